@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Builds or fetches the real parts of the end-to-end tests, once a version, into a cache outside the tree.
+# Safe to interrupt: a part is built beside its place and moved there whole.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tools=${BACKLOG_ADAPTER_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/backlog-adapter/tools}
+kubernetes=1.36.3 helm=4.3.1 prometheus=0.315.0 kafka=4.3.1 pravega=0.13.0
+mkdir -p "$tools"
+
+# One builder at a time: two would compile everything twice.
+exec 9>"$tools/.lock"
+flock 9
+
+part() {  # part NAME-VERSION FUNCTION
+  local place=$tools/$1 partial=$tools/.partial-$1
+  [ -d "$place" ] && return
+  echo "tools: $1"
+  rm -rf "$partial" && mkdir -p "$partial"
+  "$2" "$partial"
+  mv "$partial" "$place"
+}
+
+build_controlplane() {
+  local v=k8s.io/component-base/version
+  local flags="-s -w -X $v.gitVersion=v$kubernetes -X $v.gitMajor=1 -X $v.gitMinor=36"
+  cd "$here/controlplane"
+  for program in k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kubectl}; do
+    go build -trimpath -ldflags="$flags" -o "$1/" "$program"
+  done
+  go build -trimpath -ldflags='-s -w' -o "$1/etcd" go.etcd.io/etcd/server/v3
+}
+
+build_helm() { GOBIN=$1 go install -trimpath -ldflags='-s -w' "helm.sh/helm/v4/cmd/helm@v$helm"; }
+
+# `go install` refuses a module with replace lines, so the source is copied and built in place.
+build_prometheus() {
+  local module=github.com/prometheus/prometheus@v$prometheus
+  go mod download "$module"
+  cp -r "$(go env GOMODCACHE)/$module" "$1/source"
+  chmod -R u+w "$1/source"
+  cd "$1/source" && rm -f go.work
+  go build -trimpath -ldflags='-s -w' -tags remove_all_sd -o "$1/" ./cmd/prometheus
+  cd "$1" && rm -rf "$1/source"
+}
+
+copy_jars() {  # copy_jars POM FOLDER
+  mvn -q -B -ntp -f "$here/$1/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+    -DincludeScope=runtime -DoutputDirectory="$2/libs"
+}
+build_kafka() { copy_jars kafka "$1"; }
+build_pravega() { copy_jars pravega "$1"; }
+
+part "kafka-$kafka" build_kafka
+part "pravega-$pravega" build_pravega
+part "controlplane-$kubernetes" build_controlplane
+part "helm-$helm" build_helm
+part "prometheus-$prometheus" build_prometheus
