@@ -31,6 +31,7 @@ class Bound(StrEnum):
     MAX = "max"
     PARTITIONS = "partitions"
     STEP = "step"
+    PAUSE = "pause"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,7 @@ class Decision:
     keep_up_workers, catch_up_workers: its two terms, of the deciding stage.
     fault: what a source said about the missing samples, else "".
     stage: the stage that decided, "" for the whole workload.
+    fleet: index of the fleet that found the workload, None for a configured one.
     """
 
     workload: str
@@ -71,7 +73,9 @@ class Decision:
     worker_capacity_records_per_s: float | None = None
     backlog_time_target_s: float | None = None
     sample_age_s: float | None = None
+    workers_age_s: float | None = None
     changed_age_s: float | None = None
+    fleet: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

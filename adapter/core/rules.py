@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from adapter.core.partitions import QUANTA
+
 
 def _setting(default: Any, meaning: str, **bounds: float | bool | tuple[str, ...]) -> Any:
-    """A parameter with its meaning and bounds (gt, ge, lt, le or one_of); config.py builds its checks and schema from them."""
+    """A parameter with its meaning and bounds (gt, ge, lt, le, one_of): the configuration's checks and schema read them."""
     return field(default=default, metadata={"meaning": meaning, **bounds})
 
 
 POLICIES = ("dataflow", "beam-flink")
-QUANTA = ("relative", "divisors", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,23 +21,37 @@ class Rules:
 
     policy: str = _setting("dataflow", "which published system's policy sizes the workload", one_of=POLICIES)
 
-    rate_window_s: float = _setting(60.0, "rates and growth are taken over this window: four ticks of 15 s", gt=0, le=600)
+    rate_window_s: float = _setting(
+        60.0, "rates and growth are taken over this window: four ticks of 15 s", gt=0, le=600
+    )
     stale_after_s: float = _setting(45.0, "older samples decide nothing, the target is held: three ticks of 15 s", gt=0)
     error_after_s: float = _setting(180.0, "older samples are an error: the HPA freezes and shows our message", gt=0)
-    settle_s: float = _setting(45.0, "no decision so soon after the worker count changed: the restart spoils the rates", ge=0)
-    in_flight_timeout_s: float = _setting(300.0, "workers that are not ready for so long are no longer waited for", ge=0)
+    settle_s: float = _setting(
+        45.0, "no decision so soon after the worker count changed: the restart spoils the rates", ge=0
+    )
+    in_flight_timeout_s: float = _setting(
+        300.0, "workers that are not ready for so long are no longer waited for", ge=0
+    )
 
-    time_to_reduce_backlog_s: float = _setting(60.0, "R: the backlog should be gone after this time (S0-09, S3-09)", gt=0)
+    time_to_reduce_backlog_s: float = _setting(
+        60.0, "R: the backlog should be gone after this time (S0-09, S3-09)", gt=0
+    )
     quanta: str = _setting("relative", "dataflow: which worker counts are allowed (S3-15, S3-16)", one_of=QUANTA)
-    down_cpu_limit_ratio: float = _setting(0.9, "dataflow: a smaller size must stay under this utilisation (S3-22)", gt=0, le=1)
-    down_backlog_time_s: float = _setting(10.0, "scale down only below this backlog time (S0-11, S3-20)", ge=0)
+    down_cpu_limit_ratio: float = _setting(
+        0.9, "dataflow: a smaller size must stay under this utilisation (S3-22)", gt=0, le=1
+    )
+    short_backlog_time_s: float = _setting(
+        10.0, "a shorter backlog is none: down needs it, up does not (S0-11, S3-20)", ge=0
+    )
     up_backlog_time_s: float = _setting(120.0, "beam-flink: scale up above this backlog time (S0-10)", ge=0)
     up_cpu_ratio: float = _setting(0.9, "beam-flink: or above this utilisation (S0-10)", gt=0, le=1)
     down_cpu_ratio: float = _setting(0.7, "beam-flink: scale down only below this utilisation (S0-11)", gt=0, le=1)
     down_cpu_desired_ratio: float = _setting(
         0.7, "beam-flink: the utilisation a smaller size may reach; S0-13 leaves it open, so S0-11's band", gt=0, le=1
     )
-    growth_noise_ratio: float = _setting(0.05, "growth below this share of the throughput is steady, not growth", ge=0, lt=1)
+    growth_noise_ratio: float = _setting(
+        0.05, "growth below this share of the throughput is steady, not growth", ge=0, lt=1
+    )
     worker_capacity_records_per_s: float | None = _setting(
         None, "what one worker carries, when known; else it is observed while the workload is behind", gt=0
     )
@@ -47,7 +62,9 @@ class Rules:
     max_step_down_workers: int | None = _setting(None, "at most so many fewer in one decision", ge=1)
 
     pause_up_until_s: float = _setting(0.0, "Unix seconds until which nothing is scaled up; from `pause`", hidden=True)
-    pause_down_until_s: float = _setting(0.0, "Unix seconds until which nothing is scaled down; from `pause`", hidden=True)
+    pause_down_until_s: float = _setting(
+        0.0, "Unix seconds until which nothing is scaled down; from `pause`", hidden=True
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

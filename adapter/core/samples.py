@@ -1,7 +1,8 @@
 """What was seen at one tick, as aligned arrays: one row a stage, one entry a workload."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ WORKLOAD_SIGNALS = (
     "pause_down",  # 1 while a pause of downs is in force, else 0
     "fleet",  # index of the fleet that found the workload
 )
+EVERY = "*"  # a fault that speaks of every workload without a sample
 WHOLE = ""  # the stage of a workload whose stages are not visible
 
 
@@ -42,7 +44,7 @@ class Samples:
     stages: (workload, stage), sorted, unique; the stage is WHOLE where stages are not visible.
     by_stage: signal of STAGE_SIGNALS -> shape (len(stages),), NaN where it was not seen.
     by_workload: signal of WORKLOAD_SIGNALS -> shape (len(workloads),), NaN where it was not seen.
-    faults: workload -> why a source could not tell; the key "*" speaks of every workload without a sample.
+    faults: workload -> why a source could not tell; the key EVERY speaks of every workload without a sample.
     """
 
     at_s: float
@@ -51,3 +53,49 @@ class Samples:
     by_stage: Mapping[str, Array] = field(default_factory=dict)
     by_workload: Mapping[str, Array] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
+
+    def stage(self, signal: str) -> Array:
+        """A stage signal, shape (len(stages),); all NaN when nobody spoke of it."""
+        return self.by_stage.get(signal, np.full(len(self.stages), np.nan))
+
+    def whole(self, signal: str) -> Array:
+        """A workload signal, shape (len(workloads),); all NaN when nobody spoke of it."""
+        return self.by_workload.get(signal, np.full(len(self.workloads), np.nan))
+
+
+def assemble(
+    at_s: float,
+    rows: Iterable[tuple[str, str, str, float]],
+    faults: Iterable[tuple[str, str]] = (),
+) -> Samples:
+    """Rows of one tick, in any order, as aligned arrays.
+
+    rows: (workload, stage, signal, value). A value that is not finite or not of a known signal is left out (X-06).
+    Of two values for one place the larger counts, so that the order of rows cannot change the answer.
+    faults: (workload, sentence); of several for one workload the first in alphabetical order counts.
+    """
+    places: dict[str, dict[tuple[str, str], float]] = {}
+    for workload, stage, signal, value in rows:
+        if isfinite(value):
+            place = (workload, stage if signal in _STAGE_SIGNALS else WHOLE)
+            seen = places.setdefault(signal, {})
+            seen[place] = max(value, seen.get(place, value))
+    told = {signal: places[signal] for signal in (*STAGE_SIGNALS, *WORKLOAD_SIGNALS) if signal in places}
+    stages = sorted({place for signal in told if signal in _STAGE_SIGNALS for place in told[signal]})
+    workloads = sorted({workload for seen in told.values() for workload, _ in seen})
+    whole = [(workload, WHOLE) for workload in workloads]
+    return Samples(
+        at_s=at_s,
+        workloads=tuple(workloads),
+        stages=tuple(stages),
+        by_stage={s: _column(told[s], stages) for s in STAGE_SIGNALS if s in told},
+        by_workload={s: _column(told[s], whole) for s in WORKLOAD_SIGNALS if s in told},
+        faults=dict(sorted(faults, reverse=True)),
+    )
+
+
+def _column(seen: Mapping[tuple[str, str], float], places: Iterable[tuple[str, str]]) -> Array:
+    return np.array([seen.get(place, np.nan) for place in places], dtype=np.float64)
+
+
+_STAGE_SIGNALS = frozenset(STAGE_SIGNALS)

@@ -1,0 +1,101 @@
+"""The only loop: advance(state, samples, rules) -> (state, decisions). Live stream, backtest and tests all fold it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from adapter.core import bounds, gates, policies
+from adapter.core.capacity import learn
+from adapter.core.decisions import Decisions, Reason
+from adapter.core.grouping import every, first_largest, largest, pick, smallest
+from adapter.core.observe import Tick, observe
+from adapter.core.policies.verdict import Evidence, Verdict
+from adapter.core.report import NOTHING, Judgement, report
+from adapter.core.rules import RuleBook
+from adapter.core.samples import Array, IntArray, Samples
+from adapter.core.state import EMPTY, State
+
+
+def advance(state: State, samples: Samples, rules: RuleBook) -> tuple[State, Decisions]:
+    """Fold one tick of one shard into the state, and decide for each of its workloads.
+
+    A tick that is not newer than the last one changes nothing and decides nothing: late and repeated samples, and a
+    clock that runs backwards, are without effect.
+    """
+    if state.fast.at_s.size and samples.at_s <= state.fast.at_s[-1]:
+        return state, NOTHING
+    tick = observe(state, samples, rules)
+    limits = bounds.limits(tick.rules, tick.facts, tick.at_s)
+    verdict, stage = _sized(tick, limits.most)
+    situation = _situation(tick)
+    gate = gates.first_closed(situation)
+
+    current = tick.facts["spec_workers"]
+    held = np.where(np.isnan(tick.state.fast.target_workers), current, tick.state.fast.target_workers)
+    answer = np.where(gate == gates.OPEN, verdict.wanted_workers, held)
+    bounded, bound = bounds.within(answer, current, tick.rules, limits)
+    served = np.where(np.isin(gate, _NO_ANSWER), np.nan, bounded)
+    judgement = Judgement(
+        verdict=verdict, stage=stage, situation=situation, gate=gate, limits=limits, served=served, bound=bound
+    )
+    return _remembered(tick, served), report(tick, judgement, samples.faults)
+
+
+def replay(ticks: Iterable[Samples], rules: RuleBook, state: State = EMPTY) -> Iterator[tuple[State, Decisions]]:
+    """The fold over many ticks: exactly what the live stream does with them one by one."""
+    for samples in ticks:
+        state, decisions = advance(state, samples, rules)
+        yield state, decisions
+
+
+# Without a sample, or with one that is too old, even a held target is not an answer.
+_NO_ANSWER = [gates.REASONS.index(reason) for reason in (Reason.NO_DATA, Reason.EXPIRED)]
+
+
+def _sized(tick: Tick, most: Array) -> tuple[Verdict, IntArray]:
+    """What each workload's policy asks for, and the stage that asks for it: the one with the largest size (S3-08)."""
+    owner, signals, count = tick.owner, tick.signals, len(tick.workers)
+    hottest = largest(signals["utilization_ratio"], owner, count)
+    evidence = Evidence(
+        workers=tick.workers[owner],
+        most_workers=most[owner],
+        throughput_records_per_s=signals["throughput_records_per_s"],
+        growth_records_per_s=signals["growth_records_per_s"],
+        backlog_records=signals["backlog_records"],
+        backlog_time_s=signals["backlog_time_s"],
+        utilization_ratio=hottest[owner],
+        rules=tick.stage_rules,
+    )
+    verdict = policies.size(evidence, tick.stage_rules["policy"].astype(np.int64))
+    stage = first_largest(verdict.wanted_workers, tick.counting, owner, count)
+    return Verdict(
+        wanted_workers=pick(verdict.wanted_workers, stage),
+        keep_up_workers=pick(verdict.keep_up_workers, stage),
+        catch_up_workers=pick(verdict.catch_up_workers, stage),
+    ), stage
+
+
+def _situation(tick: Tick) -> gates.Situation:
+    owner, count, facts, fast = tick.owner, len(tick.workers), tick.facts, tick.state.fast
+    both_until_s = np.minimum(tick.rules["pause_up_until_s"], tick.rules["pause_down_until_s"])
+    moving = (tick.signals["throughput_records_per_s"] > 0) | ~(tick.signals["backlog_records"] > 0)
+    return gates.Situation(
+        paused=(tick.at_s < both_until_s) | ((facts["pause_up"] == 1) & (facts["pause_down"] == 1)),
+        sample_age_s=tick.at_s - smallest(fast.seen_at_s, owner, count),
+        workers_age_s=tick.at_s - fast.counted_at_s,
+        changed_age_s=tick.at_s - fast.changed_at_s,
+        flight_age_s=tick.at_s - fast.flight_since_s,
+        rates_known=every(tick.rates_known, tick.counting, owner, count),
+        nothing_moves=~every(moving, tick.counting, owner, count) & (tick.workers > 0),
+        rules=tick.rules,
+    )
+
+
+def _remembered(tick: Tick, served: Array) -> State:
+    state, signals = tick.state, tick.signals
+    behind = signals["lowest_backlog_time_s"] > tick.stage_rules["short_backlog_time_s"]
+    throughput, workers = signals["throughput_records_per_s"], tick.workers[tick.owner]
+    capacity = learn(state.slow.worker_capacity, throughput, workers, behind & tick.rates_known)
+    target = np.where(np.isnan(served), state.fast.target_workers, served)
+    return State(fast=replace(state.fast, target_workers=target), slow=replace(state.slow, worker_capacity=capacity))

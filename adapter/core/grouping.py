@@ -1,0 +1,51 @@
+"""Stages -> workloads. Each result depends on one workload's own stages alone."""
+
+import numpy as np
+
+from adapter.core.rates import Mask
+from adapter.core.samples import Array, IntArray
+
+
+def smallest(values: Array, owner: IntArray, count: int) -> Array:
+    """The smallest known value among each workload's stages; NaN where none is known.
+
+    values: (stages,). owner: (stages,), the workload of each stage. count: how many workloads.
+    """
+    found = np.full(count, np.inf)
+    known = np.isfinite(values)
+    np.minimum.at(found, owner[known], values[known])
+    return np.where(np.isinf(found), np.nan, found)
+
+
+def largest(values: Array, owner: IntArray, count: int) -> Array:
+    """The largest known value among each workload's stages; NaN where none is known."""
+    return -smallest(-values, owner, count)
+
+
+def every(holds: Mask, counting: Mask, owner: IntArray, count: int) -> Mask:
+    """Whether it holds for all counting stages of each workload; False for a workload without one."""
+    some = np.zeros(count, dtype=bool)
+    some[owner[counting]] = True
+    some[owner[counting & ~holds]] = False
+    return some
+
+
+def first_largest(values: Array, counting: Mask, owner: IntArray, count: int) -> IntArray:
+    """The first counting stage with the largest value of each workload, as an index; -1 for a workload without one.
+
+    An unknown value is larger than any: what one stage does not know, its workload does not know.
+    """
+    weight = np.where(np.isnan(values), np.inf, values)
+    top = np.full(count, -np.inf)
+    np.maximum.at(top, owner[counting], weight[counting])
+    first = np.full(count, len(owner), dtype=np.int64)
+    best = np.flatnonzero(counting & (weight == top[owner]))
+    np.minimum.at(first, owner[best], best)
+    return np.where(first == len(owner), -1, first)
+
+
+def pick(values: Array, stage: IntArray) -> Array:
+    """The value of the chosen stage of each workload; NaN where none is chosen."""
+    if not len(values):
+        return np.full(len(stage), np.nan)
+    return np.where(stage >= 0, values[stage], np.nan)

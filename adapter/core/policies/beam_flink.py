@@ -1,0 +1,24 @@
+"""`beam-flink`: the autoscaler for Beam jobs on Flink (Beam blog, part 3; S0-06..16)."""
+
+import numpy as np
+
+from adapter.core.policies.verdict import Evidence, Verdict, catch_up, keep_up, positive_growth, whole
+
+
+def size(evidence: Evidence) -> Verdict:
+    """Up when far behind or hot, down when calm and cool, else as it is (S0-10, S0-11, S0-14).
+
+    The text gives no size for a hot stage without backlog: the formula then returns the workers it has. It gives no
+    limit for the utilisation after a scale-down either: down_cpu_desired_ratio (S0-13).
+    """
+    rules, workers, cpu = evidence.rules, evidence.workers, evidence.utilization_ratio
+    needed, extra = keep_up(evidence), catch_up(evidence)
+    larger = np.maximum(whole(needed + extra), workers)  # S0-08; its cap is a bound like any other
+    # S0-12: the smallest size whose utilisation workers / size * cpu stays within the limit
+    smaller = np.clip(whole(workers * cpu / rules["down_cpu_desired_ratio"]), np.minimum(1.0, workers), workers)
+
+    up = (evidence.backlog_time_s > rules["up_backlog_time_s"]) | (cpu > rules["up_cpu_ratio"])
+    calm = (positive_growth(evidence) <= 0) & (evidence.backlog_time_s < rules["short_backlog_time_s"])
+    down = calm & (cpu < rules["down_cpu_ratio"])
+    wanted = np.select([np.isnan(needed + extra), up, down], [np.nan, larger, smaller], workers)
+    return Verdict(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra)

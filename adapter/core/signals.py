@@ -1,0 +1,36 @@
+"""Rates and counts -> the derived signals. Unknown is NaN, never 0."""
+
+import numpy as np
+
+from adapter.core.samples import Array
+
+HORIZON_S = 86_400.0  # what an infinite time is served as: a Quantity cannot say infinite (X-01)
+
+
+def input_rate(throughput: Array, growth: Array) -> Array:
+    """Records that arrive a second: throughput + backlog growth (S3-02), at least 0."""
+    return np.maximum(throughput + growth, 0.0)
+
+
+def backlog_time(backlog: Array, throughput: Array) -> Array:
+    """Seconds to clear the backlog if nothing new arrived: backlog / throughput (S0-03, S3-03).
+
+    Both sides in one unit, records or bytes (X-12). 0 without backlog, even at no throughput (X-02);
+    HORIZON_S where nothing moves (X-01).
+    """
+    return _time_to(backlog, throughput)
+
+
+def drain_time(backlog: Array, capacity: Array, arriving: Array) -> Array:
+    """Seconds until the backlog is gone while input goes on: backlog / (capacity - input rate).
+
+    HORIZON_S where capacity does not exceed the input.
+    """
+    return _time_to(backlog, capacity - arriving)
+
+
+def _time_to(backlog: Array, rate: Array) -> Array:
+    moving = rate > 0
+    times = np.where(moving, backlog / np.where(moving, rate, 1.0), HORIZON_S)
+    times = np.where(backlog <= 0, 0.0, np.minimum(times, HORIZON_S))
+    return np.where(np.isnan(backlog) | np.isnan(rate), np.nan, times)
