@@ -31,9 +31,8 @@ def limits(rules: Mapping[str, Array], facts: Mapping[str, Array], at_s: float) 
 
     facts: core.samples.WORKLOAD_SIGNALS -> shape (workloads,), NaN where unknown.
     """
-    partitions = facts["partitions"]
-    allowed = np.fmin(rules["max_workers"], facts["max_workers"])
-    most = np.fmin(allowed, np.where(partitions >= 1, partitions, np.nan))
+    allowed = np.fmin(rules["max_workers"], _at_least_one(facts["max_workers"]))
+    most = np.fmin(allowed, _at_least_one(facts["partitions"]))
     return Limits(
         least=np.minimum(np.fmax(rules["min_workers"], facts["min_workers"]), most),
         most=most,
@@ -41,6 +40,11 @@ def limits(rules: Mapping[str, Array], facts: Mapping[str, Array], at_s: float) 
         no_up=(at_s < rules["pause_up_until_s"]) | (facts["pause_up"] == 1),
         no_down=(at_s < rules["pause_down_until_s"]) | (facts["pause_down"] == 1),
     )
+
+
+def _at_least_one(count: Array) -> Array:
+    """A cap of 0 is a count that is not known yet."""
+    return np.where(count >= 1, count, np.nan)
 
 
 def within(wanted: Array, current: Array, rules: Mapping[str, Array], limits: Limits) -> tuple[Array, IntArray]:

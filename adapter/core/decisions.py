@@ -39,7 +39,7 @@ class Decision:
     """One workload at one tick. None is unknown. Times Unix seconds, rates records (or bytes) a second.
 
     required_workers: what is served; None when there is no number to serve.
-    wanted_workers: the policy's own answer before bounds and quanta; None where no policy ran.
+    wanted_workers: the policy's own answer before bounds; None where no policy ran.
     keep_up_workers, catch_up_workers: its two terms, of the deciding stage.
     fault: what a source said about the missing samples, else "".
     stage: the stage that decided, "" for the whole workload.

@@ -9,6 +9,7 @@ from adapter.core import bounds, gates, policies
 from adapter.core.capacity import learn
 from adapter.core.decisions import Decisions, Reason
 from adapter.core.grouping import every, first_largest, largest, pick, smallest
+from adapter.core.intake import first_known
 from adapter.core.observe import Tick, observe
 from adapter.core.policies.verdict import Evidence, Verdict
 from adapter.core.report import NOTHING, Judgement, report
@@ -28,16 +29,21 @@ def advance(state: State, samples: Samples, rules: RuleBook) -> tuple[State, Dec
     tick = observe(state, samples, rules)
     limits = bounds.limits(tick.rules, tick.facts, tick.at_s)
     verdict, stage = _sized(tick, limits.most)
-    situation = _situation(tick)
+    situation = _situation(tick, limits)
     gate = gates.first_closed(situation)
 
-    current = tick.facts["spec_workers"]
-    held = np.where(np.isnan(tick.state.fast.target_workers), current, tick.state.fast.target_workers)
-    answer = np.where(gate == gates.OPEN, verdict.wanted_workers, held)
-    bounded, bound = bounds.within(answer, current, tick.rules, limits)
-    served = np.where(np.isin(gate, _NO_ANSWER), np.nan, bounded)
+    current = first_known(tick.facts["spec_workers"], tick.workers)
+    answer = np.where(gate == gates.OPEN, verdict.wanted_workers, _held(tick, situation, gate, current))
+    served, bound = bounds.within(answer, current, tick.rules, limits)
     judgement = Judgement(
-        verdict=verdict, stage=stage, situation=situation, gate=gate, limits=limits, served=served, bound=bound
+        verdict=verdict,
+        stage=stage,
+        situation=situation,
+        gate=gate,
+        limits=limits,
+        current=current,
+        served=served,
+        bound=bound,
     )
     return _remembered(tick, served), report(tick, judgement, samples.faults)
 
@@ -49,8 +55,19 @@ def replay(ticks: Iterable[Samples], rules: RuleBook, state: State = EMPTY) -> I
         yield state, decisions
 
 
-# Without a sample, or with one that is too old, even a held target is not an answer.
-_NO_ANSWER = [gates.REASONS.index(reason) for reason in (Reason.NO_DATA, Reason.EXPIRED)]
+_NO_DATA, _EXPIRED = gates.REASONS.index(Reason.NO_DATA), gates.REASONS.index(Reason.EXPIRED)
+
+
+def _held(tick: Tick, situation: gates.Situation, gate: IntArray, current: Array) -> Array:
+    """What a closed gate serves: the last target, else the workers there are.
+
+    Without any sample, or with one that is too old, even a held target is not an answer; and before there was a rate
+    the workers there are say nothing about the workers that are needed.
+    """
+    target = tick.state.fast.target_workers
+    held = np.where(gate == _NO_DATA, target, first_known(target, current))
+    silent = (gate == _EXPIRED) | ((gate == _NO_DATA) & np.isnan(situation.sample_age_s))
+    return np.where(silent, np.nan, held)
 
 
 def _sized(tick: Tick, most: Array) -> tuple[Verdict, IntArray]:
@@ -76,12 +93,11 @@ def _sized(tick: Tick, most: Array) -> tuple[Verdict, IntArray]:
     ), stage
 
 
-def _situation(tick: Tick) -> gates.Situation:
-    owner, count, facts, fast = tick.owner, len(tick.workers), tick.facts, tick.state.fast
-    both_until_s = np.minimum(tick.rules["pause_up_until_s"], tick.rules["pause_down_until_s"])
+def _situation(tick: Tick, limits: bounds.Limits) -> gates.Situation:
+    owner, count, fast = tick.owner, len(tick.workers), tick.state.fast
     moving = (tick.signals["throughput_records_per_s"] > 0) | ~(tick.signals["backlog_records"] > 0)
     return gates.Situation(
-        paused=(tick.at_s < both_until_s) | ((facts["pause_up"] == 1) & (facts["pause_down"] == 1)),
+        paused=limits.no_up & limits.no_down,
         sample_age_s=tick.at_s - smallest(fast.seen_at_s, owner, count),
         workers_age_s=tick.at_s - fast.counted_at_s,
         changed_age_s=tick.at_s - fast.changed_at_s,
@@ -97,5 +113,4 @@ def _remembered(tick: Tick, served: Array) -> State:
     behind = signals["lowest_backlog_time_s"] > tick.stage_rules["short_backlog_time_s"]
     throughput, workers = signals["throughput_records_per_s"], tick.workers[tick.owner]
     capacity = learn(state.slow.worker_capacity, throughput, workers, behind & tick.rates_known)
-    target = np.where(np.isnan(served), state.fast.target_workers, served)
-    return State(fast=replace(state.fast, target_workers=target), slow=replace(state.slow, worker_capacity=capacity))
+    return State(fast=replace(state.fast, target_workers=served), slow=replace(state.slow, worker_capacity=capacity))

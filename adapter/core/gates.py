@@ -35,7 +35,7 @@ def table(see: Situation) -> tuple[tuple[Reason, Mask], ...]:
         (Reason.PAUSED, see.paused),
         (Reason.NO_DATA, np.isnan(see.sample_age_s)),
         (Reason.EXPIRED, see.sample_age_s > rules["error_after_s"]),
-        (Reason.STALE, see.sample_age_s > rules["stale_after_s"]),
+        (Reason.STALE, see.sample_age_s > 0),  # a tick that did not see all decides nothing
         (Reason.NO_WORKERS, ~(see.workers_age_s <= rules["stale_after_s"])),
         (Reason.IN_FLIGHT, see.flight_age_s < rules["in_flight_timeout_s"]),
         (Reason.SETTLING, (see.changed_age_s < rules["settle_s"]) | (disturbed & ~see.rates_known)),

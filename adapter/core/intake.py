@@ -41,7 +41,8 @@ def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, .
     for (workload, _), at_s in seen.items():
         newest[workload] = np.fmax(at_s, newest.get(workload, -np.inf))
     named = set(samples.workloads) | set(book.by_workload)
-    workloads = named | {w for w in slow.workloads if min(counted[w], samples.at_s - newest.get(w, -np.inf)) < FORGET_S}
+    silent_s = {w: np.fmin(counted[w], samples.at_s - newest.get(w, -np.inf)) for w in slow.workloads}
+    workloads = named | {w for w, age_s in silent_s.items() if age_s < FORGET_S}
     stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s > newest[w] - REPLACED_S}
     return tuple(sorted(workloads)), tuple(sorted(stages | set(samples.stages)))
 
@@ -59,7 +60,8 @@ def _counted(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fast:
     told = np.isfinite(now[:3]).any(axis=0)
     at_work, before = first_known(ready, status, spec), first_known(*fast.counted[[2, 1, 0]])
     changed = told & np.isfinite(before) & (at_work != before)
-    on_the_way = told & ((spec != first_known(status, spec)) | (first_known(ready, spec) < spec))
+    asked = first_known(spec, status, ready)  # without a spec, those that exist are those that were asked for
+    on_the_way = told & ((asked != first_known(status, asked)) | (first_known(ready, asked) < asked))
     since = np.where(np.isnan(fast.flight_since_s), samples.at_s, fast.flight_since_s)
     return replace(
         fast,

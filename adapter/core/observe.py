@@ -22,7 +22,8 @@ class Tick:
     """All that is known at one tick.
 
     state: with this tick's samples in it. owner: (stages,) the workload of each stage. counting: (stages,) it was seen
-    with throughput and backlog, so it has a say. rules, facts, workers: (workloads,). stage_rules, signals, rates_known: (stages,).
+    with throughput and backlog, so it has a say. rules, facts, workers: (workloads,).
+    stage_rules, signals, rates_known: (stages,).
     """
 
     at_s: float
@@ -52,9 +53,11 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     now = {name: laid([samples.stage(name)], samples.stages, state.slow.stages)[0] for name in STAGE_SIGNALS}
     stage_rules = {name: column[owner] for name, column in rules.items()}
     found = _rates(state, now, stage_rules, owner)
-    held = np.array([first_known(found[name], was) for name, was in zip(HELD, fast.signals, strict=True)])
     told = np.isfinite(first_known(now["processed_records"], now["throughput_records_per_s"]) + now["backlog_records"])
     seen_at_s = np.where(told, samples.at_s, fast.seen_at_s)
+    expired = samples.at_s - seen_at_s > stage_rules["error_after_s"]
+    latest = np.array([first_known(found[name], was) for name, was in zip(HELD, fast.signals, strict=True)])
+    held = np.where(expired, np.nan, latest)
     state = replace(state, fast=replace(fast, signals=held, seen_at_s=seen_at_s))
     return Tick(
         at_s=samples.at_s,

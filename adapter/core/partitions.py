@@ -4,9 +4,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from adapter.core.rules import QUANTA
 from adapter.core.samples import Array, IntArray
 
-QUANTA = ("relative", "divisors", "none")
 _MOST_PER_WORKER = 15  # S3-15: with more partitions than this a worker is overloaded
 _MOST_UNEVEN = 1.2  # S3-15: the fullest worker may hold less than so many times the emptiest
 

@@ -6,9 +6,9 @@ from adapter.core.decisions import Bound, Decision, Reason
 
 MEANINGS: Mapping[Reason, str] = {
     Reason.PAUSED: "a pause is in force: the target is held",
-    Reason.NO_DATA: "no sample yet, or too few for a rate: there is no number",
+    Reason.NO_DATA: "no sample yet, or too few for a rate: the target is held, if there is one",
     Reason.EXPIRED: "the last sample is older than error_after_s: there is no number",
-    Reason.STALE: "the last sample is older than stale_after_s: the target is held",
+    Reason.STALE: "the last sample is older than this tick: the target is held",
     Reason.NO_WORKERS: "nobody said how many workers run: the target is held",
     Reason.IN_FLIGHT: "workers are on their way: the target is held until they are ready",
     Reason.SETTLING: "the worker count has just changed: the target is held until rates are clean again",
@@ -30,7 +30,8 @@ def _keep(d: Decision) -> str:
 
 
 def _scaled(d: Decision) -> str:
-    return f"{_count(d.spec_workers)} -> {_count(d.required_workers)}"
+    current = d.workers if d.spec_workers is None else d.spec_workers
+    return f"{_count(current)} -> {_count(d.required_workers)}"
 
 
 def _behind(d: Decision) -> str:
@@ -45,11 +46,12 @@ def _up(d: Decision) -> str:
     if d.keep_up_workers is None or d.wanted_workers is None:
         return f"{_scaled(d)}: raised to the minimum"
     terms = f"{d.keep_up_workers:.1f} to keep up + {d.catch_up_workers or 0:.1f} to catch up"
-    return f"{_scaled(d)}: {_behind(d)}{stage}: {terms} = {_count(d.wanted_workers)}"
+    return f"{_scaled(d)}: {_behind(d)}{stage}: {terms}, so {_count(d.wanted_workers)}"
 
 
 def _down(d: Decision) -> str:
-    return f"{_scaled(d)}: {_behind(d)}, utilization {_share(d.utilization_ratio)} leaves room"
+    room = f", utilization {_share(d.utilization_ratio)} leaves room" if d.bound not in _CAPS else ""
+    return f"{_scaled(d)}: {_behind(d)}{room}"
 
 
 def _hold(d: Decision) -> str:
@@ -60,7 +62,7 @@ def _hold(d: Decision) -> str:
 def _no_data(d: Decision) -> str:
     if d.sample_age_s is None:
         return f"no sample of {d.workload} yet; check its sources in the configuration"
-    return f"too few samples of {d.workload} for a rate; the next ticks bring them"
+    return f"{_keep(d)}: too few samples of {d.workload} for a rate; the next ticks bring them"
 
 
 _SAYS: Mapping[Reason, Callable[[Decision], str]] = {
@@ -69,13 +71,14 @@ _SAYS: Mapping[Reason, Callable[[Decision], str]] = {
     Reason.EXPIRED: lambda d: f"no sample of {d.workload} for {_seconds(d.sample_age_s)}; bring its sources back",
     Reason.STALE: lambda d: f"{_keep(d)}: the last sample is {_seconds(d.sample_age_s)} old",
     Reason.NO_WORKERS: lambda d: f"{_keep(d)}: the number of workers is unknown; check the HPA and its scale target",
-    Reason.IN_FLIGHT: lambda d: f"{_keep(d)}: {_count(d.ready_workers)} of {_count(d.spec_workers)} workers are ready",
+    Reason.IN_FLIGHT: lambda d: f"{_keep(d)}: {_count(d.workers)} workers are there, {_count(d.spec_workers)} asked for",
     Reason.SETTLING: lambda d: f"{_keep(d)}: workers changed {_seconds(d.changed_age_s)} ago, rates are not clean yet",
     Reason.NO_PROGRESS: lambda d: f"{_keep(d)}: {_count(d.backlog_records)} records wait and none is processed",
     Reason.UP: _up,
     Reason.DOWN: _down,
     Reason.HOLD: _hold,
 }
+_CAPS = (Bound.MAX, Bound.PARTITIONS)  # a cap brought the size down, not spare capacity
 _DECIDED = (Reason.UP, Reason.DOWN, Reason.HOLD)
 
 
@@ -100,7 +103,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _rate(value: float | None) -> str:
-    return "unknown" if value is None else f"{_count(value)}/s"
+    return "unknown" if value is None else f"{value:.1f}/s" if 0 < value < 10 else f"{_count(value)}/s"
 
 
 def _share(value: float | None) -> str:

@@ -23,13 +23,17 @@ NOTHING = Decisions(at_s=np.nan, text={}, numbers={}, stages=(), stage_numbers={
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What gates, policy and bounds said; every array has the shape (workloads,). stage: the deciding one, else -1."""
+    """What gates, policy and bounds said; every array has the shape (workloads,).
+
+    stage: the deciding one, else -1. current: the workers asked for, else those there are.
+    """
 
     verdict: Verdict
     stage: IntArray
     situation: gates.Situation
     gate: IntArray
     limits: Limits
+    current: Array
     served: Array
     bound: IntArray
 
@@ -89,7 +93,7 @@ def _text(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> Mapping[s
     return {
         "workload": names,
         "policy": tuple(POLICIES[int(number)] for number in tick.rules["policy"]),
-        "reason": tuple(_reasons(judged, tick.facts["spec_workers"])),
+        "reason": tuple(_reasons(judged)),
         "bound": tuple(BOUNDS[number].value for number in judged.bound),
         "fault": tuple(
             faults.get(name, "" if seen else of_all) for name, seen in zip(names, fresh.tolist(), strict=True)
@@ -98,8 +102,8 @@ def _text(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> Mapping[s
     }
 
 
-def _reasons(judged: Judgement, current: Array) -> list[str]:
-    moved = np.sign(judged.served - current).tolist()
+def _reasons(judged: Judgement) -> list[str]:
+    moved = np.sign(judged.served - judged.current).tolist()
     by_sign = {1.0: Reason.UP, -1.0: Reason.DOWN}
     return [
         (gates.REASONS[gate] if gate != gates.OPEN else by_sign.get(sign, Reason.HOLD)).value

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from adapter.core.partitions import QUANTA
-
 
 def _setting(default: Any, meaning: str, **bounds: float | bool | tuple[str, ...]) -> Any:
-    """A parameter with its meaning and bounds (gt, ge, lt, le, one_of): the configuration's checks and schema read them."""
+    """A parameter with its meaning and bounds (gt, ge, lt, le, one_of): the configuration reads them."""
     return field(default=default, metadata={"meaning": meaning, **bounds})
 
 
+QUANTA = ("relative", "divisors", "none")
 POLICIES = ("dataflow", "beam-flink")
+_MOST_WORKERS = 100_000  # far beyond any cluster: larger is a slip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,9 @@ class Rules:
     rate_window_s: float = _setting(
         60.0, "rates and growth are taken over this window: four ticks of 15 s", gt=0, le=600
     )
-    stale_after_s: float = _setting(45.0, "older samples decide nothing, the target is held: three ticks of 15 s", gt=0)
+    stale_after_s: float = _setting(
+        45.0, "older worker counts decide nothing, the target is held: three ticks of 15 s", gt=0
+    )
     error_after_s: float = _setting(180.0, "older samples are an error: the HPA freezes and shows our message", gt=0)
     settle_s: float = _setting(
         45.0, "no decision so soon after the worker count changed: the restart spoils the rates", ge=0
@@ -56,15 +58,22 @@ class Rules:
         None, "what one worker carries, when known; else it is observed while the workload is behind", gt=0
     )
 
-    min_workers: int = _setting(1, "never fewer; the HPA's minReplicas raises it", ge=0)
-    max_workers: int = _setting(100, "never more; the HPA's maxReplicas and the partitions lower it", ge=1)
-    max_step_up_workers: int | None = _setting(None, "at most so many more in one decision (S4-29)", ge=1)
-    max_step_down_workers: int | None = _setting(None, "at most so many fewer in one decision", ge=1)
+    min_workers: int = _setting(1, "never fewer; the HPA's minReplicas raises it", ge=0, le=_MOST_WORKERS)
+    max_workers: int = _setting(
+        100, "never more; the HPA's maxReplicas and the partitions lower it", ge=1, le=_MOST_WORKERS
+    )
+    max_step_up_workers: int | None = _setting(
+        None, "at most so many more in one decision (S4-29)", ge=1, le=_MOST_WORKERS
+    )
+    max_step_down_workers: int | None = _setting(None, "at most so many fewer in one decision", ge=1, le=_MOST_WORKERS)
 
     pause_up_until_s: float = _setting(0.0, "Unix seconds until which nothing is scaled up; from `pause`", hidden=True)
     pause_down_until_s: float = _setting(
         0.0, "Unix seconds until which nothing is scaled down; from `pause`", hidden=True
     )
+
+
+_DEFAULTS = Rules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +87,6 @@ class RuleBook:
     by_fleet: tuple[Rules, ...] = ()
 
     def of(self, workload: str, fleet: int | None) -> Rules:
-        """The rules of one workload."""
-        if workload in self.by_workload or fleet is None:
-            return self.by_workload.get(workload, Rules())
-        return self.by_fleet[fleet]
+        """The rules of one workload; the defaults for one that neither a name nor a fleet of the book speaks of."""
+        found = _DEFAULTS if fleet is None or fleet >= len(self.by_fleet) else self.by_fleet[fleet]
+        return self.by_workload.get(workload, found)

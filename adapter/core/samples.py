@@ -70,13 +70,14 @@ def assemble(
 ) -> Samples:
     """Rows of one tick, in any order, as aligned arrays.
 
-    rows: (workload, stage, signal, value). A value that is not finite or not of a known signal is left out (X-06).
+    rows: (workload, stage, signal, value). A value that is negative, not finite (X-06), or not of a known signal is
+    left out: every signal counts something, so that -1 and NaN are ways to say unknown.
     Of two values for one place the larger counts, so that the order of rows cannot change the answer.
     faults: (workload, sentence); of several for one workload the first in alphabetical order counts.
     """
     places: dict[str, dict[tuple[str, str], float]] = {}
     for workload, stage, signal, value in rows:
-        if isfinite(value):
+        if isfinite(value) and value >= 0:
             place = (workload, stage if signal in _STAGE_SIGNALS else WHOLE)
             seen = places.setdefault(signal, {})
             seen[place] = max(value, seen.get(place, value))

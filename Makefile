@@ -1,0 +1,75 @@
+# Everything a developer types. `make` alone lists it.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ARGS ?=
+
+.PHONY: help run test unit e2e bench tools lint format lock image clean need-java need-go need-maven
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(READY) need-java ## Run everything on an embedded simulated fleet; ARGS="--for 120s" ends by itself
+	$(BIN)/backlog-adapter run $(ARGS)
+
+test: lint need-java ## Lint, types, import rules, unit tests and the tests that start Spark
+	$(BIN)/pytest -m "not e2e" $(ARGS)
+
+unit: $(READY) ## The fast tests alone (no Java)
+	$(BIN)/pytest -m "not e2e and not spark" $(ARGS)
+
+e2e: $(READY) need-java tools ## The same program on real servers: Kafka, Prometheus, Pravega, Kubernetes
+	tests/e2e/run $(ARGS)
+
+bench: $(READY) need-java ## Print speed and memory; nothing is asserted
+	$(BIN)/python -m bench $(ARGS)
+
+tools: need-go need-maven ## Build or fetch the real servers once, into a cache outside the tree
+	tests/e2e/tools/build.sh
+
+lint: $(READY) ## ruff, mypy, import-linter
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## Let ruff format and mend what it can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Every lock holds versions and hashes, and no registry's address.
+lock: ## Resolve requirements/*.lock anew from pyproject.toml
+	$(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet uv
+	set -e; compile() { $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-annotate --no-emit-index-url --upgrade pyproject.toml "$${@:2}" --output-file requirements/$$1.lock; }; \
+	compile serve; compile pipeline --extra pipeline; compile dev --extra pipeline --group dev
+
+image: ## Build the two container images
+	@command -v docker >/dev/null || { echo "docker is missing: install it, or build the two targets of the Dockerfile elsewhere"; exit 1; }
+	docker build --target serve --tag backlog-adapter-serve .
+	docker build --target pipeline --tag backlog-adapter-pipeline .
+
+clean: ## Remove what was built here; the tools' cache stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist logs
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed, $$($(PYTHON) --version) found: install it (Debian: apt-get install python3 python3-venv), or say make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements/dev.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+need-java:
+	@java -version 2>&1 | awk -F '"' '/version/ {split($$2, v, "."); found = 1; exit v[1] < 17} END {if (!found) exit 1}' || \
+	  { echo "Java 17 or newer is needed: install it (Debian: apt-get install openjdk-17-jre-headless)"; exit 1; }
+
+need-go:
+	@command -v go >/dev/null || { echo "Go is needed for the end-to-end tests: install it (Debian: apt-get install golang-go; 1.26 or newer, it fetches its own toolchain)"; exit 1; }
+
+need-maven:
+	@command -v mvn >/dev/null || { echo "Maven is needed for the end-to-end tests: install it (Debian: apt-get install maven)"; exit 1; }

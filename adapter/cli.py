@@ -1,0 +1,96 @@
+"""The command `backlog-adapter`."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import structlog
+import typer
+
+from adapter import __version__
+from adapter.errors import AdapterError, ConfigError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Sizes streaming jobs by their backlog, serves the numbers to Kubernetes' HPA, and says why.",
+)
+ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The YAML configuration.")]
+
+_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def main() -> None:
+    """Run the command; a fault is one sentence a line on stderr, and exit code 2."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    try:
+        app()
+    except AdapterError as error:
+        faults = error.faults if isinstance(error, ConfigError) else (str(error),)
+        sys.stderr.write("".join(f"backlog-adapter: {fault}\n" for fault in faults))
+        sys.exit(2)
+
+
+def _duration_s(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h|)", text)
+    if found is None:
+        raise typer.BadParameter(f"expected a duration such as 120s, 2m or 1h, got {text!r}")
+    return float(found[1]) * _UNITS_S[found[2]]
+
+
+@app.command()
+def run(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Real sources; without it, an embedded simulated fleet.")
+    ] = None,
+    for_: Annotated[
+        float | None, typer.Option("--for", parser=_duration_s, metavar="DURATION", help="End after so long: 120s, 2m.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page and the API on loopback; 0 is any.")] = 8080,
+) -> None:
+    """Run everything in the foreground on loopback, with a live table and a page."""
+    from adapter import local, wiring
+
+    local.run(None if config is None else wiring.load(config), local.Options(port=port, for_s=for_))
+
+
+@app.command()
+def pipeline(
+    config: ConfigFile,
+    master: Annotated[str | None, typer.Option(help="Spark's master; without it, Spark runs in this process.")] = None,
+) -> None:
+    """Read the sources, decide every tick, and publish the snapshot that `serve` pulls."""
+    from adapter import wiring
+
+    wiring.pipeline(wiring.load(config), master)
+
+
+@app.command()
+def serve(
+    config: ConfigFile,
+    insecure_local: Annotated[
+        bool, typer.Option("--insecure-local", help="No authentication; listens on loopback only.")
+    ] = False,
+) -> None:
+    """Answer the metrics API from the newest snapshot of a pipeline."""
+    from adapter import config as configuration
+    from adapter.serving import roles
+
+    roles.serve(configuration.load(config).serving, insecure_local=insecure_local)
+
+
+@app.command()
+def schema() -> None:
+    """Print the configuration's JSON schema."""
+    from adapter import config as configuration
+
+    typer.echo(json.dumps(configuration.json_schema(), indent=2))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)

@@ -1,0 +1,101 @@
+"""One YAML file -> a frozen Config, or every fault at once.
+
+document (YAML) -> checks (the whole) and models (each part) -> Config -> settings (the rules of each workload)
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from adapter.config.checks import KINDS, source_kinds, whole_faults
+from adapter.config.document import read, text_of
+from adapter.config.faults import Fault
+from adapter.config.models import Config, Fleet, Pause, Pipeline, Serving, Timing, Workload
+from adapter.config.settings import rule_book
+from adapter.config.sources import (
+    AnyReading,
+    AnySource,
+    Basic,
+    KafkaReading,
+    KafkaSource,
+    KubernetesSource,
+    PravegaReading,
+    PravegaSource,
+    PrometheusReading,
+    PrometheusSource,
+    Tls,
+    TraceReading,
+    TraceSource,
+)
+
+__all__ = [
+    "AnyReading",
+    "AnySource",
+    "Basic",
+    "Check",
+    "Config",
+    "Fleet",
+    "KafkaReading",
+    "KafkaSource",
+    "KubernetesSource",
+    "Pause",
+    "Pipeline",
+    "PravegaReading",
+    "PravegaSource",
+    "PrometheusReading",
+    "PrometheusSource",
+    "Serving",
+    "Timing",
+    "Tls",
+    "TraceReading",
+    "TraceSource",
+    "Workload",
+    "json_schema",
+    "load",
+    "parse",
+    "rule_book",
+]
+
+Check = Callable[[Config], list[str]]  # what a source's module finds, each sentence beginning with its path
+
+
+def load(path: Path, checks: Sequence[Check] = ()) -> Config:
+    """The configuration in a file. Raises ConfigError with every fault; reads no other file."""
+    return parse(text_of(path), str(path), checks)
+
+
+def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
+    """The configuration in a text; `where` is its name in sentences. Raises ConfigError with every fault.
+
+    checks: run once the configuration is sound in itself, all of them.
+    """
+    document = read(text, where)
+    config, faults = _validated(document.values)
+    if config is None:
+        raise document.refuse([fault.sentence() for fault in faults])
+    sentences = [sentence for check in checks for sentence in check(config)]
+    if sentences:
+        raise document.refuse(sentences)
+    return config
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of the file: names, types, bounds, meanings. Relations between settings are not in it."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+
+
+def _validated(values: Mapping[Any, Any]) -> tuple[Config | None, list[Fault]]:
+    faults = whole_faults(values)
+    try:
+        config = Config.model_validate(values, context={"kinds": source_kinds(values)})
+    except ValidationError as error:
+        shape = [Fault(_without_kind(detail["loc"]), detail["msg"]) for detail in error.errors(include_url=False)]
+        return None, [*shape, *faults]
+    return (None, faults) if faults else (config, [])
+
+
+def _without_kind(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Pydantic puts a source's kind into the path of its settings; the file does not."""
+    return path[:2] + path[3:] if path[0] == "sources" and path[2:3] and path[2] in KINDS else path

@@ -1,0 +1,159 @@
+"""Faults between parts of the file: references, unique names, kinds, times. Works on what is there, valid or not."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeGuard
+
+from adapter.config.faults import Fault, Path, one_of, shown
+from adapter.config.models import Fleet, Timing
+from adapter.config.settings import relations, valid_settings
+from adapter.config.sources import KafkaSource
+
+KINDS = ("prometheus", "kafka", "pravega", "kubernetes", "trace")
+_FLEETS = {  # kind of the source -> the settings that make sense
+    "prometheus": ("preset", "match", "signals", "workload_label", "namespace_label", "stage_label"),
+    "kafka": ("groups",),
+}
+_DEADLINE_S = KafkaSource.model_fields["deadline_s"].default
+_TIMING = Timing()
+_NAMESPACE = Fleet.model_fields["namespace"].default
+
+Given = Mapping[Any, Any]
+
+
+def whole_faults(given: Given) -> list[Fault]:
+    """Every fault that only the whole file shows. Parts that are not even mappings are left to the models."""
+    return [*_references(given), *_deadlines(given), *_twins(given), *_fleets(given), *_rules(given)]
+
+
+def source_kinds(given: Given) -> dict[str, str | None]:
+    """Name of each source -> its kind, None when that is itself at fault."""
+    return {name: _known_kind(source) for name, source in _mapping(given, "sources").items() if isinstance(name, str)}
+
+
+def _known_kind(source: object) -> str | None:
+    kind = source.get("kind") if isinstance(source, Mapping) else None
+    return kind if kind in KINDS else None
+
+
+def _references(given: Given) -> Iterator[Fault]:
+    kinds = source_kinds(given)
+    for at, workload in _entries(given, "workloads"):
+        for number, reading in _entries(workload, "read"):
+            yield from _reference(reading, ("workloads", at, "read", number, "source"), kinds)
+    for at, fleet in _entries(given, "fleets"):
+        yield from _unknown(fleet.get("source"), ("fleets", at, "source"), kinds)
+    for name, source in _mapping(given, "sources").items():
+        if _known_kind(source) == "pravega":
+            yield from _rates_source(source.get("prometheus"), ("sources", name, "prometheus"), kinds)
+
+
+def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
+    source = reading.get("source")
+    if source is None:  # no source, no kind, so no model that could say it
+        yield Fault(path, f"is required: expected one of {', '.join(kinds)}")
+    elif not isinstance(source, str):
+        yield Fault(path, f"expected the name of a source, got {shown(source)}")
+    elif kinds.get(source) == "kubernetes":
+        yield Fault(path, f"{source} is of kind kubernetes, which is read for every workload; remove this entry")
+    yield from _unknown(source, path, kinds)
+
+
+def _rates_source(source: object, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
+    yield from _unknown(source, path, kinds)
+    kind = kinds.get(source) if isinstance(source, str) else None
+    if kind not in (None, "prometheus"):
+        yield Fault(path, f"expected a source of kind prometheus, got {source} of kind {kind}")
+
+
+def _unknown(source: object, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
+    if isinstance(source, str) and source not in kinds:
+        yield Fault(path, one_of(source, kinds))
+
+
+def _deadlines(given: Given) -> Iterator[Fault]:
+    tick_s = _tick_s(given)
+    for name, source in _mapping(given, "sources").items():
+        deadline_s = source.get("deadline_s", _DEADLINE_S) if isinstance(source, Mapping) else None
+        if tick_s is not None and _is_number(deadline_s) and deadline_s >= tick_s:
+            given_s = shown(deadline_s) if "deadline_s" in source else f"{shown(deadline_s)} (default)"
+            text = f"expected less than timing.tick_s = {tick_s}, got {given_s}; a late source must not cost the tick"
+            yield Fault(("sources", name, "deadline_s"), text)
+
+
+def _twins(given: Given) -> Iterator[Fault]:
+    first: dict[object, int] = {}
+    for at, workload in _entries(given, "workloads"):
+        name, namespace = workload.get("name"), workload.get("namespace", _NAMESPACE)
+        if isinstance(name, str) and isinstance(namespace, str) and first.setdefault((namespace, name), at) != at:
+            text = f"{namespace}/{name} is workloads[{first[namespace, name]}] already; give each its own name"
+            yield Fault(("workloads", at, "name"), text)
+    for at, fleet in _entries(given, "fleets"):
+        name = fleet.get("name")
+        if isinstance(name, str) and first.setdefault(name, at) != at:
+            yield Fault(("fleets", at, "name"), f"{name} is fleets[{first[name]}] already; give each its own name")
+
+
+def _fleets(given: Given) -> Iterator[Fault]:
+    kinds = source_kinds(given)
+    for at, fleet in _entries(given, "fleets"):
+        source = fleet.get("source")
+        kind = kinds.get(source) if isinstance(source, str) else None
+        if kind in _FLEETS:
+            yield from _fleet(fleet, ("fleets", at), kind)
+        elif kind is not None:
+            text = f"expected a source of kind prometheus or kafka, got {source} of kind {kind}"
+            yield Fault(("fleets", at, "source"), text)
+
+
+def _fleet(fleet: Given, path: Path, kind: str) -> Iterator[Fault]:
+    for other, names in _FLEETS.items():
+        for name in names if other != kind else ():
+            if fleet.get(name) is not None:
+                text = f"is for sources of kind {other}, and {fleet['source']} is of kind {kind}; remove it"
+                yield Fault((*path, name), text)
+    if kind == "kafka" and fleet.get("groups") is None:
+        yield Fault((*path, "groups"), "is required: a regular expression of consumer groups")
+    if kind == "prometheus" and fleet.get("preset") is None:
+        if not fleet.get("signals"):
+            yield Fault(path, "expected a preset or signals, got neither")
+        elif fleet.get("workload_label") is None:
+            yield Fault((*path, "workload_label"), "is required without a preset: the label that names the workload")
+
+
+def _rules(given: Given) -> Iterator[Fault]:
+    """Relations of the merged rules. What the file's own rules break is told once, not again for each workload."""
+    tick_s = _tick_s(given)
+    shared = valid_settings(given.get("rules"))
+    for names, text in relations(shared, tick_s):
+        yield Fault(("rules", _said(names, shared)), text)
+    for part in ("workloads", "fleets"):
+        for at, entry in _entries(given, part):
+            own = valid_settings(entry.get("rules"))
+            for names, text in relations({**shared, **own}, tick_s):
+                if own.keys() & set(names):
+                    yield Fault((part, at, "rules", _said(names, own)), text)
+
+
+def _said(names: tuple[str, ...], settings: Mapping[str, Any]) -> str:
+    return next((name for name in names if name in settings), names[0])
+
+
+def _tick_s(given: Given) -> int | None:
+    tick_s = _mapping(given, "timing").get("tick_s", _TIMING.tick_s)
+    return tick_s if isinstance(tick_s, int) and not isinstance(tick_s, bool) and 1 <= tick_s <= 300 else None
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _mapping(given: Given, name: str) -> Given:
+    part = given.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _entries(given: Given, name: str) -> Iterator[tuple[int, Given]]:
+    """Those entries of a list that are mappings, each with its index."""
+    part = given.get(name)
+    if isinstance(part, list | tuple):
+        yield from ((at, entry) for at, entry in enumerate(part) if isinstance(entry, Mapping))

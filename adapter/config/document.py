@@ -1,0 +1,142 @@
+"""YAML text -> plain values, with the line of every setting."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+import yaml
+
+from adapter.config.faults import Fault, Path, path_of, shown
+from adapter.errors import ConfigError
+
+_KINDS = ("str", "int", "float", "bool", "null", "map", "seq", "merge")
+_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in _KINDS)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's plain values as JSON has them: a date stays the text it is, so that a label may look like one."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  # the parent's attribute, narrowed
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in _TAGS]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """values: what the file says. where: the file's name in sentences."""
+
+    values: dict[Any, Any]
+    where: str
+    root: yaml.Node
+
+    def line_of(self, path: Path) -> int:
+        """The line of a setting, or of the nearest one around it that is there; the first line is 1."""
+        node, line = self.root, self.root.start_mark.line
+        for step in path:
+            found = _child(node, step)
+            if found is None:
+                break
+            key, node = found
+            line = key.start_mark.line
+        return line + 1
+
+    def refuse(self, sentences: list[str]) -> ConfigError:
+        """All faults as one error, in the order of the file, each with its line."""
+        lines = {sentence: self.line_of(path_of(sentence)) for sentence in sentences}
+        ordered = sorted(lines, key=lines.__getitem__)
+        return ConfigError([f"{sentence} ({self.where} line {lines[sentence]})" for sentence in ordered])
+
+
+def text_of(path: FilePath) -> str:
+    """The text of the file. Raises ConfigError when it cannot be read or is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}; expected a YAML file"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: expected UTF-8 text, got other bytes at byte {error.start}"]) from error
+
+
+def read(text: str, where: str) -> Document:
+    """The text as a document. Raises ConfigError when it is empty, not YAML, not a mapping, or says a key twice."""
+    root, values = _parsed(text, where)
+    if not isinstance(values, dict):
+        raise ConfigError([f"{where}: expected a mapping with sources and pipeline, got {shown(values)}"])
+    return Document(values, where, root)
+
+
+def _parsed(text: str, where: str) -> tuple[yaml.Node, Any]:
+    loader: _Loader | None = None
+    try:
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        if root is None:
+            raise ConfigError([f"{where}: is empty; expected a mapping with sources and pipeline"])
+        strange = [f"{fault.sentence()} ({where})" for fault in _strange(root, (), (), set())]
+        if strange:
+            raise ConfigError(strange)
+        return root, loader.construct_document(root)
+    except yaml.YAMLError as error:
+        raise ConfigError([f"{where}{_position(error)}: is not YAML: {_cause(error)}"]) from error
+    except (ValueError, LookupError) as error:  # a number that cannot be, such as 0x or !!int ''
+        raise ConfigError([f"{where}: is not YAML: a value that its type cannot have ({error})"]) from error
+    except RecursionError as error:
+        raise ConfigError([f"{where}: is nested too deeply to be a configuration"]) from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def _position(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f" line {mark.line + 1} column {mark.column + 1}" if mark else ""
+
+
+def _cause(error: yaml.YAMLError) -> str:
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
+    return f"{problem}; indent with spaces, not tabs" if "\\t" in problem else problem
+
+
+def _strange(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:
+    """What YAML allows and a configuration does not: tags, keys said twice, values that contain themselves."""
+    if id(node) in above:
+        yield Fault(path, "contains itself through an alias; expected a value that ends")
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if node.tag not in _TAGS:
+        yield Fault(path, f"has the tag {node.tag}; expected plain text, numbers, lists and mappings")
+    if isinstance(node, yaml.MappingNode):
+        yield from _strange_keys(node, path)
+    for step, child in _children(node):
+        yield from _strange(child, (*path, step), (*above, id(node)), seen)
+
+
+def _strange_keys(node: yaml.MappingNode, path: Path) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for key, _ in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            yield Fault(path, f"expected text as the key in line {line}, got a list or mapping")
+        elif key.value in first:
+            yield Fault((*path, key.value), f"is said twice, in lines {first[key.value]} and {line}; keep one")
+        else:
+            first[key.value] = line
+
+
+def _children(node: yaml.Node) -> Iterator[tuple[str | int, yaml.Node]]:
+    if isinstance(node, yaml.SequenceNode):
+        yield from enumerate(node.value)
+    if isinstance(node, yaml.MappingNode):
+        yield from ((str(key.value), value) for key, value in node.value if isinstance(key, yaml.ScalarNode))
+
+
+def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """The node that says the step, and the step's value."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step], node.value[step]
+    if isinstance(node, yaml.MappingNode):
+        return next(((key, value) for key, value in node.value if key.value == str(step)), None)
+    return None

@@ -1,0 +1,151 @@
+"""What is wrong with a setting -> one sentence that begins with its path."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+Path = tuple[str | int, ...]
+
+FAULT = "fault"  # the pydantic error type of a sentence that is finished
+SECRET = re.compile(r"password|passphrase|secret|token|auth|credential|cookie|api-?key|jaas|\.pem", re.IGNORECASE)
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_STEP = re.compile(r'\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|\.?([A-Za-z_][A-Za-z0-9_-]*)')
+_LONGEST_SHOWN = 60  # characters of a given value: more hides the sentence
+_WIDEST_NUMBER_BITS = 128  # Python refuses to print the longest integers
+
+_EXPECTED = {
+    "bool_type": "true or false",
+    "datetime_type": "a time such as 2026-01-31T18:00:00Z",
+    "dict_type": "a mapping",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "int_type": "a whole number",
+    "invalid_key": "text as the key",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "at most {le:g}",
+    "model_attributes_type": "a mapping",
+    "model_type": "a mapping",
+    "string_too_short": "text that is not empty",
+    "string_type": "text",
+    "too_short": "at least one entry",
+    "tuple_type": "a list",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """path: keys and indices from the top of the file. text: what was expected, what was given, the fix."""
+
+    path: Path
+    text: str
+
+    def sentence(self) -> str:
+        """The fault as one sentence that begins with its path."""
+        return f"{written(self.path)}: {self.text}"
+
+
+def written(path: Path) -> str:
+    """A path as it is written in sentences: workloads[1].labels["example.com/team"]."""
+    return "".join(_written_step(step) for step in path).removeprefix(".") or "the file"
+
+
+def _written_step(step: object) -> str:
+    """A key that is not text (YAML has such) is written as it would be told."""
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f".{step}" if _PLAIN_KEY.fullmatch(str(step)) else f"[{json.dumps(str(step), ensure_ascii=False)}]"
+
+
+def path_of(sentence: str) -> Path:
+    """The path that a sentence begins with; () when it begins with none."""
+    steps: list[str | int] = []
+    at = 0
+    while match := _STEP.match(sentence, at):
+        index, quoted, plain = match.groups()
+        steps.append(int(index) if index else json.loads(quoted) if quoted else plain)
+        at = match.end()
+    return tuple(steps) if sentence.startswith(":", at) else ()
+
+
+def nearest(name: object, names: Iterable[str]) -> str:
+    """The end of a sentence: what the name was meant to be, or nothing when no name is near."""
+    near = difflib.get_close_matches(str(name)[:_LONGEST_SHOWN], list(names), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def one_of(name: object, names: Iterable[str]) -> str:
+    """A fault's text: the name is none of the names."""
+    known = list(names)
+    return f"expected one of {', '.join(known)}, got {shown(name)}{nearest(name, known)}"
+
+
+def shown(value: object) -> str:
+    """A given value, short; a mapping or list by its kind alone."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER_BITS:
+        return "a number of too many digits"
+    if value is None:
+        return "nothing"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def refusal(text: str) -> PydanticCustomError:
+    """The error that a validator raises: `text` follows the path."""
+    return PydanticCustomError(FAULT, text)
+
+
+def line_errors(faults: Iterable[Fault]) -> list[InitErrorDetails]:
+    """Faults as pydantic carries them upwards through the models."""
+    return [InitErrorDetails(type=refusal(fault.text), loc=fault.path, input=None) for fault in faults]
+
+
+def translate(error: ErrorDetails, names: Mapping[str, str]) -> Fault:
+    """What pydantic says, in our words.
+
+    names: the settings of the model that was validated, each with its meaning.
+    """
+    path = tuple(step for step in error["loc"] if step != "[key]")
+    kind, given, context = error["type"], error["input"], error.get("ctx", {})
+    if kind == FAULT:
+        return Fault(path, error["msg"])
+    if kind == "missing":
+        return Fault(path, f"is required: {names.get(str(path[-1]), 'expected a value, got nothing')}")
+    if kind == "extra_forbidden":
+        return Fault(path, f"is no setting here{nearest(path[-1], names) or '; expected one of ' + ', '.join(names)}")
+    if kind == "literal_error":
+        return Fault(path, one_of(given, _quoted(context["expected"])))
+    if kind.startswith("union_tag"):
+        return _unknown_kind(path, given, context)
+    expected = _EXPECTED.get(kind, error["msg"]).format(**context)
+    return Fault(path, f"expected {expected}, got {_told(path, given)}{_quote_hint(kind, given)}")
+
+
+def _unknown_kind(path: Path, given: object, context: Mapping[str, Any]) -> Fault:
+    kinds = _quoted(context.get("expected_tags", "")) or ["prometheus", "kafka", "pravega", "kubernetes", "trace"]
+    kind = given.get("kind") if isinstance(given, Mapping) else None
+    return Fault((*path, "kind"), one_of(kind, kinds))
+
+
+def _quoted(text: str) -> list[str]:
+    return re.findall(r"'([^']*)'", text)
+
+
+def _told(path: Path, given: object) -> str:
+    """A value under a name that sounds secret is not repeated: sentences end in logs."""
+    return "a value that is not shown" if any(SECRET.search(str(step)) for step in path) else shown(given)
+
+
+def _quote_hint(kind: str, given: object) -> str:
+    return "; write it in quotes" if kind == "string_type" and isinstance(given, bool | int | float) else ""

@@ -1,0 +1,49 @@
+"""The base of all configuration models: strict, frozen, and telling every fault at once in our words."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from adapter.config.faults import Fault, line_errors, translate
+
+LISTED = Field(strict=False)  # YAML has lists, the models tuples
+
+
+class Model(BaseModel):
+    """Refuses unknown settings, converts no types, and knows neither NaN nor infinity."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """Faults of settings that depend on one another. `given` is not yet validated: look only at what is there."""
+        return []
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _every_fault(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        faults = cls.together(given) if isinstance(given, Mapping) else []
+        try:
+            model = handler(given)
+        except ValidationError as error:
+            names = {name: field.description or name for name, field in cls.model_fields.items()}
+            shape = [translate(detail, names) for detail in error.errors(include_url=False)]
+            raise ValidationError.from_exception_data(cls.__name__, line_errors([*shape, *faults])) from None
+        if faults:
+            raise ValidationError.from_exception_data(cls.__name__, line_errors(faults))
+        return model
+
+
+def has(given: Mapping[Any, Any], name: str) -> bool:
+    """Whether a setting is there; null stands for its absence."""
+    return given.get(name) is not None
+
+
+def pair(given: Mapping[Any, Any], *names: str) -> list[Fault]:
+    """Two settings of which neither works without the other."""
+    absent = [name for name in names if not has(given, name)]
+    if len(absent) != 1:
+        return []
+    present = next(name for name in names if name not in absent)
+    return [Fault((absent[0],), f"is required with {present}: a certificate and its key go together")]

@@ -1,0 +1,104 @@
+"""Rules in the file: a model built from core's own parameters, their relations, and the rule book."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, asdict, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+import pydantic
+from pydantic import PlainValidator, ValidationError, ValidationInfo
+
+from adapter.config.faults import shown
+from adapter.config.model import Model
+from adapter.core.rules import RuleBook, Rules
+
+if TYPE_CHECKING:
+    from adapter.config.models import Config, Fleet, Pause, Workload
+
+_TYPES = get_type_hints(Rules)
+_BOUNDS = ("gt", "ge", "lt", "le")
+_ORDERED = (  # the first may not exceed the second
+    ("min_workers", "max_workers"),
+    ("stale_after_s", "error_after_s"),
+    ("down_cpu_ratio", "up_cpu_ratio"),
+    ("short_backlog_time_s", "up_backlog_time_s"),
+)
+_TICKS = (("rate_window_s", 2), ("stale_after_s", 1))  # at least so many ticks
+
+
+def _setting(parameter: Field[Any]) -> tuple[Any, Any]:
+    known = parameter.metadata
+    kind = Literal.__getitem__(known["one_of"]) if "one_of" in known else _TYPES[parameter.name]
+    bounds = {name: known[name] for name in _BOUNDS if name in known}
+    return kind, pydantic.Field(parameter.default, description=known["meaning"], **bounds)
+
+
+_SETTINGS: dict[str, Any] = {
+    parameter.name: _setting(parameter) for parameter in fields(Rules) if not parameter.metadata.get("hidden")
+}
+RuleSettings = pydantic.create_model("RuleSettings", __base__=Model, __doc__="How workloads are sized.", **_SETTINGS)
+
+
+def _given_only(value: Any, info: ValidationInfo) -> dict[str, Any]:
+    return RuleSettings.model_validate(value, context=info.context).model_dump(exclude_unset=True)
+
+
+# What the file says and nothing else, so that defaults of the file and of core stay apart until they are merged.
+RuleOverrides = Annotated[dict[str, Any], PlainValidator(_given_only, json_schema_input_type=RuleSettings)]
+
+
+def valid_settings(given: object) -> dict[str, Any]:
+    """Those settings of a `rules` mapping that are valid one by one."""
+    if not isinstance(given, Mapping):
+        return {}
+    try:
+        return _validated(given)
+    except ValidationError as error:
+        faulty = {detail["loc"][:1] for detail in error.errors()}
+        return _validated({key: value for key, value in given.items() if (key,) not in faulty and isinstance(key, str)})
+
+
+def _validated(given: Mapping[Any, Any]) -> dict[str, Any]:
+    return RuleSettings.model_validate(given).model_dump(exclude_unset=True)
+
+
+def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What does not fit together in merged settings: the settings' names and the fault's text.
+
+    merged: settings over core's defaults, not necessarily all of them. tick_s: None when it is itself at fault.
+    """
+    rules: dict[str, Any] = {**asdict(Rules()), **merged}
+    for lower, upper in _ORDERED:
+        if rules[lower] > rules[upper]:
+            yield (
+                (lower, upper),
+                f"expected {lower} <= {upper}, got {_told(lower, merged, rules)} and {_told(upper, merged, rules)}",
+            )
+    for name, ticks in _TICKS:
+        if tick_s is not None and rules[name] < ticks * tick_s:
+            least = "timing.tick_s" if ticks == 1 else f"{ticks} * timing.tick_s"
+            yield (name,), f"expected {name} >= {least}, got {_told(name, merged, rules)} and timing.tick_s = {tick_s}"
+
+
+def _told(name: str, merged: Mapping[str, Any], rules: Mapping[str, Any]) -> str:
+    return f"{name} = {shown(rules[name])}{'' if name in merged else ' (default)'}"
+
+
+def rule_book(config: "Config") -> RuleBook:
+    """The rules of each configured workload and of each fleet: its own over the file's over core's defaults."""
+    return RuleBook(
+        by_workload={f"{one.namespace}/{one.name}": _merged(config, one) for one in config.workloads},
+        by_fleet=tuple(_merged(config, one) for one in config.fleets),
+    )
+
+
+def _merged(config: "Config", one: "Workload | Fleet") -> Rules:
+    return Rules(**{**config.rules, **one.rules, **_pauses(one.pause)})
+
+
+def _pauses(pause: "Pause | None") -> dict[str, float]:
+    if pause is None:
+        return {}
+    until_s = math.inf if pause.until is None else pause.until.timestamp()
+    directions = ("up", "down") if pause.direction == "both" else (pause.direction,)
+    return {f"pause_{direction}_until_s": until_s for direction in directions}

@@ -1,0 +1,177 @@
+"""The settings of sources and of what is read from them, each with its unit, its bounds and why its default."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ModelWrapValidatorHandler, ValidationInfo, WrapValidator
+
+from adapter.config.faults import Fault
+from adapter.config.model import LISTED, Model, has, pair
+from adapter.config.values import Headers, KafkaProperties, Text, Url
+
+Deadline = Annotated[
+    float,
+    Field(gt=0, description="Seconds to wait, less than timing.tick_s: late costs the samples, not the tick."),
+]
+
+
+class Tls(Model):
+    """TLS towards a server."""
+
+    ca_file: Text | None = Field(default=None, description="PEM file of the trusted CAs; the system's by default.")
+    cert_file: Text | None = Field(default=None, description="PEM file of the client certificate; none by default.")
+    key_file: Text | None = Field(default=None, description="PEM file of the client certificate's key.")
+
+    @classmethod
+    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """A certificate needs its key."""
+        return pair(given, "cert_file", "key_file")
+
+
+class Basic(Model):
+    """HTTP basic authentication."""
+
+    username: Text = Field(description="User name.")
+    password_file: Text = Field(description="File that holds the password and nothing else.")
+
+
+class PrometheusSource(Model):
+    """A server that speaks the Prometheus query API (Prometheus, Thanos, Mimir, VictoriaMetrics)."""
+
+    kind: Literal["prometheus"] = Field(description="Which system this is.")
+    url: Url = Field(description="Address of the server, without /api/v1.")
+    bearer_token_file: Text | None = Field(default=None, description="File of the bearer token; not beside basic.")
+    basic: Basic | None = Field(default=None, description="User and password file; not beside bearer_token_file.")
+    tls: Tls = Field(default=Tls(), description="Certificates; the system's CAs by default.")
+    headers: Headers = Field(default={}, description="Headers of every request, such as X-Scope-OrgID.")
+    parameters: dict[str, str] = Field(default={}, description="Parameters of every request, such as dedup.")
+    deadline_s: Deadline = 5.0
+
+    @classmethod
+    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """One way to authenticate."""
+        if has(given, "bearer_token_file") and has(given, "basic"):
+            return [Fault(("basic",), "cannot stand beside bearer_token_file; keep one of them")]
+        return []
+
+
+class KafkaSource(Model):
+    """A Kafka cluster."""
+
+    kind: Literal["kafka"] = Field(description="Which system this is.")
+    bootstrap_servers: Text = Field(description="First brokers to ask, host:port, separated by commas.")
+    properties: KafkaProperties = Field(
+        default={}, description="Settings of librdkafka as text, such as security.protocol; no secrets."
+    )
+    properties_file: Text | None = Field(default=None, description="File of lines name=value for the secret settings.")
+    deadline_s: Deadline = 5.0
+
+
+class PravegaSource(Model):
+    """A Pravega controller's REST API."""
+
+    kind: Literal["pravega"] = Field(description="Which system this is.")
+    url: Url = Field(description="Address of the controller's REST API.")
+    tls: Tls = Field(default=Tls(), description="Certificates; the system's CAs by default.")
+    prometheus: Text | None = Field(default=None, description="The prometheus source that has Pravega's rates.")
+    deadline_s: Deadline = 5.0
+
+
+class KubernetesSource(Model):
+    """The HPAs that name our metrics, and their scale targets."""
+
+    kind: Literal["kubernetes"] = Field(description="Which system this is.")
+    kubeconfig: Text | None = Field(default=None, description="Path of a kubeconfig; else the pod's own account.")
+    context: Text | None = Field(default=None, description="Context of the kubeconfig; else its current one.")
+    deadline_s: Deadline = 5.0
+
+
+class TraceSource(Model):
+    """A recorded or simulated fleet."""
+
+    kind: Literal["trace"] = Field(description="Which system this is.")
+    file: Text | None = Field(default=None, description="File of the trace; not beside url.")
+    url: Url | None = Field(default=None, description="Address that serves the trace; not beside file.")
+    deadline_s: Deadline = 5.0
+
+    @classmethod
+    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """One place to read."""
+        if has(given, "file") and has(given, "url"):
+            return [Fault(("url",), "cannot stand beside file; keep one of them")]
+        if not has(given, "file") and not has(given, "url"):
+            return [Fault((), "expected file or url, got neither")]
+        return []
+
+
+AnySource = Annotated[
+    PrometheusSource | KafkaSource | PravegaSource | KubernetesSource | TraceSource, Field(discriminator="kind")
+]
+
+
+class KafkaReading(Model):
+    """A consumer group and the topics it reads."""
+
+    source: Text = Field(description="Name of a kafka source.")
+    group: Text = Field(description="Consumer group whose committed offsets are the work done.")
+    topics: Annotated[tuple[Text, ...], LISTED] = Field(
+        min_length=1, description="Topics whose ends are the work to do."
+    )
+
+
+class PrometheusReading(Model):
+    """The series of one workload."""
+
+    source: Text = Field(description="Name of a prometheus source.")
+    preset: Text | None = Field(default=None, description="Name of a set of queries for one engine, such as flink.")
+    match: dict[str, str] = Field(default={}, description="Labels that choose the workload's series.")
+    signals: dict[str, str] = Field(default={}, description="Signal -> PromQL of your own; over the preset's.")
+
+    @classmethod
+    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """Something to ask."""
+        return (
+            []
+            if has(given, "preset") or given.get("signals")
+            else [Fault((), "expected a preset or signals, got neither")]
+        )
+
+
+class PravegaReading(Model):
+    """One stream."""
+
+    source: Text = Field(description="Name of a pravega source.")
+    scope: Text = Field(description="Scope of the stream.")
+    stream: Text = Field(description="Name of the stream.")
+
+
+class TraceReading(Model):
+    """The workload's own entry in the trace."""
+
+    source: Text = Field(description="Name of a trace source.")
+
+
+_READINGS: Mapping[str | None, type[Model]] = {
+    "kafka": KafkaReading,
+    "prometheus": PrometheusReading,
+    "pravega": PravegaReading,
+    "trace": TraceReading,
+}
+
+
+def _of_its_source(given: Any, handler: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:
+    """The reading of the kind that its source has, so that faults speak of that kind alone.
+
+    The kinds come in the context; without one the reading is taken by its shape.
+    """
+    if info.context is None or isinstance(given, Model):
+        return handler(given)
+    if not isinstance(given, Mapping):
+        return TraceReading.model_validate(given)  # any of them says that a mapping was expected
+    source = given.get("source")
+    model = _READINGS.get(info.context["kinds"].get(source)) if isinstance(source, str) else None
+    # Without a model the source is at fault; checks.py tells it, and no Config comes of it.
+    return model.model_validate(given) if model else given
+
+
+AnyReading = Annotated[KafkaReading | PrometheusReading | PravegaReading | TraceReading, WrapValidator(_of_its_source)]

@@ -1,0 +1,118 @@
+"""The kinds of values that settings have beyond text and numbers, each with its check."""
+
+import re
+import warnings
+from datetime import datetime
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from adapter.config.faults import SECRET, refusal, shown
+
+_LABEL_VALUE = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+_DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+_MEMORY = r"[1-9][0-9]*[kmgt]"
+_LONGEST_PREFIX = 253  # characters before the slash of a label key, as Kubernetes has it
+_RESERVED_LABELS = ("workload", "stage")  # the selector's own words
+
+# Settings of librdkafka whose value is itself a secret; those that name a file or an address are not.
+_SECRET_PROPERTY = re.compile(r"password|passphrase|client\.secret|jaas|oauthbearer\.config$|key\.pem$")
+_SERVER_PROPERTIES = ("bootstrap.servers", "metadata.broker.list")
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(_LABEL_VALUE, text):
+        allowed = "at most 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
+        raise refusal(f"expected {allowed}, got {shown(text)}")
+    return text
+
+
+def _namespace(text: str) -> str:
+    if not re.fullmatch(_DNS_LABEL, text):
+        raise refusal(f"expected at most 63 lower-case letters, digits or '-' (a DNS label), got {shown(text)}")
+    return text
+
+
+def _label_key(text: str) -> str:
+    prefix, slash, name = text.rpartition("/")
+    prefix_is_valid = not slash or (len(prefix) <= _LONGEST_PREFIX and re.fullmatch(_DNS_NAME, prefix))
+    if not (prefix_is_valid and re.fullmatch(_LABEL_VALUE, name)):
+        raise refusal(f"expected a label key such as team or example.com/team, got {shown(text)}")
+    if text in _RESERVED_LABELS:
+        raise refusal("is reserved: the adapter sets it; choose another label key")
+    return text
+
+
+def _label_value(text: str) -> str:
+    return text and _name(text)
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not parts.username
+    except ValueError:  # a bracket or port that cannot be
+        valid = False
+    if not valid or re.search(r"\s", text):
+        given = "a text with @ that is not shown; user and password do not belong here" if "@" in text else shown(text)
+        raise refusal(f"expected http://host or https://host, got {given}")
+    return text
+
+
+def _pattern(text: str) -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns of spellings that may change; they work
+            re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise refusal(f"expected a regular expression, got {shown(text)}: {error}") from error
+    return text
+
+
+def _memory(text: str) -> str:
+    if not re.fullmatch(_MEMORY, text):
+        raise refusal(f"expected a size such as 1g or 1500m, got {shown(text)}")
+    return text
+
+
+def _instant(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError as error:
+        raise refusal(f"expected a time such as 2026-01-31T18:00:00Z, got {shown(value)}") from error
+
+
+def _zoned(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise refusal(f"expected a time with its zone, got {value.isoformat()}; add Z or an offset such as +02:00")
+    return value
+
+
+def _header(text: str) -> str:
+    if SECRET.search(text):
+        raise refusal("may not carry a secret in this file; use bearer_token_file or basic")
+    return text
+
+
+def _kafka_property(text: str) -> str:
+    if text in _SERVER_PROPERTIES:
+        raise refusal("is set beside properties; use bootstrap_servers")
+    if _SECRET_PROPERTY.search(text):
+        raise refusal("may not carry a secret in this file; put it into the file that properties_file names")
+    return text
+
+
+Text = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{_LABEL_VALUE}$"})]
+Namespace = Annotated[str, AfterValidator(_namespace), Field(json_schema_extra={"pattern": f"^{_DNS_LABEL}$"})]
+Labels = dict[Annotated[str, AfterValidator(_label_key)], Annotated[str, AfterValidator(_label_value)]]
+Url = Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "^https?://[^/@]+(/.*)?$"})]
+Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
+Memory = Annotated[str, AfterValidator(_memory), Field(json_schema_extra={"pattern": f"^{_MEMORY}$"})]
+Instant = Annotated[datetime, BeforeValidator(_instant), AfterValidator(_zoned)]
+Headers = dict[Annotated[str, Field(min_length=1), AfterValidator(_header)], str]
+KafkaProperties = dict[Annotated[str, Field(min_length=1), AfterValidator(_kafka_property)], str]

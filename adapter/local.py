@@ -1,0 +1,149 @@
+"""`run`: the whole product in the foreground on loopback, on the embedded fleet or on real sources."""
+
+import shutil
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from adapter import config as configuration
+from adapter.backtest import demo
+from adapter.backtest.fleet import Fleet
+from adapter.config import Config
+from adapter.core.reasons import sentence
+from adapter.pipeline.job import StreamingJob
+from adapter.serving import terminal
+from adapter.serving.app import create_app
+from adapter.serving.history import History
+from adapter.serving.page import page
+from adapter.serving.probes import Readiness
+from adapter.serving.server import Server
+from adapter.serving.snapshot import Snapshot
+from adapter.serving.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
+from adapter.wiring import told_to_stop
+
+LOOPBACK = "127.0.0.1"
+SEED = 1
+# The fleet lives fast, so that two minutes show every kind of trouble: its rules are short to match.
+_EMBEDDED = """
+sources:
+  fleet: {{kind: trace, url: "{url}", deadline_s: 1}}
+workloads:
+{workloads}
+rules:
+  {{rate_window_s: 10, settle_s: 6, stale_after_s: 6, error_after_s: 20, max_workers: 12, time_to_reduce_backlog_s: 20}}
+timing: {{tick_s: 2, warm_up_s: 30}}
+pipeline: {{checkpoint: "{checkpoint}"}}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """port: of the API and the page on loopback, 0 is any free one. for_s: end after so long; None is never."""
+
+    port: int
+    for_s: float | None = None
+
+
+def run(config: Config | None, options: Options) -> None:
+    """Run until told to stop. config: None is the embedded fleet. Raises EnvironmentFault or CheckpointError."""
+    console = Console()
+    began_s = time.monotonic()
+    with told_to_stop() as stop, ExitStack() as started:
+        fleet = None
+        if config is None:
+            fleet = Fleet(SEED, time.time)
+            fleet.start()
+            started.callback(fleet.stop)
+            config = _embedded(fleet.url, _scratch(started))
+        view = _View(config, console)
+        server = Server(view.app, LOOPBACK, options.port)
+        server.start()
+        started.callback(server.stop)
+        address = f"http://{LOOPBACK}:{server.port}"
+        console.print(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
+        job = StreamingJob(config, configuration.rule_book(config), view.publish)
+        job.start()
+        started.callback(job.stop)
+        if fleet is not None:
+            fleet.follow(address)
+        view.watch(stop, options.for_s, began_s)
+        ran_s = time.monotonic() - began_s
+        console.print(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, ran_s))
+
+
+class _View:
+    """What one sees: the page, the API, and the live table, all of the newest snapshot."""
+
+    def __init__(self, config: Config, console: Console) -> None:
+        self._store = SnapshotStore()
+        self._history = History()
+        self._console = console
+        self._first = threading.Event()
+        self._said: dict[str, tuple[object, ...]] = {}
+        telemetry = Telemetry(self._store, workloads=True)
+        readiness = Readiness(lambda: self._store.current is not None)
+        self.app = create_app(self._store, authenticate=None, readiness=readiness, telemetry=telemetry)
+        self.app.register_blueprint(page(self.snapshot, self._history))
+
+    def snapshot(self) -> Snapshot | None:
+        """The newest snapshot."""
+        held = self._store.current
+        return held.snapshot if held else None
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Called by the pipeline once a tick."""
+        self._store.put(snapshot)
+        self._history.see(snapshot)
+        self._first.set()
+
+    def watch(self, stop: threading.Event, for_s: float | None, began_s: float) -> None:
+        """Show the table until told to stop; on a console that is no terminal, a line a change."""
+        ends_s = None if for_s is None else began_s + for_s
+        while not (self._first.wait(0.2) or stop.is_set() or _over(ends_s)):
+            pass
+        if self._first.is_set():
+            self._console.print(f"first decision after {time.monotonic() - began_s:.1f} s")
+        if not self._console.is_terminal:
+            self._follow(stop, ends_s)
+            return
+        with Live(console=self._console, refresh_per_second=2, get_renderable=self._table):
+            while not (stop.wait(0.2) or _over(ends_s)):
+                pass
+
+    def _table(self) -> object:
+        return terminal.table(self.snapshot(), time.time(), max(self._console.height - 6, 3))
+
+    def _follow(self, stop: threading.Event, ends_s: float | None) -> None:
+        while not (stop.wait(0.5) or _over(ends_s)):
+            snapshot = self.snapshot()
+            for entry in snapshot.entries if snapshot else ():
+                decision = entry.decision
+                said = (decision.reason, decision.required_workers)
+                if self._said.get(decision.workload) != said:
+                    self._said[decision.workload] = said
+                    self._console.print(f"{decision.workload} {decision.reason}: {sentence(decision)}", soft_wrap=True)
+
+
+def _over(ends_s: float | None) -> bool:
+    return ends_s is not None and time.monotonic() >= ends_s
+
+
+def _embedded(url: str, checkpoint: Path) -> Config:
+    workloads = "\n".join(
+        f"  - {{namespace: {demo.NAMESPACE}, name: {name}, read: [{{source: fleet}}]}}" for name in demo.NAMES
+    )
+    text = _EMBEDDED.format(url=url, checkpoint=checkpoint, workloads=workloads)
+    return configuration.parse(text, "the embedded fleet")
+
+
+def _scratch(started: ExitStack) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="backlog-adapter-"))
+    started.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder

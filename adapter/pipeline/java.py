@@ -1,0 +1,55 @@
+"""Is there a Java that Spark can run on?"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from adapter.errors import EnvironmentFault
+
+OLDEST = 17
+INSTALL = (
+    "install it, e.g. `apt-get install openjdk-17-jre-headless` (Debian, Ubuntu), "
+    "`dnf install java-17-openjdk-headless` (Fedora) or `brew install openjdk@17` (macOS), "
+    "and put it on PATH or name it in JAVA_HOME"
+)
+ANSWER_WITHIN_S = 30.0
+
+
+def check_java() -> int:
+    """The major version of the Java that Spark will start. Raises EnvironmentFault when it is missing or too old."""
+    program = _program()
+    if program is None:
+        raise EnvironmentFault(f"Java is missing: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
+    told = _told(program)
+    major = parsed_version(told)
+    if major is None:
+        raise EnvironmentFault(f"{program} -version names no version: {told.strip()!r}; {INSTALL}")
+    if major < OLDEST:
+        raise EnvironmentFault(f"{program} is Java {major}: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
+    return major
+
+
+def parsed_version(told: str) -> int | None:
+    """The major version in what `java -version` prints: 17 of "17.0.15", 8 of "1.8.0_402"; None without one."""
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(found.group(1)) if found else None
+
+
+def _program() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    if home:  # Spark asks JAVA_HOME first, and fails when it names nothing
+        program = Path(home) / "bin" / "java"
+        return str(program) if program.is_file() else None
+    return shutil.which("java")
+
+
+def _told(program: str) -> str:
+    try:
+        answer = subprocess.run(  # noqa: S603 - the program Spark will start anyway
+            [program, "-version"], capture_output=True, text=True, timeout=ANSWER_WITHIN_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentFault(f"{program} does not start: {error}; {INSTALL}") from error
+    return answer.stderr + answer.stdout

@@ -1,0 +1,99 @@
+"""A batch of packed decisions -> the Snapshot of its newest tick."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+
+from adapter.config import Config
+from adapter.core.decisions import Decision, StageSignals
+from adapter.core.report import rows, stage_rows
+from adapter.core.rules import RuleBook, Rules
+from adapter.pipeline.packing import unpack_decisions
+from adapter.serving.snapshot import Entry, Snapshot
+
+Publish = Callable[[Snapshot], None]
+
+
+class Publisher:
+    """What `foreachBatch` calls. Numbers of the last tick are plain attributes, for /metrics.
+
+    tick_at_s: the newest published tick. published_s: monotonic time of that publication.
+    lateness_s: from the tick to its publication. shards_at_fault: shards whose fold could not take that batch's ticks.
+    """
+
+    def __init__(self, config: Config, rules: RuleBook, publish: Publish) -> None:
+        self._snapshot = Labelled(config, rules)
+        self._publish = publish
+        self._lock = threading.Lock()
+        self._open = True
+        self.tick_at_s: int | None = None
+        self.published_s: float | None = None
+        self.lateness_s: float | None = None
+        self.shards_at_fault = 0
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Publish a batch once. Stops of the query wait for it, so that it is not cut in the middle."""
+        with self._lock:
+            if not self._open:
+                return
+            # The only action on the batch: a second one would compute it again, a partial one fails the commit.
+            shards = batch.toArrow().to_pylist()
+            if not shards:  # the first batch may be empty, and says nothing
+                return
+            at_s: int = max(shard["at"] for shard in shards)
+            if self.tick_at_s is not None and at_s <= self.tick_at_s:
+                return  # a batch that was computed but not committed comes again after a restart
+            newest = [shard for shard in shards if shard["at"] == at_s]
+            self.shards_at_fault = sum(shard["faults"] > 0 for shard in newest)
+            self._publish(self._snapshot.of(at_s, [shard["decisions"] for shard in newest if shard["decisions"]]))
+            self.tick_at_s, self.published_s = at_s, time.monotonic()
+            self.lateness_s = time.time() - at_s
+
+    def close(self) -> None:
+        """Publish nothing any more; returns when a running publication is done."""
+        with self._lock:
+            self._open = False
+
+    def open(self) -> None:
+        """Publish again."""
+        with self._lock:
+            self._open = True
+
+
+class Labelled:
+    """Decisions -> a Snapshot with the labels of the configuration."""
+
+    def __init__(self, config: Config, rules: RuleBook) -> None:
+        every = [*rules.by_workload.values(), *rules.by_fleet] or [Rules()]
+        self._tick_s = float(config.timing.tick_s)
+        self._window_s = max(each.rate_window_s for each in every)
+        # One age for all: the strictest, so that nobody's number is served longer than its rules allow.
+        self._error_after_s = min(each.error_after_s for each in every)
+        self._by_workload = {f"{each.namespace}/{each.name}": each.labels for each in config.workloads}
+        self._by_fleet = [fleet.labels for fleet in config.fleets]
+
+    def of(self, at_s: int, streams: list[bytes]) -> Snapshot:
+        """The snapshot of one tick from the packed decisions of its shards."""
+        decisions = unpack_decisions(at_s, streams)
+        stages: dict[str, list[StageSignals]] = {}
+        for stage in stage_rows(decisions):
+            stages.setdefault(stage.workload, []).append(stage)
+        return Snapshot(
+            at_s=float(at_s),
+            tick_s=self._tick_s,
+            window_s=self._window_s,
+            error_after_s=self._error_after_s,
+            entries=tuple(
+                Entry(decision=decision, labels=self._labels(decision), stages=tuple(stages.get(decision.workload, ())))
+                for decision in rows(decisions)
+            ),
+        )
+
+    def _labels(self, decision: Decision) -> dict[str, str]:
+        labels = self._by_workload.get(decision.workload)
+        # A fleet that the state still knows may be gone from the configuration.
+        if labels is None and decision.fleet is not None and decision.fleet < len(self._by_fleet):
+            labels = self._by_fleet[int(decision.fleet)]
+        return (labels or {}) | {"workload": decision.workload.partition("/")[2]}

@@ -1,0 +1,45 @@
+"""Sources -> shards -> fold -> publish, as one streaming query."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from adapter.config import Config
+from adapter.core.rules import RuleBook
+from adapter.pipeline.datasource import SamplesSource
+from adapter.pipeline.fold import DECISIONS, Core, Fold
+
+OPENER = "adapter.sources.opening:open_source"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What the query runs. opener: "module:function" that opens a source by name in a worker."""
+
+    config: Config
+    rules: RuleBook
+    core: Core
+    opener: str = OPENER
+
+
+def start_query(
+    session: SparkSession, plan: Plan, checkpoint: str, publish: Callable[[DataFrame, int], None]
+) -> StreamingQuery:
+    """Start the query, from its checkpoint if there is one: one micro-batch a tick."""
+    session.dataSource.register(SamplesSource)
+    rows = (
+        session.readStream.format(SamplesSource.name())
+        .option("config", plan.config.model_dump_json())
+        .option("opener", plan.opener)
+        .load()
+    )
+    decisions = rows.groupBy("shard").transformWithState(Fold(plan.core, plan.rules), DECISIONS, "Update", "None")
+    return (
+        decisions.writeStream.outputMode("update")
+        .option("checkpointLocation", checkpoint)
+        .foreachBatch(publish)
+        .trigger(processingTime=f"{plan.config.timing.tick_s} seconds")
+        .start()
+    )

@@ -1,0 +1,118 @@
+"""The external metrics: what each means, and how it is read off a decision."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adapter.core.decisions import Decision, StageSignals
+
+# A day: an infinite backlog time has no quantity, and nobody's target is longer.
+LONGEST_S = 86_400.0
+
+# Names of METRIC_NAMES whose signal does not exist yet; they are not listed and not served.
+NOT_YET = ("forecast_input_rate", "relative_lag_change", "pods_advised")
+
+Signals = Decision | StageSignals
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One external metric. target: the HPA target it is meant for; whole_only: a stage has no such number;
+    signed: may be negative, so never for an HPA; read: its number, None when it is not known."""
+
+    name: str
+    meaning: str
+    unit: str
+    target: str
+    read: Callable[[Decision], float | None]
+    read_stage: Callable[[StageSignals], float | None] | None = None
+    signed: bool = False
+
+
+def _capped(seconds: float | None) -> float | None:
+    return None if seconds is None else min(seconds, LONGEST_S)
+
+
+def _rising(growth: float | None) -> float | None:
+    return None if growth is None else max(growth, 0.0)
+
+
+def _padded(workers: float | None) -> float | None:
+    """1.1 times, so that an HPA with the default tolerance of 10 % never settles below (milli, exact)."""
+    return None if workers is None else round(workers * 1.1, 3)
+
+
+def _both(name: str, meaning: str, unit: str, target: str, read: Callable[[Signals], float | None]) -> Metric:
+    return Metric(name, meaning, unit, target, read, read)
+
+
+_ALL = (
+    Metric(
+        "required_workers",
+        "workers the policy asks for",
+        "workers",
+        'AverageValue "1"; 800m is 25 % headroom',
+        lambda decision: decision.required_workers,
+    ),
+    Metric(
+        "required_workers_padded",
+        "1.1 times required_workers",
+        "workers",
+        'AverageValue "1", where an HPA cannot set its tolerance',
+        lambda decision: _padded(decision.required_workers),
+    ),
+    _both(
+        "backlog_time_seconds",
+        "backlog / throughput, at most a day",
+        "seconds",
+        "Value: a brake or an alert, not a size",
+        lambda signals: _capped(signals.backlog_time_s),
+    ),
+    _both(
+        "drain_time_seconds",
+        "backlog / (capacity - input rate), at most a day",
+        "seconds",
+        "none",
+        lambda signals: _capped(signals.drain_time_s),
+    ),
+    _both("backlog", "records (or bytes) waiting", "records", "AverageValue", lambda signals: signals.backlog_records),
+    _both(
+        "backlog_growth",
+        "how fast the backlog grows, 0 while it shrinks",
+        "records/s",
+        "none",
+        lambda signals: _rising(signals.growth_records_per_s),
+    ),
+    Metric(
+        "backlog_growth_signed",
+        "how fast the backlog changes",
+        "records/s",
+        "never for an HPA: it takes a negative number for the largest",
+        lambda decision: decision.growth_records_per_s,
+        lambda signals: signals.growth_records_per_s,
+        signed=True,
+    ),
+    _both(
+        "throughput",
+        "records processed a second",
+        "records/s",
+        "AverageValue, beside a size",
+        lambda signals: signals.throughput_records_per_s,
+    ),
+    _both(
+        "input_rate",
+        "records arriving a second",
+        "records/s",
+        "AverageValue",
+        lambda signals: signals.input_rate_records_per_s,
+    ),
+    _both("utilization", "busy time or CPU, 0 to 1", "ratio", "Value", lambda signals: signals.utilization_ratio),
+    Metric(
+        "segments",
+        "Kafka partitions or Pravega segments of the input",
+        "partitions",
+        'AverageValue "1"',
+        lambda decision: decision.partitions,
+    ),
+)
+
+METRICS = {metric.name: metric for metric in _ALL}

@@ -1,0 +1,105 @@
+"""The snapshot that is held: swapped whole, never changed, quick to look up."""
+
+import gzip
+import hashlib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from adapter.core.decisions import Decision, StageSignals
+from adapter.serving.snapshot import Entry, Snapshot, decode, encode
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing a selector may pick: a workload, or a stage of it. labels: what the selector sees."""
+
+    workload: str
+    labels: Mapping[str, str]
+    decision: Decision
+    stage: StageSignals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """The workloads of one namespace by name, sorted."""
+
+    workloads: Mapping[str, Candidate] = field(default_factory=dict)
+    stages: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+
+    def candidates(self, names: tuple[str, ...] | None, *, stages: bool) -> list[Candidate]:
+        """The workloads of these names (None: all), with their stages when asked for."""
+        found = self.workloads.values() if names is None else (self.workloads[n] for n in names if n in self.workloads)
+        if not stages:
+            return list(found)
+        return [picked for whole in found for picked in (whole, *self.stages[whole.labels["workload"]])]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A snapshot with what is made of it once: its index by namespace, and the bytes that are published."""
+
+    snapshot: Snapshot
+    namespaces: Mapping[str, Namespace]
+    body: bytes
+    compressed: bytes
+    etag: str
+
+
+class SnapshotStore:
+    """Holds the newest snapshot. Readers take `current` and keep it; writers swap it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: Held | None = None
+
+    @property
+    def current(self) -> Held | None:
+        """The newest snapshot with its index, or None before the first."""
+        return self._held
+
+    def put(self, snapshot: Snapshot | bytes) -> bool:
+        """Hold a snapshot (or the JSON of one). A tick that is not newer than the held one changes nothing.
+
+        Returns whether it was taken. Raises ValueError when bytes are no snapshot of this version.
+        """
+        body, parsed = (snapshot, decode(snapshot)) if isinstance(snapshot, bytes) else (encode(snapshot), snapshot)
+        with self._lock:
+            if self._held is not None and parsed.at_s <= self._held.snapshot.at_s:
+                return False
+            self._held = _held(parsed, body)
+            return True
+
+
+def _held(snapshot: Snapshot, body: bytes) -> Held:
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    # Level 1: JSON of workloads shrinks about tenfold already, and a higher level costs the tick more than the network.
+    return Held(snapshot, _index(snapshot.entries), body, gzip.compress(body, compresslevel=1, mtime=0), etag)
+
+
+def _index(entries: tuple[Entry, ...]) -> dict[str, Namespace]:
+    workloads: dict[str, dict[str, Candidate]] = {}
+    stages: dict[str, dict[str, tuple[Candidate, ...]]] = {}
+    for entry in entries:
+        namespace, _, name = entry.decision.workload.partition("/")
+        workloads.setdefault(namespace, {})[name] = _whole(entry, name)
+        stages.setdefault(namespace, {})[name] = _stages(entry, name)
+    return {namespace: Namespace(found, stages[namespace]) for namespace, found in workloads.items()}
+
+
+def _whole(entry: Entry, name: str) -> Candidate:
+    # `stage` would be a label only stages have, whatever the configuration says.
+    own = {key: value for key, value in entry.labels.items() if key != "stage"}
+    return Candidate(entry.decision.workload, dict(sorted((own | {"workload": name}).items())), entry.decision)
+
+
+def _stages(entry: Entry, name: str) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(
+            entry.decision.workload,
+            dict(sorted((entry.labels | {"workload": name, "stage": stage.stage}).items())),
+            entry.decision,
+            stage,
+        )
+        for stage in entry.stages
+    )

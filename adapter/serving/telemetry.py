@@ -1,0 +1,97 @@
+"""What Prometheus scrapes: the held snapshot, read at the scrape, and how this server answered."""
+
+import time
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from adapter.core.decisions import Decision
+from adapter.serving.metrics import METRICS
+from adapter.serving.store import Held, SnapshotStore
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+PREFIX = "backlog_adapter"
+
+_SIZES: dict[str, tuple[str, Callable[[Decision], float | None]]] = {
+    "current_workers": ("workers that exist", lambda decision: decision.workers),
+    "ready_workers": ("workers that are ready", lambda decision: decision.ready_workers),
+    "wanted_workers": ("workers the policy wants before bounds", lambda decision: decision.wanted_workers),
+    "worker_capacity": ("records/s one worker carries", lambda decision: decision.worker_capacity_records_per_s),
+    "backlog_time_target_seconds": ("backlog time that is aimed at", lambda decision: decision.backlog_time_target_s),
+    "sample_age_seconds": ("age of the newest sample", lambda decision: decision.sample_age_s),
+}
+_SIGNALS = {name: (f"{metric.meaning} [{metric.unit}]", metric.read) for name, metric in METRICS.items()}
+
+
+class Telemetry:
+    """One registry a server. workloads: also one gauge a workload and signal (the pipeline's, not every replica's)."""
+
+    def __init__(self, store: SnapshotStore, *, workloads: bool, clock: Callable[[], float] = time.time) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(_SnapshotCollector(store, workloads, clock))
+        self._requests = Counter(f"{PREFIX}_requests", "requests answered", ["metric", "code"], registry=self._registry)
+        self._seconds = Histogram(
+            f"{PREFIX}_request_seconds",
+            "time from request to answer",
+            registry=self._registry,
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0),
+        )
+
+    def answered(self, metric: str, code: int, seconds: float) -> None:
+        """Count one answer. metric: what was asked for; a name we do not serve is counted as "other"."""
+        self._requests.labels(metric if metric in METRICS or not metric else "other", str(code)).inc()
+        self._seconds.observe(seconds)
+
+    def exposition(self) -> bytes:
+        """The text of `/metrics`, of CONTENT_TYPE."""
+        return generate_latest(self._registry)
+
+
+class _SnapshotCollector(Collector):
+    def __init__(self, store: SnapshotStore, workloads: bool, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._workloads = workloads
+        self._clock = clock
+
+    def collect(self) -> Iterator[Metric]:
+        """The families of the snapshot that is held now; unknown numbers have no series."""
+        held = self._store.current
+        if held is None:
+            return
+        yield from _of_snapshot(held, self._clock())
+        if self._workloads:
+            for name, (meaning, read) in (_SIGNALS | _SIZES).items():
+                yield _of_workloads(held, f"{PREFIX}_{name}", meaning, read)
+            yield _reasons(held)
+
+
+def _of_snapshot(held: Held, now_s: float) -> Iterator[Metric]:
+    snapshot = held.snapshot
+    age_s = max(now_s - snapshot.at_s, 0.0)
+    yield GaugeMetricFamily(f"{PREFIX}_snapshot_age_seconds", "age of the held snapshot", value=age_s)
+    yield GaugeMetricFamily(f"{PREFIX}_snapshot_tick_timestamp_seconds", "its tick, Unix time", value=snapshot.at_s)
+    yield GaugeMetricFamily(f"{PREFIX}_tick_seconds", "seconds between ticks", value=snapshot.tick_s)
+    yield GaugeMetricFamily(f"{PREFIX}_workloads", "workloads in the snapshot", value=len(snapshot.entries))
+
+
+def _of_workloads(held: Held, name: str, meaning: str, read: Callable[[Decision], float | None]) -> Metric:
+    family = GaugeMetricFamily(name, meaning, labels=["namespace", "workload"])
+    for entry in held.snapshot.entries:
+        value = read(entry.decision)
+        if value is not None:
+            namespace, _, workload = entry.decision.workload.partition("/")
+            family.add_metric([namespace, workload], value)
+    return family
+
+
+def _reasons(held: Held) -> Metric:
+    labels = ["namespace", "workload", "policy", "reason", "bound"]
+    family = GaugeMetricFamily(f"{PREFIX}_decision_info", "why the target is what it is; always 1", labels=labels)
+    for entry in held.snapshot.entries:
+        decision = entry.decision
+        namespace, _, workload = decision.workload.partition("/")
+        family.add_metric([namespace, workload, decision.policy, decision.reason, decision.bound], 1)
+    return family

@@ -1,0 +1,220 @@
+"""Configuration -> the queries of one Prometheus: a handful for the whole fleet, not one a workload."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from adapter.config import Config, Fleet, PrometheusReading, PrometheusSource
+from adapter.core.samples import WORKLOAD_SIGNALS
+from adapter.errors import ConfigError
+from adapter.sources import presets, promql
+
+LONGEST_MATCH = 8_000  # characters of label values in one query; some proxies refuse larger bodies
+SHORTEST_WINDOW_S = 60  # rate() needs two scrapes, and many are 30 s apart
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Configured workloads, told apart by label values. No keys: everything the query gives is of one workload.
+
+    workloads: values of the keys -> workload ids ("namespace/name").
+    """
+
+    keys: tuple[str, ...]
+    workloads: Mapping[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Workloads of a fleet, named by labels of the result.
+
+    fleet: its index in the configuration. namespace: of all its workloads, unless namespace_label is set.
+    """
+
+    fleet: int
+    workload_label: str
+    namespace_label: str | None
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One PromQL query of every tick: it gives one signal of some workloads. `path` is where it is configured."""
+
+    path: str
+    signal: str
+    text: str
+    owners: Named | Found
+    stage_label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One entry of `workloads[].read` with its preset looked up."""
+
+    path: str
+    workload: str
+    match: Mapping[str, str]
+    preset: presets.Preset | None
+    signals: Mapping[str, str]
+
+    @property
+    def likeness(self) -> tuple[object, ...]:
+        """Readings of one likeness can share their queries."""
+        return self.preset and self.preset.name, tuple(self.signals.items()), tuple(sorted(self.match))
+
+
+def queries(config: Config, name: str) -> tuple[Query, ...]:
+    """What the Prometheus of that name is asked every tick. Raises ConfigError for an unknown preset."""
+    window = f"{max(SHORTEST_WINDOW_S, 4 * config.timing.tick_s)}s"
+    alike: dict[tuple[object, ...], list[_Reading]] = {}
+    for reading in _readings(config, name):
+        alike.setdefault(reading.likeness, []).append(reading)
+    named = [query for group in alike.values() for query in _of_readings(group, window)]
+    found = [
+        query
+        for index, fleet in enumerate(config.fleets)
+        if fleet.source == name
+        for query in _of_fleet(index, fleet, window)
+    ]
+    return (*named, *found)
+
+
+def check(config: Config) -> list[str]:
+    """What is wrong with presets, signals and PromQL of all Prometheus sources; each sentence begins with its path."""
+    faults = []
+    for name, source in config.sources.items():
+        if isinstance(source, PrometheusSource):
+            for path, reads in _configured(config, name):
+                faults += [f"{path}.{fault}" for fault in _faults(reads)]
+    return faults or _twice(config)
+
+
+def _configured(config: Config, name: str) -> Iterator[tuple[str, PrometheusReading | Fleet]]:
+    for i, workload in enumerate(config.workloads):
+        for j, reading in enumerate(workload.read):
+            if isinstance(reading, PrometheusReading) and reading.source == name:
+                yield f"workloads[{i}].read[{j}]", reading
+    for i, fleet in enumerate(config.fleets):
+        if fleet.source == name:
+            yield f"fleets[{i}]", fleet
+
+
+def _readings(config: Config, name: str) -> Iterator[_Reading]:
+    for i, workload in enumerate(config.workloads):
+        for j, reading in enumerate(workload.read):
+            if isinstance(reading, PrometheusReading) and reading.source == name:
+                preset = presets.load(reading.preset) if reading.preset else None
+                signals = {**(preset.signals if preset else {}), **reading.signals}
+                workload_id = f"{workload.namespace}/{workload.name}"
+                yield _Reading(f"workloads[{i}].read[{j}]", workload_id, reading.match, preset, signals)
+
+
+def _of_readings(group: list[_Reading], window: str) -> Iterator[Query]:
+    first = group[0]
+    joinable = {s for s, text in first.signals.items() if all(presets.mentions(text, p) for p in ("match", "by"))}
+    for signal, template in first.signals.items():
+        for batch in _batches(group) if signal in joinable else [[reading] for reading in group]:
+            keys = tuple(sorted(first.match)) if signal in joinable else ()
+            stage_label = _stage_label(first.preset, signal)
+            labels = (*keys, first.preset and first.preset.workload_label, stage_label)
+            text = presets.filled(template, _match(batch), _distinct(labels), window)
+            yield Query(_paths(batch), signal, text, Named(keys, _by_values(keys, batch)), stage_label)
+
+
+def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:
+    preset = presets.load(fleet.preset) if fleet.preset else None
+    workload_label = fleet.workload_label or (preset.workload_label if preset else "")
+    namespace_label = fleet.namespace_label or (preset.namespace_label if preset else None)
+    owners = Found(index, workload_label, namespace_label, fleet.namespace)
+    match = ",".join(promql.equal(label, value) for label, value in fleet.match.items())
+    for signal, template in {**(preset.signals if preset else {}), **fleet.signals}.items():
+        stage_label = None if signal in WORKLOAD_SIGNALS else fleet.stage_label or _stage_label(preset, signal)
+        by = _distinct((namespace_label, workload_label, stage_label))
+        yield Query(f"fleets[{index}]", signal, presets.filled(template, match, by, window), owners, stage_label)
+
+
+def _batches(group: list[_Reading]) -> Iterator[list[_Reading]]:
+    batch: list[_Reading] = []
+    length = 0
+    for reading in group:
+        own = sum(len(value) + 1 for value in reading.match.values())
+        if batch and length + own > LONGEST_MATCH:
+            yield batch
+            batch, length = [], 0
+        batch.append(reading)
+        length += own
+    yield batch
+
+
+def _match(batch: list[_Reading]) -> str:
+    """Matchers that select all readings of a batch, and perhaps more: the keys of the answer tell them apart."""
+    derived = batch[0].preset.derived_labels if batch[0].preset else ()
+    labels = [label for label in sorted(batch[0].match) if label not in derived]
+    return ",".join(promql.one_of(label, [reading.match[label] for reading in batch]) for label in labels)
+
+
+def _by_values(keys: tuple[str, ...], batch: list[_Reading]) -> dict[tuple[str, ...], tuple[str, ...]]:
+    workloads: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for reading in batch:
+        values = tuple(reading.match[key] for key in keys)
+        workloads[values] = (*workloads.get(values, ()), reading.workload)
+    return workloads
+
+
+def _paths(batch: list[_Reading]) -> str:
+    return batch[0].path if len(batch) == 1 else f"{batch[0].path} and {len(batch) - 1} more"
+
+
+def _stage_label(preset: presets.Preset | None, signal: str) -> str | None:
+    return preset.stage_label if preset and signal not in WORKLOAD_SIGNALS else None
+
+
+def _distinct(labels: tuple[str | None, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(label for label in labels if label))
+
+
+def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
+    try:
+        preset = presets.load(reads.preset) if reads.preset else None
+    except ConfigError as error:
+        yield from (f"preset: {fault}" for fault in error.faults)
+        return
+    if preset is None and not reads.signals:
+        yield f"preset: a preset or signals are wanted; there are {', '.join(presets.names())}"
+    own = presets.template_faults(reads.signals)
+    yield from own or _syntax_faults(reads, preset)
+    if isinstance(reads, Fleet):
+        yield from _fleet_faults(reads, preset)
+
+
+def _syntax_faults(reads: PrometheusReading | Fleet, preset: presets.Preset | None) -> Iterator[str]:
+    match = ",".join(promql.equal(label, value) for label, value in reads.match.items())
+    label = (reads.workload_label or (preset and preset.workload_label)) if isinstance(reads, Fleet) else None
+    for signal, template in reads.signals.items():
+        text = presets.filled(template, match, (label or "a_label",), "60s")
+        fault = promql.fault(text)
+        if fault:
+            yield f"signals.{signal}: is no PromQL, {fault}"
+        elif label and promql.drops(text, label):
+            yield f"signals.{signal}: its result lacks the workload label {label!r}; aggregate by ($by)"
+
+
+def _fleet_faults(fleet: Fleet, preset: presets.Preset | None) -> Iterator[str]:
+    if preset is None and not fleet.workload_label:
+        yield "workload_label: without a preset, the label that names the workload is wanted"
+    for label in preset.derived_labels if preset else ():
+        if label in fleet.match:
+            yield f"match.{label}: the preset makes this label itself, no series has it; match one that series have"
+
+
+def _twice(config: Config) -> list[str]:
+    """Signals that two readings of one workload give: which of them counts is nobody's guess."""
+    faults = []
+    for name in config.sources:
+        first: dict[tuple[str, str], str] = {}
+        for reading in _readings(config, name):
+            for signal in reading.signals:
+                path = first.setdefault((reading.workload, signal), reading.path)
+                if path != reading.path:
+                    faults.append(f"{reading.path}: {signal} of {reading.workload} is read by {path} already")
+    return faults

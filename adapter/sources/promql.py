@@ -1,0 +1,120 @@
+"""PromQL text: where it is wrong, what its result carries, and matchers made safely.
+
+The only module that knows promql_parser.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+import promql_parser
+
+_META = re.compile(r"[\\.+*?()|\[\]{}^$]")  # what Go's regexp.QuoteMeta escapes
+_TOKEN = re.compile(r"""[A-Za-z_:][\w:]*|\d[\w.]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|=~|!~|[=!<>]=|\S""")
+_OPEN, _CLOSED, _QUOTES = "([{", ")]}", "\"'`"
+_VAGUE = "invalid promql query"  # the parser's grammar tells neither place nor cause
+_SYNTAX = (_VAGUE, "unexpected", "unclosed", "unterminated", "no expression", "bad number")
+# What may follow the beginning of a sound query, before and after its open brackets are closed.
+_NEXT = ("", " a", "(a)", "(x)(a)", ' "a"', '="a"', ' x="a"', " 1m")
+_AFTER = ("", " (a)", " a")
+
+
+def equal(label: str, value: str) -> str:
+    """The matcher of one value."""
+    return f"{label}={_quoted(value)}"
+
+
+def one_of(label: str, values: Iterable[str]) -> str:
+    """The matcher of any of some values: an equality for one, a regular expression of literals for more."""
+    distinct = tuple(dict.fromkeys(values))
+    if len(distinct) == 1:
+        return equal(label, distinct[0])
+    literals = (_META.sub(r"\\\g<0>", value) for value in distinct)
+    return f"{label}=~{_quoted('|'.join(literals))}"
+
+
+def fault(query: str) -> str | None:
+    """Where a query is wrong and why, as one sentence; None when it parses."""
+    cause = _cause(query)
+    if cause is None:
+        return None
+    place = _place(query, cause)
+    rest = query[place:].strip()
+    if not rest:
+        return f"at its end: {'an operand or a bracket is missing' if cause == _VAGUE else cause}"
+    named = "this does not belong here" if cause == _VAGUE else cause
+    return f"at character {place + 1}, {_shortened(rest)!r}: {named}"
+
+
+def drops(query: str, label: str) -> bool:
+    """Whether the outermost aggregation of a query surely leaves a label out of the result."""
+    expression = promql_parser.parse(query)
+    while isinstance(expression, promql_parser.ParenExpr):
+        expression = expression.expr
+    if not isinstance(expression, promql_parser.AggregateExpr) or str(expression.op) in ("topk", "bottomk"):
+        return False
+    modifier = expression.modifier
+    if modifier is None:
+        return True
+    return bool((label in modifier.labels) != (modifier.type == promql_parser.AggModifierType.By))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)  # JSON's escapes are a part of PromQL's
+
+
+def _cause(query: str) -> str | None:
+    try:
+        promql_parser.parse(query)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _place(query: str, cause: str) -> int:
+    if cause.startswith("unexpected end"):
+        return len(query)
+    if cause.startswith("unclosed"):
+        return next((start for start, _ in _unclosed(query)), 0)
+    if cause.startswith("unterminated"):
+        return next((start for start, end in _tokens(query) if query[start:end] in _QUOTES), 0)
+    if cause == _VAGUE:
+        return next((start for start, end in _tokens(query) if not _may_go_on(query[:end])), len(query))
+    return _named(query, cause)
+
+
+def _named(query: str, cause: str) -> int:
+    """Where the thing stands that a cause names; the beginning if it names none."""
+    named = re.search(r"'(.+?)'|illegal regex for (.+)|syntax: (.+)", cause)
+    if named is None:
+        return 0
+    # The lexer stops at its first fault: every longer beginning of the query gives the same cause.
+    end = next(end for end in range(len(query) + 1) if _cause(query[:end]) == cause)
+    return max(0, query.rfind(named[named.lastindex or 1], 0, end))
+
+
+def _tokens(query: str) -> Iterator[tuple[int, int]]:
+    return (token.span() for token in _TOKEN.finditer(query))
+
+
+def _may_go_on(beginning: str) -> bool:
+    closing = "".join(bracket for _, bracket in reversed(_unclosed(beginning)))
+    endings = (following + closing + after for following in _NEXT for after in _AFTER)
+    causes = (_cause(beginning + ending) for ending in endings)
+    return any(cause is None or not cause.startswith(_SYNTAX) for cause in causes)
+
+
+def _unclosed(beginning: str) -> list[tuple[int, str]]:
+    """Where the brackets stand that nothing closes, each with what would close it."""
+    waiting: list[tuple[int, str]] = []
+    for start, end in _tokens(beginning):
+        token = beginning[start:end]
+        if token in _OPEN:
+            waiting.append((start, _CLOSED[_OPEN.index(token)]))
+        elif waiting and token == waiting[-1][1]:
+            waiting.pop()
+    return waiting
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 30 else text[:30] + "…"

@@ -1,0 +1,117 @@
+"""The embedded fleet, or recorded rows of any fleet, as a source with a past."""
+
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import httpx
+import msgspec
+
+from adapter.config import TraceSource
+from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
+from adapter.errors import SourceError
+from adapter.sources import EVERY, FAULT, Row
+
+_SIGNALS = frozenset((*STAGE_SIGNALS, *WORKLOAD_SIGNALS, FAULT))
+_decode_row = msgspec.json.Decoder(Row).decode
+_decode_rows = msgspec.json.Decoder(list[Row]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class TraceReader:
+    """Rows of a fleet's /samples (settings.url) or of a recorded file (settings.file).
+
+    A recorded file holds one JSON object a line: at_s, workload, stage, signal, value and, with a fault, text. It is
+    read once, at the first call. A tick sees the newest moment of each workload that is less than one step old.
+    """
+
+    def __init__(self, name: str, settings: TraceSource) -> None:
+        self._name = name
+        self._file = settings.file
+        self._client = httpx.Client(base_url=settings.url or "", timeout=settings.deadline_s)
+        self._recorded: list[Row] | None = None
+
+    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+        """Rows of the ticks start_s, start_s + step_s, ... end_s. Raises SourceError."""
+        if self._file is None:
+            return self._asked(start_s, end_s, step_s)
+        if self._recorded is None:
+            self._recorded = sorted(read(self._name, self._file), key=_moment)
+        first = bisect_right(self._recorded, start_s - step_s, key=_moment)
+        last = bisect_right(self._recorded, end_s, key=_moment)
+        return at_ticks(self._recorded[first:last], start_s, end_s, step_s)
+
+    def close(self) -> None:
+        """Release the connection."""
+        self._client.close()
+
+    def _asked(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+        try:
+            answer = self._client.get("/samples", params={"start": start_s, "end": end_s, "step": step_s})
+            rows = _decode_rows(answer.raise_for_status().content)
+        except httpx.HTTPError as error:
+            raise SourceError(self._name, f"the fleet does not answer: {error or type(error).__name__}") from error
+        except msgspec.DecodeError as error:
+            raise SourceError(self._name, f"the fleet's answer is not a list of rows: {error}") from error
+        for row in rows:
+            if (fault := _fault(row)) is not None:
+                raise SourceError(self._name, f"the fleet's answer: {fault}")
+        return rows
+
+
+def record(rows: Iterable[Row]) -> str:
+    """Rows as the lines of a recorded file."""
+    return "".join(_encode(row).decode() + "\n" for row in rows)
+
+
+def read(name: str, file: str) -> list[Row]:
+    """The rows of a recorded file, in its order; empty lines are skipped. Raises SourceError with the line's number."""
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(name, f"{file} cannot be read: {error}") from error
+    return [_parsed(name, f"{file}:{number}", line) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def at_ticks(rows: Iterable[Row], start_s: int, end_s: int, step_s: int) -> list[Row]:
+    """For each tick T and workload the rows of its newest moment in (T - step_s, T], dated T."""
+    newest: dict[tuple[int, str], int] = {}
+    groups: dict[tuple[int, str, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        tick_s = start_s + math.ceil((row.at_s - start_s) / step_s) * step_s
+        if start_s <= tick_s <= end_s:
+            key = (tick_s, row.workload)
+            newest[key] = max(newest.get(key, row.at_s), row.at_s)
+            groups[*key, row.at_s].append(_dated(row, tick_s))
+    return [row for key, at_s in newest.items() for row in groups[*key, at_s]]
+
+
+def _moment(row: Row) -> int:
+    return row.at_s
+
+
+def _dated(row: Row, at_s: int) -> Row:
+    return row if row.at_s == at_s else Row(at_s, row.workload, row.stage, row.signal, row.value, row.text)
+
+
+def _parsed(name: str, where: str, line: str) -> Row:
+    try:
+        row = _decode_row(line)
+    except msgspec.DecodeError as error:
+        raise SourceError(name, f"{where} is not a row: {error}") from error
+    if (fault := _fault(row)) is not None:
+        raise SourceError(name, f"{where}: {fault}")
+    return row
+
+
+def _fault(row: Row) -> str | None:
+    """What is wrong with a row of the right shape, as a sentence."""
+    if row.signal not in _SIGNALS:
+        return f"signal must be one of {', '.join(sorted(_SIGNALS))}, got {row.signal!r}"
+    if row.workload != EVERY and row.workload.count("/") != 1:
+        return f'workload must be "namespace/name", got {row.workload!r}'
+    if row.value < 0:
+        return f"{row.signal} of {row.workload} must not be negative, got {row.value:g}"
+    return None

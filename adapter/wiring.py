@@ -1,0 +1,84 @@
+"""Where the edges meet: each role of the program, put together."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import structlog
+
+from adapter import config as configuration
+from adapter.config import Config
+from adapter.errors import ConfigError
+from adapter.pipeline.job import StreamingJob
+from adapter.serving.app import create_publisher_app
+from adapter.serving.probes import Readiness
+from adapter.serving.server import Server
+from adapter.serving.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
+from adapter.serving.tls import LiveTls
+from adapter.sources import kafka, prometheus_plan
+
+CHECKS = (prometheus_plan.check, kafka.check)
+
+log = structlog.get_logger(__name__)
+
+
+def load(path: Path) -> Config:
+    """The configuration in a file, with every check of every part. Raises ConfigError with all faults."""
+    return configuration.load(path, CHECKS)
+
+
+def pipeline(config: Config, master: str | None = None) -> None:
+    """The `pipeline` role: decide every tick and publish the snapshot, until SIGTERM or SIGINT.
+
+    master: Spark's master; None runs in this process. Raises ConfigError, EnvironmentFault or CheckpointError.
+    """
+    store = SnapshotStore()
+    settings = config.pipeline
+    telemetry = Telemetry(store, workloads=True)
+    app = create_publisher_app(
+        store,
+        token_file=settings.token_file,
+        readiness=Readiness(lambda: store.current is not None),
+        telemetry=telemetry,
+    )
+    server = Server(app, settings.host, settings.port, _tls(config))
+    job = StreamingJob(config, configuration.rule_book(config), store.put)
+    with told_to_stop() as stop, ExitStack() as started:
+        server.start()
+        started.callback(server.stop)
+        log.info("the snapshot is published here", host=settings.host, port=server.port)
+        job.start(master)
+        started.callback(job.stop)
+        stop.wait()
+
+
+@contextmanager
+def told_to_stop() -> Iterator[threading.Event]:
+    """An event that SIGTERM or SIGINT sets; the second signal ends the process at once. For the main thread only."""
+    stop = threading.Event()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in numbers}
+
+    def told(number: int, _: object) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in numbers:
+        signal.signal(number, told)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tls(config: Config) -> LiveTls | None:
+    settings = config.pipeline
+    if settings.cert_file is None or settings.key_file is None:
+        if settings.token_file is not None:
+            raise ConfigError(["pipeline.cert_file: is required with token_file: a token does not travel in the clear"])
+        return None
+    return LiveTls(settings.cert_file, settings.key_file, lambda: "")

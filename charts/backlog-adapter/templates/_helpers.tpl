@@ -1,0 +1,65 @@
+{{- define "backlog-adapter.name" -}}
+{{- $name := contains .Chart.Name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) -}}
+{{- $name | trunc 50 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "backlog-adapter.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "backlog-adapter.labels" -}}
+{{ include "backlog-adapter.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "backlog-adapter.tag" -}}
+{{ .Values.images.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* The user's configuration, and over it what only the chart knows. */}}
+{{- define "backlog-adapter.config" -}}
+{{- $name := include "backlog-adapter.name" . -}}
+{{- $mounts := "/run/secrets/backlog-adapter" -}}
+{{- $tls := dict "cert_file" (printf "%s/tls/tls.crt" $mounts) "key_file" (printf "%s/tls/tls.key" $mounts) -}}
+{{- $token := printf "%s/token/token" $mounts -}}
+{{- $pipeline := merge (dict "checkpoint" "/var/lib/backlog-adapter/checkpoint" "port" 8443 "token_file" $token) $tls -}}
+{{- $url := printf "https://%s-pipeline.%s.svc:8443" $name .Release.Namespace -}}
+{{- $serving := merge (dict "port" 6443 "snapshot_url" $url "snapshot_token_file" $token) $tls -}}
+{{- $_ := set $serving "snapshot_ca_file" (printf "%s/tls/ca.crt" $mounts) -}}
+{{- toYaml (mergeOverwrite (deepCopy .Values.config) (dict "pipeline" $pipeline "serving" $serving)) -}}
+{{- end }}
+
+{{/* The same for both: nothing runs as root, nothing is written but where it has to be. */}}
+{{- define "backlog-adapter.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "backlog-adapter.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "backlog-adapter.mounts" -}}
+- {name: config, mountPath: /etc/backlog-adapter, readOnly: true}
+- {name: tls, mountPath: /run/secrets/backlog-adapter/tls, readOnly: true}
+- {name: token, mountPath: /run/secrets/backlog-adapter/token, readOnly: true}
+- {name: tmp, mountPath: /tmp}
+{{- end }}
+
+{{- define "backlog-adapter.volumes" -}}
+- name: config
+  configMap: {name: {{ include "backlog-adapter.name" . }}}
+- name: tls
+  secret: {secretName: {{ include "backlog-adapter.name" . }}-tls, defaultMode: 0440}
+- name: token
+  secret: {secretName: {{ include "backlog-adapter.name" . }}-token, defaultMode: 0440}
+- name: tmp
+  emptyDir: {}
+{{- end }}

@@ -1,0 +1,289 @@
+"""The file as a whole: the example, all faults at once, lines, rules, schema, secrets."""
+
+import contextlib
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter import config
+from adapter.config import Config, KafkaReading, PrometheusReading, json_schema, load, parse, rule_book
+from adapter.core.rules import Rules
+from adapter.errors import ConfigError
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "config.yaml"
+
+SOUND = """
+sources:
+  kafka: {kind: kafka, bootstrap_servers: "a:9092"}
+  prom: {kind: prometheus, url: "http://prom:9090"}
+workloads:
+  - name: orders
+    read: [{source: kafka, group: orders, topics: [orders]}]
+    rules: {max_workers: 12}
+  - {name: scores, namespace: shop, read: [{source: prom, preset: flink}]}
+fleets:
+  - {name: reports, source: kafka, groups: "report-.*", rules: {min_workers: 3}}
+rules: {min_workers: 2, time_to_reduce_backlog_s: 120}
+pipeline: {checkpoint: /tmp/checkpoint}
+"""
+
+
+def faults_of(text: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as refused:
+        parse(text, "c.yaml")
+    return refused.value.faults
+
+
+def test_the_example_is_sound():
+    example = load(EXAMPLE)
+
+    assert {source.kind for source in example.sources.values()} == {"kafka", "prometheus", "kubernetes"}
+    assert [fleet.name for fleet in example.fleets] == ["reports", "spark"]
+
+
+def test_a_reading_is_of_the_kind_of_its_source():
+    sound = parse(SOUND, "c.yaml")
+
+    assert [type(one.read[0]) for one in sound.workloads] == [KafkaReading, PrometheusReading]
+
+
+def test_ten_faults_come_out_together_in_the_order_of_the_file_each_with_its_line():
+    text = """sources:
+  kafka: {kind: kafka, bootstrap_server: "a:9092"}
+  prom:
+    kind: prometheus
+    url: prom:9090
+    deadline_s: 15
+workloads:
+  - name: orders
+    read: [{source: kafkaa, group: orders}]
+    rules:
+      policy: dataflw
+      down_cpu_ratio: 1.5
+      min_workers: 200
+  - name: orders
+    read: []
+rules: {stale_after_s: 10}
+"""
+    faults = faults_of(text)
+
+    told = [(fault.split(": ")[0], int(fault.rstrip(")").split(" line ")[1])) for fault in faults]
+    assert sorted(told) == sorted(
+        [
+            ("pipeline", 1),
+            ("sources.kafka.bootstrap_servers", 2),
+            ("sources.kafka.bootstrap_server", 2),
+            ("sources.prom.url", 5),
+            ("sources.prom.deadline_s", 6),
+            ("workloads[0].read[0].source", 9),
+            ("workloads[0].rules.policy", 11),
+            ("workloads[0].rules.down_cpu_ratio", 12),
+            ("workloads[0].rules.min_workers", 13),
+            ("workloads[1].name", 14),
+            ("workloads[1].read", 15),
+            ("rules.stale_after_s", 16),
+        ]
+    )
+    assert [line for _, line in told] == sorted(line for _, line in told)
+
+
+def test_faults_of_checks_are_collected_and_get_their_lines():
+    def check(_: Config) -> list[str]:
+        return ["workloads[1].read[0].preset: no such preset", "fleets[0].groups: too wide"]
+
+    with pytest.raises(ConfigError) as refused:
+        parse(SOUND, "c.yaml", [check, lambda sound: [f"sources.prom.url: {sound.timing.tick_s}"]])
+
+    assert refused.value.faults == (
+        "sources.prom.url: 15 (c.yaml line 4)",
+        "workloads[1].read[0].preset: no such preset (c.yaml line 9)",
+        "fleets[0].groups: too wide (c.yaml line 11)",
+    )
+
+
+def test_own_rules_stand_over_the_files_rules_and_those_over_the_defaults():
+    book = rule_book(parse(SOUND, "c.yaml"))
+
+    assert book.by_workload == {
+        "default/orders": Rules(min_workers=2, max_workers=12, time_to_reduce_backlog_s=120),
+        "shop/scores": Rules(min_workers=2, time_to_reduce_backlog_s=120),
+    }
+    assert book.by_fleet == (Rules(min_workers=3, time_to_reduce_backlog_s=120),)
+
+
+@pytest.mark.parametrize(
+    ("pause", "up_until_s", "down_until_s"),
+    [
+        pytest.param("{direction: up}", math.inf, 0.0, id="up without an end is for ever"),
+        pytest.param("{direction: down, until: 2026-01-31T18:00:00Z}", 0.0, None, id="down until a time"),
+        pytest.param("{direction: both, until: '2026-01-31T20:00:00+02:00'}", None, None, id="both, in another zone"),
+    ],
+)
+def test_a_pause_becomes_two_times(pause: str, up_until_s: float | None, down_until_s: float | None):
+    at_s = datetime(2026, 1, 31, 18, tzinfo=UTC).timestamp()
+
+    rules = rule_book(parse(SOUND.replace("rules: {max_workers: 12}", f"pause: {pause}"), "c.yaml"))
+
+    orders = rules.by_workload["default/orders"]
+    assert orders.pause_up_until_s == (at_s if up_until_s is None else up_until_s)
+    assert orders.pause_down_until_s == (at_s if down_until_s is None else down_until_s)
+
+
+def test_a_date_in_a_label_stays_the_text_it_is():
+    sound = parse(SOUND.replace("rules: {max_workers: 12}", "labels: {release: 2026-01-31}"), "c.yaml")
+
+    assert sound.workloads[0].labels == {"release": "2026-01-31"}
+
+
+def properties(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    models = {"Config": schema, **schema["$defs"]}
+    return [(f"{model}.{name}", one) for model, body in models.items() for name, one in body["properties"].items()]
+
+
+def test_every_setting_of_the_schema_says_what_it_means():
+    silent = [name for name, one in properties(json_schema()) if not one.get("description")]
+
+    assert silent == []
+
+
+def test_the_schema_has_the_bounds_and_meanings_of_the_rules_and_no_hidden_one():
+    rules = json_schema()["$defs"]["RuleSettings"]["properties"]
+
+    assert rules["rate_window_s"]["exclusiveMinimum"] == 0
+    assert rules["rate_window_s"]["maximum"] == 600
+    assert rules["policy"]["enum"] == ["dataflow", "beam-flink"]
+    assert "S0-09" in rules["time_to_reduce_backlog_s"]["description"]
+    assert not [name for name in rules if name.startswith("pause_")]
+
+
+def unknown_names(value: object, schema: dict[str, Any], defs: dict[str, Any], path: str = "") -> list[str]:
+    """Keys of the value that the schema does not know, through its references and alternatives."""
+    choices = [schema, *schema.get("anyOf", []), *schema.get("oneOf", [])]
+    resolved = [defs[one["$ref"].rsplit("/", 1)[1]] if "$ref" in one else one for one in choices]
+    if isinstance(value, list):
+        items = next(one["items"] for one in resolved if "items" in one)
+        return [name for at, entry in enumerate(value) for name in unknown_names(entry, items, defs, f"{path}[{at}]")]
+    if not isinstance(value, dict):
+        return []
+    open_to = [one["additionalProperties"] for one in resolved if isinstance(one.get("additionalProperties"), dict)]
+    open_to += [pattern for one in resolved for pattern in one.get("patternProperties", {}).values()]
+    known = {name: one for body in resolved for name, one in body.get("properties", {}).items()}
+    if open_to:
+        known |= dict.fromkeys(value, open_to[0])
+    strangers = [f"{path}.{name}" for name in value if name not in known]
+    inner = [unknown_names(one, known[name], defs, f"{path}.{name}") for name, one in value.items() if name in known]
+    return strangers + [name for names in inner for name in names]
+
+
+def test_the_schema_knows_every_setting_of_the_example():
+    schema = json_schema()
+    values = config.document.read(EXAMPLE.read_text(), "example").values
+
+    assert unknown_names(values, schema, schema["$defs"]) == []
+    assert unknown_names({**values, "servin": {}}, schema, schema["$defs"]) == [".servin"]
+
+
+def test_no_file_that_a_setting_names_is_read(tmp_path: Path):
+    secret = tmp_path / "secret"
+    secret.write_text("hunter2")
+    text = f"""
+sources:
+  prom: {{kind: prometheus, url: "http://p", bearer_token_file: {secret}, tls: {{ca_file: {tmp_path}/absent}}}}
+  kafka: {{kind: kafka, bootstrap_servers: a, properties_file: {secret}}}
+pipeline: {{checkpoint: /c, cert_file: {tmp_path}/absent, key_file: {secret}, token_file: {secret}}}
+serving: {{snapshot_token_file: {secret}, snapshot_ca_file: {secret}}}
+"""
+    assert "hunter2" not in repr(parse(text, "c.yaml"))
+
+
+NAMES = [
+    *Config.model_fields,
+    "kind",
+    "source",
+    "name",
+    "read",
+    "group",
+    "groups",
+    "tls",
+    "deadline_s",
+    "tick_s",
+    "url",
+]
+NAMES += ["kafka", "prometheus", "pravega", "kubernetes", "trace", "min_workers", "policy", "until", "labels", "file"]
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from([*NAMES, 10**400, "http://a"]),
+)
+KEYS = st.one_of(
+    st.sampled_from(NAMES), st.sampled_from(NAMES), st.text(max_size=4), st.integers(), st.none(), st.booleans()
+)
+JUNK = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=25
+)
+
+
+def yaml_of(value: object) -> str:
+    """Any value as YAML flow text, without asking the library under test."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"? {yaml_of(key)} : {yaml_of(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(yaml_of, value)) + "]"
+    if isinstance(value, str):
+        return '"' + "".join(f"\\U{ord(letter):08x}" for letter in value) + '"'
+    if isinstance(value, float):
+        return {math.inf: ".inf", -math.inf: "-.inf"}.get(value, ".nan" if math.isnan(value) else repr(value))
+    return (
+        {None: "null", True: "true", False: "false"}[value]
+        if value is None or value is True or value is False
+        else str(value)
+    )
+
+
+def refused_or_sound(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        assert rule_book(parse(text, "c.yaml"))
+
+
+@given(st.dictionaries(st.sampled_from(list(Config.model_fields)), JUNK, max_size=7) | st.dictionaries(KEYS, JUNK))
+def test_any_mapping_of_junk_is_a_config_error_and_nothing_else(junk: dict[object, object]):
+    refused_or_sound(yaml_of(junk))
+
+
+PARTS = st.fixed_dictionaries(
+    {
+        "sources": st.dictionaries(
+            st.sampled_from(["a", "b", "c d"]),
+            st.fixed_dictionaries({"kind": st.sampled_from(NAMES)}, optional=dict.fromkeys(NAMES[8:], JUNK)),
+        ),
+        "workloads": st.lists(
+            st.fixed_dictionaries({}, optional=dict.fromkeys(["name", "read", "rules", "labels"], JUNK))
+        ),
+        "fleets": st.lists(
+            st.fixed_dictionaries({"source": st.sampled_from("ab")}, optional=dict.fromkeys(NAMES[9:], JUNK))
+        ),
+    },
+    optional={
+        "pipeline": JUNK,
+        "timing": JUNK,
+        "rules": st.dictionaries(st.sampled_from(list(Rules.__slots__)), SCALARS),
+    },
+)
+
+
+@given(PARTS)
+def test_junk_in_known_places_is_a_config_error_and_nothing_else(junk: dict[object, object]):
+    refused_or_sound(yaml_of(junk))
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_config_error_and_nothing_else(text: str):
+    refused_or_sound(text)

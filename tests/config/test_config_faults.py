@@ -1,0 +1,394 @@
+"""Every way in which a file can be wrong, and the sentence that says so."""
+
+from pathlib import Path
+
+import pytest
+
+from adapter.config import load, parse
+from adapter.errors import ConfigError
+
+SOURCES = """
+  kafka: {kind: kafka, bootstrap_servers: "a:9092"}
+  prom: {kind: prometheus, url: "http://prom:9090"}
+  k8s: {kind: kubernetes}
+  sim: {kind: trace, file: fleet.csv}
+"""
+
+
+def refusal_of(text: str) -> str:
+    with pytest.raises(ConfigError) as refused:
+        parse(text, "c.yaml")
+    return "\n".join(refused.value.faults)
+
+
+def whole(rest: str, sources: str = "") -> str:
+    return f"sources:{SOURCES}{sources}\npipeline: {{checkpoint: /c}}\n{rest}\n"
+
+
+def workload(settings: str) -> str:
+    return whole(f"workloads: [{{name: orders, read: [{{source: kafka, group: g, topics: [t]}}], {settings}}}]")
+
+
+def reading(settings: str) -> str:
+    return whole(f"workloads: [{{name: orders, read: [{{{settings}}}]}}]")
+
+
+def fleet(settings: str) -> str:
+    return whole(f"fleets: [{{name: many, {settings}}}]")
+
+
+def source(settings: str) -> str:
+    return whole("", f"  it: {{{settings}}}")
+
+
+def prometheus(settings: str) -> str:
+    return source(f'kind: prometheus, url: "http://p", {settings}')
+
+
+def kafka(settings: str) -> str:
+    return source(f"kind: kafka, bootstrap_servers: a, {settings}")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        pytest.param("", ["c.yaml: is empty"], id="an empty file"),
+        pytest.param("# only a comment", ["c.yaml: is empty"], id="a file of comments"),
+        pytest.param("a: [", ["c.yaml line 1 column 5: is not YAML"], id="a bracket left open"),
+        pytest.param("a:\n\tb: 1", ["line 2 column 1", "spaces, not tabs"], id="a tab"),
+        pytest.param("- 1", ["expected a mapping", "got a list"], id="a list"),
+        pytest.param("a: 1\nb: 2\na: 3", ["a: is said twice, in lines 1 and 3"], id="a key twice"),
+        pytest.param("b: {a: 1, a: 3}", ["b.a: is said twice"], id="a key twice further in"),
+        pytest.param("a: &x [*x]", ["a[0]: contains itself"], id="an alias to itself"),
+        pytest.param("a: !!python/name:os.system x", ["a: has the tag"], id="a tag"),
+        pytest.param("a: !!int ''", ["is not YAML"], id="a number that is none"),
+        pytest.param("a: 1\n---\nb: 1", ["another document"], id="two documents"),
+        pytest.param("\x00", ["is not YAML"], id="control characters"),
+        pytest.param("[" * 5000, ["nested too deeply"], id="very deep nesting"),
+    ],
+)
+def test_what_is_no_document_is_refused(text: str, parts: list[str]):
+    told = refusal_of(text)
+
+    assert all(part in told for part in parts), told
+
+
+def test_an_absent_file_is_named(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read: No such file"):
+        load(tmp_path / "absent.yaml")
+
+
+def test_a_file_of_other_bytes_is_named(tmp_path: Path):
+    (tmp_path / "c.yaml").write_bytes(b"a: \xff")
+
+    with pytest.raises(ConfigError, match="expected UTF-8 text, got other bytes at byte 3"):
+        load(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param(whole("servin: {}"), "servin: is no setting here; did you mean serving?", id="an unknown part"),
+        pytest.param("sources: {}\npipeline: {checkpoint: c}", "sources: expected at least one entry", id="no source"),
+        pytest.param("sources: {}\npipeline: {}", "pipeline.checkpoint: is required: Directory", id="no checkpoint"),
+        pytest.param(
+            whole("timing: {tick_s: 1.5}"), "timing.tick_s: expected a whole number, got 1.5", id="a broken tick"
+        ),
+        pytest.param(whole("timing: {tick_s: yes}"), "timing.tick_s: expected a whole number, got true", id="a yes"),
+        pytest.param(whole("timing: 5"), "timing: expected a mapping, got 5", id="a number for a mapping"),
+        pytest.param(whole("workloads: {}"), "workloads: expected a list, got a mapping", id="a mapping for a list"),
+        pytest.param(
+            source("url: a"), "sources.it.kind: expected one of prometheus, kafka", id="a source without kind"
+        ),
+        pytest.param(source("kind: kafak"), "got 'kafak'; did you mean kafka?", id="a misspelt kind"),
+        pytest.param(source('kind: prometheus, url: "p:9090"'), "sources.it.url: expected http://host", id="no scheme"),
+        pytest.param(source('kind: prometheus, url: "http://"'), "sources.it.url: expected http://host", id="no host"),
+        pytest.param(source('kind: pravega, url: "ftp://a"'), "sources.it.url: expected http://host", id="ftp"),
+        pytest.param(
+            source("kind: trace"), "sources.it: expected file or url, got neither", id="a trace without place"
+        ),
+        pytest.param(
+            source('kind: trace, file: a, url: "http://a"'),
+            "sources.it.url: cannot stand beside file",
+            id="a trace twice",
+        ),
+        pytest.param(
+            source('kind: pravega, url: "http://a", prometheus: prm'),
+            "sources.it.prometheus: expected one of kafka, prom, k8s, sim, it, got 'prm'; did you mean prom?",
+            id="pravega's rates from an unknown source",
+        ),
+        pytest.param(
+            source('kind: pravega, url: "http://a", prometheus: kafka'),
+            "sources.it.prometheus: expected a source of kind prometheus, got kafka of kind kafka",
+            id="pravega's rates from kafka",
+        ),
+        pytest.param(prometheus("deadline_s: .inf"), "sources.it.deadline_s: expected a finite number", id="infinity"),
+        pytest.param(
+            prometheus("deadline_s: 15"),
+            "sources.it.deadline_s: expected less than timing.tick_s = 15, got 15",
+            id="a deadline of a tick",
+        ),
+        pytest.param(
+            whole("timing: {tick_s: 5}"),
+            "sources.kafka.deadline_s: expected less than timing.tick_s = 5, got 5.0 (default)",
+            id="a tick as short as the default deadline",
+        ),
+        pytest.param(
+            prometheus("bearer_token_file: a, basic: {username: a, password_file: b}"),
+            "sources.it.basic: cannot stand beside bearer_token_file",
+            id="two ways to authenticate",
+        ),
+        pytest.param(
+            prometheus("tls: {cert_file: a}"), "sources.it.tls.key_file: is required with cert_file", id="no key"
+        ),
+        pytest.param(
+            prometheus("headers: {Authorization: abc}"),
+            "sources.it.headers.Authorization: may not carry a secret in this file; use bearer_token_file or basic",
+            id="an authorization header",
+        ),
+        pytest.param(
+            kafka("properties: {sasl.password: abc}"),
+            'sources.it.properties["sasl.password"]: may not carry a secret in this file; put it into the file that',
+            id="a password",
+        ),
+        pytest.param(
+            kafka("properties: {bootstrap.servers: abc}"),
+            'sources.it.properties["bootstrap.servers"]: is set beside properties; use bootstrap_servers',
+            id="brokers among the properties",
+        ),
+        pytest.param(
+            kafka("properties: {enable.idempotence: true}"),
+            'sources.it.properties["enable.idempotence"]: expected text, got true; write it in quotes',
+            id="a property that is not text",
+        ),
+        pytest.param(whole("pipeline_: 1"), "did you mean pipeline?", id="an underscore too many"),
+        pytest.param(
+            whole("serving: {key_file: a}"), "serving.cert_file: is required with key_file", id="no certificate"
+        ),
+        pytest.param(
+            whole("serving: {port: 70000}"), "serving.port: expected at most 65535, got 70000", id="a high port"
+        ),
+        pytest.param(
+            whole("serving: {metrics_port: 6443}"), "serving.metrics_port: expected another port", id="one port twice"
+        ),
+        pytest.param(whole("serving: {snapshot_url: a}"), "serving.snapshot_url: expected http://host", id="no url"),
+        pytest.param(
+            "sources: {k: {kind: kubernetes}}\npipeline: {checkpoint: c, memory: 1 GB}",
+            "pipeline.memory: expected a size such as 1g or 1500m, got '1 GB'",
+            id="a size in words",
+        ),
+        pytest.param(
+            "sources: {k: {kind: kubernetes}}\npipeline: {checkpoint: c, cert_file: a}",
+            "pipeline.key_file: is required with cert_file",
+            id="a pipeline's certificate without its key",
+        ),
+    ],
+)
+def test_a_fault_of_sources_and_processes_is_one_sentence(text: str, sentence: str):
+    assert sentence in refusal_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param(
+            reading("source: kafkaa"), "workloads[0].read[0].source: expected one of kafka,", id="unknown source"
+        ),
+        pytest.param(reading("group: a"), "workloads[0].read[0].source: is required", id="no source"),
+        pytest.param(reading("source: [a]"), "read[0].source: expected the name of a source, got a list", id="a list"),
+        pytest.param(
+            reading("source: k8s"), "k8s is of kind kubernetes, which is read for every workload", id="kubernetes"
+        ),
+        pytest.param(reading("source: kafka, topics: [t]"), "workloads[0].read[0].group: is required", id="no group"),
+        pytest.param(
+            reading("source: kafka, group: g, topics: []"),
+            "read[0].topics: expected at least one entry",
+            id="no topics",
+        ),
+        pytest.param(
+            reading("source: kafka, group: g, topic: t"),
+            "read[0].topic: is no setting here; did you mean topics?",
+            id="topic",
+        ),
+        pytest.param(
+            reading("source: kafka, group: g, topics: t"),
+            "read[0].topics: expected a list, got 't'",
+            id="one topic as text",
+        ),
+        pytest.param(
+            reading("source: prom"), "read[0]: expected a preset or signals, got neither", id="nothing to ask"
+        ),
+        pytest.param(reading("source: sim, group: g"), "read[0].group: is no setting here", id="a group of a trace"),
+        pytest.param(
+            workload("namespace: Shop"), "workloads[0].namespace: expected at most 63 lower-case", id="upper case"
+        ),
+        pytest.param(
+            whole("workloads: [{name: a b, read: [{source: sim}]}]"),
+            "workloads[0].name: expected at most 63",
+            id="a blank",
+        ),
+        pytest.param(
+            whole(f"workloads: [{{name: {'a' * 64}, read: [{{source: sim}}]}}]"),
+            "workloads[0].name: expected",
+            id="64 letters",
+        ),
+        pytest.param(
+            whole(
+                "workloads: [{name: a, read: [{source: sim}]}, {name: a, namespace: default, read: [{source: sim}]}]"
+            ),
+            "workloads[1].name: default/a is workloads[0] already",
+            id="one workload twice",
+        ),
+        pytest.param(workload("labels: {workload: x}"), "labels.workload: is reserved", id="the label workload"),
+        pytest.param(workload("labels: {stage: x}"), "labels.stage: is reserved", id="the label stage"),
+        pytest.param(
+            workload("labels: {-a: x}"), 'labels["-a"]: expected a label key', id="a label key with a dash first"
+        ),
+        pytest.param(workload("labels: {a: x y}"), "labels.a: expected at most 63", id="a label value with a blank"),
+        pytest.param(
+            workload("labels: {v: 1}"), "labels.v: expected text, got 1; write it in quotes", id="a number as label"
+        ),
+        pytest.param(
+            workload("pause: {direction: upp}"), "direction: expected one of up, down, both, got 'upp'", id="upp"
+        ),
+        pytest.param(
+            workload("pause: {direction: up, until: 2026-01-31}"),
+            "pause.until: expected a time with its zone, got 2026-01-31T00:00:00",
+            id="a time without zone",
+        ),
+        pytest.param(
+            workload("pause: {direction: up, until: tomorrow}"), "pause.until: expected a time such as", id="tomorrow"
+        ),
+        pytest.param(fleet("source: kafak, groups: a"), "fleets[0].source: expected one of", id="a fleet of nowhere"),
+        pytest.param(
+            fleet("source: k8s"), "source: expected a source of kind prometheus or kafka, got k8s", id="of k8s"
+        ),
+        pytest.param(fleet("source: kafka"), "fleets[0].groups: is required", id="a fleet of kafka without groups"),
+        pytest.param(
+            fleet('source: kafka, groups: "("'), "groups: expected a regular expression, got '('", id="a bracket"
+        ),
+        pytest.param(
+            fleet("source: kafka, groups: a, preset: flink"),
+            "fleets[0].preset: is for sources of kind prometheus, and kafka is of kind kafka; remove it",
+            id="a preset for kafka",
+        ),
+        pytest.param(
+            fleet("source: prom, preset: flink, groups: a"),
+            "fleets[0].groups: is for sources of kind kafka",
+            id="groups",
+        ),
+        pytest.param(
+            fleet("source: prom"), "fleets[0]: expected a preset or signals, got neither", id="nothing to ask for"
+        ),
+        pytest.param(
+            fleet("source: prom, signals: {backlog_records: up}"),
+            "fleets[0].workload_label: is required without a preset",
+            id="own queries that name no workload",
+        ),
+        pytest.param(
+            whole("fleets: [{name: a, source: kafka, groups: a}, {name: a, source: kafka, groups: b}]"),
+            "fleets[1].name: a is fleets[0] already",
+            id="one fleet twice",
+        ),
+    ],
+)
+def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: str):
+    assert sentence in refusal_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param(
+            workload("rules: {policy: dataflw}"),
+            "workloads[0].rules.policy: expected one of dataflow, beam-flink, got 'dataflw'; did you mean dataflow?",
+            id="a misspelt policy",
+        ),
+        pytest.param(
+            workload("rules: {max_worker: 5}"),
+            "rules.max_worker: is no setting here; did you mean max_workers?",
+            id="a key",
+        ),
+        pytest.param(
+            workload("rules: {pause_up_until_s: 5}"),
+            "rules.pause_up_until_s: is no setting here",
+            id="a hidden setting",
+        ),
+        pytest.param(
+            workload("rules: {down_cpu_ratio: 1.5}"), "rules.down_cpu_ratio: expected at most 1, got 1.5", id="a bound"
+        ),
+        pytest.param(whole("rules: {rate_window_s: 0}"), "rules.rate_window_s: expected more than 0, got 0", id="zero"),
+        pytest.param(
+            workload("rules: {min_workers: 200}"),
+            "workloads[0].rules.min_workers: expected min_workers <= max_workers, "
+            "got min_workers = 200 and max_workers = 100 (default)",
+            id="a minimum over the default maximum",
+        ),
+        pytest.param(
+            workload("rules: {max_workers: 2}") + "rules: {min_workers: 5}",
+            "workloads[0].rules.max_workers: expected min_workers <= max_workers, "
+            "got min_workers = 5 and max_workers = 2 (c.yaml",
+            id="an own maximum under the file's minimum",
+        ),
+        pytest.param(
+            whole("rules: {error_after_s: 30}"),
+            "expected stale_after_s <= error_after_s, got stale_after_s = 45.0",
+            id="age",
+        ),
+        pytest.param(
+            whole("rules: {up_cpu_ratio: 0.5}"),
+            "expected down_cpu_ratio <= up_cpu_ratio, got down_cpu_ratio = 0.7",
+            id="cpu",
+        ),
+        pytest.param(
+            whole("rules: {up_backlog_time_s: 5}"),
+            "expected short_backlog_time_s <= up_backlog_time_s",
+            id="backlog times",
+        ),
+        pytest.param(
+            whole("timing: {tick_s: 60}"),
+            "rules.rate_window_s: expected rate_window_s >= 2 * timing.tick_s, "
+            "got rate_window_s = 60.0 (default) and timing.tick_s = 60",
+            id="a tick too long for the default window",
+        ),
+        pytest.param(
+            whole("rules: {stale_after_s: 10}"),
+            "rules.stale_after_s: expected stale_after_s >= timing.tick_s",
+            id="stale",
+        ),
+    ],
+)
+def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
+    assert sentence in refusal_of(text)
+
+
+def test_what_the_files_rules_break_is_told_once_and_not_for_each_workload():
+    told = refusal_of(workload("rules: {quanta: none}") + "rules: {min_workers: 5, max_workers: 2}")
+
+    assert told.count("expected min_workers <= max_workers") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(kafka("properties: {sasl.password: hunter2}"), id="a password of Kafka"),
+        pytest.param(kafka("properties: {ssl.key.pem: hunter2}"), id="a key of Kafka"),
+        pytest.param(kafka("properties: {sasl.oauthbearer.client.secret: hunter2}"), id="a client secret of Kafka"),
+        pytest.param(kafka("properties: {sasl.password: [hunter2]}"), id="a password of the wrong type"),
+        pytest.param(prometheus("headers: {X-Api-Key: hunter2}"), id="a key in a header"),
+        pytest.param(prometheus("basic: {username: me, password: hunter2}"), id="a password where its file belongs"),
+        pytest.param(source('kind: prometheus, url: "http://me:hunter2@prom"'), id="a password in a URL"),
+        pytest.param(source('kind: prometheus, url: "me:hunter2@prom"'), id="a password in what is no URL"),
+    ],
+)
+def test_a_secret_in_the_file_is_refused_and_not_repeated(text: str):
+    assert "hunter2" not in refusal_of(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["sasl.username", "ssl.ca.location", "ssl.key.location", "sasl.oauthbearer.token.endpoint.url"]
+)
+def test_a_property_that_is_no_secret_is_passed_through(name: str):
+    sound = parse(kafka(f"properties: {{{name}: x}}"), "c.yaml")
+
+    assert sound.sources["it"].properties == {name: "x"}

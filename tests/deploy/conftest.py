@@ -1,0 +1,43 @@
+"""The chart as helm renders it."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "charts" / "backlog-adapter"
+
+Render = Callable[..., dict[tuple[str, str], dict[str, Any]]]
+
+
+@pytest.fixture(scope="session")
+def helm() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs helm with these arguments."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "backlog-adapter" / "tools"
+    program = Path(os.environ.get("BACKLOG_ADAPTER_TOOLS", cache)) / "helm-4.3.1" / "helm"
+    if not program.is_file():
+        pytest.skip(f"helm is not built: no {program}; make tools")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def render(helm: Callable[..., subprocess.CompletedProcess[str]]) -> Render:
+    """The objects of a release `orders` in namespace `streaming`, by kind and name, with these --set values."""
+
+    def objects(*values: str) -> dict[tuple[str, str], dict[str, Any]]:
+        options = [word for value in values for word in ("--set", value)]
+        done = helm("template", "orders", str(CHART), "--namespace", "streaming", *options)
+        assert done.returncode == 0, done.stderr
+        found = [item for item in yaml.safe_load_all(done.stdout) if item]
+        return {(item["kind"], item["metadata"]["name"]): item for item in found}
+
+    return objects

@@ -1,0 +1,87 @@
+"""One bench a session: every part is started when the first test asks for it and stopped at the end."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from parts.broker import Broker
+from parts.controlplane import ControlPlane
+from parts.exporter import Exporter
+from parts.kubelet import Kubelet
+from parts.pravega import Pravega
+from parts.process import tail, tools
+from parts.prometheus import Prometheus
+
+_RUN = pytest.StashKey[Path]()
+_PARTS = ("kafka-4.3.1", "prometheus-0.315.0", "pravega-0.13.0", "controlplane-1.36.3", "helm-4.3.1")
+IMAGES = {"backlog-adapter": ["backlog-adapter"], "backlog-adapter-serve": ["backlog-adapter"]}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.timeout(900))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A failure shows where the logs are, and the end of each."""
+    report = yield
+    run = item.session.stash.get(_RUN, None)
+    if run is not None and report.failed:
+        logs = [*run.glob("*/*.log"), *run.glob("pods/*/container.log")]
+        text = "\n".join(f"--- {log}\n{tail(log, 6)}" for log in sorted(logs) if log.stat().st_size)
+        report.sections.append((f"logs of the parts, kept in {run}", text))
+    return report
+
+
+@pytest.fixture(scope="session")
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of this session's data and logs."""
+    if not os.environ.get("BACKLOG_ADAPTER_BENCH"):
+        pytest.skip("runs in namespaces of its own: make e2e, or tests/e2e/run pytest tests/e2e")
+    missing = [part for part in _PARTS if not (tools() / part).is_dir()]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not in {tools()}: make tools")
+    folder = tmp_path_factory.mktemp("bench")
+    request.session.stash[_RUN] = folder
+    return folder
+
+
+@pytest.fixture(scope="session")
+def broker(run: Path) -> Iterator[Broker]:
+    with Broker(run / "broker") as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def exporter(run: Path, broker: Broker) -> Iterator[Exporter]:
+    with Exporter(run / "exporter", broker.bootstrap_servers) as exporter:
+        yield exporter
+
+
+@pytest.fixture(scope="session")
+def prometheus(run: Path, exporter: Exporter) -> Iterator[Prometheus]:
+    with Prometheus(run / "prometheus", {"kafka": exporter.address}) as prometheus:
+        yield prometheus
+
+
+@pytest.fixture(scope="session")
+def pravega(run: Path) -> Iterator[Pravega]:
+    with Pravega(run / "pravega") as pravega:
+        yield pravega
+
+
+@pytest.fixture(scope="session")
+def controlplane(run: Path) -> Iterator[ControlPlane]:
+    with ControlPlane(run / "controlplane") as controlplane:
+        yield controlplane
+
+
+@pytest.fixture(scope="session")
+def kubelet(run: Path, controlplane: ControlPlane) -> Iterator[Kubelet]:
+    with Kubelet(controlplane.api, run / "pods", IMAGES) as kubelet:
+        yield kubelet

@@ -1,0 +1,112 @@
+"""A Kafka broker (KRaft, one node)."""
+
+import base64
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import confluent_kafka
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from parts.process import HOST, Process, free_port, tools, until
+
+_SETTINGS = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@{host}:{controller}
+listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller}
+advertised.listeners=PLAINTEXT://{host}:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={folder}/data
+auto.create.topics.enable=false
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+"""
+_LOGGING = """\
+rootLogger.level=WARN
+rootLogger.appenderRef.console.ref=console
+appender.console.type=Console
+appender.console.name=console
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=%d %p %c %m%n
+"""
+
+
+class Broker:
+    """Starts, stops and starts again on the same ports and data."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        port = free_port()
+        self.bootstrap_servers = f"{HOST}:{port}"
+        folder.mkdir(parents=True)
+        settings = folder / "server.properties"
+        settings.write_text(_SETTINGS.format(host=HOST, port=port, controller=free_port(), folder=folder))
+        (folder / "log4j2.properties").write_text(_LOGGING)
+        jars = tools() / "kafka-4.3.1" / "libs" / "*"
+        self._java = [
+            "java", "-Xms128m", "-Xmx384m", f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties", "-cp", jars,
+        ]  # fmt: skip
+        self._process = Process("broker", [*self._java, "kafka.Kafka", settings], folder)
+
+    def _format(self) -> None:
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        arguments = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._folder / "server.properties"]
+        with Process("format", [*self._java, *arguments], self._folder) as process:
+            assert process.child.wait(60) == 0, process.log.read_text()
+
+    def admin(self) -> AdminClient:
+        """A client of this broker. Keep it in a variable until its futures are done."""
+        return AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+
+    def start(self) -> None:
+        """Returns when the broker answers."""
+        self._process.start()
+        self._process.ready(self._answers)
+
+    def _answers(self) -> bool:
+        return bool(self.admin().list_topics(timeout=2).brokers)
+
+    def stop(self) -> None:
+        """Ends the broker; its data stay."""
+        self._process.stop()
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        """Returns when the topic exists."""
+        admin = self.admin()
+        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+        until(lambda: len(self.end_offsets(topic)) == partitions, 30, f"{topic} has its leaders")
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """Partition -> the offset the next record gets."""
+        admin = self.admin()
+        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        asked = admin.list_offsets({TopicPartition(topic, number): OffsetSpec.latest() for number in partitions})
+        return {key.partition: future.result().offset for key, future in asked.items()}
+
+    def committed_offsets(self, group: str) -> dict[tuple[str, int], int]:
+        """(topic, partition) -> what the group has committed; partitions without a commit are left out."""
+        admin = self.admin()
+        asked = admin.list_consumer_group_offsets([confluent_kafka.ConsumerGroupTopicPartitions(group)])
+        found = asked[group].result().topic_partitions
+        return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
+
+    def backlog_records(self, group: str, topic: str) -> int:
+        """Records the group has not committed yet; a partition without a commit counts whole."""
+        done = self.committed_offsets(group)
+        return sum(end - done.get((topic, number), 0) for number, end in self.end_offsets(topic).items())
+
+    def __enter__(self) -> Self:
+        self._format()
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

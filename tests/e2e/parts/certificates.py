@@ -1,0 +1,71 @@
+"""Certificate authorities and what they sign, as the control plane needs them."""
+
+import datetime
+import ipaddress
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+
+def write_key(key: ec.EllipticCurvePrivateKey, path: Path) -> Path:
+    """The private key as PEM."""
+    plain = serialization.NoEncryption()
+    path.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
+    return path
+
+
+def write_key_pair(folder: Path, name: str) -> tuple[Path, Path]:
+    """A fresh key pair: (public, private)."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    public = folder / f"{name}.pub"
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    public.write_bytes(key.public_key().public_bytes(serialization.Encoding.PEM, form))
+    return public, write_key(key, folder / f"{name}.key")
+
+
+class Authority:
+    """A CA of its own; its certificate is at `path`."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = _subject(name)
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self.path = folder / f"{name}.crt"
+        constraints = x509.BasicConstraints(ca=True, path_length=None)
+        self._write(_draft(self._name, self._key).add_extension(constraints, critical=True), self.path)
+
+    def issue(self, name: str, group: str | None = None, addresses: tuple[str, ...] = ()) -> tuple[Path, Path]:
+        """A certificate for a client, and for a server at these addresses: (certificate, key)."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH])
+        draft = _draft(_subject(name, group), key).add_extension(usages, critical=False)
+        if addresses:
+            names = [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
+            draft = draft.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        path = self._folder / f"{name.replace(':', '-')}.crt"
+        self._write(draft, path)
+        return path, write_key(key, path.with_suffix(".key"))
+
+    def _write(self, draft: x509.CertificateBuilder, path: Path) -> None:
+        signed = draft.issuer_name(self._name).sign(self._key, hashes.SHA256())
+        path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+
+
+def _subject(name: str, group: str | None = None) -> x509.Name:
+    groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
+    return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _draft(subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=2))
+    )

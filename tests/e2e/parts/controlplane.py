@@ -1,0 +1,189 @@
+"""A Kubernetes control plane: etcd, kube-apiserver, kube-controller-manager, and the programs that talk to it."""
+
+import json
+import ssl
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+import yaml
+
+from parts.certificates import Authority, write_key_pair
+from parts.process import HOST, Process, free_port, tools, until
+
+_CONTROLLERS = (
+    "horizontal-pod-autoscaler-controller", "deployment-controller", "replicaset-controller",
+    "serviceaccount-controller", "namespace-controller", "endpointslice-controller", "disruption-controller",
+    "root-ca-certificate-publisher-controller", "garbage-collector-controller",
+)  # fmt: skip
+HPA_SYNC_S = 5
+
+
+class Api:
+    """The Kubernetes API as the cluster's administrator: JSON in, JSON out. Raises httpx.HTTPStatusError."""
+
+    def __init__(self, url: str, ca: Path, certificate: tuple[Path, Path]) -> None:
+        context = ssl.create_default_context(cafile=ca)
+        context.load_cert_chain(*certificate)
+        self._client = httpx.Client(base_url=url, verify=context, timeout=15)
+        self.host = httpx.URL(url)
+
+    def ask(self, method: str, path: str, body: object = None, kind: str = "application/json") -> Any:
+        """One request; the answer as JSON."""
+        content = None if body is None else json.dumps(body)
+        answer = self._client.request(method, path, content=content, headers={"Content-Type": kind})
+        answer.raise_for_status()
+        return answer.json()
+
+    def get(self, path: str, **parameters: str) -> Any:
+        """Reads one object or list."""
+        answer = self._client.get(path, params=parameters)
+        answer.raise_for_status()
+        return answer.json()
+
+    def raw(self, path: str, **parameters: str) -> httpx.Response:
+        """The answer as it is, whatever its status."""
+        return self._client.get(path, params=parameters)
+
+    def close(self) -> None:
+        """Releases the connections."""
+        self._client.close()
+
+
+class ControlPlane:
+    """Ready when the API answers ok, its roles exist and the controllers run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pki = folder / "pki"
+        self._pki.mkdir(parents=True)
+        self._etcd_url = f"http://{HOST}:{free_port()}"
+        self.port = free_port()
+        self.url = f"https://{HOST}:{self.port}"
+        self._server_ca = Authority(self._pki, "server-ca")
+        self._client_ca = Authority(self._pki, "client-ca")
+        self._proxy_ca = Authority(self._pki, "front-proxy-ca")
+        self._account_public, self._account_private = write_key_pair(self._pki, "service-account")
+        self.kubeconfig = self._write_kubeconfig("admin", "system:masters")
+        certificate = (self._pki / "admin.crt", self._pki / "admin.key")
+        self.api = Api(self.url, self._server_ca.path, certificate)
+        self._programs = ExitStack()
+
+    def start(self) -> None:
+        """Starts everything, in order, each when the one before is ready."""
+        self._start_etcd()
+        self._start_apiserver()
+        kubeconfig = self._write_kubeconfig("system:kube-controller-manager", None)
+        self._start_controller_manager(kubeconfig)
+
+    def stop(self) -> None:
+        """Ends everything, last first."""
+        self.api.close()
+        self._programs.close()
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        """What kubectl prints. Raises AssertionError with its complaint."""
+        program = tools() / "controlplane-1.36.3" / "kubectl"
+        return _run([str(program), f"--kubeconfig={self.kubeconfig}", *arguments], self._folder, stdin)
+
+    def helm(self, *arguments: str) -> str:
+        """What helm prints. Raises AssertionError with its complaint."""
+        program = tools() / "helm-4.3.1" / "helm"
+        return _run([str(program), f"--kubeconfig={self.kubeconfig}", *arguments], self._folder, None)
+
+    def apply(self, *manifests: dict[str, Any]) -> None:
+        """kubectl apply of these objects."""
+        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(manifests))
+
+    def _program(self, name: str, *options: str) -> Process:
+        command = [tools() / "controlplane-1.36.3" / name, *options]
+        return self._programs.enter_context(Process(name, command, self._folder))
+
+    def _start_etcd(self) -> None:
+        peer = f"http://{HOST}:{free_port()}"
+        program = self._program(
+            "etcd", f"--data-dir={self._folder}/etcd", "--unsafe-no-fsync", "--log-level=warn",
+            f"--listen-client-urls={self._etcd_url}", f"--advertise-client-urls={self._etcd_url}",
+            f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
+        )  # fmt: skip
+        program.ready(lambda: httpx.get(f"{self._etcd_url}/health", timeout=2).status_code == 200)
+
+    def _start_apiserver(self) -> None:
+        certificate, key = self._server_ca.issue("kube-apiserver", addresses=(HOST, "127.0.0.1"))
+        proxy_certificate, proxy_key = self._proxy_ca.issue("front-proxy-client")
+        program = self._program(
+            "kube-apiserver", f"--etcd-servers={self._etcd_url}", f"--secure-port={self.port}",
+            f"--bind-address={HOST}", f"--advertise-address={HOST}", f"--tls-cert-file={certificate}",
+            f"--tls-private-key-file={key}", f"--client-ca-file={self._client_ca.path}",
+            f"--service-account-key-file={self._account_public}",
+            f"--service-account-signing-key-file={self._account_private}",
+            "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC",
+            "--service-cluster-ip-range=10.0.0.0/24", f"--requestheader-client-ca-file={self._proxy_ca.path}",
+            "--requestheader-allowed-names=front-proxy-client", "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            f"--proxy-client-cert-file={proxy_certificate}", f"--proxy-client-key-file={proxy_key}",
+            "--enable-aggregator-routing=true",
+        )  # fmt: skip
+        program.ready(lambda: self.api.raw("/readyz").text == "ok")
+        # The controller manager exits when it comes before the roles it needs.
+        until(self._has_bootstrap_roles, 60, "the bootstrap roles exist")
+
+    def _has_bootstrap_roles(self) -> bool:
+        role = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/system::{}"
+        names = ("extension-apiserver-authentication-reader", "leader-locking-kube-controller-manager")
+        return all(self.api.raw(role.format(name)).status_code == 200 for name in names)
+
+    def _start_controller_manager(self, kubeconfig: Path) -> None:
+        port = free_port()
+        program = self._program(
+            "kube-controller-manager", f"--kubeconfig={kubeconfig}", f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+            f"--service-account-private-key-file={self._account_private}", f"--root-ca-file={self._server_ca.path}",
+            "--use-service-account-credentials=true", "--leader-elect=false", f"--bind-address={HOST}",
+            f"--secure-port={port}", f"--horizontal-pod-autoscaler-sync-period={HPA_SYNC_S}s",
+            f"--controllers={','.join(_CONTROLLERS)}",
+        )  # fmt: skip
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it signs its own certificate
+        health = f"https://{HOST}:{port}/healthz"
+        program.ready(lambda: httpx.get(health, verify=context, timeout=2).text == "ok")
+        until(lambda: self.api.raw("/api/v1/namespaces/default/serviceaccounts/default").is_success, 60, "accounts")
+
+    def _write_kubeconfig(self, user: str, group: str | None) -> Path:
+        certificate, key = self._client_ca.issue(user, group)
+        path = self._folder / f"{certificate.stem}.kubeconfig"
+        cluster = {"server": self.url, "certificate-authority": str(self._server_ca.path)}
+        content = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "bench",
+            "clusters": [{"name": "bench", "cluster": cluster}],
+            "users": [{"name": user, "user": {"client-certificate": str(certificate), "client-key": str(key)}}],
+            "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": user}}],
+        }  # fmt: skip
+        path.write_text(yaml.safe_dump(content))
+        return path
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _run(command: list[str], folder: Path, stdin: str | None) -> str:
+    # A home of its own: no cache or plugin of the developer's takes part.
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, timeout=120, check=False,
+        env={"HOME": str(folder), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout

@@ -1,0 +1,86 @@
+"""A Kafka exporter: the broker's offsets under the names of the widely used kafka-exporter.
+
+A program of its own: exporter.py HOST PORT BOOTSTRAP_SERVERS
+"""
+
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import GaugeMetricFamily
+
+from parts.process import HOST, Process, free_port
+
+_TIMEOUT_S = 2.0
+
+
+class Exporter(Process):
+    """Answers at `address` with what the broker says at that moment."""
+
+    def __init__(self, folder: Path, bootstrap_servers: str) -> None:
+        port = free_port()
+        self.address = f"{HOST}:{port}"
+        env = {"PYTHONPATH": str(Path(__file__).parent.parent)}
+        super().__init__("exporter", [sys.executable, __file__, HOST, str(port), bootstrap_servers], folder, env)
+
+    def start(self) -> None:
+        """Returns when it answers."""
+        super().start()
+        self.ready(lambda: httpx.get(f"http://{self.address}/metrics", timeout=5).is_success)
+
+
+class Offsets:
+    """Collects on every scrape; a broker that does not answer means no series, as with the real exporter."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The three families."""
+        ends = GaugeMetricFamily("kafka_topic_partition_current_offset", "Log end.", labels=["topic", "partition"])
+        by_group = ["consumergroup", "topic", "partition"]
+        done = GaugeMetricFamily("kafka_consumergroup_current_offset", "Committed offset.", labels=by_group)
+        lag = GaugeMetricFamily("kafka_consumergroup_lag", "Records not committed yet.", labels=by_group)
+        try:
+            found = self._ends()
+            for (topic, number), end in found.items():
+                ends.add_metric([topic, str(number)], end)
+            for group, topic, number, offset in self._committed():
+                done.add_metric([group, topic, str(number)], offset)
+                lag.add_metric([group, topic, str(number)], found[topic, number] - offset)
+        except KafkaException:
+            return
+        yield from (ends, done, lag)
+
+    def _ends(self) -> dict[tuple[str, int], int]:
+        topics = self._admin.list_topics(timeout=_TIMEOUT_S).topics
+        asked = self._admin.list_offsets(
+            {
+                TopicPartition(name, number): OffsetSpec.latest()
+                for name, topic in topics.items()
+                if not name.startswith("__")
+                for number in topic.partitions
+            },
+            request_timeout=_TIMEOUT_S,
+        )
+        return {(key.topic, key.partition): future.result().offset for key, future in asked.items()}
+
+    def _committed(self) -> Iterator[tuple[str, str, int, int]]:
+        listed = self._admin.list_consumer_groups(request_timeout=_TIMEOUT_S).result()
+        for group in listed.valid:
+            asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group.group_id)])
+            for item in asked[group.group_id].result().topic_partitions:
+                if item.offset >= 0:
+                    yield group.group_id, item.topic, item.partition, item.offset
+
+
+if __name__ == "__main__":
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Offsets(sys.argv[3]))
+    start_http_server(int(sys.argv[2]), addr=sys.argv[1], registry=registry)
+    threading.Event().wait()

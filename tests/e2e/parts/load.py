@@ -1,0 +1,66 @@
+"""Load: a producer process whose rate is set while it runs.
+
+A program of its own: load.py BOOTSTRAP_SERVERS TOPIC PARTITIONS; each line on its input is a new rate in records/s.
+"""
+
+import itertools
+import os
+import sys
+import time
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from parts.process import Process
+
+_STEP_S = 0.05
+
+
+class Load(Process):
+    """Produces nothing until a rate is set."""
+
+    def __init__(self, folder: Path, bootstrap_servers: str, topic: str, partitions: int) -> None:
+        command = [sys.executable, __file__, bootstrap_servers, topic, str(partitions)]
+        env = {"PYTHONPATH": str(Path(__file__).parent.parent)}
+        super().__init__(f"load-{topic}", command, folder, env)
+
+    def set_rate(self, records_per_s: float) -> None:
+        """From now on so many records a second, spread evenly over the partitions."""
+        assert self.child.stdin is not None
+        self.child.stdin.write(f"{records_per_s}\n".encode())
+        self.child.stdin.flush()
+
+
+def produce(producer: Producer, topic: str, partitions: int) -> None:
+    """Produces at the rate last read from the input, until the input ends."""
+    os.set_blocking(sys.stdin.fileno(), False)
+    next_partition = itertools.cycle(range(partitions))
+    records_per_s, owed, last_s = 0.0, 0.0, time.monotonic()
+    while True:
+        asked = _last_line()
+        if asked == "":
+            return
+        records_per_s = records_per_s if asked is None else float(asked)
+        now_s = time.monotonic()
+        # After a pause of the broker the records of the pause are not made up for.
+        owed = min(owed + records_per_s * (now_s - last_s), records_per_s)
+        last_s = now_s
+        for _ in range(int(owed)):
+            producer.produce(topic, b"x" * 100, partition=next(next_partition))
+        owed -= int(owed)
+        producer.poll(0)
+        time.sleep(_STEP_S)
+
+
+def _last_line() -> str | None:
+    """The newest line, None when there is none, "" when there will be none."""
+    try:
+        read = os.read(sys.stdin.fileno(), 4096)
+    except BlockingIOError:
+        return None
+    return read.decode().split()[-1] if read else ""
+
+
+if __name__ == "__main__":
+    settings = {"bootstrap.servers": sys.argv[1], "linger.ms": 20, "queue.buffering.max.messages": 1_000_000}
+    produce(Producer(settings), sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,208 @@
+"""A pod's container as a real process in namespaces of its own: network address, host name, mounts, process tree."""
+
+import base64
+import itertools
+import os
+import shlex
+import signal
+import ssl
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from parts.controlplane import Api
+from parts.process import HOST, Process
+
+_numbers = itertools.count(10)
+
+# Run by sh inside the new namespaces. A change of /etc, /run or /var stays in the pod: they are overlays in its own memory.
+_INIT = """\
+set -eu
+ip link set lo up
+nsenter -t {bench} -n ip link add {veth} master bench0 up type veth peer name eth0 netns $$
+ip addr add {ip}/16 dev eth0
+ip link set eth0 up
+hostname {name}
+mount -t proc proc /proc
+mount -t tmpfs tmpfs {overlay}
+for top in etc run var; do
+  mkdir -p {overlay}/$top/upper {overlay}/$top/work
+  mount -t overlay overlay -o lowerdir=/$top,upperdir={overlay}/$top/upper,workdir={overlay}/$top/work /$top
+done
+mount --bind {hosts} /etc/hosts
+{mounts}
+cd /
+exec env -i {env} {command}
+"""
+
+
+class Pod:
+    """One pod of one container. `images` tells which command an image's entrypoint is."""
+
+    def __init__(self, api: Api, manifest: dict[str, Any], folder: Path, images: Mapping[str, Sequence[str]]) -> None:
+        self.manifest = manifest
+        self.namespace: str = manifest["metadata"]["namespace"]
+        self.name: str = manifest["metadata"]["name"]
+        self.uid: str = manifest["metadata"]["uid"]
+        self.path = f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
+        number = next(_numbers)
+        self.ip = f"10.244.{number // 250}.{number % 250 + 2}"
+        self.restarts = 0
+        self.stop_at_s: float | None = None  # when the grace period of a deleted pod ends
+        self.start_at_s = 0.0  # not before this time is a dead container started again
+        self.patched: dict[str, Any] = {}
+        self._api = api
+        self._images = images
+        self._folder = folder / f"{self.namespace}-{self.name}"
+        self._veth = f"pod{number}"
+        self.container: dict[str, Any] = manifest["spec"]["containers"][0]
+        self.process = Process("container", ["true"], self._folder)
+
+    @property
+    def hosts(self) -> Path:
+        """The pod's /etc/hosts."""
+        return self._folder / "hosts"
+
+    def start(self) -> None:
+        """Starts the container, the first time or again; its volumes of this pod's life stay."""
+        (self._folder / "overlay").mkdir(parents=True, exist_ok=True)
+        self.hosts.touch()
+        script = self._folder / "init.sh"
+        script.write_text(self._init(self._volumes()))
+        isolated = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--kill-child", "sh", str(script)]
+        self.process = Process("container", isolated, self._folder)
+        self.process.start()
+
+    def _init(self, volumes: Mapping[str, Path]) -> str:
+        mounts = []
+        for mount in self.container.get("volumeMounts", []):
+            source, target = volumes[mount["name"]], shlex.quote(mount["mountPath"])
+            source = source / mount.get("subPath", "")
+            mounts.append(f"mkdir -p {target}\nmount --bind {shlex.quote(str(source))} {target}")
+        env = " ".join(shlex.quote(f"{key}={value}") for key, value in self._env().items())
+        return _INIT.format(
+            veth=self._veth, bench=os.getpid(), ip=self.ip, name=self.name, overlay=self._folder / "overlay",
+            hosts=self.hosts, mounts="\n".join(mounts), env=env, command=shlex.join(self._command()),
+        )  # fmt: skip
+
+    def _command(self) -> list[str]:
+        entrypoint = self.container.get("command") or self._images[self.container["image"].split(":")[0]]
+        return [*entrypoint, *self.container.get("args", [])]
+
+    def _env(self) -> dict[str, str]:
+        url = self._api.host
+        env = {
+            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/tmp",
+            "HOSTNAME": self.name, "KUBERNETES_SERVICE_HOST": HOST, "KUBERNETES_SERVICE_PORT": str(url.port),
+        }  # fmt: skip
+        env |= {key: os.environ[key] for key in ("JAVA_HOME", "LANG") if key in os.environ}
+        return env | {item["name"]: self._value(item) for item in self.container.get("env", [])}
+
+    def _value(self, item: dict[str, Any]) -> str:
+        if "valueFrom" not in item:
+            return str(item.get("value", ""))
+        field: str = item["valueFrom"]["fieldRef"]["fieldPath"]
+        return {"metadata.name": self.name, "metadata.namespace": self.namespace, "status.podIP": self.ip}[field]
+
+    def _volumes(self) -> dict[str, Path]:
+        found = {}
+        for volume in self.manifest["spec"].get("volumes", []):
+            folder = self._folder / "volumes" / volume["name"]
+            if claim := volume.get("persistentVolumeClaim"):
+                folder = self._folder.parent / "claims" / self.namespace / claim["claimName"]
+            folder.mkdir(parents=True, exist_ok=True)
+            for path, content in self._files(volume).items():
+                (folder / path).write_bytes(content)
+            found[volume["name"]] = folder
+        return found
+
+    def _files(self, volume: dict[str, Any]) -> dict[str, bytes]:
+        files: dict[str, bytes] = {}
+        for source in volume.get("projected", {"sources": [volume]})["sources"]:
+            if configured := source.get("configMap"):
+                found = self._read("configmaps", configured["name"])
+                files |= {key: text.encode() for key, text in found.get("data", {}).items()}
+            if secret := source.get("secret"):
+                found = self._read("secrets", secret.get("secretName") or secret["name"])
+                files |= {key: base64.b64decode(text) for key, text in found.get("data", {}).items()}
+            if token := source.get("serviceAccountToken"):
+                files[token["path"]] = self._token(token.get("audience"))
+            if source.get("downwardAPI"):
+                files["namespace"] = self.namespace.encode()
+        return files
+
+    def _read(self, resource: str, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._api.get(f"/api/v1/namespaces/{self.namespace}/{resource}/{name}")
+        return found
+
+    def _token(self, audience: str | None) -> bytes:
+        account = self.manifest["spec"]["serviceAccountName"]
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": self.name, "uid": self.uid}
+        spec = {"audiences": [audience] if audience else [], "expirationSeconds": 7200, "boundObjectRef": bound}
+        path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{account}/token"
+        token: str = self._api.ask("POST", path, {"spec": spec})["status"]["token"]
+        return token.encode()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to the container's first process, as a container runtime does."""
+        if number == signal.SIGKILL:
+            self.process.kill()
+            return
+        outer = self.process.child.pid
+        for child in Path(f"/proc/{outer}/task/{outer}/children").read_text().split():
+            os.kill(int(child), number)
+
+    def ready(self) -> bool:
+        """What the readiness probe says; without one, whether the container runs."""
+        probe = self.container.get("readinessProbe", {}).get("httpGet")
+        if not self.process.running() or probe is None:
+            return self.process.running()
+        named = {port.get("name"): port["containerPort"] for port in self.container.get("ports", [])}
+        port = named.get(probe["port"], probe["port"])
+        scheme = probe.get("scheme", "HTTP").lower()
+        try:
+            answer = httpx.get(f"{scheme}://{self.ip}:{port}{probe['path']}", verify=_UNVERIFIED, timeout=1)
+        except (httpx.HTTPError, OSError):
+            return False
+        return answer.is_success
+
+    def status(self, is_ready: bool) -> dict[str, Any]:
+        """The pod's status as a kubelet writes it."""
+        running = self.process.running()
+        conditions = {
+            "PodScheduled": True, "Initialized": True, "ContainersReady": is_ready, "Ready": is_ready,
+        }  # fmt: skip
+        state = {"running": {}} if running else {"waiting": {"reason": "CrashLoopBackOff"}}
+        container = {
+            "name": self.container["name"], "image": self.container["image"], "imageID": "", "ready": is_ready,
+            "restartCount": self.restarts, "state": state,
+        }  # fmt: skip
+        return {
+            "phase": "Running", "podIP": self.ip, "podIPs": [{"ip": self.ip}], "hostIP": HOST,
+            "conditions": [{"type": kind, "status": str(holds)} for kind, holds in conditions.items()],
+            "containerStatuses": [container],
+        }  # fmt: skip
+
+    def end_of_grace(self) -> bool:
+        """True when a deleted pod's container is gone; asks it to end first and ends it when its time is over."""
+        if self.stop_at_s is None:
+            grace_s = self.manifest["spec"].get("terminationGracePeriodSeconds", 30)
+            self.stop_at_s = time.monotonic() + grace_s
+            if self.process.running():
+                self.signal(signal.SIGTERM)
+        if self.process.running() and time.monotonic() > self.stop_at_s:
+            self.process.kill()
+        return not self.process.running()
+
+
+def _unverified() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # as the kubelet's probes
+    return context
+
+
+_UNVERIFIED = _unverified()

@@ -1,0 +1,91 @@
+"""Pravega standalone, in one Java process."""
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from parts.process import HOST, Process, free_port, tools
+
+_SETTINGS = """\
+singlenode.controller.rest.enable=true
+singlenode.controller.rest.port={rest}
+singlenode.controller.rpc.port={rpc}
+singlenode.segmentStore.port={store}
+singlenode.zk.port={zookeeper}
+singlenode.admin.gateway.enable=false
+singlenode.metrics.enable=true
+singlenode.metrics.prometheus.enable=true
+singlenode.metrics.reporting.interval=5
+"""
+_LOGGING = """\
+<configuration>
+  <appender name="console" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%d %level %logger %msg%n</pattern></encoder>
+  </appender>
+  <root level="WARN"><appender-ref ref="console"/></root>
+</configuration>
+"""
+
+
+class Pravega:
+    """Streams are made and scaled through the controller's REST."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        rest = free_port()
+        self.url = f"http://{HOST}:{rest}"
+        settings = folder / "standalone.properties"
+        settings.write_text(
+            _SETTINGS.format(rest=rest, rpc=free_port(), store=free_port(), zookeeper=free_port())
+        )
+        logging = folder / "logback.xml"
+        logging.write_text(_LOGGING)
+        java = [
+            "java", "-Xms128m", "-Xmx320m", "-XX:MaxDirectMemorySize=320m", "-Dpravegaservice.cache.size.max=134217728",
+            "-Dpravegaservice.container.count=1", f"-Dsinglenode.configurationFile={settings}",
+            f"-Dlogback.configurationFile={logging}", "-cp", tools() / "pravega-0.13.0" / "libs" / "*",
+        ]  # fmt: skip
+        self._process = Process("pravega", [*java, "io.pravega.local.LocalPravegaEmulator"], folder)
+
+    def start(self) -> None:
+        """Returns when scopes can be listed."""
+        self._process.start()
+        self._process.ready(lambda: "_system" in httpx.get(f"{self.url}/v1/scopes", timeout=2).text)
+
+    def create_stream(self, scope: str, stream: str, segments: int) -> None:
+        """Makes the scope when it is new, and the stream with a fixed number of segments."""
+        made = httpx.post(f"{self.url}/v1/scopes", json={"scopeName": scope}, timeout=10)
+        assert made.status_code in (201, 409), made.text
+        body = {"streamName": stream, "scalingPolicy": _fixed(segments)}
+        made = httpx.post(f"{self.url}/v1/scopes/{scope}/streams", json=body, timeout=30)
+        assert made.status_code == 201, made.text
+
+    def scale(self, scope: str, stream: str, segments: int) -> None:
+        """A real scale of the stream: segments are sealed, split or merged."""
+        body = {"scalingPolicy": _fixed(segments)}
+        answer = httpx.put(f"{self.url}/v1/scopes/{scope}/streams/{stream}", json=body, timeout=30)
+        assert answer.status_code == 200, answer.text
+
+    def segments(self, scope: str, stream: str) -> int:
+        """What Pravega itself says: the active set of the last scaling event."""
+        now_ms = int(time.time() * 1000)
+        window = {"from": now_ms - 60_000, "to": now_ms + 1000}
+        address = f"{self.url}/v1/scopes/{scope}/streams/{stream}/scaling-events"
+        events: list[dict[str, Any]] = httpx.get(address, params=window, timeout=10).json()
+        return len(events[-1]["segments"])
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.stop()
+
+
+def _fixed(segments: int) -> dict[str, object]:
+    return {"type": "FIXED_NUM_SEGMENTS", "minSegments": segments}

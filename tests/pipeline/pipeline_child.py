@@ -1,0 +1,36 @@
+"""A pipeline in a process of its own, to be killed: writes what it publishes to a file, a snapshot a line.
+
+Arguments: the folder, and the number of the snapshot at which it kills itself before that one is written, or 0.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from pipeline_stream import OPENER, RULES, config_of
+
+from adapter.pipeline.job import StreamingJob
+from adapter.serving.snapshot import Snapshot, encode
+
+
+def main(folder: Path, dies_at: int) -> None:
+    published = 0
+
+    def publish(snapshot: Snapshot) -> None:
+        nonlocal published
+        published += 1
+        if published == dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        with (folder / "published").open("ab") as file:
+            file.write(encode(snapshot) + b"\n")
+
+    job = StreamingJob(config_of(folder), RULES, publish, opener=OPENER)
+    signal.signal(signal.SIGTERM, lambda *_: job.stop())
+    job.start()
+    while not job.wait(0.1):
+        pass
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,89 @@
+"""A stream on a shared session, and the plain fold to compare it with."""
+
+import json
+import queue
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import recorded_source
+
+from adapter.config import Config
+from adapter.core.decisions import Decision
+from adapter.core.engine import replay
+from adapter.core.report import rows
+from adapter.core.rules import RuleBook, Rules
+from adapter.core.samples import assemble
+from adapter.pipeline.publish import Publisher
+from adapter.pipeline.query import Plan, start_query
+from adapter.pipeline.session import Session
+from adapter.serving.snapshot import Snapshot
+from adapter.sources import FAULT
+
+OPENER = "recorded_source:open_source"
+RULES = RuleBook(by_workload={}, by_fleet=(Rules(rate_window_s=5.0, stale_after_s=3.0, error_after_s=30.0),))
+FIRST_TICK_WITHIN_S = 90.0
+
+
+@dataclass
+class Stream:
+    """A stream's folder, its configuration, and what it published."""
+
+    folder: Path
+    plan: Plan
+    published: list[Snapshot] = field(default_factory=list)
+    arrived: "queue.SimpleQueue[Snapshot]" = field(default_factory=queue.SimpleQueue)
+
+    def publish(self, snapshot: Snapshot) -> None:
+        self.published.append(snapshot)
+        self.arrived.put(snapshot)
+
+    @contextmanager
+    def running(self, session: Session) -> Iterator[Callable[[], Snapshot]]:
+        """Gives a function that waits for the next snapshot."""
+        publisher = Publisher(self.plan.config, self.plan.rules, self.publish)
+        query = start_query(session.spark, self.plan, str(self.folder / "stream"), publisher)
+        try:
+            yield lambda: self.arrived.get(timeout=FIRST_TICK_WITHIN_S)
+        finally:
+            publisher.close()
+            query.stop()
+
+
+def config_of(folder: Path, sources: tuple[str, ...] = ("recorded",), **more: Any) -> Config:
+    """Sources of recorded_source by name, a tick of one second, one fleet on the first source."""
+    asked = folder / "asked"
+    asked.mkdir(exist_ok=True)
+    return Config.model_validate(
+        {
+            "sources": {name: {"kind": "trace", "file": str(asked), "deadline_s": 0.5} for name in sources},
+            "workloads": [
+                {"namespace": "shop", "name": f"of-{name}", "read": [{"source": name}]} for name in sources[1:]
+            ],
+            "timing": {"tick_s": 1, "warm_up_s": 6, "most_ticks": 20},
+            "pipeline": {"checkpoint": str(folder / "checkpoint"), "cores": 1, "memory": "512m"},
+            **more,
+        }
+    )
+
+
+def spans(folder: Path) -> list[tuple[int, int]]:
+    """First and last tick of each call of the recorded source, in order."""
+    calls = [json.loads(file.read_text()) for file in sorted((folder / "asked").iterdir())]
+    return [(start_s, end_s) for start_s, end_s, _ in calls]
+
+
+def plain_fold(first_s: int, last_s: int, rules: RuleBook = RULES) -> dict[int, list[Decision]]:
+    """Tick -> decisions of the recorded samples, without Spark and without shards."""
+    ticks = []
+    for at_s in range(first_s, last_s + 1):
+        seen = recorded_source.rows_at(at_s)
+        numbers = [(row.workload, row.stage, row.signal, row.value) for row in seen if row.signal != FAULT]
+        ticks.append(assemble(at_s, numbers, [(row.workload, row.text) for row in seen if row.signal == FAULT]))
+    return {int(decided.at_s): rows(decided) for _, decided in replay(ticks, rules)}
+
+
+def decisions(snapshot: Snapshot) -> list[Decision]:
+    return [entry.decision for entry in snapshot.entries]

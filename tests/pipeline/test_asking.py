@@ -1,0 +1,96 @@
+import threading
+from pathlib import Path
+
+import pytest
+from pipeline_stream import config_of
+
+from adapter.config import Config
+from adapter.errors import SourceError
+from adapter.pipeline.asking import Asked, asked, fault_rows, workloads_of
+from adapter.sources import FAULT, Row
+
+TICKS = range(10, 12)
+ROW = Row(11, "shop/a", "", "backlog_records", 1.0)
+
+
+class Door:
+    """A source that answers once it is opened, and fails as often as it is told."""
+
+    opened = 0
+
+    def __init__(self, failures: list[BaseException] | None = None) -> None:
+        self.free = threading.Event()
+        self.calls = 0
+        self.closed = threading.Event()
+        self._failures = failures or []
+
+    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+        self.calls += 1
+        if self._failures:
+            raise self._failures.pop()
+        self.free.wait()
+        return [ROW]
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def ask_through(door: Door, folder: Path) -> Asked:
+    def open_source(config: Config, name: str) -> Door:
+        door.opened += 1
+        return door
+
+    return Asked(config_of(folder), "recorded", open_source)
+
+
+def test_a_source_that_does_not_answer_in_time_is_a_fault_and_is_not_asked_twice_at_once(tmp_path: Path) -> None:
+    door = Door()
+    source = ask_through(door, tmp_path)
+    with pytest.raises(SourceError, match="recorded: no answer within 1 s"):
+        source.samples(TICKS)
+    with pytest.raises(SourceError, match="recorded: still no answer"):
+        source.samples(TICKS)
+    assert door.calls == 1
+    door.free.set()
+    source.wait()
+    assert source.samples(TICKS) == [ROW]
+    assert door.opened == 1
+
+
+def test_an_unexpected_error_is_named_and_the_source_is_opened_anew(tmp_path: Path) -> None:
+    door = Door([KeyError("partition")])
+    door.free.set()
+    source = ask_through(door, tmp_path)
+    with pytest.raises(SourceError, match="recorded: unexpected KeyError: 'partition'"):
+        source.samples(TICKS)
+    assert door.closed.wait(10)
+    assert source.samples(TICKS) == [ROW]
+    assert door.opened == 2
+
+
+def test_what_the_source_says_itself_is_passed_on(tmp_path: Path) -> None:
+    door = Door([SourceError("recorded", "503 Service Unavailable")])
+    with pytest.raises(SourceError, match=r"^recorded: 503 Service Unavailable$"):
+        ask_through(door, tmp_path).samples(TICKS)
+    assert not door.closed.is_set()
+
+
+def test_a_source_stays_open_until_the_configuration_changes(tmp_path: Path) -> None:
+    opener = "recorded_source:open_source"
+    before = config_of(tmp_path)
+    first = asked(before.model_dump_json(), opener, "recorded")
+    assert asked(before.model_dump_json(), opener, "recorded") is first
+    after = config_of(tmp_path, timing={"tick_s": 2})
+    assert asked(after.model_dump_json(), opener, "recorded") is not first
+
+
+def test_a_fault_names_every_tick_and_the_workloads_that_read_the_source(tmp_path: Path) -> None:
+    config = config_of(tmp_path, ("recorded", "dead"))
+    found = fault_rows(workloads_of(config, "dead"), TICKS, "dead: refused")
+    assert {(row.at_s, row.workload) for row in found} == {(t, w) for t in TICKS for w in ("*", "shop/of-dead")}
+    assert {(row.signal, row.value, row.text) for row in found} == {(FAULT, 0.0, "dead: refused")}
+
+
+def test_the_configuration_crosses_processes_whole(tmp_path: Path) -> None:
+    config = config_of(tmp_path, ("recorded", "dead"))
+    assert Config.model_validate_json(config.model_dump_json()) == config

@@ -1,0 +1,82 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pipeline_stream import config_of
+
+from adapter.errors import CheckpointError, EnvironmentFault
+from adapter.pipeline.checkpoint import MARKER, claim
+
+
+def wrote(folder: Path, **changes: Any) -> Path:
+    """A checkpoint that was used once, with its marker changed; its marker."""
+    checkpoint = claim(config_of(folder))
+    checkpoint.close()
+    (checkpoint.folder / "stream").mkdir()
+    marker = checkpoint.folder / MARKER
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | changes))
+    return marker
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        pytest.param({"format": 99}, "written with format 99, this is format 1", id="another release"),
+        pytest.param({"spark": "3.5.5"}, "written with spark 3.5.5, this is spark ", id="another Spark"),
+        pytest.param({"tick_s": 15}, "written with tick_s 15, this is tick_s 1", id="another tick"),
+        pytest.param({"state_partitions": 0}, "cannot be read", id="a damaged marker"),
+    ],
+)
+def test_a_checkpoint_of_another_version_is_refused_and_left_alone(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    marker = wrote(tmp_path, **changes)
+    before = marker.read_text()
+    with pytest.raises(CheckpointError, match=said) as refused:
+        claim(config_of(tmp_path))
+    assert "move the folder away" in str(refused.value)
+    assert marker.read_text() == before
+
+
+def test_half_a_marker_is_refused(tmp_path: Path) -> None:
+    marker = wrote(tmp_path)
+    marker.write_text(marker.read_text()[:10])
+    with pytest.raises(CheckpointError, match=f"{MARKER} cannot be read"):
+        claim(config_of(tmp_path))
+
+
+def test_a_stream_without_a_marker_is_refused(tmp_path: Path) -> None:
+    wrote(tmp_path).unlink()
+    with pytest.raises(CheckpointError, match=f"holds a stream, but no {MARKER}"):
+        claim(config_of(tmp_path))
+
+
+def test_state_partitions_are_those_of_the_first_start(tmp_path: Path) -> None:
+    wrote(tmp_path, state_partitions=4)
+    with claim(config_of(tmp_path)).lock as _:
+        pass
+    checkpoint = claim(config_of(tmp_path))
+    checkpoint.close()
+    assert checkpoint.state_partitions == 4
+
+
+def test_sources_may_come_and_go(tmp_path: Path) -> None:
+    marker = wrote(tmp_path)
+    claim(config_of(tmp_path, ("recorded", "dead"))).close()
+    assert json.loads(marker.read_text())["sources"] == ["dead", "recorded"]
+
+
+def test_a_checkpoint_in_use_is_refused_until_it_is_given_back(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    first = claim(config)
+    with pytest.raises(EnvironmentFault, match="another process runs on"):
+        claim(config, orphan_gone_within_s=0.0)
+    first.close()
+    claim(config, orphan_gone_within_s=0.0).close()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").write_text("a file")
+    with pytest.raises(EnvironmentFault, match=r"pipeline\.checkpoint: .* cannot be written: "):
+        claim(config_of(tmp_path))

@@ -1,0 +1,101 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from adapter.core import engine
+from adapter.core.decisions import Decisions
+from adapter.core.report import rows
+from adapter.core.rules import RuleBook, Rules
+from adapter.core.samples import Samples, assemble
+from adapter.pipeline.fold import folded, restored
+from adapter.pipeline.job import CORE
+
+BOOK = RuleBook(by_workload={"shop/a": Rules(), "shop/poison": Rules()})
+
+
+def tick(at_s: int, *names: str) -> Samples:
+    return assemble(at_s, [(name, "", "backlog_records", 5.0) for name in names])
+
+
+def advance(state: Any, samples: Samples, rules: RuleBook) -> tuple[Any, Decisions]:
+    """The core with a bug: it cannot take a tick that holds shop/poison."""
+    if "shop/poison" in samples.workloads:
+        raise IndexError("index 3 is out of bounds")
+    return engine.advance(state, samples, rules)
+
+
+def brittle(state: Any, samples: Samples, rules: RuleBook) -> tuple[Any, Decisions]:
+    """The core with a state it cannot take."""
+    if state is not CORE.empty:
+        raise IndexError("index 3 is out of bounds")
+    return engine.advance(state, samples, rules)
+
+
+def test_a_poison_tick_loses_its_samples_keeps_its_heartbeat_and_says_so() -> None:
+    core = replace(CORE, advance=advance)
+    after = folded(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/a", "shop/poison")], BOOK)
+    assert after.faults == 1
+    assert after.decisions is not None
+    by_name = {row.workload: row for row in rows(after.decisions)}
+    assert by_name["shop/a"].at_s == 2
+    assert (
+        by_name["shop/a"].fault == "the samples of this tick could not be used (IndexError: index 3 is out of bounds)"
+    )
+    assert by_name["shop/a"].required_workers is None
+
+
+def test_the_tick_after_a_poison_tick_is_folded_as_if_that_one_had_been_empty() -> None:
+    core = replace(CORE, advance=advance)
+    poisoned = folded(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/poison"), tick(3, "shop/a")], BOOK)
+    empty = folded(CORE, core.empty, [tick(1, "shop/a"), tick(2), tick(3, "shop/a")], BOOK)
+    assert CORE.encode_fast(poisoned.state) == CORE.encode_fast(empty.state)
+    assert poisoned.decisions is not None
+    assert empty.decisions is not None
+    assert rows(poisoned.decisions) == rows(empty.decisions)
+
+
+def test_a_state_the_core_cannot_take_is_dropped_rather_than_looping_for_ever() -> None:
+    core = replace(CORE, advance=brittle)
+    after = folded(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/a")], BOOK)
+    assert after.faults == 1
+    assert after.decisions is not None
+    assert {row.fault != "" for row in rows(after.decisions)} == {True}
+
+
+def test_a_shard_the_core_cannot_take_at_all_decides_nothing_and_is_counted() -> None:
+    def broken(state: Any, samples: Samples, rules: RuleBook) -> tuple[Any, Decisions]:
+        raise IndexError("index 3 is out of bounds")
+
+    after = folded(replace(CORE, advance=broken), CORE.empty, [tick(1, "shop/a")], BOOK)
+    assert (after.at_s, after.decisions, after.faults) == (1, None, 1)
+
+
+def test_a_stored_state_comes_back() -> None:
+    state = folded(CORE, CORE.empty, [tick(1, "shop/a")], BOOK).state
+    fast, slow = (CORE.version, CORE.encode_fast(state)), (CORE.version, CORE.encode_slow(state))
+    again, fault = restored(CORE, fast, slow)
+    assert (CORE.encode_fast(again), CORE.encode_slow(again), fault) == (fast[1], slow[1], "")
+
+
+def test_a_shard_without_a_stored_state_starts_empty_and_that_is_no_fault() -> None:
+    assert restored(CORE, None, None) == (CORE.empty, "")
+
+
+@pytest.mark.parametrize(
+    ("fast_version", "slow_version"),
+    [
+        pytest.param(99, 99, id="a version from the future"),
+        pytest.param(CORE.version, 99, id="two groups of different versions"),
+    ],
+)
+def test_a_state_of_another_version_warms_up_with_a_fault_and_is_never_guessed(
+    fast_version: int, slow_version: int
+) -> None:
+    state, fault = restored(CORE, (fast_version, b"?"), (slow_version, b"?"))
+    assert state is CORE.empty
+    assert "version" in fault
+    after = folded(CORE, state, [tick(1)], BOOK, fault)
+    assert after.decisions is not None
+    assert {row.fault for row in rows(after.decisions)} == {fault}
+    assert "warming up again" in fault

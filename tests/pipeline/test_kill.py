@@ -1,0 +1,70 @@
+"""Killed in mid-tick, the pipeline goes on as if nothing had happened."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pipeline_stream import decisions, plain_fold, spans
+
+from adapter.serving.snapshot import Snapshot, decode
+
+HERE = Path(__file__).parent
+PUBLISHED_WITHIN_S = 100.0
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+def child(folder: Path, dies_at: int = 0) -> "subprocess.Popen[bytes]":
+    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    program = [sys.executable, str(HERE / "pipeline_child.py"), str(folder), str(dies_at)]
+    with (folder / "child.log").open("ab") as log:
+        return subprocess.Popen(program, env=environment, stdout=log, stderr=log)
+
+
+def published(folder: Path) -> list[Snapshot]:
+    """Whole lines only: the last one may be under way."""
+    file = folder / "published"
+    lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
+    return [decode(line) for line in lines]
+
+
+def wait_for(folder: Path, count: int, process: "subprocess.Popen[bytes]") -> None:
+    """Until so many snapshots are written."""
+    until_s = time.monotonic() + PUBLISHED_WITHIN_S
+    while len(published(folder)) < count:
+        assert process.poll() is None, (folder / "child.log").read_text()
+        assert time.monotonic() < until_s, (folder / "child.log").read_text()
+        time.sleep(0.05)
+
+
+def test_killed_in_mid_tick_the_next_run_equals_an_undisturbed_one(tmp_path: Path) -> None:
+    with child(tmp_path, dies_at=3) as process:  # the state of the tick is stored, its snapshot is not out
+        assert process.wait(PUBLISHED_WITHIN_S) == -9
+    before = len(published(tmp_path))
+    assert before == 2
+
+    with child(tmp_path) as process:  # at any instant
+        wait_for(tmp_path, before + 2, process)
+        process.kill()
+    before = len(published(tmp_path))
+
+    with child(tmp_path) as process:
+        wait_for(tmp_path, before + 3, process)
+        process.terminate()
+        assert process.wait(60) == 0
+
+    # Stopped in good order, it leaves no JVM behind: that would hold the lock.
+    with (tmp_path / "checkpoint" / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    found = published(tmp_path)
+    assert [snapshot.at_s for snapshot in found] == sorted(snapshot.at_s for snapshot in found)
+    expected = plain_fold(spans(tmp_path)[0][0], int(found[-1].at_s))
+    for snapshot in found:
+        assert decisions(snapshot) == expected[int(snapshot.at_s)]
+    ticks = {at_s for first_s, last_s in spans(tmp_path) for at_s in range(first_s, last_s + 1)}
+    assert set(range(min(ticks), int(found[-1].at_s) + 1)) <= ticks

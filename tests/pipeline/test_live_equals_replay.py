@@ -1,0 +1,97 @@
+"""The stream gives what a plain fold gives, whatever way the ticks came."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pipeline_stream import OPENER, RULES, Stream, config_of, decisions, plain_fold, spans
+
+from adapter.core.decisions import Reason
+from adapter.pipeline.job import CORE, StreamingJob, Watch
+from adapter.pipeline.query import Plan
+from adapter.pipeline.session import Session
+from adapter.serving.snapshot import Snapshot
+
+pytestmark = pytest.mark.spark
+
+
+def test_recorded_samples_through_the_stream_equal_the_plain_fold_bit_for_bit(spark: Session, stream: Stream) -> None:
+    with stream.running(spark) as next_snapshot:
+        for _ in range(4):
+            newest = next_snapshot()
+    asked = spans(stream.folder)
+    expected = plain_fold(asked[0][0], int(newest.at_s))
+    assert len(decisions(newest)) == 40
+    for snapshot in stream.published:
+        assert decisions(snapshot) == expected[int(snapshot.at_s)]
+
+    # Ticks that were missed (the warm-up, then those of the slow first batch) came as one batch, none twice.
+    assert asked[0][1] - asked[0][0] == 5
+    assert all(later[0] == earlier[1] + 1 for earlier, later in pairwise(asked))
+
+
+def test_a_stopped_stream_goes_on_from_its_checkpoint(spark: Session, stream: Stream) -> None:
+    with stream.running(spark) as next_snapshot:
+        next_snapshot()
+        next_snapshot()
+    with stream.running(spark) as next_snapshot:
+        newest = next_snapshot()
+        newest = next_snapshot()
+    asked = spans(stream.folder)
+    assert decisions(newest) == plain_fold(asked[0][0], int(newest.at_s))[int(newest.at_s)]
+
+
+def test_a_dead_or_hanging_source_costs_its_samples_never_the_tick(spark: Session, tmp_path: Path) -> None:
+    names = ("recorded", "broken", "dead", "hanging")
+    plan = Plan(config=config_of(tmp_path, names), rules=rules_of(*names[1:]), core=CORE, opener=OPENER)
+    stream = Stream(tmp_path, plan)
+    with stream.running(spark) as next_snapshot:
+        first, second = next_snapshot(), next_snapshot()
+    assert second.at_s > first.at_s
+    by_name = {decision.workload: decision for decision in decisions(second)}
+    assert by_name["shop/orders-3"].sample_age_s == 0
+    for name, cause in {
+        "shop/of-dead": "dead: connection refused",
+        "shop/of-broken": "broken: unexpected ZeroDivisionError: a bug",
+        "shop/of-hanging": "hanging: ",
+    }.items():
+        assert by_name[name].fault.startswith(cause)
+        assert by_name[name].reason == Reason.NO_DATA
+        assert by_name[name].required_workers is None
+    assert "no answer" in by_name["shop/of-hanging"].fault
+
+
+def rules_of(*names: str) -> Any:
+    return type(RULES)(by_workload={f"shop/of-{name}": RULES.by_fleet[0] for name in names}, by_fleet=RULES.by_fleet)
+
+
+def test_a_query_that_dies_in_publish_is_started_again_and_loses_no_tick(spark: Session, stream: Stream) -> None:
+    def fail_once(snapshot: Snapshot) -> None:
+        stream.publish(snapshot)
+        if len(stream.published) == 2:
+            raise OSError("no space left on device")
+
+    watch = Watch(first_backoff_s=0.1)
+    job = StreamingJob(stream.plan.config, RULES, fail_once, opener=OPENER, watch=watch)
+    job.start()
+    try:
+        snapshots = [stream.arrived.get(timeout=90) for _ in range(4)]
+    finally:
+        job.stop()
+    assert job.restarts == 1
+    # State is exactly once, publishing at least once: what failed comes again, with the same numbers.
+    assert snapshots[2] == snapshots[1]
+    first = spans(stream.folder)[0][0]
+    newest = snapshots[-1]
+    assert decisions(newest) == plain_fold(first, int(newest.at_s))[int(newest.at_s)]
+
+
+def test_a_query_that_publishes_nothing_is_started_again(spark: Session, stream: Stream) -> None:
+    watch = Watch(first_backoff_s=0.1, stalled_after_s=0.0, stalled_ticks=0)
+    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, watch=watch)
+    job.start()
+    while job.restarts == 0:
+        assert not job.wait(0.1)
+    job.stop()
+    assert "no tick was published" in str(job.failure)

@@ -1,0 +1,117 @@
+import math
+import random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.core.decisions import Decisions
+from adapter.core.report import NUMBERS, STAGE_NUMBERS, rows, stage_rows
+from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS, Samples, assemble
+from adapter.pipeline.packing import pack, pack_decisions, unpack, unpack_decisions
+from adapter.pipeline.shards import SHARD_KEYS, shard_of
+from adapter.sources import EVERY, FAULT, Row
+
+TICKS = range(100, 131, 15)
+NAMES = [f"shop/{letter}" for letter in "abcdefgh"]
+
+seen = st.builds(
+    Row,
+    at_s=st.sampled_from(list(TICKS)),
+    workload=st.sampled_from(NAMES),
+    stage=st.sampled_from(["", "map", "sink"]),
+    signal=st.sampled_from([*STAGE_SIGNALS, *WORKLOAD_SIGNALS]),
+    value=st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0),
+)
+told = st.builds(
+    Row,
+    at_s=st.sampled_from(list(TICKS)),
+    workload=st.sampled_from([*NAMES, EVERY]),
+    stage=st.just(""),
+    signal=st.just(FAULT),
+    value=st.just(0.0),
+    text=st.text(max_size=20),
+)
+
+
+def by_tick(rows: list[Row], shard: int) -> list[Samples]:
+    """What a shard must see."""
+    mine = [row for row in rows if row.workload == EVERY or shard_of(row.workload) == shard]
+    return [
+        assemble(
+            at_s,
+            [(r.workload, r.stage, r.signal, r.value) for r in mine if r.at_s == at_s and r.signal != FAULT],
+            [(r.workload, r.text) for r in mine if r.at_s == at_s and r.signal == FAULT],
+        )
+        for at_s in TICKS
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.one_of(seen, told), max_size=40), st.randoms(use_true_random=False))
+def test_every_shard_and_tick_gets_its_rows_in_whatever_order_sources_and_partitions_come(
+    given_rows: list[Row], chance: random.Random
+) -> None:
+    half = len(given_rows) // 2
+    packed = [*pack(given_rows[:half], TICKS, True), *pack(given_rows[half:], TICKS, False)]
+    chance.shuffle(packed)
+    for shard in SHARD_KEYS:
+        found = list(unpack((at_s, stream) for key, at_s, stream in packed if key == shard))
+        for actual, expected in zip(found, by_tick(given_rows, shard), strict=True):
+            np.testing.assert_equal(actual.by_stage, expected.by_stage)
+            np.testing.assert_equal(actual.by_workload, expected.by_workload)
+            assert (actual.at_s, actual.workloads, actual.stages) == (
+                expected.at_s,
+                expected.workloads,
+                expected.stages,
+            )
+            assert actual.faults == expected.faults
+
+
+def test_the_heartbeat_reaches_every_shard_at_every_tick_without_a_row() -> None:
+    places = [(shard, at_s) for shard, at_s, _ in pack([], TICKS, True)]
+    assert sorted(places) == sorted((shard, at_s) for shard in SHARD_KEYS for at_s in TICKS)
+    assert list(pack([], TICKS, False)) == []
+
+
+def test_rows_of_another_tick_and_values_that_are_no_numbers_are_left_out() -> None:
+    """X-06: a value that is not finite is unknown."""
+    odd = [Row(99, "a/b", "", "backlog_records", 1.0)]
+    odd += [Row(100, "a/b", "", "backlog_records", value) for value in (math.nan, math.inf, -math.inf)]
+    assert list(pack(odd, TICKS, False)) == []
+
+
+numbers = st.floats(width=64)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_decisions_come_back_sorted_and_equal(data: st.DataObject) -> None:
+    names = data.draw(st.lists(st.sampled_from(NAMES), unique=True))
+    parts = [_decided([name], data) for name in names] or [_decided([], data)]
+    merged = unpack_decisions(100, [pack_decisions(part) for part in parts])
+    assert rows(merged) == sorted((row for part in parts for row in rows(part)), key=lambda row: row.workload)
+    expected = sorted((row for part in parts for row in stage_rows(part)), key=lambda row: (row.workload, row.stage))
+    assert stage_rows(merged) == expected
+
+
+def _decided(names: list[str], data: st.DataObject) -> Decisions:
+    stages = tuple((name, stage) for name in names for stage in ("sink", "map"))
+
+    def column(count: int) -> np.ndarray:
+        return np.array(data.draw(st.lists(numbers, min_size=count, max_size=count)), dtype=np.float64)
+
+    return Decisions(
+        at_s=100,
+        text={
+            "workload": tuple(names),
+            "policy": ("dataflow",) * len(names),
+            "reason": ("Hold",) * len(names),
+            "bound": ("max",) * len(names),
+            "fault": tuple(data.draw(st.text(max_size=5)) for _ in names),
+            "stage": ("",) * len(names),
+        },
+        numbers={name: column(len(names)) for name in NUMBERS},
+        stages=stages,
+        stage_numbers={name: column(len(stages)) for name in STAGE_NUMBERS},
+    )

@@ -1,0 +1,130 @@
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pipeline_stream import config_of
+
+from adapter.core.rules import RuleBook, Rules
+from adapter.core.samples import assemble
+from adapter.pipeline.fold import folded
+from adapter.pipeline.job import CORE
+from adapter.pipeline.packing import pack_decisions
+from adapter.pipeline.publish import Publisher
+from adapter.serving.snapshot import Snapshot, decode, encode
+
+BOOK = RuleBook(
+    by_workload={"shop/of-dead": Rules(error_after_s=90)}, by_fleet=(Rules(error_after_s=120, rate_window_s=30),)
+)
+
+
+class Batch:
+    """What `foreachBatch` gives, as far as the publisher uses it."""
+
+    def __init__(self, *ticks: int, faults: int = 0) -> None:
+        self.rows: list[dict[str, Any]] = [
+            {"shard": 12, "at": at_s, "decisions": packed(at_s), "faults": faults} for at_s in ticks
+        ]
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        return pa.Table.from_pylist(self.rows)
+
+
+def packed(at_s: int) -> bytes:
+    found = [("shop/found", "map", "backlog_records", 5.0), ("shop/found", "", "fleet", 0.0)]
+    after = folded(CORE, CORE.empty, [assemble(at_s, found)], BOOK)
+    assert after.decisions is not None
+    return pack_decisions(after.decisions)
+
+
+@pytest.fixture
+def published() -> list[Snapshot]:
+    return []
+
+
+@pytest.fixture
+def publisher(tmp_path: Path, published: list[Snapshot]) -> Any:
+    fleets = [{"name": "flink", "source": "recorded", "preset": "flink", "labels": {"engine": "flink"}}]
+    workloads = [{"namespace": "shop", "name": "of-dead", "labels": {"team": "a"}, "read": [{"source": "recorded"}]}]
+    config = config_of(tmp_path, workloads=workloads, fleets=fleets)
+    return Publisher(config, BOOK, published.append)
+
+
+def test_the_newest_tick_of_a_batch_is_published(publisher: Any, published: list[Snapshot]) -> None:
+    publisher(Batch(30, 45), 7)
+    assert [snapshot.at_s for snapshot in published] == [45]
+    assert publisher.tick_at_s == 45
+    assert decode(encode(published[0])) == published[0]
+
+
+def test_publishing_twice_changes_nothing(publisher: Any, published: list[Snapshot]) -> None:
+    for ticks in [(30,), (30,), (15,)]:
+        publisher(Batch(*ticks), 7)
+    assert [snapshot.at_s for snapshot in published] == [30]
+
+
+def test_an_empty_first_batch_publishes_nothing(publisher: Any, published: list[Snapshot]) -> None:
+    publisher(Batch(), 0)
+    assert published == []
+
+
+def test_a_shard_that_decided_nothing_does_not_hold_up_the_others(publisher: Any, published: list[Snapshot]) -> None:
+    batch = Batch(30)
+    batch.rows.append({"shard": 5, "at": 30, "decisions": None, "faults": 1})
+    publisher(batch, 7)
+    assert len(published[0].entries) == 2
+    assert publisher.shards_at_fault == 1
+
+
+def test_a_batch_in_which_no_shard_decided_is_an_empty_snapshot(publisher: Any, published: list[Snapshot]) -> None:
+    batch = Batch(30)
+    batch.rows[0]["decisions"] = None
+    publisher(batch, 7)
+    assert published[0].entries == ()
+
+
+def test_a_stopped_publisher_publishes_nothing_until_it_is_opened_again(
+    publisher: Any, published: list[Snapshot]
+) -> None:
+    publisher.close()
+    publisher(Batch(30), 7)
+    publisher.open()
+    publisher(Batch(45), 8)
+    assert [snapshot.at_s for snapshot in published] == [45]
+
+
+def test_what_failed_to_be_published_is_published_when_it_comes_again(tmp_path: Path) -> None:
+    published: list[Snapshot] = []
+
+    def fail_once(snapshot: Snapshot) -> None:
+        published.append(snapshot)
+        if len(published) == 1:
+            raise OSError("disk full")
+
+    publisher: Any = Publisher(config_of(tmp_path), BOOK, fail_once)
+    with pytest.raises(OSError, match="disk full"):
+        publisher(Batch(30), 7)
+    publisher(Batch(30), 7)
+    assert len(published) == 2
+
+
+def test_labels_come_from_the_workload_or_from_its_fleet(publisher: Any, published: list[Snapshot]) -> None:
+    publisher(Batch(30), 7)
+    labels = {entry.decision.workload: entry.labels for entry in published[0].entries}
+    assert labels == {
+        "shop/found": {"engine": "flink", "workload": "found"},
+        "shop/of-dead": {"team": "a", "workload": "of-dead"},
+    }
+    assert [stage.stage for entry in published[0].entries for stage in entry.stages] == ["map"]
+
+
+def test_a_snapshot_lives_as_long_as_the_strictest_rules_allow(publisher: Any, published: list[Snapshot]) -> None:
+    publisher(Batch(30), 7)
+    assert (published[0].error_after_s, published[0].window_s, published[0].tick_s) == (90, 60, 1)
+
+
+def test_shards_whose_ticks_could_not_be_folded_are_counted(publisher: Any, published: list[Snapshot]) -> None:
+    publisher(Batch(30, faults=2), 7)
+    assert publisher.shards_at_fault == 1
+    publisher(Batch(45), 8)
+    assert publisher.shards_at_fault == 0

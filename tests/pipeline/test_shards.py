@@ -1,0 +1,25 @@
+from collections import Counter
+
+from adapter.core.rules import RuleBook, Rules
+from adapter.pipeline.fold import by_shard
+from adapter.pipeline.shards import SHARD_KEYS, shard_of
+
+
+def test_a_workload_never_changes_its_shard() -> None:
+    # Part of the checkpoint's format: state is found again only under the same key.
+    expected = {"default/orders": 2, "shop/orders": 35, "shop/payments": 16, "a/b": 25}
+    assert {workload: shard_of(workload) for workload in expected} == expected
+
+
+def test_workloads_spread_over_all_shards() -> None:
+    found = Counter(shard_of(f"team-{number % 7}/job-{number}") for number in range(16_000))
+    assert set(found) == set(SHARD_KEYS)
+    assert max(found.values()) < 1.25 * min(found.values())
+
+
+def test_a_shard_sees_only_its_own_explicit_workloads() -> None:
+    names = [f"shop/{number}" for number in range(100)]
+    books = by_shard(RuleBook(by_workload={name: Rules() for name in names}, by_fleet=(Rules(min_workers=3),)))
+    assert sorted(name for book in books.values() for name in book.by_workload) == sorted(names)
+    assert all(shard_of(name) == key for key, book in books.items() for name in book.by_workload)
+    assert all(book.by_fleet == (Rules(min_workers=3),) for book in books.values())

@@ -1,0 +1,50 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.config import Timing
+from adapter.pipeline.ticks import first_offset, next_offset, ticks_between
+
+TIMING = Timing(tick_s=15, warm_up_s=60, most_ticks=4)
+
+
+def test_a_first_start_asks_for_the_warm_up() -> None:
+    start_s = first_offset(1_000.9, TIMING)
+    assert list(ticks_between(start_s, next_offset(start_s, 1_000.9, TIMING), TIMING)) == [945, 960, 975, 990]
+
+
+def test_without_a_warm_up_the_present_tick_is_asked_for() -> None:
+    timing = Timing(tick_s=15, warm_up_s=0, most_ticks=4)
+    start_s = first_offset(1_000.9, timing)
+    assert list(ticks_between(start_s, next_offset(start_s, 1_000.9, timing), timing)) == [990]
+
+
+@pytest.mark.parametrize(
+    ("now_s", "expected"),
+    [
+        pytest.param(1_004.9, [], id="nothing before the next tick"),
+        pytest.param(1_005.0, [1_005], id="the next tick once it is there"),
+        pytest.param(1_050.0, [1_005, 1_020, 1_035, 1_050], id="missed ticks together"),
+        pytest.param(1_065.0, [1_020, 1_035, 1_050, 1_065], id="after a longer outage the newest ticks"),
+        pytest.param(9_000.0, [8_955, 8_970, 8_985, 9_000], id="after a long outage no more than a warm-up"),
+        pytest.param(500.0, [], id="nothing while the clock runs behind"),
+    ],
+)
+def test_the_batch_after_990(now_s: float, expected: list[int]) -> None:
+    assert list(ticks_between(990, next_offset(990, now_s, TIMING), TIMING)) == expected
+
+
+@given(st.integers(0, 10**6), st.lists(st.floats(0, 10**6), max_size=20), st.integers(1, 60), st.integers(1, 30))
+def test_whatever_the_clock_does_no_tick_comes_twice_or_out_of_order(
+    start_s: int, clock_s: list[float], tick_s: int, most_ticks: int
+) -> None:
+    timing = Timing(tick_s=tick_s, warm_up_s=100, most_ticks=most_ticks)
+    seen, offset_s = [], first_offset(start_s, timing)
+    for now_s in clock_s:
+        end_s = next_offset(offset_s, now_s, timing)
+        batch = list(ticks_between(offset_s, end_s, timing))
+        assert len(batch) <= most_ticks
+        seen += batch
+        offset_s = end_s
+    assert seen == sorted(set(seen))
+    assert all(at_s % tick_s == 0 for at_s in seen)

@@ -1,0 +1,40 @@
+"""What the tests of serving are built from: snapshots, certificates, recorded answers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapter.core.decisions import Decision, Reason, StageSignals
+from adapter.serving.snapshot import Entry, Snapshot
+
+AT_S = 1_767_323_045.0  # 2026-01-02T03:04:05Z
+RECORDED = Path(__file__).parents[3] / "shared" / "wire" / "recorded.jsonl"
+
+
+def decision(workload: str = "shop/orders", **fields: Any) -> Decision:
+    given = {"at_s": AT_S, "policy": "dataflow", "reason": Reason.HOLD, "required_workers": 3.0} | fields
+    return Decision(workload=workload, **given)
+
+
+def entry(
+    workload: str = "shop/orders", labels: dict[str, str] | None = None, stages: tuple[str, ...] = (), **fields: Any
+) -> Entry:
+    shown = tuple(
+        StageSignals(workload=workload, stage=stage, backlog_records=10.0 * (place + 1))
+        for place, stage in enumerate(stages)
+    )
+    return Entry(decision=decision(workload, **fields), labels=labels or {}, stages=shown)
+
+
+def snapshot(*entries: Entry, at_s: float = AT_S) -> Snapshot:
+    return Snapshot(at_s=at_s, tick_s=15.0, window_s=60.0, error_after_s=180.0, entries=entries)
+
+
+def recorded(*families: str) -> list[dict[str, Any]]:
+    """The recorded answers of a real Go server, or a skip that says where they were looked for."""
+    if not RECORDED.exists():
+        pytest.skip(f"no recording at {RECORDED}", allow_module_level=True)
+    lines = [json.loads(line) for line in RECORDED.read_text("utf-8").splitlines()]
+    return [line for line in lines if line["id"].split("-")[0] in families]

@@ -1,0 +1,83 @@
+"""Records what a real Prometheus answers to our queries, so that the tests can replay it without one.
+
+    python tests/sources/recorded/prometheus/record.py PATH/TO/prometheus
+
+Starts an exporter whose series have the form of kafka_exporter, Flink and Spark, and Prometheus beside it, both on
+loopback; asks every query of the presets, and some that fail; writes answers.json beside this file; stops both.
+"""
+
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from fleet import CONFIG, FAILING, exposition  # noqa: E402 - lies beside this file
+
+from adapter.sources.prometheus import queries  # noqa: E402 - after the path above
+
+
+class Exporter(BaseHTTPRequestHandler):
+    """Serves the series of the moment."""
+
+    began_s = time.time()
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(exposition(int(time.time() - self.began_s)).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+def record(url: str, at_s: int) -> list[dict[str, object]]:
+    """Every answer, with what was asked."""
+    texts = [query.text for query in queries(CONFIG, "main")] + list(FAILING)
+    asked = [("query", {"query": text, "time": str(at_s)}) for text in texts]
+    span = {"start": str(at_s - 20), "end": str(at_s), "step": "10"}
+    asked += [("query_range", {"query": text, **span}) for text in texts]
+    asked.append(("query_range", {"query": "up", "start": "0", "end": "11001", "step": "1"}))
+    answers = [(kind, form, httpx.post(f"{url}/api/v1/{kind}", data=form)) for kind, form in asked]
+    return [{"path": k, "form": f, "status": a.status_code, "answer": a.json()} for k, f, a in answers]
+
+
+def main(program: str) -> None:
+    """Start, wait for 90 s of samples, record, stop."""
+    exporter = ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
+    threading.Thread(target=exporter.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder, "prometheus.yml")
+        target = f"127.0.0.1:{exporter.server_port}"
+        scrape = {"job_name": "fleet", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}
+        settings.write_text(json.dumps({"scrape_configs": [scrape]}))
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            address = f"127.0.0.1:{probe.getsockname()[1]}"
+        options = [f"--config.file={settings}", f"--storage.tsdb.path={folder}/data", f"--web.listen-address={address}"]
+        server = subprocess.Popen(
+            [program, *options],
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            time.sleep(95)
+            answers = record(f"http://{address}", int(time.time()) - 1)
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+            exporter.shutdown()
+            exporter.server_close()
+    HERE.joinpath("answers.json").write_text(json.dumps(answers, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,442 @@
+import asyncio
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import httpx
+import pytest
+from recorded.prometheus.fleet import CONFIG
+
+from adapter.config import PrometheusSource
+from adapter.errors import SourceError
+from adapter.sources import Row
+from adapter.sources.prometheus import MOST_POINTS, PrometheusReader, Query, queries
+from adapter.sources.prometheus_plan import Found, Named
+
+RECORDED = json.loads((Path(__file__).parent / "recorded/prometheus/answers.json").read_text())
+AT_S = int(RECORDED[0]["form"]["time"])
+ONE = Query("workloads[0].read[0]", "backlog_records", "depth", Named((), {(): ("default/orders",)}))
+FLEET = Query("fleets[0]", "backlog_records", "depth", Found(0, "app", "ns", "unused"))
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def replay(request: httpx.Request) -> httpx.Response:
+    """What the real Prometheus answered; a query that was not recorded needs record.py to be run again."""
+    form = {key: values[0] for key, values in parse_qs(request.content.decode()).items()}
+    for entry in RECORDED:
+        if request.url.path.endswith(f"/api/v1/{entry['path']}") and entry["form"].items() <= form.items():
+            return httpx.Response(entry["status"], json=entry["answer"])
+    raise AssertionError(f"not recorded: {form}")
+
+
+@contextmanager
+def reader(answer: Answer, *plan: Query, **settings: object) -> Iterator[PrometheusReader]:
+    source = PrometheusSource.model_validate({"kind": "prometheus", "url": "http://p.test/base/", **settings})
+    opened = PrometheusReader("main", source, plan or (ONE,), httpx.MockTransport(answer))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def ask(answer: Answer, *plan: Query, **settings: object) -> list[Row]:
+    with reader(answer, *plan, **settings) as opened:
+        return opened.samples(AT_S, AT_S, 15)
+
+
+def vector(*series: tuple[dict[str, str], str], **more: object) -> httpx.Response:
+    result = [{"metric": labels, "value": [AT_S, value]} for labels, value in series]
+    return httpx.Response(200, json={"status": "success", "data": {"resultType": "vector", "result": result}, **more})
+
+
+def values(rows: list[Row], workload: str) -> dict[tuple[str, str], float]:
+    return {(row.stage, row.signal): row.value for row in rows if row.workload == workload and row.signal != "fault"}
+
+
+def faults(rows: list[Row]) -> dict[str, str]:
+    return {row.workload: row.text for row in rows if row.signal == "fault"}
+
+
+@pytest.fixture(scope="module")
+def recorded_tick() -> list[Row]:
+    return ask(replay, *queries(CONFIG, "main"))
+
+
+def test_a_recorded_consumer_group_is_counted_without_its_uncommitted_partition(recorded_tick: list[Row]) -> None:
+    assert values(recorded_tick, "shop/orders") == {
+        ("", "processed_records"): 20400,
+        ("", "appended_records"): 22320,
+        ("", "backlog_records"): 1920,
+        ("", "partitions"): 3,
+        ("", "fleet"): 0,
+    }
+
+
+def test_a_group_without_any_commit_has_no_backlog_rather_than_none(recorded_tick: list[Row]) -> None:
+    assert values(recorded_tick, "shop/idle") == {("", "partitions"): 1, ("", "fleet"): 0}
+
+
+def test_configured_workloads_read_the_same_counts_as_a_fleet(recorded_tick: list[Row]) -> None:
+    same = {key: value for key, value in values(recorded_tick, "shop/orders").items() if key != ("", "fleet")}
+    assert values(recorded_tick, "default/orders") == same
+    assert values(recorded_tick, "default/one-topic") == same
+    assert values(recorded_tick, "default/billing")["", "backlog_records"] == 40
+
+
+def test_s1_10_flink_lag_is_lag_max_times_partitions_and_pending_records_where_it_is_unknown(
+    recorded_tick: list[Row],
+) -> None:
+    assert (
+        values(recorded_tick, "flink/clicks")["Source:_events".replace(":", "-"), "backlog_records"] == 19667 * 4 + 100
+    )
+
+
+def test_s0_04_flink_stages_are_tasks_with_throughput_and_their_busiest_subtask(recorded_tick: list[Row]) -> None:
+    seen = values(recorded_tick, "flink/clicks")
+    assert seen["Source-_events", "throughput_records_per_s"] == 400
+    assert seen["Slow_Map____Sink-_out", "throughput_records_per_s"] == 400
+    assert seen["Source-_events", "utilization_ratio"] == 0.131
+    assert seen["Slow_Map____Sink-_out", "utilization_ratio"] == 0.981
+    assert (seen["", "workers"], seen["", "partitions"], seen["", "fleet"]) == (2, 8, 1)
+
+
+def test_x_05_a_flink_job_that_restarts_has_workers_but_no_counts(recorded_tick: list[Row]) -> None:
+    assert values(recorded_tick, "flink/restarting") == {("", "workers"): 2, ("", "fleet"): 1}
+
+
+def test_spark_names_come_out_of_the_metric_name_and_an_idle_query_has_no_utilisation(recorded_tick: list[Row]) -> None:
+    counted = {
+        ("q1", "throughput_records_per_s"): 747.0,
+        ("q2", "throughput_records_per_s"): 0.0,
+        ("q1", "utilization_ratio"): 0.1575,
+    }
+    assert values(recorded_tick, "default/app") == counted
+    assert values(recorded_tick, "spark/my_ns") == counted | {("", "fleet"): 2}
+
+
+def test_a_configured_workload_without_series_is_told_why(recorded_tick: list[Row]) -> None:
+    assert faults(recorded_tick) == {
+        "default/gone": 'no series match {consumergroup="gone"}; is it running, and scraped?'
+    }
+
+
+def test_several_ticks_are_one_range_query_and_the_last_equals_the_live_one(recorded_tick: list[Row]) -> None:
+    with reader(replay, *queries(CONFIG, "main")) as opened:
+        past = opened.samples(AT_S - 20, AT_S, 10)
+    assert {row.at_s for row in past} == {AT_S - 20, AT_S - 10, AT_S}
+    key = lambda row: (row.workload, row.stage, row.signal)  # noqa: E731 - used twice, here only
+    assert sorted((row for row in past if row.at_s == AT_S), key=key) == sorted(recorded_tick, key=key)
+
+
+def test_one_tick_is_an_instant_query_at_its_time_and_several_are_a_range() -> None:
+    asked: list[tuple[str, dict[str, list[str]]]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append((request.url.path, parse_qs(request.content.decode())))
+        return vector(({}, "1"))
+
+    with reader(answer) as opened:
+        opened.samples(100, 100, 15)
+        opened.samples(70, 100, 15)
+    common = {"query": ["depth"], "timeout": ["5s"]}
+    assert asked == [
+        ("/base/api/v1/query", {**common, "time": ["100"]}),
+        ("/base/api/v1/query_range", {**common, "start": ["70"], "end": ["100"], "step": ["15"]}),
+    ]
+
+
+def test_a_long_past_is_asked_in_pieces_that_prometheus_grants() -> None:
+    asked: list[tuple[int, int]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        form = parse_qs(request.content.decode())
+        asked.append((int(form["start"][0]), int(form["end"][0])))
+        return vector(({}, "1"))
+
+    with reader(answer) as opened:
+        opened.samples(0, 20_000 * 15, 15)
+    assert asked == [(0, (MOST_POINTS - 1) * 15), (MOST_POINTS * 15, 20_000 * 15)]
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1"])
+def test_x_06_what_is_no_count_is_left_out_with_a_fault(value: str) -> None:
+    rows = ask(lambda _: vector(({"ns": "n", "app": "a"}, value), ({"ns": "n", "app": "b"}, "2")), FLEET)
+    assert values(rows, "n/a") == {("", "fleet"): 0}
+    assert values(rows, "n/b") == {("", "backlog_records"): 2, ("", "fleet"): 0}
+    assert faults(rows) == {"n/a": f"backlog_records is {value} (fleets[0]), left out"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["0 / (kafka_consumergroup_lag * 0)", "1 / (kafka_consumergroup_lag * 0)"],
+)
+def test_x_06_recorded_not_a_number_and_infinity_are_never_values(query: str) -> None:
+    by_partition = replace(FLEET, text=query, owners=Found(0, "consumergroup", "topic", ""), stage_label="partition")
+    rows = ask(replay, by_partition)
+    assert {row.signal for row in rows} == {"fleet", "fault"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "lacking"),
+    [({"ns": "n", "pod": "x"}, "app"), ({"app": "", "ns": "n"}, "app"), ({"app": "a", "pod": "x"}, "ns")],
+)
+def test_a_series_without_its_labels_is_a_fault_that_names_query_labels_and_fix(
+    labels: dict[str, str], lacking: str
+) -> None:
+    rows = ask(lambda _: vector((labels, "1"), ({"ns": "n", "app": "a"}, "2")), FLEET)
+    assert values(rows, "n/a")["", "backlog_records"] == 2
+    sentence = faults(rows)["*"]
+    assert f"lacks the label '{lacking}', it has {{" in sentence
+    assert all(f'{label}="{value}"' in sentence for label, value in labels.items())
+    assert sentence.endswith("aggregate by ($by), or name the right label. The query: depth")
+
+
+def test_a_recorded_sum_without_labels_is_a_fault() -> None:
+    rows = ask(replay, replace(FLEET, text="sum(kafka_consumergroup_lag)"))
+    assert "lacks the label 'app', it has {}" in faults(rows)["*"]
+
+
+def test_a_series_that_was_selected_beside_the_wanted_ones_is_nobodys() -> None:
+    query = replace(ONE, owners=Named(("g", "t"), {("a", "x"): ("default/a",), ("b", "y"): ("default/b",)}))
+    rows = ask(lambda _: vector(*(({"g": g, "t": t}, "1") for g in "ab" for t in "xy")), query)
+    assert sorted((row.workload, row.signal) for row in rows) == [
+        ("default/a", "backlog_records"),
+        ("default/b", "backlog_records"),
+    ]
+
+
+def test_a_joined_result_without_its_key_is_a_fault_of_every_workload() -> None:
+    query = replace(ONE, owners=Named(("g",), {("a",): ("default/a",), ("b",): ("default/b",)}))
+    rows = ask(lambda _: vector(({}, "1")), query)
+    assert set(faults(rows)) == {"default/a", "default/b"}
+
+
+def test_two_series_of_one_place_are_never_summed_nor_chosen_from() -> None:
+    rows = ask(lambda _: vector(({"pod": "x"}, "1"), ({"pod": "y"}, "2")))
+    assert values(rows, "default/orders") == {}
+    assert faults(rows)["default/orders"] == (
+        'backlog_records has two series, {pod="x"} and {pod="y"}; aggregate by ($by), or match one'
+    )
+
+
+def test_two_names_with_one_slug_share_no_numbers() -> None:
+    rows = ask(lambda _: vector(({"ns": "n", "app": "a b"}, "1"), ({"ns": "n", "app": "a-b"}, "2")), FLEET)
+    assert values(rows, "n/a-b") == {("", "fleet"): 0}
+    assert faults(rows) == {"n/a-b": "n/a b and n/a-b share one name; rename one"}
+
+
+def test_a_name_that_leaves_nothing_is_a_fault() -> None:
+    rows = ask(lambda _: vector(({"ns": "n", "app": "…"}, "1")), FLEET)
+    assert faults(rows) == {"*": "fleets[0]: n/… has nothing a label value can hold; rename it"}
+
+
+def test_a_fleet_without_series_is_told_why() -> None:
+    assert faults(ask(lambda _: vector(), FLEET)) == {"*": "fleets[0]: no series match; is the exporter scraped?"}
+
+
+def test_a_query_that_fails_costs_its_own_signal_only() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return (
+            httpx.Response(503) if "query=bad" in request.content.decode() else vector(({"ns": "n", "app": "a"}, "1"))
+        )
+
+    bad = replace(ONE, signal="processed_records", text="bad")
+    rows = ask(answer, FLEET, bad, replace(FLEET, signal="workers", text="bad"))
+    assert values(rows, "n/a") == {("", "backlog_records"): 1, ("", "fleet"): 0}
+    assert faults(rows) == {
+        "default/orders": "processed_records (workloads[0].read[0]): HTTP 503",
+        "*": "workers (fleets[0]): HTTP 503",
+    }
+
+
+def test_a_late_query_costs_its_own_signal_only() -> None:
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if "query=slow" in request.content.decode():
+            await asyncio.sleep(60)
+        return vector(({}, "1"))
+
+    rows = ask(answer, ONE, replace(ONE, signal="workers", text="slow"), deadline_s=0.2)
+    assert values(rows, "default/orders") == {("", "backlog_records"): 1}
+    assert faults(rows) == {"default/orders": "workers (workloads[0].read[0]): no answer within 0.2 s"}
+
+
+def test_all_queries_failing_is_a_source_error_with_the_cause() -> None:
+    with pytest.raises(SourceError, match=r"main: HTTP 503 \(all 2 queries\)"):
+        ask(lambda _: httpx.Response(503), ONE, ONE)
+
+
+def test_nobody_is_asked_for_an_empty_plan() -> None:
+    nothing = PrometheusReader("main", PrometheusSource(kind="prometheus", url="http://p.test"), ())
+    assert nothing.samples(0, 0, 15) == []
+    nothing.close()
+
+
+def refuse(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("connection refused")
+
+
+def stall(request: httpx.Request) -> httpx.Response:
+    raise httpx.ReadTimeout("")
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        pytest.param(refuse, "ConnectError: connection refused", id="nobody listens"),
+        pytest.param(stall, "ReadTimeout", id="a cause without words has its kind"),
+        pytest.param(
+            lambda _: httpx.Response(302, headers={"location": "https://login.test/"}),
+            "redirected to https://login.test/, which is not followed; set url",
+            id="a redirect",
+        ),
+        pytest.param(
+            lambda _: httpx.Response(200, html="<html>Sign in</html>"), "a web page came instead", id="a login page"
+        ),
+        pytest.param(lambda _: httpx.Response(401), "HTTP 401; it wants credentials", id="no credentials"),
+        pytest.param(
+            lambda _: httpx.Response(403, html="<p>no"), "HTTP 403; these credentials", id="wrong credentials"
+        ),
+        pytest.param(
+            lambda _: httpx.Response(404, text="nothing"), "HTTP 404; is the base path", id="a wrong base path"
+        ),
+        pytest.param(lambda _: httpx.Response(502, html="<p>gateway"), "HTTP 502", id="a gateway's page"),
+        pytest.param(
+            lambda _: httpx.Response(200, text='{"status":"succ', headers={"content-type": "application/json"}),
+            "the answer (application/json) is not of Prometheus' form: Input data was truncated",
+            id="half an answer",
+        ),
+        pytest.param(
+            lambda _: httpx.Response(200, json=[1]), "is not of Prometheus' form: Expected `object`", id="a list"
+        ),
+        pytest.param(lambda _: httpx.Response(200), "the answer (no content type) is not", id="an empty answer"),
+        pytest.param(
+            lambda _: httpx.Response(200, content=b"\xff\xfe"),
+            "is not of Prometheus' form",
+            id="bytes of something else",
+        ),
+        pytest.param(
+            lambda _: vector(({}, 1)),  # type: ignore[arg-type] - Prometheus writes values as text
+            "is not of Prometheus' form: Expected `str`, got `int`",
+            id="values that are numbers",
+        ),
+        pytest.param(
+            lambda _: httpx.Response(503, json={"status": "error", "errorType": "timeout", "error": "query timed out"}),
+            "503 timeout: query timed out",
+            id="the server's own deadline",
+        ),
+        pytest.param(
+            lambda _: vector(({}, "1"), warnings=["store a is away"]),
+            "the answer is not whole: store a is away",
+            id="a part is missing",
+        ),
+    ],
+)
+def test_every_strange_answer_has_a_clear_cause(answer: Answer, cause: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        ask(answer)
+    assert caught.value.cause.startswith(cause) or cause in caught.value.cause
+
+
+@pytest.mark.parametrize(
+    ("query", "cause"),
+    [
+        ("sum(rate(up[1m))", '400 bad_data: invalid parameter "query": 1:15: parse error: unexpected ")"'),
+        (
+            'kafka_consumergroup_lag * on (topic) kafka_consumergroup_current_offset{consumergroup="orders"}',
+            "422 execution: found duplicate series",
+        ),
+        ("scalar(up)", "a vector is wanted, the query gives a scalar"),
+    ],
+)
+def test_recorded_errors_are_told_in_the_servers_words(query: str, cause: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        ask(replay, replace(ONE, text=query))
+    assert caught.value.cause.startswith(cause)
+
+
+def test_a_remark_on_a_query_is_no_fault() -> None:
+    assert values(ask(lambda _: vector(({}, "1"), warnings=["PromQL info: perhaps no counter"])), "default/orders")
+    rate = replace(ONE, text="rate(kafka_consumergroup_lag[1m])")
+    assert "partition" in faults(ask(replay, rate))["default/orders"]  # five series, so a fault of another kind
+
+
+def test_a_compressed_answer_is_read() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert "gzip" in request.headers["accept-encoding"]
+        plain = vector(({}, "7"))
+        headers = {"content-encoding": "gzip", "content-type": "application/json"}
+        return httpx.Response(200, content=gzip.compress(plain.content), headers=headers)
+
+    assert values(ask(answer), "default/orders") == {("", "backlog_records"): 7}
+
+
+def sent(**settings: object) -> httpx.Request:
+    requests: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        return vector(({}, "1"))
+
+    ask(answer, **settings)
+    return requests[0]
+
+
+def test_headers_and_tenant_parameters_are_sent() -> None:
+    request = sent(headers={"X-Scope-OrgID": "team"}, parameters={"tenant": "a b", "dedup": "true"})
+    assert request.headers["x-scope-orgid"] == "team"
+    assert str(request.url) == "http://p.test/base/api/v1/query?tenant=a+b&dedup=true"
+    assert request.method == "POST"
+
+
+def test_basic_credentials_are_sent(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("s€cret\n")
+    request = sent(basic={"username": "me", "password_file": str(tmp_path / "password")})
+    assert request.headers["authorization"] == "Basic " + b64encode("me:s€cret".encode()).decode()
+
+
+def test_a_bearer_token_is_read_anew_for_every_call(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    seen: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["authorization"])
+        return vector(({}, "1"))
+
+    with reader(answer, bearer_token_file=str(file)) as opened:
+        for token in ("first\n", "second"):
+            file.write_text(token)
+            opened.samples(AT_S, AT_S, 15)
+    assert seen == ["Bearer first", "Bearer second"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(None, "cannot read"), ("\n", "is empty"), ("two\nlines", "holds no token"), ("tök", "holds no token")],
+)
+def test_a_wrong_token_file_is_named(tmp_path: Path, content: str | None, sentence: str) -> None:
+    file = tmp_path / "token"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(SourceError) as caught:
+        sent(bearer_token_file=str(file))
+    assert sentence in caught.value.cause
+    assert str(file) in caught.value.cause
+
+
+def test_a_certificate_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+    for file in ("ca.pem", "absent.pem"):
+        with pytest.raises(SourceError, match=f"tls: cannot load .*{file}"):
+            sent(url="https://p.test", tls={"ca_file": str(tmp_path / file)})
+
+
+def test_the_machines_proxy_and_netrc_are_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "netrc").write_text("machine p.test login x password y")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    assert "authorization" not in sent().headers

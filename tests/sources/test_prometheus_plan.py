@@ -1,0 +1,211 @@
+import pickle
+import re
+
+import pytest
+
+from adapter.config import Config, Fleet, Pipeline, PrometheusReading, PrometheusSource, Timing, Workload
+from adapter.sources import promql
+from adapter.sources.prometheus import check, queries
+from adapter.sources.prometheus_plan import Found, Named
+
+
+def reading(**given: object) -> PrometheusReading:
+    return PrometheusReading.model_validate({"source": "main", **given})
+
+
+def config(*workloads: Workload, fleets: tuple[Fleet, ...] = (), tick_s: int = 15) -> Config:
+    return Config(
+        sources={name: PrometheusSource(kind="prometheus", url="http://p.test") for name in ("main", "other")},
+        workloads=workloads,
+        fleets=fleets,
+        timing=Timing(tick_s=tick_s),
+        pipeline=Pipeline(checkpoint="unused"),
+    )
+
+
+def group(name: str, **match: str) -> Workload:
+    return Workload(name=name, read=(reading(preset="kafka-exporter", match={"consumergroup": name, **match}),))
+
+
+def test_a_fleet_is_one_query_a_signal() -> None:
+    fleet = Fleet(name="groups", source="main", preset="kafka-exporter", match={"cluster": "a"}, namespace="shop")
+    plan = queries(config(fleets=(fleet,)), "main")
+    assert [query.signal for query in plan] == [
+        "processed_records",
+        "appended_records",
+        "backlog_records",
+        "partitions",
+    ]
+    assert plan[3].text == (
+        "count by (consumergroup) (max by (consumergroup, topic, partition) "
+        '(kafka_consumergroup_current_offset{cluster="a"}))'
+    )
+    assert plan[3].owners == Found(0, "consumergroup", None, "shop")
+    assert plan[3].path == "fleets[0]"
+
+
+def test_labels_of_a_fleet_replace_those_of_its_preset() -> None:
+    fleet = Fleet(
+        name="jobs",
+        source="main",
+        preset="flink",
+        workload_label="app",
+        namespace_label="ns",
+        stage_label="operator_name",
+    )
+    by_signal = {query.signal: query for query in queries(config(fleets=(fleet,)), "main")}
+    assert "by (ns, app, operator_name)" in by_signal["backlog_records"].text
+    assert by_signal["backlog_records"].stage_label == "operator_name"
+    assert "by (ns, app)" in by_signal["workers"].text
+    assert by_signal["workers"].stage_label is None
+
+
+def test_only_the_sources_own_readings_are_asked() -> None:
+    assert queries(config(group("orders")), "other") == ()
+
+
+def test_a_thousand_workloads_are_a_handful_of_queries() -> None:
+    names = [f"team-{n}.orders" for n in range(1000)]
+    plan = queries(config(*(group(name) for name in names)), "main")
+    assert len(plan) == 8
+    assert max(len(query.text) for query in plan) < 40_000
+    asked = [
+        w for query in plan if query.signal == "partitions" for ids in query.owners.workloads.values() for w in ids
+    ]
+    assert asked == [f"default/{name}" for name in names]
+
+
+def test_joined_names_match_themselves_only() -> None:
+    plan = queries(config(group("a.b"), group('c|"d')), "main")
+    assert r'consumergroup=~"a\\.b|c\\|\"d"' in plan[2].text
+    assert plan[2].owners == Named(("consumergroup",), {("a.b",): ("default/a.b",), ('c|"d',): ('default/c|"d',)})
+
+
+def test_workloads_of_different_topics_are_joined_and_told_apart_by_both_labels() -> None:
+    plan = queries(config(group("a", topic="x"), group("b", topic="y")), "main")
+    assert len(plan) == 4
+    assert 'kafka_consumergroup_lag{consumergroup=~"a|b",topic=~"x|y"}' in plan[2].text
+    assert plan[2].text.startswith("sum by (consumergroup, topic) (")
+    assert plan[2].owners == Named(("consumergroup", "topic"), {("a", "x"): ("default/a",), ("b", "y"): ("default/b",)})
+
+
+def test_other_matchers_or_other_signals_are_other_queries() -> None:
+    own = Workload(
+        name="c",
+        read=(reading(preset="kafka-exporter", match={"consumergroup": "c"}, signals={"workers": "w{$match}"}),),
+    )
+    assert len(queries(config(group("a"), group("b", topic="y"), own), "main")) == 4 + 4 + 5
+
+
+def test_a_query_without_placeholders_belongs_to_its_workload_alone() -> None:
+    plan = queries(
+        config(*(Workload(name=n, read=(reading(signals={"backlog_records": f"depth_{n}"}),)) for n in "ab")), "main"
+    )
+    assert [(query.text, query.owners) for query in plan] == [
+        ("depth_a", Named((), {(): ("default/a",)})),
+        ("depth_b", Named((), {(): ("default/b",)})),
+    ]
+
+
+def test_labels_the_preset_makes_itself_are_not_matched_on_series() -> None:
+    workload = Workload(name="app", read=(reading(preset="spark", match={"spark_application": "my_ns", "pod": "p"}),))
+    plan = queries(config(workload), "main")
+    assert 'spark_application="my_ns"' not in plan[0].text
+    assert '_inputRate_total_Value",pod="p"}' in plan[0].text
+    assert plan[0].owners == Named(("pod", "spark_application"), {("p", "my_ns"): ("default/app",)})
+
+
+@pytest.mark.parametrize(("tick_s", "window"), [(5, "[60s]"), (15, "[60s]"), (30, "[120s]")])
+def test_rates_are_taken_over_four_ticks_but_no_less_than_a_minute(tick_s: int, window: str) -> None:
+    plan = queries(config(fleets=(Fleet(name="f", source="main", preset="flink"),), tick_s=tick_s), "main")
+    assert window in plan[0].text
+
+
+def test_every_query_of_a_plan_parses_and_crosses_processes() -> None:
+    fleets = tuple(Fleet(name=p, source="main", preset=p) for p in ("flink", "spark", "kafka-exporter"))
+    plan = queries(config(group("a"), group("b"), fleets=fleets), "main")
+    assert [promql.fault(query.text) for query in plan] == [None] * len(plan)
+    assert pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301 - our own bytes
+
+
+def test_a_sound_configuration_has_no_faults() -> None:
+    fleet = Fleet(name="f", source="main", workload_label="q", signals={"backlog_records": "sum by (q) (depth)"})
+    assert check(config(group("a"), fleets=(fleet, Fleet(name="g", source="main", preset="spark")))) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        pytest.param(
+            {"preset": "kafka_exporter"},
+            "preset: no preset is named 'kafka_exporter'; did you mean 'kafka-exporter'?",
+            id="an unknown preset",
+        ),
+        pytest.param({}, "preset: a preset or signals are wanted", id="neither preset nor signals"),
+        pytest.param(
+            {"signals": {"backlog": "a"}},
+            "signals.backlog: no signal is named so; did you mean 'backlog_records'?",
+            id="an unknown signal",
+        ),
+        pytest.param(
+            {"signals": {"workers": "sum by ($by) (a{$mach})"}},
+            "signals.workers: $mach is none of $match, $by, $window",
+            id="an unknown placeholder",
+        ),
+        pytest.param(
+            {"signals": {"workers": "sum(rate(a{$match}[$window)) by ($by)"}},
+            "signals.workers: is no PromQL, at character 19, ')) by (a_label)': unexpected character",
+            id="a query that does not parse",
+        ),
+        pytest.param(
+            {"signals": {"workers": "a{$match}"}, "match": {"bad-label": "x"}},
+            "signals.workers: is no PromQL, at character 6, ",
+            id="a label that none can be",
+        ),
+    ],
+)
+def test_a_wrong_reading_is_told_with_its_path(given: dict[str, object], sentence: str) -> None:
+    wrong = Workload(name="b", read=(reading(**given),))
+    faults = check(config(group("a"), wrong))
+    assert len(faults) == 1
+    assert faults[0].startswith(f"workloads[1].read[0].{sentence}")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        pytest.param(
+            {"signals": {"workers": "a"}},
+            "workload_label: without a preset, the label that names the workload is wanted",
+            id="no workload label",
+        ),
+        pytest.param(
+            {"signals": {"workers": "sum(a)"}, "workload_label": "app"},
+            "signals.workers: its result lacks the workload label 'app'; aggregate by ($by)",
+            id="an aggregation that loses the workload",
+        ),
+        pytest.param(
+            {"preset": "spark", "match": {"spark_application": "a"}},
+            "match.spark_application: the preset makes this label itself",
+            id="a matcher on a derived label",
+        ),
+    ],
+)
+def test_a_wrong_fleet_is_told_with_its_path(given: dict[str, object], sentence: str) -> None:
+    faults = check(config(fleets=(Fleet.model_validate({"name": "f", "source": "main", **given}),)))
+    assert len(faults) == 1
+    assert faults[0].startswith(f"fleets[0].{sentence}")
+
+
+def test_two_readings_of_one_signal_are_a_fault() -> None:
+    twice = Workload(name="a", read=(*group("a").read, reading(signals={"partitions": "p"})))
+    assert check(config(twice)) == [
+        "workloads[0].read[1]: partitions of default/a is read by workloads[0].read[0] already"
+    ]
+
+
+def test_all_faults_are_told_at_once() -> None:
+    wrong = Workload(name="b", read=(reading(preset="x"), reading(signals={"y": "("})))
+    faults = check(config(wrong, fleets=(Fleet(name="f", source="main"),)))
+    assert len(faults) == 4
+    assert all(re.match(r"(workloads\[0\]\.read\[[01]\]|fleets\[0\])\.", fault) for fault in faults)

@@ -1,0 +1,102 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.sources import promql
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "up",
+        'sum by (x) (rate(a{b="c",}[60s])) / on () group_left () d',
+        'label_replace(a, "q", "$1", "__name__", "(.*)")',
+        "1 + 2",
+        'a{b="é"} offset 5m',
+    ],
+)
+def test_sound_queries_have_no_fault(query: str) -> None:
+    assert promql.fault(query) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "place", "cause"),
+    [
+        pytest.param("sum(rate(a[1m)) by (x)", 14, "inside brackets: ')'", id="a wrong bracket"),
+        pytest.param("sum by (x) (a))", 15, "unexpected right parenthesis", id="a bracket too many"),
+        pytest.param("sum by (x (a)", 8, "unclosed left parenthesis", id="a bracket that nothing closes"),
+        pytest.param("sum(a) + rate((b[1m])", 14, "unclosed left parenthesis", id="the outer one of two brackets"),
+        pytest.param('a{b="c} + d', 5, "unterminated quoted string", id="a quote that nothing closes"),
+        pytest.param('a{b="c",d="e} + f', 11, "unterminated quoted string", id="the second string is open"),
+        pytest.param("a{b=c}", 5, "expected string", id="a value without quotes"),
+        pytest.param('a{b=="c"}', 5, "unexpected '='", id="two equal signs in a matcher"),
+        pytest.param('a{,b="c"}', 3, "does not belong here", id="a comma without a matcher before it"),
+        pytest.param('a{b="c"} b', 10, "does not belong here", id="two operands without an operator"),
+        pytest.param("1 + * 2", 5, "does not belong here", id="two operators"),
+        pytest.param("sum(a) by x", 11, "does not belong here", id="labels without brackets"),
+        pytest.param("sum by (x) rate(a[1m])", 12, "does not belong here", id="an aggregation without brackets"),
+        pytest.param("sum by (x) (rate(a[1m]) / b c)", 29, "does not belong here", id="deep inside"),
+        pytest.param("a[5q]", 3, "bad number or duration syntax", id="an unknown unit of time"),
+        pytest.param("b + rate(a)", 5, "expected type matrix", id="a rate of no range"),
+        pytest.param("sum(foo(a))", 5, "unknown function", id="an unknown function"),
+        pytest.param('a{b=~"("}', 7, "illegal regex", id="a wrong regular expression"),
+        pytest.param("a{$match}", 3, "'$'", id="a placeholder that nobody filled"),
+    ],
+)
+def test_a_fault_tells_the_place_and_the_cause(query: str, place: int, cause: str) -> None:
+    fault = promql.fault(query)
+    assert fault is not None
+    assert fault.startswith(f"at character {place}, ")
+    assert cause in fault
+
+
+@pytest.mark.parametrize("query", ["", "a + ", "a offset", "rate(a[1m:])["])
+def test_a_query_that_ends_too_early_is_wrong_at_its_end(query: str) -> None:
+    assert str(promql.fault(query)).startswith("at its end: ")
+
+
+@given(st.text(alphabet="ab{}[]()=~\"'1m,+*$ \nby", max_size=30))
+def test_whatever_is_written_gets_an_answer(query: str) -> None:
+    fault = promql.fault(query)
+    assert fault is None or fault.startswith("at ")
+
+
+@pytest.mark.parametrize(
+    ("query", "dropped"),
+    [
+        ("sum(a)", True),
+        ("(sum by (y) (a))", True),
+        ("sum without (x) (a)", True),
+        ("sum by (x) (a)", False),
+        ("sum without (y) (a)", False),
+        ("topk(3, a)", False),
+        ("a", False),
+        ("sum by (x) (a) / sum by (x) (b)", False),
+    ],
+)
+def test_an_aggregation_that_leaves_the_label_out_is_noticed(query: str, dropped: bool) -> None:
+    assert promql.drops(query, "x") is dropped
+
+
+def test_one_value_is_matched_by_equality_and_several_by_an_alternation() -> None:
+    assert promql.one_of("g", ["a.b", "a.b"]) == 'g="a.b"'
+    assert promql.one_of("g", ["a.b", "c|d"]) == r'g=~"a\\.b|c\\|d"'
+
+
+@given(st.lists(st.text(min_size=1, max_size=20), min_size=2, max_size=5, unique=True), st.text(max_size=20))
+def test_an_alternation_matches_its_values_and_nothing_else(values: list[str], other: str) -> None:
+    escaped = re.fullmatch(r'g=~"(.*)"', promql.one_of("g", values))
+    assert escaped is not None
+    pattern = re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]) if m[1] in 'n\\"' else m[0], escaped[1])
+    for value in values:
+        if value.isprintable():
+            assert re.fullmatch(pattern, value)
+    if other not in values and other.isprintable():
+        assert not re.fullmatch(pattern, other)
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=3))
+def test_matchers_of_any_values_are_sound_promql(values: list[str]) -> None:
+    assert promql.fault(f"a{{{promql.one_of('g', values)}}}") is None
