@@ -90,8 +90,8 @@ class Fleet:
 
     def start(self) -> None:
         """Step in real time and serve /samples on a free loopback port."""
-        self._server = _Server(self)
-        self._run(self._server.serve_forever)
+        server = self._server = _Server(self)
+        self._run(lambda: server.serve_forever(poll_interval=0.1))
         self._run(self._step)
 
     def follow(self, api_url: str) -> None:
@@ -156,7 +156,8 @@ class Fleet:
             self.advance()
 
     def _follow(self, api_url: str) -> None:
-        with httpx.Client(base_url=api_url, timeout=ASK_DEADLINE_S) as client:
+        # trust_env: the API is on loopback, which a proxy of the environment does not reach.
+        with httpx.Client(base_url=api_url, timeout=ASK_DEADLINE_S, trust_env=False) as client:
             while not self._stopped.wait(SYNC_S):
                 self.sync(lambda name: None if self._stopped.is_set() else required_milli(client, name))
 

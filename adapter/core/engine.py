@@ -55,18 +55,18 @@ def replay(ticks: Iterable[Samples], rules: RuleBook, state: State = EMPTY) -> I
         yield state, decisions
 
 
-_NO_DATA, _EXPIRED = gates.REASONS.index(Reason.NO_DATA), gates.REASONS.index(Reason.EXPIRED)
+_EXPIRED = gates.REASONS.index(Reason.EXPIRED)
+_UNKNOWN = [gates.REASONS.index(reason) for reason in (Reason.NO_DATA, Reason.STALE, Reason.NO_WORKERS)]
 
 
 def _held(tick: Tick, situation: gates.Situation, gate: IntArray, current: Array) -> Array:
-    """What a closed gate serves: the last target, else the workers there are.
+    """What a closed gate serves: the last target; before the first one the workers there are, if all else is known.
 
-    Without any sample, or with one that is too old, even a held target is not an answer; and before there was a rate
-    the workers there are say nothing about the workers that are needed.
+    Without any sample, or with one that is too old, even a held target is not an answer.
     """
     target = tick.state.fast.target_workers
-    held = np.where(gate == _NO_DATA, target, first_known(target, current))
-    silent = (gate == _EXPIRED) | ((gate == _NO_DATA) & np.isnan(situation.sample_age_s))
+    held = np.where(np.isin(gate, _UNKNOWN), target, first_known(target, current))
+    silent = (gate == _EXPIRED) | (np.isin(gate, _UNKNOWN) & np.isnan(situation.sample_age_s))
     return np.where(silent, np.nan, held)
 
 

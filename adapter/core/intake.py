@@ -9,7 +9,7 @@ from adapter.core.samples import Array, Samples
 from adapter.core.state import COUNTED, LIMITING, Fast, State, aligned
 
 FORGET_S = 3600.0  # a found workload that is not seen for so long is no longer there
-REPLACED_S = 300.0  # a stage that its siblings outlive by so long was renamed or removed
+REPLACED_S = 120.0  # a stage that its siblings outlive by so long was renamed or removed; sooner than an error of age
 
 
 def take(state: State, samples: Samples, book: RuleBook) -> State:

@@ -1,4 +1,4 @@
-"""The names of the external metrics: one list for the API, for the HPAs that are looked for, and for the recipes."""
+"""The external metrics that are served, by name; DESIGN.md says what each means."""
 
 METRIC_NAMES = (
     "required_workers",
@@ -7,7 +7,6 @@ METRIC_NAMES = (
     "drain_time_seconds",
     "backlog",
     "backlog_growth",
-    "backlog_growth_signed",
     "throughput",
     "input_rate",
     "forecast_input_rate",

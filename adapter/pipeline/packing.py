@@ -2,14 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from adapter.core.decisions import Decisions
-from adapter.core.report import NOTHING
 from adapter.core.samples import Array, Samples, assemble
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
 from adapter.sources import EVERY, FAULT, Row
@@ -66,10 +64,8 @@ def pack_decisions(decisions: Decisions) -> bytes:
 
 
 def unpack_decisions(at_s: float, streams: Iterable[bytes]) -> Decisions:
-    """What pack_decisions made, of all shards of a tick as one, sorted by workload and stage."""
+    """What pack_decisions made, of one or more shards of a tick as one, sorted by workload and stage."""
     pairs = [_pair(stream) for stream in streams]
-    if not pairs:
-        return replace(NOTHING, at_s=at_s)
     whole = pa.concat_tables([first for first, _ in pairs]).sort_by("workload")
     by_name: Any = [("workload", "ascending"), ("stage", "ascending")]
     stages = pa.concat_tables([second for _, second in pairs]).sort_by(by_name)

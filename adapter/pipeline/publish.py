@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from adapter.config import Config
-from adapter.core.decisions import Decision, StageSignals
+from adapter.core.decisions import Decision, Decisions, StageSignals
 from adapter.core.report import rows, stage_rows
 from adapter.core.rules import RuleBook, Rules
 from adapter.pipeline.packing import unpack_decisions
@@ -76,19 +76,21 @@ class Labelled:
 
     def of(self, at_s: int, streams: list[bytes]) -> Snapshot:
         """The snapshot of one tick from the packed decisions of its shards."""
-        decisions = unpack_decisions(at_s, streams)
-        stages: dict[str, list[StageSignals]] = {}
-        for stage in stage_rows(decisions):
-            stages.setdefault(stage.workload, []).append(stage)
         return Snapshot(
             at_s=float(at_s),
             tick_s=self._tick_s,
             window_s=self._window_s,
             error_after_s=self._error_after_s,
-            entries=tuple(
-                Entry(decision=decision, labels=self._labels(decision), stages=tuple(stages.get(decision.workload, ())))
-                for decision in rows(decisions)
-            ),
+            entries=self._entries(unpack_decisions(at_s, streams)) if streams else (),
+        )
+
+    def _entries(self, decisions: Decisions) -> tuple[Entry, ...]:
+        stages: dict[str, list[StageSignals]] = {}
+        for stage in stage_rows(decisions):
+            stages.setdefault(stage.workload, []).append(stage)
+        return tuple(
+            Entry(decision=decision, labels=self._labels(decision), stages=tuple(stages.get(decision.workload, ())))
+            for decision in rows(decisions)
         )
 
     def _labels(self, decision: Decision) -> dict[str, str]:

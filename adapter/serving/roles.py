@@ -83,8 +83,6 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
 def _check(settings: Serving, insecure_local: bool) -> None:
     needed = ["snapshot_url"] if insecure_local else ["snapshot_url", "cert_file", "key_file"]
     faults = [f"serving.{name}: is required by serve" for name in needed if getattr(settings, name) is None]
-    if (settings.cert_file is None) != (settings.key_file is None):
-        faults.append("serving.cert_file, serving.key_file: expected both or none")
     if faults:
         raise ConfigError(faults)
 

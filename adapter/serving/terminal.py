@@ -19,7 +19,8 @@ _STYLES = {
     Urgency.MOVING: "cyan",
     Urgency.CALM: "green",
 }
-_NUMBERS = ("arrival /s", "throughput /s", "backlog", "backlog time", "target", "required", "current")
+_NUMBERS = ("arrival\n/s", "throughput\n/s", "backlog", "backlog\ntime", "target", "required", "current")
+_MOST_COUNTS = 10  # of a summary's line
 
 
 def table(snapshot: Snapshot | None, now_s: float, rows: int = MOST_ROWS) -> Table:
@@ -45,7 +46,7 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
     """
     entries = snapshot.entries if snapshot is not None else ()
     changes = sum(len(counts) - 1 for counts in moves.values())
-    lines = [f"{len(entries)} workloads in {view.duration(ran_s)}, {changes} changes of a worker count"]
+    lines = [f"{view.duration(ran_s)}, {_counted(len(entries), 'workload')}, {_counted(changes, 'rescale')}"]
     width = max((len(entry.decision.workload) for entry in entries), default=0)
     for entry in entries:
         decision = entry.decision
@@ -65,5 +66,14 @@ def _cells(line: Line) -> tuple[Text, ...]:
     )
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _path(counts: Sequence[int] | None) -> str:
-    return "" if counts is None else "workers " + " → ".join(str(workers) for workers in counts) + "  "
+    if counts is None:
+        return ""
+    words = [str(workers) for workers in counts]
+    if len(words) > _MOST_COUNTS:
+        words = [*words[:4], f"{len(words) - 8} more", *words[-4:]]
+    return f"workers {' → '.join(words)}  "

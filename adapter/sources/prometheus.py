@@ -71,6 +71,7 @@ class PrometheusReader:
         """Release connections."""
         if self._client is not None:
             self._runner.run(self._client.aclose())
+            self._client = None
         self._runner.close()
 
     async def _ask_all(self, asked: list[tuple[Query, _Span]], step_s: int) -> list[list[Series] | UnansweredError]:

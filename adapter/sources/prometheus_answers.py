@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from math import isfinite
+from math import isfinite, nan
 
 import msgspec
 
@@ -92,6 +92,7 @@ class Gathered:
     _faults: dict[tuple[int, str], str] = field(default_factory=dict)
     _spoiled: set[tuple[int, str, str, str]] = field(default_factory=set)
     _found: dict[str, tuple[int, tuple[str, str]]] = field(default_factory=dict)
+    _known: dict[tuple[int, tuple[str, str]], tuple[str, ...]] = field(default_factory=dict)
     _clashed: set[str] = field(default_factory=set)
     _seen: set[tuple[int, str]] = field(default_factory=set)
 
@@ -150,18 +151,25 @@ class Gathered:
         if not name or not namespace:
             self._lacks(query, owners.workload_label if not name else str(owners.namespace_label), series)
             return ()
-        workload = f"{slug(namespace)}/{slug(name)}"
-        if not slug(name) or not slug(namespace):
-            self._tell(query, f"{query.path}: {namespace}/{name} has nothing a label value can hold; rename it")
+        raw = (namespace, name)
+        known = self._known.get((owners.fleet, raw))
+        return known if known is not None else self._meet(query, owners.fleet, raw)
+
+    def _meet(self, query: Query, fleet: int, raw: tuple[str, str]) -> tuple[str, ...]:
+        """The workload of a name that is seen for the first time in this call."""
+        namespace, name = slug(raw[0]), slug(raw[1])
+        if not namespace or not name:
+            self._tell(query, f"{query.path}: {'/'.join(raw)} has nothing a label value can hold; rename it")
             return ()
-        fleet, raw = self._found.setdefault(workload, (owners.fleet, (namespace, name)))
-        if fleet == owners.fleet and raw != (namespace, name):
+        workload = f"{namespace}/{name}"
+        first_fleet, first = self._found.setdefault(workload, (fleet, raw))
+        if first_fleet == fleet and first != raw:
             self._clashed.add(workload)
-            self._fault(self.end_s, workload, f"{'/'.join(raw)} and {namespace}/{name} share one name; rename one")
-        return (workload,)
+            self._fault(self.end_s, workload, f"{'/'.join(first)} and {'/'.join(raw)} share one name; rename one")
+        return self._known.setdefault((fleet, raw), (workload,))
 
     def _put(self, place: tuple[int, str, str, str], text: str, query: Query, series: Series) -> None:
-        value = float(text)
+        value = _number(text)
         if place[1] in self._found:
             self._seen.add(place[:2])
         if not isfinite(value) or value < 0:
@@ -186,6 +194,13 @@ class Gathered:
 
     def _fault(self, at: int, workload: str, sentence: str) -> None:
         self._faults.setdefault((at, workload), sentence)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return nan
 
 
 def _all_of(query: Query) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Configuration -> the queries of one Prometheus: a handful for the whole fleet, not one a workload."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,10 @@ from adapter.sources import presets, promql
 
 LONGEST_MATCH = 8_000  # characters of label values in one query; some proxies refuse larger bodies
 SHORTEST_WINDOW_S = 60  # rate() needs two scrapes, and many are 30 s apart
+
+_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Each as long as its placeholder, so that the place of a fault is that in the user's own text.
+_AS_LONG = ('a="bc"', ("abc",), "100000s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,31 +184,25 @@ def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
     except ConfigError as error:
         yield from (f"preset: {fault}" for fault in error.faults)
         return
-    if preset is None and not reads.signals:
-        yield f"preset: a preset or signals are wanted; there are {', '.join(presets.names())}"
+    yield from _match_faults(reads, preset)
     own = presets.template_faults(reads.signals)
-    yield from own or _syntax_faults(reads, preset)
-    if isinstance(reads, Fleet):
-        yield from _fleet_faults(reads, preset)
-
-
-def _syntax_faults(reads: PrometheusReading | Fleet, preset: presets.Preset | None) -> Iterator[str]:
-    match = ",".join(promql.equal(label, value) for label, value in reads.match.items())
-    label = (reads.workload_label or (preset and preset.workload_label)) if isinstance(reads, Fleet) else None
+    yield from own
+    if own:
+        return
+    fleet_label = (reads.workload_label or (preset and preset.workload_label)) if isinstance(reads, Fleet) else None
     for signal, template in reads.signals.items():
-        text = presets.filled(template, match, (label or "a_label",), "60s")
-        fault = promql.fault(text)
+        fault = promql.fault(presets.filled(template, *_AS_LONG))
         if fault:
             yield f"signals.{signal}: is no PromQL, {fault}"
-        elif label and promql.drops(text, label):
-            yield f"signals.{signal}: its result lacks the workload label {label!r}; aggregate by ($by)"
+        elif fleet_label and promql.drops(presets.filled(template, "", (fleet_label,), "60s"), fleet_label):
+            yield f"signals.{signal}: its result lacks the workload label {fleet_label!r}; aggregate by ($by)"
 
 
-def _fleet_faults(fleet: Fleet, preset: presets.Preset | None) -> Iterator[str]:
-    if preset is None and not fleet.workload_label:
-        yield "workload_label: without a preset, the label that names the workload is wanted"
-    for label in preset.derived_labels if preset else ():
-        if label in fleet.match:
+def _match_faults(reads: PrometheusReading | Fleet, preset: presets.Preset | None) -> Iterator[str]:
+    for label in reads.match:
+        if not _LABEL.fullmatch(label):
+            yield f"match.{label}: a label has letters, digits and '_' and begins with no digit"
+        elif isinstance(reads, Fleet) and preset and label in preset.derived_labels:
             yield f"match.{label}: the preset makes this label itself, no series has it; match one that series have"
 
 

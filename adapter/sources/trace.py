@@ -30,7 +30,8 @@ class TraceReader:
     def __init__(self, name: str, settings: TraceSource) -> None:
         self._name = name
         self._file = settings.file
-        self._client = httpx.Client(base_url=settings.url or "", timeout=settings.deadline_s)
+        # trust_env: the fleet is on loopback, which a proxy of the environment does not reach.
+        self._client = httpx.Client(base_url=settings.url or "", timeout=settings.deadline_s, trust_env=False)
         self._recorded: list[Row] | None = None
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:

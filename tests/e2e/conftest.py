@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from parts.adapter import IMAGES, Adapter, Systems, values
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.exporter import Exporter
@@ -15,7 +16,6 @@ from parts.prometheus import Prometheus
 
 _RUN = pytest.StashKey[Path]()
 _PARTS = ("kafka-4.3.1", "prometheus-0.315.0", "pravega-0.13.0", "controlplane-1.36.3", "helm-4.3.1")
-IMAGES = {"backlog-adapter": ["backlog-adapter"], "backlog-adapter-serve": ["backlog-adapter"]}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -85,3 +85,15 @@ def controlplane(run: Path) -> Iterator[ControlPlane]:
 def kubelet(run: Path, controlplane: ControlPlane) -> Iterator[Kubelet]:
     with Kubelet(controlplane.api, run / "pods", IMAGES) as kubelet:
         yield kubelet
+
+
+@pytest.fixture(scope="session")
+def systems(broker: Broker, prometheus: Prometheus, pravega: Pravega) -> Systems:
+    return Systems(broker, prometheus, pravega)
+
+
+@pytest.fixture(scope="session")
+def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Systems) -> Adapter:
+    adapter = Adapter(controlplane, kubelet, run / "adapter")
+    adapter.install(values(systems))
+    return adapter

@@ -1,15 +1,19 @@
 import asyncio
 import gzip
 import json
+import ssl
+import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import httpx
 import pytest
+import trustme
 from recorded.prometheus.fleet import CONFIG
 
 from adapter.config import PrometheusSource
@@ -163,7 +167,7 @@ def test_a_long_past_is_asked_in_pieces_that_prometheus_grants() -> None:
     assert asked == [(0, (MOST_POINTS - 1) * 15), (MOST_POINTS * 15, 20_000 * 15)]
 
 
-@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1"])
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1", "many"])
 def test_x_06_what_is_no_count_is_left_out_with_a_fault(value: str) -> None:
     rows = ask(lambda _: vector(({"ns": "n", "app": "a"}, value), ({"ns": "n", "app": "b"}, "2")), FLEET)
     assert values(rows, "n/a") == {("", "fleet"): 0}
@@ -433,6 +437,61 @@ def test_a_certificate_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     for file in ("ca.pem", "absent.pem"):
         with pytest.raises(SourceError, match=f"tls: cannot load .*{file}"):
             sent(url="https://p.test", tls={"ca_file": str(tmp_path / file)})
+
+
+class Secure(BaseHTTPRequestHandler):
+    """Answers any query, over TLS, to clients with a certificate of the CA."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        body = vector(({}, "7")).content
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@contextmanager
+def secure_server(ca: trustme.CA) -> Iterator[str]:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    ca.issue_cert("127.0.0.1").configure_cert(context)
+    ca.configure_trust(context)
+    context.verify_mode = ssl.CERT_REQUIRED
+    server = HTTPServer(("127.0.0.1", 0), Secure)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def ask_over_network(url: str, **tls: str) -> list[Row]:
+    source = PrometheusSource.model_validate({"kind": "prometheus", "url": url, "tls": tls})
+    with closing(PrometheusReader("main", source, (ONE,))) as opened:
+        return opened.samples(AT_S, AT_S, 15)
+
+
+def test_a_server_of_a_private_ca_is_asked_with_a_client_certificate(tmp_path: Path) -> None:
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(tmp_path / "ca.pem")
+    client = ca.issue_cert("adapter.test")
+    client.cert_chain_pems[0].write_to_path(tmp_path / "tls.crt")
+    client.private_key_pem.write_to_path(tmp_path / "tls.key")
+    trust = {"ca_file": str(tmp_path / "ca.pem")}
+    own = {"cert_file": str(tmp_path / "tls.crt"), "key_file": str(tmp_path / "tls.key")}
+    with secure_server(ca) as url:
+        assert values(ask_over_network(url, **trust, **own), "default/orders") == {("", "backlog_records"): 7}
+        with pytest.raises(SourceError, match="certificate verify failed"):
+            ask_over_network(url, **own)
+        with pytest.raises(SourceError, match="Error"):
+            ask_over_network(url, **trust)
 
 
 def test_the_machines_proxy_and_netrc_are_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

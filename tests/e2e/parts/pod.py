@@ -19,7 +19,7 @@ from parts.process import HOST, Process
 
 _numbers = itertools.count(10)
 
-# Run by sh inside the new namespaces. A change of /etc, /run or /var stays in the pod: they are overlays in its own memory.
+# Run by sh inside the new namespaces. What changes in /etc, /run or /var stays in the pod: they are overlays in memory.
 _INIT = """\
 set -eu
 ip link set lo up
@@ -96,7 +96,7 @@ class Pod:
     def _env(self) -> dict[str, str]:
         url = self._api.host
         env = {
-            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/tmp",
+            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/run",
             "HOSTNAME": self.name, "KUBERNETES_SERVICE_HOST": HOST, "KUBERNETES_SERVICE_PORT": str(url.port),
         }  # fmt: skip
         env |= {key: os.environ[key] for key in ("JAVA_HOME", "LANG") if key in os.environ}

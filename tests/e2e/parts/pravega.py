@@ -38,9 +38,7 @@ class Pravega:
         rest = free_port()
         self.url = f"http://{HOST}:{rest}"
         settings = folder / "standalone.properties"
-        settings.write_text(
-            _SETTINGS.format(rest=rest, rpc=free_port(), store=free_port(), zookeeper=free_port())
-        )
+        settings.write_text(_SETTINGS.format(rest=rest, rpc=free_port(), store=free_port(), zookeeper=free_port()))
         logging = folder / "logback.xml"
         logging.write_text(_LOGGING)
         java = [

@@ -1,5 +1,6 @@
 """A real program as a child process: its log, its readiness, its end."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -95,7 +96,7 @@ class Process:
         return self._child is not None and self._child.poll() is None
 
     def ready(self, question: Callable[[], object], within_s: float = 60) -> None:
-        """Waits until the question is answered true. Raises NotReadyError with the log's end when it exits or stays silent."""
+        """Waits until the answer is true. Raises NotReadyError with the log's end when it exits or stays silent."""
 
         def answered() -> object:
             return not self.running() or question()
@@ -121,10 +122,8 @@ class Process:
 
     def kill(self) -> None:
         """Ends its whole group at once."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.child.wait()
         if self.child.stdin is not None and not self.child.stdin.closed:
             self.child.stdin.close()

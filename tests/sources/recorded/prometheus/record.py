@@ -29,13 +29,13 @@ from adapter.sources.prometheus import queries  # noqa: E402 - after the path ab
 class Exporter(BaseHTTPRequestHandler):
     """Serves the series of the moment."""
 
-    began_s = time.time()
+    began_s = int(time.time())
 
     def do_GET(self) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
-        self.wfile.write(exposition(int(time.time() - self.began_s)).encode())
+        self.wfile.write(exposition(int(time.time()) - self.began_s).encode())
 
     def log_message(self, *_: object) -> None:
         """Quiet."""
@@ -53,7 +53,7 @@ def record(url: str, at_s: int) -> list[dict[str, object]]:
 
 
 def main(program: str) -> None:
-    """Start, wait for 90 s of samples, record, stop."""
+    """Start, wait for 93 s of samples, record, stop."""
     exporter = ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
     threading.Thread(target=exporter.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
@@ -69,8 +69,9 @@ def main(program: str) -> None:
             stderr=subprocess.DEVNULL,
         )
         try:
-            time.sleep(95)
-            answers = record(f"http://{address}", int(time.time()) - 1)
+            at_s = Exporter.began_s + 93  # a fixed age, so that a new record has the same counts
+            time.sleep(at_s + 1 - time.time())
+            answers = record(f"http://{address}", at_s)
         finally:
             server.terminate()
             server.wait(timeout=30)

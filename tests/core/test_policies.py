@@ -1,0 +1,277 @@
+"""The two published policies: the worked vectors of their sources, and the laws that follow from their formulas."""
+
+from math import ceil, inf, nan
+
+import numpy as np
+import pytest
+from builders import column, evidence, rule_columns
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from adapter.core import bounds, policies
+from adapter.core.decisions import Bound
+from adapter.core.policies import beam_flink, dataflow
+from adapter.core.policies.verdict import whole
+from adapter.core.rules import POLICIES, QUANTA
+from adapter.core.samples import WORKLOAD_SIGNALS
+
+rates = st.floats(0.01, 1e6)
+growths = st.floats(-1e6, 1e6)
+backlogs = st.one_of(st.just(0.0), st.floats(0.01, 1e9))
+sizes = st.integers(1, 200)
+cpus = st.one_of(st.just(nan), st.floats(0, 1))
+
+
+def asked(policy, *numbers, **more):
+    """wanted, keep-up and catch-up of one stage."""
+    verdict = {"dataflow": dataflow, "beam-flink": beam_flink}[policy].size(evidence(*numbers, **more))
+    return verdict.wanted_workers[0], verdict.keep_up_workers[0], verdict.catch_up_workers[0]
+
+
+def wanted(policy, *numbers, **more):
+    return asked(policy, *numbers, **more)[0]
+
+
+def bounded(size, current, **rules):
+    """A size after the bounds of rules alone, and the bound that cut it."""
+    columns = rule_columns(1, **rules)
+    limits = bounds.limits(columns, {name: column(nan) for name in WORKLOAD_SIGNALS}, 0.0)
+    found, cut = bounds.within(column(size), column(current), columns, limits)
+    return found[0], bounds.BOUNDS[cut[0]]
+
+
+# S0: W, T, G, backlog, CPU -> require, extra, what the policy wants
+BEAM_FLINK = {
+    "S0-06 S0-07 S0-08 a: behind and hot": ((10, 1000, 200, 180_000), 0.95, 12, 30, 42),
+    "S0-07 c: no growth, only catch up": ((10, 1000, 0, 180_000), 0.80, 10, 30, 40),
+    "S0-10 d: B <= 120 s and CPU <= 90 % is no action": ((10, 1000, 200, 60_000), 0.80, 12, 10, 10),
+    "S0-10 e: hot without backlog, the formula has no size for it": ((10, 1000, 0, 0), 0.95, 10, 0, 10),
+    "S0-11 S0-12 f: calm and cool": ((10, 1000, 0, 5_000), 0.35, 10, 5 / 6, 5),
+    "X-01 g: nothing is processed, the cap": ((10, 0, 0, 50_000), 0.02, 100, 14_400, 14_500),
+    "X-03 h: growth is floored at 0": ((10, 1000, -200, 180_000), 0.95, 10, 30, 40),
+    "S0-06: keep up alone, hot": ((10, 1000, 500, 0), 0.95, 15, 0, 15),
+    "S0-10: B is 120 s, not above": ((10, 1000, 500, 120_000), 0.90, 15, 20, 10),
+    "S0-10: B is 120.5 s": ((10, 1000, 500, 120_500), 0.90, 15, 20 + 1 / 12, 36),
+    "S0-10: CPU unknown, B decides": ((10, 1000, 0, 180_000), nan, 10, 30, 40),
+    "S0-15: dead zone of B": ((10, 1000, 0, 60_000), 0.35, 10, 10, 10),
+    "S0-15: dead zone of CPU": ((10, 1000, 0, 0), 0.80, 10, 0, 10),
+    "S0-11: B is 10 s, not below": ((10, 1000, 0, 10_000), 0.35, 10, 10 / 6, 10),
+    "S0-11: CPU is 70 %, not below": ((10, 1000, 0, 0), 0.70, 10, 0, 10),
+    "S0-11: growth": ((10, 1000, 200, 0), 0.35, 12, 0, 10),
+    "S0-11: CPU unknown never scales down": ((10, 1000, 0, 0), nan, 10, 0, 10),
+    "S0-13 X-10: 10 * 0.42 / 0.7 is 6, not 7": ((10, 1000, 0, 0), 0.42, 10, 0, 6),
+    "S0-12: never below one worker": ((10, 1000, 0, 0), 0.0, 10, 0, 1),
+    "X-02: idle": ((10, 0, 0, 0), nan, 10, 0, 10),
+    "scaled to zero, work arrives": ((0, 0, 0, 50_000), nan, 1, 0, 1),
+    "scaled to zero, nothing arrives": ((0, 0, 0, 0), nan, 0, 0, 0),
+}
+
+
+@pytest.mark.parametrize(("numbers", "cpu", "require", "extra", "size"), BEAM_FLINK.values(), ids=BEAM_FLINK)
+def test_beam_flink(numbers, cpu, require, extra, size):
+    assert asked("beam-flink", *numbers, cpu=cpu) == pytest.approx((size, require, extra))
+
+
+@pytest.mark.parametrize(
+    ("size", "most", "expected"),
+    [(42, 100, (42, Bound.NONE)), (42, 40, (40, Bound.MAX)), (14_500, 100, (100, Bound.MAX))],
+    ids=["S0-08 a", "S0-08 S0-16 b", "X-01 g"],
+)
+def test_the_cap_of_beam_flink_is_a_bound_like_any_other(size, most, expected):
+    assert bounded(size, 10, max_workers=most) == expected
+
+
+@pytest.mark.parametrize(
+    ("cpu", "backlog", "verdict"),
+    [(0.95, 180_000, 1), (0.8, 60_000, 0), (0.35, 5_000, -1)],
+    ids=["scale up", "no action", "scale down"],
+)
+def test_S0_14_the_verdict_is_one_of_three(cpu, backlog, verdict):
+    assert np.sign(wanted("beam-flink", 10, 1000, 0, backlog, cpu=cpu) - 10) == verdict
+
+
+def test_S0_09_S3_09_the_time_to_reduce_the_backlog_is_60_s_unless_set():
+    assert asked("beam-flink", 10, 1000, 0, 180_000)[2] == 30
+    assert asked("beam-flink", 10, 1000, 0, 180_000, time_to_reduce_backlog_s=180)[2] == 10
+
+
+# S3: M, T, G, B -> M', Extra, total (R = 60)
+DATAFLOW = {
+    "S3-06: steady": ((10, 100, 0, 0), 10, 0, 10),
+    "S3-06: keep up": ((10, 100, 50, 0), 15, 0, 15),
+    "S3-06 S3-07: both": ((10, 100, 50, 30), 15, 5, 20),
+    "S3-07: catch up": ((10, 100, 0, 60), 10, 10, 20),
+    "X-10: workers are whole, upwards": ((10, 100, 0, 15), 10, 2.5, 13),
+    "S3-06 S3-07: larger numbers": ((4, 1000, 250, 90), 5, 6, 11),
+    "S3-08: first of two stages": ((10, 100, 50, 30), 15, 5, 20),
+    "S3-08: second of two stages": ((10, 500, 0, 90), 10, 15, 25),
+    "X-03: draining within R asks for nothing more": ((10, 100, -100, 60), 10, 10, 10),
+    "S3-04: draining too slowly does": ((10, 100, -50, 60), 10, 10, 20),
+    "S3-05: a short backlog time is no reason": ((10, 100, 0, 10), 10, 10 / 6, 10),
+}
+
+
+@pytest.mark.parametrize(("stage", "require", "extra", "total"), DATAFLOW.values(), ids=DATAFLOW)
+def test_dataflow(stage, require, extra, total):
+    workers, throughput, growth, time_s = stage
+    numbers = (workers, throughput, growth, time_s * throughput)
+    assert asked("dataflow", *numbers, quanta="none") == pytest.approx((total, require, extra))
+
+
+# S3-12, S3-22: limit 0.9 strict, quanta of 60
+DOWN = {
+    "60 at .40: 30 at .80": (60, 0.40, 30),
+    "60 at .45: .90 is not below": (60, 0.45, 60),
+    "30 at .50: 20 at .75": (30, 0.50, 20),
+    "X-11 30 at .60: 20 at .90 but for float noise": (30, 0.60, 30),
+    "20 at .60: 15 at .80": (20, 0.60, 15),
+    "12 at .80: 10 at .96": (12, 0.80, 12),
+    "10 at .80: 9 at .889": (10, 0.80, 9),
+    "4 at .10: 3 is not available": (4, 0.10, 4),
+    "3 is below every quantum": (3, 0.10, 3),
+    "14 is no quantum: 12 is the next": (14, 0.10, 12),
+    "S3-11 unknown utilisation": (60, nan, 60),
+}
+
+
+@pytest.mark.parametrize(("workers", "cpu", "expected"), DOWN.values(), ids=DOWN)
+def test_S3_12_S3_22_dataflow_goes_down_one_quantum_while_cpu_allows(workers, cpu, expected):
+    assert wanted("dataflow", workers, 1000, cpu=cpu, most=60) == expected
+
+
+@pytest.mark.parametrize(
+    ("growth", "backlog", "expected"),
+    [(0, 0, 30), (200, 0, 60), (0, 20_000, 60), (40, 0, 30)],
+    ids=["calm", "growth", "backlog", "growth within the noise"],
+)
+def test_S3_11_dataflow_goes_down_only_when_calm(growth, backlog, expected):
+    assert wanted("dataflow", 60, 1000, growth, backlog, cpu=0.1, most=60) == expected
+
+
+@pytest.mark.parametrize(("total", "quantum"), [(12, 12), (13, 15), (16, 20), (31, 60), (90, 60)])
+def test_S3_17_dataflow_goes_up_to_a_quantum(total, quantum):
+    backlog = (total - 10) * 60 / 10 * 1000
+    assert wanted("dataflow", 10, 1000, 0, backlog, most=60) == quantum
+
+
+def test_dataflow_never_asks_a_lagging_stage_for_fewer_workers_than_it_has():
+    assert wanted("dataflow", 70, 1000, 200, 0, most=60) == 70
+
+
+@pytest.mark.parametrize(("value", "expected"), [(10.000000001, 10), (10.00001, 11), (10.0, 10), (0.0, 0)])
+def test_X_10_float_noise_is_not_a_worker(value, expected):
+    assert whole(column(value))[0] == expected
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("unknown", ["throughput", "growth", "backlog", "workers"])
+def test_X_06_an_unknown_input_has_no_size(policy, unknown):
+    numbers = {"workers": 10, "throughput": 1000, "growth": 500, "backlog": 300_000} | {unknown: nan}
+    assert np.isnan(wanted(policy, *numbers.values(), cpu=0.5))
+
+
+def test_each_stage_is_sized_by_its_own_policy():
+    stages = evidence([10, 10], [1000, 1000], [500, 500], [0, 0], cpu=0.5, quanta="none")
+    verdict = policies.size(stages, np.array([POLICIES.index("dataflow"), POLICIES.index("beam-flink")]))
+    assert verdict.wanted_workers.tolist() == [15, 10]
+
+
+def test_no_stage_has_no_size():
+    assert len(policies.size(evidence([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
+
+
+def test_every_policy_of_the_rules_exists():
+    assert tuple(policies.POLICIES) == POLICIES
+
+
+def beyond_noise(throughput, growth):
+    return growth > 0.05 * throughput
+
+
+@given(sizes, rates, growths, backlogs)
+def test_P_01_the_keep_up_size_absorbs_exactly_the_input(workers, throughput, growth, backlog):
+    _, require, _ = asked("dataflow", workers, throughput, growth, backlog)
+    arriving = throughput + (growth if beyond_noise(throughput, growth) else 0)
+    assert require * (throughput / workers) == pytest.approx(arriving)
+
+
+@given(sizes, rates, growths, backlogs, st.floats(1, 3600))
+def test_P_02_the_extra_workers_clear_the_backlog_in_exactly_R(workers, throughput, growth, backlog, time_s):
+    assume(backlog / throughput < 86_400)
+    _, _, extra = asked("dataflow", workers, throughput, growth, backlog, time_to_reduce_backlog_s=time_s)
+    assert extra * (throughput / workers) * time_s == pytest.approx(backlog)
+
+
+@given(sizes, rates, st.floats(0, 0.69))
+def test_P_03_beam_flink_takes_the_smallest_size_whose_utilisation_stays_within_the_limit(workers, throughput, cpu):
+    size = wanted("beam-flink", workers, throughput, cpu=cpu)
+    assert workers * cpu / size <= 0.7 + 1e-6
+    assert size == 1 or workers * cpu / (size - 1) > 0.7
+
+
+@given(sizes, rates, growths)
+def test_P_04_the_lag_change_multiplier_is_the_keep_up_formula(workers, throughput, growth):
+    assume(beyond_noise(throughput, growth))
+    assert asked("beam-flink", workers, throughput, growth)[1] == pytest.approx(workers * (1 + growth / throughput))
+
+
+@given(
+    st.sampled_from(POLICIES), st.sampled_from(QUANTA), sizes, rates, st.tuples(growths, growths),
+    st.tuples(backlogs, backlogs), cpus,
+)  # fmt: skip
+def test_P_05_more_backlog_or_growth_never_needs_fewer_workers(policy, quanta, workers, rate, growth, backlog, cpu):
+    lines = np.array([sorted(growth), sorted(backlog)])
+    rising = [[lines[0][0], lines[0][1], lines[0][0], lines[0][1]], [lines[1][0], lines[1][0], lines[1][1], lines[1][1]]]
+    calm, grown, behind, both = wanted_all(policy, workers, rate, *rising, cpu=cpu, quanta=quanta)
+    assert calm <= grown <= both
+    assert calm <= behind <= both
+
+
+def wanted_all(policy, workers, rate, growth, backlog, **more):
+    module = {"dataflow": dataflow, "beam-flink": beam_flink}[policy]
+    return module.size(evidence(workers, rate, growth, backlog, **more)).wanted_workers.tolist()
+
+
+@given(st.sampled_from(POLICIES), sizes, rates, growths, backlogs, st.tuples(st.floats(1, 900), st.floats(1, 900)), cpus)
+def test_P_05_a_shorter_time_to_reduce_never_needs_fewer_workers(policy, workers, rate, growth, backlog, times_s, cpu):
+    hurried, patient = (
+        wanted(policy, workers, rate, growth, backlog, cpu=cpu, time_to_reduce_backlog_s=time_s)
+        for time_s in sorted(times_s)
+    )
+    assert hurried >= patient
+
+
+@given(st.sampled_from(POLICIES), sizes, rates, growths, backlogs, st.tuples(sizes, sizes), cpus)
+def test_P_05_a_larger_cap_never_needs_fewer_workers(policy, workers, rate, growth, backlog, most, cpu):
+    # without quanta: those belong to the cap, so that another cap has other steps (13 of 60 is 15, of 100 it is 13)
+    tight, wide = (
+        min(wanted(policy, workers, rate, growth, backlog, cpu=cpu, quanta="none", most=cap), cap)
+        for cap in map(float, sorted(most))
+    )
+    assert tight <= wide
+
+
+@given(st.sampled_from(POLICIES), sizes, rates, st.floats(0, 1))
+def test_P_07_a_steady_system_is_never_told_to_grow(policy, workers, rate, cpu):
+    assert wanted(policy, workers, rate, cpu=cpu) <= workers
+    assert wanted(policy, workers, rate) == workers
+
+
+@given(st.sampled_from(POLICIES), sizes, rates, growths, backlogs, cpus, st.integers(-20, 20))
+def test_P_08_X_12_records_or_bytes_make_no_difference(policy, workers, rate, growth, backlog, cpu, power):
+    scaled = [2.0**power * number for number in (rate, growth, backlog)]
+    assert asked(policy, workers, *scaled, cpu=cpu) == asked(policy, workers, rate, growth, backlog, cpu=cpu)
+
+
+@given(st.sampled_from(POLICIES), sizes, rates, growths, backlogs, cpus)
+def test_P_11_a_size_is_a_whole_number_and_the_same_each_time(policy, workers, rate, growth, backlog, cpu):
+    size = wanted(policy, workers, rate, growth, backlog, cpu=cpu)
+    assert size == ceil(size)
+    assert size == wanted(policy, workers, rate, growth, backlog, cpu=cpu)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_huge_counts_are_sized_without_overflow(policy):
+    size, _, _ = asked(policy, 2.0**20, 5e-324, 2.0**53, 2.0**60)
+    assert size > 0
+    assert size <= inf

@@ -1,0 +1,129 @@
+"""The adapter as a user installs it: helm, the chart, and what the cluster then answers."""
+
+import base64
+import json
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from parts.broker import Broker
+from parts.controlplane import ControlPlane
+from parts.kubelet import Kubelet
+from parts.pod import Pod
+from parts.pravega import Pravega
+from parts.process import until
+from parts.prometheus import Prometheus
+
+CHART = Path(__file__).parents[3] / "charts" / "backlog-adapter"
+NAMESPACE = "backlog-adapter"
+IMAGES = {"backlog-adapter-pipeline": ["backlog-adapter"], "backlog-adapter-serve": ["backlog-adapter"]}
+TICK_S = 5
+ERROR_AFTER_S = 30
+RULES = {"rate_window_s": 20, "stale_after_s": 15, "error_after_s": ERROR_AFTER_S, "settle_s": 15}
+METRICS = "/apis/external.metrics.k8s.io/v1beta1"
+
+
+@dataclass(frozen=True, slots=True)
+class Systems:
+    """What the adapter reads, beside the cluster."""
+
+    broker: Broker
+    prometheus: Prometheus
+    pravega: Pravega
+
+
+def values(systems: Systems) -> dict[str, Any]:
+    """What a user of these systems would write, with a fast clock: a test waits seconds where a user waits minutes."""
+    sources = {
+        "cluster": {"kind": "kubernetes", "deadline_s": 2.0},
+        "events": {"kind": "kafka", "bootstrap_servers": systems.broker.bootstrap_servers, "deadline_s": 2.0},
+        "metrics": {"kind": "prometheus", "url": systems.prometheus.url, "deadline_s": 2.0},
+        "streams": {"kind": "pravega", "url": systems.pravega.url, "deadline_s": 2.0},
+    }
+    workloads = [
+        *({"name": name, "read": [_offsets(name)]} for name in ("orders", "returns")),
+        *({"name": name, "read": [_series(name)]} for name in ("payments", "refunds")),
+        {"name": "clicks", "read": [{"source": "streams", "scope": "shop", "stream": "clicks"}]},
+    ]
+    timing = {"tick_s": TICK_S, "warm_up_s": 60}
+    return {"config": {"sources": sources, "workloads": workloads, "rules": RULES, "timing": timing}}
+
+
+def _offsets(name: str) -> dict[str, Any]:
+    return {"source": "events", "group": name, "topics": [name]}
+
+
+def _series(name: str) -> dict[str, Any]:
+    return {"source": "metrics", "preset": "kafka-exporter", "match": {"consumergroup": name}}
+
+
+class Adapter:
+    """An installed release."""
+
+    def __init__(self, plane: ControlPlane, kubelet: Kubelet, folder: Path) -> None:
+        self._plane = plane
+        self._kubelet = kubelet
+        self._folder = folder
+
+    def install(self, settings: dict[str, Any]) -> None:
+        """helm install; returns when both roles are ready and the cluster calls the API available."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = self._folder / "values.yaml"
+        file.write_text(yaml.safe_dump(settings))
+        options = ["--namespace", NAMESPACE, "--create-namespace", "--values", str(file)]
+        self._plane.helm("install", "backlog-adapter", str(CHART), *options)
+        until(self.is_available, 120, "the API service is available")
+        until(lambda: self.pipeline().ready() and len(self.servers()) == 2, 120, "the pipeline is ready")
+
+    def upgrade(self) -> None:
+        """helm upgrade with the same values."""
+        self._plane.helm("upgrade", "backlog-adapter", str(CHART), "--namespace", NAMESPACE, "--reuse-values")
+
+    def is_available(self) -> bool:
+        """What the aggregator says."""
+        service = self._plane.api.get("/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io")
+        found = {item["type"]: item["status"] for item in service.get("status", {}).get("conditions", [])}
+        return found.get("Available") == "True"
+
+    def pipeline(self) -> Pod:
+        """Its one pod. LookupError before it is there."""
+        return self._kubelet.pods(NAMESPACE, "backlog-adapter-pipeline-")[0]
+
+    def servers(self) -> list[Pod]:
+        """The pods of serve."""
+        pods = self._kubelet.pods(NAMESPACE, "backlog-adapter-")
+        return [pod for pod in pods if not pod.name.startswith("backlog-adapter-pipeline-")]
+
+    def ask(self, metric: str, workload: str) -> httpx.Response:
+        """What the cluster answers to kubectl and to the HPA controller."""
+        path = f"{METRICS}/namespaces/default/{metric}"
+        return self._plane.api.raw(path, labelSelector=f"workload={workload}")
+
+    def number(self, metric: str, workload: str) -> float:
+        """The number that is served. ValueError, with the message, when there is none."""
+        answer = self.ask(metric, workload)
+        if not answer.is_success:
+            raise ValueError(answer.text)
+        (item,) = answer.json()["items"]
+        text: str = item["value"]
+        return float(text[:-1]) / 1000 if text.endswith("m") else float(text.replace("k", "e3").replace("M", "e6"))
+
+    def message(self, metric: str, workload: str) -> str:
+        """The Status message of an answer that is no number, else empty."""
+        answer = self.ask(metric, workload)
+        return "" if answer.is_success else str(answer.json()["message"])
+
+    def snapshot(self) -> dict[str, dict[str, Any]]:
+        """The pipeline's own newest decisions, by workload."""
+        secret = self._plane.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/backlog-adapter-token")
+        token = base64.b64decode(secret["data"]["token"]).decode()
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # asked by address, not by name
+        url = f"https://{self.pipeline().ip}:8443/v1/snapshot"
+        answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, verify=context, timeout=3)
+        answer.raise_for_status()
+        return {entry["decision"]["workload"]: entry["decision"] for entry in json.loads(answer.content)["entries"]}

@@ -1,0 +1,141 @@
+"""A streaming job in the cluster: a topic, its load, a Deployment of workers, and the HPA that scales it."""
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from parts import worker
+from parts.broker import Broker
+from parts.controlplane import ControlPlane
+from parts.load import Load
+from parts.process import until
+
+PARTITIONS = 12
+WORKER_RECORDS_PER_S = 200
+HPA = Path(__file__).parents[3] / "hpa" / "kafka-consumer.yaml"
+_RATE_OVER_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at a workload from outside the adapter. replicas: the Deployment's spec."""
+
+    at_s: float
+    replicas: int
+    backlog_records: int
+    throughput_records_per_s: float | None
+
+    @property
+    def backlog_time_s(self) -> float | None:
+        """Backlog over throughput, None while nothing is known to be processed."""
+        return self.backlog_records / self.throughput_records_per_s if self.throughput_records_per_s else None
+
+
+@dataclass
+class Workload:
+    """Named as its topic, consumer group, Deployment and HPA. looks: what was seen, once a second while watched."""
+
+    name: str
+    broker: Broker
+    plane: ControlPlane
+    folder: Path
+    looks: list[Look] = field(default_factory=list)
+    _done: deque[tuple[float, int]] = field(default_factory=deque)
+    _started: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def path(self) -> str:
+        """Its Deployment."""
+        return f"/apis/apps/v1/namespaces/default/deployments/{self.name}"
+
+    def __enter__(self) -> Self:
+        self.broker.create_topic(self.name, PARTITIONS)
+        self.load = self._started.enter_context(Load(self.folder, self.broker.bootstrap_servers, self.name, PARTITIONS))
+        self.plane.apply(self._deployment(), self._hpa())
+        self._started.callback(self.plane.kubectl, "delete", "deployment,hpa", self.name, "--wait=false")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._started.close()
+
+    def look(self) -> Look:
+        """Looks once and remembers it."""
+        at_s = time.time()
+        self._done.append((at_s, sum(self.broker.committed_offsets(self.name).values())))
+        while self._done[-1][0] - self._done[0][0] > _RATE_OVER_S:
+            self._done.popleft()
+        (first_s, first), (last_s, last) = self._done[0], self._done[-1]
+        rate = (last - first) / (last_s - first_s) if last_s - first_s > _RATE_OVER_S / 2 else None
+        spec = self.plane.api.get(self.path)["spec"]["replicas"]
+        self.looks.append(Look(at_s, spec, self.broker.backlog_records(self.name, self.name), rate))
+        return self.looks[-1]
+
+    def watch(self, question: Callable[[Look], object], within_s: float, what: str) -> Look:
+        """Looks every second until the question about the look is answered true."""
+
+        def answered() -> Look | None:
+            look = self.look()
+            return look if question(look) else None
+
+        found = until(answered, within_s, f"{self.name}: {what}", every_s=1.0)
+        assert found is not None
+        return found
+
+    def watch_for(self, duration_s: float) -> list[Look]:
+        """Looks every second for so long and returns these looks."""
+        start_s = time.time()
+        self.watch(lambda look: look.at_s - start_s > duration_s, duration_s + 30, "was watched")
+        return [look for look in self.looks if look.at_s >= start_s]
+
+    def ready_replicas(self) -> int:
+        """Workers that are ready."""
+        ready: int = self.plane.api.get(self.path)["status"].get("readyReplicas", 0)
+        return ready
+
+    def condition(self, kind: str) -> dict[str, str]:
+        """A condition of its HPA; empty while the HPA has none."""
+        hpa = self.plane.api.get(f"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/{self.name}")
+        found = [item for item in hpa["status"].get("conditions", []) if item["type"] == kind]
+        return found[0] if found else {}
+
+    def rescales(self) -> list[int]:
+        """The sizes the HPA says it has set, by its events."""
+        events = self.plane.api.get("/api/v1/namespaces/default/events")["items"]
+        told = [
+            e["message"]
+            for e in events
+            if e["involvedObject"]["name"] == self.name and e["reason"] == "SuccessfulRescale"
+        ]
+        return [int(message.split(";")[0].removeprefix("New size: ")) for message in told]
+
+    def replica_owners(self) -> set[tuple[str, str]]:
+        """(who, through which subresource) has set spec.replicas of the Deployment."""
+        fields = self.plane.api.get(self.path)["metadata"]["managedFields"]
+        owned = [item for item in fields if "f:replicas" in item["fieldsV1"].get("f:spec", {})]
+        return {(item["manager"], item.get("subresource", "")) for item in owned}
+
+    def _deployment(self) -> dict[str, Any]:
+        arguments = [self.broker.bootstrap_servers, self.name, self.name, str(WORKER_RECORDS_PER_S)]
+        container = {"name": "worker", "image": "worker:1", "command": [sys.executable, worker.__file__, *arguments]}
+        labels = {"app": self.name}
+        pod = {"containers": [container], "terminationGracePeriodSeconds": 10}
+        template = {"metadata": {"labels": labels}, "spec": pod}
+        # No replicas: the HPA alone says how many.
+        spec = {"selector": {"matchLabels": labels}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": self.name}, "spec": spec}
+
+    def _hpa(self) -> dict[str, Any]:
+        hpa: dict[str, Any] = yaml.safe_load(HPA.read_text())
+        hpa["metadata"]["name"] = hpa["spec"]["scaleTargetRef"]["name"] = self.name
+        hpa["spec"]["metrics"][0]["external"]["metric"]["selector"] = {"matchLabels": {"workload": self.name}}
+        return hpa

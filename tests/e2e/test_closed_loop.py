@@ -1,0 +1,42 @@
+"""A load step: the backlog grows, the HPA adds workers, the backlog drains, the HPA removes them."""
+
+from pathlib import Path
+
+import pytest
+from parts.adapter import Adapter
+from parts.broker import Broker
+from parts.controlplane import ControlPlane
+from parts.workload import PARTITIONS, Workload
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("orders", id="with counts from Kafka's offsets"),
+        pytest.param("payments", id="with counts from Prometheus"),
+    ],
+)
+def test_the_hpa_adds_workers_until_the_backlog_is_gone_and_then_removes_them(
+    name: str, adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path
+) -> None:
+    with Workload(name, broker, controlplane, run / name) as job:
+        job.load.set_rate(300)
+        job.watch(lambda look: look.replicas == 2, 180, "two workers carry 300 records/s")
+        job.watch(lambda look: (look.backlog_time_s or 99) < 5, 120, "and no backlog is left")
+
+        job.load.set_rate(1000)
+        stepped = job.look()
+        grown = job.watch(lambda look: look.replicas > stepped.replicas, 60, "replicas rise within 60 s of the step")
+        job.watch(lambda look: look.replicas >= 5 and (look.backlog_time_s or 99) < 30, 180, "backlog time under 30 s")
+        assert job.looks[-1].at_s - stepped.at_s < 180
+        settled = job.watch_for(30)
+        assert max(look.backlog_time_s or 99 for look in settled) < 30
+
+        job.load.set_rate(150)
+        peak = max(look.replicas for look in job.looks)
+        job.watch(lambda look: look.replicas < grown.replicas, 240, "replicas fall again")
+
+        assert peak <= PARTITIONS
+        assert {look.replicas for look in job.looks} <= {1, *job.rescales()}
+        assert job.replica_owners() == {("kube-controller-manager", "scale")}

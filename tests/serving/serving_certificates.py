@@ -1,0 +1,41 @@
+"""Certificates on disk and clients that present them, for servers on loopback."""
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import trustme
+
+SERVER = trustme.CA()
+PROXIES, CLIENTS, STRANGERS = trustme.CA(), trustme.CA(), trustme.CA()
+
+
+@dataclass(frozen=True)
+class Files:
+    cert: Path
+    key: Path
+
+    def write(self, leaf: trustme.LeafCert) -> None:
+        """Key and certificate one after the other, as a mounted Secret never does but a careless hand does."""
+        leaf.private_key_pem.write_to_path(str(self.key))
+        leaf.cert_chain_pems[0].write_to_path(str(self.cert))
+
+
+def serving_files(folder: Path) -> Files:
+    files = Files(folder / "tls.crt", folder / "tls.key")
+    files.write(SERVER.issue_cert("localhost", "127.0.0.1", "adapter.monitoring.svc"))
+    return files
+
+
+def pem(*authorities: trustme.CA) -> str:
+    return "\n".join(authority.cert_pem.bytes().decode() for authority in authorities)
+
+
+def client(leaf: trustme.LeafCert | None = None, authority: trustme.CA = SERVER) -> httpx.Client:
+    """A client that trusts the server and presents the certificate."""
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    if leaf is not None:
+        leaf.configure_cert(context)
+    return httpx.Client(verify=context, trust_env=False, timeout=10.0)

@@ -1,0 +1,115 @@
+"""A whole replica: snapshots in over HTTPS, answers out over HTTPS, and its end."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from serving_builders import entry, snapshot
+
+from adapter.config import Serving
+from adapter.errors import ConfigError, EnvironmentFault
+from adapter.serving import external
+from adapter.serving.app import create_publisher_app
+from adapter.serving.probes import Readiness
+from adapter.serving.roles import start
+from adapter.serving.server import Server
+from adapter.serving.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
+
+METRIC = f"/apis/{external.GROUP_VERSION}/namespaces/shop/required_workers"
+PROGRAM = """
+import sys
+from adapter.config import Serving
+from adapter.serving.roles import serve
+serve(Serving(port=int(sys.argv[1]), snapshot_url=sys.argv[2]), insecure_local=True)
+"""
+
+
+@pytest.fixture
+def pipeline() -> Iterator[str]:
+    store = SnapshotStore()
+    store.put(snapshot(entry(at_s=time.time()), at_s=time.time()))
+    app = create_publisher_app(
+        store, token_file=None, readiness=Readiness(lambda: True), telemetry=Telemetry(store, workloads=True)
+    )
+    server = Server(app, "127.0.0.1", 0)
+    server.start()
+    yield f"http://127.0.0.1:{server.port}"
+    server.stop()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def wait_for(url: str) -> httpx.Response:
+    """The first good answer; readiness is asked for, not slept for."""
+    deadline_s = time.monotonic() + 30
+    pause = threading.Event()
+    while True:
+        try:
+            response = httpx.get(url, trust_env=False)
+            if response.status_code == 200:
+                return response
+        except httpx.TransportError:
+            pass
+        assert time.monotonic() < deadline_s, f"{url} did not answer 200"
+        pause.wait(0.05)
+
+
+def test_without_a_cluster_it_serves_on_loopback_what_the_pipeline_published(pipeline: str) -> None:
+    with ExitStack() as stack:
+        replica = start(Serving(host="0.0.0.0", port=0, snapshot_url=pipeline), stack, insecure_local=True)  # noqa: S104  # is overruled
+        root = f"http://127.0.0.1:{replica.port}"
+        wait_for(f"{root}/readyz")
+        answer = wait_for(f"{root}{METRIC}?labelSelector=workload%3Dorders")
+        assert answer.json()["items"][0]["value"] == "3"
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{root}/livez", trust_env=False)
+
+
+def test_metrics_may_have_a_port_of_their_own(pipeline: str) -> None:
+    port = free_port()
+    with ExitStack() as stack:
+        start(Serving(port=0, metrics_port=port, snapshot_url=pipeline), stack, insecure_local=True)
+        assert "backlog_adapter" in wait_for(f"http://127.0.0.1:{port}/metrics").text
+
+
+@pytest.mark.parametrize(
+    ("insecure", "names"), [(False, ("snapshot_url", "cert_file", "key_file")), (True, ("snapshot_url",))]
+)
+def test_every_missing_setting_is_told_at_once(insecure: bool, names: tuple[str, ...]) -> None:
+    with ExitStack() as stack, pytest.raises(ConfigError) as raised:
+        start(Serving(), stack, insecure_local=insecure)
+    assert raised.value.faults == tuple(f"serving.{name}: is required by serve" for name in names)
+
+
+def test_a_taken_port_leaves_nothing_running(pipeline: str) -> None:
+    port = int(pipeline.rsplit(":", 1)[1])
+    before = threading.active_count()
+    with pytest.raises(EnvironmentFault), ExitStack() as stack:
+        start(Serving(port=port, snapshot_url=pipeline), stack, insecure_local=True)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_ends_it(pipeline: str, number: int, tmp_path: Path) -> None:
+    port = free_port()
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, str(port), pipeline], env=os.environ, cwd=tmp_path)
+    try:
+        wait_for(f"http://127.0.0.1:{port}/readyz")
+        program.send_signal(number)
+        assert program.wait(30) == 0
+    finally:
+        program.kill()
+        program.wait()
