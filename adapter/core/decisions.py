@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from adapter.core.samples import Array
+if TYPE_CHECKING:  # `serve` reads decisions by row and carries no numpy
+    from adapter.core.samples import Array
 
 
 class Reason(StrEnum):
@@ -104,6 +106,6 @@ class Decisions:
 
     at_s: float
     text: Mapping[str, tuple[str, ...]]
-    numbers: Mapping[str, Array]
+    numbers: Mapping[str, "Array"]
     stages: tuple[tuple[str, str], ...]
-    stage_numbers: Mapping[str, Array]
+    stage_numbers: Mapping[str, "Array"]

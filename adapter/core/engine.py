@@ -15,6 +15,7 @@ from adapter.core.policies.verdict import Evidence, Verdict
 from adapter.core.report import NOTHING, Judgement, report
 from adapter.core.rules import RuleBook
 from adapter.core.samples import Array, IntArray, Samples
+from adapter.core.signals import moves
 from adapter.core.state import EMPTY, State
 
 
@@ -95,7 +96,7 @@ def _sized(tick: Tick, most: Array) -> tuple[Verdict, IntArray]:
 
 def _situation(tick: Tick, limits: bounds.Limits) -> gates.Situation:
     owner, count, fast = tick.owner, len(tick.workers), tick.state.fast
-    moving = (tick.signals["throughput_records_per_s"] > 0) | ~(tick.signals["backlog_records"] > 0)
+    moving = moves(tick.signals["throughput_records_per_s"]) | ~(tick.signals["backlog_records"] > 0)
     return gates.Situation(
         paused=limits.no_up & limits.no_down,
         sample_age_s=tick.at_s - smallest(fast.seen_at_s, owner, count),

@@ -42,10 +42,10 @@ def next_down(size: Array, partitions: Array, rule: IntArray) -> Array:
 def _pick(size: Array, partitions: Array, rule: IntArray, direction: str) -> Array:
     chosen = size.copy()
     whole = np.maximum(np.nan_to_num(partitions, nan=1.0), 1.0).astype(np.int64)
-    groups, member = np.unique(np.stack([whole, rule]), axis=1, return_inverse=True)
-    for group, (count, kind) in enumerate(groups.T):
-        rows = member.reshape(-1) == group
-        allowed = np.array(quanta(int(count), QUANTA[kind]), dtype=np.float64)
+    groups, member = np.unique(whole * len(QUANTA) + rule, return_inverse=True)
+    for group, (count, kind) in enumerate(divmod(number, len(QUANTA)) for number in groups.tolist()):
+        rows = member == group
+        allowed = np.array(quanta(count, QUANTA[kind]), dtype=np.float64)
         chosen[rows] = _choose(size[rows], allowed, direction)
     return chosen
 

@@ -65,13 +65,19 @@ def _no_data(d: Decision) -> str:
     return f"{_keep(d)}: too few samples of {d.workload} for a rate; the next ticks bring them"
 
 
+def _in_flight(d: Decision) -> str:
+    if d.workers is not None and d.spec_workers is not None and d.workers > d.spec_workers:
+        return f"{_keep(d)}: {_count(d.workers)} workers are there, {_count(d.spec_workers)} will stay"
+    return f"{_keep(d)}: {_count(d.workers)} of {_count(d.spec_workers)} workers are there"
+
+
 _SAYS: Mapping[Reason, Callable[[Decision], str]] = {
     Reason.PAUSED: lambda d: f"{_keep(d)}: paused; remove the pause to go on",
     Reason.NO_DATA: _no_data,
     Reason.EXPIRED: lambda d: f"no sample of {d.workload} for {_seconds(d.sample_age_s)}; bring its sources back",
     Reason.STALE: lambda d: f"{_keep(d)}: the last sample is {_seconds(d.sample_age_s)} old",
     Reason.NO_WORKERS: lambda d: f"{_keep(d)}: the number of workers is unknown; check the HPA and its scale target",
-    Reason.IN_FLIGHT: lambda d: f"{_keep(d)}: {_count(d.workers)} workers are there, {_count(d.spec_workers)} asked for",
+    Reason.IN_FLIGHT: _in_flight,
     Reason.SETTLING: lambda d: f"{_keep(d)}: workers changed {_seconds(d.changed_age_s)} ago, rates are not clean yet",
     Reason.NO_PROGRESS: lambda d: f"{_keep(d)}: {_count(d.backlog_records)} records wait and none is processed",
     Reason.UP: _up,

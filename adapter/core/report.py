@@ -92,9 +92,9 @@ def _text(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> Mapping[s
     fresh = judged.situation.sample_age_s == 0
     return {
         "workload": names,
-        "policy": tuple(POLICIES[int(number)] for number in tick.rules["policy"]),
+        "policy": tuple(POLICIES[int(number)] for number in tick.rules["policy"].tolist()),
         "reason": tuple(_reasons(judged)),
-        "bound": tuple(BOUNDS[number].value for number in judged.bound),
+        "bound": tuple(_BOUND_NAMES[number] for number in judged.bound.tolist()),
         "fault": tuple(
             faults.get(name, "" if seen else of_all) for name, seen in zip(names, fresh.tolist(), strict=True)
         ),
@@ -103,12 +103,9 @@ def _text(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> Mapping[s
 
 
 def _reasons(judged: Judgement) -> list[str]:
-    moved = np.sign(judged.served - judged.current).tolist()
-    by_sign = {1.0: Reason.UP, -1.0: Reason.DOWN}
-    return [
-        (gates.REASONS[gate] if gate != gates.OPEN else by_sign.get(sign, Reason.HOLD)).value
-        for gate, sign in zip(judged.gate.tolist(), moved, strict=True)
-    ]
+    up, down, hold = (gates.REASONS.index(reason) for reason in (Reason.UP, Reason.DOWN, Reason.HOLD))
+    moved = np.select([judged.served > judged.current, judged.served < judged.current], [up, down], hold)
+    return [_REASON_NAMES[number] for number in np.where(judged.gate == gates.OPEN, moved, judged.gate).tolist()]
 
 
 def _numbers(tick: Tick, judged: Judgement) -> Mapping[str, Array]:
@@ -133,4 +130,6 @@ def _numbers(tick: Tick, judged: Judgement) -> Mapping[str, Array]:
     }
 
 
+_REASON_NAMES = tuple(reason.value for reason in gates.REASONS)
+_BOUND_NAMES = tuple(bound.value for bound in BOUNDS)
 _SHOWN = (*STAGE_NUMBERS, "worker_capacity_records_per_s")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,7 @@ WORKLOAD_SIGNALS = (
     "pause_down",  # 1 while a pause of downs is in force, else 0
     "fleet",  # index of the fleet that found the workload
 )
+_LARGEST = 2.0**63
 EVERY = "*"  # a fault that speaks of every workload without a sample
 WHOLE = ""  # the stage of a workload whose stages are not visible
 
@@ -70,14 +70,14 @@ def assemble(
 ) -> Samples:
     """Rows of one tick, in any order, as aligned arrays.
 
-    rows: (workload, stage, signal, value). A value that is negative, not finite (X-06), or not of a known signal is
-    left out: every signal counts something, so that -1 and NaN are ways to say unknown.
+    rows: (workload, stage, signal, value). A value that is negative, not finite (X-06), beyond a 64-bit count, or not
+    of a known signal is left out: every signal counts something, so that -1 and NaN are ways to say unknown.
     Of two values for one place the larger counts, so that the order of rows cannot change the answer.
     faults: (workload, sentence); of several for one workload the first in alphabetical order counts.
     """
     places: dict[str, dict[tuple[str, str], float]] = {}
     for workload, stage, signal, value in rows:
-        if isfinite(value) and value >= 0:
+        if 0 <= value <= _LARGEST:
             place = (workload, stage if signal in _STAGE_SIGNALS else WHOLE)
             seen = places.setdefault(signal, {})
             seen[place] = max(value, seen.get(place, value))

@@ -2,9 +2,16 @@
 
 import numpy as np
 
+from adapter.core.rates import Mask
 from adapter.core.samples import Array
 
 HORIZON_S = 86_400.0  # what an infinite time is served as: a Quantity cannot say infinite (X-01)
+_STILL_PER_S = 1e-9  # one record in thirty years: a quotient by less says nothing and may overflow
+
+
+def moves(rate: Array) -> Mask:
+    """Whether anything is processed at all; False where the rate is unknown."""
+    return rate > _STILL_PER_S
 
 
 def input_rate(throughput: Array, growth: Array) -> Array:
@@ -30,7 +37,7 @@ def drain_time(backlog: Array, capacity: Array, arriving: Array) -> Array:
 
 
 def _time_to(backlog: Array, rate: Array) -> Array:
-    moving = rate > 0
+    moving = moves(rate)
     times = np.where(moving, backlog / np.where(moving, rate, 1.0), HORIZON_S)
     times = np.where(backlog <= 0, 0.0, np.minimum(times, HORIZON_S))
     return np.where(np.isnan(backlog) | np.isnan(rate), np.nan, times)

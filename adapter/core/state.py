@@ -156,4 +156,6 @@ def _unpack(blob: bytes) -> dict[str, Any]:
         count = int(np.prod(shape))
         found[name] = np.frombuffer(body, dtype=np.float64, count=count, offset=start).reshape(shape)
         start += count * 8
+    if start != len(body):
+        raise ValueError(f"damaged state: {len(body)} bytes of numbers, expected {start}")
     return found

@@ -122,7 +122,7 @@ class StreamingJob:
         try:
             query.stop()
         except (Py4JError, PySparkException, OSError) as error:
-            log.debug("the query was gone before it was stopped", cause=_first_line(error))
+            log.debug("the query was gone before it was stopped", cause=_cause(error))
 
     def _supervise(self) -> None:
         backoff_s = self._watch.first_backoff_s
@@ -151,7 +151,7 @@ class StreamingJob:
         try:
             self._begin()
         except Exception as error:  # the loop that keeps the pipeline alive: the next round tries again, later
-            self.failure = _first_line(error)
+            self.failure = _cause(error)
 
     def _failed(self) -> str | None:
         """Why the query must be started again, None while it runs."""
@@ -162,10 +162,10 @@ class StreamingJob:
             if not self._query.isActive:
                 cause = self._query.exception()
                 self._ended_by_itself = True
-                return _first_line(cause) if cause else "the query ended by itself"
+                return _cause(cause) if cause else "the query ended by itself"
             self._note_duration(self._query)
         except (Py4JError, OSError) as error:
-            return f"the JVM is gone ({_first_line(error)})"
+            return f"the JVM is gone ({_cause(error)})"
         return self._stalled()
 
     def _stalled(self) -> str | None:
@@ -182,6 +182,8 @@ class StreamingJob:
             self.last_tick_duration_s = progress["durationMs"]["triggerExecution"] / 1000
 
 
-def _first_line(error: BaseException) -> str:
-    """Spark's messages carry a plan and a stack; their first line says what happened."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _cause(error: BaseException) -> str:
+    """What happened, in one line: Spark's messages carry a Python traceback, a plan and a Java stack around it."""
+    told = str(error).rpartition("Traceback (most recent call last):")[2]
+    lines = [line.strip() for line in told.splitlines() if line and not line[0].isspace()]
+    return lines[0] if lines else type(error).__name__

@@ -2,13 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from adapter.core.decisions import Decisions
-from adapter.core.samples import Array, Samples, assemble
+from adapter.core.samples import Array, IntArray, Samples, assemble
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
 from adapter.sources import EVERY, FAULT, Row
 
@@ -28,15 +30,14 @@ def pack(rows: Sequence[Row], ticks: range, heartbeat: bool) -> Iterator[tuple[i
     A fault that speaks of EVERY workload reaches every shard. Rows outside the ticks and values that are not finite
     are left out: unseen is unknown.
     """
-    kept = [row for row in rows if row.at_s in ticks and np.isfinite(row.value)]
-    table = _table(kept)
-    places = _places(kept)
-    empty = np.empty(0, dtype=np.int64)
-    for at_s in ticks:
-        for shard in SHARD_KEYS:
-            mine = places.get((shard, at_s), empty)
-            if heartbeat or len(mine):
-                yield shard, at_s, _stream(table.take(pa.array(mine)))
+    if not rows and not heartbeat:
+        return
+    at_s, table = _columns(rows)
+    places, everywhere = _places(at_s, table, ticks)
+    for number, (at, shard) in enumerate(product(ticks, SHARD_KEYS)):
+        mine = np.concatenate([places[number], everywhere[number // len(SHARD_KEYS)]])
+        if heartbeat or len(mine):
+            yield shard, at, _stream(table.take(pa.array(mine)))
 
 
 def unpack(chunks: Iterable[tuple[int, bytes]]) -> Iterator[Samples]:
@@ -82,28 +83,34 @@ def unpack_decisions(at_s: float, streams: Iterable[bytes]) -> Decisions:
 
 def _samples(at_s: int, table: pa.Table) -> Samples:
     workloads, stages, signals, values, texts = (_list(table, name) for name in SAMPLES.names)
-    faults = [
-        (workload, text) for workload, signal, text in zip(workloads, signals, texts, strict=True) if signal == FAULT
-    ]
-    # Rows of the signal "fault" are unknown to `assemble` as numbers, and left out there.
+    faults = [(name, text) for name, signal, text in zip(workloads, signals, texts, strict=True) if signal == FAULT]
+    # To `assemble` a number of the signal "fault" is of no known signal, and left out there.
     return assemble(at_s, zip(workloads, stages, signals, values, strict=True), faults)
 
 
-def _table(rows: Sequence[Row]) -> pa.Table:
-    return pa.table([pa.array([getattr(row, f.name) for row in rows], f.type) for f in SAMPLES], schema=SAMPLES)
+def _columns(rows: Sequence[Row]) -> tuple[IntArray, pa.Table]:
+    """The ticks of the rows, and their other columns."""
+    at_s = np.fromiter(map(attrgetter("at_s"), rows), np.int64, len(rows))
+    columns = [pa.array(list(map(attrgetter(name), rows)), kind) for name, kind in _TYPES.items()]
+    return at_s, pa.table(columns, schema=SAMPLES)
 
 
-def _places(rows: Sequence[Row]) -> dict[tuple[int, int], list[int]]:
-    """(shard, tick) -> the indices of its rows."""
-    shards: dict[str, tuple[int, ...]] = {
-        workload: (shard_of(workload),) for workload in {row.workload for row in rows}
-    }
-    shards[EVERY] = SHARD_KEYS
-    places: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for index, row in enumerate(rows):
-        for shard in shards[row.workload]:
-            places[shard, row.at_s].append(index)
-    return places
+def _places(at_s: IntArray, table: pa.Table, ticks: range) -> tuple[list[IntArray], list[IntArray]]:
+    """Indices of rows: for each (tick, shard) its own, for each tick those that every shard gets."""
+    count, last = len(SHARD_KEYS), len(SHARD_KEYS) * len(ticks)
+    workloads = table.column("workload").combine_chunks().dictionary_encode()
+    names: list[Any] = workloads.dictionary.to_pylist()
+    of_name = [last if name == EVERY else SHARD_KEYS.index(shard_of(name)) for name in names]
+    shard = np.array(of_name, dtype=np.int64)[workloads.indices.to_numpy()]
+    tick = (at_s - ticks.start) // ticks.step
+    # Behind the places of shards come those of rows for every shard, one a tick, and last the rows to leave out.
+    place = np.where(shard == last, last + tick, tick * count + shard)
+    kept = np.isin(at_s, list(ticks)) & np.isfinite(table.column("value").to_numpy())
+    place[~kept] = last + len(ticks)
+    order = np.argsort(place, kind="stable")
+    ends = np.searchsorted(place[order], np.arange(last + len(ticks)), side="right")
+    parts = np.split(order, ends)
+    return parts[:last], parts[last:]
 
 
 def _stream(table: pa.Table) -> bytes:

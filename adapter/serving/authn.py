@@ -56,9 +56,11 @@ def _configuration(kubeconfig: str | None) -> Configuration:
     configuration = Configuration()
     configuration.retries = False  # the follower retries, with its own pauses
     if kubeconfig is None:
-        load_incluster_config(client_configuration=configuration)
+        load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # theirs
     else:
-        load_kube_config(config_file=kubeconfig, client_configuration=configuration, persist_config=False)
+        load_kube_config(  # type: ignore[no-untyped-call]  # theirs
+            config_file=kubeconfig, client_configuration=configuration, persist_config=False
+        )
     return configuration
 
 

@@ -87,7 +87,7 @@ class _Parser:
     """A cursor over the lexemes, the last of which is END."""
 
     def __init__(self, text: str) -> None:
-        self._lexemes = [*_TOKEN.findall(text), END]
+        self._lexemes: list[str] = [*_TOKEN.findall(text), END]
         self._at = 0
 
     def requirements(self) -> Iterator[Requirement]:

@@ -5,6 +5,7 @@ import hashlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from adapter.core.decisions import Decision, StageSignals
 from adapter.serving.snapshot import Entry, Snapshot, decode, encode
@@ -35,15 +36,27 @@ class Namespace:
         return [picked for whole in found for picked in (whole, *self.stages[whole.labels["workload"]])]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: the bytes are made once, by who publishes them, and never where they are not
 class Held:
-    """A snapshot with what is made of it once: its index by namespace, and the bytes that are published."""
+    """A snapshot with its index by namespace, and the bytes that are published."""
 
     snapshot: Snapshot
     namespaces: Mapping[str, Namespace]
-    body: bytes
-    compressed: bytes
-    etag: str
+
+    @cached_property
+    def body(self) -> bytes:
+        """The snapshot as JSON."""
+        return encode(self.snapshot)
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The JSON, gzipped. Level 1: it shrinks about tenfold already, and more would cost the tick."""
+        return gzip.compress(self.body, compresslevel=1, mtime=0)
+
+    @cached_property
+    def etag(self) -> str:
+        """A strong validator of the JSON."""
+        return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
 
 
 class SnapshotStore:
@@ -63,18 +76,12 @@ class SnapshotStore:
 
         Returns whether it was taken. Raises ValueError when bytes are no snapshot of this version.
         """
-        body, parsed = (snapshot, decode(snapshot)) if isinstance(snapshot, bytes) else (encode(snapshot), snapshot)
+        parsed = decode(snapshot) if isinstance(snapshot, bytes) else snapshot
         with self._lock:
             if self._held is not None and parsed.at_s <= self._held.snapshot.at_s:
                 return False
-            self._held = _held(parsed, body)
+            self._held = Held(parsed, _index(parsed.entries))
             return True
-
-
-def _held(snapshot: Snapshot, body: bytes) -> Held:
-    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    # Level 1: JSON of workloads shrinks about tenfold already, and a higher level costs the tick more than the network.
-    return Held(snapshot, _index(snapshot.entries), body, gzip.compress(body, compresslevel=1, mtime=0), etag)
 
 
 def _index(entries: tuple[Entry, ...]) -> dict[str, Namespace]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future, wait
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka import admin as client
@@ -11,6 +11,8 @@ from confluent_kafka import admin as client
 from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
 from adapter.sources import Row
+from adapter.sources.kafka_admin import Admin, Open
+from adapter.sources.kafka_errors import LOST, TRANSIENT, group_fault, topic_fault
 from adapter.sources.kafka_properties import merged, without_secrets
 from adapter.sources.offsets import Offsets, Partition, Plan, found_readings, members, readings, rows
 
@@ -23,48 +25,6 @@ _COMMITS_TIMEOUT_S = 600.0
 _GRACE_S = 0.1  # a request tells its own timeout within this
 _GROUPS_AGE_S = 60.0  # a new group of a fleet is found within a minute
 _Key = TypeVar("_Key", bound=Hashable)
-
-# No broker, or none that lets us in: speaks of the connection, not of a group or a topic.
-_LOST = frozenset(
-    {
-        KafkaError._TIMED_OUT,
-        KafkaError._TIMED_OUT_QUEUE,
-        KafkaError._TRANSPORT,
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._RESOLVE,
-        KafkaError._SSL,
-        KafkaError._AUTHENTICATION,
-        KafkaError._WAIT_COORD,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    }
-)
-# Gone once the client has learned the leaders and coordinators anew.
-_TRANSIENT = frozenset(
-    {
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.OFFSET_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.NETWORK_EXCEPTION,
-    }
-)
-_NO_TOPIC = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_EXCEPTION, KafkaError._NOENT})
-_FORBIDDEN = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED})
-
-
-class _Admin(Protocol):
-    """The calls of AdminClient that are used here."""
-
-    def describe_cluster(self, **settings: Any) -> "Future[Any]": ...
-    def list_consumer_groups(self, **settings: Any) -> "Future[Any]": ...
-    def list_consumer_group_offsets(self, request: Any, **settings: Any) -> "Mapping[str, Future[Any]]": ...
-    def describe_topics(self, topics: Any, **settings: Any) -> "Mapping[str, Future[Any]]": ...
-    def list_offsets(self, partitions: Any, **settings: Any) -> "Mapping[Any, Future[Any]]": ...
-    def poll(self, timeout_s: float) -> int: ...
 
 
 def check(config: Config) -> list[str]:
@@ -88,14 +48,14 @@ class KafkaReader:
         settings: KafkaSource,
         plan: Plan,
         clock: Callable[[], float] = time.time,
-        open_admin: Callable[[str, KafkaSource, Callable[[KafkaError], None]], _Admin] | None = None,
+        open_admin: Open | None = None,
     ) -> None:
         self._name = name
         self._settings = settings
         self._plan = plan
         self._clock = clock
-        self._open_admin: Callable[[str, KafkaSource, Callable[[KafkaError], None]], _Admin] = open_admin or _client
-        self._admin: _Admin | None = None
+        self._open_admin = open_admin or _client
+        self._admin: Admin | None = None
         self._groups: frozenset[str] = frozenset()
         self._groups_until_s = 0.0
         self._trouble = ""
@@ -108,7 +68,11 @@ class KafkaReader:
         admin.poll(0)  # callbacks of the time between two ticks, else they pile up
         self._trouble = ""
         try:
-            return self._rows(_Questions(admin, self._settings.deadline_s), end_s)
+            ask = _Questions(admin, self._settings.deadline_s)
+            found = self._rows(ask, end_s)
+            if ask.is_mistaken:
+                self._admin = None
+            return found
         except _LostError as lost:
             admin.poll(0)
             raise SourceError(self._name, self._no_answer(str(lost))) from lost
@@ -170,23 +134,25 @@ class _LostError(Exception):
 class _Questions:
     """The questions of one tick and the time that is left for them."""
 
-    def __init__(self, admin: _Admin, deadline_s: float) -> None:
+    def __init__(self, admin: Admin, deadline_s: float) -> None:
         self._admin = admin
         self._ends_s = time.monotonic() + deadline_s
+        self.is_mistaken = False  # the client holds leaders that are no more, and keeps them: a new client is needed
 
     def _left_s(self, share: float = 1.0) -> float:
         return max(0.001, share * (self._ends_s - time.monotonic()))
 
-    def _left(self, share: float = 1.0) -> dict[str, float]:
-        return {"request_timeout": self._left_s(share)}
-
     def anyone(self) -> None:
         """Is a broker there? No other question is safe to ask, or worth its time, before one has answered."""
-        _raise_if_lost(_settle({"cluster": self._admin.describe_cluster(**self._left())}, self._left_s()))
+        _raise_if_lost(
+            _settle({"cluster": self._admin.describe_cluster(request_timeout=self._left_s())}, self._left_s())
+        )
 
     def groups(self) -> tuple[frozenset[str], bool]:
         """Names of all groups, and whether every broker answered."""
-        answer = _settle({"groups": self._admin.list_consumer_groups(**self._left(0.5))}, self._left_s())["groups"]
+        answer = _settle(
+            {"groups": self._admin.list_consumer_groups(request_timeout=self._left_s(0.5))}, self._left_s()
+        )["groups"]
         errors = [answer] if isinstance(answer, KafkaError) else answer.errors
         listed = frozenset() if isinstance(answer, KafkaError) else frozenset(group.group_id for group in answer.valid)
         if errors and not listed:
@@ -210,10 +176,14 @@ class _Questions:
         """How many partitions each topic has."""
         if not topics:
             return {}
-        answers = _settle(self._admin.describe_topics(TopicCollection(topics), **self._left()), self._left_s())
+        answers = _settle(
+            self._admin.describe_topics(TopicCollection(topics), request_timeout=self._left_s()), self._left_s()
+        )
         _raise_if_lost(answers)
         return {
-            topic: _topic_fault(topic, answer) if isinstance(answer, KafkaError) else len(answer.partitions)
+            topic: topic_fault(topic, answer.name(), answer.str())
+            if isinstance(answer, KafkaError)
+            else len(answer.partitions)
             for topic, answer in answers.items()
         }
 
@@ -221,7 +191,7 @@ class _Questions:
         self, partitions: Mapping[str, int | str]
     ) -> tuple[dict[Partition, int | str], dict[Partition, int | str]]:
         """First and end offset of every partition of the topics that have a number."""
-        wanted = [(topic, number) for topic, count in partitions.items() for number in _numbers(count)]
+        wanted = [(topic, n) for topic, count in partitions.items() if not isinstance(count, str) for n in range(count)]
         first, end = self._list_offsets(wanted, wanted)
         again_first, again_end = _transient(first), _transient(end)
         if again_first or again_end:
@@ -229,6 +199,7 @@ class _Questions:
             self.partitions(sorted({topic for topic, _ in [*again_first, *again_end]}))
             more_first, more_end = self._list_offsets(again_first, again_end)
             first, end = first | more_first, end | more_end
+            self.is_mistaken = bool(_transient(first) or _transient(end))
         _raise_if_lost(end)
         return _offsets(first), _offsets(end)
 
@@ -243,7 +214,7 @@ class _Questions:
         if not partitions:
             return {}
         request = {TopicPartition(topic, number): spec for topic, number in partitions}
-        futures = self._admin.list_offsets(request, **self._left())
+        futures = self._admin.list_offsets(request, request_timeout=self._left_s())
         return {(asked.topic, asked.partition): future for asked, future in futures.items()}
 
 
@@ -262,13 +233,13 @@ def _settle(futures: "Mapping[_Key, Future[Any]]", within_s: float) -> dict[_Key
 
 
 def _transient(answers: Mapping[_Key, Any]) -> list[_Key]:
-    return [key for key, answer in answers.items() if isinstance(answer, KafkaError) and answer.code() in _TRANSIENT]
+    return [key for key, answer in answers.items() if isinstance(answer, KafkaError) and answer.name() in TRANSIENT]
 
 
 def _raise_if_lost(answers: Mapping[_Key, Any]) -> None:
     """One broker of many may be away and cost its groups; when nothing at all was answered, the cluster is."""
     errors = [_error(answer) for answer in answers.values()]
-    if errors and all(error is not None and error.code() in _LOST for error in errors):
+    if errors and all(error is not None and error.name() in LOST for error in errors):
         raise _LostError(errors[0].str() if errors[0] else "")
 
 
@@ -279,25 +250,12 @@ def _error(answer: Any) -> KafkaError | None:
     return KafkaError(KafkaError._TIMED_OUT) if getattr(answer, "offset", 0) < 0 else None
 
 
-def _numbers(count: int | str) -> range:
-    return range(0) if isinstance(count, str) else range(count)
-
-
 def _commits(group: str, answer: Any) -> dict[Partition, int] | str:
-    errors = (
-        [answer] if isinstance(answer, KafkaError) else [part.error for part in answer.topic_partitions if part.error]
-    )
-    if errors:
-        fix = ": allow the adapter to Describe the group" if errors[0].code() in _FORBIDDEN else ""
-        return f"group {group}: {errors[0].str()}{fix}"
-    return {(part.topic, part.partition): part.offset for part in answer.topic_partitions}
-
-
-def _topic_fault(topic: str, error: KafkaError) -> str:
-    if error.code() in _NO_TOPIC:
-        return f"topic {topic} does not exist"
-    fix = ": allow the adapter to Describe the topic" if error.code() in _FORBIDDEN else ""
-    return f"topic {topic}: {error.str()}{fix}"
+    parts = [] if isinstance(answer, KafkaError) else answer.topic_partitions
+    error = answer if isinstance(answer, KafkaError) else next((part.error for part in parts if part.error), None)
+    if error is not None:
+        return group_fault(group, error.name(), error.str())
+    return {(part.topic, part.partition): part.offset for part in parts}
 
 
 def _offsets(answers: Mapping[Partition, Any]) -> dict[Partition, int | str]:

@@ -1,6 +1,5 @@
 """HPAs that name our metrics and the workers of their scale targets, read from the API server once a tick."""
 
-import json
 import logging
 import os
 import time
@@ -8,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
 import urllib3
 from kubernetes import client, config
 
@@ -63,8 +63,9 @@ class KubernetesReader:
         except _RefusedError as refused:
             raise SourceError(self._name, _fixed(refused)) from refused
         except urllib3.exceptions.HTTPError as error:
+            cause = getattr(error, "reason", None) or error
             limit = f"within {self._settings.deadline_s:g} s"
-            raise SourceError(self._name, f"no answer from the API server {limit}: {error}") from error
+            raise SourceError(self._name, f"no answer from the API server {limit}: {cause}") from error
         self._complain(autoscaler.complaint for autoscaler in found)
         return rows(found, scales, end_s)
 
@@ -152,7 +153,10 @@ def _opened(name: str, settings: KubernetesSource) -> Get:
         body = answer.read()
         if answer.status != HTTPStatus.OK:
             raise _RefusedError(answer.status, path, answer.reason or "")
-        return json.loads(body)
+        try:
+            return msgspec.json.decode(body)
+        except msgspec.DecodeError as error:
+            raise _RefusedError(answer.status, path, f"but not JSON: {error}") from error
 
     return get
 
@@ -168,7 +172,7 @@ def _api(name: str, settings: KubernetesSource) -> client.ApiClient:
             load.load_kube_config(
                 settings.kubeconfig, settings.context, client_configuration=chosen, persist_config=False
             )
-    except (config.ConfigException, OSError) as error:
+    except (config.ConfigException, load.kube_config.yaml.YAMLError, OSError) as error:
         raise SourceError(
             name, f"kubeconfig: {error}; set kubeconfig, or run in a pod with a service account"
         ) from error

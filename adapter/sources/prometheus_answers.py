@@ -124,7 +124,7 @@ class Gathered:
         """Say which configured workloads and fleets no series spoke of at the last tick."""
         heard = {workload for at, workload, _, _ in self._values if at == self.end_s}
         heard |= {workload for _, workload in self._faults}
-        fleets = {fleet for workload, (fleet, _) in self._found.items() if workload in heard}
+        fleets = {fleet for (fleet, _), workloads in self._known.items() if heard.intersection(workloads)}
         for query in queries:
             if isinstance(query.owners, Found):
                 if query.owners.fleet not in fleets:

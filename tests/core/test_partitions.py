@@ -25,12 +25,12 @@ def down(size, partitions, rule="relative"):
     return next_down(column(size), column(partitions), np.array([QUANTA.index(rule)]))[0]
 
 
-def test_S3_14_the_quanta_of_60_are_those_of_the_slide():
+def test_s3_14_the_quanta_of_60_are_those_of_the_slide():
     assert quanta(60, "relative") == tuple(TABLE_OF_60)
 
 
 @pytest.mark.parametrize(("machines", "disks"), TABLE_OF_60.items())
-def test_S3_14_disks_on_each_machine(machines, disks):
+def test_s3_14_disks_on_each_machine(machines, disks):
     assert {60 // machines, -(-60 // machines)} == disks
 
 
@@ -38,11 +38,11 @@ def test_S3_14_disks_on_each_machine(machines, disks):
     ("partitions", "allowed"),
     [(100, (7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 25, 50, 100)), (15, (1, 2, 3, 5, 15)), (1, (1,))],
 )
-def test_S3_15_the_relative_rule(partitions, allowed):
+def test_s3_15_the_relative_rule(partitions, allowed):
     assert quanta(partitions, "relative") == allowed
 
 
-def test_S3_16_the_divisors_rule():
+def test_s3_16_the_divisors_rule():
     assert quanta(100, "divisors") == (10, 20, 25, 50, 100)
     assert down(100, 100, "divisors") == 50
     assert quanta(60, "divisors") == (4, 5, 6, 10, 12, 15, 20, 30, 60)
@@ -53,14 +53,14 @@ def test_without_a_rule_every_count_is_allowed():
 
 
 @pytest.mark.parametrize(("size", "expected"), [(1, 4), (4, 4), (11, 12), (13, 15), (31, 60), (60, 60), (99, 60)])
-def test_S3_17_up_rounds_to_the_next_quantum_and_never_above_the_largest(size, expected):
+def test_s3_17_up_rounds_to_the_next_quantum_and_never_above_the_largest(size, expected):
     assert up(size, 60) == expected
 
 
 @pytest.mark.parametrize(
     ("size", "expected"), [(60, 30), (30, 20), (14, 12), (10, 9), (5, 4), (4, 4), (3, 3), (200, 60)]
 )
-def test_S3_12_down_is_the_next_lower_quantum(size, expected):
+def test_s3_12_down_is_the_next_lower_quantum(size, expected):
     assert down(size, 60) == expected
 
 
@@ -80,7 +80,7 @@ def test_all_partitions_is_always_a_quantum(partitions, rule):
 
 
 @given(st.integers(1, 300), st.sampled_from(QUANTA), st.integers(1, 400))
-def test_P_06_a_step_lands_on_a_quantum(partitions, rule, size):
+def test_p_06_a_step_lands_on_a_quantum(partitions, rule, size):
     allowed = quanta(partitions, rule)
     assert up(size, partitions, rule) in allowed
     assert down(size, partitions, rule) in (*allowed, float(size))

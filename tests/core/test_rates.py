@@ -42,7 +42,7 @@ def times(gaps_s, count):
 
 
 @given(gaps_and_counts, gaps_and_counts)
-def test_X_04_points_before_the_last_fall_are_not_used(first, second):
+def test_x_04_points_before_the_last_fall_are_not_used(first, second):
     first, second = first[: len(second)], second[: len(first)]
     for count in range(1, len(first) + 1):
         found = since_reset(column(*first[:count])[:, None], column(*second[:count])[:, None])[:, 0]
@@ -81,7 +81,7 @@ def test_a_single_outlier_among_five_points_does_not_move_the_slope():
     assert robust_slope(at_s, values, np.ones((5, 1), bool), column(30))[0] == 10
 
 
-def test_S0_02_growth_is_the_slope_of_the_backlog():
+def test_s0_02_growth_is_the_slope_of_the_backlog():
     at_s, values = column(0, 15, 30), column(600, 3600, 6600)[:, None]
     assert robust_slope(at_s, values, np.ones((3, 1), bool), column(30)) == column(200)
 

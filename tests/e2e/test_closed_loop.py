@@ -8,6 +8,8 @@ from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.workload import PARTITIONS, Workload
 
+CALM_S = 30.0  # under 30 s for so long is "back under 30 s"; for a moment might be luck
+
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
@@ -23,20 +25,18 @@ def test_the_hpa_adds_workers_until_the_backlog_is_gone_and_then_removes_them(
     with Workload(name, broker, controlplane, run / name) as job:
         job.load.set_rate(300)
         job.watch(lambda look: look.replicas == 2, 180, "two workers carry 300 records/s")
-        job.watch(lambda look: (look.backlog_time_s or 99) < 5, 120, "and no backlog is left")
+        job.watch(lambda look: job.longest_backlog_time_s(0, 15) < 10, 120, "and no backlog is left")
 
         job.load.set_rate(1000)
         stepped = job.look()
         grown = job.watch(lambda look: look.replicas > stepped.replicas, 60, "replicas rise within 60 s of the step")
-        job.watch(lambda look: look.replicas >= 5 and (look.backlog_time_s or 99) < 30, 180, "backlog time under 30 s")
-        assert job.looks[-1].at_s - stepped.at_s < 180
-        settled = job.watch_for(30)
-        assert max(look.backlog_time_s or 99 for look in settled) < 30
+        left_s = stepped.at_s + 180 + CALM_S - grown.at_s
+        job.watch(lambda look: job.longest_backlog_time_s(grown.at_s, CALM_S) < 30, left_s, "backlog time under 30 s")
+        assert job.looks[-1].replicas >= 5
 
         job.load.set_rate(150)
-        peak = max(look.replicas for look in job.looks)
-        job.watch(lambda look: look.replicas < grown.replicas, 240, "replicas fall again")
+        job.watch(lambda look: look.replicas <= 3, 240, "replicas fall again")
 
-        assert peak <= PARTITIONS
+        assert max(look.replicas for look in job.looks) <= PARTITIONS
         assert {look.replicas for look in job.looks} <= {1, *job.rescales()}
         assert job.replica_owners() == {("kube-controller-manager", "scale")}

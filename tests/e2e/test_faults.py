@@ -27,7 +27,7 @@ def jobs(adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path
             job.load.set_rate(300)
         for job in found:
             job.watch(lambda look: look.replicas == 2, 180, "two workers")
-            job.watch(lambda look: (look.backlog_time_s or 99) < 5, 120, "no backlog")
+            job.watch(lambda look, job=job: job.longest_backlog_time_s(0, 15) < 10, 120, "no backlog")
         yield found
 
 

@@ -25,9 +25,7 @@ def main(folder: Path, dies_at: int) -> None:
         with (folder / "published").open("ab") as file:
             file.write(encode(snapshot) + b"\n")
 
-    # However long the restarts take on a busy machine, all missed ticks are made up.
-    config = config_of(folder, timing={"tick_s": 1, "warm_up_s": 6, "most_ticks": 300})
-    job = StreamingJob(config, RULES, publish, opener=OPENER)
+    job = StreamingJob(config_of(folder), RULES, publish, opener=OPENER)
     signal.signal(signal.SIGTERM, lambda *_: job.stop())
     job.start()
     while not job.wait(0.1):

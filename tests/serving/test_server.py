@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,7 @@ from adapter.serving import external
 from adapter.serving.app import create_app
 from adapter.serving.authn import ClusterAuthenticator
 from adapter.serving.probes import Readiness
-from adapter.serving.server import Server
+from adapter.serving.server import Server, listen
 from adapter.serving.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 from adapter.serving.tls import LiveTls
@@ -286,3 +287,20 @@ def test_certificate_files_that_cannot_be_loaded_are_told_at_start(files: Files)
     files.cert.write_text("nonsense")
     with pytest.raises(ConfigError, match="expected a PEM certificate and its key"):
         LiveTls(str(files.cert), str(files.key))
+
+
+def test_an_idle_client_does_not_hold_up_the_end() -> None:
+    server = Server(ok, "127.0.0.1", 0)
+    server.start()
+    with httpx.Client(trust_env=False) as idle:
+        assert idle.get(f"http://127.0.0.1:{server.port}/").text == "ok"
+        server.stop()
+        assert not any(thread.name == server.name for thread in threading.enumerate())
+
+
+def test_answers_are_sent_at_once() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        listener.setblocking(True)
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

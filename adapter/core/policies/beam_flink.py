@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapter.core.policies.verdict import Evidence, Verdict, catch_up, keep_up, positive_growth, whole
+from adapter.core.policies.verdict import Evidence, Verdict, catch_up, drains_in_time, keep_up, positive_growth, whole
 
 
 def size(evidence: Evidence) -> Verdict:
@@ -17,7 +17,8 @@ def size(evidence: Evidence) -> Verdict:
     # S0-12: the smallest size whose utilisation workers / size * cpu stays within the limit
     smaller = np.clip(whole(workers * cpu / rules["down_cpu_desired_ratio"]), np.minimum(1.0, workers), workers)
 
-    up = (evidence.backlog_time_s > rules["up_backlog_time_s"]) | (cpu > rules["up_cpu_ratio"])
+    late = (evidence.backlog_time_s > rules["up_backlog_time_s"]) | (cpu > rules["up_cpu_ratio"])
+    up = late & ~drains_in_time(evidence)  # else a stage that catches up at full speed would grow on
     calm = (positive_growth(evidence) <= 0) & (evidence.backlog_time_s < rules["short_backlog_time_s"])
     down = calm & (cpu < rules["down_cpu_ratio"])
     wanted = np.select([np.isnan(needed + extra), up, down], [np.nan, larger, smaller], workers)

@@ -3,30 +3,29 @@
 import numpy as np
 
 from adapter.core.partitions import next_down, next_up
-from adapter.core.policies.verdict import Evidence, Verdict, catch_up, keep_up, positive_growth, whole
+from adapter.core.policies.verdict import Evidence, Verdict, catch_up, drains_in_time, keep_up, positive_growth, whole
 
 
 def size(evidence: Evidence) -> Verdict:
     """Up to the next quantum above keep-up + catch-up; down one quantum while CPU allows; else as it is.
 
     The slides name the order of goals (no growth, short backlog time, reasonable CPU; S3-05) but no numbers for the
-    first two: growth_noise_ratio and short_backlog_time_s stand for them. A backlog that already drains within R
-    asks for nothing more (S0-28, fourth step).
+    first two: growth_noise_ratio and short_backlog_time_s stand for them.
     """
     rules, workers = evidence.rules, evidence.workers
     needed, extra = keep_up(evidence), catch_up(evidence)
     growing = positive_growth(evidence) > 0
     short = evidence.backlog_time_s <= rules["short_backlog_time_s"]
-    draining = evidence.backlog_records <= -evidence.growth_records_per_s * rules["time_to_reduce_backlog_s"]
 
     quanta = rules["quanta"].astype(np.int64)
-    larger = np.maximum(next_up(whole(needed + extra), evidence.most_workers, quanta), workers)
+    total = whole(needed + extra)  # above every quantum it stays as it is: a bound cuts it, and says so
+    larger = np.maximum(np.maximum(next_up(total, evidence.most_workers, quanta), total), workers)
     smaller = next_down(workers, evidence.most_workers, quanta)
     cpu_there = workers * evidence.utilization_ratio / np.maximum(smaller, 1.0)
     fits = cpu_there < rules["down_cpu_limit_ratio"] - 1e-9  # strictly below (S3-22, X-11)
 
     wanted = np.select(
-        [np.isnan(needed + extra), growing | ~(short | draining), short & fits],
+        [np.isnan(needed + extra), growing | ~(short | drains_in_time(evidence)), short & fits],
         [np.nan, larger, smaller],
         workers,
     )

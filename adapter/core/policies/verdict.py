@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.rates import Mask
 from adapter.core.samples import Array
+from adapter.core.signals import moves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ def keep_up(evidence: Evidence) -> Array:
     Where nothing is processed the question has no answer: M without backlog (X-02); with one, the cap (X-01), or one
     worker to begin with where there is none.
     """
-    moving = evidence.throughput_records_per_s > 0
+    moving = moves(evidence.throughput_records_per_s)
     throughput = np.where(moving, evidence.throughput_records_per_s, 1.0)
     absorbed = evidence.workers * (throughput + positive_growth(evidence)) / throughput
     begun = np.where(evidence.workers > 0, evidence.most_workers, 1.0)
@@ -59,6 +61,11 @@ def keep_up(evidence: Evidence) -> Array:
 def catch_up(evidence: Evidence) -> Array:
     """Workers that clear the backlog within R: M * B / R (S0-07, S3-07)."""
     return evidence.workers * evidence.backlog_time_s / evidence.rules["time_to_reduce_backlog_s"]
+
+
+def drains_in_time(evidence: Evidence) -> Mask:
+    """Whether the backlog, as it falls now, is gone within R: then nothing more is needed (S0-28, fourth step)."""
+    return evidence.backlog_records <= -evidence.growth_records_per_s * evidence.rules["time_to_reduce_backlog_s"]
 
 
 def whole(workers: Array) -> Array:

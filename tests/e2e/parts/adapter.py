@@ -23,7 +23,15 @@ NAMESPACE = "backlog-adapter"
 IMAGES = {"backlog-adapter-pipeline": ["backlog-adapter"], "backlog-adapter-serve": ["backlog-adapter"]}
 TICK_S = 5
 ERROR_AFTER_S = 30
-RULES = {"rate_window_s": 20, "stale_after_s": 15, "error_after_s": ERROR_AFTER_S, "settle_s": 15}
+WORKER_RECORDS_PER_S = 200
+RULES = {
+    "rate_window_s": 20,
+    "stale_after_s": 15,
+    "error_after_s": ERROR_AFTER_S,
+    "settle_s": 15,
+    # Offsets say nothing of how busy a worker is, and without that nothing is scaled down.
+    "worker_capacity_records_per_s": float(WORKER_RECORDS_PER_S),
+}
 METRICS = "/apis/external.metrics.k8s.io/v1beta1"
 
 
@@ -70,14 +78,14 @@ class Adapter:
         self._folder = folder
 
     def install(self, settings: dict[str, Any]) -> None:
-        """helm install; returns when both roles are ready and the cluster calls the API available."""
+        """helm install; returns when the cluster calls the API available and the first decisions are published."""
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / "values.yaml"
         file.write_text(yaml.safe_dump(settings))
         options = ["--namespace", NAMESPACE, "--create-namespace", "--values", str(file)]
         self._plane.helm("install", "backlog-adapter", str(CHART), *options)
         until(self.is_available, 120, "the API service is available")
-        until(lambda: self.pipeline().ready() and len(self.servers()) == 2, 120, "the pipeline is ready")
+        until(self.snapshot, 180, "the first decisions are published")
 
     def upgrade(self) -> None:
         """helm upgrade with the same values."""

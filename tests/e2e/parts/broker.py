@@ -52,6 +52,8 @@ class Broker:
         self._java = [
             "java", "-Xms128m", "-Xmx384m", f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties", "-cp", jars,
         ]  # fmt: skip
+        # One for all questions: a client that goes while an answer of its is under way takes the process with it.
+        self._admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
         self._process = Process("broker", [*self._java, "kafka.Kafka", settings], folder)
 
     def _format(self) -> None:
@@ -60,17 +62,13 @@ class Broker:
         with Process("format", [*self._java, *arguments], self._folder) as process:
             assert process.child.wait(60) == 0, process.log.read_text()
 
-    def admin(self) -> AdminClient:
-        """A client of this broker. Keep it in a variable until its futures are done."""
-        return AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
-
     def start(self) -> None:
         """Returns when the broker answers."""
         self._process.start()
         self._process.ready(self._answers)
 
     def _answers(self) -> bool:
-        return bool(self.admin().list_topics(timeout=2).brokers)
+        return bool(self._admin.list_topics(timeout=2).brokers)
 
     def stop(self) -> None:
         """Ends the broker; its data stay."""
@@ -78,21 +76,18 @@ class Broker:
 
     def create_topic(self, topic: str, partitions: int) -> None:
         """Returns when the topic exists."""
-        admin = self.admin()
-        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+        self._admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
         until(lambda: len(self.end_offsets(topic)) == partitions, 30, f"{topic} has its leaders")
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """Partition -> the offset the next record gets."""
-        admin = self.admin()
-        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
-        asked = admin.list_offsets({TopicPartition(topic, number): OffsetSpec.latest() for number in partitions})
+        partitions = self._admin.list_topics(topic, timeout=10).topics[topic].partitions
+        asked = self._admin.list_offsets({TopicPartition(topic, number): OffsetSpec.latest() for number in partitions})
         return {key.partition: future.result().offset for key, future in asked.items()}
 
     def committed_offsets(self, group: str) -> dict[tuple[str, int], int]:
         """(topic, partition) -> what the group has committed; partitions without a commit are left out."""
-        admin = self.admin()
-        asked = admin.list_consumer_group_offsets([confluent_kafka.ConsumerGroupTopicPartitions(group)])
+        asked = self._admin.list_consumer_group_offsets([confluent_kafka.ConsumerGroupTopicPartitions(group)])
         found = asked[group].result().topic_partitions
         return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
 

@@ -132,4 +132,4 @@ class Kubelet:
         self._stopping.set()
         self._thread.join(30)
         for pod in self._pods.values():
-            pod.process.kill()
+            pod.process.stop(0)

@@ -5,6 +5,7 @@ A program of its own: load.py BOOTSTRAP_SERVERS TOPIC PARTITIONS; each line on i
 
 import itertools
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,8 @@ _STEP_S = 0.05
 
 class Load(Process):
     """Produces nothing until a rate is set."""
+
+    stdin = subprocess.PIPE
 
     def __init__(self, folder: Path, bootstrap_servers: str, topic: str, partitions: int) -> None:
         command = [sys.executable, __file__, bootstrap_servers, topic, str(partitions)]

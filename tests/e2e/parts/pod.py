@@ -19,7 +19,7 @@ from parts.process import HOST, Process
 
 _numbers = itertools.count(10)
 
-# Run by sh inside the new namespaces. What changes in /etc, /run or /var stays in the pod: they are overlays in memory.
+# Run by sh inside the new namespaces. What changes in /etc, /run, /tmp or /var stays in the pod, in overlays.
 _INIT = """\
 set -eu
 ip link set lo up
@@ -29,12 +29,17 @@ ip link set eth0 up
 hostname {name}
 mount -t proc proc /proc
 mount -t tmpfs tmpfs {overlay}
-for top in etc run var; do
-  mkdir -p {overlay}/$top/upper {overlay}/$top/work
-  mount -t overlay overlay -o lowerdir=/$top,upperdir={overlay}/$top/upper,workdir={overlay}/$top/work /$top
-done
+cover() {{
+  mkdir -p {overlay}/$1/upper {overlay}/$1/work
+  mount -t overlay overlay -o lowerdir=/$1,upperdir={overlay}/$1/upper,workdir={overlay}/$1/work /$1
+}}
+cover etc
+cover run
+cover var
 mount --bind {hosts} /etc/hosts
 {mounts}
+# Last, for the volumes above may lie there; covered, not replaced, for the programs may lie there too.
+cover tmp
 cd /
 exec env -i {env} {command}
 """
@@ -74,15 +79,16 @@ class Pod:
         script = self._folder / "init.sh"
         script.write_text(self._init(self._volumes()))
         isolated = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--kill-child", "sh", str(script)]
+        self.process.stop(0)
         self.process = Process("container", isolated, self._folder)
         self.process.start()
 
     def _init(self, volumes: Mapping[str, Path]) -> str:
         mounts = []
         for mount in self.container.get("volumeMounts", []):
-            source, target = volumes[mount["name"]], shlex.quote(mount["mountPath"])
-            source = source / mount.get("subPath", "")
-            mounts.append(f"mkdir -p {target}\nmount --bind {shlex.quote(str(source))} {target}")
+            if mount["mountPath"] != "/tmp":  # noqa: S108  # every pod has its own, see _INIT
+                source, target = shlex.quote(str(volumes[mount["name"]])), shlex.quote(mount["mountPath"])
+                mounts.append(f"mkdir -p {target}\nmount --bind {source} {target}")
         env = " ".join(shlex.quote(f"{key}={value}") for key, value in self._env().items())
         return _INIT.format(
             veth=self._veth, bench=os.getpid(), ip=self.ip, name=self.name, overlay=self._folder / "overlay",

@@ -66,6 +66,8 @@ def tail(log: Path, lines: int = 25) -> str:
 class Process:
     """One program. A context manager: whatever happens inside, the program and its children are gone afterwards."""
 
+    stdin = subprocess.DEVNULL
+
     def __init__(
         self, name: str, command: Sequence[str | Path], folder: Path, env: Mapping[str, str] | None = None
     ) -> None:
@@ -87,7 +89,7 @@ class Process:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=self._env, start_new_session=True,
+                self._command, stdin=self.stdin, stdout=log, stderr=log, env=self._env, start_new_session=True,
                 cwd=self.folder,
             )  # fmt: skip
 

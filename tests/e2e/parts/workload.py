@@ -1,5 +1,6 @@
 """A streaming job in the cluster: a topic, its load, a Deployment of workers, and the HPA that scales it."""
 
+import math
 import sys
 import time
 from collections import deque
@@ -13,13 +14,13 @@ from typing import Any, Self
 import yaml
 
 from parts import worker
+from parts.adapter import WORKER_RECORDS_PER_S
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.load import Load
 from parts.process import until
 
 PARTITIONS = 12
-WORKER_RECORDS_PER_S = 200
 HPA = Path(__file__).parents[3] / "hpa" / "kafka-consumer.yaml"
 _RATE_OVER_S = 10.0
 
@@ -66,6 +67,11 @@ class Workload:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        lines = [
+            f"{time.ctime(look.at_s)} {look.replicas:3} {look.backlog_records:7} {look.backlog_time_s}"
+            for look in self.looks
+        ]
+        (self.folder / "looks.log").write_text("\n".join(["time, replicas, backlog, backlog time", *lines, ""]))
         self._started.close()
 
     def look(self) -> Look:
@@ -91,11 +97,14 @@ class Workload:
         assert found is not None
         return found
 
-    def watch_for(self, duration_s: float) -> list[Look]:
-        """Looks every second for so long and returns these looks."""
-        start_s = time.time()
-        self.watch(lambda look: look.at_s - start_s > duration_s, duration_s + 30, "was watched")
-        return [look for look in self.looks if look.at_s >= start_s]
+    def longest_backlog_time_s(self, since_s: float, over_s: float) -> float:
+        """The longest backlog time of the last over_s; infinite while unknown, or with less seen since then."""
+        now_s = self.looks[-1].at_s
+        seen = [look for look in self.looks if look.at_s >= since_s]
+        if now_s - seen[0].at_s < over_s:
+            return math.inf
+        times = [look.backlog_time_s for look in seen if look.at_s >= now_s - over_s]
+        return max(math.inf if each is None else each for each in times)
 
     def ready_replicas(self) -> int:
         """Workers that are ready."""

@@ -1,0 +1,45 @@
+"""Error names of the Kafka protocol and of librdkafka -> what they mean to us. Pure."""
+
+# No broker, or none that lets us in: speaks of the connection, not of a group or a topic.
+LOST = frozenset(
+    [
+        "_TIMED_OUT",
+        "_TIMED_OUT_QUEUE",
+        "_TRANSPORT",
+        "_ALL_BROKERS_DOWN",
+        "_RESOLVE",
+        "_SSL",
+        "_AUTHENTICATION",
+        "_WAIT_COORD",
+        "CLUSTER_AUTHORIZATION_FAILED",
+    ]
+)
+# Gone once the client has learned the leaders and coordinators anew.
+TRANSIENT = frozenset(
+    [
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "NOT_LEADER_FOR_PARTITION",
+        "LEADER_NOT_AVAILABLE",
+        "OFFSET_NOT_AVAILABLE",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "NOT_COORDINATOR",
+        "NETWORK_EXCEPTION",
+    ]
+)
+_NO_TOPIC = frozenset(["UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION", "_NOENT"])
+
+
+def group_fault(group: str, name: str, text: str) -> str:
+    """Why the committed offsets of a group are not known."""
+    fix = ": allow the adapter to Describe the group" if name == "GROUP_AUTHORIZATION_FAILED" else ""
+    return f"group {group}: {text}{fix}"
+
+
+def topic_fault(topic: str, name: str, text: str) -> str:
+    """Why the partitions of a topic are not known."""
+    if name in _NO_TOPIC:
+        return f"topic {topic} does not exist"
+    fix = ": allow the adapter to Describe the topic" if name == "TOPIC_AUTHORIZATION_FAILED" else ""
+    return f"topic {topic}: {text}{fix}"

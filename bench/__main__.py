@@ -1,0 +1,36 @@
+"""The command: run the named benches, or all, and print what each found beside its aim."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+
+from bench import advance, api, first, tick
+from bench.figures import Figure
+from bench.machine import described, load
+
+BENCHES: dict[str, Callable[[], Iterator[Figure]]] = {
+    "advance": advance.figures,
+    "tick": tick.figures,
+    "first": first.figures,
+    "api": api.figures,
+}
+
+
+def main() -> None:
+    """Print the machine, then a line a figure as it is found."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *BENCHES], metavar="NAME", help=" ".join(BENCHES))
+    _say(described())
+    for name in parser.parse_args().names or BENCHES:
+        _say(f"\n{name}  (load average {load()})")
+        for figure in BENCHES[name]():
+            _say(f"  {figure}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

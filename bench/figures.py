@@ -1,0 +1,35 @@
+"""Measured values -> one line: the middle, the tail, the spread, how many, and the aim."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+ENOUGH_FOR_P99 = 100  # with fewer, the 99th percentile is the maximum by another name
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """what: the thing measured. values: one a repetition, in `unit`. aim: what is wished for, "" when nothing is."""
+
+    what: str
+    values: tuple[float, ...]
+    unit: str
+    aim: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what:<52} {self._spread()}{f'   aim {self.aim}' if self.aim else ''}"
+
+    def _spread(self) -> str:
+        if not self.values:
+            return "no value"
+        if len(self.values) == 1:
+            return f"{self.values[0]:.4g} {self.unit}"
+        tail = f"p99 {_percentile(self.values, 99):.4g}   " if len(self.values) >= ENOUGH_FOR_P99 else ""
+        least, most = min(self.values), max(self.values)
+        middle = _percentile(self.values, 50)
+        return f"p50 {middle:.4g}   {tail}min-max {least:.4g}-{most:.4g} {self.unit}   n {len(self.values)}"
+
+
+def _percentile(values: tuple[float, ...], share: float) -> float:
+    """A value that was measured, none between two."""
+    return float(np.percentile(values, share, method="inverted_cdf"))

@@ -1,0 +1,60 @@
+"""A pipeline in a process of its own, to be measured: prints a JSON object a tick. Argument: the configuration."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from adapter import config as configuration
+from adapter.pipeline.job import StreamingJob
+from adapter.serving.snapshot import Snapshot
+from adapter.wiring import load, told_to_stop
+
+
+class Ticks(StreamingQueryListener):
+    """Tells what Spark took for each batch; Spark's camelCase."""
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+        """Nothing to tell."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """A batch is done."""
+        _tell(took_s=event.progress.durationMs["triggerExecution"] / 1000)
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        """Nothing to tell."""
+
+
+def main(file: Path) -> None:
+    """Run the job until told to stop."""
+    config = load(file)
+    with told_to_stop() as stop:
+        job = StreamingJob(config, configuration.rule_book(config), _publish)
+        job.start()
+        try:
+            SparkSession.builder.getOrCreate().streams.addListener(Ticks())
+            stop.wait()
+        finally:
+            job.stop()
+
+
+def _publish(snapshot: Snapshot) -> None:
+    decided = sum(entry.decision.required_workers is not None for entry in snapshot.entries)
+    _tell(late_s=time.time() - snapshot.at_s, workloads=decided)
+
+
+def _tell(**figures: float) -> None:
+    sys.stdout.write(json.dumps(figures) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

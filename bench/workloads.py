@@ -1,0 +1,63 @@
+"""A fleet of any size whose rates move: the same counts as arrays, and as the rows of a trace source."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+import numpy as np
+
+from adapter.core.samples import WHOLE, Array, Samples
+from adapter.sources import Row
+
+NAMESPACE = "bench"
+WORKERS = 4.0
+PERIOD_S = 120.0
+_GAUGES = {"partitions": 12.0, "spec_workers": WORKERS, "workers": WORKERS, "ready_workers": WORKERS, "fleet": 0.0}
+
+
+class Workloads:
+    """count: how many. Each has a rate of its own that swings, and falls behind while it is high."""
+
+    def __init__(self, count: int) -> None:
+        self.names = tuple(f"{NAMESPACE}/job-{number:05d}" for number in range(count))
+        self._rate_records_per_s = np.linspace(100.0, 1000.0, count)
+        self._phase = np.linspace(0.0, 2 * np.pi, count, endpoint=False)
+
+    def samples(self, at_s: int) -> Samples:
+        """The counts at a time, aligned as the core takes them."""
+        every = np.ones(len(self.names))
+        return Samples(
+            at_s=at_s,
+            workloads=self.names,
+            stages=tuple((name, WHOLE) for name in self.names),
+            by_stage=self._stage(at_s),
+            by_workload={signal: every * value for signal, value in _GAUGES.items()},
+        )
+
+    def rows(self, at_s: int) -> list[Row]:
+        """The counts at a time, as a source tells them."""
+        told = [(signal, values.tolist()) for signal, values in self._stage(at_s).items()]
+        told += [(signal, [value] * len(self.names)) for signal, value in _GAUGES.items() if signal != "fleet"]
+        return [
+            Row(at_s, name, WHOLE, signal, value)
+            for signal, values in told
+            for name, value in zip(self.names, values, strict=True)
+        ]
+
+    def answer(self, path: str) -> bytes | None:
+        """What a trace source's /samples?start=&end=&step= tells."""
+        asked = parse_qs(urlsplit(path).query)
+        start_s, end_s, step_s = (int(asked[name][0]) for name in ("start", "end", "step"))
+        return msgspec.json.encode([row for at_s in range(start_s, end_s + 1, step_s) for row in self.rows(at_s)])
+
+    def _stage(self, at_s: int) -> dict[str, Array]:
+        """Counters with a rate of base * (1 + 0.5 sin), and what of it has waited since its last trough."""
+        turn = 2 * np.pi / PERIOD_S
+        angle = self._phase + turn * at_s
+        appended = self._rate_records_per_s * (at_s - 0.5 / turn * np.cos(angle))
+        backlog = self._rate_records_per_s * (1 - np.cos(angle))
+        return {
+            "processed_records": np.floor(appended - backlog),
+            "appended_records": np.floor(appended),
+            "backlog_records": np.floor(appended) - np.floor(appended - backlog),
+            "utilization_ratio": 0.7 + 0.25 * np.sin(angle),
+        }

@@ -1,0 +1,418 @@
+"""What the fold of ticks does with whole histories: one behaviour a test."""
+
+from dataclasses import replace
+
+import pytest
+from builders import book, counts, flow, fold, history, job, last, steady, tick
+
+from adapter.core.decisions import Bound, Reason
+from adapter.core.engine import advance
+from adapter.core.report import rows, stage_rows
+from adapter.core.rules import RuleBook, Rules
+from adapter.core.samples import EVERY
+from adapter.core.state import EMPTY
+
+BEHIND = {"throughput": 1000, "growth": 500}  # after 60 s: backlog 30 000, 30 s behind, 15 + 5 workers needed
+ANY = {"quanta": "none"}
+
+
+def reasons(ticks, rules=None):
+    return [decision.reason for decision in history(ticks, rules)]
+
+
+def targets(ticks, rules=None):
+    return [decision.required_workers for decision in history(ticks, rules)]
+
+
+def without(ticks, number, *signals):
+    """The same ticks, one of them without some signals."""
+    rows_of = job(**flow(ticks[number].at_s, **BEHIND) | counts())
+    return [
+        *ticks[:number],
+        tick(ticks[number].at_s, [r for r in rows_of if r[2] not in signals]),
+        *ticks[number + 1 :],
+    ]
+
+
+# --- the numbers of a decision
+
+
+def test_s0_01_s3_01_a_decision_carries_the_signals_it_was_made_from():
+    found = last(steady(**BEHIND, utilization_ratio=0.8), book(**ANY))
+    assert found.reason == Reason.UP
+    assert (found.required_workers, found.keep_up_workers, found.catch_up_workers) == (20, 15, 5)
+    assert (found.throughput_records_per_s, found.growth_records_per_s) == (1000, 500)
+    assert (found.input_rate_records_per_s, found.backlog_records, found.backlog_time_s) == (1500, 30_000, 30)
+    assert (found.utilization_ratio, found.sample_age_s, found.workers) == (0.8, 0, 10)
+
+
+def test_s3_02_the_input_rate_is_derived_where_it_is_not_counted():
+    assert last(steady(**BEHIND, appended_records=None)).input_rate_records_per_s == 1500
+
+
+def test_sources_that_know_only_rates_are_sized_by_them():
+    rates = {"throughput_records_per_s": 1000, "input_rate_records_per_s": 1500, "backlog_records": 30_000}
+    found = last([tick(15, job(**counts(), **rates))], book(**ANY))
+    assert (found.required_workers, found.growth_records_per_s) == (20, 500)
+
+
+def test_s3_08_s0_04_the_stage_that_needs_most_decides():
+    def both(at_s):
+        first = flow(at_s, 100, 50, 3000 - 50 * 60)
+        return tick(at_s, job(**counts(), stage="a", **first), job(stage="b", **flow(at_s, 500, 0, 45_000)))
+
+    ticks = [both(at_s) for at_s in range(0, 61, 15)]
+    found = last(ticks, book(**ANY))
+    assert (found.required_workers, found.stage, found.backlog_time_s) == (25, "b", 90)
+
+
+def test_every_visible_stage_shows_its_signals():
+    _, decisions = advance(
+        EMPTY, tick(0, job(**counts(), stage="a", backlog_records=5), job(backlog_records=3)), book()
+    )
+    assert [
+        (found.stage, found.backlog_records, found.throughput_records_per_s) for found in stage_rows(decisions)
+    ] == [("a", 5, None)]
+
+
+def test_the_hottest_stage_forbids_a_downscale_though_it_has_no_backlog():
+    def both(at_s, hot):
+        return tick(
+            at_s, job(**counts(60), utilization_ratio=0.1, **flow(at_s)), job(stage="map", utilization_ratio=hot)
+        )
+
+    assert last([both(at_s, 0.1) for at_s in range(0, 61, 15)]).reason == Reason.DOWN
+    assert last([both(at_s, 0.95) for at_s in range(0, 61, 15)]).reason == Reason.HOLD
+
+
+def test_s0_16_partitions_cap_the_target():
+    found = last(steady(**BEHIND, partitions=12))
+    assert (found.required_workers, found.bound) == (12, Bound.PARTITIONS)
+
+
+def test_p_06_the_target_is_a_quantum_of_the_cap():
+    assert last(steady(throughput=1000, growth=300, max_workers=60)).required_workers == 20
+    assert last(steady(throughput=1000, growth=300, max_workers=60), book(quanta="divisors")).required_workers == 20
+    assert last(steady(throughput=1000, growth=300, max_workers=60), book(**ANY)).required_workers == 16
+
+
+# --- what is unknown
+
+
+def test_x_06_no_number_before_there_is_a_rate():
+    decided = history(steady(**BEHIND))
+    assert [d.required_workers for d in decided[:2]] == [None, None]
+    assert [d.reason for d in decided] == [Reason.NO_DATA, Reason.NO_DATA, Reason.UP, Reason.UP, Reason.UP]
+
+
+def test_a_configured_workload_without_samples_has_a_reason():
+    assert reasons([tick(0), tick(15)]) == [Reason.NO_DATA, Reason.NO_DATA]
+
+
+def test_an_empty_shard_decides_nothing():
+    assert fold([tick(0), tick(15)], RuleBook(by_workload={})) == [[], []]
+
+
+def test_a_workload_of_counts_alone_has_no_data():
+    assert reasons([tick(at_s, job(**counts())) for at_s in (0, 15, 30)]) == [Reason.NO_DATA] * 3
+
+
+def test_a_stage_without_backlog_has_no_say():
+    assert last(steady(**BEHIND, backlog_records=None)).reason == Reason.NO_DATA
+
+
+def test_one_tick_is_too_little():
+    assert last(steady(until_s=0, **BEHIND)).required_workers is None
+
+
+def test_unknown_workers_hold():
+    ticks = steady(**BEHIND, spec_workers=None, workers=None, ready_workers=None)
+    assert reasons(ticks)[-1] == Reason.NO_WORKERS
+    assert targets(ticks)[-1] is None
+
+
+def test_workers_without_a_spec_are_enough():
+    found = last(steady(**BEHIND, spec_workers=None, ready_workers=None), book(**ANY))
+    assert (found.reason, found.required_workers, found.spec_workers) == (Reason.UP, 20, None)
+
+
+@pytest.mark.parametrize("policy", ["dataflow", "beam-flink"])
+def test_unknown_utilization_never_scales_down(policy):
+    assert last(steady(**counts(60)), book(policy=policy)).reason == Reason.HOLD
+    assert last(steady(**counts(60), utilization_ratio=0.1), book(policy=policy)).reason == Reason.DOWN
+
+
+@pytest.mark.parametrize("missing", ["processed_records", "backlog_records"])
+def test_a_tick_that_misses_a_sample_keeps_the_target(missing):
+    decided = history(without(steady(75, **BEHIND), 5, missing), book(**ANY))
+    assert decided[-2].reason == Reason.UP
+    assert (decided[-1].reason, decided[-1].sample_age_s) == (Reason.STALE, 15)
+    assert decided[-1].required_workers == decided[-2].required_workers
+
+
+def test_a_tick_that_misses_the_worker_counts_goes_on_with_the_last_ones():
+    decided = history(without(steady(75, **BEHIND), 5, *counts()), book(**ANY))
+    assert (decided[-1].reason, decided[-1].workers, decided[-1].workers_age_s) == (Reason.UP, 10, 15)
+
+
+def test_a_dead_source_holds_then_errors_then_comes_back():
+    silence = [tick(at_s) for at_s in range(75, 301, 15)]
+    back = steady(375, from_s=315, **BEHIND)
+    decided = history([*steady(**BEHIND), *silence, *back], book(**ANY))
+    by_time = {decision.at_s: decision for decision in decided}
+    assert {by_time[at_s].reason for at_s in range(75, 241, 15)} == {Reason.STALE}
+    assert {by_time[at_s].required_workers for at_s in range(75, 241, 15)} == {20}
+    assert {by_time[at_s].reason for at_s in range(255, 301, 15)} == {Reason.EXPIRED}
+    assert {by_time[at_s].required_workers for at_s in range(255, 331, 15)} == {None}
+    assert (by_time[315].reason, by_time[375].reason) == (Reason.NO_DATA, Reason.UP)
+
+
+def test_what_is_too_old_is_no_number_in_any_signal():
+    found = last([*steady(**BEHIND), *(tick(at_s) for at_s in range(75, 301, 15))], book(rate_window_s=600.0))
+    assert found.reason == Reason.EXPIRED
+    signals = (found.backlog_records, found.throughput_records_per_s, found.growth_records_per_s, found.backlog_time_s)
+    assert signals == (None, None, None, None)
+
+
+def test_a_fault_is_told_with_the_held_decision():
+    ticks = [*steady(**BEHIND), tick(75, faults=[(EVERY, "kafka: no broker answers")])]
+    assert last(ticks).fault == "kafka: no broker answers"
+
+
+def test_a_fault_of_every_source_is_not_told_of_a_workload_that_was_seen():
+    ticks = [
+        *steady(**BEHIND),
+        tick(75, job(**counts(), **flow(75, **BEHIND)), faults=[(EVERY, "prometheus: refused")]),
+    ]
+    assert last(ticks).fault == ""
+
+
+# --- time
+
+
+@pytest.mark.parametrize("at_s", [60, 45, 0], ids=["repeated", "late", "much too late"])
+def test_a_late_or_repeated_tick_changes_nothing(at_s):
+    state = EMPTY
+    for one in steady(**BEHIND):
+        state, _ = advance(state, one, book())
+    after, decisions = advance(state, tick(at_s, job(**counts(3), **flow(at_s, 5, 5, 5))), book())
+    assert after is state
+    assert rows(decisions) == []
+
+
+def test_ticks_of_any_size_give_the_same_rates():
+    at = [0, 5, 10, 30, 31, 60]
+    found = last([tick(at_s, job(**counts(), **flow(at_s, **BEHIND))) for at_s in at], book(**ANY))
+    assert found.required_workers == 20
+
+
+def test_a_window_shorter_than_two_ticks_never_has_a_rate():
+    assert last(steady(300, **BEHIND), book(rate_window_s=10.0)).reason == Reason.NO_DATA
+
+
+# --- gates
+
+
+def test_x_01_stuck_never_scales_up():
+    ticks = [tick(at_s, job(**counts(), **flow(at_s, 0, 500, 1000))) for at_s in range(0, 121, 15)]
+    found = last(ticks)
+    assert (found.reason, found.required_workers, found.backlog_time_s) == (Reason.NO_PROGRESS, 10, 86_400)
+
+
+def test_x_02_an_idle_workload_keeps_its_workers():
+    found = last(steady(throughput=0))
+    assert (found.reason, found.required_workers, found.backlog_time_s) == (Reason.HOLD, 10, 0)
+
+
+def test_x_03_a_draining_backlog_asks_for_nothing_more():
+    assert last(steady(throughput=2000, growth=-500, backlog=60_000)).reason == Reason.HOLD
+
+
+def test_x_04_a_counter_reset_holds_the_target_and_is_no_rate():
+    restarted = [
+        tick(at_s, job(**counts(), **flow(at_s, **BEHIND) | {"processed_records": 1000 * (at_s - 75)}))
+        for at_s in range(75, 121, 15)
+    ]
+    decided = history([*steady(**BEHIND), *restarted], book(**ANY))
+    assert [d.reason for d in decided[5:]] == [Reason.NO_DATA, Reason.NO_DATA, Reason.UP, Reason.UP]
+    assert [d.required_workers for d in decided[5:7]] == [20, 20]
+    assert all(d.throughput_records_per_s == 1000 for d in decided[2:])
+
+
+def test_x_04_a_topic_that_was_created_anew_is_no_rate():
+    anew = [
+        tick(
+            at_s, job(**counts(), processed_records=1000 * at_s, appended_records=200 * (at_s - 60), backlog_records=0)
+        )
+        for at_s in range(75, 121, 15)
+    ]
+    decided = history([*steady(**BEHIND), *anew], book(**ANY))
+    assert decided[5].reason == Reason.NO_DATA
+    assert decided[-1].input_rate_records_per_s == 200
+
+
+def test_x_05_workers_on_their_way_hold_until_they_are_ready_or_the_timeout():
+    steps = [(at_s, counts(10, spec_workers=20)) for at_s in range(75, 421, 15)]
+    ticks = [*steady(**BEHIND), *(tick(at_s, job(**now, **flow(at_s, **BEHIND))) for at_s, now in steps)]
+    by_time = {decision.at_s: decision for decision in history(ticks, book(**ANY))}
+    assert {by_time[at_s].reason for at_s in range(75, 375, 15)} == {Reason.IN_FLIGHT}
+    assert {by_time[at_s].required_workers for at_s in range(75, 375, 15)} == {20}
+    assert by_time[375].reason == Reason.UP
+
+
+def test_x_05_after_a_change_it_settles_and_takes_rates_of_the_new_size_only():
+    changed = [tick(at_s, job(**counts(20), **flow(at_s, 1000, 500))) for at_s in range(75, 166, 15)]
+    decided = history([*steady(**BEHIND), *changed], book(**ANY))
+    assert [d.reason for d in decided[5:10]] == [Reason.SETTLING] * 5  # 45 s, then half a window of clean points
+    assert decided[10].reason == Reason.UP
+    assert decided[5].required_workers == 20
+
+
+def test_without_settling_a_change_still_waits_for_clean_rates():
+    changed = [tick(at_s, job(**counts(20), **flow(at_s, **BEHIND))) for at_s in range(75, 106, 15)]
+    decided = history([*steady(**BEHIND), *changed], book(settle_s=0.0, **ANY))
+    assert [d.reason for d in decided[5:]] == [Reason.SETTLING, Reason.SETTLING, Reason.UP]
+
+
+def test_a_workload_scaled_to_zero_wakes_up():
+    ticks = [tick(at_s, job(**counts(0), **flow(at_s, 0, 100, 0))) for at_s in range(0, 61, 15)]
+    found = last(ticks, book(min_workers=0, **ANY))
+    assert (found.reason, found.required_workers) == (Reason.UP, 1)
+
+
+def test_a_workload_scaled_to_zero_sleeps_on_without_work():
+    ticks = [tick(at_s, job(**counts(0), **flow(at_s, 0, 0, 0))) for at_s in range(0, 61, 15)]
+    found = last(ticks, book(min_workers=0))
+    assert (found.reason, found.required_workers) == (Reason.HOLD, 0)
+
+
+PAUSES = {
+    "by rule": ({}, {"pause_up_until_s": 1e9, "pause_down_until_s": 1e9}),
+    "by annotation": ({"pause_up": 1, "pause_down": 1}, {}),
+    "one by rule, one by annotation": ({"pause_down": 1}, {"pause_up_until_s": 1e9}),
+}
+
+
+@pytest.mark.parametrize(("signals", "rules"), PAUSES.values(), ids=PAUSES)
+def test_a_pause_of_both_directions_keeps_the_workers_there_are(signals, rules):
+    found = last(steady(**BEHIND, **signals), book(**rules))
+    assert (found.reason, found.required_workers) == (Reason.PAUSED, 10)
+
+
+def test_a_pause_of_ups_is_told_as_the_bound():
+    found = last(steady(**BEHIND, pause_up=1), book(**ANY))
+    assert (found.reason, found.bound, found.required_workers, found.wanted_workers) == (
+        Reason.HOLD,
+        Bound.PAUSE,
+        10,
+        20,
+    )
+
+
+def test_a_pause_of_downs_lets_up():
+    assert last(steady(**BEHIND, pause_down=1), book(**ANY)).required_workers == 20
+
+
+def test_a_pause_with_nothing_known_has_no_number():
+    rules = book(pause_up_until_s=1e9, pause_down_until_s=1e9)
+    assert (last([tick(0)], rules).reason, last([tick(0)], rules).required_workers) == (Reason.PAUSED, None)
+
+
+def test_a_pause_that_ends_without_samples_leaves_no_number():
+    rules = book(pause_up_until_s=40.0, pause_down_until_s=40.0)
+    assert targets([tick(at_s, job(**counts())) for at_s in (0, 30, 45)], rules) == [10, 10, None]
+
+
+def test_s4_29_a_step_is_taken_from_the_workers_asked_for():
+    found = last(steady(**BEHIND), book(max_step_up_workers=3, **ANY))
+    assert (found.required_workers, found.bound, found.wanted_workers) == (13, Bound.STEP, 20)
+
+
+# --- who is there
+
+
+def test_a_found_workload_has_the_rules_of_its_fleet():
+    rules = RuleBook(by_workload={}, by_fleet=(Rules(max_workers=50), Rules(quanta="none", max_workers=17)))
+    found = last(steady(**BEHIND, fleet=1), rules)
+    assert (found.fleet, found.required_workers, found.bound) == (1, 17, Bound.MAX)
+
+
+def test_a_configured_workload_keeps_its_own_rules_in_a_fleet():
+    rules = replace(book(max_workers=17, **ANY), by_fleet=(Rules(max_workers=50),))
+    assert last(steady(**BEHIND, fleet=0), rules).required_workers == 17
+
+
+def test_a_fleet_that_left_the_configuration_leaves_the_defaults():
+    assert last(steady(**BEHIND, fleet=7), RuleBook(by_workload={})).max_workers == 100
+
+
+def test_a_found_workload_survives_a_tick_without_any_row():
+    ticks = [*steady(**BEHIND, **dict.fromkeys(counts())), tick(75)]
+    assert [d.reason for d in history(ticks, RuleBook(by_workload={}))][-2:] == [Reason.NO_WORKERS, Reason.STALE]
+
+
+def test_a_found_workload_is_forgotten_after_an_hour_and_starts_anew():
+    ticks = [*steady(**BEHIND), tick(3645), tick(3660), *steady(3735, from_s=3675, **BEHIND)]
+    decided = fold(ticks, RuleBook(by_workload={}))
+    assert [len(each) for each in decided[5:8]] == [1, 0, 1]
+    assert [each[0].reason for each in decided[7:]] == [Reason.NO_DATA] * 2 + [Reason.UP] * 3
+
+
+def test_a_configured_workload_is_never_forgotten():
+    assert last([*steady(**BEHIND), tick(100_000)]).reason == Reason.EXPIRED
+
+
+def test_a_workload_that_appears_starts_without_a_number():
+    new = [tick(at_s, job("shop/new", **counts(), **flow(at_s, **BEHIND))) for at_s in range(75, 136, 15)]
+    assert [d.reason for d in history([*steady(**BEHIND), *new], workload="shop/new")] == [Reason.NO_DATA] * 2 + [
+        Reason.UP
+    ] * 3
+
+
+def test_a_renamed_stage_holds_until_the_old_one_is_given_up():
+    def named(at_s, stage):
+        return tick(at_s, job(stage=stage, **counts(), **flow(at_s, **BEHIND)))
+
+    ticks = [named(at_s, "old" if at_s <= 60 else "new") for at_s in range(0, 226, 15)]
+    by_time = {decision.at_s: decision for decision in history(ticks, book(**ANY))}
+    assert {by_time[at_s].reason for at_s in range(75, 195, 15)} == {Reason.STALE}
+    assert {by_time[at_s].required_workers for at_s in range(75, 195, 15)} == {20}
+    assert (by_time[195].reason, by_time[195].stage) == (Reason.UP, "new")
+
+
+def test_faults_of_a_workload_nobody_knows_are_no_decision():
+    assert fold([tick(0, faults=[("shop/two names", "one slug")])], RuleBook(by_workload={})) == [[]]
+
+
+# --- what a worker carries
+
+
+def test_s4_11_a_worker_shows_its_capacity_while_the_backlog_never_ends():
+    assert last(steady(90, throughput=1000, growth=500, backlog=20_000)).worker_capacity_records_per_s == 100
+
+
+def test_a_workload_with_time_to_spare_teaches_nothing():
+    assert last(steady(90, throughput=1000)).worker_capacity_records_per_s is None
+
+
+def test_utilization_is_estimated_from_a_configured_capacity():
+    found = last(steady(throughput=400), book(worker_capacity_records_per_s=100.0, **ANY))
+    assert (found.utilization_ratio, found.reason, found.required_workers) == (0.4, Reason.DOWN, 9)
+
+
+# --- bad numbers
+
+
+@pytest.mark.parametrize("number", [2.0**53, 2.0**63], ids=["2^53", "2^63"])
+def test_huge_counts_stay_finite(number):
+    ticks = [
+        tick(at_s, job(**counts(), processed_records=number, appended_records=number, backlog_records=number))
+        for at_s in range(0, 61, 15)
+    ]
+    assert last(ticks).reason == Reason.NO_PROGRESS
+    rates = {"throughput_records_per_s": 1e-8, "input_rate_records_per_s": number, "backlog_records": number}
+    assert last([tick(0, job(**counts(), **rates))]).required_workers == 100
+
+
+def test_x_06_a_negative_backlog_is_unknown():
+    assert last(steady(**BEHIND, backlog_records=-1)).reason == Reason.NO_DATA

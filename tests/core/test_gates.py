@@ -1,0 +1,82 @@
+"""The ordered table of gates: each opens and closes by itself, and the first that is closed wins."""
+
+from dataclasses import replace
+from itertools import combinations
+from math import nan
+
+import numpy as np
+import pytest
+from builders import column, rule_columns
+
+from adapter.core import gates
+from adapter.core.decisions import Reason
+
+YES, NO = np.array([True]), np.array([False])
+OPEN = gates.Situation(
+    paused=NO,
+    sample_age_s=column(0),
+    workers_age_s=column(0),
+    changed_age_s=column(nan),
+    flight_age_s=column(nan),
+    rates_known=YES,
+    nothing_moves=NO,
+    rules=rule_columns(),
+)
+# in the order of the table: what closes each gate alone
+CLOSED = {
+    "paused": (Reason.PAUSED, {"paused": YES}),
+    "no sample ever": (Reason.NO_DATA, {"sample_age_s": column(nan)}),
+    "sample too old to serve": (Reason.EXPIRED, {"sample_age_s": column(181)}),
+    "sample of an earlier tick": (Reason.STALE, {"sample_age_s": column(15)}),
+    "workers unknown": (Reason.NO_WORKERS, {"workers_age_s": column(nan)}),
+    "X-05 workers on their way": (Reason.IN_FLIGHT, {"flight_age_s": column(15)}),
+    "X-05 S1-17 workers just changed": (Reason.SETTLING, {"changed_age_s": column(15)}),
+    "no rate": (Reason.NO_DATA, {"rates_known": NO}),
+    "nothing moves": (Reason.NO_PROGRESS, {"nothing_moves": YES}),
+}
+
+
+def reason(**changes):
+    closed = gates.first_closed(replace(OPEN, **changes))[0]
+    return None if closed == gates.OPEN else gates.REASONS[closed]
+
+
+def test_nothing_closed_is_open():
+    assert reason() is None
+
+
+@pytest.mark.parametrize(("expected", "changes"), CLOSED.values(), ids=CLOSED)
+def test_each_gate_closes_by_itself(expected, changes):
+    assert reason(**changes) == expected
+
+
+def test_the_table_of_this_test_is_the_whole_table_in_its_order():
+    assert [reason for reason, _ in gates.table(OPEN)] == [reason for reason, _ in CLOSED.values()]
+
+
+@pytest.mark.parametrize(("first", "second"), list(combinations(CLOSED, 2)))
+def test_the_first_closed_gate_wins(first, second):
+    (expected, changes), (_, more) = CLOSED[first], CLOSED[second]
+    assert reason(**more | changes) == expected
+
+
+EDGES = {
+    "a sample of this tick is fresh": ({"sample_age_s": column(0)}, None),
+    "error_after_s itself is not too old": ({"sample_age_s": column(180)}, Reason.STALE),
+    "stale_after_s itself is not too old for workers": ({"workers_age_s": column(45)}, None),
+    "worker counts older than stale_after_s": ({"workers_age_s": column(46)}, Reason.NO_WORKERS),
+    "workers are not waited for beyond the timeout": ({"flight_age_s": column(300)}, None),
+    "settled at settle_s": ({"changed_age_s": column(45)}, None),
+    "settled, but no clean rate yet": ({"changed_age_s": column(60), "rates_known": NO}, Reason.SETTLING),
+    "settled and a window later still no rate": ({"changed_age_s": column(105), "rates_known": NO}, Reason.NO_DATA),
+}
+
+
+@pytest.mark.parametrize(("changes", "expected"), EDGES.values(), ids=EDGES)
+def test_the_edges_of_the_gates(changes, expected):
+    assert reason(**changes) == expected
+
+
+def test_without_settling_and_timeout_nothing_is_waited_for():
+    rules = rule_columns(settle_s=0, in_flight_timeout_s=0)
+    assert reason(rules=rules, changed_age_s=column(0), flight_age_s=column(0)) is None

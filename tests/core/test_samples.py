@@ -1,0 +1,60 @@
+"""Rows of one tick -> aligned arrays."""
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+from builders import column, job, tick
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.core.samples import EVERY, STAGE_SIGNALS, WORKLOAD_SIGNALS, assemble
+
+
+def test_rows_become_columns_over_sorted_names():
+    seen = tick(15, job("n/b", "two", backlog_records=2), job("n/b", "one", backlog_records=1), job("n/a", workers=3))
+    assert seen.workloads == ("n/a", "n/b")
+    assert seen.stages == (("n/b", "one"), ("n/b", "two"))
+    assert seen.stage("backlog_records").tolist() == [1, 2]
+    assert np.array_equal(seen.whole("workers"), column(3, nan), equal_nan=True)
+
+
+def test_a_signal_nobody_spoke_of_is_unknown():
+    seen = tick(15, job(backlog_records=1))
+    assert np.isnan(seen.stage("processed_records")).all()
+    assert np.isnan(seen.whole("workers")).all()
+
+
+@pytest.mark.parametrize("value", [nan, inf, -inf, -1, -0.001, 1e19, 1.7e308], ids=str)
+@pytest.mark.parametrize("signal", [*STAGE_SIGNALS, *WORKLOAD_SIGNALS])
+def test_x_06_a_value_that_counts_nothing_is_left_out(signal, value):
+    assert tick(15, job(**{signal: value})) == tick(15)
+
+
+def test_a_signal_without_a_name_here_is_left_out():
+    assert tick(15, job(stage="", weather=3)) == tick(15)
+
+
+def test_a_workload_signal_has_no_stage():
+    assert assemble(15, [("n/a", "one", "workers", 3)]).stages == ()
+
+
+def test_of_two_values_for_one_place_the_larger_counts():
+    assert tick(15, job(backlog_records=1), job(backlog_records=2)).stage("backlog_records").tolist() == [2]
+
+
+def test_of_two_faults_the_first_in_alphabetical_order_counts():
+    assert tick(15, faults=[("n/a", "b"), ("n/a", "a"), (EVERY, "c")]).faults == {"n/a": "a", EVERY: "c"}
+
+
+@given(st.data())
+def test_the_order_of_rows_changes_nothing(data):
+    names, stages = st.sampled_from(["n/a", "n/b"]), st.sampled_from(["", "one"])
+    values = st.one_of(st.floats(), st.integers(0, 9))
+    rows = data.draw(st.lists(st.tuples(names, stages, st.sampled_from([*STAGE_SIGNALS, *WORKLOAD_SIGNALS]), values)))
+    one, other = assemble(15, rows), assemble(15, data.draw(st.permutations(rows)))
+    assert (one.workloads, one.stages) == (other.workloads, other.stages)
+    assert {s: v.tobytes() for s, v in one.by_stage.items()} == {s: v.tobytes() for s, v in other.by_stage.items()}
+    assert {s: v.tobytes() for s, v in one.by_workload.items()} == {
+        s: v.tobytes() for s, v in other.by_workload.items()
+    }

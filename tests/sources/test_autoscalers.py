@@ -1,0 +1,142 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.sources import FAULT
+from adapter.sources.autoscalers import (
+    PAUSE,
+    PAUSE_UNTIL,
+    Scale,
+    autoscalers,
+    rows,
+    scale_of,
+    scale_of_subresource,
+)
+
+THREE = Scale(3, 2, 1)
+ENDS_S = 1_893_456_000  # 2030-01-01T00:00:00Z
+
+
+def external(name: str = "required_workers", **selector: Any) -> dict[str, Any]:
+    return {"type": "External", "external": {"metric": {"name": name, "selector": selector}}}
+
+
+def hpa(name: str = "orders", metrics: Any = None, annotations: Any = None, **spec: Any) -> dict[str, Any]:
+    meta: dict[str, Any] = {"namespace": "shop", "name": name}
+    if annotations is not None:
+        meta["annotations"] = annotations
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "orders"}
+    named = [external(matchLabels={"workload": "orders"})] if metrics is None else metrics
+    return {"metadata": meta, "spec": {"scaleTargetRef": target, "maxReplicas": 12, "metrics": named, **spec}}
+
+
+def seen(*items: Any, scale: Scale | str = THREE, at_s: int = 15) -> dict[tuple[str, str], float | str]:
+    found = autoscalers(items)
+    scales = {autoscaler.target: scale for autoscaler in found}
+    return {(row.workload, row.signal): row.text or row.value for row in rows(found, scales, at_s)}
+
+
+def test_an_hpa_tells_its_bounds_its_pause_and_its_targets_workers() -> None:
+    assert seen(hpa(minReplicas=2)) == {
+        ("shop/orders", "min_workers"): 2.0,
+        ("shop/orders", "max_workers"): 12.0,
+        ("shop/orders", "spec_workers"): 3.0,
+        ("shop/orders", "workers"): 2.0,
+        ("shop/orders", "ready_workers"): 1.0,
+        ("shop/orders", "pause_up"): 0.0,
+        ("shop/orders", "pause_down"): 0.0,
+    }
+
+
+def test_an_hpa_without_a_minimum_has_1() -> None:
+    assert seen(hpa())[("shop/orders", "min_workers")] == 1.0
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        pytest.param([], id="no metrics"),
+        pytest.param([{"type": "Resource", "resource": {"name": "cpu"}}], id="CPU"),
+        pytest.param([external("queue_depth", matchLabels={"workload": "orders"})], id="another adapter's metric"),
+        pytest.param([external(matchLabels={"app": "orders"})], id="a selector without a workload"),
+        pytest.param([{"type": "External", "external": {"metric": {"name": "backlog"}}}], id="no selector"),
+        pytest.param(
+            [external(matchExpressions=[{"key": "workload", "operator": "In", "values": ["orders"]}])],
+            id="a selector by expressions",
+        ),
+    ],
+)
+def test_other_hpas_are_not_ours(metrics: Any) -> None:
+    assert seen(hpa(metrics=metrics)) == {}
+
+
+def test_two_metrics_of_one_workload_are_one_hpa() -> None:
+    both = [external(name, matchLabels={"workload": "orders"}) for name in ("utilization", "relative_lag_change")]
+    assert len(autoscalers([hpa(metrics=both)])[0].workloads) == 1
+
+
+def test_two_hpas_of_one_workload_are_a_fault_that_names_both() -> None:
+    assert seen(hpa("a"), hpa("b")) == {
+        ("shop/orders", FAULT): "HPAs shop/a and shop/b both scale workload shop/orders: keep one of them"
+    }
+
+
+def test_a_target_that_was_not_told_is_a_fault_beside_the_bounds() -> None:
+    found = seen(hpa(), scale="its scale target Deployment shop/orders does not exist")
+    assert found[("shop/orders", FAULT)] == "HPA shop/orders: its scale target Deployment shop/orders does not exist"
+    assert found[("shop/orders", "max_workers")] == 12.0
+    assert ("shop/orders", "workers") not in found
+
+
+@pytest.mark.parametrize(
+    ("annotations", "up", "down", "complaint"),
+    [
+        pytest.param({}, 0.0, 0.0, "", id="none"),
+        pytest.param({PAUSE: "up"}, 1.0, 0.0, "", id="ups"),
+        pytest.param({PAUSE: "down"}, 0.0, 1.0, "", id="downs"),
+        pytest.param({PAUSE: "both"}, 1.0, 1.0, "", id="both"),
+        pytest.param({PAUSE: "both", PAUSE_UNTIL: "2030-01-01T00:00:01Z"}, 1.0, 1.0, "", id="a second before its end"),
+        pytest.param({PAUSE: "both", PAUSE_UNTIL: "2030-01-01T00:00:00Z"}, 0.0, 0.0, "", id="at its end"),
+        pytest.param({PAUSE: "both", PAUSE_UNTIL: "2030-01-01T01:00:00+01:00"}, 0.0, 0.0, "", id="in another zone"),
+        pytest.param({PAUSE_UNTIL: "2031-01-01T00:00:00Z"}, 0.0, 0.0, "", id="an end of nothing"),
+        pytest.param({PAUSE: "sideways"}, 0.0, 0.0, "expected up, down or both, got 'sideways'", id="no direction"),
+        pytest.param({PAUSE: "up", PAUSE_UNTIL: "soon"}, 1.0, 0.0, "got 'soon'; the pause has no end", id="no time"),
+        pytest.param({PAUSE: "up", PAUSE_UNTIL: "2031-01-01T00:00:00"}, 1.0, 0.0, "with its zone", id="no zone"),
+    ],
+)
+def test_a_pause_by_annotation(annotations: dict[str, str], up: float, down: float, complaint: str) -> None:
+    item = hpa(annotations=annotations)
+    found = seen(item, at_s=ENDS_S)
+    assert (found[("shop/orders", "pause_up")], found[("shop/orders", "pause_down")]) == (up, down)
+    assert complaint in autoscalers([item])[0].complaint
+    assert bool(complaint) is bool(autoscalers([item])[0].complaint)
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        pytest.param(
+            {"spec": {"replicas": 3}, "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": 1}},
+            Scale(3, 2, 1),
+            id="all told",
+        ),
+        pytest.param(
+            {"spec": {"replicas": 3}, "status": {"observedGeneration": 1}}, Scale(3, 0, 0), id="0 is left out"
+        ),
+        pytest.param({"spec": {"replicas": 3}, "status": {}}, Scale(3), id="not yet seen by its controller"),
+        pytest.param({"spec": {"replicas": 0}, "status": {"observedGeneration": 1}}, Scale(0, 0, 0), id="scaled to 0"),
+    ],
+)
+def test_the_scale_of_a_deployment(item: Any, expected: Scale) -> None:
+    assert scale_of(item) == expected
+
+
+def test_of_other_kinds_what_exists_counts_as_ready() -> None:
+    assert scale_of_subresource({"spec": {"replicas": 4}, "status": {"replicas": 3}}) == Scale(4, 3, 3)
+
+
+@given(st.permutations([hpa("a"), hpa("b"), hpa("c", metrics=[external(matchLabels={"workload": "c"})])]))
+def test_the_order_of_a_list_changes_nothing(items: list[Any]) -> None:
+    assert seen(*items) == seen(*reversed(items))

@@ -1,0 +1,346 @@
+"""The reader on answers that a real broker gave; recorded/kafka/*.json are the calls of one tick each."""
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from adapter import config
+from adapter.config import Config, KafkaSource
+from adapter.errors import SourceError
+from adapter.sources import FAULT
+from adapter.sources.kafka import KafkaReader, check, readings
+from adapter.sources.kafka_properties import parse, without_secrets
+from adapter.sources.offsets import Pattern, Plan, Reading
+
+RECORDED = Path(__file__).parent / "recorded" / "kafka"
+SETTINGS = KafkaSource(kind="kafka", bootstrap_servers="broker:9092", deadline_s=2)
+PLAN = Plan(
+    explicit=(
+        Reading("shop/orders", (("orders", "orders"),)),
+        Reading("shop/lost", (("orders", "nope"),)),
+        Reading("shop/idle", (("nobody", "clicks"),)),
+    ),
+    patterns=(Pattern(0, "web", "clicks.*"),),
+)
+NOW_S = 1_700_000_000
+
+
+def settled(answer: Any, shaped: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    if isinstance(answer, Mapping) and "error" in answer:
+        code = getattr(KafkaError, answer["error"])
+        future.set_exception(KafkaException(KafkaError(code, answer["text"])))
+    else:
+        future.set_result(shaped(answer))
+    return future
+
+
+class Cluster:
+    """An AdminClient that answers with recorded calls, each kind in its order; what was not recorded is not asked."""
+
+    def __init__(self, *names: str) -> None:
+        calls = [call for name in names for call in json.loads((RECORDED / f"{name}.json").read_text())["calls"]]
+        self.by_kind: dict[str, list[Any]] = {}
+        for kind, *answer in calls:
+            self.by_kind.setdefault(kind, []).append(answer)
+        self.asked: list[str] = []
+        self.on_error: Any = None
+        self.errors: list[KafkaError] = []
+
+    def open(self, name: str, settings: KafkaSource, on_error: Any) -> "Cluster":
+        self.on_error = on_error
+        return self
+
+    def _next(self, kind: str) -> Any:
+        self.asked.append(kind)
+        return self.by_kind[kind].pop(0)
+
+    def poll(self, timeout_s: float) -> int:
+        for error in self.errors:
+            self.on_error(error)
+        return len(self.errors)
+
+    def describe_cluster(self, **settings: Any) -> Future[Any]:
+        return settled(self._next("cluster")[0], lambda nodes: SimpleNamespace(nodes=nodes))
+
+    def list_consumer_groups(self, **settings: Any) -> Future[Any]:
+        return settled(self._next("groups")[0], listing)
+
+    def list_consumer_group_offsets(self, request: Any, **settings: Any) -> dict[str, Future[Any]]:
+        self.asked.append("committed")
+        recorded = dict(self.by_kind["committed"])
+        group = request[0].group_id
+        return {group: settled(recorded[group], committed)}
+
+    def describe_topics(self, topics: Any, **settings: Any) -> dict[str, Future[Any]]:
+        answers = self._next("topics")[0]
+        return {
+            topic: settled(answers[topic], lambda count: SimpleNamespace(partitions=[None] * count))
+            for topic in topics.topic_names
+        }
+
+    def list_offsets(self, partitions: Any, **settings: Any) -> dict[Any, Future[Any]]:
+        kind = "earliest" if "Earliest" in type(next(iter(partitions.values()))).__name__ else "latest"
+        answers = {(topic, number): answer for topic, number, answer in self._next(kind)[0]}
+        return {
+            part: settled(answers[part.topic, part.partition], lambda offset: SimpleNamespace(offset=offset))
+            for part in partitions
+        }
+
+
+def listing(answer: Any) -> Any:
+    errors = [KafkaError(getattr(KafkaError, error["error"]), error["text"]) for error in answer["errors"]]
+    return SimpleNamespace(valid=[SimpleNamespace(group_id=group) for group in answer["groups"]], errors=errors)
+
+
+def committed(answer: Any) -> Any:
+    parts = [SimpleNamespace(topic=t, partition=p, offset=offset, error=None) for t, p, offset in answer]
+    return SimpleNamespace(topic_partitions=parts)
+
+
+def reader(cluster: Cluster, plan: Plan = PLAN, now_s: float = NOW_S) -> KafkaReader:
+    return KafkaReader("kafka", SETTINGS, plan, lambda: now_s, cluster.open)
+
+
+def seen(source: KafkaReader, at_s: int = NOW_S) -> dict[tuple[str, str], float | str]:
+    return {(row.workload, row.signal): row.text or row.value for row in source.samples(at_s, at_s, 15)}
+
+
+def test_a_tick_of_a_real_broker() -> None:
+    found = seen(reader(Cluster("a_tick")))
+    assert found[("shop/orders", "processed_records")] == 990.0
+    assert found[("shop/orders", "appended_records")] == 1200.0
+    assert found[("shop/orders", "backlog_records")] == 210.0  # 11 partitions 10 behind, one never committed
+    assert found[("shop/orders", "partitions")] == 12.0
+    assert found[("shop/lost", FAULT)] == "topic nope does not exist"
+    assert str(found[("shop/idle", FAULT)]).startswith("group nobody has no committed offset on topic clicks")
+    assert found[("web/clicks-eu", "fleet")] == 0.0
+    assert found[("web/clicks-eu", "backlog_records")] == 177.0
+    assert found[("web/clicks.us", "partitions")] == 5.0  # 3 of clicks, 2 of audit
+
+
+def test_commits_are_read_before_ends_and_every_end_in_one_request() -> None:
+    cluster = Cluster("a_tick")
+    seen(reader(cluster))
+    assert cluster.asked == ["cluster", "groups", *["committed"] * 4, "topics", "earliest", "latest"]
+
+
+def test_groups_are_listed_once_a_minute() -> None:
+    cluster = Cluster("a_tick", "after_retention")
+    source = reader(cluster)
+    seen(source)
+    assert seen(source)[("web/clicks-eu", "backlog_records")] == 177.0
+    assert cluster.asked.count("groups") == 1
+
+
+def test_records_deleted_by_a_real_broker_are_no_backlog_x_04() -> None:
+    source = reader(Cluster("a_tick", "after_retention"))
+    seen(source)
+    assert seen(source)[("shop/orders", "backlog_records")] == 205.0  # partition 0 begins at 95, its commit is 90
+
+
+def test_leaders_fenced_by_a_pause_of_the_broker_are_learned_anew_within_the_tick() -> None:
+    cluster = Cluster("a_tick", "after_a_pause")
+    source = reader(cluster)
+    seen(source)
+    cluster.asked.clear()
+    assert seen(source)[("shop/orders", "backlog_records")] == 205.0
+    assert cluster.asked[-6:] == ["topics", "earliest", "latest", "topics", "earliest", "latest"]
+
+
+def test_a_stopped_broker_is_an_error_of_the_source_and_no_commit_is_asked_for() -> None:
+    cluster = Cluster("a_stopped_broker")
+    with pytest.raises(SourceError, match=r"^kafka: no answer from broker:9092 within 2 s: .*Timed out$"):
+        seen(reader(cluster))
+    assert cluster.asked == ["cluster"]
+
+
+def test_the_error_of_a_source_says_why_the_broker_refused() -> None:
+    cluster = Cluster("a_stopped_broker")
+    cluster.errors = [
+        KafkaError(KafkaError._AUTHENTICATION, "SASL PLAIN authentication failed"),
+        KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"),
+    ]
+    with pytest.raises(SourceError, match="SASL PLAIN authentication failed"):
+        seen(reader(cluster))
+
+
+@pytest.mark.parametrize(
+    ("recording", "sentence"),
+    [
+        pytest.param("a_deleted_topic", "topic orders does not exist", id="deleted"),
+        pytest.param("a_recreated_topic", "group orders has no committed offset on topic orders", id="recreated"),
+    ],
+)
+def test_a_topic_that_goes_costs_its_workload_and_no_other(recording: str, sentence: str) -> None:
+    source = reader(Cluster("a_tick", recording))
+    seen(source)
+    found = seen(source)
+    assert str(found[("shop/orders", FAULT)]).startswith(sentence)
+    assert ("shop/orders", "backlog_records") not in found
+    assert found[("web/clicks-eu", "backlog_records")] == 177.0
+
+
+def test_no_end_told_at_all_is_an_error_of_the_source() -> None:
+    cluster = Cluster("a_tick")
+    [[ends]] = cluster.by_kind["latest"]
+    cluster.by_kind["latest"] = [[[[topic, number, -1001] for topic, number, _ in ends]]]
+    with pytest.raises(SourceError, match="Timed out"):
+        seen(reader(cluster))
+
+
+def test_one_end_not_told_costs_its_workload_alone() -> None:
+    cluster = Cluster("a_tick")
+    [[ends]] = cluster.by_kind["latest"]
+    changed = [[topic, number, -1001 if (topic, number) == ("orders", 7) else end] for topic, number, end in ends]
+    cluster.by_kind["latest"] = [[changed]]
+    found = seen(reader(cluster))
+    assert str(found[("shop/orders", FAULT)]).startswith("the end offset of partition 7 of topic orders is missing")
+    assert found[("web/clicks-eu", "backlog_records")] == 177.0
+
+
+def test_a_group_we_may_not_read_says_how_to_allow_it() -> None:
+    cluster = Cluster("a_tick")
+    answers = dict(cluster.by_kind["committed"])
+    answers["orders"] = {"error": "GROUP_AUTHORIZATION_FAILED", "text": "Broker: Group authorization failed"}
+    cluster.by_kind["committed"] = [list(pair) for pair in answers.items()]
+    assert seen(reader(cluster))[("shop/orders", FAULT)] == (
+        "group orders: Broker: Group authorization failed: allow the adapter to Describe the group"
+    )
+
+
+def test_groups_of_a_broker_that_does_not_answer_are_kept() -> None:
+    cluster = Cluster("a_tick", "after_retention")
+    clock = SimpleNamespace(now_s=NOW_S)
+    source = KafkaReader("kafka", SETTINGS, PLAN, lambda: clock.now_s, cluster.open)
+    seen(source)
+    clock.now_s = NOW_S + 60
+    timed_out = {"error": "_TIMED_OUT", "text": "Local: Timed out"}
+    cluster.by_kind["groups"] = [[{"groups": ["clicks-eu"], "errors": [timed_out]}]]
+    assert ("web/clicks.us", "backlog_records") in seen(source, clock.now_s)
+
+
+@pytest.mark.parametrize(
+    ("late_s", "answers"),
+    [
+        pytest.param(14.9, True, id="within one step: the present is its tick"),
+        pytest.param(15.0, False, id="a step late: the offsets of that tick are gone"),
+        pytest.param(3600, False, id="the past"),
+    ],
+)
+def test_kafka_has_no_past(late_s: float, answers: bool) -> None:
+    cluster = Cluster("a_tick")
+    source = reader(cluster, now_s=NOW_S + late_s)
+    assert bool(source.samples(NOW_S - 300, NOW_S, 15)) is answers
+    assert bool(cluster.asked) is answers
+
+
+def test_only_the_last_tick_of_a_call_is_answered() -> None:
+    assert {row.at_s for row in reader(Cluster("a_tick")).samples(NOW_S - 300, NOW_S, 15)} == {NOW_S}
+
+
+def test_a_source_that_nobody_reads_is_not_asked() -> None:
+    cluster = Cluster("a_tick")
+    assert reader(cluster, Plan()).samples(NOW_S, NOW_S, 15) == []
+    assert cluster.asked == []
+
+
+def configured(properties: str = "") -> Config:
+    return config.parse(
+        f"""
+sources:
+  main: {{kind: kafka, bootstrap_servers: "broker:9092"{properties}}}
+  other: {{kind: kafka, bootstrap_servers: "elsewhere:9092"}}
+workloads:
+  - namespace: shop
+    name: orders
+    read: [{{source: main, group: orders, topics: [orders, returns, orders]}}]
+  - name: clicks
+    read: [{{source: other, group: clicks, topics: [clicks]}}]
+fleets:
+  - {{name: eu, source: other, groups: "eu-.*"}}
+  - {{name: all, source: main, groups: ".*", namespace: shop}}
+pipeline: {{checkpoint: /var/lib/x}}
+""",
+        "test.yaml",
+    )
+
+
+def test_readings_are_those_of_the_named_source_and_keep_the_fleets_index() -> None:
+    assert readings(configured(), "main") == Plan(
+        explicit=(Reading("shop/orders", (("orders", "orders"), ("orders", "returns"))),),
+        patterns=(Pattern(1, "shop", ".*"),),
+    )
+
+
+def test_sound_properties_are_no_fault() -> None:
+    assert check(configured()) == []
+
+
+def test_a_property_that_librdkafka_does_not_know_is_a_fault_with_its_path() -> None:
+    assert check(configured(', properties: {"sesion.timeout": "5"}')) == [
+        'sources.main.properties: not accepted by librdkafka: No such configuration property: "sesion.timeout"'
+    ]
+
+
+def test_a_properties_file_that_is_not_there_is_a_fault_with_its_path() -> None:
+    [sentence] = check(configured(", properties_file: /nowhere/kafka.properties"))
+    assert sentence.startswith("sources.main.properties_file: ")
+    assert "/nowhere/kafka.properties" in sentence
+
+
+def test_a_secret_of_the_properties_file_is_in_no_message(tmp_path: Path) -> None:
+    file = tmp_path / "kafka.properties"
+    file.write_text("ssl.key.password=hunter2\nsecurity.protocol=hunter2\n")
+    [sentence] = check(configured(f', properties_file: "{file}"'))
+    assert "security.protocol" in sentence
+    assert "hunter2" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("a.b=c", {"a.b": "c"}, id="key=value"),
+        pytest.param(" a.b = c d ", {"a.b": "c d"}, id="spaces around"),
+        pytest.param("a.b: c", {"a.b": "c"}, id="a colon"),
+        pytest.param("a.b c", {"a.b": "c"}, id="a space"),
+        pytest.param("a=b=c==", {"a": "b=c=="}, id="the first sign separates"),
+        pytest.param("# x\n! y\n\na=b\r\n", {"a": "b"}, id="comments and blank lines"),
+        pytest.param("a=b\\\n    c", {"a": "bc"}, id="a line that goes on"),
+        pytest.param("a=", {"a": ""}, id="an empty value"),
+    ],
+)
+def test_a_properties_file_is_read_as_java_reads_it(text: str, expected: dict[str, str]) -> None:
+    assert parse(text) == expected
+
+
+def test_a_line_without_a_value_is_named_by_number_not_by_text() -> None:
+    with pytest.raises(ValueError, match=r"^line 2: expected key=value$"):
+        parse("a=b\nhunter2")
+
+
+def test_only_secrets_are_hidden() -> None:
+    settings = {"sasl.password": "hunter2", "sasl.username": "alice", "ssl.key.password": ""}
+    assert without_secrets("alice used hunter2", settings) == "alice used ***"
+
+
+def test_a_client_that_keeps_wrong_leaders_is_replaced_for_the_next_tick() -> None:
+    mistaken, fresh = Cluster("a_tick"), Cluster("a_tick")
+    newer = {"error": "UNKNOWN_LEADER_EPOCH", "text": "Broker: Leader epoch is newer than broker epoch"}
+    [[ends]] = mistaken.by_kind["latest"]
+    wrong = [[topic, number, newer if topic == "orders" else end] for topic, number, end in ends]
+    mistaken.by_kind["latest"] = [[wrong], [wrong]]
+    mistaken.by_kind["topics"] *= 2
+    clusters = iter([mistaken, fresh])
+    source = KafkaReader("kafka", SETTINGS, PLAN, lambda: NOW_S, lambda *of: next(clusters).open(*of))
+    assert seen(source)[("shop/orders", FAULT)] == (
+        "partition 0 of topic orders: Broker: Leader epoch is newer than broker epoch"
+    )
+    fresh.by_kind.pop("groups")  # they are known still
+    assert seen(source)[("shop/orders", "backlog_records")] == 210.0

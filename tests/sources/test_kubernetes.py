@@ -1,0 +1,231 @@
+"""The reader on answers that a real API server gave; recorded/kubernetes/*.json are its answers by path."""
+
+import copy
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from adapter.config import KubernetesSource
+from adapter.errors import SourceError
+from adapter.sources import FAULT
+from adapter.sources.kubernetes import KubernetesReader, _RefusedError
+
+RECORDED = json.loads((Path(__file__).parent / "recorded" / "kubernetes" / "a_tick.json").read_text())["answers"]
+HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
+SETTINGS = KubernetesSource(kind="kubernetes")
+NOW_S = 1_795_284_869
+
+
+class ApiServer:
+    """Answers with what was recorded, and remembers what it was asked."""
+
+    def __init__(self, answers: Mapping[str, Any] = RECORDED) -> None:
+        self.answers = copy.deepcopy(dict(answers))
+        self.asked: list[str] = []
+        self.timeouts_s: list[float] = []
+
+    def get(self, path: str, query: Mapping[str, str], timeout_s: float) -> Any:
+        self.asked.append(path)
+        self.timeouts_s.append(timeout_s)
+        answer = self.answers[path]
+        if isinstance(answer, Exception):
+            raise answer
+        if "status" in answer and "reason" in answer:
+            raise _RefusedError(answer["status"], path, answer["reason"])
+        return answer
+
+
+def reader(server: ApiServer, now_s: float = NOW_S) -> KubernetesReader:
+    return KubernetesReader("kubernetes", SETTINGS, lambda: now_s, server.get)
+
+
+def seen(source: KubernetesReader) -> dict[tuple[str, str], float | str]:
+    return {(row.workload, row.signal): row.text or row.value for row in source.samples(NOW_S, NOW_S, 15)}
+
+
+def of(found: dict[tuple[str, str], float | str], workload: str) -> dict[str, float | str]:
+    return {signal: value for (name, signal), value in found.items() if name == workload}
+
+
+def test_a_deployment_of_a_real_cluster() -> None:
+    assert of(seen(reader(ApiServer())), "shop/orders") == {
+        "min_workers": 2.0,
+        "max_workers": 12.0,
+        "spec_workers": 3.0,
+        "workers": 3.0,
+        "ready_workers": 0.0,
+        "pause_up": 1.0,
+        "pause_down": 0.0,
+    }
+
+
+def test_any_kind_with_a_scale_subresource_is_a_target() -> None:
+    found = of(seen(reader(ApiServer())), "shop/clicks")
+    assert (found["spec_workers"], found["workers"], found["ready_workers"]) == (4.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("workload", "sentence"),
+    [
+        pytest.param(
+            "shop/gone", "HPA shop/gone: its scale target Deployment shop/gone does not exist", id="no target"
+        ),
+        pytest.param(
+            "shop/oddkind",
+            "HPA shop/oddkind: its scale target Nothing shop/oddkind (flink.example.org/v1beta1) does not exist or "
+            "cannot be scaled",
+            id="a kind that is not there",
+        ),
+        pytest.param(
+            "shop/twice",
+            "HPAs shop/twice-a and shop/twice-b both scale workload shop/twice: keep one of them",
+            id="two HPAs",
+        ),
+    ],
+)
+def test_what_cannot_be_told_of_a_workload_is_its_fault_alone(workload: str, sentence: str) -> None:
+    found = seen(reader(ApiServer()))
+    assert found[(workload, FAULT)] == sentence
+    assert ("shop/orders", FAULT) not in found
+
+
+def test_hpas_of_other_metrics_and_by_expressions_are_not_ours() -> None:
+    assert {workload for workload, _ in seen(reader(ApiServer()))} == {
+        f"shop/{name}" for name in ("orders", "ledger", "clicks", "gone", "oddkind", "twice", "badpause")
+    }
+
+
+def test_targets_are_listed_by_namespace_and_kind_and_not_one_by_one() -> None:
+    server = ApiServer()
+    seen(reader(server))
+    assert [path for path in server.asked if "/apps/v1/" in path] == [
+        "/apis/apps/v1/namespaces/shop/deployments",
+        "/apis/apps/v1/namespaces/shop/statefulsets",
+    ]
+
+
+def test_discovery_is_asked_once() -> None:
+    server = ApiServer()
+    source = reader(server)
+    del server.answers[HPAS]["items"][:]
+    server.answers[HPAS]["items"] += [item for item in RECORDED[HPAS]["items"] if item["metadata"]["name"] == "clicks"]
+    seen(source)
+    seen(source)
+    assert server.asked.count("/apis/flink.example.org/v1beta1") == 1
+
+
+def test_many_namespaces_are_one_list_of_the_cluster() -> None:
+    server = ApiServer()
+    [orders] = [item for item in RECORDED[HPAS]["items"] if item["metadata"]["name"] == "orders"]
+    many = [copy.deepcopy(orders) for _ in range(21)]
+    for number, item in enumerate(many):
+        item["metadata"]["namespace"] = f"team-{number}"
+    server.answers = {HPAS: {"metadata": {}, "items": many}, "/apis/apps/v1/deployments": {"metadata": {}, "items": []}}
+    assert len({workload for workload, _ in seen(reader(server))}) == 21
+    assert server.asked == [HPAS, "/apis/apps/v1/deployments"]
+
+
+def test_a_long_list_is_read_in_pages() -> None:
+    server = ApiServer()
+    items = RECORDED[HPAS]["items"]
+    pages = [{"metadata": {"continue": "next"}, "items": items[:3]}, {"metadata": {"continue": ""}, "items": items[3:]}]
+    queries: list[Mapping[str, str]] = []
+
+    def get(path: str, query: Mapping[str, str], timeout_s: float) -> Any:
+        if path != HPAS:
+            return server.get(path, query, timeout_s)
+        queries.append(query)
+        return pages[len(queries) - 1]
+
+    assert seen(KubernetesReader("kubernetes", SETTINGS, lambda: NOW_S, get)) == seen(reader(ApiServer()))
+    assert queries == [{"limit": "500"}, {"limit": "500", "continue": "next"}]
+
+
+def test_every_question_has_the_time_that_is_left() -> None:
+    server = ApiServer()
+    seen(reader(server))
+    assert all(0 < timeout_s <= SETTINGS.deadline_s for timeout_s in server.timeouts_s)
+    assert server.timeouts_s == sorted(server.timeouts_s, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        pytest.param(
+            {"status": 403, "reason": "Forbidden"},
+            f"kubernetes: {HPAS}: 403 Forbidden: allow get and list of it in the adapter's ClusterRole",
+            id="forbidden",
+        ),
+        pytest.param(
+            {"status": 401, "reason": "Unauthorized"},
+            f"kubernetes: {HPAS}: 401 Unauthorized: the credentials are not accepted; renew the kubeconfig or the "
+            "service account's token",
+            id="an old token",
+        ),
+        pytest.param(
+            {"status": 503, "reason": "Service Unavailable"}, f"kubernetes: {HPAS}: 503 Service Unavailable", id="503"
+        ),
+        pytest.param(
+            urllib3.exceptions.ProtocolError("Connection aborted"),
+            "kubernetes: no answer from the API server within 5 s: Connection aborted",
+            id="no connection",
+        ),
+    ],
+)
+def test_an_api_server_that_does_not_tell_is_an_error_of_the_source(answer: Any, sentence: str) -> None:
+    server = ApiServer({HPAS: answer})
+    with pytest.raises(SourceError) as raised:
+        seen(reader(server))
+    assert str(raised.value) == sentence
+
+
+def test_a_scale_that_may_not_be_read_is_a_fault_of_its_workload_alone() -> None:
+    server = ApiServer()
+    path = "/apis/flink.example.org/v1beta1/namespaces/shop/flinkdeployments/clicks/scale"
+    server.answers[path] = {"status": 403, "reason": "Forbidden"}
+    found = seen(reader(server))
+    assert found[("shop/clicks", FAULT)] == (
+        f"HPA shop/clicks: {path}: 403 Forbidden: allow get and list of it in the adapter's ClusterRole"
+    )
+    assert found[("shop/orders", "workers")] == 3.0
+
+
+def test_a_pause_that_cannot_be_read_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    source = reader(ApiServer())
+    with caplog.at_level(logging.WARNING):
+        seen(source)
+        seen(source)
+    assert [record.getMessage() for record in caplog.records] == [
+        "HPA shop/badpause: annotation backlog-adapter/pause: expected up, down or both, got 'sideways'; "
+        "there is no pause"
+    ]
+
+
+@pytest.mark.parametrize(("late_s", "answers"), [(14.9, True), (15.0, False)])
+def test_kubernetes_has_no_past(late_s: float, answers: bool) -> None:
+    server = ApiServer()
+    assert bool(reader(server, NOW_S + late_s).samples(NOW_S - 300, NOW_S, 15)) is answers
+    assert bool(server.asked) is answers
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        pytest.param(None, "No configuration found", id="no file"),
+        pytest.param("a: [", "while parsing", id="no YAML"),
+        pytest.param("{}", "Invalid kube-config file", id="no cluster"),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_the_source(
+    tmp_path: Path, text: str | None, cause: str
+) -> None:
+    file = tmp_path / "kubeconfig"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SourceError, match=rf"^kubernetes: kubeconfig: .*{cause}"):
+        seen(KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S))

@@ -1,0 +1,205 @@
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.sources import FAULT, Row
+from adapter.sources.offsets import Offsets, Partition, Pattern, Plan, Reading, found_readings, members, rows
+
+ORDERS = Reading("shop/orders", (("orders", "orders"),))
+SEEN = Offsets(
+    committed={"orders": {("orders", 0): 40, ("orders", 1): 70}},
+    partitions={"orders": 2},
+    earliest={("orders", 0): 0, ("orders", 1): 0},
+    latest={("orders", 0): 100, ("orders", 1): 70},
+)
+
+
+def numbers(reading: Reading, offsets: Offsets) -> dict[str, float]:
+    return {row.signal: row.value for row in rows(reading, offsets, 15) if row.signal != FAULT}
+
+
+def fault(reading: Reading, offsets: Offsets) -> str:
+    [row] = rows(reading, offsets, 15)
+    assert row == Row(15, reading.workload, "", FAULT, 0.0, row.text)
+    return row.text
+
+
+def test_the_sums_of_a_group_on_one_topic() -> None:
+    assert numbers(ORDERS, SEEN) == {
+        "processed_records": 110.0,
+        "appended_records": 170.0,
+        "backlog_records": 60.0,
+        "partitions": 2.0,
+    }
+
+
+def test_a_partition_without_a_commit_stands_at_its_first_record() -> None:
+    offsets = replace(SEEN, committed={"orders": {("orders", 0): 40}}, earliest={("orders", 0): 0, ("orders", 1): 30})
+    assert numbers(ORDERS, offsets)["backlog_records"] == 60.0 + 40.0
+
+
+def test_records_that_retention_deleted_are_no_backlog_x_04() -> None:
+    offsets = replace(SEEN, earliest={("orders", 0): 90, ("orders", 1): 0})
+    assert numbers(ORDERS, offsets) == {
+        "processed_records": 160.0,
+        "appended_records": 170.0,
+        "backlog_records": 10.0,
+        "partitions": 2.0,
+    }
+
+
+def test_a_topic_read_by_two_groups_of_a_workload_counts_its_partitions_once() -> None:
+    both = replace(ORDERS, inputs=(("orders", "orders"), ("audit", "orders")))
+    offsets = replace(SEEN, committed={**SEEN.committed, "audit": {("orders", 0): 100, ("orders", 1): 69}})
+    assert numbers(both, offsets)["backlog_records"] == 61.0
+    assert numbers(both, offsets)["partitions"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        pytest.param(
+            {"committed": {"orders": {}}},
+            "group orders has no committed offset on topic orders: it has not run yet, or it commits elsewhere "
+            "(Flink commits on checkpoints, Spark never)",
+            id="a group without any commit",
+        ),
+        pytest.param(
+            {"committed": {"orders": {("orders", 0): -1001, ("orders", 1): -1001}}},
+            "group orders has no committed offset on topic orders",
+            id="commits that are said to be missing",
+        ),
+        pytest.param(
+            {"committed": {"orders": {("clicks", 0): 5}}},
+            "group orders has no committed offset on topic orders",
+            id="commits on another topic only",
+        ),
+        pytest.param(
+            {"committed": {"orders": "group orders: Local: Timed out"}},
+            "group orders: Local: Timed out",
+            id="no answer",
+        ),
+        pytest.param(
+            {"latest": {("orders", 0): 100, ("orders", 1): 69}},
+            "topic orders was recreated: group orders is at 70 of partition 1, which ends at 69; wait for the group's "
+            "next commit, or reset its offsets",
+            id="a commit past the end (X-04)",
+        ),
+        pytest.param(
+            {"partitions": {"orders": 1}},
+            "topic orders was recreated: group orders has committed on partition 1, it has 1; wait",
+            id="a commit on a partition that is gone",
+        ),
+        pytest.param(
+            {"latest": {("orders", 0): 100, ("orders", 1): -1001}},
+            "the end offset of partition 1 of topic orders is missing: the brokers did not tell it",
+            id="an end offset of -1001",
+        ),
+        pytest.param(
+            {"latest": {("orders", 0): 100}},
+            "the end offset of partition 1 of topic orders is missing",
+            id="an end offset that is not there",
+        ),
+        pytest.param(
+            {"earliest": {("orders", 0): 0, ("orders", 1): "partition 1 of topic orders: Broker: Not leader"}},
+            "partition 1 of topic orders: Broker: Not leader",
+            id="a first offset that was refused",
+        ),
+        pytest.param(
+            {"partitions": {"orders": "topic orders does not exist"}}, "topic orders does not exist", id="no topic"
+        ),
+        pytest.param({"partitions": {}}, "topic orders is missing", id="a topic that nobody told of"),
+    ],
+)
+def test_a_workload_that_is_not_known_whole_is_a_fault_and_no_number(changes: Any, sentence: str) -> None:
+    assert fault(ORDERS, replace(SEEN, **changes)).startswith(sentence)
+
+
+def test_one_missing_topic_of_two_is_no_partial_sum() -> None:
+    both = replace(ORDERS, inputs=(("orders", "orders"), ("orders", "clicks")))
+    offsets = replace(SEEN, partitions={"orders": 2, "clicks": "topic clicks does not exist"})
+    assert fault(both, offsets) == "topic clicks does not exist"
+
+
+FLEETS = Plan(explicit=(ORDERS,), patterns=(Pattern(0, "eu", "eu-.*"), Pattern(1, "all", ".*")))
+
+
+def test_a_fleet_finds_the_groups_whose_whole_name_matches() -> None:
+    found = [(pattern.fleet, group) for pattern, group in members(FLEETS, ["eu-a", "x-eu-a"])]
+    assert found == [(0, "eu-a"), (1, "eu-a"), (1, "x-eu-a")]
+
+
+def test_the_first_fleet_of_a_namespace_has_the_group() -> None:
+    plan = Plan(patterns=(Pattern(0, "shop", "a.*"), Pattern(1, "shop", ".*")))
+    assert [(pattern.fleet, group) for pattern, group in members(plan, ["ab", "b"])] == [(0, "ab"), (1, "b")]
+
+
+def test_a_group_that_a_workload_names_is_not_found_again() -> None:
+    assert members(FLEETS, ["orders"]) == []
+
+
+def test_a_found_group_reads_the_topics_it_has_committed_on() -> None:
+    found = members(FLEETS, ["team: a"])
+    committed = {"team: a": {("clicks", 0): 4, ("orders", 1): 0, ("old", 0): -1001}}
+    [reading] = found_readings(FLEETS, found, committed)
+    assert reading == Reading("all/team--a", (("team: a", "clicks"), ("team: a", "orders")), fleet=1)
+
+
+def test_a_found_workload_carries_its_fleet_beside_its_fault() -> None:
+    [reading] = found_readings(FLEETS, members(FLEETS, ["idle"]), {"idle": {}})
+    fleet, why = rows(reading, Offsets(), 15)
+    assert fleet == Row(15, "all/idle", "", "fleet", 1.0)
+    assert why.text.startswith("group idle has no committed offset on any topic")
+
+
+def test_two_groups_with_one_workload_name_are_a_fault_that_names_both() -> None:
+    [reading] = found_readings(FLEETS, members(FLEETS, ["a b", "a/b"]), {})
+    assert reading.workload == "all/a-b"
+    assert reading.fault == "groups a b and a/b have one workload name: configure each as a workload"
+
+
+def test_a_configured_workload_keeps_its_name() -> None:
+    plan = Plan(explicit=(replace(ORDERS, workload="all/x"),), patterns=FLEETS.patterns)
+    assert found_readings(plan, members(plan, ["x"]), {"x": {("t", 0): 1}}) == []
+
+
+@st.composite
+def one_topic(draw: st.DrawFn) -> Offsets:
+    """Any offsets a broker can tell of one topic, wrong and missing ones too."""
+    offset = st.one_of(st.integers(-1001, 2**53), st.integers(0, 50))
+    count = draw(st.integers(1, 6))
+    of_some = st.dictionaries(st.tuples(st.just("orders"), st.integers(0, count)), offset)
+    return Offsets({"orders": draw(of_some)}, {"orders": count}, draw(of_some), draw(of_some))
+
+
+@given(one_topic())
+def test_any_answer_gives_numbers_that_fit_each_other_or_one_fault(offsets: Offsets) -> None:
+    found = rows(ORDERS, offsets, 15)
+    if found[0].signal == FAULT:
+        assert len(found) == 1
+        assert found[0].text
+        return
+    seen = SimpleNamespace(**{row.signal: row.value for row in found})
+    assert seen.backlog_records >= 0
+    assert seen.appended_records - seen.processed_records == pytest.approx(seen.backlog_records)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), min_size=1), st.randoms())
+def test_the_backlog_is_a_sum_of_parts_and_their_order_changes_nothing(
+    parts: list[tuple[int, int, int]], chance: Any
+) -> None:
+    def told(numbered: list[tuple[int, tuple[int, int, int]]]) -> Offsets:
+        def of(value: Any) -> dict[Partition, int]:
+            return {("orders", number): value(part) for number, part in numbered}
+
+        first, position = (lambda part: part[0]), (lambda part: part[0] + part[1])
+        return Offsets({"orders": of(position)}, {"orders": len(parts)}, of(first), of(sum))
+
+    ordered = list(enumerate(parts))
+    shuffled = chance.sample(ordered, len(ordered))
+    assert numbers(ORDERS, told(ordered))["backlog_records"] == sum(ahead for _, _, ahead in parts)
+    assert rows(ORDERS, told(ordered), 15) == rows(ORDERS, told(shuffled), 15)

@@ -1,0 +1,157 @@
+"""The reader on answers that a real controller gave; recorded/pravega/*.json are their bodies."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from adapter import config
+from adapter.config import PravegaSource, Tls
+from adapter.errors import SourceError
+from adapter.sources import FAULT, Row
+from adapter.sources.pravega import PravegaReader, Reading, readings
+
+RECORDED = Path(__file__).parent / "recorded" / "pravega"
+SETTINGS = PravegaSource(kind="pravega", url="http://controller:10080/")
+CLICKS = Reading("shop/clicks", "s1", "clicks")
+CREATED_S, SPLIT_S, MERGED_S = 1795283939, 1795283941, 1795283944  # the seconds of the recorded events
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def reader(answer: Answer, *streams: Reading) -> PravegaReader:
+    return PravegaReader("pravega", SETTINGS, streams or (CLICKS,), httpx.Client(transport=httpx.MockTransport(answer)))
+
+
+def always(status: int, body: bytes = b"") -> Answer:
+    return lambda request: httpx.Response(status, content=body)
+
+
+def history(request: httpx.Request) -> httpx.Response:
+    return httpx.Response(200, content=(RECORDED / "scaling_events.json").read_bytes())
+
+
+def test_segments_of_the_present_are_partitions_s2_20() -> None:
+    at_s = MERGED_S + 10
+    assert reader(history).samples(at_s, at_s, 15) == [Row(at_s, "shop/clicks", "", "partitions", 2.0)]
+
+
+def test_the_past_is_told_tick_by_tick() -> None:
+    found = reader(history).samples(CREATED_S, MERGED_S + 2, 1)
+    assert [(row.at_s - CREATED_S, row.value) for row in found] == [
+        (1, 1.0),
+        (2, 1.0),
+        (3, 4.0),
+        (4, 4.0),
+        (5, 4.0),
+        (6, 2.0),
+        (7, 2.0),
+    ]
+
+
+def test_one_question_spans_all_ticks_and_a_minute_of_clock_difference() -> None:
+    asked: list[httpx.URL] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url)
+        return history(request)
+
+    reader(answer).samples(MERGED_S, MERGED_S + 30, 15)
+    [url] = asked
+    assert url.path == "/v1/scopes/s1/streams/clicks/scaling-events"
+    assert dict(url.params) == {"from": str((MERGED_S - 60) * 1000), "to": str((MERGED_S + 90) * 1000)}
+
+
+def test_an_empty_answer_is_asked_again_for_the_whole_life_of_the_stream() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return history(request) if request.url.params["from"] == "0" else httpx.Response(200, content=b"[]")
+
+    at_s = MERGED_S + 10
+    assert [row.value for row in reader(answer).samples(at_s, at_s, 15)] == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        pytest.param(always(404), "stream s1/clicks: it does not exist (deleted?)", id="deleted"),
+        pytest.param(always(200, b"[]"), "stream s1/clicks: it has no segments yet (created a moment ago?)", id="new"),
+        pytest.param(always(500), "stream s1/clicks: the controller answered 500", id="a broken controller"),
+        pytest.param(always(200, b"<html>"), "stream s1/clicks: not a list of scaling events: ", id="not a controller"),
+        pytest.param(history, "stream s1/clicks: it has no segments yet", id="not yet created at that tick"),
+    ],
+)
+def test_a_stream_without_an_answer_is_a_fault_and_never_0_segments(answer: Answer, sentence: str) -> None:
+    at_s = CREATED_S - 60
+    [row] = reader(answer).samples(at_s, at_s, 15)
+    assert (row.at_s, row.signal, row.value) == (at_s, FAULT, 0.0)
+    assert row.text.startswith(sentence)
+
+
+def test_one_deleted_stream_costs_no_other() -> None:
+    gone = Reading("shop/gone", "s1", "gone")
+    rows = reader(
+        lambda request: history(request) if "clicks" in request.url.path else httpx.Response(404), gone, CLICKS
+    )
+    found = rows.samples(MERGED_S + 10, MERGED_S + 10, 15)
+    assert [(row.workload, row.signal) for row in found] == [("shop/gone", FAULT), ("shop/clicks", "partitions")]
+
+
+def test_names_are_escaped_in_the_path() -> None:
+    paths: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        paths.append(request.url.raw_path)
+        return httpx.Response(404)
+
+    reader(answer, Reading("shop/x", "a/b", "c?d")).samples(15, 15, 15)
+    assert paths[0].startswith(b"/v1/scopes/a%2Fb/streams/c%3Fd/scaling-events?")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_is_an_error_of_the_source_with_its_fix(status: int) -> None:
+    with pytest.raises(SourceError, match=rf"^pravega: http://controller:10080 answered {status}: .*check tls"):
+        reader(always(status)).samples(15, 15, 15)
+
+
+@pytest.mark.parametrize("error", [httpx.ConnectError("Connection refused"), httpx.ReadTimeout("")])
+def test_no_answer_is_an_error_of_the_source_with_its_cause(error: httpx.TransportError) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        raise error
+
+    with pytest.raises(SourceError, match=r"no answer from http://controller:10080 within 5 s: (Conn|ReadTimeout)"):
+        reader(answer).samples(15, 15, 15)
+
+
+def test_the_scaling_policy_is_asked_of_the_stream_itself_s2_20() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.url.path == "/v1/scopes/s1/streams/auto"
+        return httpx.Response(200, content=(RECORDED / "stream_by_rate.json").read_bytes())
+
+    assert reader(answer).policy("s1", "auto").min_segments == 3
+
+
+def test_a_policy_that_cannot_be_told_is_an_error_that_names_the_stream() -> None:
+    with pytest.raises(SourceError, match="scaling policy of stream s1/clicks: it does not exist"):
+        reader(always(404)).policy("s1", "clicks")
+
+
+def test_a_missing_ca_file_is_an_error_that_names_it() -> None:
+    settings = SETTINGS.model_copy(update={"tls": Tls(ca_file="/nowhere/ca.pem")})
+    with pytest.raises(SourceError, match=r"tls: /nowhere/ca\.pem: "):
+        PravegaReader("pravega", settings, (CLICKS,))
+
+
+def test_readings_are_those_of_the_named_source() -> None:
+    parsed = config.parse(
+        """
+sources:
+  p: {kind: pravega, url: "http://controller:10080"}
+  q: {kind: pravega, url: "http://other:10080"}
+workloads:
+  - {namespace: shop, name: clicks, read: [{source: p, scope: s1, stream: clicks}]}
+  - {name: other, read: [{source: q, scope: s1, stream: other}]}
+pipeline: {checkpoint: /var/lib/x}
+""",
+        "test.yaml",
+    )
+    assert readings(parsed, "p") == (CLICKS,)

@@ -1,0 +1,88 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.sources import promql
+from adapter.sources.segments import Event, Policy, events, policy, prometheus_signals, segments_at
+
+RECORDED = Path(__file__).parent / "recorded" / "pravega"
+SPECIFIED = b"""{"scalingEvents": [
+  {"timestamp": 2000, "segmentList": [{"number": 1}, {"number": 2}], "splits": 1, "merges": 0},
+  {"timestamp": 1000, "segmentList": [{"number": 0}], "splits": 0, "merges": 0}]}"""
+
+
+def test_the_answer_of_a_real_controller_carries_the_whole_set_with_each_event_s2_20() -> None:
+    found = events((RECORDED / "scaling_events.json").read_bytes())
+    assert [(event.timestamp, event.count()) for event in found] == [
+        (1795283939020, 1),
+        (1795283941430, 4),
+        (1795283944786, 2),
+    ]
+
+
+def test_the_specified_shape_is_read_too_oldest_first_s2_20() -> None:
+    assert [(event.timestamp, event.count()) for event in events(SPECIFIED)] == [(1000, 1), (2000, 2)]
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"scalingEvents": 3}', b'[{"segments": []}]', b"\xff"])
+def test_anything_else_is_no_answer(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        events(body)
+
+
+@pytest.mark.parametrize(
+    ("at_s", "expected"),
+    [
+        pytest.param(0.999, None, id="before the stream was created"),
+        pytest.param(1.0, 1, id="from the event on"),
+        pytest.param(1.999, 1, id="until the next"),
+        pytest.param(2.0, 2, id="the next"),
+        pytest.param(9e9, 2, id="the last one lasts"),
+    ],
+)
+def test_segments_in_force_are_those_of_the_last_event(at_s: float, expected: int | None) -> None:
+    assert segments_at(events(SPECIFIED), at_s) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 100), st.integers(1, 9)), min_size=1), st.integers(0, 200))
+def test_the_count_at_a_time_never_depends_on_later_events(parts: list[tuple[int, int]], at_s: int) -> None:
+    history = [Event(timestamp=1000 * second, segments=[{}] * count) for second, count in sorted(parts)]
+    before = [event for event in history if event.timestamp <= 1000 * at_s]
+    assert segments_at(history, at_s) == segments_at(before, at_s)
+
+
+@pytest.mark.parametrize(
+    ("recording", "expected"),
+    [
+        pytest.param("stream_fixed", Policy("FIXED_NUM_SEGMENTS", 2), id="fixed"),
+        pytest.param("stream_by_rate", Policy("BY_RATE_IN_EVENTS_PER_SEC", 3, 20, 2), id="by events a second (S2-10)"),
+    ],
+)
+def test_the_scaling_policy_of_a_real_stream_s2_20(recording: str, expected: Policy) -> None:
+    assert policy((RECORDED / f"{recording}.json").read_bytes()) == expected
+
+
+def test_a_stream_without_a_policy_is_no_answer() -> None:
+    with pytest.raises(ValueError, match="scalingPolicy"):
+        policy(b"{}")
+
+
+def test_rates_in_bytes_have_bytes_on_both_sides_x_12() -> None:
+    assert prometheus_signals("test", "stream") == {
+        "input_rate_records_per_s": "sum(rate(pravega_segmentstore_segment_write_bytes_total"
+        '{scope="test",stream="stream"}[$window]))',
+        "throughput_records_per_s": "sum(rate(pravega_segmentstore_segment_read_bytes_total"
+        '{scope="test",stream="stream"}[$window]))',
+    }
+
+
+def test_reads_are_not_counted_in_events_so_there_is_no_throughput_x_12() -> None:
+    assert list(prometheus_signals("test", "stream", "events")) == ["input_rate_records_per_s"]
+
+
+def test_one_stream_is_asked_for_and_no_other_s2_04() -> None:
+    [query] = prometheus_signals('a"b', "c\\d", "events").values()
+    assert r'scope="a\"b",stream="c\\d"' in query
+    assert promql.fault(query.replace("$window", "60s")) is None
