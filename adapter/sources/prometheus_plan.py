@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from adapter.config import Config, Fleet, PrometheusReading, PrometheusSource
+from adapter.config import Config, Fleet, PravegaReading, PravegaSource, PrometheusReading, PrometheusSource
 from adapter.core.samples import WORKLOAD_SIGNALS
 from adapter.errors import ConfigError
 from adapter.sources import presets, promql
+from adapter.sources.segments import RATES
 
 LONGEST_MATCH = 8_000  # characters of label values in one query; some proxies refuse larger bodies
 SHORTEST_WINDOW_S = 60  # rate() needs two scrapes, and many are 30 s apart
@@ -107,11 +108,19 @@ def _configured(config: Config, name: str) -> Iterator[tuple[str, PrometheusRead
 def _readings(config: Config, name: str) -> Iterator[_Reading]:
     for i, workload in enumerate(config.workloads):
         for j, reading in enumerate(workload.read):
+            path, workload_id = f"workloads[{i}].read[{j}]", f"{workload.namespace}/{workload.name}"
             if isinstance(reading, PrometheusReading) and reading.source == name:
                 preset = presets.load(reading.preset) if reading.preset else None
                 signals = {**(preset.signals if preset else {}), **reading.signals}
-                workload_id = f"{workload.namespace}/{workload.name}"
-                yield _Reading(f"workloads[{i}].read[{j}]", workload_id, reading.match, preset, signals)
+                yield _Reading(path, workload_id, reading.match, preset, signals)
+            elif isinstance(reading, PravegaReading) and _rates_of(config, reading) == name:
+                yield _Reading(path, workload_id, {"scope": reading.scope, "stream": reading.stream}, None, RATES)
+
+
+def _rates_of(config: Config, reading: PravegaReading) -> str | None:
+    """The Prometheus that has a stream's rates, which its controller does not tell."""
+    source = config.sources[reading.source]
+    return source.prometheus if isinstance(source, PravegaSource) else None
 
 
 def _of_readings(group: list[_Reading], window: str) -> Iterator[Query]:
@@ -121,7 +130,7 @@ def _of_readings(group: list[_Reading], window: str) -> Iterator[Query]:
         for batch in _batches(group) if signal in joinable else [[reading] for reading in group]:
             keys = tuple(sorted(first.match)) if signal in joinable else ()
             stage_label = _stage_label(first.preset, signal)
-            labels = (*keys, first.preset and first.preset.workload_label, stage_label)
+            labels = (*keys, first.preset.workload_label if first.preset else None, stage_label)
             text = presets.filled(template, _match(batch), _distinct(labels), window)
             yield Query(_paths(batch), signal, text, Named(keys, _by_values(keys, batch)), stage_label)
 

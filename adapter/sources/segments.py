@@ -1,9 +1,17 @@
 """Answers of the Pravega controller -> numbers of segments and the scaling policy. Pure."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
+
+# PromQL templates of a stream's rates, both in bytes: Pravega does not count the events that are read, and backlog time
+# needs one unit on both sides (X-12). The rate is taken a segment: each split or merge makes new series, and a sum of
+# their counters would fall (T4).
+RATES: Mapping[str, str] = {
+    "input_rate_records_per_s": "sum by ($by) (rate(pravega_segmentstore_segment_write_bytes_total{$match}[$window]))",
+    "throughput_records_per_s": "sum by ($by) (rate(pravega_segmentstore_segment_read_bytes_total{$match}[$window]))",
+}
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -65,22 +73,3 @@ def segments_at(history: Sequence[Event], at_s: float) -> int | None:
     """Segments in force at a time: those of the last event before it. None before the stream was created."""
     before = [event for event in history if event.timestamp <= at_s * 1000]
     return before[-1].count() if before else None
-
-
-def prometheus_signals(scope: str, stream: str, unit: Literal["bytes", "events"] = "bytes") -> dict[str, str]:
-    """PromQL of a stream's rates, signal -> query with $window, all in one unit (X-12).
-
-    Pravega counts what is read in bytes only, so in events there is no throughput. The rate is taken a segment: each
-    split or merge makes new series, and a sum of their counters would fall (T4).
-    """
-    match = f"scope={_quoted(scope)},stream={_quoted(stream)}"
-    written = f"sum(rate(pravega_segmentstore_segment_write_{unit}_total{{{match}}}[$window]))"
-    if unit == "events":
-        return {"input_rate_records_per_s": written}
-    read = f"sum(rate(pravega_segmentstore_segment_read_bytes_total{{{match}}}[$window]))"
-    return {"input_rate_records_per_s": written, "throughput_records_per_s": read}
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

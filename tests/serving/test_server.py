@@ -3,9 +3,10 @@
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -304,3 +305,15 @@ def test_answers_are_sent_at_once() -> None:
         accepted, _ = listener.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_changed_files_are_noticed_without_being_told(files: Files) -> None:
+    new_authority = trustme.CA()
+    with replica(files, Cluster()) as running:
+        files.write(new_authority.issue_cert("localhost"))
+        deadline_s = time.monotonic() + 30
+        while time.monotonic() < deadline_s:
+            with client(authority=new_authority) as new, suppress(httpx.ConnectError):
+                assert new.get(running.url("/livez")).status_code == 200
+                return
+        pytest.fail("the new certificate was not used within 30 s")

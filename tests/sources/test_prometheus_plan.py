@@ -3,7 +3,17 @@ import re
 
 import pytest
 
-from adapter.config import Config, Fleet, Pipeline, PrometheusReading, PrometheusSource, Timing, Workload
+from adapter.config import (
+    Config,
+    Fleet,
+    Pipeline,
+    PravegaReading,
+    PravegaSource,
+    PrometheusReading,
+    PrometheusSource,
+    Timing,
+    Workload,
+)
 from adapter.sources import promql
 from adapter.sources.prometheus import check, queries
 from adapter.sources.prometheus_plan import Found, Named
@@ -204,3 +214,32 @@ def test_all_faults_are_told_at_once() -> None:
     faults = check(config(wrong, fleets=(Fleet(name="f", source="main", preset="y"),)))
     assert len(faults) == 3
     assert all(re.match(r"(workloads\[0\]\.read\[[01]\]|fleets\[0\])\.", fault) for fault in faults)
+
+
+def streams(*names: str) -> Config:
+    main = PrometheusSource(kind="prometheus", url="http://p.test")
+    pravega = PravegaSource(kind="pravega", url="http://c.test", prometheus="main")
+    workloads = tuple(
+        Workload(name=name, read=(PravegaReading(source="pravega", scope="shop", stream=name),)) for name in names
+    )
+    return Config(
+        sources={"main": main, "pravega": pravega}, workloads=workloads, pipeline=Pipeline(checkpoint="unused")
+    )
+
+
+def test_a_pravega_streams_rates_are_in_bytes_on_both_sides_x_12() -> None:
+    by_signal = {query.signal: query.text for query in queries(streams("orders"), "main")}
+    assert by_signal == {
+        "input_rate_records_per_s": "sum by (scope, stream) "
+        '(rate(pravega_segmentstore_segment_write_bytes_total{scope="shop",stream="orders"}[60s]))',
+        "throughput_records_per_s": "sum by (scope, stream) "
+        '(rate(pravega_segmentstore_segment_read_bytes_total{scope="shop",stream="orders"}[60s]))',
+    }
+
+
+def test_streams_are_told_apart_by_scope_and_stream_s2_04() -> None:
+    [query, _] = queries(streams("orders", "returns"), "main")
+    assert query.owners == Named(
+        ("scope", "stream"),
+        {("shop", "orders"): ("default/orders",), ("shop", "returns"): ("default/returns",)},
+    )

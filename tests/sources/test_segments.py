@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.sources import promql
-from adapter.sources.segments import Event, Policy, events, policy, prometheus_signals, segments_at
+from adapter.sources.segments import Event, Policy, events, policy, segments_at
 
 RECORDED = Path(__file__).parent / "recorded" / "pravega"
 SPECIFIED = b"""{"scalingEvents": [
@@ -67,22 +66,3 @@ def test_the_scaling_policy_of_a_real_stream_s2_20(recording: str, expected: Pol
 def test_a_stream_without_a_policy_is_no_answer() -> None:
     with pytest.raises(ValueError, match="scalingPolicy"):
         policy(b"{}")
-
-
-def test_rates_in_bytes_have_bytes_on_both_sides_x_12() -> None:
-    assert prometheus_signals("test", "stream") == {
-        "input_rate_records_per_s": "sum(rate(pravega_segmentstore_segment_write_bytes_total"
-        '{scope="test",stream="stream"}[$window]))',
-        "throughput_records_per_s": "sum(rate(pravega_segmentstore_segment_read_bytes_total"
-        '{scope="test",stream="stream"}[$window]))',
-    }
-
-
-def test_reads_are_not_counted_in_events_so_there_is_no_throughput_x_12() -> None:
-    assert list(prometheus_signals("test", "stream", "events")) == ["input_rate_records_per_s"]
-
-
-def test_one_stream_is_asked_for_and_no_other_s2_04() -> None:
-    [query] = prometheus_signals('a"b', "c\\d", "events").values()
-    assert r'scope="a\"b",stream="c\\d"' in query
-    assert promql.fault(query.replace("$window", "60s")) is None
