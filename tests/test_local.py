@@ -23,6 +23,7 @@ README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 FIRST_DECISION_WITHIN_S = 180.0  # 15 s on a quiet machine
 ANSWERS_WITHIN_S = 60.0
+GONE_WITHIN_S = 5.0  # Spark's workers end when they notice that the JVM has
 ENDS_WITHIN_S = 100.0  # 40 s of them are asked for
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -75,6 +76,9 @@ class Run:
         self.wait_for(lambda: False, ENDS_WITHIN_S)
         assert self.process.wait() == 0, self.printed
         assert "Traceback" not in self.printed
+        until_s, pause = time.monotonic() + GONE_WITHIN_S, threading.Event()
+        while self.leftovers() and time.monotonic() < until_s:
+            pause.wait(0.1)
         assert self.leftovers() == []
 
     def leftovers(self) -> list[str]:

@@ -74,7 +74,7 @@ def _held(tick: Tick, situation: gates.Situation, gate: IntArray, current: Array
 def _sized(tick: Tick, most: Array) -> tuple[Verdict, IntArray]:
     """What each workload's policy asks for, and the stage that asks for it: the one with the largest size (S3-08)."""
     owner, signals, count = tick.owner, tick.signals, len(tick.workers)
-    hottest = largest(signals["utilization_ratio"], owner, count)
+    hottest = _hottest(tick, count)
     evidence = Evidence(
         workers=tick.workers[owner],
         most_workers=most[owner],
@@ -92,6 +92,14 @@ def _sized(tick: Tick, most: Array) -> tuple[Verdict, IntArray]:
         keep_up_workers=pick(verdict.keep_up_workers, stage),
         catch_up_workers=pick(verdict.catch_up_workers, stage),
     ), stage
+
+
+def _hottest(tick: Tick, count: int) -> Array:
+    """The largest utilisation among each workload's stages; unknown while one that told its own before is silent."""
+    busy, before = tick.signals["utilization_ratio"], tick.signals["measured_utilization_ratio"]
+    told = np.isfinite(busy) | np.isnan(before)
+    all_told = every(told, np.ones(len(told), dtype=bool), tick.owner, count)
+    return np.where(all_told, largest(busy, tick.owner, count), np.nan)
 
 
 def _situation(tick: Tick, limits: bounds.Limits) -> gates.Situation:

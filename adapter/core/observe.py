@@ -69,7 +69,9 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         facts=facts,
         workers=workers,
         signals=_derived(state, found, workers[owner], stage_rules["worker_capacity_records_per_s"]),
-        rates_known=np.isfinite(found["throughput_records_per_s"] + found["growth_records_per_s"] + held[-1]),
+        rates_known=np.isfinite(
+            found["throughput_records_per_s"] + found["growth_records_per_s"] + now["backlog_records"]
+        ),
     )
 
 

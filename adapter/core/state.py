@@ -8,8 +8,14 @@ import numpy as np
 
 from adapter.core.samples import Array
 
-VERSION = 1
-HELD = ("throughput_records_per_s", "growth_records_per_s", "input_rate_records_per_s", "backlog_records")
+VERSION = 2
+HELD = (
+    "throughput_records_per_s",
+    "growth_records_per_s",
+    "input_rate_records_per_s",
+    "backlog_records",
+    "measured_utilization_ratio",
+)
 COUNTED = ("spec_workers", "workers", "ready_workers", "pause_up", "pause_down")
 LIMITING = ("min_workers", "max_workers", "partitions", "fleet")
 

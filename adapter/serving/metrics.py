@@ -16,8 +16,11 @@ Signals = Decision | StageSignals
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One external metric. target: the HPA target it is meant for; whole_only: a stage has no such number;
-    signed: may be negative, so never for an HPA; read: its number, None when it is not known."""
+    """One external metric.
+
+    target: the HPA target it is meant for. read: its number of a workload, None when it is not known. read_stage: the
+    same of a stage, None where a stage has no such number. signed: may be negative, so never for an HPA.
+    """
 
     name: str
     meaning: str

@@ -47,5 +47,7 @@ def decode(body: bytes) -> Snapshot:
     except msgspec.DecodeError as error:
         raise ValueError(f"not a snapshot: {error}") from error
     if snapshot.version != VERSION:
-        raise ValueError(f"snapshot of version {snapshot.version}, expected {VERSION}: run one release of pipeline and serve")
+        raise ValueError(
+            f"snapshot of version {snapshot.version}, expected {VERSION}: run one release of pipeline and serve"
+        )
     return snapshot

@@ -85,6 +85,15 @@ def test_the_hottest_stage_forbids_a_downscale_though_it_has_no_backlog():
     assert last([both(at_s, 0.95) for at_s in range(0, 61, 15)]).reason == Reason.HOLD
 
 
+def test_a_hot_stage_whose_utilization_is_missed_once_still_forbids_a_downscale():
+    def both(at_s, hot):
+        cool = job(**counts(60), stage="read", utilization_ratio=0.1, **flow(at_s))
+        return tick(at_s, cool, job(stage="map", utilization_ratio=hot, **flow(at_s)))
+
+    decided = history([both(at_s, 0.95 if at_s <= 60 else None) for at_s in range(0, 76, 15)])
+    assert [d.required_workers for d in decided[-2:]] == [60, 60]
+
+
 def test_s0_16_partitions_cap_the_target():
     found = last(steady(**BEHIND, partitions=12))
     assert (found.required_workers, found.bound) == (12, Bound.PARTITIONS)

@@ -77,7 +77,7 @@ def test_a_worker_is_capped_at_its_rate(
     controlplane.apply(deployment("smoke-cap", command, replicas=1))
 
     def committed() -> int:
-        return sum(broker.committed_offsets("smoke-cap").values())
+        return sum(broker.committed_offsets("smoke-cap", "smoke-cap").values())
 
     first = until(committed, 30, "the first commit")
     until(lambda: committed() > first + 800, 12, "800 more records")

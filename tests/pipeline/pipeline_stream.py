@@ -24,7 +24,7 @@ from adapter.sources import FAULT
 
 OPENER = "recorded_source:open_source"
 RULES = RuleBook(by_workload={}, by_fleet=(Rules(rate_window_s=5.0, stale_after_s=3.0, error_after_s=30.0),))
-FIRST_TICK_WITHIN_S = 90.0
+FIRST_TICK_WITHIN_S = 200.0  # on a machine that does much else; seconds on a quiet one
 
 
 @dataclass

@@ -2,18 +2,18 @@
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pipeline_stream import OPENER, RULES, Stream, config_of, decisions, plain_fold, spans
+from pipeline_stream import FIRST_TICK_WITHIN_S, OPENER, RULES, Stream, config_of, decisions, plain_fold, spans
 
 from adapter.core.decisions import Reason
+from adapter.core.rules import RuleBook
 from adapter.pipeline.job import CORE, StreamingJob, Watch
 from adapter.pipeline.query import Plan
 from adapter.pipeline.session import Session
 from adapter.serving.snapshot import Snapshot
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 def test_recorded_samples_through_the_stream_equal_the_plain_fold_bit_for_bit(spark: Session, stream: Stream) -> None:
@@ -23,6 +23,7 @@ def test_recorded_samples_through_the_stream_equal_the_plain_fold_bit_for_bit(sp
     asked = spans(stream.folder)
     expected = plain_fold(asked[0][0], int(newest.at_s))
     assert len(decisions(newest)) == 40
+    assert any(decision.required_workers is not None for decision in decisions(newest))
     for snapshot in stream.published:
         assert decisions(snapshot) == expected[int(snapshot.at_s)]
 
@@ -62,11 +63,13 @@ def test_a_dead_or_hanging_source_costs_its_samples_never_the_tick(spark: Sessio
     assert "no answer" in by_name["shop/of-hanging"].fault
 
 
-def rules_of(*names: str) -> Any:
-    return type(RULES)(by_workload={f"shop/of-{name}": RULES.by_fleet[0] for name in names}, by_fleet=RULES.by_fleet)
+def rules_of(*names: str) -> RuleBook:
+    return RuleBook(by_workload={f"shop/of-{name}": RULES.by_fleet[0] for name in names}, by_fleet=RULES.by_fleet)
 
 
-def test_a_query_that_dies_in_publish_is_started_again_and_loses_no_tick(spark: Session, stream: Stream) -> None:
+def test_a_query_that_dies_in_publish_is_started_again_and_loses_no_tick(
+    spark: Session, stream: Stream, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fail_once(snapshot: Snapshot) -> None:
         stream.publish(snapshot)
         if len(stream.published) == 2:
@@ -76,10 +79,11 @@ def test_a_query_that_dies_in_publish_is_started_again_and_loses_no_tick(spark: 
     job = StreamingJob(stream.plan.config, RULES, fail_once, opener=OPENER, watch=watch)
     job.start()
     try:
-        snapshots = [stream.arrived.get(timeout=90) for _ in range(4)]
+        snapshots = [stream.arrived.get(timeout=FIRST_TICK_WITHIN_S) for _ in range(4)]
     finally:
         job.stop()
     assert job.restarts == 1
+    assert "OSError: no space left on device" in capsys.readouterr().out
     # State is exactly once, publishing at least once: what failed comes again, with the same numbers.
     assert snapshots[2] == snapshots[1]
     first = spans(stream.folder)[0][0]

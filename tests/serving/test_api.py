@@ -87,9 +87,7 @@ def test_an_error_inside_is_a_500_that_tells_nothing_of_it() -> None:
     assert "swordfish" not in response.text
 
 
-@pytest.mark.parametrize(
-    "selector", ["workload=orders", "workload=payments", "workload=x", "", "a b"]
-)
+@pytest.mark.parametrize("selector", ["workload=orders", "workload=payments", "workload=x", "", "a b"])
 def test_no_answer_asks_to_be_asked_later(selector: str) -> None:
     assert "Retry-After" not in api(filled()).get(METRIC, query_string={"labelSelector": selector}).headers
 

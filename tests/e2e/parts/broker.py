@@ -6,8 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import confluent_kafka
-from confluent_kafka import TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from parts.process import HOST, Process, free_port, tools, until
@@ -54,6 +53,7 @@ class Broker:
         ]  # fmt: skip
         # One for all questions: a client that goes while an answer of its is under way takes the process with it.
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        self._observers: dict[str, Consumer] = {}
         self._process = Process("broker", [*self._java, "kafka.Kafka", settings], folder)
 
     def _format(self) -> None:
@@ -85,16 +85,18 @@ class Broker:
         asked = self._admin.list_offsets({TopicPartition(topic, number): OffsetSpec.latest() for number in partitions})
         return {key.partition: future.result().offset for key, future in asked.items()}
 
-    def committed_offsets(self, group: str) -> dict[tuple[str, int], int]:
-        """(topic, partition) -> what the group has committed; partitions without a commit are left out."""
-        asked = self._admin.list_consumer_group_offsets([confluent_kafka.ConsumerGroupTopicPartitions(group)])
-        found = asked[group].result().topic_partitions
-        return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
+    def committed_offsets(self, group: str, topic: str) -> dict[int, int]:
+        """Partition -> what the group has committed; partitions without a commit are left out."""
+        if group not in self._observers:
+            self._observers[group] = observer(self.bootstrap_servers, group)
+        asked = [TopicPartition(topic, number) for number in self.end_offsets(topic)]
+        found = self._observers[group].committed(asked, timeout=5)
+        return {item.partition: item.offset for item in found if item.offset >= 0}
 
     def backlog_records(self, group: str, topic: str) -> int:
         """Records the group has not committed yet; a partition without a commit counts whole."""
-        done = self.committed_offsets(group)
-        return sum(end - done.get((topic, number), 0) for number, end in self.end_offsets(topic).items())
+        done = self.committed_offsets(group, topic)
+        return sum(end - done.get(number, 0) for number, end in self.end_offsets(topic).items())
 
     def __enter__(self) -> Self:
         self._format()
@@ -104,4 +106,15 @@ class Broker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for each in self._observers.values():
+            each.close()
         self.stop()
+
+
+def observer(bootstrap_servers: str, group: str) -> Consumer:
+    """Reads what a group has committed without joining it.
+
+    Not AdminClient.list_consumer_group_offsets: librdkafka 2.16 was seen to crash the process there when the broker
+    answers NOT_COORDINATOR, as it does while __consumer_offsets is made.
+    """
+    return Consumer({"bootstrap.servers": bootstrap_servers, "group.id": group, "log_level": 0})

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 
+from parts.broker import observer
 from parts.process import HOST, Process, free_port
 
 _TIMEOUT_S = 2.0
@@ -38,6 +39,8 @@ class Offsets:
     """Collects on every scrape; a broker that does not answer means no series, as with the real exporter."""
 
     def __init__(self, bootstrap_servers: str) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._observers: dict[str, Consumer] = {}
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -50,7 +53,7 @@ class Offsets:
             found = self._ends()
             for (topic, number), end in found.items():
                 ends.add_metric([topic, str(number)], end)
-            for group, topic, number, offset in self._committed():
+            for group, topic, number, offset in self._committed([TopicPartition(*key) for key in found]):
                 done.add_metric([group, topic, str(number)], offset)
                 lag.add_metric([group, topic, str(number)], found[topic, number] - offset)
         except KafkaException:
@@ -70,13 +73,14 @@ class Offsets:
         )
         return {(key.topic, key.partition): future.result().offset for key, future in asked.items()}
 
-    def _committed(self) -> Iterator[tuple[str, str, int, int]]:
+    def _committed(self, partitions: list[TopicPartition]) -> Iterator[tuple[str, str, int, int]]:
         listed = self._admin.list_consumer_groups(request_timeout=_TIMEOUT_S).result()
-        for group in listed.valid:
-            asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group.group_id)])
-            for item in asked[group.group_id].result().topic_partitions:
+        for group in (each.group_id for each in listed.valid):
+            if group not in self._observers:
+                self._observers[group] = observer(self._bootstrap_servers, group)
+            for item in self._observers[group].committed(partitions, timeout=_TIMEOUT_S):
                 if item.offset >= 0:
-                    yield group.group_id, item.topic, item.partition, item.offset
+                    yield group, item.topic, item.partition, item.offset
 
 
 if __name__ == "__main__":

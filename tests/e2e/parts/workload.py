@@ -77,7 +77,7 @@ class Workload:
     def look(self) -> Look:
         """Looks once and remembers it."""
         at_s = time.time()
-        self._done.append((at_s, sum(self.broker.committed_offsets(self.name).values())))
+        self._done.append((at_s, sum(self.broker.committed_offsets(self.name, self.name).values())))
         while self._done[-1][0] - self._done[0][0] > _RATE_OVER_S:
             self._done.popleft()
         (first_s, first), (last_s, last) = self._done[0], self._done[-1]
