@@ -3,7 +3,7 @@
 AdapterError
 ├── ConfigError      the configuration, every fault at once
 ├── SourceError      a system did not answer; costs its samples, never the tick
-├── EnvironmentFault Java is missing or too old, a port is taken
+├── SetupError Java is missing or too old, a port is taken
 └── CheckpointError  the checkpoint belongs to another version
 """
 
@@ -32,7 +32,7 @@ class SourceError(AdapterError):
         return SourceError, (self.source, self.cause)  # crosses processes whole
 
 
-class EnvironmentFault(AdapterError):
+class SetupError(AdapterError):
     """The machine lacks something; the message names it and the command that mends it."""
 
 

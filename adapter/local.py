@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
+from rich.table import Table
 
 from adapter import config as configuration
 from adapter.backtest import demo
@@ -52,7 +53,7 @@ class Options:
 
 
 def run(config: Config | None, options: Options) -> None:
-    """Run until told to stop. config: None is the embedded fleet. Raises EnvironmentFault or CheckpointError."""
+    """Run until told to stop. config: None is the embedded fleet. Raises SetupError or CheckpointError."""
     console = Console()
     began_s = time.monotonic()
     with told_to_stop() as stop, ExitStack() as started:
@@ -67,7 +68,9 @@ def run(config: Config | None, options: Options) -> None:
         server.start()
         started.callback(server.stop)
         address = f"http://{LOOPBACK}:{server.port}"
-        console.print(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
+        console.print(
+            f"page and API on {address} (loopback only, no authentication); starting Spark ...", soft_wrap=True
+        )
         job = StreamingJob(config, configuration.rule_book(config), view.publish)
         job.start()
         started.callback(job.stop)
@@ -75,7 +78,7 @@ def run(config: Config | None, options: Options) -> None:
             fleet.follow(address)
         view.watch(stop, options.for_s, began_s)
         ran_s = time.monotonic() - began_s
-        console.print(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, ran_s))
+        console.print(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, ran_s), soft_wrap=True)
 
 
 class _View:
@@ -117,7 +120,7 @@ class _View:
             while not (stop.wait(0.2) or _over(ends_s)):
                 pass
 
-    def _table(self) -> object:
+    def _table(self) -> Table:
         return terminal.table(self.snapshot(), time.time(), max(self._console.height - 6, 3))
 
     def _follow(self, stop: threading.Event, ends_s: float | None) -> None:

@@ -15,6 +15,7 @@ from adapter.pipeline.job import StreamingJob
 from adapter.serving.app import create_publisher_app
 from adapter.serving.probes import Readiness
 from adapter.serving.server import Server
+from adapter.serving.snapshot import Snapshot
 from adapter.serving.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 from adapter.serving.tls import LiveTls
@@ -33,7 +34,7 @@ def load(path: Path) -> Config:
 def pipeline(config: Config, master: str | None = None) -> None:
     """The `pipeline` role: decide every tick and publish the snapshot, until SIGTERM or SIGINT.
 
-    master: Spark's master; None runs in this process. Raises ConfigError, EnvironmentFault or CheckpointError.
+    master: Spark's master; None runs in this process. Raises ConfigError, SetupError or CheckpointError.
     """
     store = SnapshotStore()
     settings = config.pipeline
@@ -45,7 +46,11 @@ def pipeline(config: Config, master: str | None = None) -> None:
         telemetry=telemetry,
     )
     server = Server(app, settings.host, settings.port, _tls(config))
-    job = StreamingJob(config, configuration.rule_book(config), store.put)
+
+    def publish(snapshot: Snapshot) -> None:
+        store.put(snapshot)
+
+    job = StreamingJob(config, configuration.rule_book(config), publish)
     with told_to_stop() as stop, ExitStack() as started:
         server.start()
         started.callback(server.stop)

@@ -17,7 +17,7 @@ from typing import IO, Any
 import pyspark
 
 from adapter.config import Config
-from adapter.errors import CheckpointError, EnvironmentFault
+from adapter.errors import CheckpointError, SetupError
 
 FORMAT = 1
 MARKER = "backlog-adapter.json"
@@ -50,7 +50,7 @@ class Checkpoint:
 def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) -> Checkpoint:
     """The checkpoint of the configuration, created when it is not there.
 
-    Raises EnvironmentFault when the folder cannot be written or another process runs on it, CheckpointError when it
+    Raises SetupError when the folder cannot be written or another process runs on it, CheckpointError when it
     was written by another version or with another tick. A lock that is held is waited for, as an orphan's.
     """
     folder = Path(config.pipeline.checkpoint)
@@ -58,7 +58,7 @@ def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) ->
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("a")
     except OSError as error:
-        raise EnvironmentFault(
+        raise SetupError(
             f"pipeline.checkpoint: {folder} cannot be written: {error.strerror}; name a folder this user may write"
         ) from error
     try:
@@ -77,7 +77,7 @@ def _lock(lock: IO[str], folder: Path, within_s: float) -> None:
             return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if time.monotonic() > until_s:
-                raise EnvironmentFault(
+                raise SetupError(
                     f"pipeline.checkpoint: another process runs on {folder}; stop it, or name another folder"
                 ) from error
         time.sleep(0.1)

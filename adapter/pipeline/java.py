@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from adapter.errors import EnvironmentFault
+from adapter.errors import SetupError
 
 OLDEST = 17
 INSTALL = (
@@ -18,16 +18,16 @@ ANSWER_WITHIN_S = 30.0
 
 
 def check_java() -> int:
-    """The major version of the Java that Spark will start. Raises EnvironmentFault when it is missing or too old."""
+    """The major version of the Java that Spark will start. Raises SetupError when it is missing or too old."""
     program = _program()
     if program is None:
-        raise EnvironmentFault(f"Java is missing: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
+        raise SetupError(f"Java is missing: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
     told = _told(program)
     major = parsed_version(told)
     if major is None:
-        raise EnvironmentFault(f"{program} -version names no version: {told.strip()!r}; {INSTALL}")
+        raise SetupError(f"{program} -version names no version: {told.strip()!r}; {INSTALL}")
     if major < OLDEST:
-        raise EnvironmentFault(f"{program} is Java {major}: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
+        raise SetupError(f"{program} is Java {major}: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
     return major
 
 
@@ -51,5 +51,5 @@ def _told(program: str) -> str:
             [program, "-version"], capture_output=True, text=True, timeout=ANSWER_WITHIN_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise EnvironmentFault(f"{program} does not start: {error}; {INSTALL}") from error
+        raise SetupError(f"{program} does not start: {error}; {INSTALL}") from error
     return answer.stderr + answer.stdout

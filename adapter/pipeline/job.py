@@ -28,6 +28,7 @@ CORE = Core(
     decode=state.decode,
 )
 LOOK_EVERY_S = 0.5
+TASK_TRIES = 4
 
 log = structlog.get_logger(__name__)
 
@@ -74,11 +75,12 @@ class StreamingJob:
         """Check the machine, take the checkpoint, start Spark and the query.
 
         master: Spark's master; None runs in this process on pipeline.cores.
-        Raises EnvironmentFault or CheckpointError, and Spark's own errors when it does not start.
+        Raises SetupError or CheckpointError, and Spark's own errors when it does not start.
         """
         check_java()
         self._checkpoint = claim(self._config)
-        self._master = master or f"local[{self._config.pipeline.cores}]"
+        # A client library that crashes its worker costs one more try of a task, not the query.
+        self._master = master or f"local[{self._config.pipeline.cores},{TASK_TRIES}]"
         try:
             self._begin()
         except BaseException:

@@ -30,7 +30,7 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
     """Answer until SIGTERM or SIGINT; call it from the main thread.
 
     insecure_local: no authentication, and therefore on loopback only, over plain HTTP unless a certificate is set.
-    Raises ConfigError when a needed setting is missing, EnvironmentFault when a port cannot be had.
+    Raises ConfigError when a needed setting is missing, SetupError when a port cannot be had.
     """
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

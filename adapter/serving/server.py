@@ -12,7 +12,7 @@ import uvicorn
 from a2wsgi import WSGIMiddleware
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from adapter.errors import EnvironmentFault
+from adapter.errors import SetupError
 from adapter.serving.tls import LiveTls
 
 # The aggregator drops idle connections after 90 s; a server that drops them first meets half-closed ones.
@@ -72,7 +72,7 @@ class Server:
         return self._port
 
     def start(self) -> None:
-        """Listen; returns when connections are accepted. Raises EnvironmentFault when the port cannot be had."""
+        """Listen; returns when connections are accepted. Raises SetupError when the port cannot be had."""
         self._socket = listen(self._host, self._wanted_port)
         self._port: int = self._socket.getsockname()[1]
         self._thread.start()
@@ -142,7 +142,7 @@ def _refresher(tls: LiveTls) -> Callable[[], Any]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket whose connections send at once. Raises EnvironmentFault when the port cannot be had."""
+    """A listening socket whose connections send at once. Raises SetupError when the port cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -153,7 +153,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise EnvironmentFault(_cannot_listen(host, port, error)) from error
+        raise SetupError(_cannot_listen(host, port, error)) from error
     listener.setblocking(False)
     return listener
 

@@ -6,7 +6,7 @@ import pytest
 from parts.adapter import Adapter
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
-from parts.workload import PARTITIONS, Workload
+from parts.workload import PARTITIONS, Look, Workload
 
 CALM_S = 30.0  # under 30 s for so long is "back under 30 s"; for a moment might be luck
 
@@ -30,9 +30,13 @@ def test_the_hpa_adds_workers_until_the_backlog_is_gone_and_then_removes_them(
         job.load.set_rate(1000)
         stepped = job.look()
         grown = job.watch(lambda look: look.replicas > stepped.replicas, 60, "replicas rise within 60 s of the step")
+
+        def caught_up(look: Look) -> bool:
+            # Four workers cannot carry the load: a short backlog time with them is not the end of it.
+            return look.replicas >= 5 and job.longest_backlog_time_s(grown.at_s, CALM_S) < 30
+
         left_s = stepped.at_s + 180 + CALM_S - grown.at_s
-        job.watch(lambda look: job.longest_backlog_time_s(grown.at_s, CALM_S) < 30, left_s, "backlog time under 30 s")
-        assert job.looks[-1].replicas >= 5
+        job.watch(caught_up, left_s, "backlog time is back under 30 s within 3 minutes")
 
         job.load.set_rate(150)
         job.watch(lambda look: look.replicas <= 3, 240, "replicas fall again")

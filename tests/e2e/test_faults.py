@@ -82,7 +82,7 @@ def test_a_killed_pipeline_is_bridged_until_its_snapshot_is_stale_and_goes_on_fr
     assert ERROR_AFTER_S - 2 * TICK_S < held_s - killed_s < ERROR_AFTER_S + TICK_S
     assert "the pipeline published nothing for" in adapter.message("required_workers", job.name)
 
-    until(adapter.snapshot, 120, "the pipeline publishes again", every_s=0.2)
+    until(adapter.snapshot, 180, "the pipeline publishes again", every_s=0.2)
     first = adapter.snapshot()[f"default/{job.name}"]
     assert first["reason"] != "NoDataYet", first  # without its checkpoint it would know nothing
     after = until(lambda: adapter.number("required_workers", job.name), 60, "a number is served again")

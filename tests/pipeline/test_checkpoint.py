@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pipeline_stream import config_of
 
-from adapter.errors import CheckpointError, EnvironmentFault
+from adapter.errors import CheckpointError, SetupError
 from adapter.pipeline.checkpoint import MARKER, claim
 
 
@@ -70,7 +70,7 @@ def test_sources_may_come_and_go(tmp_path: Path) -> None:
 def test_a_checkpoint_in_use_is_refused_until_it_is_given_back(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     first = claim(config)
-    with pytest.raises(EnvironmentFault, match="another process runs on"):
+    with pytest.raises(SetupError, match="another process runs on"):
         claim(config, orphan_gone_within_s=0.0)
     first.close()
     claim(config, orphan_gone_within_s=0.0).close()
@@ -78,5 +78,5 @@ def test_a_checkpoint_in_use_is_refused_until_it_is_given_back(tmp_path: Path) -
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").write_text("a file")
-    with pytest.raises(EnvironmentFault, match=r"pipeline\.checkpoint: .* cannot be written: "):
+    with pytest.raises(SetupError, match=r"pipeline\.checkpoint: .* cannot be written: "):
         claim(config_of(tmp_path))

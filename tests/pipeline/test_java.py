@@ -8,11 +8,11 @@ import pytest
 from adapter.pipeline.java import parsed_version
 
 CHECK = """
-from adapter.errors import EnvironmentFault
+from adapter.errors import SetupError
 from adapter.pipeline.java import check_java
 try:
     print("java", check_java())
-except EnvironmentFault as fault:
+except SetupError as fault:
     print("fault", fault)
 """
 

@@ -16,7 +16,7 @@ import pytest
 from serving_builders import entry, snapshot
 
 from adapter.config import Serving
-from adapter.errors import ConfigError, EnvironmentFault
+from adapter.errors import ConfigError, SetupError
 from adapter.serving import external
 from adapter.serving.app import create_publisher_app
 from adapter.serving.probes import Readiness
@@ -96,7 +96,7 @@ def test_every_missing_setting_is_told_at_once(insecure: bool, names: tuple[str,
 
 def test_a_taken_port_leaves_nothing_running(pipeline: str) -> None:
     port = int(pipeline.rsplit(":", 1)[1])
-    with pytest.raises(EnvironmentFault), ExitStack() as stack:
+    with pytest.raises(SetupError), ExitStack() as stack:
         start(Serving(port=port, snapshot_url=pipeline), stack, insecure_local=True)
     assert "snapshot-follower" not in {thread.name for thread in threading.enumerate()}
 

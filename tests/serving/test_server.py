@@ -15,7 +15,7 @@ import trustme
 from serving_builders import AT_S, entry, snapshot
 from serving_certificates import CLIENTS, PROXIES, SERVER, STRANGERS, Files, client, pem, serving_files
 
-from adapter.errors import ConfigError, EnvironmentFault
+from adapter.errors import ConfigError, SetupError
 from adapter.serving import external
 from adapter.serving.app import create_app
 from adapter.serving.authn import ClusterAuthenticator
@@ -269,14 +269,12 @@ def test_without_tls_it_is_plain_http() -> None:
 def test_a_taken_port_is_told_with_the_fix() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(
-            EnvironmentFault, match=f"cannot listen on 127.0.0.1:{port}: the port is taken; set another"
-        ):
+        with pytest.raises(SetupError, match=f"cannot listen on 127.0.0.1:{port}: the port is taken; set another"):
             Server(ok, "127.0.0.1", port).start()
 
 
 def test_an_address_of_another_machine_is_told() -> None:
-    with pytest.raises(EnvironmentFault, match="the address must be one of this machine"):
+    with pytest.raises(SetupError, match="the address must be one of this machine"):
         Server(ok, "192.0.2.1", 0).start()
 
 
