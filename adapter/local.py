@@ -68,17 +68,14 @@ def run(config: Config | None, options: Options) -> None:
         server.start()
         started.callback(server.stop)
         address = f"http://{LOOPBACK}:{server.port}"
-        console.print(
-            f"page and API on {address} (loopback only, no authentication); starting Spark ...", soft_wrap=True
-        )
+        view.say(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
         job = StreamingJob(config, configuration.rule_book(config), view.publish)
         job.start()
         started.callback(job.stop)
         if fleet is not None:
             fleet.follow(address)
         view.watch(stop, options.for_s, began_s)
-        ran_s = time.monotonic() - began_s
-        console.print(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, ran_s), soft_wrap=True)
+        view.say(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
 
 
 class _View:
@@ -100,11 +97,16 @@ class _View:
         held = self._store.current
         return held.snapshot if held else None
 
+    def say(self, text: str) -> None:
+        """Print plain text: its brackets are no markup, and a pipe gets whole lines."""
+        self._console.print(text, soft_wrap=True, markup=False, highlight=False)
+
     def publish(self, snapshot: Snapshot) -> None:
         """Called by the pipeline once a tick."""
         self._store.put(snapshot)
         self._history.see(snapshot)
-        self._first.set()
+        if snapshot.entries and time.time() - snapshot.at_s < snapshot.error_after_s:
+            self._first.set()
 
     def watch(self, stop: threading.Event, for_s: float | None, began_s: float) -> None:
         """Show the table until told to stop; on a console that is no terminal, a line a change."""
@@ -112,7 +114,7 @@ class _View:
         while not (self._first.wait(0.2) or stop.is_set() or _over(ends_s)):
             pass
         if self._first.is_set():
-            self._console.print(f"first decision after {time.monotonic() - began_s:.1f} s")
+            self.say(f"first decision after {time.monotonic() - began_s:.1f} s")
         if not self._console.is_terminal:
             self._follow(stop, ends_s)
             return
@@ -131,7 +133,7 @@ class _View:
                 said = (decision.reason, decision.required_workers)
                 if self._said.get(decision.workload) != said:
                     self._said[decision.workload] = said
-                    self._console.print(f"{decision.workload} {decision.reason}: {sentence(decision)}", soft_wrap=True)
+                    self.say(f"{decision.workload} {decision.reason}: {sentence(decision)}")
 
 
 def _over(ends_s: float | None) -> bool:

@@ -11,7 +11,7 @@ from adapter.core.policies.verdict import Evidence
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, QUANTA, RuleBook, Rules
 from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, Samples, assemble
-from adapter.core.signals import backlog_time
+from adapter.core.signals import backlog_time, input_rate
 from adapter.core.state import EMPTY, State
 
 JOB = "shop/orders"
@@ -104,6 +104,7 @@ def evidence(
         most_workers=np.full(len(at_work), more.pop("most", 100.0)),
         throughput_records_per_s=passed,
         growth_records_per_s=grown,
+        input_rate_records_per_s=input_rate(passed, grown),
         backlog_records=waiting,
         backlog_time_s=backlog_time(waiting, passed),
         utilization_ratio=np.full(len(at_work), more.pop("cpu", np.nan)),

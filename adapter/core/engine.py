@@ -80,6 +80,7 @@ def _sized(tick: Tick, most: Array) -> tuple[Verdict, IntArray]:
         most_workers=most[owner],
         throughput_records_per_s=signals["throughput_records_per_s"],
         growth_records_per_s=signals["growth_records_per_s"],
+        input_rate_records_per_s=signals["input_rate_records_per_s"],
         backlog_records=signals["backlog_records"],
         backlog_time_s=signals["backlog_time_s"],
         utilization_ratio=hottest[owner],

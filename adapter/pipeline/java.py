@@ -48,7 +48,12 @@ def _program() -> str | None:
 def _told(program: str) -> str:
     try:
         answer = subprocess.run(  # noqa: S603 - the program Spark will start anyway
-            [program, "-version"], capture_output=True, text=True, timeout=ANSWER_WITHIN_S, check=False
+            [program, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_WITHIN_S,
+            check=False,
+            start_new_session=True,  # a Ctrl-C is for us, not for the question
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(f"{program} does not start: {error}; {INSTALL}") from error

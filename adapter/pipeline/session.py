@@ -1,10 +1,12 @@
 """A Spark session with the settings that were measured, and its clean end."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import Any
 
@@ -67,13 +69,16 @@ class Session:
         if SparkContext._active_spark_context is None:
             with open(log, "w") as file:
                 self._gateway = _launch(conf, {"stdout": file, "stderr": file, "pass_fds": tuple(keep)})
-            SparkContext(conf=conf, gateway=self._gateway)
+            with _own_interrupt():
+                SparkContext(conf=conf, gateway=self._gateway)
         self.spark = SparkSession.builder.getOrCreate()
 
     def close(self) -> None:
         """End the session and its JVM, also when the JVM is gone already; a borrowed session is left alone."""
         if self._gateway is None:
             return
+        server: Any = self.spark.sparkContext._accumulatorServer
+        server.handle_error = lambda *_: None  # its peer is the JVM that ends here; the end is no news
         with suppress(Py4JError, OSError):
             self.spark.stop()
         with suppress(Py4JError, OSError):
@@ -87,6 +92,17 @@ class Session:
             process.wait()
         self._gateway = None
         _forget()
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """PySpark takes SIGINT over when a context starts on the main thread; what was there before comes back."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _forget() -> None:

@@ -425,3 +425,23 @@ def test_huge_counts_stay_finite(number):
 
 def test_x_06_a_negative_backlog_is_unknown():
     assert last(steady(**BEHIND, backlog_records=-1)).reason == Reason.NO_DATA
+
+
+@pytest.mark.parametrize("policy", ["dataflow", "beam-flink"])
+def test_a_job_that_has_just_stopped_is_not_scaled_down(policy):
+    """The slope of the backlog lags a stop by half a window; the counters tell it at once."""
+    stopped = [
+        tick(
+            at_s,
+            job(
+                **counts(),
+                processed_records=60_000.0,
+                appended_records=1000.0 * at_s,
+                backlog_records=1000.0 * (at_s - 60),
+                utilization_ratio=0.0,
+            ),
+        )
+        for at_s in (75.0, 90.0, 105.0, 120.0)
+    ]
+    decided = history([*steady(60, utilization_ratio=0.95), *stopped], book(policy=policy, **ANY))
+    assert all(decision.required_workers >= 10 for decision in decided if decision.required_workers is not None)

@@ -30,7 +30,7 @@ def test_s3_14_the_quanta_of_60_are_those_of_the_slide():
 
 
 @pytest.mark.parametrize(("machines", "disks"), TABLE_OF_60.items())
-def test_s3_14_disks_on_each_machine(machines, disks):
+def test_s3_13_s3_14_disks_on_each_machine(machines, disks):
     assert {60 // machines, -(-60 // machines)} == disks
 
 

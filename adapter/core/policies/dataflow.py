@@ -3,7 +3,16 @@
 import numpy as np
 
 from adapter.core.partitions import next_down, next_up
-from adapter.core.policies.verdict import Evidence, Verdict, catch_up, drains_in_time, keep_up, positive_growth, whole
+from adapter.core.policies.verdict import (
+    Evidence,
+    Verdict,
+    catch_up,
+    drains_in_time,
+    keep_up,
+    keeps_pace,
+    positive_growth,
+    whole,
+)
 
 
 def size(evidence: Evidence) -> Verdict:
@@ -25,7 +34,7 @@ def size(evidence: Evidence) -> Verdict:
     fits = cpu_there < rules["down_cpu_limit_ratio"] - 1e-9  # strictly below (S3-22, X-11)
 
     wanted = np.select(
-        [np.isnan(needed + extra), growing | ~(short | drains_in_time(evidence)), short & fits],
+        [np.isnan(needed + extra), growing | ~(short | drains_in_time(evidence)), short & fits & keeps_pace(evidence)],
         [np.nan, larger, smaller],
         workers,
     )

@@ -22,6 +22,7 @@ class Evidence:
     most_workers: Array
     throughput_records_per_s: Array
     growth_records_per_s: Array
+    input_rate_records_per_s: Array
     backlog_records: Array
     backlog_time_s: Array
     utilization_ratio: Array
@@ -42,6 +43,13 @@ def positive_growth(evidence: Evidence) -> Array:
     noise = evidence.rules["growth_noise_ratio"] * evidence.throughput_records_per_s
     growth = evidence.growth_records_per_s
     return np.where(growth > noise, growth, np.where(np.isnan(growth), np.nan, 0.0))
+
+
+def keeps_pace(evidence: Evidence) -> Mask:
+    """Whether nothing grows: neither the backlog nor, a window sooner, input over throughput (S3-02)."""
+    noise = evidence.rules["growth_noise_ratio"] * evidence.throughput_records_per_s
+    excess = evidence.input_rate_records_per_s - evidence.throughput_records_per_s
+    return (positive_growth(evidence) <= 0) & ~(excess > noise)
 
 
 def keep_up(evidence: Evidence) -> Array:
