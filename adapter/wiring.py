@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from math import inf
 from pathlib import Path
 
 import structlog
@@ -39,12 +40,9 @@ def pipeline(config: Config, master: str | None = None) -> None:
     store = SnapshotStore()
     settings = config.pipeline
     telemetry = Telemetry(store, workloads=True)
-    app = create_publisher_app(
-        store,
-        token_file=settings.token_file,
-        readiness=Readiness(lambda: store.current is not None),
-        telemetry=telemetry,
-    )
+    # Without a snapshot there is nothing to be asked for here, however long it takes.
+    readiness = Readiness(lambda: store.current is not None, patience_s=inf)
+    app = create_publisher_app(store, token_file=settings.token_file, readiness=readiness, telemetry=telemetry)
     server = Server(app, settings.host, settings.port, _tls(config))
 
     def publish(snapshot: Snapshot) -> None:

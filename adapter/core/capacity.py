@@ -1,5 +1,7 @@
 """What one worker carries, seen while it had always more to do than it could."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from adapter.core.rates import Mask
@@ -9,17 +11,27 @@ _BLEND = 0.3  # a new observation weighs so much: three or four make up for a wr
 _SAME_RATIO = 0.02  # smaller changes are noise, and would rewrite the slow state every tick
 
 
-def learn(known: Array, throughput: Array, workers: Array, saturated: Mask) -> Array:
-    """The capacity table of one point: records/s a worker, after this tick.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """Whether throughput is what the workers can do, not what they were given; shape (stages,).
 
-    known: what was held, NaN when nothing was. saturated: True where the backlog never ended within the window, so
-    that throughput is what the workers can do (S4-11 benchmarks in the same way).
+    saturated: the backlog never ended within the window (S4-11 benchmarks in the same way). overtaken: the input
+    outran the workers; it may have begun to in mid-window, so such a look can be too low, never too high.
     """
-    counts = saturated & (throughput > 0) & (workers > 0)
+
+    saturated: Mask
+    overtaken: Mask
+
+
+def learn(known: Array, throughput: Array, workers: Array, proof: Proof) -> Array:
+    """The capacity table of one point: records/s a worker, after this tick. known: what was held, NaN for nothing."""
+    counts = (proof.saturated | proof.overtaken) & (throughput > 0) & (workers > 0)
     seen = np.where(counts, throughput / np.where(workers > 0, workers, 1.0), np.nan)
-    blended = np.where(np.isnan(known), seen, known + _BLEND * (seen - known))
-    moved = np.isnan(known) | (np.abs(blended - known) > _SAME_RATIO * known)
-    return np.where(counts & moved, blended, known)
+    blended = known + _BLEND * (seen - known)
+    better = np.where(proof.saturated, blended, np.fmax(known, seen))
+    better = np.where(np.isnan(known), seen, better)
+    moved = np.isnan(known) | (np.abs(better - known) > _SAME_RATIO * known)
+    return np.where(counts & moved, better, known)
 
 
 def utilization(measured: Array, throughput: Array, workers: Array, worker_capacity: Array) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from adapter.core import bounds, gates, policies
-from adapter.core.capacity import learn
+from adapter.core.capacity import Proof, learn
 from adapter.core.decisions import Decisions, Reason
 from adapter.core.grouping import every, first_largest, largest, pick, smallest
 from adapter.core.intake import first_known
@@ -120,7 +120,11 @@ def _situation(tick: Tick, limits: bounds.Limits) -> gates.Situation:
 
 def _remembered(tick: Tick, served: Array) -> State:
     state, signals = tick.state, tick.signals
-    behind = signals["lowest_backlog_time_s"] > tick.stage_rules["short_backlog_time_s"]
+    rules, growth = tick.stage_rules, signals["growth_records_per_s"]
     throughput, workers = signals["throughput_records_per_s"], tick.workers[tick.owner]
-    capacity = learn(state.slow.worker_capacity, throughput, workers, behind & tick.rates_known)
+    proof = Proof(
+        saturated=tick.rates_known & (signals["lowest_backlog_time_s"] > rules["short_backlog_time_s"]),
+        overtaken=tick.rates_known & (growth > rules["growth_noise_ratio"] * throughput),
+    )
+    capacity = learn(state.slow.worker_capacity, throughput, workers, proof)
     return State(fast=replace(state.fast, target_workers=served), slow=replace(state.slow, worker_capacity=capacity))

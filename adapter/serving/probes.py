@@ -10,12 +10,20 @@ FIRST_SNAPSHOT_S = 10.0
 
 
 class Readiness:
-    """Whether requests should be sent here. Once `stop` was called it is never ready again."""
+    """Whether requests should be sent here. Once `stop` was called it is never ready again.
 
-    def __init__(self, has_snapshot: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> None:
+    patience_s: after so long it is ready without a snapshot too.
+    """
+
+    def __init__(
+        self,
+        has_snapshot: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+        patience_s: float = FIRST_SNAPSHOT_S,
+    ) -> None:
         self._has_snapshot = has_snapshot
         self._clock = clock
-        self._patience_ends = clock() + FIRST_SNAPSHOT_S
+        self._patience_ends = clock() + patience_s
         self._stopping = threading.Event()
 
     def stop(self) -> None:

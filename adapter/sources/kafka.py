@@ -58,6 +58,7 @@ class KafkaReader:
         self._admin: Admin | None = None
         self._groups: frozenset[str] = frozenset()
         self._groups_until_s = 0.0
+        self._settled: frozenset[str] = frozenset()  # groups whose coordinator answered at the last tick
         self._trouble = ""
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
@@ -74,6 +75,7 @@ class KafkaReader:
                 self._admin = None
             return found
         except _LostError as lost:
+            self._settled = frozenset()
             admin.poll(0)
             raise SourceError(self._name, self._no_answer(str(lost))) from lost
 
@@ -86,7 +88,8 @@ class KafkaReader:
         found = members(self._plan, self._known_groups(ask))
         explicit = self._plan.explicit
         groups = {group for reading in explicit for group, _ in reading.inputs} | {group for _, group in found}
-        committed = ask.committed(sorted(groups))
+        committed = ask.committed(sorted(groups), self._settled)
+        self._settled = frozenset(group for group, told in committed.items() if not isinstance(told, str))
         workloads = [*explicit, *found_readings(self._plan, found, committed)]
         partitions = ask.partitions(sorted({topic for reading in workloads for _, topic in reading.inputs}))
         earliest, latest = ask.first_and_end(partitions)
@@ -159,12 +162,30 @@ class _Questions:
             raise _LostError(errors[0].str())
         return listed, not errors
 
-    def committed(self, groups: Iterable[str]) -> dict[str, dict[Partition, int] | str]:
-        """Committed offsets of each group, in half of the time left: a dead coordinator costs its groups, no others."""
-        answers = _settle(self._asked_commits(groups), self._left_s(0.5))
+    def committed(self, groups: Iterable[str], settled: frozenset[str]) -> dict[str, dict[Partition, int] | str]:
+        """Committed offsets of each group, in half of the time left: a dead coordinator costs its groups, no others.
+
+        settled: groups whose coordinator is known to answer. The others are described first: asked for the offsets of a
+        group whose coordinator is not there yet, librdkafka (2.16) was seen to end the process.
+        """
+        absent = self._without_coordinator([group for group in groups if group not in settled])
+        answers = _settle(self._asked_commits(group for group in groups if group not in absent), self._left_s(0.5))
         answers |= _settle(self._asked_commits(_transient(answers)), self._left_s(0.5))
+        answers |= absent
         _raise_if_lost(answers)
         return {group: _commits(group, answer) for group, answer in answers.items()}
+
+    def _without_coordinator(self, groups: list[str]) -> dict[str, Any]:
+        """Of these groups, those that no coordinator speaks for, with the error that says so."""
+        if not groups:
+            return {}
+        asked = self._admin.describe_consumer_groups(groups, request_timeout=self._left_s(0.5))
+        answers = _settle(asked, self._left_s(0.5))
+        return {
+            group: answer
+            for group, answer in answers.items()
+            if isinstance(answer, KafkaError) and answer.name() in TRANSIENT | LOST
+        }
 
     def _asked_commits(self, groups: Iterable[str]) -> "dict[str, Future[Any]]":
         """One request a group is all the client has; all are under way before the first is waited for."""

@@ -16,6 +16,9 @@ class Admin(Protocol):
     def list_consumer_groups(self, **settings: Any) -> Future[Any]:
         """Names of all groups."""
 
+    def describe_consumer_groups(self, groups: list[str], **settings: Any) -> Mapping[str, Future[Any]]:
+        """State of each group, told by its coordinator."""
+
     def list_consumer_group_offsets(self, request: Any, **settings: Any) -> Mapping[str, Future[Any]]:
         """Committed offsets of one group."""
 

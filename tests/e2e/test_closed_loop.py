@@ -37,6 +37,9 @@ def test_the_hpa_adds_workers_until_the_backlog_is_gone_and_then_removes_them(
 
         left_s = stepped.at_s + 180 + CALM_S - grown.at_s
         job.watch(caught_up, left_s, "backlog time is back under 30 s within 3 minutes")
+        drained = job.watch(lambda look: job.longest_backlog_time_s(grown.at_s, 5) < 5, 120, "and the backlog is gone")
+        assert drained.replicas >= 5
+        assert max(look.backlog_records for look in job.looks if look.at_s > stepped.at_s) > 3000
 
         job.load.set_rate(150)
         job.watch(lambda look: look.replicas <= 3, 240, "replicas fall again")

@@ -52,6 +52,8 @@ class Cluster:
         self.asked: list[str] = []
         self.on_error: Any = None
         self.errors: list[KafkaError] = []
+        self.without_coordinator: set[str] = set()
+        self.described: list[str] = []
 
     def open(self, name: str, settings: KafkaSource, on_error: Any) -> "Cluster":
         self.on_error = on_error
@@ -71,6 +73,13 @@ class Cluster:
 
     def list_consumer_groups(self, **settings: Any) -> Future[Any]:
         return settled(self._next("groups")[0], listing)
+
+    def describe_consumer_groups(self, groups: list[str], **settings: Any) -> dict[str, Future[Any]]:
+        """Not recorded: every coordinator is there, but for the groups a test names."""
+        self.asked.append("described")
+        self.described += groups
+        absent = {"error": "NOT_COORDINATOR", "text": "Not coordinator"}
+        return {group: settled(absent if group in self.without_coordinator else {}, lambda _: None) for group in groups}
 
     def list_consumer_group_offsets(self, request: Any, **settings: Any) -> dict[str, Future[Any]]:
         self.asked.append("committed")
@@ -128,7 +137,26 @@ def test_a_tick_of_a_real_broker() -> None:
 def test_commits_are_read_before_ends_and_every_end_in_one_request() -> None:
     cluster = Cluster("a_tick")
     seen(reader(cluster))
-    assert cluster.asked == ["cluster", "groups", *["committed"] * 4, "topics", "earliest", "latest"]
+    assert cluster.asked == ["cluster", "groups", "described", *["committed"] * 4, "topics", "earliest", "latest"]
+
+
+def test_a_group_without_a_coordinator_is_not_asked_for_its_offsets() -> None:
+    cluster = Cluster("a_tick")
+    cluster.without_coordinator = {"nobody"}
+    found = seen(reader(cluster))
+    assert found[("shop/idle", FAULT)] == "group nobody: Not coordinator"
+    assert found[("shop/orders", "backlog_records")] == 210.0
+    asked_of = len([kind for kind in cluster.asked if kind == "committed"])
+    assert asked_of == len(cluster.described) - 1
+
+
+def test_a_coordinator_that_answered_is_not_looked_for_again() -> None:
+    cluster = Cluster("a_tick", "a_tick")
+    source = reader(cluster)
+    seen(source)
+    cluster.described.clear()
+    seen(source)
+    assert "orders" not in cluster.described
 
 
 def test_groups_are_listed_once_a_minute() -> None:

@@ -28,9 +28,7 @@ RULES = {
     "rate_window_s": 20,
     "stale_after_s": 15,
     "error_after_s": ERROR_AFTER_S,
-    "settle_s": 15,
-    # Offsets say nothing of how busy a worker is, and without that nothing is scaled down.
-    "worker_capacity_records_per_s": float(WORKER_RECORDS_PER_S),
+    "settle_s": 10,
 }
 METRICS = "/apis/external.metrics.k8s.io/v1beta1"
 
