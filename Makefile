@@ -22,7 +22,7 @@ unit: $(READY) ## The fast tests alone (no Java)
 	$(BIN)/pytest -m "not e2e and not spark" $(ARGS)
 
 e2e: $(READY) need-java tools ## The same program on real servers: Kafka, Prometheus, Pravega, Kubernetes
-	tests/e2e/run $(BIN)/pytest -m e2e tests/e2e $(ARGS)
+	tests/e2e/run tests/e2e $(ARGS)
 
 bench: $(READY) need-java ## Print speed and memory; nothing is asserted
 	$(BIN)/python -m bench $(ARGS)
