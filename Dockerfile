@@ -12,16 +12,19 @@ FROM build AS build-pipeline
 RUN /opt/backlog-adapter/bin/pip install --no-cache-dir --require-hashes --requirement requirements/pipeline.lock
 
 FROM python:3.13-slim AS serve
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin adapter
 COPY --from=build /opt/backlog-adapter /opt/backlog-adapter
-USER 65532:65532
+USER 10001:10001
 EXPOSE 6443
 ENTRYPOINT ["/opt/backlog-adapter/bin/backlog-adapter"]
 CMD ["serve", "--config", "/etc/backlog-adapter/config.yaml"]
 
 FROM python:3.13-slim AS pipeline
 RUN apt-get update && apt-get install -y --no-install-recommends openjdk-21-jre-headless && rm -rf /var/lib/apt/lists/*
+# By name too, not by number alone: Hadoop, inside Spark, does not start for a user that /etc/passwd does not know.
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin adapter
 COPY --from=build-pipeline /opt/backlog-adapter /opt/backlog-adapter
-USER 65532:65532
+USER 10001:10001
 EXPOSE 8443
 ENTRYPOINT ["/opt/backlog-adapter/bin/backlog-adapter"]
 CMD ["pipeline", "--config", "/etc/backlog-adapter/config.yaml"]

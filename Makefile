@@ -65,8 +65,8 @@ $(READY): requirements/dev.lock pyproject.toml
 	@touch $@
 
 need-java:
-	@java -version 2>&1 | awk -F '"' '/version/ {split($$2, v, "."); found = 1; exit v[1] < 17} END {if (!found) exit 1}' || \
-	  { echo "Java 17 or newer is needed: install it (Debian: apt-get install openjdk-17-jre-headless)"; exit 1; }
+	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | awk -F '"' '/version/ {split($$2, v, "."); found = 1; exit v[1] < 17} END {if (!found) exit 1}' || \
+	  { echo "Java 17 or newer is needed: install it (Debian: apt-get install openjdk-17-jre-headless), on PATH or, where it is set, in JAVA_HOME"; exit 1; }
 
 need-go:
 	@command -v go >/dev/null || { echo "Go is needed for the end-to-end tests: install it (Debian: apt-get install golang-go; 1.26 or newer, it fetches its own toolchain)"; exit 1; }

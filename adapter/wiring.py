@@ -42,13 +42,19 @@ def pipeline(config: Config, master: str | None = None) -> None:
     telemetry = Telemetry(store, workloads=True)
     # Without a snapshot there is nothing to be asked for here, however long it takes.
     readiness = Readiness(lambda: store.current is not None, patience_s=inf)
-    app = create_publisher_app(store, token_file=settings.token_file, readiness=readiness, telemetry=telemetry)
-    server = Server(app, settings.host, settings.port, _tls(config))
 
     def publish(snapshot: Snapshot) -> None:
         store.put(snapshot)
 
     job = StreamingJob(config, configuration.rule_book(config), publish)
+    app = create_publisher_app(
+        store,
+        token_file=settings.token_file,
+        readiness=readiness,
+        telemetry=telemetry,
+        alive=lambda: {"publishing": job.alive()},
+    )
+    server = Server(app, settings.host, settings.port, _tls(config))
     with told_to_stop() as stop, ExitStack() as started:
         server.start()
         started.callback(server.stop)

@@ -103,7 +103,8 @@ def _pipeline(started: ExitStack) -> str:
 def _snapshot() -> Snapshot:
     at_s = time.time()
     entries = tuple(
-        Entry(decision=_decision(number, at_s), labels={"workload": _name(number)}) for number in range(WORKLOADS)
+        Entry(decision=_decision(number, at_s), error_after_s=180.0, labels={"workload": _name(number)})
+        for number in range(WORKLOADS)
     )
     return Snapshot(at_s=at_s, tick_s=TICK_S, window_s=60.0, error_after_s=180.0, entries=entries)
 

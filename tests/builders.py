@@ -11,7 +11,7 @@ from adapter.core.policies.verdict import Evidence
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, QUANTA, RuleBook, Rules
 from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, Samples, assemble
-from adapter.core.signals import backlog_time, input_rate
+from adapter.core.signals import backlog_time
 from adapter.core.state import EMPTY, State
 
 JOB = "shop/orders"
@@ -99,14 +99,18 @@ def evidence(
     """What a policy is asked. more: cpu (else unknown), most (else 100), and rules."""
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     at_work, passed, grown, waiting = (line.copy() for line in lines)
+    most = more.pop("most", 100.0)
     return Evidence(
         workers=at_work,
-        most_workers=np.full(len(at_work), more.pop("most", 100.0)),
+        most_workers=np.full(len(at_work), most),
+        partitions=np.full(len(at_work), more.pop("partitions", most)),
         throughput_records_per_s=passed,
         growth_records_per_s=grown,
-        input_rate_records_per_s=input_rate(passed, grown),
+        highest_backlog_records=waiting,
+        rising=np.full(len(at_work), True),
         backlog_records=waiting,
         backlog_time_s=backlog_time(waiting, passed),
+        lowest_backlog_time_s=backlog_time(waiting, passed),
         utilization_ratio=np.full(len(at_work), more.pop("cpu", np.nan)),
         rules=rule_columns(len(at_work), **more),
     )

@@ -12,7 +12,13 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 Path = tuple[str | int, ...]
 
 FAULT = "fault"  # the pydantic error type of a sentence that is finished
-SECRET = re.compile(r"password|passphrase|secret|token|auth|credential|cookie|api-?key|jaas|\.pem", re.IGNORECASE)
+# Names whose value is itself a secret: of settings, of headers, of librdkafka's properties. `auth` and its like do not
+# count in what librdkafka calls sasl.oauthbearer, where most are plain: addresses, methods, the client's id.
+SECRET = re.compile(
+    r"password|passphrase|secret|token(?!\.endpoint)|(?<!sasl\.o)auth(?!entication\.type)|credential(?!s\.client\.id)"
+    r"|cookie|api-?key|jaas|oauthbearer\.config|key\.pem",
+    re.IGNORECASE,
+)
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _STEP = re.compile(r'\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|\.?([A-Za-z_][A-Za-z0-9_-]*)')

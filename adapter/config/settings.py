@@ -23,7 +23,7 @@ _ORDERED = (  # the first may not exceed the second
     ("down_cpu_ratio", "up_cpu_ratio"),
     ("short_backlog_time_s", "up_backlog_time_s"),
 )
-_TICKS = (("rate_window_s", 2), ("stale_after_s", 1))  # at least so many ticks
+_TICKS = (("rate_window_s", 2), ("stale_after_s", 1), ("error_after_s", 2))  # at least so many ticks
 
 
 def _setting(parameter: Field[Any]) -> tuple[Any, Any]:

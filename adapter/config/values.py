@@ -16,9 +16,6 @@ _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _MEMORY = r"[1-9][0-9]*[kmgt]"
 _LONGEST_PREFIX = 253  # characters before the slash of a label key, as Kubernetes has it
 _RESERVED_LABELS = ("workload", "stage")  # the selector's own words
-
-# Settings of librdkafka whose value is itself a secret; those that name a file or an address are not.
-_SECRET_PROPERTY = re.compile(r"password|passphrase|client\.secret|jaas|oauthbearer\.config$|key\.pem$")
 _SERVER_PROPERTIES = ("bootstrap.servers", "metadata.broker.list")
 
 
@@ -101,7 +98,7 @@ def _header(text: str) -> str:
 def _kafka_property(text: str) -> str:
     if text in _SERVER_PROPERTIES:
         raise refusal("is set beside properties; use bootstrap_servers")
-    if _SECRET_PROPERTY.search(text):
+    if SECRET.search(text):
         raise refusal("may not carry a secret in this file; put it into the file that properties_file names")
     return text
 

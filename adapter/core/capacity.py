@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.rates import Mask
-from adapter.core.samples import Array
+from adapter.core.samples import Array, first_known
 
 _BLEND = 0.3  # a new observation weighs so much: three or four make up for a wrong first one
 _SAME_RATIO = 0.02  # smaller changes are noise, and would rewrite the slow state every tick
@@ -16,7 +16,7 @@ class Proof:
     """Whether throughput is what the workers can do, not what they were given; shape (stages,).
 
     saturated: the backlog never ended within the window (S4-11 benchmarks in the same way). overtaken: the input
-    outran the workers; it may have begun to in mid-window, so such a look can be too low, never too high.
+    outran the workers; it may have begun to in mid-window, so such a look only raises what is known.
     """
 
     saturated: Mask
@@ -34,8 +34,11 @@ def learn(known: Array, throughput: Array, workers: Array, proof: Proof) -> Arra
     return np.where(counts & moved, better, known)
 
 
-def utilization(measured: Array, throughput: Array, workers: Array, worker_capacity: Array) -> Array:
-    """Busy share of the workers: as measured, else throughput / (workers * capacity), else NaN."""
-    carried = workers * worker_capacity
-    estimated = np.where(carried > 0, throughput / np.where(carried > 0, carried, 1.0), np.nan)
-    return np.where(np.isnan(measured), estimated, measured)
+def utilization(measured: Array, throughput: Array, backlog: Array, capacity: Array) -> Array:
+    """Busy share of the workers: as measured, else throughput / capacity, else NaN.
+
+    capacity: of all workers. Who has nothing to do is idle, whatever he could carry.
+    """
+    estimated = np.where(capacity > 0, throughput / np.where(capacity > 0, capacity, 1.0), np.nan)
+    idle = (throughput <= 0) & (backlog <= 0)
+    return first_known(measured, np.where(idle, 0.0, estimated))

@@ -1,6 +1,6 @@
 """The only loop: advance(state, samples, rules) -> (state, decisions). Live stream, backtest and tests all fold it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +9,12 @@ from adapter.core import bounds, gates, policies
 from adapter.core.capacity import Proof, learn
 from adapter.core.decisions import Decisions, Reason
 from adapter.core.grouping import every, first_largest, largest, pick, smallest
-from adapter.core.intake import first_known
 from adapter.core.observe import Tick, observe
 from adapter.core.policies.verdict import Evidence, Verdict
+from adapter.core.rates import Mask
 from adapter.core.report import NOTHING, Judgement, report
 from adapter.core.rules import RuleBook
-from adapter.core.samples import Array, IntArray, Samples
+from adapter.core.samples import Array, IntArray, Samples, first_known
 from adapter.core.signals import moves
 from adapter.core.state import EMPTY, State
 
@@ -34,7 +34,10 @@ def advance(state: State, samples: Samples, rules: RuleBook) -> tuple[State, Dec
     gate = gates.first_closed(situation)
 
     current = first_known(tick.facts["spec_workers"], tick.workers)
-    answer = np.where(gate == gates.OPEN, verdict.wanted_workers, _held(tick, situation, gate, current))
+    wanted = verdict.wanted_workers
+    # Sized by those that are ready; who asks for no fewer than them does not ask for fewer than there should be.
+    decided = np.where(wanted >= tick.workers, np.fmax(wanted, current), wanted)
+    answer = np.where(gate == gates.OPEN, decided, _held(tick, situation, gate, current))
     served, bound = bounds.within(answer, current, tick.rules, limits)
     judgement = Judgement(
         verdict=verdict,
@@ -57,17 +60,19 @@ def replay(ticks: Iterable[Samples], rules: RuleBook, state: State = EMPTY) -> I
 
 
 _EXPIRED = gates.REASONS.index(Reason.EXPIRED)
+_NO_WORKERS = gates.REASONS.index(Reason.NO_WORKERS)
 _UNKNOWN = [gates.REASONS.index(reason) for reason in (Reason.NO_DATA, Reason.STALE, Reason.NO_WORKERS)]
 
 
 def _held(tick: Tick, situation: gates.Situation, gate: IntArray, current: Array) -> Array:
     """What a closed gate serves: the last target; before the first one the workers there are, if all else is known.
 
-    Without any sample, or with one that is too old, even a held target is not an answer.
+    Without any sample or count of workers, or with one that is too old, even a held target is not an answer.
     """
     target = tick.state.fast.target_workers
     held = np.where(np.isin(gate, _UNKNOWN), target, first_known(target, current))
-    silent = (gate == _EXPIRED) | (np.isin(gate, _UNKNOWN) & np.isnan(situation.sample_age_s))
+    uncounted = (gate == _NO_WORKERS) & (situation.workers_age_s > tick.rules["error_after_s"])
+    silent = (gate == _EXPIRED) | uncounted | (np.isin(gate, _UNKNOWN) & np.isnan(situation.sample_age_s))
     return np.where(silent, np.nan, held)
 
 
@@ -78,11 +83,14 @@ def _sized(tick: Tick, most: Array) -> tuple[Verdict, IntArray]:
     evidence = Evidence(
         workers=tick.workers[owner],
         most_workers=most[owner],
+        partitions=first_known(tick.facts["partitions"], most)[owner],
         throughput_records_per_s=signals["throughput_records_per_s"],
         growth_records_per_s=signals["growth_records_per_s"],
-        input_rate_records_per_s=signals["input_rate_records_per_s"],
+        highest_backlog_records=signals["highest_backlog_records"],
+        rising=_rising(tick),
         backlog_records=signals["backlog_records"],
         backlog_time_s=signals["backlog_time_s"],
+        lowest_backlog_time_s=signals["lowest_backlog_time_s"],
         utilization_ratio=hottest[owner],
         rules=tick.stage_rules,
     )
@@ -93,6 +101,13 @@ def _sized(tick: Tick, most: Array) -> tuple[Verdict, IntArray]:
         keep_up_workers=pick(verdict.keep_up_workers, stage),
         catch_up_workers=pick(verdict.catch_up_workers, stage),
     ), stage
+
+
+def _rising(tick: Tick) -> Mask:
+    """Whether the backlog rises, and is more than what lies between two commits."""
+    rises = tick.signals["rising"] == 1
+    rising: Mask = rises & (tick.signals["backlog_time_s"] > tick.stage_rules["short_backlog_time_s"])
+    return rising
 
 
 def _hottest(tick: Tick, count: int) -> Array:
@@ -111,11 +126,20 @@ def _situation(tick: Tick, limits: bounds.Limits) -> gates.Situation:
         sample_age_s=tick.at_s - smallest(fast.seen_at_s, owner, count),
         workers_age_s=tick.at_s - fast.counted_at_s,
         changed_age_s=tick.at_s - fast.changed_at_s,
-        flight_age_s=tick.at_s - fast.flight_since_s,
+        asked_age_s=tick.at_s - fast.asked_at_s,
+        incomplete=_incomplete(tick.facts),
         rates_known=every(tick.rates_known, tick.counting, owner, count),
         nothing_moves=~every(moving, tick.counting, owner, count) & (tick.workers > 0),
         rules=tick.rules,
     )
+
+
+def _incomplete(facts: Mapping[str, Array]) -> Mask:
+    """Workers are not yet as many as were asked for, or not yet ready; what nobody counts is not missing."""
+    asked = first_known(facts["spec_workers"], facts["workers"], facts["ready_workers"])
+    exist, ready = first_known(facts["workers"], asked), first_known(facts["ready_workers"], asked)
+    missing: Mask = np.isfinite(asked) & ((exist != asked) | (ready < asked))
+    return missing
 
 
 def _remembered(tick: Tick, served: Array) -> State:
@@ -124,7 +148,7 @@ def _remembered(tick: Tick, served: Array) -> State:
     throughput, workers = signals["throughput_records_per_s"], tick.workers[tick.owner]
     proof = Proof(
         saturated=tick.rates_known & (signals["lowest_backlog_time_s"] > rules["short_backlog_time_s"]),
-        overtaken=tick.rates_known & (growth > rules["growth_noise_ratio"] * throughput),
+        overtaken=tick.rates_known & _rising(tick) & (growth > rules["growth_noise_ratio"] * throughput),
     )
     capacity = learn(state.slow.worker_capacity, throughput, workers, proof)
     return State(fast=replace(state.fast, target_workers=served), slow=replace(state.slow, worker_capacity=capacity))

@@ -21,7 +21,8 @@ class Situation:
     sample_age_s: Array
     workers_age_s: Array
     changed_age_s: Array
-    flight_age_s: Array
+    asked_age_s: Array
+    incomplete: Mask
     rates_known: Mask
     nothing_moves: Mask
     rules: Mapping[str, Array]
@@ -37,7 +38,7 @@ def table(see: Situation) -> tuple[tuple[Reason, Mask], ...]:
         (Reason.EXPIRED, see.sample_age_s > rules["error_after_s"]),
         (Reason.STALE, see.sample_age_s > 0),  # a tick that did not see all decides nothing
         (Reason.NO_WORKERS, ~(see.workers_age_s <= rules["stale_after_s"])),
-        (Reason.IN_FLIGHT, see.flight_age_s < rules["in_flight_timeout_s"]),
+        (Reason.IN_FLIGHT, see.incomplete & (see.asked_age_s < rules["in_flight_timeout_s"])),
         (Reason.SETTLING, (see.changed_age_s < rules["settle_s"]) | (disturbed & ~see.rates_known)),
         (Reason.NO_DATA, ~see.rates_known),
         (Reason.NO_PROGRESS, see.nothing_moves),

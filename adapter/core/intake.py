@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from adapter.core.rules import RuleBook
-from adapter.core.samples import Array, Samples
+from adapter.core.samples import Array, Samples, first_known
 from adapter.core.state import COUNTED, LIMITING, Fast, State, aligned
 
 FORGET_S = 3600.0  # a found workload that is not seen for so long is no longer there
+PARTITIONS = LIMITING.index("partitions")
+_FEW_RATIO = 0.1  # of the ready workers
 REPLACED_S = 120.0  # a stage that its siblings outlive by so long was renamed or removed; sooner than an error of age
 
 
@@ -17,9 +19,12 @@ def take(state: State, samples: Samples, book: RuleBook) -> State:
     workloads, stages = _there(state, samples, book)
     state = aligned(state, workloads, stages)
     limiting = laid([samples.whole(name) for name in LIMITING], samples.workloads, workloads)
-    kept = np.where(np.isnan(limiting), state.slow.limiting, limiting)
+    kept = first_known(limiting, state.slow.limiting)
+    # Sums over another set of partitions are other counters: the difference between them is no progress.
+    other = np.flatnonzero((limiting != state.slow.limiting)[PARTITIONS] & np.isfinite(limiting[PARTITIONS]))
+    fast = _blanked(state.fast, stages, {workloads[place] for place in other})
     state = replace(state, slow=replace(state.slow, limiting=kept))
-    return replace(state, fast=_counted(_pushed(state.fast, samples, stages), samples, workloads))
+    return replace(state, fast=_counted(_pushed(fast, samples, stages), samples, workloads))
 
 
 def trimmed(fast: Fast, oldest_s: float) -> Fast:
@@ -40,11 +45,26 @@ def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, .
     newest: dict[str, float] = {}
     for (workload, _), at_s in seen.items():
         newest[workload] = np.fmax(at_s, newest.get(workload, -np.inf))
-    named = set(samples.workloads) | set(book.by_workload)
+    named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _found(samples)
     silent_s = {w: np.fmin(counted[w], samples.at_s - newest.get(w, -np.inf)) for w in slow.workloads}
     workloads = named | {w for w, age_s in silent_s.items() if age_s < FORGET_S}
     stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s > newest[w] - REPLACED_S}
     return tuple(sorted(workloads)), tuple(sorted(stages | set(samples.stages)))
+
+
+def _found(samples: Samples) -> set[str]:
+    """Workloads that a fleet found. An HPA alone makes none: it may name one that does not exist."""
+    in_fleet = np.isfinite(samples.whole("fleet"))
+    return {name for name, found in zip(samples.workloads, in_fleet, strict=True) if found}
+
+
+def _blanked(fast: Fast, stages: tuple[tuple[str, str], ...], workloads: set[str]) -> Fast:
+    """Without the counts so far of some workloads."""
+    if not workloads:
+        return fast
+    kept = np.array([workload not in workloads for workload, _ in stages], dtype=bool)
+    points = {name: np.where(kept, getattr(fast, name), np.nan) for name in ("processed", "appended", "backlog")}
+    return replace(fast, **points)
 
 
 def _pushed(fast: Fast, samples: Samples, stages: tuple[tuple[str, str], ...]) -> Fast:
@@ -56,36 +76,27 @@ def _pushed(fast: Fast, samples: Samples, stages: tuple[tuple[str, str], ...]) -
 
 def _counted(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fast:
     now = laid([samples.whole(name) for name in COUNTED], samples.workloads, workloads)
-    spec, status, ready, _, _ = now
-    told = np.isfinite(now[:3]).any(axis=0)
-    at_work, before = first_known(ready, status, spec), first_known(*fast.counted[[2, 1, 0]])
-    changed = told & np.isfinite(before) & (at_work != before)
-    asked = first_known(spec, status, ready)  # without a spec, those that exist are those that were asked for
-    on_the_way = told & ((asked != first_known(status, asked)) | (first_known(ready, asked) < asked))
-    since = np.where(np.isnan(fast.flight_since_s), samples.at_s, fast.flight_since_s)
+    told = np.isfinite(now).any(axis=0)
+    asked, exist, ready = np.nan_to_num(np.abs(now - fast.counted))
+    # One pod of many that comes and goes does not spoil the rates, and must not keep the rest from being sized.
+    changed = (asked > 0) | (exist > 0) | (ready > _FEW_RATIO * fast.counted[2])
+    first = told & np.isnan(fast.asked_at_s)
     return replace(
         fast,
-        counted=np.where(told, now, fast.counted),
+        counted=first_known(now, fast.counted),
         counted_at_s=np.where(told, samples.at_s, fast.counted_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
-        flight_since_s=np.where(told, np.where(on_the_way, since, np.nan), fast.flight_since_s),
+        asked_at_s=np.where(first | (asked > 0), samples.at_s, fast.asked_at_s),
     )
 
 
-def first_known(*choices: Array) -> Array:
-    """Of each place the first value that is not NaN."""
-    found = choices[0]
-    for choice in choices[1:]:
-        found = np.where(np.isnan(found), choice, found)
-    return found
-
-
 def laid(rows: list[Array], names: tuple[object, ...], among: tuple[object, ...]) -> Array:
-    """Arrays over `names` laid out over `among`, NaN where a name is absent; shape (len(rows), len(among))."""
+    """Arrays over `names` laid out over `among`, NaN where a name is absent there; shape (len(rows), len(among))."""
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     if names == among:
         return values
     at = {name: place for place, name in enumerate(among)}
+    there = [place for place, name in enumerate(names) if name in at]
     spread = np.full((len(rows), len(among)), np.nan)
-    spread[:, [at[name] for name in names]] = values
+    spread[:, [at[names[place]] for place in there]] = values[:, there]
     return spread

@@ -7,13 +7,14 @@ import numpy as np
 
 from adapter.core import parameters
 from adapter.core.capacity import utilization
-from adapter.core.intake import first_known, laid, take, trimmed
-from adapter.core.rates import Mask, mean_rate, robust_slope, since_reset
+from adapter.core.intake import laid, take, trimmed
+from adapter.core.rates import Mask, counter_rate, rising, robust_slope, since_reset
 from adapter.core.rules import RuleBook
-from adapter.core.samples import STAGE_SIGNALS, Array, IntArray, Samples
+from adapter.core.samples import STAGE_SIGNALS, Array, IntArray, Samples, first_known
 from adapter.core.signals import backlog_time, drain_time, input_rate
 from adapter.core.state import COUNTED, HELD, LIMITING, State
 
+_FAR_WINDOWS = 2.0  # so far back is looked for the steps of a counter that has too few of them in one window
 _LEAST_SPAN_RATIO = 0.5  # a rate over less than half its window says too little
 
 
@@ -46,7 +47,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     owner = np.array([place[workload] for workload, _ in state.slow.stages], dtype=np.int64)
     facts = dict(zip((*COUNTED, *LIMITING), (*fast.counted, *state.slow.limiting), strict=True))
     rules = parameters.columns(names, facts["fleet"], book)
-    fast = trimmed(fast, samples.at_s - float(rules["rate_window_s"].max(initial=0.0)))
+    fast = trimmed(fast, samples.at_s - _FAR_WINDOWS * float(rules["rate_window_s"].max(initial=0.0)))
     workers = first_known(facts["ready_workers"], facts["workers"], facts["spec_workers"])
 
     state = replace(state, fast=fast)
@@ -79,20 +80,29 @@ def _rates(state: State, now: Mapping[str, Array], rules: Mapping[str, Array], o
     """Rates over the clean points of each stage's window: after the last reset, and after the last change settled."""
     fast = state.fast
     settled_s = np.nan_to_num(fast.changed_at_s[owner] + rules["settle_s"], nan=-np.inf)
-    from_s = np.maximum(fast.at_s[-1] - rules["rate_window_s"], settled_s)
-    usable = (fast.at_s[:, None] >= from_s) & since_reset(fast.processed, fast.appended)
-    least_s = rules["rate_window_s"] * _LEAST_SPAN_RATIO
+    window_s, at_s = rules["rate_window_s"], fast.at_s[:, None]
+    far = (at_s >= np.maximum(at_s[-1] - _FAR_WINDOWS * window_s, settled_s)) & since_reset(
+        fast.processed, fast.appended
+    )
+    near = far & (at_s >= at_s[-1] - window_s)
+    least_s = window_s * _LEAST_SPAN_RATIO
 
-    throughput = first_known(mean_rate(fast.at_s, fast.processed, usable, least_s), now["throughput_records_per_s"])
-    arriving = first_known(mean_rate(fast.at_s, fast.appended, usable, least_s), now["input_rate_records_per_s"])
-    growth = first_known(robust_slope(fast.at_s, fast.backlog, usable, least_s), arriving - throughput)
-    lowest = np.min(np.where(usable & np.isfinite(fast.backlog), fast.backlog, np.inf), axis=0, initial=np.inf)
+    processed = counter_rate(fast.at_s, fast.processed, near, far, least_s)
+    appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
+    throughput = first_known(processed, now["throughput_records_per_s"])
+    arriving = first_known(appended, now["input_rate_records_per_s"])
+    # The counters know better: a backlog is a saw where offsets are committed in steps, and its slope that of a tooth.
+    growth = first_known(arriving - throughput, robust_slope(fast.at_s, fast.backlog, near, least_s))
+    seen = np.where(near, fast.backlog, np.nan)
     return {
         "throughput_records_per_s": throughput,
         "growth_records_per_s": growth,
         "input_rate_records_per_s": first_known(arriving, input_rate(throughput, growth)),
         "backlog_records": now["backlog_records"],
-        "lowest_backlog_records": np.where(np.isinf(lowest), np.nan, lowest),
+        # Without two points of a backlog the rates alone can tell.
+        "rising": rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
+        "lowest_backlog_records": np.fmin.reduce(seen, axis=0),
+        "highest_backlog_records": np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
         "measured_utilization_ratio": now["utilization_ratio"],
     }
 
@@ -105,8 +115,10 @@ def _derived(state: State, found: Mapping[str, Array], workers: Array, given_cap
     arriving = signals["input_rate_records_per_s"]
     return signals | {
         "backlog_time_s": backlog_time(backlog, throughput),
+        "highest_backlog_records": found["highest_backlog_records"],
+        "rising": found["rising"],
         "drain_time_s": drain_time(backlog, capacity * workers, arriving),
         "lowest_backlog_time_s": backlog_time(found["lowest_backlog_records"], found["throughput_records_per_s"]),
-        "utilization_ratio": utilization(found["measured_utilization_ratio"], throughput, workers, capacity),
+        "utilization_ratio": utilization(found["measured_utilization_ratio"], throughput, backlog, capacity * workers),
         "worker_capacity_records_per_s": capacity,
     }

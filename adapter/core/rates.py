@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from adapter.core.samples import Array
+from adapter.core.samples import Array, first_known
 
 Mask = NDArray[np.bool_]
 
@@ -24,25 +24,79 @@ def since_reset(*counters: Array) -> Mask:
     return usable
 
 
-def mean_rate(at_s: Array, values: Array, usable: Mask, least_span_s: Array) -> Array:
-    """How fast a counter rose between its first and last usable point.
+def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s: Array) -> Array:
+    """How fast a counter rises, also one that is told or committed only now and then and rises in steps.
 
-    at_s: shape (points,), increasing. values, usable: shape (points, rows). least_span_s: shape (rows,).
-    Returns shape (rows,), units of the counter per second; NaN where the points span less than least_span_s.
+    It is measured from step to step, so that it does not matter where in a step a window begins or ends, over the near
+    points, or over the far ones where the near ones hold less than two steps. A counter that is still for twice as
+    long as any step took stands still.
+    at_s: shape (points,), increasing. values, near, far: shape (points, rows). least_span_s: shape (rows,).
+    Returns shape (rows,), units of the counter per second; NaN with a single step, or over less than least_span_s.
+    """
+    wide = _Steps(at_s, np.where(far, values, np.nan))
+    return first_known(
+        _Steps(at_s, np.where(near, values, np.nan)).rate(least_span_s),
+        wide.rate(least_span_s),
+        wide.still(least_span_s),
+    )
+
+
+def rising(at_s: Array, values: Array, usable: Mask) -> Mask:
+    """Whether all of the newer half of the usable points lie above all of the older half; shape (rows,).
+
+    A saw does not rise, however its teeth fall on the ticks.
     """
     seen = usable & np.isfinite(values)
-    first, last = seen.argmax(axis=0), len(at_s) - 1 - seen[::-1].argmax(axis=0)
-    rows = np.arange(values.shape[1])
-    span_s = np.where(seen.any(axis=0), at_s[last] - at_s[first], 0.0)
-    known = (span_s > 0) & (span_s >= least_span_s)
-    rise = values[last, rows] - values[first, rows]
-    return np.where(known, rise / np.where(known, span_s, 1.0), np.nan)
+    times = np.where(seen, at_s[:, None], np.nan)
+    middle_s = (np.fmin.reduce(times, axis=0) + np.fmax.reduce(times, axis=0)) / 2
+    older, newer = seen & (times <= middle_s), seen & (times > middle_s)
+    highest = np.fmax.reduce(np.where(older, values, np.nan), axis=0)
+    above: Mask = np.fmin.reduce(np.where(newer, values, np.nan), axis=0) > highest
+    return above
+
+
+class _Steps:
+    """When each row's counter was first and last seen, when it first and last rose, and at what."""
+
+    def __init__(self, at_s: Array, values: Array) -> None:
+        unknown = np.full(values.shape[1], np.nan)
+        self.first_s, self.first, self.last_s, self.last = unknown, unknown, unknown, unknown
+        self.began_s, self.began, self.rose_s = unknown, unknown, unknown
+        self.longest_s, self.steps = np.zeros(len(unknown)), np.zeros(len(unknown))
+        self.always = np.ones(len(unknown), dtype=bool)
+        for point_s, value in zip(at_s, values, strict=True):
+            self._take(point_s, value)
+
+    def _take(self, at_s: float, value: Array) -> None:
+        told, rose = np.isfinite(value), value > self.last
+        begins, opens = rose & (self.steps == 0), told & np.isnan(self.first_s)
+        self.longest_s = np.where(rose, np.fmax(self.longest_s, at_s - self.rose_s), self.longest_s)
+        self.began_s, self.began = np.where(begins, at_s, self.began_s), np.where(begins, value, self.began)
+        self.rose_s = np.where(rose, at_s, self.rose_s)
+        self.always &= rose | opens | ~told
+        self.steps += rose
+        self.first_s, self.first = np.where(opens, at_s, self.first_s), np.where(opens, value, self.first)
+        self.last_s, self.last = np.where(told, at_s, self.last_s), np.where(told, value, self.last)
+
+    def rate(self, least_span_s: Array) -> Array:
+        """From the first step to the last; of a counter that rose at every point, from the first point on."""
+        begin_s = np.where(self.always, self.first_s, self.began_s)
+        begin = np.where(self.always, self.first, self.began)
+        span_s = self.rose_s - begin_s
+        known = (self.steps + self.always >= 2) & (span_s >= least_span_s)
+        rate = np.where(known, (self.last - begin) / np.where(known, span_s, 1.0), np.nan)
+        return np.where(known & (self.last_s - self.rose_s > 2 * self.longest_s), 0.0, rate)
+
+    def still(self, least_span_s: Array) -> Array:
+        """0 of a counter that never rose, else NaN."""
+        span_s = self.last_s - self.first_s
+        return np.where((self.steps == 0) & (span_s > 0) & (span_s >= least_span_s), 0.0, np.nan)
 
 
 def robust_slope(at_s: Array, values: Array, usable: Mask, least_span_s: Array) -> Array:
     """The median of the slopes between all pairs of usable points (Theil 1950, Sen 1968).
 
-    Shapes as in mean_rate. A single outlier among five points does not move it.
+    Shapes as in counter_rate. A single outlier among five points does not move it.
     Returns shape (rows,), units of the gauge per second; NaN where the points span less than least_span_s.
     """
     seen = np.where(usable, values, np.nan)
@@ -57,5 +111,6 @@ def robust_slope(at_s: Array, values: Array, usable: Mask, least_span_s: Array) 
         ordered[rows, np.maximum(count - 1, 0) // 2],
         ordered[rows, np.minimum(count // 2, ordered.shape[1] - 1)],
     )
-    known = np.isfinite(mean_rate(at_s, seen, usable, least_span_s))
-    return np.where(known & (count > 0), (low + high) / 2, np.nan)
+    when = np.where(np.isfinite(seen), at_s[:, None], np.nan)
+    span_s = np.fmax.reduce(when) - np.fmin.reduce(when)
+    return np.where((count > 0) & (span_s >= least_span_s), (low + high) / 2, np.nan)

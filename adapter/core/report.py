@@ -85,18 +85,22 @@ def _known(column: Array) -> list[float | None]:
     return [None if isnan(value) else value for value in column.tolist()]
 
 
+# Something was not seen: what a failing source said may be why.
+_UNTOLD = [gates.REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, Reason.STALE, Reason.NO_WORKERS)]
+
+
 def _text(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
     names = tick.state.slow.workloads
     stages = tick.state.slow.stages
     of_all = faults.get(EVERY, "")
-    fresh = judged.situation.sample_age_s == 0
+    told = ~np.isin(judged.gate, _UNTOLD)
     return {
         "workload": names,
         "policy": tuple(POLICIES[int(number)] for number in tick.rules["policy"].tolist()),
         "reason": tuple(_reasons(judged)),
         "bound": tuple(_BOUND_NAMES[number] for number in judged.bound.tolist()),
         "fault": tuple(
-            faults.get(name, "" if seen else of_all) for name, seen in zip(names, fresh.tolist(), strict=True)
+            faults.get(name, "" if known else of_all) for name, known in zip(names, told.tolist(), strict=True)
         ),
         "stage": tuple(stages[place][1] if place >= 0 else WHOLE for place in judged.stage.tolist()),
     }

@@ -100,3 +100,11 @@ def _column(seen: Mapping[tuple[str, str], float], places: Iterable[tuple[str, s
 
 
 _STAGE_SIGNALS = frozenset(STAGE_SIGNALS)
+
+
+def first_known(*choices: Array) -> Array:
+    """Of each place the first value that is not NaN."""
+    found = choices[0]
+    for choice in choices[1:]:
+        found = np.where(np.isnan(found), choice, found)
+    return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from adapter.core.samples import Array
 
-VERSION = 2
+VERSION = 1
 HELD = (
     "throughput_records_per_s",
     "growth_records_per_s",
@@ -16,8 +16,8 @@ HELD = (
     "backlog_records",
     "measured_utilization_ratio",
 )
-COUNTED = ("spec_workers", "workers", "ready_workers", "pause_up", "pause_down")
-LIMITING = ("min_workers", "max_workers", "partitions", "fleet")
+COUNTED = ("spec_workers", "workers", "ready_workers")
+LIMITING = ("min_workers", "max_workers", "partitions", "fleet", "pause_up", "pause_down")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Fast:
     at_s: (points,) the ticks held, oldest first. processed, appended, backlog: (points, stages) as seen, NaN where not.
     signals: (len(HELD), stages) as last known. seen_at_s: (stages,) the last tick with throughput and backlog.
     counted: (len(COUNTED), workloads) as last seen, at counted_at_s. changed_at_s: the worker count last changed;
-    flight_since_s: workers are on their way since; target_workers: what was last served; each (workloads,).
+    asked_at_s: another count was asked for; target_workers: what was last served; each (workloads,).
     """
 
     at_s: Array
@@ -39,7 +39,7 @@ class Fast:
     counted: Array
     counted_at_s: Array
     changed_at_s: Array
-    flight_since_s: Array
+    asked_at_s: Array
     target_workers: Array
 
 
@@ -80,14 +80,14 @@ EMPTY = State(
         counted=_unknown(len(COUNTED), 0),
         counted_at_s=_unknown(0),
         changed_at_s=_unknown(0),
-        flight_since_s=_unknown(0),
+        asked_at_s=_unknown(0),
         target_workers=_unknown(0),
     ),
     slow=Slow(workloads=(), stages=(), limiting=_unknown(len(LIMITING), 0), worker_capacity=_unknown(0)),
 )
 
 _BY_STAGE = ("processed", "appended", "backlog", "signals", "seen_at_s")
-_BY_WORKLOAD = ("counted", "counted_at_s", "changed_at_s", "flight_since_s", "target_workers")
+_BY_WORKLOAD = ("counted", "counted_at_s", "changed_at_s", "asked_at_s", "target_workers")
 
 
 def aligned(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, str], ...]) -> State:

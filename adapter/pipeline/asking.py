@@ -5,7 +5,8 @@ import importlib
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from functools import lru_cache, partial
 
 from adapter.config import Config
@@ -21,10 +22,14 @@ ABANDON_AFTER_DEADLINES = 20  # a call that hangs for so long is given up, and t
 class Asked:
     """One source of one configuration, opened at its first use, asked by one thread at a time."""
 
-    def __init__(self, config: Config, name: str, opener: Opener) -> None:
+    def __init__(
+        self, config: Config, name: str, opener: Opener, *, abandon_after_deadlines: int = ABANDON_AFTER_DEADLINES
+    ) -> None:
         self._opened: Callable[[], Source] = partial(opener, config, name)
         self._name = name
         self._belt_s = config.sources[name].deadline_s + GRACE_S
+        self._abandon_after_s = abandon_after_deadlines * self._belt_s
+        self._lock = threading.Lock()  # a call is given up, or keeps the source it opened, never both
         self._source: Source | None = None
         self._call: Future[list[Row]] | None = None
         self._asked_s = 0.0
@@ -34,7 +39,7 @@ class Asked:
         self._leave_hanging_call()
         self._call, self._asked_s = Future(), time.monotonic()
         # A daemon thread: a call that never returns must not keep the worker process from ending.
-        threading.Thread(target=self._run, args=(self._call, ticks), daemon=True).start()
+        threading.Thread(target=self._run, args=(self._call, self._source, ticks), daemon=True).start()
         try:
             return self._call.result(self._belt_s)
         except SourceError:
@@ -44,11 +49,6 @@ class Asked:
         except Exception as error:  # whatever a client library raises costs this source's samples, never the tick
             self.close()
             raise SourceError(self._name, f"unexpected {type(error).__name__}: {error}") from error
-
-    def wait(self) -> None:
-        """Wait for a late answer, without a deadline; it is thrown away."""
-        if self._call is not None:
-            wait([self._call])
 
     def close(self) -> None:
         """Close the source, if it was opened; it is opened again when it is asked again."""
@@ -62,17 +62,30 @@ class Asked:
         if self._call is None or self._call.done():
             return
         hanging_s = time.monotonic() - self._asked_s
-        if hanging_s < ABANDON_AFTER_DEADLINES * self._belt_s:
+        if hanging_s < self._abandon_after_s:
             raise SourceError(self._name, f"still no answer after {hanging_s:.0f} s")
-        self._source = None
+        with self._lock:
+            if self._call.cancel():  # it closes its source itself when it comes back: closing what is in use may crash
+                self._source = None
 
-    def _run(self, call: Future[list[Row]], ticks: range) -> None:
+    def _run(self, call: Future[list[Row]], source: Source | None, ticks: range) -> None:
         try:
-            if self._source is None:
-                self._source = self._opened()
-            call.set_result(self._source.samples(ticks[0], ticks[-1], ticks.step))
+            if source is None:
+                source = self._opened()
+                self._keep(call, source)
+            call.set_result(source.samples(ticks[0], ticks[-1], ticks.step))
         except BaseException as error:  # handed to the asking thread, which tells them apart
-            call.set_exception(error)
+            with suppress(InvalidStateError):  # nobody asks any more
+                call.set_exception(error)
+        if source is not None and call.cancelled():
+            source.close()
+
+    def _keep(self, call: Future[list[Row]], source: Source) -> None:
+        """Keep an opened source for the next call. Raises InvalidStateError when this one was given up."""
+        with self._lock:
+            if call.cancelled():
+                raise InvalidStateError
+            self._source = source
 
 
 _asked: dict[tuple[str, str, str], Asked] = {}  # lives as long as the worker process: connections survive the tick

@@ -21,6 +21,7 @@ from adapter.errors import CheckpointError, SetupError
 
 FORMAT = 1
 MARKER = "backlog-adapter.json"
+LOG = "spark.log"
 ORPHAN_GONE_WITHIN_S = 15.0  # a JVM was seen to outlive its killed driver by 2.4 to 3.9 s
 
 
@@ -35,7 +36,7 @@ class Checkpoint:
     @property
     def log(self) -> str:
         """What the JVM prints."""
-        return str(self.folder / "spark.log")
+        return str(self.folder / LOG)
 
     @property
     def stream(self) -> str:
@@ -45,6 +46,11 @@ class Checkpoint:
     def close(self) -> None:
         """Let another process have it."""
         self.lock.close()
+
+
+def log_of(config: Config) -> str:
+    """What the JVM and Spark's workers print."""
+    return str(Path(config.pipeline.checkpoint) / LOG)
 
 
 def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) -> Checkpoint:

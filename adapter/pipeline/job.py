@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import structlog
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.config import Config
@@ -17,7 +16,7 @@ from adapter.pipeline.fold import Core
 from adapter.pipeline.java import check_java
 from adapter.pipeline.publish import Publish, Publisher
 from adapter.pipeline.query import OPENER, Plan, start_query
-from adapter.pipeline.session import Session, settings
+from adapter.pipeline.session import Session, done_within, settings
 
 CORE = Core(
     advance=engine.advance,
@@ -29,18 +28,23 @@ CORE = Core(
 )
 LOOK_EVERY_S = 0.5
 TASK_TRIES = 4
+QUERY_STOPS_WITHIN_S = 25.0  # Spark itself gives up after its stopTimeout; longer, the JVM does not answer
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """When the query is started again. stalled_*: without a publication for so long, whichever is longer, it hangs."""
+    """When the query is started again. stalled_*: without a publication for so long, whichever is longer, it hangs.
+
+    dead_after_stalls: after so many times that, starting it again does not help: the process has to go.
+    """
 
     first_backoff_s: float = 1.0
     most_backoff_s: float = 60.0
     stalled_ticks: int = 4  # fewer may be a slow batch
     stalled_after_s: float = 90.0  # a first tick was seen to take 31 s on a loaded machine, after a start of 20 s
+    dead_after_stalls: int = 5
 
 
 WATCH = Watch()
@@ -65,6 +69,7 @@ class StreamingJob:
         self.failure: str | None = None
         self.restarts = 0
         self.last_tick_duration_s: float | None = None
+        self._created_s = time.monotonic()
         self._checkpoint: Checkpoint | None = None
         self._session: Session | None = None
         self._query: StreamingQuery | None = None
@@ -100,6 +105,10 @@ class StreamingJob:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
+    def alive(self) -> bool:
+        """Whether a tick was published lately, however often the query was started again: for a liveness probe."""
+        return self._still_s(self._created_s) <= self._watch.dead_after_stalls * self._allowed_s()
+
     def _begin(self) -> None:
         assert self._checkpoint is not None  # noqa: S101 - start() claims it first
         if self._session is None:
@@ -119,12 +128,11 @@ class StreamingJob:
     def _end_query(self) -> None:
         self.publisher.close()
         query, self._query = self._query, None
-        if query is None:
+        if query is None or done_within(QUERY_STOPS_WITHIN_S, query.stop):
             return
-        try:
-            query.stop()
-        except (Py4JError, PySparkException, OSError) as error:
-            log.debug("the query was gone before it was stopped", cause=_cause(error))
+        log.error("the query does not stop: its JVM is killed")
+        if self._session is not None:
+            self._session.kill()
 
     def _supervise(self) -> None:
         backoff_s = self._watch.first_backoff_s
@@ -171,9 +179,14 @@ class StreamingJob:
         return self._stalled()
 
     def _stalled(self) -> str | None:
-        still_s = time.monotonic() - max(self._begun_s, self.publisher.published_s or 0.0)
-        allowed_s = max(self._watch.stalled_after_s, self._watch.stalled_ticks * self._config.timing.tick_s)
-        return f"no tick was published for {still_s:.0f} s" if still_s > allowed_s else None
+        still_s = self._still_s(self._begun_s)
+        return f"no tick was published for {still_s:.0f} s" if still_s > self._allowed_s() else None
+
+    def _still_s(self, since_s: float) -> float:
+        return time.monotonic() - max(since_s, self.publisher.published_s or 0.0)
+
+    def _allowed_s(self) -> float:
+        return max(self._watch.stalled_after_s, self._watch.stalled_ticks * self._config.timing.tick_s)
 
     def _publishing(self) -> bool:
         return self.publisher.published_s is not None and self.publisher.published_s > self._begun_s

@@ -2,18 +2,25 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import structlog
 from pyspark.sql import DataFrame
 
 from adapter.config import Config
 from adapter.core.decisions import Decision, Decisions, StageSignals
 from adapter.core.report import rows, stage_rows
 from adapter.core.rules import RuleBook, Rules
+from adapter.pipeline.checkpoint import log_of
 from adapter.pipeline.packing import unpack_decisions
 from adapter.serving.snapshot import Entry, Snapshot
 
 Publish = Callable[[Snapshot], None]
+
+BATCH_ENDS_WITHIN_S = 10.0  # most take a second or two; one that takes longer is cut, and comes again
+
+log = structlog.get_logger(__name__)
 
 
 class Publisher:
@@ -26,33 +33,33 @@ class Publisher:
     def __init__(self, config: Config, rules: RuleBook, publish: Publish) -> None:
         self._snapshot = Labelled(config, rules)
         self._publish = publish
-        self._lock = threading.Lock()
+        self._spark_log = log_of(config)
+        self._lock = threading.Lock()  # never held while Spark computes: that may hang
         self._open = True
+        self._idle = threading.Event()
+        self._idle.set()
         self.tick_at_s: int | None = None
         self.published_s: float | None = None
         self.lateness_s: float | None = None
         self.shards_at_fault = 0
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Publish a batch once. Stops of the query wait for it, so that it is not cut in the middle."""
-        with self._lock:
-            if not self._open:
-                return
+        """Publish a batch once; nothing, when closed in the meantime."""
+        if not self._open:
+            return
+        self._idle.clear()
+        try:
             # The only action on the batch: a second one would compute it again, a partial one fails the commit.
             shards = batch.toArrow().to_pylist()
-            if not shards:  # the first batch may be empty, and says nothing
-                return
-            at_s: int = max(shard["at"] for shard in shards)
-            if self.tick_at_s is not None and at_s <= self.tick_at_s:
-                return  # a batch that was computed but not committed comes again after a restart
-            newest = [shard for shard in shards if shard["at"] == at_s]
-            self.shards_at_fault = sum(shard["faults"] > 0 for shard in newest)
-            self._publish(self._snapshot.of(at_s, [shard["decisions"] for shard in newest if shard["decisions"]]))
-            self.tick_at_s, self.published_s = at_s, time.monotonic()
-            self.lateness_s = time.time() - at_s
+            with self._lock:
+                if self._open and shards:  # the first batch may be empty, and says nothing
+                    self._take(shards)
+        finally:
+            self._idle.set()
 
-    def close(self) -> None:
-        """Publish nothing any more; returns when a running publication is done."""
+    def close(self, batch_ends_within_s: float = BATCH_ENDS_WITHIN_S) -> None:
+        """Publish nothing any more. A batch under way is waited for, so that it is not cut, but it may hang."""
+        self._idle.wait(batch_ends_within_s)
         with self._lock:
             self._open = False
 
@@ -60,6 +67,24 @@ class Publisher:
         """Publish again."""
         with self._lock:
             self._open = True
+
+    def _take(self, shards: Sequence[Mapping[str, Any]]) -> None:
+        at_s: int = max(shard["at"] for shard in shards)
+        if self.tick_at_s is not None and at_s <= self.tick_at_s:
+            return  # a batch that was computed but not committed comes again after a restart
+        newest = [shard for shard in shards if shard["at"] == at_s]
+        self._note_faults(sum(shard["faults"] > 0 for shard in newest))
+        self._publish(self._snapshot.of(at_s, [shard["decisions"] for shard in newest if shard["decisions"]]))
+        self.tick_at_s, self.published_s = at_s, time.monotonic()
+        self.lateness_s = time.time() - at_s
+
+    def _note_faults(self, shards: int) -> None:
+        """Tell the first of a row of faulty ticks, and its end: Spark's workers log the cause in a file of its own."""
+        if shards and not self.shards_at_fault:
+            log.error("samples could not be folded", shards=shards, cause_in=self._spark_log)
+        elif self.shards_at_fault and not shards:
+            log.info("samples of all shards are folded again")
+        self.shards_at_fault = shards
 
 
 class Labelled:
@@ -69,19 +94,20 @@ class Labelled:
         every = [*rules.by_workload.values(), *rules.by_fleet] or [Rules()]
         self._tick_s = float(config.timing.tick_s)
         self._window_s = max(each.rate_window_s for each in every)
-        # One age for all: the strictest, so that nobody's number is served longer than its rules allow.
-        self._error_after_s = min(each.error_after_s for each in every)
+        self._rules = rules
+        self._error_after_s = max(each.error_after_s for each in every)
         self._by_workload = {f"{each.namespace}/{each.name}": each.labels for each in config.workloads}
         self._by_fleet = [fleet.labels for fleet in config.fleets]
 
     def of(self, at_s: int, streams: list[bytes]) -> Snapshot:
         """The snapshot of one tick from the packed decisions of its shards."""
+        entries = self._entries(unpack_decisions(at_s, streams)) if streams else ()
         return Snapshot(
             at_s=float(at_s),
             tick_s=self._tick_s,
             window_s=self._window_s,
-            error_after_s=self._error_after_s,
-            entries=self._entries(unpack_decisions(at_s, streams)) if streams else (),
+            error_after_s=max((entry.error_after_s for entry in entries), default=self._error_after_s),
+            entries=entries,
         )
 
     def _entries(self, decisions: Decisions) -> tuple[Entry, ...]:
@@ -89,13 +115,23 @@ class Labelled:
         for stage in stage_rows(decisions):
             stages.setdefault(stage.workload, []).append(stage)
         return tuple(
-            Entry(decision=decision, labels=self._labels(decision), stages=tuple(stages.get(decision.workload, ())))
+            Entry(
+                decision=decision,
+                error_after_s=self._rules.of(decision.workload, _fleet(decision)).error_after_s,
+                labels=self._labels(decision),
+                stages=tuple(stages.get(decision.workload, ())),
+            )
             for decision in rows(decisions)
         )
 
     def _labels(self, decision: Decision) -> dict[str, str]:
         labels = self._by_workload.get(decision.workload)
         # A fleet that the state still knows may be gone from the configuration.
-        if labels is None and decision.fleet is not None and decision.fleet < len(self._by_fleet):
-            labels = self._by_fleet[int(decision.fleet)]
+        fleet = _fleet(decision)
+        if labels is None and fleet is not None and fleet < len(self._by_fleet):
+            labels = self._by_fleet[fleet]
         return (labels or {}) | {"workload": decision.workload.partition("/")[2]}
+
+
+def _fleet(decision: Decision) -> int | None:
+    return None if decision.fleet is None else int(decision.fleet)

@@ -5,21 +5,27 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+
+from adapter.errors import SetupError
 
 STREAMING = "spark.sql.streaming."
 # The heap holds little (state is in RocksDB, samples pass through): the serial collector and the first compiler
 # tier cost no time here and save about 150 MB. The stack: Spark's regular expressions overflow 1 MB when a
 # batch is interrupted.
 JVM_ENDS_WITHIN_S = 15.0
+SPARK_STOPS_WITHIN_S = 15.0
+MOST_LOG_BYTES = 4_000_000
 JVM_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss8m"
 
 
@@ -58,7 +64,7 @@ class Session:
     """A Spark session, and the JVM under it when this object started it.
 
     The JVM prints into `log`, so that it does not tear a table on the terminal, and inherits `keep`, open files
-    whose locks must last as long as the JVM.
+    whose locks must last as long as the JVM. Raises SetupError when Spark does not start; its JVM is gone then.
     """
 
     def __init__(self, chosen: Mapping[str, str], log: str, keep: Sequence[int] = ()) -> None:
@@ -67,11 +73,15 @@ class Session:
         conf = SparkConf().setAll(list(chosen.items()))
         self._gateway: Any = None
         if SparkContext._active_spark_context is None:
-            with open(log, "w") as file:
+            with opened_log(log) as file:
                 self._gateway = _launch(conf, {"stdout": file, "stderr": file, "pass_fds": tuple(keep)})
-            with _own_interrupt():
-                SparkContext(conf=conf, gateway=self._gateway)
-        self.spark = SparkSession.builder.getOrCreate()
+        try:
+            if self._gateway is not None:
+                _start(conf, self._gateway, log)
+            self.spark = SparkSession.builder.getOrCreate()
+        except BaseException:
+            self._end_jvm(0.0)
+            raise
 
     def close(self) -> None:
         """End the session and its JVM, also when the JVM is gone already; a borrowed session is left alone."""
@@ -79,19 +89,64 @@ class Session:
             return
         server: Any = self.spark.sparkContext._accumulatorServer
         server.handle_error = lambda *_: None  # its peer is the JVM that ends here; the end is no news
-        with suppress(Py4JError, OSError):
-            self.spark.stop()
-        with suppress(Py4JError, OSError):
-            self._gateway.shutdown()
+        stopped = done_within(SPARK_STOPS_WITHIN_S, self.spark.stop, self.kill)
+        self._end_jvm(JVM_ENDS_WITHIN_S if stopped else 0.0)
+
+    def kill(self) -> None:
+        """Kill the JVM, which ends every call that hangs in it; a borrowed session is left alone."""
+        if self._gateway is not None:
+            self._gateway.proc.kill()
+
+    def _end_jvm(self, within_s: float) -> None:
+        """End the JVM that was started here, killed after within_s."""
+        if self._gateway is None:
+            return
+        done_within(within_s, self._gateway.shutdown, self.kill)
         process = self._gateway.proc
         process.stdin.close()  # the JVM ends when this pipe does
         try:
-            process.wait(JVM_ENDS_WITHIN_S)
+            process.wait(within_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
         self._gateway = None
         _forget()
+
+
+def opened_log(path: str) -> IO[str]:
+    """The log, to be appended to: it may tell of the crash that is recovered from. A large one goes to `path`.1."""
+    with suppress(FileNotFoundError):
+        if Path(path).stat().st_size > MOST_LOG_BYTES:
+            os.replace(path, f"{path}.1")
+    return open(path, "a")
+
+
+def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[[], None] = lambda: None) -> bool:
+    """Whether a call into a JVM returned in time; its errors say that the JVM is gone, which is fine where it ends.
+
+    otherwise: called when it did not return, to make it return; it then has as long again.
+    """
+
+    def run() -> None:
+        with suppress(Py4JError, PySparkException, OSError):
+            step()
+
+    thread = threading.Thread(target=run, name="bounded", daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if not thread.is_alive():
+        return True
+    otherwise()
+    thread.join(limit_s)
+    return False
+
+
+def _start(conf: SparkConf, gateway: Any, log: str) -> None:
+    try:
+        with _own_interrupt():
+            SparkContext(conf=conf, gateway=gateway)
+    except Py4JJavaError as error:  # its text is in the JVM, which ends now
+        raise SetupError(f"Spark does not start: {error.java_exception.toString()}; more is in {log}") from None
 
 
 @contextmanager

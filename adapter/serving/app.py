@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException, NotFound
 
 from adapter.serving import discovery, external, negotiation, parameters
 from adapter.serving.frontproxy import ANONYMOUS, Headers, Identity
-from adapter.serving.probes import ALIVE, Readiness, probe
+from adapter.serving.probes import Readiness, always_alive, probe
 from adapter.serving.status import (
     Answer,
     Document,
@@ -27,6 +27,7 @@ from adapter.serving.telemetry import CONTENT_TYPE, Telemetry
 from adapter.serving.transport import SNAPSHOT_PATH, token_matches
 
 Authenticate = Callable[[bytes | None, Headers], Identity | None]
+Checks = Callable[[], dict[str, bool]]
 
 _GROUP = f"/apis/{external.GROUP}"
 _RESOURCES = f"/apis/{external.GROUP_VERSION}"
@@ -73,14 +74,20 @@ def create_app(
 
 
 def create_publisher_app(
-    store: SnapshotStore, *, token_file: str | None, readiness: Readiness, telemetry: Telemetry
+    store: SnapshotStore,
+    *,
+    token_file: str | None,
+    readiness: Readiness,
+    telemetry: Telemetry,
+    alive: Checks = always_alive,
 ) -> Flask:
     """The pipeline's side: `/v1/snapshot`, probes and `/metrics`.
 
-    token_file: holds the bearer token that a snapshot costs; None gives it to everybody.
+    token_file: holds the bearer token that a snapshot costs; None gives it to everybody. alive: every check of
+    liveness with whether it passes.
     """
     app = _bare_app("adapter.serving.publisher", telemetry)
-    _add_probes(app, readiness, telemetry)
+    _add_probes(app, readiness, telemetry, alive)
 
     @app.get(SNAPSHOT_PATH)
     def snapshot() -> Response:
@@ -145,13 +152,13 @@ def _unknown_path() -> Response:
     return _respond(Answer(200 if request.path == "/" else 404, discovery.path_list(), indented=True))
 
 
-def _add_probes(app: Flask, readiness: Readiness, telemetry: Telemetry) -> None:
+def _add_probes(app: Flask, readiness: Readiness, telemetry: Telemetry, alive: Checks = always_alive) -> None:
     def text(name: str, checks: dict[str, bool]) -> Response:
         code, body = probe(name, checks, verbose="verbose" in request.args)
         return Response(body, code, {"X-Content-Type-Options": "nosniff"}, content_type="text/plain; charset=utf-8")
 
-    app.add_url_rule("/healthz", "healthz", lambda: text("healthz", ALIVE))
-    app.add_url_rule("/livez", "livez", lambda: text("livez", ALIVE))
+    app.add_url_rule("/healthz", "healthz", lambda: text("healthz", alive()))
+    app.add_url_rule("/livez", "livez", lambda: text("livez", alive()))
     app.add_url_rule("/readyz", "readyz", lambda: text("readyz", readiness.checks()))
     app.add_url_rule("/metrics", "metrics", lambda: Response(telemetry.exposition(), content_type=CONTENT_TYPE))
 

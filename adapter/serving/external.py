@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from adapter.core.decisions import Decision
+from adapter.core.decisions import Decision, Reason
 from adapter.core.metric_names import METRIC_NAMES
 from adapter.core.reasons import sentence
 from adapter.serving.metrics import METRICS, Metric
 from adapter.serving.near import nearest
 from adapter.serving.quantity import quantity
 from adapter.serving.selectors import Requirement, Selector
+from adapter.serving.snapshot import Entry, Snapshot
 from adapter.serving.status import Answer, Document, bad_request, not_found, unavailable
 from adapter.serving.store import Candidate, Held, Namespace
 
@@ -18,6 +19,7 @@ VERSION = "v1beta1"
 GROUP_VERSION = f"{GROUP}/{VERSION}"
 
 MOST_NAMES = 10
+FIX = "is the pipeline running, and can this server reach it? see its log and /readyz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +40,15 @@ def answer(held: Held | None, now_s: float, question: Question) -> Answer:
     metric = METRICS.get(question.metric)
     if metric is None:
         return _unknown_metric(question.metric)
-    if held is None or now_s - held.snapshot.at_s > held.snapshot.error_after_s:
-        return unavailable(_silence(held, now_s))
+    if held is None:
+        return unavailable(f"the pipeline has published nothing since this server started; {FIX}")
+    if silence := _silence(held.snapshot, now_s):
+        return unavailable(silence)
     namespace = held.namespaces.get(question.namespace, Namespace())
     found = _matching(namespace, question.selector)
     if len(found) != 1:
         return bad_request(_several(found, question)) if found else not_found(_near_miss(namespace, question))
-    return _answer_of(metric, found[0], held.snapshot.window_s)
+    return _answer_of(metric, found[0], held.snapshot.window_s, now_s)
 
 
 def listing(items: list[Document]) -> Document:
@@ -57,7 +61,7 @@ def _matching(namespace: Namespace, selector: Selector) -> list[Candidate]:
     return [candidate for candidate in candidates if selector.matches(candidate.labels)]
 
 
-def _answer_of(metric: Metric, found: Candidate, window_s: float) -> Answer:
+def _answer_of(metric: Metric, found: Candidate, window_s: float, now_s: float) -> Answer:
     if found.stage is not None and metric.read_stage is None:
         whole = f"{metric.name} is a number of the whole workload {found.workload}"
         return bad_request(f"{whole}: leave stage out of the selector")
@@ -68,6 +72,9 @@ def _answer_of(metric: Metric, found: Candidate, window_s: float) -> Answer:
         text = None  # NaN, infinite or negative: a number that is none is not known
     if text is None:
         return unavailable(_no_number(metric, found.decision))
+    age_s = _age_s(found.decision, now_s)
+    if age_s > found.entry.error_after_s:
+        return unavailable(_too_old(metric, found.entry, age_s))
     return Answer(200, listing([_item(metric, found, window_s, text)]))
 
 
@@ -76,6 +83,17 @@ def _no_number(metric: Metric, decision: Decision) -> str:
     known = decision.required_workers is not None
     cause = "no source of its says it; the decision was: " if known else ""
     return f"no {metric.name} for {decision.workload} ({decision.reason}): {cause}{sentence(decision)}"
+
+
+def _age_s(decision: Decision, now_s: float) -> float:
+    """How old the newest sample behind a decision is by now. A paused size is held however old its samples were."""
+    sample_age_s = 0.0 if decision.reason is Reason.PAUSED else decision.sample_age_s or 0.0
+    return now_s - decision.at_s + sample_age_s
+
+
+def _too_old(metric: Metric, entry: Entry, age_s: float) -> str:
+    what = f"no {metric.name} for {entry.decision.workload}: its newest sample is {age_s:.0f} s old"
+    return f"{what}, the limit is {entry.error_after_s:.0f} s; {FIX}"
 
 
 def _value(metric: Metric, found: Candidate) -> float | None:
@@ -102,12 +120,14 @@ def _unknown_metric(name: str) -> Answer:
     return not_found(f"the server could not find the metric {name}: nearest is {near}")
 
 
-def _silence(held: Held | None, now_s: float) -> str:
-    fix = "is the pipeline running, and can this server reach it? see its log and /readyz"
-    if held is None:
-        return f"the pipeline has published nothing since this server started; {fix}"
-    age_s = now_s - held.snapshot.at_s
-    return f"the pipeline published nothing for {age_s:.0f} s, the limit is {held.snapshot.error_after_s:.0f} s; {fix}"
+def _silence(snapshot: Snapshot, now_s: float) -> str | None:
+    """Why a snapshot answers nothing; None when it does."""
+    age_s = now_s - snapshot.at_s
+    if snapshot.is_ahead(now_s):
+        return f"the last decision is {-age_s:.0f} s in the future: compare the clocks of the pipeline and this server"
+    if age_s > snapshot.error_after_s:
+        return f"the pipeline published nothing for {age_s:.0f} s, the limit is {snapshot.error_after_s:.0f} s; {FIX}"
+    return None
 
 
 def _several(found: list[Candidate], question: Question) -> str:

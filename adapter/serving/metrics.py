@@ -5,9 +5,6 @@ from dataclasses import dataclass
 
 from adapter.core.decisions import Decision, StageSignals
 
-# A day: an infinite backlog time has no quantity, and nobody's target is longer.
-LONGEST_S = 86_400.0
-
 # Names of METRIC_NAMES whose signal does not exist yet; they are not listed and not served.
 NOT_YET = ("forecast_input_rate", "relative_lag_change", "pods_advised")
 
@@ -29,10 +26,6 @@ class Metric:
     read: Callable[[Decision], float | None]
     read_stage: Callable[[StageSignals], float | None] | None = None
     signed: bool = False
-
-
-def _capped(seconds: float | None) -> float | None:
-    return None if seconds is None else min(seconds, LONGEST_S)
 
 
 def _rising(growth: float | None) -> float | None:
@@ -68,14 +61,14 @@ _ALL = (
         "backlog / throughput, at most a day",
         "seconds",
         "Value: a brake or an alert, not a size",
-        lambda signals: _capped(signals.backlog_time_s),
+        lambda signals: signals.backlog_time_s,
     ),
     _both(
         "drain_time_seconds",
         "backlog / (capacity - input rate), at most a day",
         "seconds",
         "none",
-        lambda signals: _capped(signals.drain_time_s),
+        lambda signals: signals.drain_time_s,
     ),
     _both("backlog", "records (or bytes) waiting", "records", "AverageValue", lambda signals: signals.backlog_records),
     _both(

@@ -6,22 +6,27 @@ import msgspec
 
 from adapter.core.decisions import Decision, StageSignals
 
-VERSION = 1
+VERSION = 2
+MOST_TICKS_AHEAD = 2  # clocks differ a little; a tick further in the future is a clock that was wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One workload: its decision, the labels a selector can use, and its visible stages."""
+    """One workload: its decision, the labels a selector can use, and its visible stages.
+
+    error_after_s: a number made from samples that are older is no answer.
+    """
 
     decision: Decision
+    error_after_s: float
     labels: dict[str, str] = field(default_factory=dict)
     stages: tuple[StageSignals, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """at_s: the tick; tick_s: seconds between ticks; window_s: the window of its rates; error_after_s: older than that
-    it is no longer an answer. entries are sorted by workload."""
+    """at_s: the tick; tick_s: seconds between ticks; window_s: the window of its rates; error_after_s: the largest of
+    its entries, older than that it answers nothing. entries are sorted by workload."""
 
     version: int = VERSION
     at_s: float
@@ -29,6 +34,10 @@ class Snapshot:
     window_s: float
     error_after_s: float
     entries: tuple[Entry, ...]
+
+    def is_ahead(self, now_s: float) -> bool:
+        """Whether its tick lies in the future, farther than clocks may differ."""
+        return self.at_s > now_s + MOST_TICKS_AHEAD * self.tick_s
 
 
 _encoder = msgspec.json.Encoder()

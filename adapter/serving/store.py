@@ -3,22 +3,36 @@
 import gzip
 import hashlib
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import structlog
+
 from adapter.core.decisions import Decision, StageSignals
 from adapter.serving.snapshot import Entry, Snapshot, decode, encode
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One thing a selector may pick: a workload, or a stage of it. labels: what the selector sees."""
 
-    workload: str
     labels: Mapping[str, str]
-    decision: Decision
+    entry: Entry
     stage: StageSignals | None = None
+
+    @property
+    def workload(self) -> str:
+        """Its namespace/name."""
+        return self.entry.decision.workload
+
+    @property
+    def decision(self) -> Decision:
+        """Of the whole workload."""
+        return self.entry.decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +74,11 @@ class Held:
 
 
 class SnapshotStore:
-    """Holds the newest snapshot. Readers take `current` and keep it; writers swap it."""
+    """Holds the newest snapshot. Readers take `current` and keep it; writers swap it. clock: Unix seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._ahead = False
         self._lock = threading.Lock()
         self._held: Held | None = None
 
@@ -72,16 +88,30 @@ class SnapshotStore:
         return self._held
 
     def put(self, snapshot: Snapshot | bytes) -> bool:
-        """Hold a snapshot (or the JSON of one). A tick that is not newer than the held one changes nothing.
+        """Hold a snapshot (or the JSON of one). A tick of the future, or not newer than the held one, changes nothing.
 
         Returns whether it was taken. Raises ValueError when bytes are no snapshot of this version.
         """
         parsed = decode(snapshot) if isinstance(snapshot, bytes) else snapshot
         with self._lock:
-            if self._held is not None and parsed.at_s <= self._held.snapshot.at_s:
+            if self._is_ahead(parsed) or not self._is_newer(parsed):
                 return False
             self._held = Held(parsed, _index(parsed.entries))
             return True
+
+    def _is_ahead(self, snapshot: Snapshot) -> bool:
+        """It would keep out every right one until its time has come."""
+        now_s = self._clock()
+        ahead = snapshot.is_ahead(now_s)
+        if ahead and not self._ahead:
+            _log.warning("a snapshot of the future is refused: compare the clocks", ahead_s=snapshot.at_s - now_s)
+        self._ahead = ahead
+        return ahead
+
+    def _is_newer(self, snapshot: Snapshot) -> bool:
+        held = None if self._held is None else self._held.snapshot
+        # What is held may have been put by a clock that was wrong then: this one's.
+        return held is None or held.is_ahead(self._clock()) or snapshot.at_s > held.at_s
 
 
 def _index(entries: tuple[Entry, ...]) -> dict[str, Namespace]:
@@ -97,16 +127,11 @@ def _index(entries: tuple[Entry, ...]) -> dict[str, Namespace]:
 def _whole(entry: Entry, name: str) -> Candidate:
     # `stage` would be a label only stages have, whatever the configuration says.
     own = {key: value for key, value in entry.labels.items() if key != "stage"}
-    return Candidate(entry.decision.workload, dict(sorted((own | {"workload": name}).items())), entry.decision)
+    return Candidate(dict(sorted((own | {"workload": name}).items())), entry)
 
 
 def _stages(entry: Entry, name: str) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(
-            entry.decision.workload,
-            dict(sorted((entry.labels | {"workload": name, "stage": stage.stage}).items())),
-            entry.decision,
-            stage,
-        )
+        Candidate(dict(sorted((entry.labels | {"workload": name, "stage": stage.stage}).items())), entry, stage)
         for stage in entry.stages
     )

@@ -95,8 +95,8 @@ class Follower:
             raise ValueError(
                 f"expected 200, got {response.status_code} from {self._url}: {response.text[:200].strip()}"
             )
-        self._store.put(response.content)
-        self._etag = response.headers.get("ETag", "")
+        if self._store.put(response.content):  # what was refused now may be right later
+            self._etag = response.headers.get("ETag", "")
 
     def _changed(self, fault: str | None) -> None:
         if fault is not None and self._fault is None:

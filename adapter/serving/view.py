@@ -10,7 +10,7 @@ from adapter.core.reasons import sentence
 from adapter.serving.snapshot import Entry, Snapshot
 
 UNKNOWN = "unknown"
-_LONGEST_S = 86_400.0  # backlog and drain times are capped here
+_DAY_S = 86_400.0
 
 
 class Urgency(StrEnum):
@@ -95,6 +95,11 @@ def freshness(snapshot: Snapshot | None, now_s: float) -> tuple[str, str]:
     if snapshot is None:
         return "waiting", "waiting for the first decision: the pipeline has published nothing yet"
     age_s = now_s - snapshot.at_s
+    if snapshot.is_ahead(now_s):
+        return "stale", (
+            f"the last tick is {duration(-age_s)} in the future: compare clocks; "
+            "the API answers 503 and HPAs hold their size until it has come"
+        )
     if age_s > snapshot.error_after_s:
         return "stale", (
             f"the last tick is {duration(age_s)} old, more than {duration(snapshot.error_after_s)}: "
@@ -120,7 +125,7 @@ def duration(seconds: float | None) -> str:
     """A time in the unit a person would choose."""
     if seconds is None:
         return UNKNOWN
-    if seconds >= _LONGEST_S:
+    if seconds >= _DAY_S:
         return "over a day"
     if seconds < 120:
         return f"{count(seconds)} s"

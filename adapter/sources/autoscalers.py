@@ -92,16 +92,18 @@ def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
 
 
 def _pause(annotations: Mapping[str, str]) -> tuple[Pause, str]:
-    """The pause that annotations ask for. One that cannot be read is left out, with a complaint.
+    """The pause that annotations ask for, and what is wrong with it, else "".
 
-    An expiry that cannot be read leaves the pause without end: whoever wrote it wanted no scaling now.
+    Whoever wrote one wanted no scaling now: a direction that cannot be read pauses both, an expiry that cannot be read
+    leaves the pause without end.
     """
     direction, until = annotations.get(PAUSE), annotations.get(PAUSE_UNTIL)
     if direction is None:
         return Pause(), ""
-    if direction not in _DIRECTIONS:
-        return Pause(), f"annotation {PAUSE}: expected up, down or both, got {direction!r}; there is no pause"
-    up, down = _DIRECTIONS[direction]
+    if direction.lower() not in _DIRECTIONS:
+        wanted = "expected up, down or both: paused both ways until it is mended"
+        return Pause(True, True), f"annotation {PAUSE} is {direction!r}, {wanted}"
+    up, down = _DIRECTIONS[direction.lower()]
     if until is None:
         return Pause(up, down), ""
     try:
@@ -152,6 +154,8 @@ def _rows(workload: str, claims: list[Autoscaler], scales: Mapping[Target, Scale
     scale = scales.get(claims[0].target, f"{claims[0].target} was not read")
     if isinstance(scale, str):
         yield Row(at_s, workload, "", FAULT, 0.0, f"HPA {claims[0].name}: {scale}")
+    if claims[0].complaint:
+        yield Row(at_s, workload, "", FAULT, 0.0, claims[0].complaint)
     for signal, value in _values(claims[0], scale, at_s).items():
         if value is not None:
             yield Row(at_s, workload, "", signal, float(value))

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from adapter.config import KafkaSource
+from adapter.config.faults import SECRET
 from adapter.errors import SourceError
 
 _PAIR = re.compile(r"(?P<key>[^\s=:]+)\s*[=:\s]\s*(?P<value>.*)")
-_SECRET = re.compile(r"password|secret|token|\.pem|jaas|oauthbearer\.config|\.key", re.IGNORECASE)
 
 
 def parse(text: str) -> dict[str, str]:
@@ -43,6 +43,6 @@ def merged(name: str, settings: KafkaSource) -> dict[str, str]:
 def without_secrets(message: str, settings: Mapping[str, str]) -> str:
     """The message with every secret value of the settings as ***."""
     for key, value in settings.items():
-        if value and _SECRET.search(key):
+        if value and SECRET.search(key):
             message = message.replace(value, "***")
     return message

@@ -356,6 +356,11 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
             "rules.stale_after_s: expected stale_after_s >= timing.tick_s",
             id="stale",
         ),
+        pytest.param(
+            whole("rules: {stale_after_s: 15, error_after_s: 20}"),
+            "rules.error_after_s: expected error_after_s >= 2 * timing.tick_s",
+            id="a number that expires before it can be late",
+        ),
     ],
 )
 def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
@@ -374,6 +379,11 @@ def test_what_the_files_rules_break_is_told_once_and_not_for_each_workload():
         pytest.param(kafka("properties: {sasl.password: hunter2}"), id="a password of Kafka"),
         pytest.param(kafka("properties: {ssl.key.pem: hunter2}"), id="a key of Kafka"),
         pytest.param(kafka("properties: {sasl.oauthbearer.client.secret: hunter2}"), id="a client secret of Kafka"),
+        pytest.param(
+            kafka("properties: {sasl.oauthbearer.assertion.private.key.passphrase: hunter2}"), id="a passphrase"
+        ),
+        pytest.param(kafka("properties: {sasl.oauthbearer.config: hunter2}"), id="what may hold a secret of Kafka"),
+        pytest.param(prometheus("headers: {X-Auth-Key: hunter2}"), id="a key in a header of another name"),
         pytest.param(kafka("properties: {sasl.password: [hunter2]}"), id="a password of the wrong type"),
         pytest.param(prometheus("headers: {X-Api-Key: hunter2}"), id="a key in a header"),
         pytest.param(prometheus("basic: {username: me, password: hunter2}"), id="a password where its file belongs"),
@@ -386,7 +396,19 @@ def test_a_secret_in_the_file_is_refused_and_not_repeated(text: str):
 
 
 @pytest.mark.parametrize(
-    "name", ["sasl.username", "ssl.ca.location", "ssl.key.location", "sasl.oauthbearer.token.endpoint.url"]
+    "name",
+    [
+        "sasl.username",
+        "ssl.ca.location",
+        "ssl.key.location",
+        "ssl.certificate.pem",
+        "sasl.oauthbearer.method",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.token.endpoint.url",
+        "sasl.oauthbearer.assertion.private.key.file",
+        "sasl.oauthbearer.metadata.authentication.type",
+    ],
 )
 def test_a_property_that_is_no_secret_is_passed_through(name: str):
     sound = parse(kafka(f"properties: {{{name}: x}}"), "c.yaml")

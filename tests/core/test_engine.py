@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from builders import book, counts, flow, fold, history, job, last, steady, tick
 
@@ -215,8 +216,8 @@ def test_ticks_of_any_size_give_the_same_rates():
     assert found.required_workers == 20
 
 
-def test_a_window_shorter_than_two_ticks_never_has_a_rate():
-    assert last(steady(300, **BEHIND), book(rate_window_s=10.0)).reason == Reason.NO_DATA
+def test_a_window_that_reaches_back_to_no_other_tick_never_has_a_rate():
+    assert last(steady(300, **BEHIND), book(rate_window_s=7.0)).reason == Reason.NO_DATA
 
 
 # --- gates
@@ -228,9 +229,9 @@ def test_x_01_stuck_never_scales_up():
     assert (found.reason, found.required_workers, found.backlog_time_s) == (Reason.NO_PROGRESS, 10, 86_400)
 
 
-def test_x_02_an_idle_workload_keeps_its_workers():
-    found = last(steady(throughput=0))
-    assert (found.reason, found.required_workers, found.backlog_time_s) == (Reason.HOLD, 10, 0)
+def test_x_02_an_idle_workload_has_no_backlog_time_and_goes_down_step_by_step():
+    found = last(steady(throughput=0), book(**ANY))
+    assert (found.reason, found.required_workers, found.backlog_time_s) == (Reason.DOWN, 9, 0)
 
 
 def test_x_03_a_draining_backlog_asks_for_nothing_more():
@@ -445,3 +446,89 @@ def test_a_job_that_has_just_stopped_is_not_scaled_down(policy):
     ]
     decided = history([*steady(60, utilization_ratio=0.95), *stopped], book(policy=policy, **ANY))
     assert all(decision.required_workers >= 10 for decision in decided if decision.required_workers is not None)
+
+
+# --- what a reviewer broke
+
+
+@pytest.mark.parametrize("every_s", [5, 7, 9, 20, 25, 30, 45, 60])
+def test_a_steady_job_that_commits_in_steps_is_left_alone(every_s):
+    """1 000 records/s, six workers; offsets move once in so many seconds (a commit or checkpoint interval)."""
+    ticks = [
+        tick(
+            at_s,
+            job(
+                **counts(6),
+                processed_records=1000.0 * (at_s // every_s * every_s),
+                appended_records=1000.0 * at_s,
+                backlog_records=1000.0 * (at_s % every_s),
+                utilization_ratio=0.95,
+            ),
+        )
+        for at_s in np.arange(0.0, 3600.0, 15.0)
+    ]
+    assert set(targets(ticks, book(max_workers=50, **ANY))) <= {None, 6}
+
+
+def test_a_pod_that_crashes_again_and_again_does_not_keep_the_others_from_being_sized():
+    ticks = [
+        tick(at_s, job(**counts(20, ready_workers=20 if at_s % 300 == 0 else 19), **flow(at_s, growth=1000)))
+        for at_s in np.arange(0.0, 1801.0, 15.0)
+    ]
+    decided = reasons(ticks, book(**ANY))
+    assert decided.count(Reason.UP) > len(decided) / 2
+
+
+def test_ready_workers_fewer_than_asked_for_do_not_lower_what_is_asked_for():
+    ticks = [tick(at_s, job(**counts(12, ready_workers=11), **flow(at_s))) for at_s in np.arange(0.0, 601.0, 15.0)]
+    assert set(targets(ticks, book(**ANY))) <= {None, 12}
+
+
+def test_a_pause_holds_while_only_another_source_tells_workers():
+    paused = {"pause_up": 1.0, "pause_down": 1.0}
+    seen = [tick(at_s, job(**counts() | paused, **flow(at_s, **BEHIND))) for at_s in (0.0, 15.0, 30.0, 45.0)]
+    missed = tick(60.0, job(workers=10.0, **flow(60.0, **BEHIND)))
+    assert reasons([*seen, missed], book(**ANY)) == [Reason.PAUSED] * 5
+
+
+def test_a_partition_that_comes_back_is_no_progress_x_04():
+    def seen(at_s, partitions):
+        share = partitions / 12
+        return tick(
+            at_s,
+            job(
+                **counts(),
+                partitions=float(partitions),
+                processed_records=share * (1e7 + 1000 * at_s),
+                appended_records=share * (1e7 + 6e5 + 1000 * at_s),
+                backlog_records=share * 6e5,
+            ),
+        )
+
+    ticks = [seen(at_s, 11 if at_s == 150 else 12) for at_s in np.arange(0.0, 301.0, 15.0)]
+    rates = {decision.throughput_records_per_s for decision in history(ticks, book(**ANY))}
+    assert all(rate is None or rate == pytest.approx(1000) for rate in rates)
+
+
+def test_an_hpa_that_names_no_workload_of_ours_makes_none():
+    state, decisions = advance(EMPTY, tick(0.0, job("shop/ordres", **counts())), RuleBook(by_workload={}))
+    assert (state.slow.workloads, decisions.text["workload"]) == ((), ())
+
+
+def test_the_fault_of_a_source_of_workers_is_told_where_they_are_unknown():
+    found = last([tick(15.0, job(**flow(15.0)), faults=[(EVERY, "cluster: 403 Forbidden")])])
+    assert (found.reason, found.fault) == (Reason.NO_WORKERS, "cluster: 403 Forbidden")
+
+
+def test_workers_that_are_unknown_for_too_long_are_no_answer():
+    seen = steady(60)
+    blind = [tick(at_s, job(**flow(at_s))) for at_s in np.arange(75.0, 301.0, 15.0)]
+    decided = history([*seen, *blind])
+    assert decided[-1].reason == Reason.NO_WORKERS
+    assert [d.required_workers for d in decided if d.workers_age_s and d.workers_age_s > 180] == [None] * 4
+
+
+def test_s3_13_quanta_are_those_of_the_partitions_not_of_the_maximum():
+    found = last(steady(**BEHIND, **counts(6), partitions=24.0), book(max_workers=20))
+    assert (found.keep_up_workers, found.catch_up_workers) == (9, 3)
+    assert found.required_workers == 12  # a quantum of 24, not of 20

@@ -202,7 +202,7 @@ def test_unknown_utilization_never_scales_down(history):
     blind = [(at_s, [row for row in rows_of if row[2] != "utilization_ratio"]) for at_s, rows_of in history]
     for decision in (decision for each in decided(blind) for decision in each):
         if decision.reason == Reason.DOWN and decision.bound == Bound.NONE:
-            assert decision.utilization_ratio is not None  # estimated from a capacity that was observed
+            assert decision.utilization_ratio is not None  # idle, or estimated from a capacity that was observed
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -17,7 +17,8 @@ OPEN = gates.Situation(
     sample_age_s=column(0),
     workers_age_s=column(0),
     changed_age_s=column(nan),
-    flight_age_s=column(nan),
+    asked_age_s=column(nan),
+    incomplete=NO,
     rates_known=YES,
     nothing_moves=NO,
     rules=rule_columns(),
@@ -29,7 +30,7 @@ CLOSED = {
     "sample too old to serve": (Reason.EXPIRED, {"sample_age_s": column(181)}),
     "sample of an earlier tick": (Reason.STALE, {"sample_age_s": column(15)}),
     "workers unknown": (Reason.NO_WORKERS, {"workers_age_s": column(nan)}),
-    "X-05 workers on their way": (Reason.IN_FLIGHT, {"flight_age_s": column(15)}),
+    "X-05 workers on their way": (Reason.IN_FLIGHT, {"asked_age_s": column(15), "incomplete": YES}),
     "X-05 S1-17 workers just changed": (Reason.SETTLING, {"changed_age_s": column(15)}),
     "no rate": (Reason.NO_DATA, {"rates_known": NO}),
     "nothing moves": (Reason.NO_PROGRESS, {"nothing_moves": YES}),
@@ -65,7 +66,7 @@ EDGES = {
     "error_after_s itself is not too old": ({"sample_age_s": column(180)}, Reason.STALE),
     "stale_after_s itself is not too old for workers": ({"workers_age_s": column(45)}, None),
     "worker counts older than stale_after_s": ({"workers_age_s": column(46)}, Reason.NO_WORKERS),
-    "workers are not waited for beyond the timeout": ({"flight_age_s": column(300)}, None),
+    "workers are not waited for beyond the timeout": ({"asked_age_s": column(300), "incomplete": YES}, None),
     "settled at settle_s": ({"changed_age_s": column(45)}, None),
     "settled, but no clean rate yet": ({"changed_age_s": column(60), "rates_known": NO}, Reason.SETTLING),
     "settled and a window later still no rate": ({"changed_age_s": column(105), "rates_known": NO}, Reason.NO_DATA),
@@ -79,4 +80,4 @@ def test_the_edges_of_the_gates(changes, expected):
 
 def test_without_settling_and_timeout_nothing_is_waited_for():
     rules = rule_columns(settle_s=0, in_flight_timeout_s=0)
-    assert reason(rules=rules, changed_age_s=column(0), flight_age_s=column(0)) is None
+    assert reason(rules=rules, changed_age_s=column(0), asked_age_s=column(0), incomplete=YES) is None

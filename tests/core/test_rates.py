@@ -1,5 +1,6 @@
 """Rates against plain loops, at every prefix, with gaps."""
 
+from itertools import pairwise
 from math import isnan, nan
 from statistics import median
 
@@ -9,7 +10,7 @@ from builders import column
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.rates import mean_rate, robust_slope, since_reset
+from adapter.core.rates import counter_rate, robust_slope, since_reset
 
 gaps_and_counts = st.lists(st.one_of(st.just(nan), st.integers(0, 50).map(float)), min_size=1, max_size=9)
 spans = st.lists(st.integers(1, 40), min_size=9, max_size=9)
@@ -24,11 +25,19 @@ def plain_since_reset(values):
     return usable
 
 
-def plain_mean_rate(at_s, values, least_s):
+def plain_counter_rate(at_s, values, least_s):
     seen = [(t, v) for t, v in zip(at_s, values, strict=True) if not isnan(v)]
-    if not seen or seen[-1][0] - seen[0][0] < max(least_s, 1e-9):
+    steps = [seen[n] for n in range(1, len(seen)) if seen[n][1] > seen[n - 1][1]]
+    if seen and not steps:
+        return 0 if len(seen) > 1 and seen[-1][0] - seen[0][0] >= least_s else nan
+    if len(steps) == len(seen) - 1:
+        steps = seen
+    if len(steps) < 2 or steps[-1][0] - steps[0][0] < least_s:
         return nan
-    return (seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0])
+    longest_s = max(u - t for (t, _), (u, _) in pairwise(steps))
+    if seen[-1][0] - steps[-1][0] > 2 * longest_s:
+        return 0
+    return (steps[-1][1] - steps[0][1]) / (steps[-1][0] - steps[0][0])
 
 
 def plain_slope(at_s, values, least_s):
@@ -50,12 +59,47 @@ def test_x_04_points_before_the_last_fall_are_not_used(first, second):
         assert found.tolist() == [one and other for one, other in both]
 
 
-@given(gaps_and_counts, spans, st.integers(0, 60))
-def test_mean_rate_equals_a_plain_loop(values, gaps_s, least_s):
+def rising(at_s, values, usable, least_s):
+    """The rate of a counter whose near points are all there are."""
+    return counter_rate(at_s, values, usable, usable, least_s)
+
+
+@given(gaps_and_counts, spans, st.integers(1, 60))
+def test_counter_rate_equals_a_plain_loop(values, gaps_s, least_s):
+    values = [nan if isnan(v) else max(w for w in values[: n + 1] if not isnan(w)) for n, v in enumerate(values)]
     for count in range(1, len(values) + 1):
         at_s, seen = times(gaps_s, count), column(*values[:count])[:, None]
-        found = mean_rate(at_s, seen, np.ones(seen.shape, bool), column(least_s))[0]
-        assert found == pytest.approx(plain_mean_rate(at_s, values[:count], least_s), nan_ok=True)
+        found = rising(at_s, seen, np.ones(seen.shape, bool), column(least_s))[0]
+        assert found == pytest.approx(plain_counter_rate(at_s, values[:count], least_s), nan_ok=True)
+
+
+@pytest.mark.parametrize("every_s", [15, 20, 25, 30, 45, 60])
+@pytest.mark.parametrize("begin_s", [0, 5, 10])
+def test_a_counter_committed_in_steps_has_one_rate_at_every_tick(every_s, begin_s):
+    at_s = np.arange(begin_s, begin_s + 600.0, 15)
+    values = (np.floor(at_s / every_s) * every_s * 1000)[:, None]
+    for tick in range(12, len(at_s)):
+        window = slice(tick - 8, tick + 1)
+        far = np.ones((9, 1), bool)
+        near = far & (at_s[window, None] >= at_s[tick] - 60)
+        found = counter_rate(at_s[window], values[window], near, far, column(30))[0]
+        assert found == pytest.approx(1000, rel=0.5)  # a step is seen at the next tick, so up to a tick late
+
+
+def test_a_counter_that_stops_stands_still_after_twice_its_longest_step():
+    at_s, values = np.arange(0, 121, 15.0), np.minimum(np.arange(0, 121, 15.0), 60)[:, None] * 100
+    found = [rising(at_s[:n], values[:n], np.ones((n, 1), bool), column(30))[0] for n in range(4, 10)]
+    assert found == [100, 100, 100, 100, 0, 0]
+
+
+def test_the_far_points_count_only_where_the_near_ones_hold_too_few_steps():
+    at_s = np.arange(0, 121, 15.0)
+    values = np.column_stack([np.repeat([0, 6000, 12_000], [3, 4, 2]), at_s * np.where(at_s > 60, 100, 1)])
+    far = np.ones((9, 2), bool)
+    near = far & (at_s[:, None] >= 60)
+    found = counter_rate(at_s, values, near, far, column(30, 30))
+    assert found[0] == 100  # steps at 45 and 105
+    assert found[1] == pytest.approx((12_000 - 60) / 60)
 
 
 @given(gaps_and_counts, spans, st.integers(0, 60))
@@ -70,7 +114,7 @@ def test_robust_slope_equals_the_median_of_all_pairs(values, gaps_s, least_s):
 def test_a_row_does_not_depend_on_its_neighbours(table, gaps_s):
     at_s, values = times(gaps_s, 9), np.array(table).T
     usable, least_s = since_reset(values), np.zeros(len(table))
-    for rate in (mean_rate, robust_slope):
+    for rate in (rising, robust_slope):
         together = rate(at_s, values, usable, least_s)
         alone = [rate(at_s, values[:, [n]], usable[:, [n]], least_s[:1])[0] for n in range(len(table))]
         assert np.array_equal(together, alone, equal_nan=True)
@@ -86,7 +130,7 @@ def test_s0_02_growth_is_the_slope_of_the_backlog():
     assert robust_slope(at_s, values, np.ones((3, 1), bool), column(30)) == column(200)
 
 
-@pytest.mark.parametrize("rate", [mean_rate, robust_slope])
+@pytest.mark.parametrize("rate", [rising, robust_slope])
 @pytest.mark.parametrize(
     "seen", [column(), column(5), column(nan, nan), column(5, nan)], ids=["none", "one point", "gaps", "one and a gap"]
 )
@@ -97,4 +141,4 @@ def test_fewer_than_two_points_give_no_rate(rate, seen):
 
 def test_counts_beyond_2_to_the_53_are_still_rates():
     at_s, values = column(0, 15), column(2.0**53, 2.0**53 + 30_000)[:, None]
-    assert mean_rate(at_s, values, np.ones((2, 1), bool), column(0)) == column(2000)
+    assert rising(at_s, values, np.ones((2, 1), bool), column(0)) == column(2000)

@@ -93,5 +93,5 @@ def test_noise_does_not_rewrite_what_is_known():
     ("measured", "capacity", "expected"), [(0.3, 100, 0.3), (nan, 100, 0.5), (nan, nan, nan), (nan, 0, nan)]
 )
 def test_utilization_is_measured_else_estimated_else_unknown(measured, capacity, expected):
-    found = utilization(column(measured), column(500), column(10), column(capacity))
+    found = utilization(column(measured), column(500), column(0), column(10 * capacity))
     assert np.array_equal(found, column(expected), equal_nan=True)

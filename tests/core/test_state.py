@@ -44,7 +44,7 @@ def test_a_tick_that_teaches_nothing_slow_leaves_the_slow_bytes_alone():
 
 
 def test_the_window_does_not_grow():
-    hour, minute = folded(steady(3600, throughput=1000)), folded(steady(60, throughput=1000))
+    hour, minute = folded(steady(3600, throughput=1000)), folded(steady(120, throughput=1000))
     assert len(encode_fast(hour)) == len(encode_fast(minute))
 
 

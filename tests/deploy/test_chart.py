@@ -1,6 +1,7 @@
 """charts/backlog-adapter: what helm renders fits together, and fits the program."""
 
 import base64
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,8 @@ from cryptography import x509
 
 from adapter.config import Config
 
-CHART = Path(__file__).parents[2] / "charts" / "backlog-adapter"
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "charts" / "backlog-adapter"
 NAME = "orders-backlog-adapter"
 Render = Callable[..., dict[tuple[str, str], dict[str, Any]]]
 
@@ -21,8 +23,19 @@ def config(objects: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
     return yaml.safe_load(objects["ConfigMap", NAME]["data"]["config.yaml"])
 
 
+def pod(objects: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[str, Any]:
+    return objects["Deployment", name]["spec"]["template"]["spec"]
+
+
+def secrets(objects: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[str, str]:
+    """The Secret of each volume of a deployment that has one."""
+    return {
+        volume["name"]: volume["secret"]["secretName"] for volume in pod(objects, name)["volumes"] if "secret" in volume
+    }
+
+
 def container(objects: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[str, Any]:
-    return objects["Deployment", name]["spec"]["template"]["spec"]["containers"][0]
+    return pod(objects, name)["containers"][0]
 
 
 def test_the_chart_passes_helms_own_lint(helm: Callable[..., subprocess.CompletedProcess[str]]) -> None:
@@ -79,7 +92,7 @@ def test_the_api_service_can_be_left_to_another_owner(render: Render) -> None:
 
 def test_the_checkpoint_is_on_a_claim_when_asked_for(render: Render) -> None:
     objects = render("pipeline.persistence.enabled=true")
-    volumes = objects["Deployment", f"{NAME}-pipeline"]["spec"]["template"]["spec"]["volumes"]
+    volumes = pod(objects, f"{NAME}-pipeline")["volumes"]
     assert {"name": "checkpoint", "persistentVolumeClaim": {"claimName": f"{NAME}-checkpoint"}} in volumes
     assert ("PersistentVolumeClaim", f"{NAME}-checkpoint") in objects
 
@@ -95,12 +108,66 @@ def test_nothing_of_ours_may_write_to_the_cluster(render: Render) -> None:
     assert verbs <= {"get", "list", "watch"}
 
 
+@pytest.mark.parametrize("name", [NAME, f"{NAME}-pipeline"])
+def test_pods_run_as_the_user_that_the_images_know_by_name(render: Render, name: str) -> None:
+    """Hadoop, inside Spark, does not start for a user without an entry in /etc/passwd."""
+    stages = re.split(r"^FROM ", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    final = [stage for stage in stages if re.match(r"\S+ AS (serve|pipeline)\n", stage)]
+    security = pod(render(), name)["securityContext"]
+    user, group = security["runAsUser"], security["runAsGroup"]
+    assert len(final) == 2
+    for stage in final:
+        assert f"\nRUN useradd --uid {user} " in stage
+        assert f"\nUSER {user}:{group}\n" in stage
+
+
+@pytest.mark.parametrize("name", [NAME, f"{NAME}-pipeline"])
+def test_a_pod_is_ready_by_readyz_and_alive_by_livez(render: Render, name: str) -> None:
+    probes = {key: value for key, value in container(render(), name).items() if key.endswith("Probe")}
+    assert probes.pop("readinessProbe")["httpGet"]["path"] == "/readyz"
+    assert {probe["httpGet"]["path"] for probe in probes.values()} == {"/livez"}
+
+
+def test_a_server_that_goes_is_missed_by_nobody(render: Render) -> None:
+    """It is seen to be unready during its farewell of 5 s, and has its 10 s more for the last answers."""
+    readiness = container(render(), NAME)["readinessProbe"]
+    assert readiness["periodSeconds"] * readiness["failureThreshold"] < 5
+    assert pod(render(), NAME)["terminationGracePeriodSeconds"] > 15
+
+
+def test_secrets_that_exist_are_used_and_none_is_made(render: Render) -> None:
+    ca = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
+    objects = render("tls.existingSecret=own-tls", f"tls.caBundle={ca}", "token.existingSecret=own-token")
+    assert not [name for kind, name in objects if kind == "Secret"]
+    assert objects["APIService", "v1beta1.external.metrics.k8s.io"]["spec"]["caBundle"] == ca
+    for name in (NAME, f"{NAME}-pipeline"):
+        assert secrets(objects, name) == {"tls": "own-tls", "token": "own-token"}
+
+
+def test_a_chart_with_its_secrets_given_renders_the_same_each_time(render: Render) -> None:
+    given = ("tls.existingSecret=own-tls", "tls.caBundle=LS0tLS1CRUdJTiA=", "token.existingSecret=own-token")
+    assert render(*given) == render(*given)
+
+
+def test_an_api_service_of_another_owner_needs_no_ca(render: Render) -> None:
+    objects = render("tls.existingSecret=own-tls", "apiService.create=false")
+    assert secrets(objects, NAME)["tls"] == "own-tls"
+
+
+def test_serving_has_no_right_that_it_does_not_use(render: Render) -> None:
+    bound = {item["roleRef"]["name"] for (kind, _), item in render().items() if kind.endswith("RoleBinding")}
+    assert "system:auth-delegator" not in bound
+
+
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
         pytest.param("serve.replicas=0", "/serve/replicas", id="no server"),
         pytest.param("serve.replica=2", "'replica' not allowed", id="a value that does not exist"),
         pytest.param("config.sources=null", "'sources'", id="no source"),
+        pytest.param("tls.existingSecret=own", "tls.caBundle is required", id="a certificate without its CA"),
+        pytest.param("tls.caBundle=LS0tLS1CRUdJTiA=", "/tls/existingSecret", id="a CA without its certificate"),
+        pytest.param("tls.caBundle=-----BEGIN", "/tls/caBundle", id="a CA that is not in base64"),
     ],
 )
 def test_a_wrong_value_is_refused_before_anything_is_installed(

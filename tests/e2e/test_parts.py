@@ -103,6 +103,16 @@ def test_each_pod_has_an_address_and_answers_through_its_service(controlplane: C
     until(lambda: not kubelet.pods("default", "smoke-web"), 30, "both pods are gone")
 
 
+def test_a_pod_runs_as_the_user_it_asks_for_and_finds_its_name(controlplane: ControlPlane, kubelet: Kubelet) -> None:
+    probe = {"httpGet": {"path": "/", "port": 8080, "scheme": "HTTP"}}
+    command = ["sh", "-c", f'test "$(id -un) $(id -g)" = "adapter 10001" && exec {sys.executable} -c "{SERVER}"']
+    manifest = deployment("smoke-user", command, replicas=1, readinessProbe=probe)
+    manifest["spec"]["template"]["spec"]["securityContext"] = {"runAsUser": 10001}
+    controlplane.apply(manifest)
+    until(lambda: ready_replicas(controlplane, "smoke-user") == 1, 30, "the pod is ready")
+    controlplane.kubectl("delete", "deployment", "smoke-user")
+
+
 def test_a_killed_container_is_started_again_in_the_same_pod(controlplane: ControlPlane, kubelet: Kubelet) -> None:
     controlplane.apply(deployment("smoke-kill", ["sleep", "1000"], replicas=1))
     until(lambda: ready_replicas(controlplane, "smoke-kill") == 1, 30, "the pod is ready")

@@ -1,8 +1,10 @@
+import threading
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+import structlog
 from pipeline_stream import config_of
 
 from adapter.core.rules import RuleBook, Rules
@@ -28,6 +30,20 @@ class Batch:
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         return pa.Table.from_pylist(self.rows)
+
+
+class Hanging(Batch):
+    """A batch that Spark does not finish computing until it is told to."""
+
+    def __init__(self, *ticks: int) -> None:
+        super().__init__(*ticks)
+        self.begun = threading.Event()
+        self.free = threading.Event()
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        self.begun.set()
+        self.free.wait()
+        return super().toArrow()
 
 
 def packed(at_s: int) -> bytes:
@@ -118,9 +134,43 @@ def test_labels_come_from_the_workload_or_from_its_fleet(publisher: Any, publish
     assert [stage.stage for entry in published[0].entries for stage in entry.stages] == ["map"]
 
 
-def test_a_snapshot_lives_as_long_as_the_strictest_rules_allow(publisher: Any, published: list[Snapshot]) -> None:
+def test_a_number_lives_as_long_as_its_own_rules_allow(publisher: Any, published: list[Snapshot]) -> None:
     publisher(Batch(30), 7)
-    assert (published[0].error_after_s, published[0].window_s, published[0].tick_s) == (90, 60, 1)
+    lives_s = {entry.decision.workload: entry.error_after_s for entry in published[0].entries}
+    assert lives_s == {"shop/found": 120, "shop/of-dead": 90}
+    assert (published[0].error_after_s, published[0].window_s, published[0].tick_s) == (120, 60, 1)
+
+
+def test_a_batch_that_hangs_does_not_keep_the_publisher_from_being_closed(
+    publisher: Any, published: list[Snapshot]
+) -> None:
+    batch = Hanging(30)
+    computing = threading.Thread(target=publisher, args=(batch, 7), daemon=True)
+    computing.start()
+    assert batch.begun.wait(10)
+    closing = threading.Thread(target=publisher.close, args=(0.0,), daemon=True)
+    closing.start()
+    closing.join(10)
+    assert not closing.is_alive()
+    batch.free.set()
+    computing.join(10)
+    assert published == [], "what comes after the end is not published"
+    publisher.open()
+    publisher(Batch(45), 8)
+    assert [snapshot.at_s for snapshot in published] == [45]
+
+
+def test_a_batch_under_way_is_waited_for(publisher: Any, published: list[Snapshot]) -> None:
+    batch = Hanging(30)
+    computing = threading.Thread(target=publisher, args=(batch, 7), daemon=True)
+    computing.start()
+    assert batch.begun.wait(10)
+    closing = threading.Thread(target=publisher.close, args=(60.0,), daemon=True)
+    closing.start()
+    batch.free.set()
+    closing.join(10)
+    assert not closing.is_alive()
+    assert [snapshot.at_s for snapshot in published] == [30]
 
 
 def test_shards_whose_ticks_could_not_be_folded_are_counted(publisher: Any, published: list[Snapshot]) -> None:
@@ -128,3 +178,11 @@ def test_shards_whose_ticks_could_not_be_folded_are_counted(publisher: Any, publ
     assert publisher.shards_at_fault == 1
     publisher(Batch(45), 8)
     assert publisher.shards_at_fault == 0
+
+
+def test_samples_that_cannot_be_folded_are_told_once_with_where_the_cause_is(publisher: Any, tmp_path: Path) -> None:
+    with structlog.testing.capture_logs() as logs:
+        for at_s, faults in enumerate((0, 2, 2, 0, 0), start=1):
+            publisher(Batch(at_s, faults=faults), at_s)
+    assert [log["log_level"] for log in logs] == ["error", "info"]
+    assert (logs[0]["shards"], logs[0]["cause_in"]) == (1, str(tmp_path / "checkpoint" / "spark.log"))

@@ -19,17 +19,22 @@ def decision(workload: str = "shop/orders", **fields: Any) -> Decision:
 
 
 def entry(
-    workload: str = "shop/orders", labels: dict[str, str] | None = None, stages: tuple[str, ...] = (), **fields: Any
+    workload: str = "shop/orders",
+    labels: dict[str, str] | None = None,
+    stages: tuple[str, ...] = (),
+    error_after_s: float = 180.0,
+    **fields: Any,
 ) -> Entry:
     shown = tuple(
         StageSignals(workload=workload, stage=stage, backlog_records=10.0 * (place + 1))
         for place, stage in enumerate(stages)
     )
-    return Entry(decision=decision(workload, **fields), labels=labels or {}, stages=shown)
+    return Entry(decision=decision(workload, **fields), error_after_s=error_after_s, labels=labels or {}, stages=shown)
 
 
 def snapshot(*entries: Entry, at_s: float = AT_S) -> Snapshot:
-    return Snapshot(at_s=at_s, tick_s=15.0, window_s=60.0, error_after_s=180.0, entries=entries)
+    error_after_s = max((each.error_after_s for each in entries), default=180.0)
+    return Snapshot(at_s=at_s, tick_s=15.0, window_s=60.0, error_after_s=error_after_s, entries=entries)
 
 
 def recorded(*families: str) -> list[dict[str, Any]]:

@@ -46,6 +46,23 @@ def test_probes_answer_ok(path: str) -> None:
     assert (response.status_code, response.text) == (200, "ok")
 
 
+def test_a_pipeline_that_publishes_nothing_for_long_is_not_alive() -> None:
+    store = filled()
+    alive = {"publishing": True}
+    client = create_publisher_app(
+        store,
+        token_file=None,
+        readiness=Readiness(lambda: True),
+        telemetry=Telemetry(store, workloads=True),
+        alive=lambda: alive,
+    ).test_client()
+    assert client.get("/livez").status_code == 200
+    alive["publishing"] = False
+    response = client.get("/livez")
+    assert response.status_code == 500
+    assert "[-]publishing failed" in response.text
+
+
 def test_a_server_without_snapshot_waits_for_the_first_but_not_for_ever() -> None:
     now = [0.0]
     client = api(SnapshotStore(), Readiness(lambda: False, clock=lambda: now[0]))

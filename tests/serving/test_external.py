@@ -134,6 +134,34 @@ def test_a_snapshot_older_than_its_limit_is_no_answer() -> None:
     )
 
 
+@pytest.mark.parametrize("age_s", [29.0, 31.0])
+def test_x06_a_number_expires_by_the_age_of_its_samples_and_not_of_the_snapshot_alone(age_s: float) -> None:
+    given = ask("", entry(sample_age_s=150.0, reason=Reason.STALE), age_s=age_s)
+    assert given.code == (200 if age_s < 30 else 503)
+    if given.code == 503:
+        assert message(given).startswith(
+            "no required_workers for shop/orders: its newest sample is 181 s old, the limit is 180 s; is the pipeline"
+        )
+
+
+def test_a_paused_size_is_held_whatever_the_age_of_its_samples() -> None:
+    paused = entry(sample_age_s=5000.0, reason=Reason.PAUSED)
+    assert (ask("", paused).code, ask("", paused, age_s=181.0).code) == (200, 503)
+
+
+def test_a_strict_workload_shortens_nobody_elses_number() -> None:
+    both = entry("shop/lax", error_after_s=600.0), entry("shop/strict", error_after_s=30.0)
+    assert [ask("workload=lax", *both, age_s=age_s).code for age_s in (31.0, 600.0, 601.0)] == [200, 200, 503]
+    assert [ask("workload=strict", *both, age_s=age_s).code for age_s in (30.0, 31.0)] == [200, 503]
+
+
+def test_a_snapshot_of_the_future_is_no_answer_and_blames_the_clocks() -> None:
+    assert ask("workload=orders", age_s=-30.0).code == 200
+    given = ask("workload=orders", age_s=-31.0)
+    assert given.code == 503
+    assert message(given).startswith("the last decision is 31 s in the future: compare the clocks")
+
+
 def test_before_the_first_snapshot_there_is_no_answer() -> None:
     given = answer(None, AT_S, Question("shop", "required_workers", parse("")))
     assert given.code == 503
@@ -145,8 +173,8 @@ def test_before_the_first_snapshot_there_is_no_answer() -> None:
     [
         ("required_workers_padded", {"required_workers": 3.0}, "3300m"),
         ("required_workers_padded", {"required_workers": 20.0}, "22"),
-        ("backlog_time_seconds", {"backlog_time_s": math.inf}, "86400"),
-        ("drain_time_seconds", {"drain_time_s": 1e9}, "86400"),
+        ("backlog_time_seconds", {"backlog_time_s": 86_400.0}, "86400"),
+        ("drain_time_seconds", {"drain_time_s": 12.5}, "12500m"),
         ("backlog_growth", {"growth_records_per_s": -5.0}, "0"),
         ("backlog_growth_signed", {"growth_records_per_s": -0.25}, "-250m"),
         ("segments", {"partitions": 12.0}, "12"),

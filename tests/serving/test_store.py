@@ -1,6 +1,7 @@
 import gzip
 
 import pytest
+import structlog
 from serving_builders import AT_S, entry, snapshot
 
 from adapter.serving.snapshot import decode, encode
@@ -24,6 +25,24 @@ def test_a_tick_that_is_not_newer_changes_nothing(later_s: float) -> None:
     assert store.current is before
 
 
+def test_a_tick_of_the_future_is_refused_and_keeps_out_no_right_one() -> None:
+    store = SnapshotStore(clock=lambda: AT_S)
+    with structlog.testing.capture_logs() as logs:
+        assert not store.put(snapshot(entry(), at_s=AT_S + 3600))
+        assert not store.put(encode(snapshot(entry(), at_s=AT_S + 3601)))
+        assert store.put(snapshot(entry()))
+    assert [(log["log_level"], log["ahead_s"]) for log in logs] == [("warning", 3600)]
+    assert store.put(snapshot(entry(), at_s=AT_S + 30)), "clocks differ a little"
+
+
+def test_what_was_held_by_a_clock_that_was_fast_gives_way_when_it_is_set_right() -> None:
+    now_s = [AT_S + 3600]
+    store = SnapshotStore(clock=lambda: now_s[0])
+    assert store.put(snapshot(entry(), at_s=AT_S + 3600))
+    now_s[0] = AT_S
+    assert store.put(snapshot(entry()))
+
+
 def test_bytes_are_held_like_the_snapshot_they_are() -> None:
     given, sent = SnapshotStore(), SnapshotStore()
     given.put(snapshot(entry()))
@@ -45,7 +64,7 @@ def test_what_is_published_is_the_snapshot() -> None:
         (b"", "not a snapshot"),
         (b"{}", "not a snapshot"),
         (encode(snapshot(entry()))[:-20], "not a snapshot"),
-        (encode(snapshot(entry())).replace(b'"version":1', b'"version":2'), "expected 1"),
+        (encode(snapshot(entry())).replace(b'"version":2', b'"version":1'), "expected 2"),
     ],
     ids=["empty", "no fields", "truncated", "another version"],
 )

@@ -76,6 +76,22 @@ def test_what_is_published_is_held_and_pulled_once(files: Files, ca: Path, token
     assert held.current == source.current
 
 
+def test_a_snapshot_of_the_future_is_asked_for_again_until_its_time_has_come(
+    files: Files, ca: Path, token: Path
+) -> None:
+    now_s = [AT_S - 3600]
+    source, held = SnapshotStore(), SnapshotStore(clock=lambda: now_s[0])
+    source.put(snapshot(entry()))
+    with publisher(source, files, token) as server:
+        pulling = follower(server, held, ca, token)
+        assert pulling.pull()
+        assert held.current is None
+        now_s[0] = AT_S
+        assert pulling.pull()
+        pulling.stop()
+    assert held.current == source.current
+
+
 def test_a_wrong_token_holds_nothing(files: Files, ca: Path, token: Path, tmp_path: Path) -> None:
     source, held = SnapshotStore(), SnapshotStore()
     source.put(snapshot(entry()))

@@ -127,6 +127,7 @@ def test_a_limit_that_was_hit_is_named() -> None:
         (-0.5, "fresh", "decided 0 s ago"),
         (46.0, "late", "the pipeline is late"),
         (181.0, "stale", "the API answers 503"),
+        (-3600.0, "stale", "the last tick is 60 min in the future: compare clocks"),
     ],
 )
 def test_how_far_a_snapshot_can_be_trusted(age_s: float, state: str, says: str) -> None:

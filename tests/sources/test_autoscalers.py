@@ -101,7 +101,16 @@ def test_a_target_that_was_not_told_is_a_fault_beside_the_bounds() -> None:
         pytest.param({PAUSE: "both", PAUSE_UNTIL: "2030-01-01T00:00:00Z"}, 0.0, 0.0, "", id="at its end"),
         pytest.param({PAUSE: "both", PAUSE_UNTIL: "2030-01-01T01:00:00+01:00"}, 0.0, 0.0, "", id="in another zone"),
         pytest.param({PAUSE_UNTIL: "2031-01-01T00:00:00Z"}, 0.0, 0.0, "", id="an end of nothing"),
-        pytest.param({PAUSE: "sideways"}, 0.0, 0.0, "expected up, down or both, got 'sideways'", id="no direction"),
+        pytest.param({PAUSE: "Both"}, 1.0, 1.0, "", id="both with a capital"),
+        pytest.param({PAUSE: "UP"}, 1.0, 0.0, "", id="ups in capitals"),
+        pytest.param(
+            {PAUSE: "sideways"},
+            1.0,
+            1.0,
+            "is 'sideways', expected up, down or both: paused both ways",
+            id="no direction",
+        ),
+        pytest.param({PAUSE: ""}, 1.0, 1.0, "is '', expected up, down or both", id="an empty direction"),
         pytest.param({PAUSE: "up", PAUSE_UNTIL: "soon"}, 1.0, 0.0, "got 'soon'; the pause has no end", id="no time"),
         pytest.param({PAUSE: "up", PAUSE_UNTIL: "2031-01-01T00:00:00"}, 1.0, 0.0, "with its zone", id="no zone"),
     ],
@@ -110,8 +119,9 @@ def test_a_pause_by_annotation(annotations: dict[str, str], up: float, down: flo
     item = hpa(annotations=annotations)
     found = seen(item, at_s=ENDS_S)
     assert (found[("shop/orders", "pause_up")], found[("shop/orders", "pause_down")]) == (up, down)
-    assert complaint in autoscalers([item])[0].complaint
-    assert bool(complaint) is bool(autoscalers([item])[0].complaint)
+    told = str(found.get(("shop/orders", FAULT), ""))
+    assert complaint in told
+    assert told.startswith("HPA shop/orders: annotation ") is bool(complaint)
 
 
 @pytest.mark.parametrize(

@@ -354,8 +354,9 @@ def test_a_line_without_a_value_is_named_by_number_not_by_text() -> None:
 
 
 def test_only_secrets_are_hidden() -> None:
-    settings = {"sasl.password": "hunter2", "sasl.username": "alice", "ssl.key.password": ""}
-    assert without_secrets("alice used hunter2", settings) == "alice used ***"
+    private = {"sasl.password": "hunter2", "sasl.oauthbearer.assertion.private.key.passphrase": "xyzzy"}
+    plain = {"sasl.username": "alice", "ssl.key.location": "/tls.key", "ssl.key.password": ""}
+    assert without_secrets("alice used hunter2, xyzzy, /tls.key", private | plain) == "alice used ***, ***, /tls.key"
 
 
 def test_a_client_that_keeps_wrong_leaders_is_replaced_for_the_next_tick() -> None:

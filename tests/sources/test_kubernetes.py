@@ -201,8 +201,8 @@ def test_a_pause_that_cannot_be_read_is_logged_once(caplog: pytest.LogCaptureFix
         seen(source)
         seen(source)
     assert [record.getMessage() for record in caplog.records] == [
-        "HPA shop/badpause: annotation backlog-adapter/pause: expected up, down or both, got 'sideways'; "
-        "there is no pause"
+        "HPA shop/badpause: annotation backlog-adapter/pause is 'sideways', expected up, down or both: "
+        "paused both ways until it is mended"
     ]
 
 

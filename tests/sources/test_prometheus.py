@@ -71,18 +71,36 @@ def recorded_tick() -> list[Row]:
     return ask(replay, *queries(CONFIG, "main"))
 
 
-def test_a_recorded_consumer_group_is_counted_without_its_uncommitted_partition(recorded_tick: list[Row]) -> None:
+def test_a_recorded_consumer_group_is_counted_over_its_partitions(recorded_tick: list[Row]) -> None:
     assert values(recorded_tick, "shop/orders") == {
         ("", "processed_records"): 20400,
         ("", "appended_records"): 22320,
         ("", "backlog_records"): 1920,
-        ("", "partitions"): 3,
+        ("", "partitions"): 2,
         ("", "fleet"): 0,
     }
 
 
 def test_a_group_without_any_commit_has_no_backlog_rather_than_none(recorded_tick: list[Row]) -> None:
     assert values(recorded_tick, "shop/idle") == {("", "partitions"): 1, ("", "fleet"): 0}
+
+
+def test_a_group_with_one_uncommitted_partition_has_no_sums_rather_than_smaller_ones(recorded_tick: list[Row]) -> None:
+    assert values(recorded_tick, "shop/joining") == {("", "partitions"): 2, ("", "fleet"): 0}
+
+
+def test_a_lag_that_is_missing_for_one_partition_costs_the_sums_it_is_part_of(recorded_tick: list[Row]) -> None:
+    assert values(recorded_tick, "shop/endless").keys() == {
+        ("", "processed_records"),
+        ("", "partitions"),
+        ("", "fleet"),
+    }
+
+
+def test_a_lag_below_0_of_a_committed_partition_is_0_and_its_end_is_as_old_as_it_is(recorded_tick: list[Row]) -> None:
+    seen = values(recorded_tick, "shop/ahead")
+    assert seen["", "backlog_records"] == 20
+    assert seen["", "appended_records"] - seen["", "processed_records"] == 20 - 7
 
 
 def test_configured_workloads_read_the_same_counts_as_a_fleet(recorded_tick: list[Row]) -> None:

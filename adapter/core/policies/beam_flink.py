@@ -19,7 +19,7 @@ def size(evidence: Evidence) -> Verdict:
 
     late = (evidence.backlog_time_s > rules["up_backlog_time_s"]) | (cpu > rules["up_cpu_ratio"])
     up = late & ~drains_in_time(evidence)  # else a stage that catches up at full speed would grow on
-    calm = keeps_pace(evidence) & (evidence.backlog_time_s < rules["short_backlog_time_s"])
+    calm = keeps_pace(evidence) & (evidence.lowest_backlog_time_s < rules["short_backlog_time_s"])
     down = calm & (cpu < rules["down_cpu_ratio"])
     wanted = np.select([np.isnan(needed + extra), up, down], [np.nan, larger, smaller], workers)
     return Verdict(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra)

@@ -24,12 +24,12 @@ def size(evidence: Evidence) -> Verdict:
     rules, workers = evidence.rules, evidence.workers
     needed, extra = keep_up(evidence), catch_up(evidence)
     growing = positive_growth(evidence) > 0
-    short = evidence.backlog_time_s <= rules["short_backlog_time_s"]
+    short = evidence.lowest_backlog_time_s <= rules["short_backlog_time_s"]
 
     quanta = rules["quanta"].astype(np.int64)
     total = whole(needed + extra)  # above every quantum it stays as it is: a bound cuts it, and says so
-    larger = np.maximum(np.maximum(next_up(total, evidence.most_workers, quanta), total), workers)
-    smaller = next_down(workers, evidence.most_workers, quanta)
+    larger = np.maximum(np.maximum(next_up(total, evidence.partitions, quanta), total), workers)
+    smaller = next_down(workers, evidence.partitions, quanta)
     cpu_there = workers * evidence.utilization_ratio / np.maximum(smaller, 1.0)
     fits = cpu_there < rules["down_cpu_limit_ratio"] - 1e-9  # strictly below (S3-22, X-11)
 

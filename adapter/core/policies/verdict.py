@@ -14,17 +14,22 @@ from adapter.core.signals import moves
 class Evidence:
     """What is known of each stage; every array has the shape (stages,).
 
-    workers: of the workload, at work now. most_workers: the cap that max and partitions leave.
+    workers: of the workload, at work now. most_workers: the cap that max and partitions leave. partitions: the parts
+    of the input, the cap where they are unknown. lowest_backlog_time_s: of the window, so without the saw's teeth.
+    highest_backlog_records: before this tick, NaN when there is none. rising: the backlog does, beyond its teeth.
     growth_records_per_s: signed. utilization_ratio: NaN when unknown. rules: parameter -> its value for each stage.
     """
 
     workers: Array
     most_workers: Array
+    partitions: Array
     throughput_records_per_s: Array
     growth_records_per_s: Array
-    input_rate_records_per_s: Array
+    highest_backlog_records: Array
+    rising: Mask
     backlog_records: Array
     backlog_time_s: Array
+    lowest_backlog_time_s: Array
     utilization_ratio: Array
     rules: Mapping[str, Array]
 
@@ -39,17 +44,17 @@ class Verdict:
 
 
 def positive_growth(evidence: Evidence) -> Array:
-    """Backlog growth floored at 0 (X-03); a small share of the throughput is noise, not growth."""
+    """Backlog growth floored at 0 (X-03); a small share of the throughput, or a backlog that does not rise, is none."""
     noise = evidence.rules["growth_noise_ratio"] * evidence.throughput_records_per_s
     growth = evidence.growth_records_per_s
-    return np.where(growth > noise, growth, np.where(np.isnan(growth), np.nan, 0.0))
+    return np.where(evidence.rising & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
 
 
 def keeps_pace(evidence: Evidence) -> Mask:
-    """Whether nothing grows: neither the backlog nor, a window sooner, input over throughput (S3-02)."""
+    """Whether nothing grows: neither the rates nor, sooner than they can tell, the backlog above all it was before."""
     noise = evidence.rules["growth_noise_ratio"] * evidence.throughput_records_per_s
-    excess = evidence.input_rate_records_per_s - evidence.throughput_records_per_s
-    return (positive_growth(evidence) <= 0) & ~(excess > noise)
+    risen = evidence.backlog_records - evidence.highest_backlog_records
+    return (positive_growth(evidence) <= 0) & ~(risen > noise)
 
 
 def keep_up(evidence: Evidence) -> Array:

@@ -1,7 +1,6 @@
 """Presets: which PromQL gives which sample of a known exporter or engine. One YAML file each, beside this module."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -9,6 +8,7 @@ from string import Template
 import msgspec
 import yaml
 
+from adapter.config.faults import nearest
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.errors import ConfigError
 
@@ -43,7 +43,7 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> Preset:
     """The preset of that name. Raises ConfigError when there is none, or when its file is wrong."""
     if name not in names():
-        raise ConfigError([f"no preset is named {name!r}{nearest(name, names())}"])
+        raise ConfigError([f"no preset is named {name!r}{_meant(name, names())}"])
     return parse(name, files("adapter.sources.presets").joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -64,7 +64,7 @@ def parse(name: str, text: str) -> Preset:
 def template_faults(signals: Mapping[str, str]) -> list[str]:
     """What is wrong with the names and placeholders of some templates; each sentence begins with its path."""
     unknown_signals = [signal for signal in signals if signal not in SIGNALS]
-    faults = [f"signals.{s}: no signal is named so{nearest(s, SIGNALS)}" for s in unknown_signals]
+    faults = [f"signals.{s}: no signal is named so{_meant(s, SIGNALS)}" for s in unknown_signals]
     for signal, template in signals.items():
         unknown = [word for word in Template(template).get_identifiers() if word not in PLACEHOLDERS]
         faults += [
@@ -87,7 +87,6 @@ def mentions(template: str, placeholder: str) -> bool:
     return placeholder in Template(template).get_identifiers()
 
 
-def nearest(given: str, known: tuple[str, ...]) -> str:
+def _meant(given: str, known: tuple[str, ...]) -> str:
     """The end of a sentence about an unknown name: the name that was probably meant, else all there are."""
-    close = get_close_matches(given, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
+    return nearest(given, known) or f"; there are {', '.join(known)}"

@@ -14,6 +14,14 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{- define "backlog-adapter.tlsSecret" -}}
+{{ .Values.tls.existingSecret | default (printf "%s-tls" (include "backlog-adapter.name" .)) }}
+{{- end }}
+
+{{- define "backlog-adapter.tokenSecret" -}}
+{{ .Values.token.existingSecret | default (printf "%s-token" (include "backlog-adapter.name" .)) }}
+{{- end }}
+
 {{- define "backlog-adapter.tag" -}}
 {{ .Values.images.tag | default .Chart.AppVersion }}
 {{- end }}
@@ -31,7 +39,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) (dict "pipeline" $pipeline "serving" $serving)) -}}
 {{- end }}
 
-{{/* The same for both: nothing runs as root, nothing is written but where it has to be. */}}
+{{/* The same for both: the user is the Dockerfile's, and nothing is written but where it has to be. */}}
 {{- define "backlog-adapter.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 10001
@@ -57,9 +65,9 @@ capabilities: {drop: [ALL]}
 - name: config
   configMap: {name: {{ include "backlog-adapter.name" . }}}
 - name: tls
-  secret: {secretName: {{ include "backlog-adapter.name" . }}-tls, defaultMode: 0440}
+  secret: {secretName: {{ include "backlog-adapter.tlsSecret" . }}, defaultMode: 0440}
 - name: token
-  secret: {secretName: {{ include "backlog-adapter.name" . }}-token, defaultMode: 0440}
+  secret: {secretName: {{ include "backlog-adapter.tokenSecret" . }}, defaultMode: 0440}
 - name: tmp
   emptyDir: {}
 {{- end }}

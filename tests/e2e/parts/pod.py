@@ -41,8 +41,14 @@ mount --bind {hosts} /etc/hosts
 # Last, for the volumes above may lie there; covered, not replaced, for the programs may lie there too.
 cover tmp
 cd /
-exec env -i {env} {command}
+{user}
+exec env -i {env} {as_user} {command}
 """
+
+# Only one user is mapped here, so another one is mapped in its place: the same owner of files under another number,
+# without capabilities. The images know theirs by this name (Dockerfile); for any other, programs find no name.
+_IMAGE_USER = 10001
+_PASSWD = f"echo adapter:x:{_IMAGE_USER}:{_IMAGE_USER}::/nonexistent:/usr/sbin/nologin >> /etc/passwd"
 
 
 class Pod:
@@ -90,9 +96,12 @@ class Pod:
                 source, target = shlex.quote(str(volumes[mount["name"]])), shlex.quote(mount["mountPath"])
                 mounts.append(f"mkdir -p {target}\nmount --bind {source} {target}")
         env = " ".join(shlex.quote(f"{key}={value}") for key, value in self._env().items())
+        user = self.manifest["spec"].get("securityContext", {}).get("runAsUser")
+        as_user = "" if user is None else f"unshare --user --map-user={user} --map-group={user}"
         return _INIT.format(
             veth=self._veth, bench=os.getpid(), ip=self.ip, name=self.name, overlay=self._folder / "overlay",
-            hosts=self.hosts, mounts="\n".join(mounts), env=env, command=shlex.join(self._command()),
+            hosts=self.hosts, mounts="\n".join(mounts), env=env, command=shlex.join(self._command()), as_user=as_user,
+            user=_PASSWD if user == _IMAGE_USER else "",
         )  # fmt: skip
 
     def _command(self) -> list[str]:

@@ -5,8 +5,13 @@ from adapter.config import Config, Fleet, Pipeline, PrometheusReading, Prometheu
 KAFKA = [  # group, topic, partition, records a second consumed, records waiting at the start, growth a second
     ("orders", "events", 0, 100, 500, 10),
     ("orders", "events", 1, 100, 500, 0),
-    ("orders", "events", 2, 0, None, 0),  # never committed: the exporter says -1
     ("billing.eu", "events", 0, 50, 40, 0),
+    ("joining", "events", 0, 100, 500, 0),
+    ("joining", "events", 1, 0, None, 0),  # never committed: the exporter says -1
+    ("endless", "events", 0, 100, 500, 0),
+    ("endless", "events", 1, 100, 500, None),  # its end could not be read: the exporter shows no lag
+    ("ahead", "events", 0, 100, 20, 0),
+    ("ahead", "events", 1, 100, -7, 0),  # committed since the end was read
     ("idle", "quiet", 0, 0, None, 0),
 ]
 TASK = (
@@ -26,8 +31,10 @@ def _kafka(age_s: int) -> list[str]:
     for group, topic, partition, rate, waiting, growth in KAFKA:
         labels = f'{{consumergroup="{group}",topic="{topic}",partition="{partition}"}}'
         offset = -1 if waiting is None else 1000 + rate * age_s
-        lag = -1 if waiting is None else waiting + growth * age_s
-        lines += [f"kafka_consumergroup_current_offset{labels} {offset}", f"kafka_consumergroup_lag{labels} {lag}"]
+        lines.append(f"kafka_consumergroup_current_offset{labels} {offset}")
+        if growth is not None:
+            lag = -1 if waiting is None else waiting + growth * age_s
+            lines.append(f"kafka_consumergroup_lag{labels} {lag}")
     return lines
 
 

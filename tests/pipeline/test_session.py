@@ -1,0 +1,82 @@
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pipeline_stream import OPENER, RULES, config_of
+from py4j.protocol import Py4JError
+
+from adapter.pipeline.job import StreamingJob, Watch
+from adapter.pipeline.session import MOST_LOG_BYTES, done_within, opened_log
+
+# In a process of its own: the tests of a run share one session, and a second one would be borrowed.
+REFUSED = """
+import fcntl, sys
+from adapter.pipeline.session import Session, settings
+folder = sys.argv[1]
+with open(folder + "/lock", "a") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        Session(settings("512m", "local[nonsense]", 1), folder + "/spark.log", [lock.fileno()])
+    except Exception as error:
+        print(error)
+with open(folder + "/lock", "a") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "spark.log"
+
+
+def test_a_restart_keeps_the_log_of_the_crash_it_recovers_from(log: Path) -> None:
+    for line in ("OutOfMemoryError\n", "started again\n"):
+        with opened_log(str(log)) as file:
+            file.write(line)
+    assert log.read_text() == "OutOfMemoryError\nstarted again\n"
+
+
+def test_a_large_log_is_put_aside_once(log: Path) -> None:
+    log.write_bytes(b"x" * (MOST_LOG_BYTES + 1))
+    opened_log(str(log)).close()
+    assert log.read_bytes() == b""
+    assert log.with_name("spark.log.1").stat().st_size == MOST_LOG_BYTES + 1
+
+
+@pytest.fixture
+def hanging() -> Iterator[threading.Event]:
+    """A JVM that does not answer, until it is killed."""
+    killed = threading.Event()
+    yield killed
+    killed.set()
+
+
+def test_a_call_that_hangs_is_given_up_and_what_ends_it_is_done(hanging: threading.Event) -> None:
+    assert not done_within(0.0, hanging.wait)
+    assert not hanging.is_set()
+    assert not done_within(0.0, hanging.wait, hanging.set)
+    assert hanging.is_set()
+
+
+def test_a_jvm_that_is_gone_already_has_done_what_was_asked() -> None:
+    def gone() -> None:
+        raise Py4JError("an error occurred while calling stop")
+
+    assert done_within(10.0, gone)
+
+
+@pytest.mark.spark
+def test_a_spark_that_does_not_start_leaves_no_jvm_with_the_lock_behind(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", REFUSED, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    assert "nonsense" in done.stdout
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("allowed_s", "alive"), [(60.0, True), (0.0, False)], ids=["just created", "silent for long"])
+def test_a_pipeline_is_alive_while_it_publishes(tmp_path: Path, allowed_s: float, alive: bool) -> None:
+    watch = Watch(stalled_after_s=allowed_s, stalled_ticks=0)
+    job = StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None, opener=OPENER, watch=watch)
+    assert job.alive() == alive
