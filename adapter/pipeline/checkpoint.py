@@ -2,7 +2,7 @@
 
 <checkpoint>/backlog-adapter.json   who wrote it
 <checkpoint>/lock                   held by the process that runs the pipeline, and by its JVM
-<checkpoint>/spark.log              what the JVM and Spark's workers print: errors only
+<checkpoint>/spark.log              what the JVM and Spark's workers print: errors only; spark.log.1 is an older one
 <checkpoint>/stream/                Spark's own
 """
 

@@ -6,7 +6,7 @@ import msgspec
 
 from adapter.core.decisions import Decision, StageSignals
 
-VERSION = 2
+VERSION = 1
 MOST_TICKS_AHEAD = 2  # clocks differ a little; a tick further in the future is a clock that was wrong
 
 
