@@ -20,6 +20,7 @@ from adapter.core.reasons import sentence
 from adapter.pipeline.job import StreamingJob
 from adapter.serving import terminal
 from adapter.serving.app import create_app
+from adapter.serving.changes import Changes
 from adapter.serving.history import History
 from adapter.serving.page import page
 from adapter.serving.probes import Readiness
@@ -86,7 +87,7 @@ class _View:
         self._history = History()
         self._console = console
         self._first = threading.Event()
-        self._said: dict[str, tuple[object, ...]] = {}
+        self._changes = Changes()
         telemetry = Telemetry(self._store, workloads=True)
         readiness = Readiness(lambda: self._store.current is not None)
         self.app = create_app(self._store, authenticate=None, readiness=readiness, telemetry=telemetry)
@@ -128,12 +129,8 @@ class _View:
     def _follow(self, stop: threading.Event, ends_s: float | None) -> None:
         while not (stop.wait(0.5) or _over(ends_s)):
             snapshot = self.snapshot()
-            for entry in snapshot.entries if snapshot else ():
-                decision = entry.decision
-                said = (decision.reason, decision.required_workers)
-                if self._said.get(decision.workload) != said:
-                    self._said[decision.workload] = said
-                    self.say(f"{decision.workload} {decision.reason}: {sentence(decision)}")
+            for decision in self._changes.of(snapshot) if snapshot else ():
+                self.say(f"{decision.workload} {decision.reason}: {sentence(decision)}")
 
 
 def _over(ends_s: float | None) -> bool:

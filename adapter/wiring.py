@@ -11,9 +11,11 @@ import structlog
 
 from adapter import config as configuration
 from adapter.config import Config
+from adapter.core.reasons import sentence
 from adapter.errors import ConfigError
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.app import create_publisher_app
+from adapter.serving.changes import Changes
 from adapter.serving.probes import Readiness
 from adapter.serving.server import Server
 from adapter.serving.snapshot import Snapshot
@@ -43,8 +45,12 @@ def pipeline(config: Config, master: str | None = None) -> None:
     # Without a snapshot there is nothing to be asked for here, however long it takes.
     readiness = Readiness(lambda: store.current is not None, patience_s=inf)
 
+    changes = Changes()
+
     def publish(snapshot: Snapshot) -> None:
         store.put(snapshot)
+        for decision in changes.of(snapshot):
+            log.info(sentence(decision), workload=decision.workload, reason=decision.reason.value)
 
     job = StreamingJob(config, configuration.rule_book(config), publish)
     app = create_publisher_app(
@@ -89,5 +95,6 @@ def _tls(config: Config) -> LiveTls | None:
     if settings.cert_file is None or settings.key_file is None:
         if settings.token_file is not None:
             raise ConfigError(["pipeline.cert_file: is required with token_file: a token does not travel in the clear"])
+        log.warning("the snapshot is published over plain HTTP to everybody; set cert_file, key_file and token_file")
         return None
     return LiveTls(settings.cert_file, settings.key_file, lambda: "")

@@ -28,7 +28,11 @@ class Model(BaseModel):
             model = handler(given)
         except ValidationError as error:
             names = {name: field.description or name for name, field in cls.model_fields.items()}
-            shape = [translate(detail, names) for detail in error.errors(include_url=False)]
+            # Entries that are wrong do not count: a list of them is "too short", which it is not.
+            real = [
+                each for each in error.errors(include_url=False) if each["type"] != "too_short" or not each["input"]
+            ]
+            shape = [translate(detail, names) for detail in real]
             raise ValidationError.from_exception_data(cls.__name__, line_errors([*shape, *faults])) from None
         if faults:
             raise ValidationError.from_exception_data(cls.__name__, line_errors(faults))

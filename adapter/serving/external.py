@@ -81,7 +81,7 @@ def _answer_of(metric: Metric, found: Candidate, window_s: float, now_s: float) 
 def _no_number(metric: Metric, decision: Decision) -> str:
     """Workload, reason, age and fix: what `kubectl describe hpa` shows."""
     known = decision.required_workers is not None
-    cause = "no source of its says it; the decision was: " if known else ""
+    cause = "what it is made of is not known yet; the decision was: " if known else ""
     return f"no {metric.name} for {decision.workload} ({decision.reason}): {cause}{sentence(decision)}"
 
 

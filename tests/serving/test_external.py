@@ -122,7 +122,7 @@ def test_x06_a_number_that_is_none_is_never_served(value: float) -> None:
 def test_an_unknown_signal_of_a_decided_workload_is_not_0() -> None:
     given = ask("workload=orders", metric="utilization")
     assert given.code == 503
-    assert "no utilization for shop/orders (Hold): no source of its says it" in message(given)
+    assert "no utilization for shop/orders (Hold): what it is made of is not known yet" in message(given)
 
 
 def test_a_snapshot_older_than_its_limit_is_no_answer() -> None:
