@@ -46,7 +46,7 @@ class Fold(StatefulProcessor):
         self._fast = handle.getValueState("fast", BLOB)
         self._slow = handle.getValueState("slow", BLOB)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's
         """All ticks of a batch, oldest first; one row out, of the newest. A batch may hold ticks that were missed."""
         ticks = unpack((row.at, bytes(row.samples)) for row in rows)
         fast, slow = self._fast.get(), self._slow.get()
