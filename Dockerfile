@@ -15,6 +15,7 @@ FROM python:3.13-slim AS serve
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin adapter
 COPY --from=build /opt/backlog-adapter /opt/backlog-adapter
 USER 10001:10001
+ENV PATH=/opt/backlog-adapter/bin:$PATH
 EXPOSE 6443
 ENTRYPOINT ["/opt/backlog-adapter/bin/backlog-adapter"]
 CMD ["serve", "--config", "/etc/backlog-adapter/config.yaml"]
@@ -25,6 +26,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends openjdk-21-jre-
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin adapter
 COPY --from=build-pipeline /opt/backlog-adapter /opt/backlog-adapter
 USER 10001:10001
+ENV PATH=/opt/backlog-adapter/bin:$PATH
 EXPOSE 8443
 ENTRYPOINT ["/opt/backlog-adapter/bin/backlog-adapter"]
 CMD ["pipeline", "--config", "/etc/backlog-adapter/config.yaml"]

@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help run test unit e2e bench tools lint format lock image clean need-java need-go need-maven
+.PHONY: help run test unit e2e bench picture tools lint format lock image clean need-java need-go need-maven
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ e2e: $(READY) need-java tools ## The same program on real servers: Kafka, Promet
 
 bench: $(READY) need-java ## Print speed and memory; nothing is asserted
 	$(BIN)/python -m bench $(ARGS)
+
+picture: $(READY) ## Draw docs/scenario.svg anew: one load step under every policy
+	$(BIN)/python -m bench.picture
 
 tools: need-go need-maven ## Build or fetch the real servers once, into a cache outside the tree
 	tests/e2e/tools/build.sh

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -80,6 +81,41 @@ def serve(
     from adapter.serving import roles
 
     roles.serve(configuration.load(config).serving, insecure_local=insecure_local)
+
+
+@app.command()
+def explain(  # noqa: PLR0913 - each is an option of the command
+    workload: Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="The workload, such as shop/orders.")],
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ask the pipeline of this configuration, with its token and CA.")
+    ] = None,
+    url: Annotated[str | None, typer.Option(help="Of `run` or of a pipeline; that of `run` by default.")] = None,
+    token_file: Annotated[str | None, typer.Option(metavar="FILE", help="The token a pipeline wants.")] = None,
+    ca_file: Annotated[str | None, typer.Option(metavar="FILE", help="Who signed a pipeline's certificate.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the record itself.")] = False,
+) -> None:
+    """Say why a workload's number is what it is, what would change it, and what the HPA does with it."""
+    from adapter import config as configuration
+    from adapter.operations import asking
+
+    known = asking.Address() if config is None else asking.address_of(configuration.load(config))
+    given = {"url": url, "token_file": token_file, "ca_file": ca_file}
+    body = asking.ask(workload, replace(known, **{name: value for name, value in given.items() if value is not None}))
+    typer.echo(json.dumps(json.loads(body), indent=2) if as_json else _explained(body))
+
+
+def _explained(body: bytes) -> str:
+    try:
+        from adapter.operations import explain
+    except ModuleNotFoundError as error:  # the image of `serve` carries no numbers
+        raise AdapterError(f"{error.name} is not installed here: ask in the pipeline's pod, or add --json") from error
+    lines = explain.lines(explain.explained(body))
+    end = lines.index("")
+    # Where the output is no terminal, echo takes the styles off again.
+    return "\n".join(
+        typer.style(line, bold=True) if number < end or line.startswith(">") else line
+        for number, line in enumerate(lines)
+    )
 
 
 @app.command()

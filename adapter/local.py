@@ -19,7 +19,7 @@ from adapter.config import Config
 from adapter.core.reasons import sentence
 from adapter.pipeline.job import StreamingJob
 from adapter.serving import terminal
-from adapter.serving.app import create_app
+from adapter.serving.app import add_records, create_app
 from adapter.serving.changes import Changes
 from adapter.serving.history import History
 from adapter.serving.page import page
@@ -39,7 +39,9 @@ sources:
 workloads:
 {workloads}
 rules:
-  {{rate_window_s: 10, settle_s: 6, stale_after_s: 6, error_after_s: 20, max_workers: 12, time_to_reduce_backlog_s: 20}}
+  {{rate_window_s: 10, settle_s: 6, stale_after_s: 6, error_after_s: 20, max_workers: 12, time_to_reduce_backlog_s: 20,
+   backlog_time_target_s: 20, rescale_pause_s: 2, warm_up_s: 6, worker_start_s: 3, down_window_s: 20, cooldown_down_s: 20,
+   latch_s: 30}}
 timing: {{tick_s: 2, warm_up_s: 30}}
 pipeline: {{checkpoint: "{checkpoint}"}}
 """
@@ -65,12 +67,13 @@ def run(config: Config | None, options: Options) -> None:
             started.callback(fleet.stop)
             config = _embedded(fleet.url, _scratch(started))
         view = _View(config, console)
+        job = StreamingJob(config, configuration.rule_book(config), view.publish)
+        add_records(view.app, view.store, job.publisher.record, token_file=None)
         server = Server(view.app, LOOPBACK, options.port)
         server.start()
         started.callback(server.stop)
         address = f"http://{LOOPBACK}:{server.port}"
         view.say(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
-        job = StreamingJob(config, configuration.rule_book(config), view.publish)
         job.start()
         started.callback(job.stop)
         if fleet is not None:
@@ -83,19 +86,19 @@ class _View:
     """What one sees: the page, the API, and the live table, all of the newest snapshot."""
 
     def __init__(self, config: Config, console: Console) -> None:
-        self._store = SnapshotStore()
+        self.store = SnapshotStore()
         self._history = History()
         self._console = console
         self._first = threading.Event()
         self._changes = Changes()
-        telemetry = Telemetry(self._store, workloads=True)
-        readiness = Readiness(lambda: self._store.current is not None)
-        self.app = create_app(self._store, authenticate=None, readiness=readiness, telemetry=telemetry)
+        telemetry = Telemetry(self.store, workloads=True)
+        readiness = Readiness(lambda: self.store.current is not None)
+        self.app = create_app(self.store, authenticate=None, readiness=readiness, telemetry=telemetry)
         self.app.register_blueprint(page(self.snapshot, self._history))
 
     def snapshot(self) -> Snapshot | None:
         """The newest snapshot."""
-        held = self._store.current
+        held = self.store.current
         return held.snapshot if held else None
 
     def say(self, text: str) -> None:
@@ -104,7 +107,7 @@ class _View:
 
     def publish(self, snapshot: Snapshot) -> None:
         """Called by the pipeline once a tick."""
-        self._store.put(snapshot)
+        self.store.put(snapshot)
         self._history.see(snapshot)
         if snapshot.entries and time.time() - snapshot.at_s < snapshot.error_after_s:
             self._first.set()

@@ -14,7 +14,7 @@ from adapter.config import Config
 from adapter.core.reasons import sentence
 from adapter.errors import ConfigError
 from adapter.pipeline.job import StreamingJob
-from adapter.serving.app import create_publisher_app
+from adapter.serving.app import add_records, create_publisher_app
 from adapter.serving.changes import Changes
 from adapter.serving.probes import Readiness
 from adapter.serving.server import Server
@@ -22,16 +22,19 @@ from adapter.serving.snapshot import Snapshot
 from adapter.serving.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 from adapter.serving.tls import LiveTls
-from adapter.sources import kafka, prometheus_plan
+from adapter.sources import kafka, needs, prometheus_plan
 
-CHECKS = (prometheus_plan.check, kafka.check)
+CHECKS = (prometheus_plan.check, kafka.check, needs.check)
 
 log = structlog.get_logger(__name__)
 
 
 def load(path: Path) -> Config:
     """The configuration in a file, with every check of every part. Raises ConfigError with all faults."""
-    return configuration.load(path, CHECKS)
+    config = configuration.load(path, CHECKS)
+    for hint in needs.hints(config):
+        log.warning(hint)
+    return config
 
 
 def pipeline(config: Config, master: str | None = None) -> None:
@@ -60,6 +63,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
         telemetry=telemetry,
         alive=lambda: {"publishing": job.alive()},
     )
+    add_records(app, store, job.publisher.record, token_file=settings.token_file)
     server = Server(app, settings.host, settings.port, _tls(config))
     with told_to_stop() as stop, ExitStack() as started:
         server.start()

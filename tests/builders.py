@@ -1,15 +1,19 @@
 """Small values for the tests of core: a test shows only what matters to it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
+from adapter.core.capacity import empty
 from adapter.core.decisions import Decision
-from adapter.core.engine import replay
+from adapter.core.engine import advance, replay
+from adapter.core.forecast import Fit
+from adapter.core.parameters import columns
 from adapter.core.policies.verdict import Evidence
 from adapter.core.report import rows
-from adapter.core.rules import POLICIES, QUANTA, RuleBook, Rules
+from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, Samples, assemble
 from adapter.core.signals import backlog_time
 from adapter.core.state import EMPTY, State
@@ -57,8 +61,8 @@ def steady(until_s: float = 60, from_s: float = 0, **signals: float | None) -> l
 
 
 def book(workload: str = JOB, **rules: object) -> RuleBook:
-    """Rules of one configured workload."""
-    return RuleBook(by_workload={workload: Rules(**rules)})  # type: ignore[arg-type]  # a test names what it changes
+    """Rules of one configured workload, sized by `dataflow` unless a test says otherwise."""
+    return RuleBook(by_workload={workload: Rules(**{"policy": "dataflow"} | rules)})  # type: ignore[arg-type]  # a test names what it changes
 
 
 def fold(ticks: Iterable[Samples], rules: RuleBook | None = None, state: State = EMPTY) -> list[list[Decision]]:
@@ -83,10 +87,9 @@ def column(*values: float) -> Array:
 
 def rule_columns(count: int = 1, **changes: object) -> dict[str, Array]:
     """Rules as the engine lays them out: parameter -> one number a stage or workload."""
-    rules = Rules(**changes)  # type: ignore[arg-type]  # a test names what it changes
-    values = {name: getattr(rules, name) for name in Rules.__dataclass_fields__}
-    values |= {"policy": POLICIES.index(rules.policy), "quanta": QUANTA.index(rules.quanta)}
-    return {name: np.full(count, np.nan if value is None else float(value)) for name, value in values.items()}
+    named = book(**changes)
+    found = columns((JOB,), np.array([np.nan]), named, 0.0, {})
+    return {name: np.full(count, value[0]) for name, value in found.values.items()}
 
 
 def evidence(
@@ -96,7 +99,8 @@ def evidence(
     backlog: float | Sequence[float] = 0,
     **more: object,
 ) -> Evidence:
-    """What a policy is asked. more: cpu (else unknown), most (else 100), and rules."""
+    """What a policy is asked. more: cpu and latest input rate (else unknown), most (else 100), partitions (else most),
+    fit and table (else unknown), saturated and bottleneck, and rules."""
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     at_work, passed, grown, waiting = (line.copy() for line in lines)
     most = more.pop("most", 100.0)
@@ -105,6 +109,8 @@ def evidence(
         most_workers=np.full(len(at_work), most),
         partitions=np.full(len(at_work), more.pop("partitions", most)),
         throughput_records_per_s=passed,
+        input_rate_records_per_s=np.maximum(passed + grown, 0.0),
+        latest_input_rate_records_per_s=np.full(len(at_work), more.pop("latest", np.nan)),
         growth_records_per_s=grown,
         highest_backlog_records=waiting,
         rising=np.full(len(at_work), True),
@@ -112,5 +118,86 @@ def evidence(
         backlog_time_s=backlog_time(waiting, passed),
         lowest_backlog_time_s=backlog_time(waiting, passed),
         utilization_ratio=np.full(len(at_work), more.pop("cpu", np.nan)),
+        bottleneck=np.full(len(at_work), more.pop("bottleneck", True)),
+        saturated=np.full(len(at_work), more.pop("saturated", False)),
+        fit=more.pop("fit", no_curve(len(at_work))),
+        fit_age_s=np.zeros(len(at_work)),
+        table=more.pop("table", empty(len(at_work))),
         rules=rule_columns(len(at_work), **more),
     )
+
+
+def no_curve(count: int = 1) -> Fit:
+    """An input that nobody foresees."""
+    unknown = np.full(count, np.nan)
+    return Fit(a=unknown, b=unknown, c=unknown, sigma=unknown)
+
+
+@dataclass
+class Fluid:
+    """A job second by second: what arrives, what its workers can do, and what is left. load: of the second, records/s.
+
+    sink: what is downstream takes no more than so many records/s. pause_s: a change of the workers stops it for so
+    long. missing: what a tick does not tell. told: what it says besides.
+    """
+
+    load: Callable[[float], float]
+    workers: int = 10
+    each: float = 100.0
+    sink: Callable[[float], float] = lambda at_s: np.inf
+    pause_s: float = 0.0
+    missing: Callable[[float], Iterable[str]] = lambda at_s: ()
+    told: Callable[[float], dict[str, float]] = lambda at_s: {}
+    at_s: float = 0.0
+    appended: float = 0.0
+    processed: float = 0.0
+    busy: float = 0.0
+    stopped_until_s: float = -1.0
+
+    def rows(self, workload: str = JOB) -> list[Row]:
+        """What is seen of it now."""
+        signals = {
+            "appended_records": self.appended,
+            "processed_records": self.processed,
+            "backlog_records": self.appended - self.processed,
+            "utilization_ratio": self.busy,
+        }
+        known = counts(self.workers) | signals | self.told(self.at_s)
+        return job(workload, **known | dict.fromkeys(self.missing(self.at_s)))
+
+    def run(self, seconds: int = TICK_S) -> None:
+        """So many seconds later."""
+        for _ in range(seconds):
+            self.appended += self.load(self.at_s)
+            able = 0.0 if self.at_s < self.stopped_until_s else self.workers * self.each
+            passed = min(able, self.sink(self.at_s), self.appended - self.processed)
+            self.processed, self.busy = self.processed + passed, passed / (self.workers * self.each or 1.0)
+            self.at_s += 1.0
+
+    def scale(self, workers: float | None) -> None:
+        """To so many workers; None changes nothing."""
+        if workers is not None and workers != self.workers:
+            self.workers, self.stopped_until_s = int(workers), self.at_s + self.pause_s
+
+
+def closed(
+    running: Fluid, until_s: float, rules: RuleBook, follows: Callable[[float], bool] = lambda at_s: True
+) -> list[Decision]:
+    """The decisions of a job whose workers follow them, where follows says so; a tick is 30 s."""
+    return closed_each({JOB: running}, until_s, rules, follows)[JOB]
+
+
+def closed_each(
+    jobs: Mapping[str, Fluid], until_s: float, rules: RuleBook, follows: Callable[[float], bool] = lambda at_s: True
+) -> dict[str, list[Decision]]:
+    """As closed, of several jobs side by side."""
+    state, decided = EMPTY, {name: list[Decision]() for name in jobs}
+    for at_s in np.arange(0.0, until_s + 1, 2 * TICK_S).tolist():
+        state, decisions = advance(state, tick(at_s, *(each.rows(name) for name, each in jobs.items())), rules)
+        for found in rows(decisions):
+            decided[found.workload].append(found)
+            if follows(at_s):
+                jobs[found.workload].scale(found.required_workers)
+        for running in jobs.values():
+            running.run(2 * TICK_S)
+    return decided

@@ -11,13 +11,14 @@ import yaml
 
 from adapter import config
 from adapter.cli import app
-from adapter.core.decisions import Reason
-from adapter.core.reasons import MEANINGS
+from adapter.core.decisions import Bound, Reason
+from adapter.core.meanings import BOUND_MEANINGS, MEANINGS
+from adapter.core.rules import POLICIES
 from adapter.serving.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-COMMANDS = {"run", "pipeline", "serve", "schema"}
+COMMANDS = {"run", "pipeline", "serve", "schema", "explain"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)")
 # A command at the beginning of a line of a fence, or of a code span.
 CALL = re.compile(r"(?:^|`|\$ )(?:\.venv/bin/)?backlog-adapter ([a-z]+)((?: [^`\n]*)?)", re.MULTILINE)
@@ -78,6 +79,16 @@ def anchors(path: Path) -> set[str]:
 def test_the_readme_explains_each_reason_in_order_and_in_the_words_of_the_program() -> None:
     told = [(row[0].strip("`"), row[1]) for row in table(section("Why it scaled"))]
     assert told == [(reason.value, MEANINGS[reason]) for reason in Reason]
+
+
+def test_the_readme_explains_each_bound_in_order_and_in_the_words_of_the_program() -> None:
+    after = section("Why it scaled").partition("Then bounds cut")[2]
+    told = [(row[0].strip("`"), row[1]) for row in table(after)]
+    assert told == [(bound.value, BOUND_MEANINGS[bound]) for bound in Bound if bound is not Bound.NONE]
+
+
+def test_the_readme_lists_exactly_the_policies_there_are() -> None:
+    assert [row[0].strip("`") for row in table(section("Policies"))] == list(POLICIES)
 
 
 def test_the_readme_lists_exactly_the_metrics_that_are_served() -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from adapter.config.checks import KINDS, source_kinds, whole_faults
 from adapter.config.document import read, text_of
 from adapter.config.faults import Fault
-from adapter.config.models import Config, Fleet, Pause, Pipeline, Serving, Timing, Workload
+from adapter.config.models import Config, ExcludedPeriod, Fleet, Pause, Pipeline, Serving, Timing, Workload
 from adapter.config.settings import rule_book
 from adapter.config.sources import (
     AnyReading,
@@ -36,6 +36,7 @@ __all__ = [
     "Basic",
     "Check",
     "Config",
+    "ExcludedPeriod",
     "Fleet",
     "KafkaReading",
     "KafkaSource",

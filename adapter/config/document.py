@@ -1,5 +1,6 @@
 """YAML text -> plain values, with the line of every setting."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -12,13 +13,14 @@ from adapter.errors import ConfigError
 
 _KINDS = ("str", "int", "float", "bool", "null", "map", "seq", "merge")
 _TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in _KINDS)
+_CLOCK = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?$"))  # YAML 1.1 counts 22:00 in sixties
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's plain values as JSON has them: a date stays the text it is, so that a label may look like one."""
+    """YAML's plain values as JSON has them: dates and times stay the text they are, and a label may look like one."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the parent's attribute, narrowed
-        first: [(tag, pattern) for tag, pattern in resolvers if tag in _TAGS]
+        first: [_CLOCK, *((tag, pattern) for tag, pattern in resolvers if tag in _TAGS)]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 

@@ -27,7 +27,7 @@ class Model(BaseModel):
         try:
             model = handler(given)
         except ValidationError as error:
-            names = {name: field.description or name for name, field in cls.model_fields.items()}
+            names = {field.alias or name: field.description or name for name, field in cls.model_fields.items()}
             # Entries that are wrong do not count: a list of them is "too short", which it is not.
             real = [
                 each for each in error.errors(include_url=False) if each["type"] != "too_short" or not each["input"]

@@ -9,7 +9,20 @@ from adapter.config.faults import Fault
 from adapter.config.model import LISTED, Model, pair
 from adapter.config.settings import RuleOverrides
 from adapter.config.sources import AnyReading, AnySource
-from adapter.config.values import Instant, Labels, Memory, Name, Namespace, Pattern, Text, Url
+from adapter.config.values import (
+    DAYS,
+    Day,
+    Instant,
+    Labels,
+    Memory,
+    Name,
+    Namespace,
+    Pattern,
+    Text,
+    TimeOfDay,
+    Url,
+    Zone,
+)
 
 _PIPELINE_PORT = 8443  # what the unprivileged may bind for HTTPS
 _SERVING_PORT = 6443
@@ -26,6 +39,20 @@ class Pause(Model):
     )
 
 
+class ExcludedPeriod(Model):
+    """Hours in which nothing is decided: the target of their beginning is held."""
+
+    days: Annotated[tuple[Day, ...], LISTED] = Field(
+        default=DAYS, min_length=1, description="Days on which it begins; every day by default."
+    )
+    begin: TimeOfDay = Field(alias="from", description='Its begin, as "22:00".')
+    to: TimeOfDay = Field(description="Its end, not included; one at or before the begin lies on the next day.")
+    zone: Zone = Field(default="UTC", description="Time zone of its times, as Europe/Berlin.")
+
+
+Periods = Annotated[tuple[ExcludedPeriod, ...], LISTED]
+
+
 class Workload(Model):
     """What one HPA scales."""
 
@@ -35,6 +62,12 @@ class Workload(Model):
     read: Annotated[tuple[AnyReading, ...], LISTED] = Field(min_length=1, description="Where its counts come from.")
     rules: RuleOverrides = Field(default={}, description="Its own rules, over the file's.")
     pause: Pause | None = Field(default=None, description="A pause of its scaling; none by default.")
+    excluded_periods: Periods | None = Field(
+        default=None, description="When nothing is decided for it; else the file's periods."
+    )
+    failover: bool | None = Field(
+        default=None, description="No down while traffic may come back (S4-30); else as the file says."
+    )
 
 
 class Fleet(Model):
@@ -58,6 +91,12 @@ class Fleet(Model):
     rules: RuleOverrides = Field(default={}, description="The fleet's own rules, over the file's.")
     pause: Pause | None = Field(
         default=None, description="A pause of the scaling of all its workloads; none by default."
+    )
+    excluded_periods: Periods | None = Field(
+        default=None, description="When nothing is decided for its workloads; else the file's periods."
+    )
+    failover: bool | None = Field(
+        default=None, description="No down while traffic may come back (S4-30); else as the file says."
     )
 
 
@@ -124,6 +163,12 @@ class Config(Model):
         default=(), description="Workloads found by a query or a pattern."
     )
     rules: RuleOverrides = Field(default={}, description="Rules of all workloads, over the built-in defaults.")
+    excluded_periods: Periods = Field(
+        default=(), description="When nothing is decided for workloads that name no periods of their own."
+    )
+    failover: bool = Field(
+        default=False, description="No down while traffic may come back (S4-30), for workloads that do not say."
+    )
     timing: Timing = Field(default=Timing(), description="The tick and the warm-up.")
     pipeline: Pipeline = Field(description="Settings of the process that decides.")
     serving: Serving = Field(default=Serving(), description="Settings of the process that answers the API server.")

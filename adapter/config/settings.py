@@ -10,19 +10,15 @@ from pydantic import PlainValidator, ValidationError, ValidationInfo
 
 from adapter.config.faults import shown
 from adapter.config.model import Model
-from adapter.core.rules import RuleBook, Rules
+from adapter.config.values import DAYS
+from adapter.core.periods import Period
+from adapter.core.rules import ORDERED, RuleBook, Rules, contradiction
 
 if TYPE_CHECKING:
-    from adapter.config.models import Config, Fleet, Pause, Workload
+    from adapter.config.models import Config, ExcludedPeriod, Fleet, Pause, Workload
 
 _TYPES = get_type_hints(Rules)
 _BOUNDS = ("gt", "ge", "lt", "le")
-_ORDERED = (  # the first may not exceed the second
-    ("min_workers", "max_workers"),
-    ("stale_after_s", "error_after_s"),
-    ("down_cpu_ratio", "up_cpu_ratio"),
-    ("short_backlog_time_s", "up_backlog_time_s"),
-)
 _TICKS = (("rate_window_s", 2), ("stale_after_s", 1), ("error_after_s", 2))  # at least so many ticks
 
 
@@ -68,12 +64,11 @@ def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[t
     merged: settings over core's defaults, not necessarily all of them. tick_s: None when it is itself at fault.
     """
     rules: dict[str, Any] = {**asdict(Rules()), **merged}
-    for lower, upper in _ORDERED:
-        if rules[lower] > rules[upper]:
-            yield (
-                (lower, upper),
-                f"expected {lower} <= {upper}, got {_told(lower, merged, rules)} and {_told(upper, merged, rules)}",
-            )
+    for order in ORDERED:
+        lower, upper, _ = order
+        if None not in (rules[lower], rules[upper]) and rules[lower] > rules[upper]:
+            text = contradiction(order, _told(lower, merged, rules), _told(upper, merged, rules))
+            yield (lower, upper), text
     for name, ticks in _TICKS:
         if tick_s is not None and rules[name] < ticks * tick_s:
             least = "timing.tick_s" if ticks == 1 else f"{ticks} * timing.tick_s"
@@ -86,14 +81,26 @@ def _told(name: str, merged: Mapping[str, Any], rules: Mapping[str, Any]) -> str
 
 def rule_book(config: "Config") -> RuleBook:
     """The rules of each configured workload and of each fleet: its own over the file's over core's defaults."""
+    same: dict[Rules, Rules] = {}  # equal rules are one object: core spreads each object once
+
+    def of(one: "Workload | Fleet") -> Rules:
+        rules = _merged(config, one)
+        return same.setdefault(rules, rules)
+
     return RuleBook(
-        by_workload={f"{one.namespace}/{one.name}": _merged(config, one) for one in config.workloads},
-        by_fleet=tuple(_merged(config, one) for one in config.fleets),
+        by_workload={f"{one.namespace}/{one.name}": of(one) for one in config.workloads},
+        by_fleet=tuple(of(one) for one in config.fleets),
     )
 
 
 def _merged(config: "Config", one: "Workload | Fleet") -> Rules:
-    return Rules(**{**config.rules, **one.rules, **_pauses(one.pause)})
+    periods = config.excluded_periods if one.excluded_periods is None else one.excluded_periods
+    times = {
+        **_pauses(one.pause),
+        "failover": config.failover if one.failover is None else one.failover,
+        "excluded": tuple(_period(period) for period in periods),
+    }
+    return Rules(**{**config.rules, **one.rules, **times})
 
 
 def _pauses(pause: "Pause | None") -> dict[str, float]:
@@ -102,3 +109,8 @@ def _pauses(pause: "Pause | None") -> dict[str, float]:
     until_s = math.inf if pause.until is None else pause.until.timestamp()
     directions = ("up", "down") if pause.direction == "both" else (pause.direction,)
     return {f"pause_{direction}_until_s": until_s for direction in directions}
+
+
+def _period(period: "ExcludedPeriod") -> Period:
+    days = tuple(sorted({DAYS.index(day) for day in period.days}))
+    return Period(days=days, begin_min=period.begin, end_min=period.to, zone=period.zone)

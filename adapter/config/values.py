@@ -3,17 +3,19 @@
 import re
 import warnings
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from adapter.config.faults import SECRET, refusal, shown
+from adapter.config.faults import SECRET, nearest, refusal, shown
 
 _LABEL_VALUE = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _MEMORY = r"[1-9][0-9]*[kmgt]"
+_TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):([0-5][0-9])"
 _LONGEST_PREFIX = 253  # characters before the slash of a label key, as Kubernetes has it
 _RESERVED_LABELS = ("workload", "stage")  # the selector's own words
 _SERVER_PROPERTIES = ("bootstrap.servers", "metadata.broker.list")
@@ -89,6 +91,22 @@ def _zoned(value: datetime) -> datetime:
     return value
 
 
+def _minutes(value: object) -> int:
+    found = re.fullmatch(_TIME_OF_DAY, value) if isinstance(value, str) else None
+    if found is None:
+        raise refusal(f"expected a time of the day from 00:00 to 23:59, got {shown(value)}")
+    return 60 * int(found[1]) + int(found[2])
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError):  # no such file, no name of a file, a folder
+        hint = nearest(text, sorted(available_timezones()))
+        raise refusal(f"expected a time zone such as UTC or Europe/Berlin, got {shown(text)}{hint}") from None
+    return text
+
+
 def _header(text: str) -> str:
     if SECRET.search(text):
         raise refusal("may not carry a secret in this file; use bearer_token_file or basic")
@@ -111,5 +129,12 @@ Url = Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
 Memory = Annotated[str, AfterValidator(_memory), Field(json_schema_extra={"pattern": f"^{_MEMORY}$"})]
 Instant = Annotated[datetime, BeforeValidator(_instant), AfterValidator(_zoned)]
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+DAYS: tuple[Day, ...] = get_args(Day)
+TimeOfDay = Annotated[  # minutes after midnight
+    int,
+    PlainValidator(_minutes, json_schema_input_type=Annotated[str, Field(pattern=f"^{_TIME_OF_DAY}$")]),
+]
+Zone = Annotated[str, Field(min_length=1), AfterValidator(_zone)]
 Headers = dict[Annotated[str, Field(min_length=1), AfterValidator(_header)], str]
 KafkaProperties = dict[Annotated[str, Field(min_length=1), AfterValidator(_kafka_property)], str]

@@ -1,11 +1,13 @@
-"""After the policy: steps, minimum, maximum, partitions. Each cut is named."""
+"""After the policy: an ordered table of cuts, from what is remembered to what may never be exceeded. Each is named."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from adapter.core.decisions import Bound
+from adapter.core.partitions import memory_floor, whole
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray
 
@@ -13,32 +15,72 @@ BOUNDS = tuple(Bound)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The range of each workload, in workers; shape (workloads,).
+class Range:
+    """What no decision leaves, in workers; shape (workloads,).
 
-    by_partitions: the partitions made `most`. no_up, no_down: a pause of that direction is in force.
+    by_partitions: the partitions made `most`. by_memory: the partitions a worker can hold made `least`.
     """
 
     least: Array
     most: Array
     by_partitions: Mask
+    by_memory: Mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brakes:
+    """What slows a decision down; every array has the shape (workloads,).
+
+    no_up, no_down: a pause of that direction is in force. failover: traffic may come back. sink_unhealthy: what the
+    job writes to is not well. behind: the backlog time is more than short. blocked: the last up gained nothing.
+    cooling_up, cooling_down: too soon after a change. unaffordable: the pause budget has no room for a down.
+    suspect: behind at low utilization. hot_workers: beyond them a hot partition leaves workers idle, NaN for no such
+    cap. window_workers: the largest size needed within the window of downs, NaN for none. pending_workers: a target
+    that is not enacted yet and still stands, NaN for none.
+    """
+
     no_up: Mask
     no_down: Mask
+    failover: Mask
+    sink_unhealthy: Mask
+    behind: Mask
+    blocked: Mask
+    cooling_up: Mask
+    cooling_down: Mask
+    unaffordable: Mask
+    suspect: Mask
+    hot_workers: Array
+    window_workers: Array
+    pending_workers: Array
 
 
-def limits(rules: Mapping[str, Array], facts: Mapping[str, Array], at_s: float) -> Limits:
-    """The narrowest of rules, HPA and partitions (S0-16, S4-29); unknown ones do not narrow. The maximum wins.
+class Cut(NamedTuple):
+    """A size is not left below `least` nor above `most`; NaN, or None for all, does not cut."""
 
+    name: Bound
+    least: Array | None
+    most: Array | None
+
+
+def limits(rules: Mapping[str, Array], facts: Mapping[str, Array]) -> Range:
+    """The narrowest of rules, HPA, partitions (S0-16, S4-29) and memory (S4-35); unknown ones do not narrow.
+
+    The maximum wins over every minimum.
     facts: core.samples.WORKLOAD_SIGNALS -> shape (workloads,), NaN where unknown.
     """
+    partitions = _at_least_one(facts["partitions"])
     allowed = np.fmin(rules["max_workers"], _at_least_one(facts["max_workers"]))
-    most = np.fmin(allowed, _at_least_one(facts["partitions"]))
-    return Limits(
-        least=np.minimum(np.fmax(rules["min_workers"], facts["min_workers"]), most),
-        most=most,
-        by_partitions=most < allowed,
-        no_up=(at_s < rules["pause_up_until_s"]) | (facts["pause_up"] == 1),
-        no_down=(at_s < rules["pause_down_until_s"]) | (facts["pause_down"] == 1),
+    most = np.fmin(allowed, whole(partitions / rules["slots_per_worker"]))
+    asked = np.minimum(np.fmax(rules["min_workers"], facts["min_workers"]), most)
+    least = np.minimum(np.fmax(asked, memory_floor(partitions, rules["max_partitions_per_worker"])), most)
+    return Range(least=least, most=most, by_partitions=most < allowed, by_memory=least > asked)
+
+
+def pauses(rules: Mapping[str, Array], facts: Mapping[str, Array], at_s: float) -> tuple[Mask, Mask]:
+    """Whether ups and whether downs are paused, by the configuration or by an annotation of the HPA."""
+    return (
+        (at_s < rules["pause_up_until_s"]) | (facts["pause_up"] == 1),
+        (at_s < rules["pause_down_until_s"]) | (facts["pause_down"] == 1),
     )
 
 
@@ -47,25 +89,71 @@ def _at_least_one(count: Array) -> Array:
     return np.where(count >= 1, count, np.nan)
 
 
-def within(wanted: Array, current: Array, rules: Mapping[str, Array], limits: Limits) -> tuple[Array, IntArray]:
-    """The bounded size, and which bound cut it (an index into BOUNDS).
-
-    One decision moves at most max_step_up_workers or max_step_down_workers away from current (S4-29).
-    Minimum, maximum and partitions hold even against a pause.
-    """
-    here = np.isfinite(current)  # steps and pauses are measured from the current size; unknown, they do not bind
-    paused = np.where(limits.no_up & here, np.minimum(wanted, current), wanted)
-    paused = np.where(limits.no_down & here, np.maximum(paused, current), paused)
-    highest = np.nan_to_num(current + rules["max_step_up_workers"], nan=np.inf)
-    lowest = np.nan_to_num(current - rules["max_step_down_workers"], nan=-np.inf)
-    stepped = np.minimum(np.maximum(paused, lowest), highest)
-    bounded = np.minimum(np.maximum(stepped, limits.least), limits.most)
-    cuts = (
-        (Bound.PARTITIONS, (stepped > limits.most) & limits.by_partitions),
-        (Bound.MAX, stepped > limits.most),
-        (Bound.MIN, stepped < limits.least),
-        (Bound.STEP, stepped != paused),
-        (Bound.PAUSE, paused != wanted),
+def table(wanted: Array, current: Array, rules: Mapping[str, Array], range_: Range, brakes: Brakes) -> tuple[Cut, ...]:
+    """Every cut in the order in which it is made; those measured from a current size that is unknown do not cut."""
+    stay = _Stay(current)
+    unhealthy = brakes.sink_unhealthy
+    window = np.minimum(whole(brakes.window_workers), current)
+    return (
+        Cut(Bound.WINDOW, window, None),
+        _latch(np.fmax(wanted, window), current, window, brakes.pending_workers),
+        Cut(Bound.PAUSE, stay.where(brakes.no_down), stay.where(brakes.no_up)),
+        Cut(Bound.FAILOVER, stay.where(brakes.failover), None),
+        Cut(Bound.SINK, stay.where(unhealthy & brakes.behind), stay.where(unhealthy)),
+        Cut(Bound.INEFFECTIVE, None, stay.where(brakes.blocked)),
+        Cut(Bound.COOLDOWN, stay.where(brakes.cooling_down), stay.where(brakes.cooling_up)),
+        Cut(Bound.BUDGET, stay.where(brakes.unaffordable), None),
+        Cut(Bound.TRIAL, None, np.where(brakes.suspect, one_more(current, rules), np.nan)),
+        Cut(Bound.HOT, None, np.maximum(brakes.hot_workers, current)),
+        Cut(Bound.STEP, current - rules["max_step_down_workers"], current + rules["max_step_up_workers"]),
+        Cut(Bound.MAX, None, np.where(range_.by_partitions, np.nan, range_.most)),
+        Cut(Bound.PARTITIONS, None, np.where(range_.by_partitions, range_.most, np.nan)),
+        Cut(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
+        Cut(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),
     )
-    which = np.select([mask for _, mask in cuts], [BOUNDS.index(name) for name, _ in cuts], BOUNDS.index(Bound.NONE))
-    return bounded, np.where(np.isnan(bounded), BOUNDS.index(Bound.NONE), which).astype(np.int64)
+
+
+class _Stay(NamedTuple):
+    current: Array
+
+    def where(self, mask: Mask) -> Array:
+        return np.where(mask, self.current, np.nan)
+
+
+def _latch(size: Array, current: Array, window: Array, pending: Array) -> Cut:
+    """A pending target stands until the size asked for turns away from it; a pending down not below the window.
+
+    An up may grow while it waits. A down may not: each piece that an HPA makes of it costs a pause.
+    """
+    up = (pending > current) & (size >= current)
+    down = (pending < current) & (size <= current)
+    stands = np.where(down, np.fmax(pending, window), np.nan)
+    return Cut(Bound.LATCH, np.where(up, pending, stands), stands)
+
+
+def within(
+    wanted: Array, current: Array, rules: Mapping[str, Array], range_: Range, brakes: Brakes
+) -> tuple[Array, IntArray]:
+    """The bounded size, and the last cut that changed it (an index into BOUNDS). An unknown size stays unknown.
+
+    Minimum, maximum, partitions and memory are cut last: they hold even against a pause.
+    """
+    size, which = wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)
+    for cut in table(wanted, current, rules, range_, brakes):
+        after = cut_to(size, cut)
+        which = np.where((after == size) | np.isnan(size), which, BOUNDS.index(cut.name))
+        size = after
+    return size, which
+
+
+def one_more(current: Array, rules: Mapping[str, Array]) -> Array:
+    """The next size that an HPA does not take for the present one (X-07)."""
+    more: Array = np.floor(current * (1 + rules["tolerance_ratio"]) + 1e-9) + 1
+    return more
+
+
+def cut_to(size: Array, cut: Cut) -> Array:
+    """The size after one cut; an unknown size stays unknown."""
+    raised = size if cut.least is None else np.fmax(size, cut.least)
+    lowered = raised if cut.most is None else np.fmin(raised, cut.most)
+    return np.where(np.isnan(size), np.nan, lowered)

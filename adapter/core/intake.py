@@ -1,15 +1,19 @@
 """Samples -> state: who is there, what was counted, and the points of the window."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from adapter.core.gates import settle_s
+from adapter.core.rates import Mask
 from adapter.core.rules import RuleBook
-from adapter.core.samples import Array, Samples, first_known
-from adapter.core.state import COUNTED, LIMITING, Fast, State, aligned
+from adapter.core.samples import OVERRIDE, OVERRIDES, Array, Samples, first_known
+from adapter.core.state import COUNTED, KEPT, LIMITING, Fast, Slow, State, aligned
 
 FORGET_S = 3600.0  # a found workload that is not seen for so long is no longer there
 PARTITIONS = LIMITING.index("partitions")
+HEALTH = ("running", "sink_healthy")
 _FEW_RATIO = 0.1  # of the ready workers
 REPLACED_S = 120.0  # a stage that its siblings outlive by so long was renamed or removed; sooner than an error of age
 
@@ -23,8 +27,27 @@ def take(state: State, samples: Samples, book: RuleBook) -> State:
     # Sums over another set of partitions are other counters: the difference between them is no progress.
     other = np.flatnonzero((limiting != state.slow.limiting)[PARTITIONS] & np.isfinite(limiting[PARTITIONS]))
     fast = _blanked(state.fast, stages, {workloads[place] for place in other})
-    state = replace(state, slow=replace(state.slow, limiting=kept))
+    state = replace(state, slow=_overridden(replace(state.slow, limiting=kept), samples, workloads))
     return replace(state, fast=_counted(_pushed(fast, samples, stages), samples, workloads))
+
+
+def failed(state: State, samples: Samples, rules: Mapping[str, Array]) -> State:
+    """The state with the restarts that nobody planned counted (S4-09): those not near a change of the workers."""
+    restarts = laid([samples.whole("restarts")], samples.workloads, state.slow.workloads)[0]
+    kept = dict(zip(KEPT, state.slow.kept, strict=True))
+    if not (np.isfinite(restarts) & (restarts != kept["restarts"])).any():
+        return state
+    changed_s = np.fmax(state.fast.changed_at_s, state.fast.asked_at_s)
+    planned = samples.at_s - changed_s < settle_s(rules) + rules["rate_window_s"] + rules["worker_start_s"]
+    rose = (restarts > kept["restarts"]) & ~planned
+    recent = samples.at_s - kept["failed_at_s"] <= rules["failures_window_s"]
+    total = np.where(recent, kept["failures"], 0.0) + restarts - kept["restarts"]
+    kept["failures"] = np.where(rose, total, kept["failures"])
+    kept["failed_at_s"] = np.where(rose, samples.at_s, kept["failed_at_s"])
+    again = restarts > kept["restarts"]
+    kept["restarts"] = first_known(restarts, kept["restarts"])
+    fast = replace(state.fast, disturbed_at_s=np.where(again, samples.at_s, state.fast.disturbed_at_s))
+    return State(fast=fast, slow=replace(state.slow, kept=np.array([kept[name] for name in KEPT])))
 
 
 def trimmed(fast: Fast, oldest_s: float) -> Fast:
@@ -67,9 +90,29 @@ def _blanked(fast: Fast, stages: tuple[tuple[str, str], ...], workloads: set[str
     return replace(fast, **points)
 
 
+def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slow:
+    """With the overrides as they are now: whose HPA was read has those it names and no others."""
+    told = [name for name in OVERRIDES if name in samples.by_workload]
+    if not (told or slow.overridden):
+        return slow
+    names = tuple(sorted({*slow.overridden, *(name.removeprefix(OVERRIDE) for name in told)}))
+    unknown = np.full(len(workloads), np.nan)
+    held = dict(zip(slow.overridden, slow.overrides, strict=True))
+    before = np.array([held.get(name, unknown) for name in names])
+    now = laid([samples.whole(OVERRIDE + name) for name in names], samples.workloads, workloads)
+    read = np.isfinite(laid([samples.whole("max_workers")], samples.workloads, workloads)[0])
+    overrides = np.where(read, now, before)
+    used = [place for place, row in enumerate(overrides) if np.isfinite(row).any()]
+    return replace(slow, overridden=tuple(names[place] for place in used), overrides=overrides[used])
+
+
 def _pushed(fast: Fast, samples: Samples, stages: tuple[tuple[str, str], ...]) -> Fast:
     names = {"processed": "processed_records", "appended": "appended_records", "backlog": "backlog_records"}
     seen = laid([samples.stage(name) for name in names.values()], samples.stages, stages)
+    # What waits in a partition that is stuck waits for its repair, not for workers.
+    seen[2] -= np.fmin(
+        np.nan_to_num(laid([samples.stage("stuck_backlog_records")], samples.stages, stages)[0]), seen[2]
+    )
     points = {name: np.vstack([getattr(fast, name), row]) for name, row in zip(names, seen, strict=True)}
     return replace(fast, at_s=np.append(fast.at_s, samples.at_s), **points)
 
@@ -81,13 +124,31 @@ def _counted(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fast:
     # One pod of many that comes and goes does not spoil the rates, and must not keep the rest from being sized.
     changed = (asked > 0) | (exist > 0) | (ready > _FEW_RATIO * fast.counted[2])
     first = told & np.isnan(fast.asked_at_s)
+    adopted = (asked > 0) & ~_on_the_way(fast, now[0])
     return replace(
         fast,
         counted=first_known(now, fast.counted),
         counted_at_s=np.where(told, samples.at_s, fast.counted_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
         asked_at_s=np.where(first | (asked > 0), samples.at_s, fast.asked_at_s),
+        told_at_s=np.where(_health_told(samples, workloads), samples.at_s, fast.told_at_s),
+        complete_at_s=np.where(now[2] >= now[0], samples.at_s, fast.complete_at_s),
+        target_workers=np.where(adopted, now[0], fast.target_workers),
+        committed_at_s=np.where(adopted, samples.at_s, fast.committed_at_s),
     )
+
+
+def _health_told(samples: Samples, workloads: tuple[str, ...]) -> Mask:
+    running, sink = laid([samples.whole(name) for name in HEALTH], samples.workloads, workloads)
+    told: Mask = np.isfinite(running) | np.isfinite(sink)
+    return told
+
+
+def _on_the_way(fast: Fast, spec: Array) -> Mask:
+    """Whether a count lies between the last one and our target: else somebody else asked for it, and meant it."""
+    was, target = fast.counted[0], fast.target_workers
+    between: Mask = (spec >= np.minimum(was, target)) & (spec <= np.maximum(was, target))
+    return between | np.isnan(target)
 
 
 def laid(rows: list[Array], names: tuple[object, ...], among: tuple[object, ...]) -> Array:

@@ -12,6 +12,7 @@ METRIC_NAMES = (
     "forecast_input_rate",
     "utilization",
     "relative_lag_change",
+    "highest_partition_backlog",
     "segments",
     "pods_advised",
 )

@@ -2,40 +2,49 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from adapter.core import parameters
-from adapter.core.capacity import utilization
-from adapter.core.intake import laid, take, trimmed
-from adapter.core.rates import Mask, counter_rate, rising, robust_slope, since_reset
+from adapter.core.gates import settle_s
+from adapter.core.intake import HEALTH, failed, laid, take, trimmed
+from adapter.core.rates import Mask, counter_rate, last_rate, rising, robust_slope, since_reset, stalled
 from adapter.core.rules import RuleBook
-from adapter.core.samples import STAGE_SIGNALS, Array, IntArray, Samples, first_known
-from adapter.core.signals import backlog_time, drain_time, input_rate
+from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, IntArray, Samples, first_known
+from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
 from adapter.core.state import COUNTED, HELD, LIMITING, State
 
 _FAR_WINDOWS = 2.0  # so far back is looked for the steps of a counter that has too few of them in one window
 _LEAST_SPAN_RATIO = 0.5  # a rate over less than half its window says too little
+_USUAL_S = 120.0  # so long a backlog is no news
+_JUMP = 10.0  # a backlog that is so many times the last one, in one tick, is looked at twice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
     """All that is known at one tick.
 
-    state: with this tick's samples in it. owner: (stages,) the workload of each stage. counting: (stages,) it was seen
-    with throughput and backlog, so it has a say. rules, facts, workers: (workloads,).
-    stage_rules, signals, rates_known: (stages,).
+    state: with this tick's samples in it. owner: (stages,) the workload of each stage.
+    plain: every workload has one stage, in the same order, and none is visible. counting: (stages,) it was seen
+    with throughput and backlog, so it has a say. now: what this tick's samples say of each stage.
+    rules, facts, workers: (workloads,). complaints: workload -> why its overrides do not count.
+    stage_rules, signals, rates_known, discontinuous: (stages,).
     """
 
     at_s: float
     state: State
     owner: IntArray
+    plain: bool
     counting: Mask
     rules: Mapping[str, Array]
+    complaints: Mapping[str, str]
     facts: Mapping[str, Array]
     workers: Array
+    now: Mapping[str, Array]
     signals: Mapping[str, Array]
     rates_known: Mask
+    discontinuous: Mask
     stage_rules: Mapping[str, Array]
 
 
@@ -43,43 +52,60 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     """Take the samples in and derive all that the gates and policies look at."""
     state = take(state, samples, book)
     names, fast = state.slow.workloads, state.fast
-    place = {name: number for number, name in enumerate(names)}
-    owner = np.array([place[workload] for workload, _ in state.slow.stages], dtype=np.int64)
+    owner, plain = _owners(names, state.slow.stages)
     facts = dict(zip((*COUNTED, *LIMITING), (*fast.counted, *state.slow.limiting), strict=True))
-    rules = parameters.columns(names, facts["fleet"], book)
+    facts["bad_annotations"] = laid([samples.whole("bad_annotations")], samples.workloads, names)[0]
+    overrides = dict(zip(state.slow.overridden, state.slow.overrides, strict=True))
+    given = parameters.columns(names, facts["fleet"], book, samples.at_s, overrides)
+    rules = given.values
+    silent = ~(samples.at_s - fast.told_at_s <= rules["error_after_s"])
+    facts |= {name: np.where(silent, np.nan, facts[name]) for name in HEALTH}
+    state = failed(state, samples, rules)
     fast = trimmed(fast, samples.at_s - _FAR_WINDOWS * float(rules["rate_window_s"].max(initial=0.0)))
-    workers = first_known(facts["ready_workers"], facts["workers"], facts["spec_workers"])
 
     state = replace(state, fast=fast)
     now = {name: laid([samples.stage(name)], samples.stages, state.slow.stages)[0] for name in STAGE_SIGNALS}
-    stage_rules = {name: column[owner] for name, column in rules.items()}
+    stage_rules = rules if plain else {name: column[owner] for name, column in rules.items()}
     found = _rates(state, now, stage_rules, owner)
     told = np.isfinite(first_known(now["processed_records"], now["throughput_records_per_s"]) + now["backlog_records"])
     seen_at_s = np.where(told, samples.at_s, fast.seen_at_s)
     expired = samples.at_s - seen_at_s > stage_rules["error_after_s"]
     latest = np.array([first_known(found[name], was) for name, was in zip(HELD, fast.signals, strict=True)])
     held = np.where(expired, np.nan, latest)
+    workers = first_known(facts["ready_workers"], facts["workers"], facts["spec_workers"])
     state = replace(state, fast=replace(fast, signals=held, seen_at_s=seen_at_s))
+    known = found["throughput_records_per_s"] + found["growth_records_per_s"] + now["backlog_records"]
     return Tick(
         at_s=samples.at_s,
         state=state,
         owner=owner,
+        plain=plain,
         counting=np.isfinite(seen_at_s),
         rules=rules,
+        complaints=given.complaints,
         stage_rules=stage_rules,
         facts=facts,
         workers=workers,
-        signals=_derived(state, found, workers[owner], stage_rules["worker_capacity_records_per_s"]),
-        rates_known=np.isfinite(
-            found["throughput_records_per_s"] + found["growth_records_per_s"] + now["backlog_records"]
-        ),
+        now=now,
+        signals=_derived(state, now | found, stage_rules),
+        rates_known=np.isfinite(known),
+        discontinuous=_discontinuous(state, found, stage_rules),
     )
+
+
+@lru_cache(maxsize=64)
+def _owners(workloads: tuple[str, ...], stages: tuple[tuple[str, str], ...]) -> tuple[IntArray, bool]:
+    """The workload of each stage, and whether each workload is one stage that is the whole of it."""
+    place = {name: number for number, name in enumerate(workloads)}
+    owner = np.array([place[workload] for workload, _ in stages], dtype=np.int64)
+    whole = all(stage == WHOLE for _, stage in stages)
+    return owner, whole and np.array_equal(owner, np.arange(len(workloads)))
 
 
 def _rates(state: State, now: Mapping[str, Array], rules: Mapping[str, Array], owner: IntArray) -> dict[str, Array]:
     """Rates over the clean points of each stage's window: after the last reset, and after the last change settled."""
     fast = state.fast
-    settled_s = np.nan_to_num(fast.changed_at_s[owner] + rules["settle_s"], nan=-np.inf)
+    settled_s = np.nan_to_num(np.fmax(fast.changed_at_s, fast.disturbed_at_s)[owner] + settle_s(rules), nan=-np.inf)
     window_s, at_s = rules["rate_window_s"], fast.at_s[:, None]
     far = (at_s >= np.maximum(at_s[-1] - _FAR_WINDOWS * window_s, settled_s)) & since_reset(
         fast.processed, fast.appended
@@ -91,34 +117,66 @@ def _rates(state: State, now: Mapping[str, Array], rules: Mapping[str, Array], o
     appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
     throughput = first_known(processed, now["throughput_records_per_s"])
     arriving = first_known(appended, now["input_rate_records_per_s"])
+    # What arrives in a partition that is stuck waits for ever, whoever is there: it is no growth.
+    sized = np.where(now["stuck_backlog_records"] > 0, np.nan, arriving)
     # The counters know better: a backlog is a saw where offsets are committed in steps, and its slope that of a tooth.
-    growth = first_known(arriving - throughput, robust_slope(fast.at_s, fast.backlog, near, least_s))
+    growth = sized - throughput
+    sloped = np.isnan(growth)
+    growth[sloped] = robust_slope(fast.at_s, fast.backlog[:, sloped], near[:, sloped], least_s[sloped])
     seen = np.where(near, fast.backlog, np.nan)
     return {
         "throughput_records_per_s": throughput,
         "growth_records_per_s": growth,
-        "input_rate_records_per_s": first_known(arriving, input_rate(throughput, growth)),
-        "backlog_records": now["backlog_records"],
+        "input_rate_records_per_s": first_known(sized, input_rate(throughput, growth)),
+        "latest_input_rate_records_per_s": last_rate(fast.at_s, fast.appended, near),
+        "rose": fast.processed[-1] > fast.processed[-2] if len(fast.at_s) > 1 else np.zeros(len(owner), dtype=bool),
+        "stalled": stalled(fast.processed, far) & (fast.backlog[-1] > 0),
+        "backlog_records": fast.backlog[-1],
         # Without two points of a backlog the rates alone can tell.
         "rising": rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
         "lowest_backlog_records": np.fmin.reduce(seen, axis=0),
         "highest_backlog_records": np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
         "measured_utilization_ratio": now["utilization_ratio"],
+        "hottest_partition_ratio": now["hottest_partition_ratio"],
     }
 
 
-def _derived(state: State, found: Mapping[str, Array], workers: Array, given_capacity: Array) -> dict[str, Array]:
-    """What was found or is held, and what follows from it."""
+def _discontinuous(state: State, found: Mapping[str, Array], rules: Mapping[str, Array]) -> Mask:
+    """Whether a backlog fell without being processed, or rose to a multiple between two ticks.
+
+    What deletes or resets makes such a step (retention, an offset set back): it is believed when the next tick says
+    the same.
+    """
+    throughput, growth, points = found["throughput_records_per_s"], found["growth_records_per_s"], state.fast.backlog
+    fell = throughput + growth < -rules["growth_noise_ratio"] * throughput
+    if len(points) < 2:
+        return fell
+    usual = np.maximum(points[-2], throughput * _USUAL_S)
+    jumped: Mask = fell | (points[-1] > _JUMP * usual)
+    return jumped
+
+
+def _derived(state: State, found: Mapping[str, Array], rules: Mapping[str, Array]) -> dict[str, Array]:
+    """What was found or is held, and what follows from it; what follows from the capacity is not known yet.
+
+    The backlog is all that waits; `due` is what workers can do something about.
+    """
     signals = dict(zip(HELD, state.fast.signals, strict=True))
-    capacity = first_known(given_capacity, state.slow.worker_capacity)
-    throughput, backlog = signals["throughput_records_per_s"], signals["backlog_records"]
-    arriving = signals["input_rate_records_per_s"]
+    throughput, due = signals["throughput_records_per_s"], signals["backlog_records"]
+    growth, rates_now = signals["growth_records_per_s"], found["throughput_records_per_s"]
+    backlog = due + np.nan_to_num(found["stuck_backlog_records"])
     return signals | {
+        "backlog_records": backlog,
         "backlog_time_s": backlog_time(backlog, throughput),
+        "due_backlog_records": due,
+        "due_backlog_time_s": backlog_time(due, throughput),
         "highest_backlog_records": found["highest_backlog_records"],
+        "latest_input_rate_records_per_s": found["latest_input_rate_records_per_s"],
         "rising": found["rising"],
-        "drain_time_s": drain_time(backlog, capacity * workers, arriving),
-        "lowest_backlog_time_s": backlog_time(found["lowest_backlog_records"], found["throughput_records_per_s"]),
-        "utilization_ratio": utilization(found["measured_utilization_ratio"], throughput, backlog, capacity * workers),
-        "worker_capacity_records_per_s": capacity,
+        "stalled": found["stalled"],
+        "rose": found["rose"],
+        "relative_lag_change_ratio": gated_lag_change(
+            relative_lag_change(throughput, growth), backlog, rules["lag_threshold_records"]
+        ),
+        "lowest_backlog_time_s": backlog_time(found["lowest_backlog_records"], rates_now),
     }

@@ -1,41 +1,158 @@
-"""A rule book -> one array a parameter, so that rules can be applied to all workloads at once."""
+"""A rule book and what overrides it -> one array a parameter, so that rules can be applied to all workloads at once."""
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import get_type_hints
 
 import numpy as np
 
-from adapter.core.rules import RuleBook, Rules
-from adapter.core.samples import Array
+from adapter.core.rates import Mask
+from adapter.core.rules import ORDERED, POLICIES, POLICY_DEFAULTS, RuleBook, Rules, contradiction
+from adapter.core.samples import Array, IntArray
 
-_NAMES = tuple(f.name for f in fields(Rules))
-_CHOICES = {f.name: f.metadata["one_of"] for f in fields(Rules) if "one_of" in f.metadata}
+_SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
+_NAMES = tuple(name for name in _SETTINGS if name != "excluded")
+_CHOICES = {name: known["one_of"] for name, known in _SETTINGS.items() if "one_of" in known}
+_WHOLE = frozenset(name for name, kind in get_type_hints(Rules).items() if kind in (int, int | None))
+_BY_POLICY = {
+    name: np.array([POLICY_DEFAULTS.get(policy, {}).get(name, np.nan) for policy in POLICIES])
+    for name in sorted({name for own in POLICY_DEFAULTS.values() for name in own})
+}
+_COMPARED = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal}
+_BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+_IGNORED = "none of the rules in its HPA's annotations counts"
 
 
-def columns(workloads: tuple[str, ...], fleet: Array, book: RuleBook) -> Mapping[str, Array]:
-    """Parameter -> shape (workloads,). A choice is the index of its name, an unset limit NaN.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """values: parameter -> shape (workloads,). complaints: workload -> why its overrides were ignored, a sentence."""
 
+    values: Mapping[str, Array]
+    complaints: Mapping[str, str]
+
+
+def columns(
+    workloads: tuple[str, ...], fleet: Array, book: RuleBook, at_s: float, overrides: Mapping[str, Array]
+) -> Columns:
+    """The parameters of every workload. A choice is the index of its name, an unset limit NaN, failover 1 or 0.
+
+    `excluded` is 1 while one of a workload's excluded periods holds at at_s, else 0.
     fleet: (workloads,) the index of the fleet that found each, NaN for a configured one.
+    overrides: parameter -> (workloads,) what stands over the book, NaN where nothing does. The overrides of a workload
+    of which one lies out of bounds, or contradicts another parameter (ORDERED), are ignored whole, with a complaint.
     """
-    used = [
-        book.of(name, None if np.isnan(number) else int(number)) for name, number in zip(workloads, fleet, strict=True)
-    ]
+    distinct, which = _used(workloads, fleet.tobytes(), _Same(book))
+    table = np.array([[*_values(rules), _is_excluded(rules, at_s)] for rules in distinct], dtype=np.float64)
+    spread = table.reshape(len(distinct), len(_NAMES) + 1).T[:, which]
+    values = dict(zip((*_NAMES, "excluded"), spread, strict=True))
+    merged, wrong = _overridden(values, overrides)
+    complaints = {workloads[row]: f"{_IGNORED}: {'; '.join(faults)}" for row, faults in wrong.items()}
+    return Columns(values={**merged, **_by_policy(merged)}, complaints=complaints)
+
+
+def allowed(parameter: str, values: Array) -> Mask:
+    """Where a parameter may have such a value: within its bounds, whole where it counts, the index of a choice."""
+    known = _SETTINGS[parameter]
+    if parameter in _CHOICES:
+        return np.isin(values, np.arange(len(_CHOICES[parameter])))
+    fits: Mask = np.isfinite(values)
+    for name, compare in _COMPARED.items():
+        if name in known:
+            fits &= compare(values, known[name])
+    return fits & (values == np.floor(values)) if is_whole(parameter) else fits
+
+
+def expected(parameter: str) -> str:
+    """The values a parameter may have, in words."""
+    known = _SETTINGS[parameter]
+    if parameter in _CHOICES:
+        return f"one of {', '.join(_CHOICES[parameter])}"
+    bounds = [f"{words} {known[name]:g}" for name, words in _BOUNDS.items() if name in known]
+    return " ".join(["a whole number" if is_whole(parameter) else "a number", " and ".join(bounds)]).strip()
+
+
+def is_whole(parameter: str) -> bool:
+    """Whether a parameter counts something."""
+    return parameter in _WHOLE
+
+
+def number_of(parameter: str, value: str | float | None) -> float:
+    """A parameter's value as the number that stands for it. Raises ValueError for a choice that is none."""
+    if value is None:
+        return np.nan
+    return float(_CHOICES[parameter].index(value)) if parameter in _CHOICES else float(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A rule book that equals itself alone: to compare two of them takes longer than to look everything up again."""
+
+    book: RuleBook
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.book is other.book
+
+    def __hash__(self) -> int:
+        return id(self.book)
+
+
+@lru_cache(maxsize=64)
+def _used(workloads: tuple[str, ...], fleet: bytes, same: _Same) -> tuple[list[Rules], IntArray]:
+    """The different rules, and for each workload the place of its own among them."""
+    fleets = [None if number != number else int(number) for number in np.frombuffer(fleet).tolist()]
+    used = [same.book.of(name, number) for name, number in zip(workloads, fleets, strict=True)]
     distinct = {id(rules): rules for rules in used}
     place = {key: number for number, key in enumerate(distinct)}
-    which = np.array([place[id(rules)] for rules in used], dtype=np.int64)
-    table = np.array([_values(rules) for rules in distinct.values()], dtype=np.float64).reshape(
-        len(distinct), len(_NAMES)
-    )
-    return {name: table[which, number] for number, name in enumerate(_NAMES)}
+    return list(distinct.values()), np.array([place[id(rules)] for rules in used], dtype=np.int64)
 
 
 @lru_cache(maxsize=4096)
 def _values(rules: Rules) -> tuple[float, ...]:
-    return tuple(_number(name, getattr(rules, name)) for name in _NAMES)
+    return tuple(number_of(name, getattr(rules, name)) for name in _NAMES)
 
 
-def _number(name: str, value: str | float | None) -> float:
-    if value is None:
-        return np.nan
-    return float(_CHOICES[name].index(value)) if name in _CHOICES else float(value)
+def _is_excluded(rules: Rules, at_s: float) -> float:
+    return float(any(period.holds(at_s) for period in rules.excluded))
+
+
+def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
+    """What is unset, as the workload's policy has it."""
+    policy = values["policy"].astype(np.int64)
+    return {name: np.where(np.isnan(values[name]), own[policy], values[name]) for name, own in _BY_POLICY.items()}
+
+
+def _overridden(
+    values: Mapping[str, Array], overrides: Mapping[str, Array]
+) -> tuple[Mapping[str, Array], Mapping[int, list[str]]]:
+    """The values with what stands over them, and of each row whose overrides are ignored what is wrong with them."""
+    given = {name: mask for name, column in overrides.items() if (mask := np.isfinite(column)).any()}
+    merged = {**values, **{name: np.where(mask, overrides[name], values[name]) for name, mask in given.items()}}
+    wrong: dict[int, list[str]] = defaultdict(list)
+    for row, fault in (*_out_of_bounds(merged, given), *_contradicting(merged, given)):
+        wrong[row].append(fault)
+    for name in given if wrong else ():
+        merged[name][list(wrong)] = values[name][list(wrong)]
+    return merged, wrong
+
+
+def _out_of_bounds(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> Iterator[tuple[int, str]]:
+    for name, mask in given.items():
+        for row in np.flatnonzero(mask & ~allowed(name, merged[name])).tolist():
+            yield row, f"expected {name} to be {expected(name)}, got {merged[name][row]:.15g}"
+
+
+def _contradicting(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> Iterator[tuple[int, str]]:
+    for order in ORDERED:
+        lower, upper, _ = order
+        ours = [given[name] for name in (lower, upper) if name in given]
+        if ours:
+            rows = np.logical_or.reduce(ours) & (merged[lower] > merged[upper])
+            for row in np.flatnonzero(rows).tolist():
+                yield row, contradiction(order, *(_told(name, row, merged, given) for name in (lower, upper)))
+
+
+def _told(name: str, row: int, merged: Mapping[str, Array], given: Mapping[str, Mask]) -> str:
+    by = " (annotation)" if name in given and given[name][row] else ""
+    return f"{name} = {merged[name][row]:.15g}{by}"

@@ -1,14 +1,15 @@
-"""Which worker counts spread the input evenly: the scaling quanta of S3-13..17."""
+"""Which worker counts suit the partitions: scaling quanta (S3-13..17), even spread (S4-36, S4-37), and their limits."""
 
 from functools import lru_cache
 
 import numpy as np
 
 from adapter.core.rules import QUANTA
-from adapter.core.samples import Array, IntArray
+from adapter.core.samples import Array, IntArray, first_known
 
 _MOST_PER_WORKER = 15  # S3-15: with more partitions than this a worker is overloaded
 _MOST_UNEVEN = 1.2  # S3-15: the fullest worker may hold less than so many times the emptiest
+_NOISE = 1e-9  # X-10
 
 
 @lru_cache(maxsize=1024)
@@ -39,10 +40,64 @@ def next_down(size: Array, partitions: Array, rule: IntArray) -> Array:
     return _pick(size, partitions, rule, "down")
 
 
+def balanced(workers: Array, partitions: Array, slots: Array) -> Array:
+    """Whole workers, rounded up so far that the fullest subtask has one partition less (S4-37).
+
+    Kept where the spread is even, where no subtask has more than one partition, and where partitions are unknown.
+    slots: subtasks a worker runs side by side. All of the shape (rows,).
+    """
+    parts, spread = _positive(partitions), _positive(workers * slots)
+    fullest = whole(parts / spread)
+    even = (fullest <= 1) | (np.abs(parts - fullest * spread) <= _NOISE)
+    return first_known(np.where(even, workers, _fewest(parts, fullest - 1, slots)), workers)
+
+
+def evened(workers: Array, partitions: Array, slots: Array, target_ratio: Array, high_ratio: Array) -> Array:
+    """The fewest workers whose fullest subtask has k partitions, about as many as so many workers leave it.
+
+    The fullest of these workers' subtasks sets the pace: where it would be busier than high_ratio, when all of them
+    run at target_ratio on average, k is one less. So the answer may lie a little below workers, never above the
+    partitions; workers where these are unknown. S4-37 with a limit instead of a rule.
+    workers: whole. slots: as in balanced. All of the shape (rows,).
+    """
+    parts, spread = _positive(partitions), _positive(workers * slots)
+    fullest = whole(parts / spread)
+    busy = target_ratio * spread * fullest / parts
+    allowed = np.where(busy <= high_ratio + _NOISE, fullest, fullest - 1)
+    return first_known(_fewest(parts, allowed, slots), workers)
+
+
+def hot_limit(partitions: Array, hottest_partition_ratio: Array) -> Array:
+    """Beyond so many workers the heaviest partition sets the pace, and more do not help; NaN when unknown.
+
+    hottest_partition_ratio: its input / that of the mean partition, at least 1.
+    """
+    return whole(partitions / np.maximum(hottest_partition_ratio, 1.0))
+
+
+def memory_floor(partitions: Array, most_per_worker: Array) -> Array:
+    """The fewest workers whose memory holds all partitions (S4-35); NaN when unknown. most_per_worker: at least 1."""
+    return whole(partitions / np.maximum(most_per_worker, 1.0))
+
+
+def whole(workers: Array) -> Array:
+    """Workers are whole: up, after float noise is taken off (X-10)."""
+    return np.ceil(workers - _NOISE)
+
+
+def _fewest(partitions: Array, most: Array, slots: Array) -> Array:
+    """The fewest workers none of whose subtasks has more than most partitions."""
+    return whole(whole(partitions / np.maximum(most, 1.0)) / slots)
+
+
+def _positive(values: Array) -> Array:
+    return np.where(values > 0, values, np.nan)
+
+
 def _pick(size: Array, partitions: Array, rule: IntArray, direction: str) -> Array:
     chosen = size.copy()
-    whole = np.maximum(np.nan_to_num(partitions, nan=1.0), 1.0).astype(np.int64)
-    groups, member = np.unique(whole * len(QUANTA) + rule, return_inverse=True)
+    parts = np.maximum(np.nan_to_num(partitions, nan=1.0), 1.0).astype(np.int64)
+    groups, member = np.unique(parts * len(QUANTA) + rule, return_inverse=True)
     for group, (count, kind) in enumerate(divmod(number, len(QUANTA)) for number in groups.tolist()):
         rows = member == group
         allowed = np.array(quanta(count, QUANTA[kind]), dtype=np.float64)

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from adapter.core.samples import Array, first_known
 
 Mask = NDArray[np.bool_]
+_LEAST_POINTS_OF_A_STALL = 4
+_STILL_SPANS = 2.0  # half windows: one whole window without a step before the first is a standstill
 
 
 def since_reset(*counters: Array) -> Mask:
@@ -27,18 +29,56 @@ def since_reset(*counters: Array) -> Mask:
 def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s: Array) -> Array:
     """How fast a counter rises, also one that is told or committed only now and then and rises in steps.
 
-    It is measured from step to step, so that it does not matter where in a step a window begins or ends, over the near
-    points, or over the far ones where the near ones hold less than two steps. A counter that is still for twice as
-    long as any step took stands still.
+    One that rises at every near point is measured from the first to the last of them; one that rises in steps by its
+    slope over the far points, as when a step happened is known to a tick only. A counter that is still for twice as
+    long as any step took stands still; one that never rose has to be seen longer than a step may take.
     at_s: shape (points,), increasing. values, near, far: shape (points, rows). least_span_s: shape (rows,).
     Returns shape (rows,), units of the counter per second; NaN with a single step, or over less than least_span_s.
     """
-    wide = _Steps(at_s, np.where(far, values, np.nan))
+    close, wide = _Steps(at_s, np.where(near, values, np.nan)), _Steps(at_s, np.where(far, values, np.nan))
     return first_known(
-        _Steps(at_s, np.where(near, values, np.nan)).rate(least_span_s),
-        wide.rate(least_span_s),
-        wide.still(least_span_s),
+        np.where(close.always, close.rate(least_span_s), np.nan),
+        wide.moving(least_span_s, _slope(at_s, np.where(far, values, np.nan))),
+        wide.still(_STILL_SPANS * least_span_s),
     )
+
+
+def _slope(at_s: Array, values: Array) -> Array:
+    """Least squares over all known points: of a staircase seen now and then it errs less than any two steps."""
+    seen = np.isfinite(values)
+    count = np.maximum(seen.sum(axis=0), 1)
+    times_s = np.where(seen, (at_s - at_s[-1])[:, None], 0.0)  # small numbers: the date may not show in the result
+    apart_s = np.where(seen, times_s - times_s.sum(axis=0) / count, 0.0)
+    spread = (apart_s * apart_s).sum(axis=0)
+    risen = np.where(seen, values - np.fmin.reduce(values, axis=0, initial=np.nan), 0.0)
+    return np.where(spread > 0, (apart_s * risen).sum(axis=0) / np.where(spread > 0, spread, 1.0), np.nan)
+
+
+def stalled(values: Array, usable: Mask) -> Mask:
+    """Whether a counter that rose at every usable point has not risen for the last two of them; shape (rows,).
+
+    So an interruption is known by the second tick. A counter that rises in steps does so by nature.
+    """
+    if len(values) < _LEAST_POINTS_OF_A_STALL:
+        return np.zeros(values.shape[1], dtype=bool)
+    rose = np.diff(values, axis=0) > 0
+    told = usable[1:] & usable[:-1] & np.isfinite(values[1:]) & np.isfinite(values[:-1])
+    still = np.cumprod((told & ~rose)[::-1], axis=0)[::-1].astype(bool)  # the run at the end
+    before = told & ~still
+    stands: Mask = (still.sum(axis=0) >= 2) & before.any(axis=0) & (rose | ~before).all(axis=0)
+    return stands
+
+
+def last_rate(at_s: Array, values: Array, usable: Mask) -> Array:
+    """How fast a counter rose between its last two points; NaN unless it rose at every usable point, so not in steps.
+
+    Shapes as in counter_rate. Returns shape (rows,), units of the counter per second.
+    """
+    if len(at_s) < 2:
+        return np.full(values.shape[1], np.nan)
+    rose = np.diff(values, axis=0)
+    smooth = (usable[1:] & usable[:-1])[-1] & ((rose > 0) | ~usable[:-1]).all(axis=0)
+    return np.where(smooth, rose[-1] / (at_s[-1] - at_s[-2]), np.nan)
 
 
 def rising(at_s: Array, values: Array, usable: Mask) -> Mask:
@@ -79,13 +119,16 @@ class _Steps:
         self.last_s, self.last = np.where(told, at_s, self.last_s), np.where(told, value, self.last)
 
     def rate(self, least_span_s: Array) -> Array:
-        """From the first step to the last; of a counter that rose at every point, from the first point on."""
-        begin_s = np.where(self.always, self.first_s, self.began_s)
-        begin = np.where(self.always, self.first, self.began)
-        span_s = self.rose_s - begin_s
-        known = (self.steps + self.always >= 2) & (span_s >= least_span_s)
-        rate = np.where(known, (self.last - begin) / np.where(known, span_s, 1.0), np.nan)
-        return np.where(known & (self.last_s - self.rose_s > 2 * self.longest_s), 0.0, rate)
+        """From the first point to the last, of a counter that rose at every one."""
+        span_s = self.last_s - self.first_s
+        known = (self.steps > 0) & (span_s >= least_span_s)
+        return np.where(known, (self.last - self.first) / np.where(known, span_s, 1.0), np.nan)
+
+    def moving(self, least_span_s: Array, slope: Array) -> Array:
+        """The slope where there are two steps; 0 where the last one is too long ago."""
+        known = (self.steps >= 2) & (self.rose_s - self.began_s >= least_span_s)
+        stopped = self.last_s - self.rose_s > 2 * self.longest_s
+        return np.where(known, np.where(stopped, 0.0, slope), np.nan)
 
     def still(self, least_span_s: Array) -> Array:
         """0 of a counter that never rose, else NaN."""

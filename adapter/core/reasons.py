@@ -1,67 +1,137 @@
 """One decision -> the one sentence that API message, page, terminal and log say about it."""
 
 from collections.abc import Callable, Mapping
+from math import ceil
 
-from adapter.core.decisions import Bound, Decision, Reason
+from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
 
-MEANINGS: Mapping[Reason, str] = {
-    Reason.PAUSED: "a pause is in force: the target is held",
-    Reason.NO_DATA: "no sample yet, or too few for a rate: the target is held, if there is one",
-    Reason.EXPIRED: "the last sample is older than error_after_s: there is no number",
-    Reason.STALE: "the last sample is older than this tick: the target is held",
-    Reason.NO_WORKERS: "nobody said how many workers run: the target is held",
-    Reason.IN_FLIGHT: "workers are on their way: the target is held until they are ready",
-    Reason.SETTLING: "the worker count has just changed: the target is held until rates are clean again",
-    Reason.NO_PROGRESS: "a backlog waits and nothing is processed: more workers would not help, the target is held",
-    Reason.UP: "more workers are needed to keep up with the input and to catch up with the backlog",
-    Reason.DOWN: "fewer workers can carry the load",
-    Reason.HOLD: "the workers that run are right",
-}
+_DAY_S = 86_400.0  # stands for never
 
 
 def sentence(decision: Decision) -> str:
-    """Why the number is what it is, with the numbers it was made from; for an unknown one, what would mend it."""
-    told = _SAYS[decision.reason](decision) + _cut(decision)
-    return f"{told}: {decision.fault}" if decision.fault and decision.reason not in _DECIDED else told
+    """Why the number is what it is, with the numbers it was made from, and what would mend what is wrong."""
+    decided = decision.reason in _DECIDED
+    told = _SAYS[decision.reason](decision) + _CUTS[decision.bound](decision)
+    if decided:
+        told += (
+            _short_of_partitions(decision) + _ill_sink(decision) + _stuck_partitions(decision) + _slow_worker(decision)
+        )
+    return f"{told}{'; ' if decided else ': '}{decision.fault}" if decision.fault else told
 
 
 def _keep(d: Decision) -> str:
     return "no target yet" if d.required_workers is None else f"keep {_count(d.required_workers)}"
 
 
+def _current(d: Decision) -> float | None:
+    return d.workers if d.spec_workers is None else d.spec_workers
+
+
 def _scaled(d: Decision) -> str:
-    current = d.workers if d.spec_workers is None else d.spec_workers
-    return f"{_count(current)} -> {_count(d.required_workers)}"
+    return f"{_count(_current(d))} -> {_count(d.required_workers)}"
 
 
-def _behind(d: Decision) -> str:
-    return (
-        f"backlog time {_seconds(d.backlog_time_s)}, input {_rate(d.input_rate_records_per_s)} "
-        f"against throughput {_rate(d.throughput_records_per_s)}"
-    )
+def _moved(d: Decision) -> str:
+    return _keep(d) if d.required_workers in (None, _current(d)) else _scaled(d)
 
 
 def _up(d: Decision) -> str:
-    stage = f" of stage {d.stage}" if d.stage else ""
-    if d.keep_up_workers is None or d.wanted_workers is None:
+    if d.wanted_workers is None:
         return f"{_scaled(d)}: raised to the minimum"
-    terms = f"{d.keep_up_workers:.1f} to keep up + {d.catch_up_workers or 0:.1f} to catch up"
-    return f"{_scaled(d)}: {_behind(d)}{stage}: {terms}, so {_count(d.wanted_workers)}"
+    stage = f" of stage {d.stage}" if d.stage else ""
+    why = f"; {_what_if(d)}" if d.keep_behind_s is not None else f": {_terms(d)}"
+    return f"{_scaled(d)}: {_behind(d)}{stage}{_capacity(d)}{why}"
 
 
 def _down(d: Decision) -> str:
-    room = f", utilization {_share(d.utilization_ratio)} leaves room" if d.bound not in _CAPS else ""
-    return f"{_scaled(d)}: {_behind(d)}{room}"
+    busy = d.utilization_ratio
+    spare = "fewer are tried" if busy is None else f"utilization {_share(busy)} leaves room"
+    room = f", {spare}" if d.bound not in _CAPS else ""
+    same = d.change_workers is not None and d.change_workers == d.required_workers
+    change = f"; {_change(d)}" if same and (d.change_behind_s or 0) >= 1 else ""
+    return f"{_scaled(d)}: {_behind(d)}{_capacity(d)}{room}{change}"
 
 
 def _hold(d: Decision) -> str:
     spare = f", utilization {_share(d.utilization_ratio)}" if d.utilization_ratio is not None else ""
-    return f"{_keep(d)}: {_behind(d)}{spare}"
+    return f"{_keep(d)}: {_behind(d)}{_capacity(d)}{spare}{_declined(d)}"
+
+
+def _declined(d: Decision) -> str:
+    """What was not done: another size that a bound took back, or one that is not worth a rescale."""
+    here = d.required_workers
+    if here is not None and d.wanted_workers is not None and d.wanted_workers != here:
+        more = d.keep_behind_s is not None and d.wanted_workers > here
+        return f"; {_what_if(d)}" if more else f", {_count(d.wanted_workers)} wanted"
+    foreseen = f", at most {_seconds(d.keep_behind_s)} behind" if d.keep_behind_s is not None else ""
+    cut = d.bound is not Bound.NONE
+    if cut or here is None or d.needed_workers is None or ceil(d.needed_workers - 1e-9) == here:
+        return foreseen
+    return f"{foreseen}; the load needs {_count(ceil(d.needed_workers - 1e-9))}, not worth a rescale now"
+
+
+def _behind(d: Decision) -> str:
+    return (
+        f"backlog time {_seconds(d.backlog_time_s)}, input {_rate(d.input_rate_records_per_s)}{_foreseen(d)} "
+        f"against throughput {_rate(d.throughput_records_per_s)}"
+    )
+
+
+def _foreseen(d: Decision) -> str:
+    ahead = d.forecast_input_rate_records_per_s
+    told = ahead is not None and _rate(ahead) != _rate(d.input_rate_records_per_s)
+    return f" (foreseen {_rate(ahead)})" if told else ""
+
+
+def _capacity(d: Decision) -> str:
+    """What those policies that size by it know of it, unless it was observed."""
+    if d.policy not in _BY_CAPACITY or d.confidence == CONFIDENCE[-1]:
+        return ""
+    if d.capacity_records_per_s is None:
+        return ", capacity not known yet"
+    rate = _rate(d.capacity_records_per_s)
+    return {
+        "carried": f", capacity {rate} or more",
+        "prior": f", capacity {rate} as configured",
+        "estimated": f", capacity {rate} estimated",
+    }.get(d.confidence, "")
+
+
+def _terms(d: Decision) -> str:
+    wanted = _count(d.wanted_workers)
+    if d.keep_up_workers is None:
+        return f"{_count(d.partitions)} segments, so {wanted}" if d.policy == "segments" else f"{wanted} wanted"
+    told = f"{d.keep_up_workers:.1f} to keep up"
+    if d.catch_up_workers is not None:
+        told += f" {'+' if d.policy in _ADDING else 'or'} {d.catch_up_workers:.1f} to catch up"
+    elif d.utilization_ratio is not None:
+        told += f", utilization {_share(d.utilization_ratio)}"
+    return f"{told}, so {wanted}{_rounded(d)}"
+
+
+def _rounded(d: Decision) -> str:
+    total = ceil((d.keep_up_workers or 0) + (d.catch_up_workers or 0) - 1e-9)
+    even = d.policy == "dataflow" and d.wanted_workers is not None and d.wanted_workers > total
+    return ", rounded up to an even spread" if even else ""
+
+
+def _what_if(d: Decision) -> str:
+    after = "now" if not d.keep_after_s else f"in {_soon(d.keep_after_s)}"
+    kept = f"keep {_count(_current(d))}: {_seconds(d.keep_behind_s)} behind {after}"
+    return f"{kept}; {_change(d)}" if d.change_behind_s is not None else kept
+
+
+def _change(d: Decision) -> str:
+    never = d.caught_up_s is None or d.caught_up_s >= _DAY_S
+    end = "not caught up in sight" if never else f"caught up in {_soon(d.caught_up_s)}"
+    return f"{_count(d.change_workers)}: peak {_seconds(d.change_behind_s)}, {end}"
 
 
 def _no_data(d: Decision) -> str:
     if d.sample_age_s is None:
         return f"no sample of {d.workload} yet; check its sources in the configuration"
+    if d.policy == "segments" and d.partitions is None:
+        return f"{_keep(d)}: the segments of {d.workload} are not known; check the source that counts them"
     return f"{_keep(d)}: too few samples of {d.workload} for a rate; the next ticks bring them"
 
 
@@ -71,41 +141,143 @@ def _in_flight(d: Decision) -> str:
     return f"{_keep(d)}: {_count(d.workers)} of {_count(d.spec_workers)} workers are there"
 
 
+def _unschedulable(d: Decision) -> str:
+    ready = f"{_count(d.ready_workers)} of {_count(d.spec_workers)} workers are ready"
+    return f"{_moved(d)}: {ready}, the others do not come; look at their pods, at quota and nodes"
+
+
+def _stuck(d: Decision) -> str:
+    waiting = f"{_count(d.backlog_records)} records wait and none is processed"
+    return f"{_keep(d)}: {waiting}; more workers will not help, look at the job"
+
+
+def _not_enacted(d: Decision) -> str:
+    target = d.required_workers if d.held_workers is None else d.held_workers
+    told = f"nobody has enacted {_count(target)} for {_soon(d.committed_age_s)}: {_count(_current(d))} run"
+    return f"{told}; check the HPA's maxReplicas, tolerance, behavior, and quota"
+
+
 _SAYS: Mapping[Reason, Callable[[Decision], str]] = {
     Reason.PAUSED: lambda d: f"{_keep(d)}: paused; remove the pause to go on",
+    Reason.EXCLUDED: lambda d: f"{_keep(d)}: an excluded period is on; wait for its end or change excluded_periods",
     Reason.NO_DATA: _no_data,
     Reason.EXPIRED: lambda d: f"no sample of {d.workload} for {_seconds(d.sample_age_s)}; bring its sources back",
     Reason.STALE: lambda d: f"{_keep(d)}: the last sample is {_seconds(d.sample_age_s)} old",
     Reason.NO_WORKERS: lambda d: f"{_keep(d)}: the number of workers is unknown; check the HPA and its scale target",
+    Reason.NOT_RUNNING: lambda d: f"{_keep(d)}: the job does not run; start it, or see why it ended",
+    Reason.FAILURES: lambda d: f"{_keep(d)}: {_count(d.restarts)} restarts of late; mend what makes the job fail",
     Reason.IN_FLIGHT: _in_flight,
-    Reason.SETTLING: lambda d: f"{_keep(d)}: workers changed {_seconds(d.changed_age_s)} ago, rates are not clean yet",
-    Reason.NO_PROGRESS: lambda d: f"{_keep(d)}: {_count(d.backlog_records)} records wait and none is processed",
+    Reason.UNSCHEDULABLE: _unschedulable,
+    Reason.SETTLING: lambda d: (
+        f"{_keep(d)}: workers changed or stood still {_seconds(d.changed_age_s)} ago, rates are not clean yet"
+    ),
+    Reason.DISCONTINUITY: lambda d: (
+        f"{_keep(d)}: the backlog jumped to {_count(d.backlog_records)} records; the next samples confirm it or not"
+    ),
+    Reason.STUCK: _stuck,
+    Reason.NOT_ENACTED: _not_enacted,
     Reason.UP: _up,
     Reason.DOWN: _down,
+    Reason.IDLE: lambda d: f"{_moved(d)}: nothing arrives and nothing waits",
     Reason.HOLD: _hold,
 }
-_CAPS = (Bound.MAX, Bound.PARTITIONS)  # a cap brought the size down, not spare capacity
-_DECIDED = (Reason.UP, Reason.DOWN, Reason.HOLD)
+_DECIDED = (Reason.NOT_ENACTED, Reason.UP, Reason.DOWN, Reason.IDLE, Reason.HOLD)
+_CAPS = (Bound.HOT, Bound.MAX, Bound.PARTITIONS)  # a cap brought the size down, not spare capacity
+_BY_CAPACITY = ("drain", "netflix")
+_ADDING = ("dataflow", "beam-flink")  # the size is the sum of the terms, elsewhere the larger of them
 
 
-def _cut(d: Decision) -> str:
-    limits = {
-        Bound.NONE: "",
-        Bound.MIN: f"; the minimum is {_count(d.min_workers)}",
-        Bound.MAX: f"; the maximum is {_count(d.max_workers)}",
-        Bound.PARTITIONS: f"; only {_count(d.partitions)} partitions, more workers would idle",
-        Bound.STEP: "; cut to one step",
-        Bound.PAUSE: "; a pause forbids this direction",
-    }
-    return limits[d.bound]
+def _sink(d: Decision) -> str:
+    here = _current(d)
+    if d.wanted_workers is not None and here is not None and d.wanted_workers < here:
+        return "; no down while the job is behind and its sink is not healthy"
+    return "; more workers will not help: the sink is not healthy, mend it first"
+
+
+def _hot(d: Decision) -> str:
+    cause = f"one partition takes {_times(d.hottest_partition_ratio)} the mean: split its keys"
+    return f"; more than {_count(d.allowed_workers)} workers will not help: {cause}"
+
+
+def _trial(d: Decision) -> str:
+    return f"; behind at utilization {_share(d.utilization_ratio)}: more workers will hardly help, one is tried"
+
+
+def _latch(d: Decision) -> str:
+    return f"; {_count(d.held_workers)} was decided {_soon(d.committed_age_s)} ago and stands until it is enacted"
+
+
+def _ineffective(d: Decision) -> str:
+    why = "the last ones gained too little or found no place"
+    return f"; more workers will not help: {why}, {_soon(d.blocked_s)} until the next try"
+
+
+_CUTS: Mapping[Bound, Callable[[Decision], str]] = {
+    Bound.NONE: lambda d: "",
+    Bound.WINDOW: lambda d: f"; {_count(d.window_workers)} were needed within the window of downs",
+    Bound.LATCH: _latch,
+    Bound.PAUSE: lambda d: "; a pause forbids this direction",
+    Bound.FAILOVER: lambda d: "; no down while a failover is on",
+    Bound.SINK: _sink,
+    Bound.INEFFECTIVE: _ineffective,
+    Bound.COOLDOWN: lambda d: f"; too soon, {_soon(d.asked_age_s)} after the last change",
+    Bound.BUDGET: lambda d: "; downs have paused the job long enough for a day (pause_budget_ratio)",
+    Bound.TRIAL: _trial,
+    Bound.HOT: _hot,
+    Bound.STEP: lambda d: "; cut to one step",
+    Bound.MAX: lambda d: f"; the maximum is {_count(d.max_workers)}",
+    Bound.PARTITIONS: lambda d: "",  # told below, also where the policy itself kept to the partitions
+    Bound.MIN: lambda d: f"; the minimum is {_count(d.min_workers)}",
+    Bound.MEMORY: lambda d: f"; memory for {_count(d.partitions)} partitions takes {_count(d.min_workers)} workers",
+}
+
+
+def _short_of_partitions(d: Decision) -> str:
+    """How many partitions it would take, where they cut the size."""
+    if d.bound is not Bound.PARTITIONS:
+        return ""
+    few = f"; only {_count(d.partitions)} partitions, more workers will not help"
+    needed = _needed(d) * (d.slots_per_worker or 1)
+    return f"{few}: {_count(needed)} would be needed" if needed > (d.partitions or 0) else few
+
+
+def _needed(d: Decision) -> int:
+    sizes = (d.wanted_workers, d.needed_workers, d.keep_up_workers, d.catch_up_workers)
+    return max(ceil((size or 0) - 1e-9) for size in sizes)
+
+
+def _stuck_partitions(d: Decision) -> str:
+    waits = d.stuck_backlog_records
+    return f"; {_count(waits)} records wait in partitions that do not move: look at their consumer" if waits else ""
+
+
+def _ill_sink(d: Decision) -> str:
+    ill = d.sink_healthy == 0 and d.bound is not Bound.SINK
+    return "; the sink is not healthy: more workers are not asked for" if ill else ""
+
+
+def _slow_worker(d: Decision) -> str:
+    ratio = d.slowest_worker_ratio
+    slow = ratio is not None and ratio < 0.5  # S4-38
+    return f"; the slowest worker does {_share(ratio)} of the median: replace it" if slow else ""
 
 
 def _count(value: float | None) -> str:
     return "unknown" if value is None else f"{value:,.0f}".replace(",", " ")
 
 
-def _seconds(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+def _seconds(value: float | None, minutes_from_s: float = 600) -> str:
+    if value is None:
+        return "unknown"
+    if value >= _DAY_S:
+        return "over a day"
+    if value >= minutes_from_s:
+        return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
+    return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+
+
+def _soon(value: float | None) -> str:
+    return _seconds(value, minutes_from_s=120)
 
 
 def _rate(value: float | None) -> str:
@@ -113,4 +285,8 @@ def _rate(value: float | None) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.0%}"
+    return "unknown" if value is None else f"{value * 100:.0f} %"
+
+
+def _times(value: float | None) -> str:
+    return "many times" if value is None else f"{value:.1f} times"

@@ -1,53 +1,40 @@
 """What is known + what was judged -> decisions: the evidence beside the answer."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from math import isnan
 
 import numpy as np
 
 from adapter.core import gates
-from adapter.core.bounds import BOUNDS, Limits
-from adapter.core.decisions import Bound, Decision, Decisions, Reason, StageSignals
+from adapter.core.bounds import BOUNDS
+from adapter.core.case import Case
+from adapter.core.decide import Judgement
+from adapter.core.decisions import CONFIDENCE, Bound, Decision, Decisions, Reason, StageSignals
 from adapter.core.grouping import pick
 from adapter.core.observe import Tick
-from adapter.core.policies.verdict import Verdict
+from adapter.core.policies.verdict import foreseen
+from adapter.core.record import recorded
 from adapter.core.rules import POLICIES
 from adapter.core.samples import EVERY, WHOLE, Array, IntArray
 
-TEXTS = ("workload", "policy", "reason", "bound", "fault", "stage")
+TEXTS = ("workload", "policy", "reason", "bound", "confidence", "fault", "stage")
 NUMBERS = tuple(f.name for f in fields(Decision) if f.name not in (*TEXTS, "at_s"))
 STAGE_NUMBERS = tuple(f.name for f in fields(StageSignals) if f.name not in ("workload", "stage"))
 NOTHING = Decisions(at_s=np.nan, text={}, numbers={}, stages=(), stage_numbers={})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """What gates, policy and bounds said; every array has the shape (workloads,).
-
-    stage: the deciding one, else -1. current: the workers asked for, else those there are.
-    """
-
-    verdict: Verdict
-    stage: IntArray
-    situation: gates.Situation
-    gate: IntArray
-    limits: Limits
-    current: Array
-    served: Array
-    bound: IntArray
-
-
-def report(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> Decisions:
+def report(tick: Tick, case: Case, judged: Judgement, faults: Mapping[str, str]) -> Decisions:
     """One decision a workload, with the numbers it was made from; the signals are those of the deciding stage."""
     slow = tick.state.slow
-    visible = [place for place, (_, stage) in enumerate(slow.stages) if stage != WHOLE]
+    visible = [] if tick.plain else [place for place, (_, stage) in enumerate(slow.stages) if stage != WHOLE]
     return Decisions(
         at_s=tick.at_s,
         text=_text(tick, judged, faults),
-        numbers=_numbers(tick, judged),
+        numbers=_numbers(tick, case, judged),
         stages=tuple(slow.stages[place] for place in visible),
         stage_numbers={name: tick.signals[name][visible] for name in STAGE_NUMBERS},
+        record=recorded(case, judged),
     )
 
 
@@ -64,11 +51,12 @@ def rows(decisions: Decisions) -> list[Decision]:
             policy=policy,
             reason=Reason(reason),
             bound=Bound(bound),
+            confidence=confidence,
             fault=fault,
             stage=stage,
             **dict(zip(NUMBERS, values, strict=True)),
         )
-        for (workload, policy, reason, bound, fault, stage), values in zip(texts, numbers, strict=True)
+        for (workload, policy, reason, bound, confidence, fault, stage), values in zip(texts, numbers, strict=True)
     ]
 
 
@@ -90,50 +78,96 @@ _UNTOLD = [gates.REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, Reas
 
 
 def _text(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
-    names = tick.state.slow.workloads
-    stages = tick.state.slow.stages
-    of_all = faults.get(EVERY, "")
-    told = ~np.isin(judged.gate, _UNTOLD)
+    trust = np.nan_to_num(pick(tick.signals["trust"], judged.stage))
     return {
-        "workload": names,
-        "policy": tuple(POLICIES[int(number)] for number in tick.rules["policy"].tolist()),
-        "reason": tuple(_reasons(judged)),
-        "bound": tuple(_BOUND_NAMES[number] for number in judged.bound.tolist()),
-        "fault": tuple(
-            faults.get(name, "" if known else of_all) for name, known in zip(names, told.tolist(), strict=True)
-        ),
-        "stage": tuple(stages[place][1] if place >= 0 else WHOLE for place in judged.stage.tolist()),
+        "workload": tick.state.slow.workloads,
+        "policy": _named(POLICIES, tick.rules["policy"]),
+        "reason": _named([reason.value for reason in gates.REASONS], judged.reason),
+        "bound": _named([bound.value for bound in BOUNDS], judged.bound),
+        "confidence": _named(CONFIDENCE, trust),
+        "fault": _faults(tick, judged, faults),
+        "stage": _named([*(stage for _, stage in tick.state.slow.stages), WHOLE], judged.stage),
     }
 
 
-def _reasons(judged: Judgement) -> list[str]:
-    up, down, hold = (gates.REASONS.index(reason) for reason in (Reason.UP, Reason.DOWN, Reason.HOLD))
-    moved = np.select([judged.served > judged.current, judged.served < judged.current], [up, down], hold)
-    return [_REASON_NAMES[number] for number in np.where(judged.gate == gates.OPEN, moved, judged.gate).tolist()]
+def _named(names: Sequence[str], place: Array | IntArray) -> tuple[str, ...]:
+    return tuple(np.array(names, dtype=object)[place.astype(np.int64)].tolist())
 
 
-def _numbers(tick: Tick, judged: Judgement) -> Mapping[str, Array]:
-    seen, verdict, decided = judged.situation, judged.verdict, judged.gate == gates.OPEN
+def _faults(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> tuple[str, ...]:
+    names, complaints = tick.state.slow.workloads, tick.complaints
+    if not faults and not complaints:
+        return ("",) * len(names)
+    of_all = np.where(np.isin(judged.gate, _UNTOLD), faults.get(EVERY, ""), "").tolist()
+    return tuple(
+        _together(_together(faults.get(name, ""), every), complaints.get(name, ""))
+        for name, every in zip(names, of_all, strict=True)
+    )
+
+
+def _together(one: str, other: str) -> str:
+    """Two faults as one; a source that fails tells it to all and, by name, to those configured to read it."""
+    return other if one in other else one if other in one else f"{one}; {other}"
+
+
+def _numbers(tick: Tick, case: Case, judged: Judgement) -> Mapping[str, Array]:
+    seen, decided = case.situation, judged.gate == gates.OPEN
     of_stage = {name: pick(tick.signals[name], judged.stage) for name in _SHOWN}
-    return of_stage | {
-        "required_workers": judged.served,
-        "wanted_workers": np.where(decided, verdict.wanted_workers, np.nan),
-        "keep_up_workers": np.where(decided, verdict.keep_up_workers, np.nan),
-        "catch_up_workers": np.where(decided, verdict.catch_up_workers, np.nan),
-        "spec_workers": tick.facts["spec_workers"],
-        "workers": tick.workers,
-        "ready_workers": tick.facts["ready_workers"],
-        "min_workers": judged.limits.least,
-        "max_workers": judged.limits.most,
-        "partitions": tick.facts["partitions"],
-        "backlog_time_target_s": tick.rules["time_to_reduce_backlog_s"],
-        "sample_age_s": seen.sample_age_s,
-        "workers_age_s": seen.workers_age_s,
-        "changed_age_s": seen.changed_age_s,
-        "fleet": tick.facts["fleet"],
+    of_now = {name: pick(tick.now[name], judged.stage) for name in _SHOWN_NOW}
+    said = _said(judged)
+    workers = np.where(tick.workers > 0, tick.workers, np.nan)
+    drains = POLICIES.index("drain") == tick.rules["policy"]
+    return (
+        of_stage
+        | of_now
+        | {name: np.where(decided, column, np.nan) for name, column in said.items()}
+        | {
+            "required_workers": judged.served,
+            "forecast_input_rate_records_per_s": pick(foreseen(case.evidence), judged.stage),
+            "held_workers": case.standing.target_workers,
+            "spec_workers": tick.facts["spec_workers"],
+            "workers": tick.workers,
+            "ready_workers": tick.facts["ready_workers"],
+            "min_workers": case.range_.least,
+            "max_workers": case.range_.most,
+            "partitions": tick.facts["partitions"],
+            "sink_healthy": tick.facts["sink_healthy"],
+            "bad_annotations": tick.facts["bad_annotations"],
+            "slots_per_worker": tick.rules["slots_per_worker"],
+            "worker_capacity_records_per_s": of_stage["capacity_records_per_s"] / workers,
+            "backlog_time_target_s": np.where(
+                drains, tick.rules["backlog_time_target_s"], tick.rules["time_to_reduce_backlog_s"]
+            ),
+            "sample_age_s": seen.sample_age_s,
+            "workers_age_s": seen.workers_age_s,
+            "changed_age_s": seen.changed_age_s,
+            "asked_age_s": seen.asked_age_s,
+            "committed_age_s": case.standing.committed_age_s,
+            "restarts": seen.failures,
+            "fleet": tick.facts["fleet"],
+        }
+    )
+
+
+def _said(judged: Judgement) -> dict[str, Array]:
+    """What the policy and the bounds said; they have a say only where no gate is closed."""
+    verdict, ahead = judged.verdict, judged.verdict.outlook
+    unknown = np.full(len(judged.served), np.nan)
+    return {
+        "wanted_workers": verdict.wanted_workers,
+        "needed_workers": verdict.needed_workers,
+        "keep_up_workers": verdict.keep_up_workers,
+        "catch_up_workers": verdict.catch_up_workers,
+        "window_workers": judged.brakes.window_workers,
+        "allowed_workers": judged.brakes.hot_workers,
+        "blocked_s": np.where(judged.blocked_s > 0, judged.blocked_s, np.nan),
+        "change_workers": unknown if ahead is None else ahead.workers,
+        "keep_behind_s": unknown if ahead is None else ahead.keep_behind_s,
+        "keep_after_s": unknown if ahead is None else ahead.keep_after_s,
+        "change_behind_s": unknown if ahead is None else ahead.change_behind_s,
+        "caught_up_s": unknown if ahead is None else ahead.caught_up_s,
     }
 
 
-_REASON_NAMES = tuple(reason.value for reason in gates.REASONS)
-_BOUND_NAMES = tuple(bound.value for bound in BOUNDS)
-_SHOWN = (*STAGE_NUMBERS, "worker_capacity_records_per_s")
+_SHOWN = (*STAGE_NUMBERS, "capacity_records_per_s", "relative_lag_change_ratio", "hottest_partition_ratio")
+_SHOWN_NOW = ("stuck_backlog_records", "highest_partition_backlog_records", "slowest_worker_ratio")

@@ -1,10 +1,12 @@
 """What was seen at one tick, as aligned arrays: one row a stage, one entry a workload."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
+
+from adapter.core.rules import Rules
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -17,6 +19,11 @@ STAGE_SIGNALS = (
     "throughput_records_per_s",  # gauge, for sources that know only the rate
     "input_rate_records_per_s",  # gauge, for sources that know only the rate
     "utilization_ratio",  # gauge, 0..1: busy time or CPU
+    "backpressured_ratio",  # gauge, 0..1: time spent waiting for what is downstream
+    "stuck_backlog_records",  # gauge: the part of the backlog in partitions whose offset does not move
+    "highest_partition_backlog_records",  # gauge: the largest backlog of a single partition
+    "hottest_partition_ratio",  # gauge, >= 1: input of the heaviest partition / input of the mean one
+    "slowest_worker_ratio",  # gauge: throughput of the slowest worker / throughput of the median one
 )
 # What a source may say of a whole workload.
 WORKLOAD_SIGNALS = (
@@ -29,6 +36,15 @@ WORKLOAD_SIGNALS = (
     "pause_up",  # 1 while a pause of ups is in force, else 0
     "pause_down",  # 1 while a pause of downs is in force, else 0
     "fleet",  # index of the fleet that found the workload
+    "running",  # 1 while the job runs, 0 while it does not
+    "restarts",  # counter: how often the job was started again
+    "sink_healthy",  # 1 while what the job writes to is well, 0 while it is not
+    "bad_annotations",  # gauge: how many annotations of the workload's HPA are not understood
+    "failover",  # 1 while downs are frozen because traffic may come back, else 0
+)
+OVERRIDE = "rule."  # and a parameter's name: a workload signal, the number by which `parameters` overrides it
+OVERRIDES = tuple(
+    OVERRIDE + setting.name for setting in fields(Rules) if setting.metadata.keys().isdisjoint(("hidden", "fixed"))
 )
 _LARGEST = 2.0**63
 EVERY = "*"  # a fault that speaks of every workload without a sample
@@ -43,7 +59,7 @@ class Samples:
     workloads: "namespace/name", sorted, unique.
     stages: (workload, stage), sorted, unique; the stage is WHOLE where stages are not visible.
     by_stage: signal of STAGE_SIGNALS -> shape (len(stages),), NaN where it was not seen.
-    by_workload: signal of WORKLOAD_SIGNALS -> shape (len(workloads),), NaN where it was not seen.
+    by_workload: signal of WORKLOAD_SIGNALS or OVERRIDES -> shape (len(workloads),), NaN where it was not seen.
     faults: workload -> why a source could not tell; the key EVERY speaks of every workload without a sample.
     """
 
@@ -71,9 +87,9 @@ def assemble(
     """Rows of one tick, in any order, as aligned arrays.
 
     rows: (workload, stage, signal, value). A value that is negative, not finite (X-06), beyond a 64-bit count, or not
-    of a known signal is left out: every signal counts something, so that -1 and NaN are ways to say unknown.
-    Of two values for one place the larger counts, so that the order of rows cannot change the answer.
-    faults: (workload, sentence); of several for one workload the first in alphabetical order counts.
+    of a known signal (OVERRIDES among them) is left out: every signal counts something, so that -1 and NaN are ways to
+    say unknown. Of two values for one place the larger counts, so that the order of rows cannot change the answer.
+    faults: (workload, sentence); the different ones of one workload become one, in alphabetical order, joined by "; ".
     """
     places: dict[str, dict[tuple[str, str], float]] = {}
     for workload, stage, signal, value in rows:
@@ -81,7 +97,7 @@ def assemble(
             place = (workload, stage if signal in _STAGE_SIGNALS else WHOLE)
             seen = places.setdefault(signal, {})
             seen[place] = max(value, seen.get(place, value))
-    told = {signal: places[signal] for signal in (*STAGE_SIGNALS, *WORKLOAD_SIGNALS) if signal in places}
+    told = {signal: places[signal] for signal in _SIGNALS if signal in places}
     stages = sorted({place for signal in told if signal in _STAGE_SIGNALS for place in told[signal]})
     workloads = sorted({workload for seen in told.values() for workload, _ in seen})
     whole = [(workload, WHOLE) for workload in workloads]
@@ -90,9 +106,16 @@ def assemble(
         workloads=tuple(workloads),
         stages=tuple(stages),
         by_stage={s: _column(told[s], stages) for s in STAGE_SIGNALS if s in told},
-        by_workload={s: _column(told[s], whole) for s in WORKLOAD_SIGNALS if s in told},
-        faults=dict(sorted(faults, reverse=True)),
+        by_workload={s: _column(told[s], whole) for s in told if s not in _STAGE_SIGNALS},
+        faults=_joined(faults),
     )
+
+
+def _joined(faults: Iterable[tuple[str, str]]) -> dict[str, str]:
+    told: dict[str, list[str]] = {}
+    for workload, sentence in sorted(set(faults)):
+        told.setdefault(workload, []).append(sentence)
+    return {workload: "; ".join(sentences) for workload, sentences in told.items()}
 
 
 def _column(seen: Mapping[tuple[str, str], float], places: Iterable[tuple[str, str]]) -> Array:
@@ -100,6 +123,7 @@ def _column(seen: Mapping[tuple[str, str], float], places: Iterable[tuple[str, s
 
 
 _STAGE_SIGNALS = frozenset(STAGE_SIGNALS)
+_SIGNALS = (*STAGE_SIGNALS, *WORKLOAD_SIGNALS, *OVERRIDES)
 
 
 def first_known(*choices: Array) -> Array:

@@ -36,6 +36,24 @@ def drain_time(backlog: Array, capacity: Array, arriving: Array) -> Array:
     return _time_to(backlog, capacity - arriving)
 
 
+def relative_lag_change(throughput: Array, growth: Array) -> Array:
+    """What the workers are multiplied by to keep pace: 1 + growth / throughput (S1-12).
+
+    At no throughput it counts as one record/s (S1-18), so that the answer is never infinite.
+    """
+    return 1.0 + growth / np.where(throughput <= _STILL_PER_S, 1.0, throughput)
+
+
+def gated_lag_change(change: Array, backlog: Array, threshold: Array) -> Array:
+    """The relative lag change as one of an HPA's two metrics: as it is above the threshold, never above 0 elsewhere.
+
+    S1-13 multiplies by the sign of backlog - threshold. That is 0 / 0 at the threshold, which here is not above it,
+    and turns a negative change into a call for workers below it, which is here none.
+    """
+    gated = np.where(backlog > threshold, change, 0.0 - np.abs(change))
+    return np.where(np.isnan(backlog), np.nan, gated)
+
+
 def _time_to(backlog: Array, rate: Array) -> Array:
     moving = moves(rate)
     times = np.where(moving, backlog / np.where(moving, rate, 1.0), HORIZON_S)

@@ -1,23 +1,54 @@
 """What the fold remembers of a shard, in two groups: what changes every tick, and what changes about once a minute."""
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from adapter.core.capacity import SLOTS, Table
+from adapter.core.forecast import POINTS, Fit
 from adapter.core.samples import Array
 
-VERSION = 1
+VERSION = 2
 HELD = (
     "throughput_records_per_s",
     "growth_records_per_s",
     "input_rate_records_per_s",
     "backlog_records",
     "measured_utilization_ratio",
+    "hottest_partition_ratio",
 )
 COUNTED = ("spec_workers", "workers", "ready_workers")
-LIMITING = ("min_workers", "max_workers", "partitions", "fleet", "pause_up", "pause_down")
+LIMITING = (
+    "min_workers",
+    "max_workers",
+    "partitions",
+    "fleet",
+    "pause_up",
+    "pause_down",
+    "failover",
+    "running",
+    "sink_healthy",
+)
+KEPT = (
+    "restarts",  # the counter, as last seen
+    "failures",  # restarts that nobody asked for, of a row no two of which lie further apart than the window
+    "failed_at_s",  # the last of them
+    "budget_s",  # pause that downs may still cost, at budget_at_s; NaN before the first one
+    "budget_at_s",
+    "bucket_at_s",  # when the running bucket of the window of downs began
+)
+KEPT_OF_STAGE = (
+    "from_workers",  # the size before the last up, where its capacity had been observed
+    "from_records_per_s",  # what it carried
+    "blocked_until_s",  # ups do not help until then
+    "block_s",  # so long was the last block
+)
+FIT = ("a", "b", "c", "sigma")
+TABLE = ("sizes", "rates", "trust", "seen_at_s")
+BUCKETS = 10  # parts of the window of downs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +58,10 @@ class Fast:
     at_s: (points,) the ticks held, oldest first. processed, appended, backlog: (points, stages) as seen, NaN where not.
     signals: (len(HELD), stages) as last known. seen_at_s: (stages,) the last tick with throughput and backlog.
     counted: (len(COUNTED), workloads) as last seen, at counted_at_s. changed_at_s: the worker count last changed;
-    asked_at_s: another count was asked for; target_workers: what was last served; each (workloads,).
+    disturbed_at_s: the job stood still, did not run or was started again;
+    asked_at_s: another count was asked for; told_at_s: the job, or its sink, told how it is; complete_at_s: all that
+    were asked for were ready; target_workers: what was last served, decided at committed_at_s; peak_workers: the
+    largest size needed since the last bucket of the window was closed; each (workloads,).
     """
 
     at_s: Array
@@ -39,8 +73,13 @@ class Fast:
     counted: Array
     counted_at_s: Array
     changed_at_s: Array
+    disturbed_at_s: Array
     asked_at_s: Array
+    told_at_s: Array
+    complete_at_s: Array
     target_workers: Array
+    committed_at_s: Array
+    peak_workers: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +87,26 @@ class Slow:
     """Rewritten when it changes.
 
     workloads: sorted. stages: (workload, stage), sorted. limiting: (len(LIMITING), workloads) as last seen.
-    worker_capacity: (stages,) records/s one worker was seen to carry.
+    overridden: the parameters that any workload overrides; overrides: (len(overridden), workloads), NaN where not.
+    kept: (len(KEPT), workloads). peaks: (BUCKETS, workloads) the largest sizes needed, oldest first.
+    kept_of_stage: (len(KEPT_OF_STAGE), stages). points: (POINTS, stages) the input rate, one a minute, the last of
+    pointed_at_s, shape (1,); odd_run: (stages,) outliers at their end. fit: (len(FIT), stages).
+    table: (len(TABLE), SLOTS, stages) what sizes were seen to carry.
     """
 
     workloads: tuple[str, ...]
     stages: tuple[tuple[str, str], ...]
+    overridden: tuple[str, ...]
     limiting: Array
-    worker_capacity: Array
+    overrides: Array
+    kept: Array
+    peaks: Array
+    kept_of_stage: Array
+    pointed_at_s: Array
+    points: Array
+    odd_run: Array
+    fit: Array
+    table: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +132,47 @@ EMPTY = State(
         counted=_unknown(len(COUNTED), 0),
         counted_at_s=_unknown(0),
         changed_at_s=_unknown(0),
+        disturbed_at_s=_unknown(0),
         asked_at_s=_unknown(0),
+        told_at_s=_unknown(0),
+        complete_at_s=_unknown(0),
         target_workers=_unknown(0),
+        committed_at_s=_unknown(0),
+        peak_workers=_unknown(0),
     ),
-    slow=Slow(workloads=(), stages=(), limiting=_unknown(len(LIMITING), 0), worker_capacity=_unknown(0)),
+    slow=Slow(
+        workloads=(),
+        stages=(),
+        overridden=(),
+        limiting=_unknown(len(LIMITING), 0),
+        overrides=_unknown(0, 0),
+        kept=_unknown(len(KEPT), 0),
+        peaks=_unknown(BUCKETS, 0),
+        kept_of_stage=_unknown(len(KEPT_OF_STAGE), 0),
+        pointed_at_s=_unknown(1),
+        points=_unknown(POINTS, 0),
+        odd_run=_unknown(0),
+        fit=_unknown(len(FIT), 0),
+        table=_unknown(len(TABLE), SLOTS, 0),
+    ),
 )
 
-_BY_STAGE = ("processed", "appended", "backlog", "signals", "seen_at_s")
-_BY_WORKLOAD = ("counted", "counted_at_s", "changed_at_s", "asked_at_s", "target_workers")
+# What has a row, or an entry, for each stage or workload; the last axis runs over them.
+_FAST_BY_STAGE = ("processed", "appended", "backlog", "signals", "seen_at_s")
+_FAST_BY_WORKLOAD = (
+    "counted",
+    "counted_at_s",
+    "changed_at_s",
+    "disturbed_at_s",
+    "asked_at_s",
+    "told_at_s",
+    "complete_at_s",
+    "target_workers",
+    "committed_at_s",
+    "peak_workers",
+)
+_SLOW_BY_STAGE = ("kept_of_stage", "points", "odd_run", "fit", "table")
+_SLOW_BY_WORKLOAD = ("limiting", "overrides", "kept", "peaks")
 
 
 def aligned(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, str], ...]) -> State:
@@ -96,15 +181,14 @@ def aligned(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, s
     if (slow.workloads, slow.stages) == (workloads, stages):
         return state
     of_stage, of_workload = _places(slow.stages, stages), _places(slow.workloads, workloads)
-    moved = {name: _take(getattr(fast, name), of_stage) for name in _BY_STAGE}
-    moved |= {name: _take(getattr(fast, name), of_workload) for name in _BY_WORKLOAD}
     return State(
-        fast=replace(fast, **moved),
-        slow=Slow(
+        fast=replace(fast, **_moved(fast, _FAST_BY_STAGE, of_stage), **_moved(fast, _FAST_BY_WORKLOAD, of_workload)),
+        slow=replace(
+            slow,
             workloads=workloads,
             stages=stages,
-            limiting=_take(slow.limiting, of_workload),
-            worker_capacity=_take(slow.worker_capacity, of_stage),
+            **_moved(slow, _SLOW_BY_STAGE, of_stage),
+            **_moved(slow, _SLOW_BY_WORKLOAD, of_workload),
         ),
     )
 
@@ -117,12 +201,28 @@ def _places(old: tuple[Name, ...], new: tuple[Name, ...]) -> list[int]:
     return [at.get(name, -1) for name in new]
 
 
+def _moved(group: Fast | Slow, names: tuple[str, ...], places: list[int]) -> Any:
+    return {name: _take(getattr(group, name), places) for name in names}
+
+
 def _take(values: Array, places: list[int]) -> Array:
     if not values.shape[-1]:
         return _unknown(*values.shape[:-1], len(places))
     picked = values[..., places]
     picked[..., [place < 0 for place in places]] = np.nan
     return picked
+
+
+def fit_of(rows: Iterable[Array]) -> Fit:
+    """The curve of FIT's rows."""
+    a, b, c, sigma = rows
+    return Fit(a=a, b=b, c=c, sigma=sigma)
+
+
+def table_of(rows: Iterable[Array]) -> Table:
+    """The capacity table of TABLE's rows."""
+    sizes, rates, trust, seen_at_s = rows
+    return Table(sizes=sizes, rates=rates, trust=trust, seen_at_s=seen_at_s)
 
 
 def encode_fast(state: State) -> bytes:
@@ -132,7 +232,8 @@ def encode_fast(state: State) -> bytes:
 
 def encode_slow(state: State) -> bytes:
     """The group that changes about once a minute, as bytes; equal groups give equal bytes."""
-    return _pack(state.slow, {"workloads": state.slow.workloads, "stages": state.slow.stages})
+    slow = state.slow
+    return _pack(slow, {"workloads": slow.workloads, "stages": slow.stages, "overridden": slow.overridden})
 
 
 def decode(version: int, fast: bytes, slow: bytes) -> State:
@@ -143,12 +244,13 @@ def decode(version: int, fast: bytes, slow: bytes) -> State:
         named = _unpack(slow)
         named["workloads"] = tuple(named["workloads"])
         named["stages"] = tuple((workload, stage) for workload, stage in named["stages"])
+        named["overridden"] = tuple(named["overridden"])
         return State(fast=Fast(**_unpack(fast)), slow=Slow(**named))
     except (KeyError, TypeError, UnicodeDecodeError) as error:
         raise ValueError(f"damaged state: {error}") from error
 
 
-def _pack(group: Fast | Slow, names: dict[str, Any]) -> bytes:
+def _pack(group: Fast | Slow, names: Mapping[str, Any]) -> bytes:
     arrays = {f.name: getattr(group, f.name) for f in fields(group) if f.name not in names}
     head = json.dumps({"names": names, "shapes": {name: array.shape for name, array in arrays.items()}}).encode()
     return b"\n".join([head, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())])

@@ -22,6 +22,7 @@ _TYPES: dict[str, pa.DataType] = {
     "text": pa.string(),
 }
 SAMPLES = pa.schema(_TYPES)
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def pack(rows: Sequence[Row], ticks: range, heartbeat: bool) -> Iterator[tuple[int, int, bytes]]:
@@ -53,23 +54,32 @@ def unpack(chunks: Iterable[tuple[int, bytes]]) -> Iterator[Samples]:
 
 
 def pack_decisions(decisions: Decisions) -> bytes:
-    """Two Arrow streams one behind the other: the workloads, then their stages."""
+    """Three Arrow streams one behind the other: the workloads, their stages, and their records.
+
+    Records are compressed: most of their columns are the same for all workloads.
+    """
     stages = {
         "workload": pa.array([workload for workload, _ in decisions.stages], pa.string()),
         "stage": pa.array([stage for _, stage in decisions.stages], pa.string()),
     }
     whole = {name: pa.array(list(column), pa.string()) for name, column in decisions.text.items()}
-    return _stream(pa.table(whole | _floats(decisions.numbers))) + _stream(
-        pa.table(stages | _floats(decisions.stage_numbers))
+    return b"".join(
+        (
+            _stream(pa.table(whole | _floats(decisions.numbers))),
+            _stream(pa.table(stages | _floats(decisions.stage_numbers))),
+            _stream(pa.table(_floats(decisions.record)), _COMPRESSED),
+        )
     )
 
 
 def unpack_decisions(at_s: float, streams: Iterable[bytes]) -> Decisions:
     """What pack_decisions made, of one or more shards of a tick as one, sorted by workload and stage."""
-    pairs = [_pair(stream) for stream in streams]
-    whole = pa.concat_tables([first for first, _ in pairs]).sort_by("workload")
+    wholes, parts, records = zip(*map(_tables, streams), strict=True)
+    whole = pa.concat_tables(wholes)
+    order = whole.column("workload").to_numpy().argsort(kind="stable").astype(np.int64)
+    whole = whole.take(order)
     by_name: Any = [("workload", "ascending"), ("stage", "ascending")]
-    stages = pa.concat_tables([second for _, second in pairs]).sort_by(by_name)
+    stages = pa.concat_tables(parts).sort_by(by_name)
     return Decisions(
         at_s=at_s,
         text={name: tuple(_list(whole, name)) for name in whole.column_names if not _is_number(whole, name)},
@@ -78,6 +88,7 @@ def unpack_decisions(at_s: float, streams: Iterable[bytes]) -> Decisions:
         stage_numbers={
             name: stages.column(name).to_numpy() for name in stages.column_names if _is_number(stages, name)
         },
+        record=_in_order(pa.concat_tables(records), order),
     )
 
 
@@ -113,16 +124,21 @@ def _places(at_s: IntArray, table: pa.Table, ticks: range) -> tuple[list[IntArra
     return parts[:last], parts[last:]
 
 
-def _stream(table: pa.Table) -> bytes:
+def _stream(table: pa.Table, options: pa.ipc.IpcWriteOptions | None = None) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
 
-def _pair(streams: bytes) -> tuple[pa.Table, pa.Table]:
+def _tables(streams: bytes) -> tuple[pa.Table, pa.Table, pa.Table]:
     source = pa.BufferReader(streams)
-    return pa.ipc.open_stream(source).read_all(), pa.ipc.open_stream(source).read_all()
+    first, second, third = (pa.ipc.open_stream(source).read_all() for _ in range(3))
+    return first, second, third
+
+
+def _in_order(table: pa.Table, order: IntArray) -> dict[str, Array]:
+    return {name: table.column(name).to_numpy()[order] for name in table.column_names}
 
 
 def _floats(numbers: Mapping[str, Array]) -> "dict[str, pa.Array[Any]]":  # a type of the stubs only

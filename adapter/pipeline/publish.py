@@ -2,7 +2,10 @@
 
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 import structlog
@@ -10,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from adapter.config import Config
 from adapter.core.decisions import Decision, Decisions, StageSignals
-from adapter.core.report import rows, stage_rows
+from adapter.core.report import NOTHING, rows, stage_rows
 from adapter.core.rules import RuleBook, Rules
 from adapter.pipeline.checkpoint import log_of
 from adapter.pipeline.packing import unpack_decisions
@@ -33,6 +36,7 @@ class Publisher:
     def __init__(self, config: Config, rules: RuleBook, publish: Publish) -> None:
         self._snapshot = Labelled(config, rules)
         self._publish = publish
+        self._decisions = NOTHING  # swapped whole, so that whoever asks for a record needs no lock
         self._spark_log = log_of(config)
         self._lock = threading.Lock()  # never held while Spark computes: that may hang
         self._open = True
@@ -68,13 +72,26 @@ class Publisher:
         with self._lock:
             self._open = True
 
+    def record(self, workload: str) -> tuple[Decision, dict[str, float | None]] | None:
+        """The newest decision of a workload and all it was made from, unknown as None; None where there is none."""
+        decisions = self._decisions
+        names = decisions.text.get("workload", ())
+        place = bisect_left(names, workload)
+        if place == len(names) or names[place] != workload:
+            return None
+        (decision,) = rows(_alone(decisions, place))
+        numbers = {name: float(column[place]) for name, column in decisions.record.items()}
+        return decision, {name: number if isfinite(number) else None for name, number in numbers.items()}
+
     def _take(self, shards: Sequence[Mapping[str, Any]]) -> None:
         at_s: int = max(shard["at"] for shard in shards)
         if self.tick_at_s is not None and at_s <= self.tick_at_s:
             return  # a batch that was computed but not committed comes again after a restart
         newest = [shard for shard in shards if shard["at"] == at_s]
         self._note_faults(sum(shard["faults"] > 0 for shard in newest))
-        self._publish(self._snapshot.of(at_s, [shard["decisions"] for shard in newest if shard["decisions"]]))
+        streams = [shard["decisions"] for shard in newest if shard["decisions"]]
+        self._decisions = unpack_decisions(at_s, streams) if streams else NOTHING
+        self._publish(self._snapshot.of(at_s, self._decisions))
         self.tick_at_s, self.published_s = at_s, time.monotonic()
         self.lateness_s = time.time() - at_s
 
@@ -99,9 +116,9 @@ class Labelled:
         self._by_workload = {f"{each.namespace}/{each.name}": each.labels for each in config.workloads}
         self._by_fleet = [fleet.labels for fleet in config.fleets]
 
-    def of(self, at_s: int, streams: list[bytes]) -> Snapshot:
-        """The snapshot of one tick from the packed decisions of its shards."""
-        entries = self._entries(unpack_decisions(at_s, streams)) if streams else ()
+    def of(self, at_s: int, decisions: Decisions) -> Snapshot:
+        """The snapshot of one tick from the decisions of its shards."""
+        entries = self._entries(decisions) if decisions.text else ()
         return Snapshot(
             at_s=float(at_s),
             tick_s=self._tick_s,
@@ -135,3 +152,15 @@ class Labelled:
 
 def _fleet(decision: Decision) -> int | None:
     return None if decision.fleet is None else int(decision.fleet)
+
+
+def _alone(decisions: Decisions, place: int) -> Decisions:
+    """The decision at one place, without its stages."""
+    return replace(
+        decisions,
+        text={name: column[place : place + 1] for name, column in decisions.text.items()},
+        numbers={name: column[place : place + 1] for name, column in decisions.numbers.items()},
+        stages=(),
+        stage_numbers={},
+        record={},
+    )

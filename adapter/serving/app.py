@@ -9,7 +9,7 @@ import structlog
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, NotFound
 
-from adapter.serving import discovery, external, negotiation, parameters
+from adapter.serving import discovery, external, negotiation, parameters, records
 from adapter.serving.frontproxy import ANONYMOUS, Headers, Identity
 from adapter.serving.probes import Readiness, always_alive, probe
 from adapter.serving.status import (
@@ -91,11 +91,19 @@ def create_publisher_app(
 
     @app.get(SNAPSHOT_PATH)
     def snapshot() -> Response:
-        if token_file is not None and not token_matches(token_file, request.headers.get("Authorization", "")):
-            return _respond(unauthorized())
-        return _published(store.current)
+        return _respond(unauthorized()) if _lacks_token(token_file) else _published(store.current)
 
     return app
+
+
+def add_records(app: Flask, store: SnapshotStore, record_of: records.RecordOf, *, token_file: str | None) -> None:
+    """`/explain/<namespace>/<name>`, for the process in which the pipeline runs. token_file: as of the snapshot."""
+
+    @app.get(f"{records.PATH}/<namespace>/<name>")
+    def explain(namespace: str, name: str) -> Response:
+        if _lacks_token(token_file):
+            return _respond(unauthorized())
+        return _respond(records.answer(store.current, record_of, f"{namespace}/{name}"))
 
 
 def create_metrics_app(*, readiness: Readiness, telemetry: Telemetry) -> Flask:
@@ -243,6 +251,10 @@ def _forbidden() -> Answer:
         f'"{external.GROUP}" in the namespace "{values["namespace"]}": {reason}'
     )
     return failure(403, "Forbidden", message, {"group": external.GROUP, "kind": metric})
+
+
+def _lacks_token(token_file: str | None) -> bool:
+    return token_file is not None and not token_matches(token_file, request.headers.get("Authorization", ""))
 
 
 def _published(held: Held | None) -> Response:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from adapter.core.decisions import Decision, StageSignals
 
 # Names of METRIC_NAMES whose signal does not exist yet; they are not listed and not served.
-NOT_YET = ("forecast_input_rate", "relative_lag_change", "pods_advised")
+NOT_YET = ("pods_advised",)
 
 Signals = Decision | StageSignals
 
@@ -28,8 +28,8 @@ class Metric:
     signed: bool = False
 
 
-def _rising(growth: float | None) -> float | None:
-    return None if growth is None else max(growth, 0.0)
+def _rising(change: float | None) -> float | None:
+    return None if change is None else max(change, 0.0)
 
 
 def _padded(workers: float | None) -> float | None:
@@ -100,6 +100,27 @@ _ALL = (
         "records/s",
         "AverageValue",
         lambda signals: signals.input_rate_records_per_s,
+    ),
+    Metric(
+        "forecast_input_rate",
+        "the highest input rate foreseen, never below the present one",
+        "records/s",
+        "AverageValue",
+        lambda decision: decision.forecast_input_rate_records_per_s,
+    ),
+    Metric(
+        "relative_lag_change",
+        "input rate / throughput while the backlog is large, else 0",
+        "ratio",
+        'Value "1", beside `utilization`',
+        lambda decision: _rising(decision.relative_lag_change_ratio),
+    ),
+    Metric(
+        "highest_partition_backlog",
+        "records waiting in the fullest partition",
+        "records",
+        "none: an alert",
+        lambda decision: decision.highest_partition_backlog_records,
     ),
     _both("utilization", "busy time or CPU, 0 to 1", "ratio", "Value", lambda signals: signals.utilization_ratio),
     Metric(

@@ -6,7 +6,7 @@ import msgspec
 
 from adapter.core.decisions import Decision, StageSignals
 
-VERSION = 1
+VERSION = 2  # grows with every change of Decision, Reason, Bound or what is below
 MOST_TICKS_AHEAD = 2  # clocks differ a little; a tick further in the future is a clock that was wrong
 
 
@@ -40,8 +40,15 @@ class Snapshot:
         return self.at_s > now_s + MOST_TICKS_AHEAD * self.tick_s
 
 
+@dataclass(frozen=True, slots=True)
+class _Versioned:
+    """As much of a snapshot as every version of it has."""
+
+    version: int
+
+
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Snapshot)
+_decoder, _version_decoder = msgspec.json.Decoder(Snapshot), msgspec.json.Decoder(_Versioned)
 
 
 def encode(snapshot: Snapshot) -> bytes:
@@ -50,13 +57,16 @@ def encode(snapshot: Snapshot) -> bytes:
 
 
 def decode(body: bytes) -> Snapshot:
-    """JSON as a snapshot. Raises ValueError when it is not one, or of another version."""
+    """JSON as a snapshot. Raises ValueError when it is not one, or of another version.
+
+    The version is read first: a field or a reason that only another release knows is no other fault.
+    """
     try:
-        snapshot = _decoder.decode(body)
+        version = _version_decoder.decode(body).version
+        if version != VERSION:
+            raise ValueError(
+                f"snapshot of version {version}, expected {VERSION}: run one release of pipeline and serve"
+            )
+        return _decoder.decode(body)
     except msgspec.DecodeError as error:
         raise ValueError(f"not a snapshot: {error}") from error
-    if snapshot.version != VERSION:
-        raise ValueError(
-            f"snapshot of version {snapshot.version}, expected {VERSION}: run one release of pipeline and serve"
-        )
-    return snapshot

@@ -21,6 +21,11 @@ _SIZES: dict[str, tuple[str, Callable[[Decision], float | None]]] = {
     "wanted_workers": ("workers the policy wants before bounds", lambda decision: decision.wanted_workers),
     "worker_capacity": ("records/s one worker carries", lambda decision: decision.worker_capacity_records_per_s),
     "backlog_time_target_seconds": ("backlog time that is aimed at", lambda decision: decision.backlog_time_target_s),
+    "stuck_backlog": (
+        "records waiting in partitions that do not move",
+        lambda decision: decision.stuck_backlog_records,
+    ),
+    "bad_annotations": ("annotations of the HPA that are not understood", lambda decision: decision.bad_annotations),
     "sample_age_seconds": ("age of the newest sample", lambda decision: decision.sample_age_s),
 }
 _SIGNALS = {name: (f"{metric.meaning} [{metric.unit}]", metric.read) for name, metric in METRICS.items()}

@@ -23,8 +23,21 @@ class Urgency(StrEnum):
     CALM = "calm"
 
 
-_ATTENTION = frozenset((Reason.EXPIRED, Reason.STALE, Reason.NO_WORKERS, Reason.NO_PROGRESS, Reason.PAUSED))
-_MOVING = frozenset((Reason.IN_FLIGHT, Reason.SETTLING, Reason.UP, Reason.DOWN))
+_ATTENTION = frozenset(
+    (
+        Reason.PAUSED,
+        Reason.EXPIRED,
+        Reason.STALE,
+        Reason.NO_WORKERS,
+        Reason.NOT_RUNNING,
+        Reason.FAILURES,
+        Reason.UNSCHEDULABLE,
+        Reason.STUCK,
+        Reason.NOT_ENACTED,
+    )
+)
+_MOVING = frozenset((Reason.IN_FLIGHT, Reason.SETTLING, Reason.DISCONTINUITY, Reason.UP, Reason.DOWN, Reason.IDLE))
+_LIMITS = frozenset((Bound.HOT, Bound.MAX, Bound.PARTITIONS, Bound.MIN, Bound.MEMORY))  # the end of the range
 _RANK = {urgency: rank for rank, urgency in enumerate(Urgency)}
 
 
@@ -85,7 +98,7 @@ def line(decision: Decision) -> Line:
         target=duration(decision.backlog_time_target_s),
         over=_excess(decision) > 1,
         required=count(decision.required_workers),
-        bound=f"at {decision.bound}" if decision.bound in (Bound.MIN, Bound.MAX, Bound.PARTITIONS) else "",
+        bound=f"at {decision.bound}" if decision.bound in _LIMITS else "",
         current=_current(decision),
     )
 

@@ -14,7 +14,7 @@ class Row:
     at_s: Unix seconds of the tick it belongs to (a whole tick between start_s and end_s of the call).
     workload: "namespace/name".
     stage: an operator of the workload, "" for the whole of it.
-    signal: a name of core.samples.STAGE_SIGNALS or WORKLOAD_SIGNALS, or FAULT.
+    signal: a name of core.samples.STAGE_SIGNALS, WORKLOAD_SIGNALS or OVERRIDES, or FAULT.
     value: never NaN or infinite (leave the row out, or say FAULT); 0.0 with FAULT.
     text: the sentence of a FAULT, else "".
     """

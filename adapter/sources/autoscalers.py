@@ -3,16 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from adapter.core.metric_names import METRIC_NAMES
+from adapter.core.samples import OVERRIDE
 from adapter.sources import FAULT, Row
+from adapter.sources.annotations import Asked, asked
 
 Json = Mapping[str, Any]
-PAUSE = "backlog-adapter/pause"
-PAUSE_UNTIL = "backlog-adapter/pause-until"
-_DIRECTIONS = {"up": (True, False), "down": (False, True), "both": (True, True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +27,20 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
-    """No ups, no downs, until a time (Unix seconds; infinite without an expiry)."""
-
-    up: bool = False
-    down: bool = False
-    until_s: float = float("inf")
-
-
-@dataclass(frozen=True, slots=True)
 class Autoscaler:
-    """An HPA that names our metrics. complaint: what is wrong with its annotations, else ""."""
+    """An HPA that names our metrics. asked: what its annotations ask for."""
 
     name: str
     workloads: tuple[str, ...]
     target: Target
     min_workers: int
     max_workers: int
-    pause: Pause = Pause()
-    complaint: str = ""
+    asked: Asked
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong with its annotations, else ""."""
+        return f"HPA {self.name}: {'; '.join(self.asked.complaints)}" if self.asked.complaints else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,41 +72,14 @@ def _workloads(hpa: Json) -> tuple[str, ...]:
 def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
     meta, spec = hpa["metadata"], hpa["spec"]
     target = spec["scaleTargetRef"]
-    pause, complaint = _pause(meta.get("annotations", {}))
     return Autoscaler(
         name=f"{meta['namespace']}/{meta['name']}",
         workloads=workloads,
         target=Target(target.get("apiVersion", "apps/v1"), target["kind"], meta["namespace"], target["name"]),
         min_workers=spec.get("minReplicas", 1),
         max_workers=spec["maxReplicas"],
-        pause=pause,
-        complaint=f"HPA {meta['namespace']}/{meta['name']}: {complaint}" if complaint else "",
+        asked=asked(meta.get("annotations", {})),
     )
-
-
-def _pause(annotations: Mapping[str, str]) -> tuple[Pause, str]:
-    """The pause that annotations ask for, and what is wrong with it, else "".
-
-    Whoever wrote one wanted no scaling now: a direction that cannot be read pauses both, an expiry that cannot be read
-    leaves the pause without end.
-    """
-    direction, until = annotations.get(PAUSE), annotations.get(PAUSE_UNTIL)
-    if direction is None:
-        return Pause(), ""
-    if direction.lower() not in _DIRECTIONS:
-        wanted = "expected up, down or both: paused both ways until it is mended"
-        return Pause(True, True), f"annotation {PAUSE} is {direction!r}, {wanted}"
-    up, down = _DIRECTIONS[direction.lower()]
-    if until is None:
-        return Pause(up, down), ""
-    try:
-        ends = datetime.fromisoformat(until)
-    except ValueError:
-        ends = None
-    if ends is None or ends.tzinfo is None:
-        wanted = "a time with its zone such as 2026-01-31T18:00:00Z"
-        return Pause(up, down), f"annotation {PAUSE_UNTIL}: expected {wanted}, got {until!r}; the pause has no end"
-    return Pause(up, down, ends.timestamp()), ""
 
 
 def scale_of(item: Json) -> Scale:
@@ -137,39 +103,66 @@ def scale_of_subresource(scale: Json) -> Scale:
 def rows(found: Iterable[Autoscaler], scales: Mapping[Target, Scale | str], at_s: int) -> list[Row]:
     """The rows of all workloads. scales: a sentence in place of a scale says why there is none.
 
-    A workload with two HPAs is a fault that names both: whose bounds hold, nobody can tell.
+    A workload with two HPAs is a fault that names both: whose bounds hold, nobody can tell. So are two HPAs that scale
+    one target for different workloads: whose work the workers do, nobody can tell.
     """
     by_workload: dict[str, list[Autoscaler]] = defaultdict(list)
+    by_target: dict[Target, list[Autoscaler]] = defaultdict(list)
     for autoscaler in found:
+        by_target[autoscaler.target].append(autoscaler)
         for workload in autoscaler.workloads:
             by_workload[workload].append(autoscaler)
-    return [row for workload, claims in by_workload.items() for row in _rows(workload, claims, scales, at_s)]
+    told: list[Row] = []
+    for workload, claims in by_workload.items():
+        if fault := _claimed_twice(workload, claims) or _shared(by_target[claims[0].target]):
+            told.append(Row(at_s, workload, "", FAULT, 0.0, fault))
+        else:
+            told += _rows(workload, claims[0], scales, at_s)
+    return told
 
 
-def _rows(workload: str, claims: list[Autoscaler], scales: Mapping[Target, Scale | str], at_s: int) -> Iterator[Row]:
-    if len(claims) > 1:
-        names = " and ".join(sorted(autoscaler.name for autoscaler in claims))
-        yield Row(at_s, workload, "", FAULT, 0.0, f"HPAs {names} both scale workload {workload}: keep one of them")
-        return
-    scale = scales.get(claims[0].target, f"{claims[0].target} was not read")
+def _claimed_twice(workload: str, claims: list[Autoscaler]) -> str:
+    return f"HPAs {_names(claims)} both scale workload {workload}: keep one of them" if len(claims) > 1 else ""
+
+
+def _shared(claims: list[Autoscaler]) -> str:
+    if len(claims) == 1:
+        return ""
+    workloads = " and ".join(sorted({workload for claim in claims for workload in claim.workloads}))
+    return (
+        f"workloads {workloads} share the workers of {claims[0].target}, which HPAs {_names(claims)} scale: "
+        "give each workload workers of its own"
+    )
+
+
+def _names(claims: list[Autoscaler]) -> str:
+    return " and ".join(sorted(autoscaler.name for autoscaler in claims))
+
+
+def _rows(workload: str, claim: Autoscaler, scales: Mapping[Target, Scale | str], at_s: int) -> Iterator[Row]:
+    scale = scales.get(claim.target, f"{claim.target} was not read")
     if isinstance(scale, str):
-        yield Row(at_s, workload, "", FAULT, 0.0, f"HPA {claims[0].name}: {scale}")
-    if claims[0].complaint:
-        yield Row(at_s, workload, "", FAULT, 0.0, claims[0].complaint)
-    for signal, value in _values(claims[0], scale, at_s).items():
+        yield Row(at_s, workload, "", FAULT, 0.0, f"HPA {claim.name}: {scale}")
+    if claim.complaint:
+        yield Row(at_s, workload, "", FAULT, 0.0, claim.complaint)
+    for signal, value in _values(claim, scale, at_s).items():
         if value is not None:
             yield Row(at_s, workload, "", signal, float(value))
 
 
-def _values(autoscaler: Autoscaler, scale: Scale | str, at_s: int) -> dict[str, int | None]:
+def _values(autoscaler: Autoscaler, scale: Scale | str, at_s: int) -> dict[str, float | None]:
     known = Scale() if isinstance(scale, str) else scale
-    in_force = at_s < autoscaler.pause.until_s
+    wish = autoscaler.asked
+    paused, ruled = at_s < wish.pause_until_s, at_s < wish.rules_until_s
     return {
         "min_workers": autoscaler.min_workers,
         "max_workers": autoscaler.max_workers,
         "spec_workers": known.spec_workers,
         "workers": known.workers,
         "ready_workers": known.ready_workers,
-        "pause_up": autoscaler.pause.up and in_force,
-        "pause_down": autoscaler.pause.down and in_force,
+        "pause_up": wish.pause_up and paused,
+        "pause_down": wish.pause_down and paused,
+        "bad_annotations": len(wish.complaints),
+        "failover": wish.failover,
+        **({f"{OVERRIDE}{name}": value for name, value in wish.rules.items()} if ruled else {}),
     }

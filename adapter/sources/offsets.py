@@ -9,6 +9,13 @@ from adapter.config import Config, KafkaReading
 from adapter.sources import FAULT, Row
 from adapter.sources.names import slug
 
+SIGNALS = (
+    "processed_records",
+    "appended_records",
+    "backlog_records",
+    "highest_partition_backlog_records",
+    "partitions",
+)  # what is told of a workload
 Partition = tuple[str, int]  # topic and number
 _Key = TypeVar("_Key")
 
@@ -156,6 +163,8 @@ def _counts(reading: Reading, offsets: Offsets) -> dict[str, int]:
         "processed_records": processed,
         "appended_records": appended,
         "backlog_records": appended - processed,
+        # A sum hides the one worker that is slow (S4-38).
+        "highest_partition_backlog_records": max((end - position for position, end in positions), default=0),
         "partitions": sum(_told(offsets.partitions, topic, f"topic {topic}") for topic in topics),
     }
 

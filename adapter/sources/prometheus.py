@@ -94,7 +94,7 @@ class PrometheusReader:
             return decode(answer.status_code, answer.headers.get("content-type", ""), answer.content)
         except UnansweredError as lost:
             return lost
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:  # an alert after the handshake comes bare
             return UnansweredError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
     def _form(self, query: Query, span: _Span, step_s: int) -> tuple[str, dict[str, str]]:

@@ -10,7 +10,7 @@ from adapter.errors import ConfigError
 from adapter.sources import presets, promql
 from adapter.sources.segments import RATES
 
-LONGEST_MATCH = 8_000  # characters of label values in one query; some proxies refuse larger bodies
+LONGEST_MATCH = 32_000  # characters of label values in one query, in all its places; proxies refuse large bodies
 SHORTEST_WINDOW_S = 60  # rate() needs two scrapes, and many are 30 s apart
 
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -127,7 +127,7 @@ def _of_readings(group: list[_Reading], window: str) -> Iterator[Query]:
     first = group[0]
     joinable = {s for s, text in first.signals.items() if all(presets.mentions(text, p) for p in ("match", "by"))}
     for signal, template in first.signals.items():
-        for batch in _batches(group) if signal in joinable else [[reading] for reading in group]:
+        for batch in _batches(group, template.count("$match")) if signal in joinable else [[one] for one in group]:
             keys = tuple(sorted(first.match)) if signal in joinable else ()
             stage_label = _stage_label(first.preset, signal)
             labels = (*keys, first.preset.workload_label if first.preset else None, stage_label)
@@ -147,11 +147,11 @@ def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:
         yield Query(f"fleets[{index}]", signal, presets.filled(template, match, by, window), owners, stage_label)
 
 
-def _batches(group: list[_Reading]) -> Iterator[list[_Reading]]:
+def _batches(group: list[_Reading], places: int) -> Iterator[list[_Reading]]:
     batch: list[_Reading] = []
     length = 0
     for reading in group:
-        own = sum(len(value) + 1 for value in reading.match.values())
+        own = places * sum(len(value) + 1 for value in reading.match.values())
         if batch and length + own > LONGEST_MATCH:
             yield batch
             batch, length = [], 0

@@ -10,11 +10,12 @@ import httpx
 import msgspec
 
 from adapter.config import TraceSource
-from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
+from adapter.core.samples import OVERRIDES, STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.errors import SourceError
 from adapter.sources import EVERY, FAULT, Row
 
-_SIGNALS = frozenset((*STAGE_SIGNALS, *WORKLOAD_SIGNALS, FAULT))
+_SIGNALS = (*STAGE_SIGNALS, *WORKLOAD_SIGNALS, FAULT)
+_KNOWN = frozenset((*_SIGNALS, *OVERRIDES))
 _decode_row = msgspec.json.Decoder(Row).decode
 _decode_rows = msgspec.json.Decoder(list[Row]).decode
 _encode = msgspec.json.Encoder().encode
@@ -109,7 +110,7 @@ def _parsed(name: str, where: str, line: str) -> Row:
 
 def _fault(row: Row) -> str | None:
     """What is wrong with a row of the right shape, as a sentence."""
-    if row.signal not in _SIGNALS:
+    if row.signal not in _KNOWN:
         return f"signal must be one of {', '.join(sorted(_SIGNALS))}, got {row.signal!r}"
     if row.workload != EVERY and row.workload.count("/") != 1:
         return f'workload must be "namespace/name", got {row.workload!r}'

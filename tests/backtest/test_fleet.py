@@ -243,7 +243,16 @@ def test_in_a_closed_loop_with_the_default_policy_steady_needs_four_workers_at_e
 
 
 def test_in_a_closed_loop_two_minutes_show_ups_and_downs() -> None:
-    rules = Rules(rate_window_s=15, settle_s=10, time_to_reduce_backlog_s=30, max_workers=12)
+    rules = Rules(
+        rate_window_s=15,
+        settle_s=10,
+        backlog_time_target_s=30,
+        rescale_pause_s=2,
+        worker_start_s=3,
+        down_window_s=20,
+        cooldown_down_s=20,
+        max_workers=12,
+    )
 
     sizes, events = closed_loop(rules, 5, 120)
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from adapter import config
 from adapter.config import Config, KafkaReading, PrometheusReading, json_schema, load, parse, rule_book
-from adapter.core.rules import Rules
+from adapter.core.periods import Period
+from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "config.yaml"
@@ -134,10 +135,60 @@ def test_a_pause_becomes_two_times(pause: str, up_until_s: float | None, down_un
     assert orders.pause_down_until_s == (at_s if down_until_s is None else down_until_s)
 
 
-def test_a_date_in_a_label_stays_the_text_it_is():
-    sound = parse(SOUND.replace("rules: {max_workers: 12}", "labels: {release: 2026-01-31}"), "c.yaml")
+NIGHT = Period(days=tuple(range(7)), begin_min=22 * 60, end_min=6 * 60)
 
-    assert sound.workloads[0].labels == {"release": "2026-01-31"}
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        pytest.param("{from: 22:00, to: 06:00}", NIGHT, id="every day in UTC by default"),
+        pytest.param("{from: '22:00', to: '6:00'}", NIGHT, id="in quotes"),
+        pytest.param(
+            "{days: [sun, mon, mon], from: 0:00, to: 00:00, zone: Asia/Kolkata}",
+            Period(days=(0, 6), begin_min=0, end_min=0, zone="Asia/Kolkata"),
+            id="two whole days of a zone",
+        ),
+    ],
+)
+def test_an_excluded_period_is_a_part_of_the_rules(period: str, expected: Period):
+    sound = parse(SOUND.replace("rules: {max_workers: 12}", f"excluded_periods: [{period}]"), "c.yaml")
+
+    assert rule_book(sound).by_workload["default/orders"].excluded == (expected,)
+    assert rule_book(sound).by_workload["shop/scores"].excluded == ()
+
+
+@pytest.mark.parametrize(
+    ("own", "periods", "failover"),
+    [
+        pytest.param("labels: {}", (NIGHT,), True, id="what the file says"),
+        pytest.param("excluded_periods: [], failover: false", (), False, id="none of its own"),
+        pytest.param("excluded_periods: [{from: 1:00, to: 2:00}]", None, True, id="others of its own"),
+    ],
+)
+def test_s4_30_periods_and_failover_of_the_file_are_for_all_that_do_not_say(
+    own: str, periods: tuple[Period, ...] | None, failover: bool
+):
+    text = SOUND.replace('groups: "report-.*"', f'groups: "report-.*", {own}')
+    book = rule_book(parse(f"{text}failover: true\nexcluded_periods: [{{from: 22:00, to: 6:00}}]\n", "c.yaml"))
+
+    other = (Period(days=NIGHT.days, begin_min=60, end_min=120),)
+    assert book.by_fleet[0].excluded == (other if periods is None else periods)
+    assert book.by_fleet[0].failover is failover
+    assert book.by_workload["shop/scores"].failover
+
+
+def test_equal_rules_are_one_object():
+    many = "".join(f"  - {{name: w{n}, read: [{{source: kafka, group: g, topics: [t]}}]}}\n" for n in range(9))
+    book = rule_book(parse(SOUND.replace("workloads:\n", f"workloads:\n{many}"), "c.yaml"))
+
+    assert len({id(book.by_workload[f"default/w{n}"]) for n in range(9)}) == 1
+
+
+@pytest.mark.parametrize("text", ["2026-01-31", "22:00", "1:30:15", "+1:30", "190:20:30.15"])
+def test_what_looks_like_a_date_or_a_time_stays_the_text_it_is(text: str):
+    sound = parse(SOUND.replace("preset: flink", f"preset: flink, match: {{a: {text}}}"), "c.yaml")
+
+    assert sound.workloads[1].read[0].match == {"a": text}
 
 
 def properties(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -156,9 +207,9 @@ def test_the_schema_has_the_bounds_and_meanings_of_the_rules_and_no_hidden_one()
 
     assert rules["rate_window_s"]["exclusiveMinimum"] == 0
     assert rules["rate_window_s"]["maximum"] == 600
-    assert rules["policy"]["enum"] == ["dataflow", "beam-flink"]
+    assert rules["policy"]["enum"] == list(POLICIES)
     assert "S0-09" in rules["time_to_reduce_backlog_s"]["description"]
-    assert not [name for name in rules if name.startswith("pause_")]
+    assert not rules.keys() & {"pause_up_until_s", "pause_down_until_s", "failover", "excluded"}
 
 
 def unknown_names(value: object, schema: dict[str, Any], defs: dict[str, Any], path: str = "") -> list[str]:
@@ -201,20 +252,9 @@ serving: {{snapshot_token_file: {secret}, snapshot_ca_file: {secret}}}
     assert "hunter2" not in repr(parse(text, "c.yaml"))
 
 
-NAMES = [
-    *Config.model_fields,
-    "kind",
-    "source",
-    "name",
-    "read",
-    "group",
-    "groups",
-    "tls",
-    "deadline_s",
-    "tick_s",
-    "url",
-]
-NAMES += ["kafka", "prometheus", "pravega", "kubernetes", "trace", "min_workers", "policy", "until", "labels", "file"]
+INNER = ["source", "name", "read", "group", "groups", "tls", "deadline_s", "tick_s", "url", "kafka", "prometheus"]
+INNER += ["pravega", "kubernetes", "trace", "min_workers", "policy", "until", "labels", "file", "days", "from", "zone"]
+NAMES = [*Config.model_fields, "kind", *INNER]
 SCALARS = st.one_of(
     st.none(),
     st.booleans(),
@@ -262,13 +302,15 @@ PARTS = st.fixed_dictionaries(
     {
         "sources": st.dictionaries(
             st.sampled_from(["a", "b", "c d"]),
-            st.fixed_dictionaries({"kind": st.sampled_from(NAMES)}, optional=dict.fromkeys(NAMES[8:], JUNK)),
+            st.fixed_dictionaries({"kind": st.sampled_from(NAMES)}, optional=dict.fromkeys(INNER, JUNK)),
         ),
         "workloads": st.lists(
-            st.fixed_dictionaries({}, optional=dict.fromkeys(["name", "read", "rules", "labels"], JUNK))
+            st.fixed_dictionaries(
+                {}, optional=dict.fromkeys(["name", "read", "rules", "labels", "excluded_periods"], JUNK)
+            )
         ),
         "fleets": st.lists(
-            st.fixed_dictionaries({"source": st.sampled_from("ab")}, optional=dict.fromkeys(NAMES[9:], JUNK))
+            st.fixed_dictionaries({"source": st.sampled_from("ab")}, optional=dict.fromkeys(INNER[1:], JUNK))
         ),
     },
     optional={

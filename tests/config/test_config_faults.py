@@ -301,7 +301,8 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
     [
         pytest.param(
             workload("rules: {policy: dataflw}"),
-            "workloads[0].rules.policy: expected one of dataflow, beam-flink, got 'dataflw'; did you mean dataflow?",
+            "workloads[0].rules.policy: expected one of drain, dataflow, beam-flink, varga, "
+            "segments, netflix, got 'dataflw'; did you mean dataflow?",
             id="a misspelt policy",
         ),
         pytest.param(
@@ -321,13 +322,13 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
         pytest.param(
             workload("rules: {min_workers: 200}"),
             "workloads[0].rules.min_workers: expected min_workers <= max_workers, "
-            "got min_workers = 200 and max_workers = 100 (default)",
+            "got min_workers = 200 and max_workers = 100 (default): no size is allowed (c.yaml",
             id="a minimum over the default maximum",
         ),
         pytest.param(
             workload("rules: {max_workers: 2}") + "rules: {min_workers: 5}",
             "workloads[0].rules.max_workers: expected min_workers <= max_workers, "
-            "got min_workers = 5 and max_workers = 2 (c.yaml",
+            "got min_workers = 5 and max_workers = 2: no size is allowed (c.yaml",
             id="an own maximum under the file's minimum",
         ),
         pytest.param(
@@ -344,6 +345,33 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
             whole("rules: {up_backlog_time_s: 5}"),
             "expected short_backlog_time_s <= up_backlog_time_s",
             id="backlog times",
+        ),
+        pytest.param(
+            whole("rules: {target_utilization_ratio: 0.95}"),
+            "rules.target_utilization_ratio: expected target_utilization_ratio <= high_utilization_ratio, "
+            "got target_utilization_ratio = 0.95 and high_utilization_ratio = 0.9 (default): a size that meets the",
+            id="a target over what a subtask may reach",
+        ),
+        pytest.param(
+            workload("rules: {sized_utilization_ratio: 0.7, safe_utilization_ratio: 0.5}"),
+            "workloads[0].rules.sized_utilization_ratio: expected sized_utilization_ratio <= safe_utilization_ratio, "
+            "got sized_utilization_ratio = 0.7 and safe_utilization_ratio = 0.5: a new size is unsafe at once",
+            id="S4-27 over S4-10",
+        ),
+        pytest.param(
+            whole("rules: {min_spare_workers: 101}"),
+            "expected min_spare_workers <= max_workers, got min_spare_workers = 101 and max_workers = 100 (default)",
+            id="more spare workers than workers",
+        ),
+        pytest.param(
+            whole("rules: {significant_backlog_time_s: 5}"),
+            "rules.significant_backlog_time_s: expected no_backlog_time_s <= significant_backlog_time_s",
+            id="S4-10 under S4-12",
+        ),
+        pytest.param(
+            whole("rules: {low_cpu_ratio: 0.8}"),
+            "expected low_cpu_ratio <= target_utilization_ratio, got low_cpu_ratio = 0.8",
+            id="an optional parameter that is set",
         ),
         pytest.param(
             whole("timing: {tick_s: 60}"),
@@ -364,6 +392,73 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
     ],
 )
 def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
+    assert sentence in refusal_of(text)
+
+
+PERIOD = "from: 22:00, to: 06:00"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param(
+            whole("excluded_periods: {from: 22:00}"), "excluded_periods: expected a list, got a mapping", id="no list"
+        ),
+        pytest.param(
+            workload("excluded_periods: [22:00]"), "excluded_periods[0]: expected a mapping, got '22:00'", id="a time"
+        ),
+        pytest.param(
+            workload("excluded_periods: [{to: 06:00}]"),
+            'workloads[0].excluded_periods[0].from: is required: Its begin, as "22:00"',
+            id="no begin",
+        ),
+        pytest.param(
+            workload("excluded_periods: [{begin: 22:00, to: 06:00}]"),
+            "excluded_periods[0].begin: is no setting here",
+            id="a begin under another name",
+        ),
+        pytest.param(
+            workload("excluded_periods: [{from: 24:00, to: 06:00}]"),
+            "excluded_periods[0].from: expected a time of the day from 00:00 to 23:59, got '24:00'",
+            id="24 o'clock",
+        ),
+        pytest.param(
+            workload("excluded_periods: [{from: 22:60, to: 06:00}]"), "from 00:00 to 23:59, got '22:60'", id="minute 60"
+        ),
+        pytest.param(workload("excluded_periods: [{from: 22, to: 6:00}]"), "23:59, got 22", id="an hour alone"),
+        pytest.param(workload("excluded_periods: [{from: 10pm, to: 6:00}]"), "23:59, got '10pm'", id="afternoon"),
+        pytest.param(workload("excluded_periods: [{from: 22:00:30, to: 6:00}]"), "got '22:00:30'", id="seconds"),
+        pytest.param(
+            workload(f"excluded_periods: [{{days: [monday], {PERIOD}}}]"),
+            "excluded_periods[0].days[0]: expected one of mon, tue, wed, thu, fri, sat, sun, got 'monday'; did",
+            id="a day in full",
+        ),
+        pytest.param(
+            workload(f"excluded_periods: [{{days: mon, {PERIOD}}}]"), "days: expected a list, got 'mon'", id="one day"
+        ),
+        pytest.param(
+            workload(f"excluded_periods: [{{days: [], {PERIOD}}}]"), "days: expected at least one entry", id="no day"
+        ),
+        pytest.param(
+            fleet(f"source: kafka, groups: a, excluded_periods: [{{zone: Europe/Berln, {PERIOD}}}]"),
+            "fleets[0].excluded_periods[0].zone: expected a time zone such as UTC or Europe/Berlin, "
+            "got 'Europe/Berln'; did you mean Europe/Berlin?",
+            id="a misspelt zone",
+        ),
+        pytest.param(
+            workload(f"excluded_periods: [{{zone: Europe, {PERIOD}}}]"), "expected a time zone such as", id="a folder"
+        ),
+        pytest.param(
+            workload(f"excluded_periods: [{{zone: ../etc/passwd, {PERIOD}}}]"), "expected a time zone", id="a path"
+        ),
+        pytest.param(
+            workload(f"excluded_periods: [{{zone: +02:00, {PERIOD}}}]"), "expected a time zone", id="an offset"
+        ),
+        pytest.param(workload("failover: 1"), "workloads[0].failover: expected true or false, got 1", id="a number"),
+        pytest.param(whole("failover: 'on'"), "failover: expected true or false, got 'on'", id="on, in quotes"),
+    ],
+)
+def test_a_fault_of_periods_and_failover_is_one_sentence(text: str, sentence: str):
     assert sentence in refusal_of(text)
 
 

@@ -1,5 +1,6 @@
-"""Steps, minimum, maximum, partitions and pauses: each cut, and its name."""
+"""The ordered table of cuts: each by itself, its name, and what holds for all of them."""
 
+from dataclasses import fields
 from math import isnan, nan
 
 import numpy as np
@@ -8,26 +9,45 @@ from builders import column, rule_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.bounds import BOUNDS, limits, within
+from adapter.core.bounds import BOUNDS, Brakes, limits, pauses, table, within
 from adapter.core.decisions import Bound
 from adapter.core.samples import WORKLOAD_SIGNALS
 
+WORKERS = ("hot_workers", "window_workers", "pending_workers")
+MASKS = tuple(f.name for f in fields(Brakes) if f.name not in WORKERS)
 
-def cut(wanted, current=10, at_s=0.0, facts=None, **rules):
+
+def brakes(*pulled, **workers):
+    masks = {name: np.array([name in pulled]) for name in MASKS}
+    return Brakes(**masks, **{name: column(workers.get(name, nan)) for name in WORKERS})
+
+
+def known(facts=None):
+    return {name: column((facts or {}).get(name, nan)) for name in WORKLOAD_SIGNALS}
+
+
+def cut(wanted, current=10, pulled=(), facts=None, workers=None, **rules):
     columns = rule_columns(1, **rules)
-    known = {name: column((facts or {}).get(name, nan)) for name in WORKLOAD_SIGNALS}
-    size, bound = within(column(wanted), column(current), columns, limits(columns, known, at_s))
+    pulled = (pulled,) if isinstance(pulled, str) else pulled
+    braked = brakes(*pulled, **(workers or {}))
+    size, bound = within(column(wanted), column(current), columns, limits(columns, known(facts)), braked)
     return size[0], BOUNDS[bound[0]]
 
 
 # wanted, changes -> size, bound
-CUTS = {
+RANGES = {
     "nothing cuts": (20, {}, 20, Bound.NONE),
     "S4-29 maximum of the rules": (20, {"max_workers": 15}, 15, Bound.MAX),
     "S4-29 maximum of the HPA": (20, {"facts": {"max_workers": 15}}, 15, Bound.MAX),
     "the smaller maximum": (20, {"max_workers": 12, "facts": {"max_workers": 15}}, 12, Bound.MAX),
     "a maximum of 0 is not known yet": (20, {"facts": {"max_workers": 0}}, 20, Bound.NONE),
     "S0-16 S4-29 partitions": (20, {"facts": {"partitions": 12}}, 12, Bound.PARTITIONS),
+    "S4-36 partitions of workers with slots": (
+        20,
+        {"facts": {"partitions": 25}, "slots_per_worker": 2},
+        13,
+        Bound.PARTITIONS,
+    ),
     "partitions above the maximum": (20, {"max_workers": 15, "facts": {"partitions": 64}}, 15, Bound.MAX),
     "partitions equal to the maximum": (20, {"max_workers": 15, "facts": {"partitions": 15}}, 15, Bound.MAX),
     "partitions 0 are not known yet": (20, {"facts": {"partitions": 0}}, 20, Bound.NONE),
@@ -37,25 +57,108 @@ CUTS = {
     "the maximum wins over the minimum": (1, {"min_workers": 5, "facts": {"max_workers": 2}}, 2, Bound.MIN),
     "min above max from the HPA": (9, {"facts": {"min_workers": 8, "max_workers": 4}}, 4, Bound.MAX),
     "minimum 0 lets go to 0": (0, {"min_workers": 0}, 0, Bound.NONE),
-    "S4-29 step up": (90, {"max_step_up_workers": 50}, 60, Bound.STEP),
-    "S4-29 step down": (2, {"max_step_down_workers": 3}, 7, Bound.STEP),
-    "a step above the maximum": (90, {"max_step_up_workers": 50, "max_workers": 40}, 40, Bound.MAX),
-    "a step that is not longer": (15, {"max_step_up_workers": 5}, 15, Bound.NONE),
-    "steps are from the current size; it is unknown": (90, {"current": nan, "max_step_up_workers": 50}, 90, Bound.NONE),
-    "pause of ups by rule": (20, {"pause_up_until_s": 1}, 10, Bound.PAUSE),
-    "pause of ups lets down": (5, {"pause_up_until_s": 1}, 5, Bound.NONE),
-    "pause of downs by rule": (5, {"pause_down_until_s": 1}, 10, Bound.PAUSE),
-    "pause of downs lets up": (20, {"pause_down_until_s": 1}, 20, Bound.NONE),
-    "a pause that ended": (20, {"pause_up_until_s": 1, "at_s": 1.0}, 20, Bound.NONE),
-    "pause of ups by annotation": (20, {"facts": {"pause_up": 1}}, 10, Bound.PAUSE),
-    "pause of downs by annotation": (5, {"facts": {"pause_down": 1}}, 10, Bound.PAUSE),
-    "an annotation that ended": (20, {"facts": {"pause_up": 0}}, 20, Bound.NONE),
-    "a pause from an unknown size": (20, {"current": nan, "pause_up_until_s": 1}, 20, Bound.NONE),
-    "the minimum holds against a pause": (20, {"pause_up_until_s": 1, "min_workers": 12}, 12, Bound.MIN),
-    "the maximum holds against a pause": (5, {"pause_down_until_s": 1, "max_workers": 8}, 8, Bound.MAX),
-    "partitions hold against a pause": (5, {"pause_down_until_s": 1, "facts": {"partitions": 8}}, 8, Bound.PARTITIONS),
+    "S4-35 memory for 60 partitions, 8 a worker": (
+        2,
+        {"facts": {"partitions": 60}, "max_partitions_per_worker": 8},
+        8,
+        Bound.MEMORY,
+    ),
+    "S4-35 memory for partitions that are unknown": (2, {"max_partitions_per_worker": 8}, 2, Bound.NONE),
+    "S4-35 the minimum asks for more than memory": (
+        2,
+        {"facts": {"partitions": 60}, "max_partitions_per_worker": 8, "min_workers": 9},
+        9,
+        Bound.MIN,
+    ),
+    "S4-35 the maximum wins over memory": (
+        9,
+        {"facts": {"partitions": 60}, "max_partitions_per_worker": 8, "max_workers": 5},
+        5,
+        Bound.MAX,
+    ),
     "current above the maximum": (200, {"current": 200}, 100, Bound.MAX),
 }
+BRAKES = {
+    "S1-18 a down to the largest of the window": (5, {"workers": {"window_workers": 8}}, 8, Bound.WINDOW),
+    "a window above the current size": (5, {"workers": {"window_workers": 14}}, 10, Bound.WINDOW),
+    "sizes of the window are whole": (5, {"workers": {"window_workers": 7.2}}, 8, Bound.WINDOW),
+    "a window below what is wanted": (8, {"workers": {"window_workers": 6}}, 8, Bound.NONE),
+    "the window lets up": (12, {"workers": {"window_workers": 20}}, 12, Bound.NONE),
+    "a pending up stands": (10, {"workers": {"pending_workers": 14}}, 14, Bound.LATCH),
+    "a pending up against a smaller up": (12, {"workers": {"pending_workers": 14}}, 14, Bound.LATCH),
+    "a pending up is overtaken": (16, {"workers": {"pending_workers": 14}}, 16, Bound.NONE),
+    "a pending up is revoked by a down": (8, {"workers": {"pending_workers": 14}}, 8, Bound.NONE),
+    "a pending down stands": (10, {"workers": {"pending_workers": 7}}, 7, Bound.LATCH),
+    "a pending down goes no further": (5, {"workers": {"pending_workers": 7}}, 7, Bound.LATCH),
+    "a pending down is revoked by an up": (12, {"workers": {"pending_workers": 7}}, 12, Bound.NONE),
+    "a pending down not below a fresh need": (
+        10,
+        {"workers": {"pending_workers": 7, "window_workers": 9}},
+        9,
+        Bound.LATCH,
+    ),
+    "a pending target that is enacted": (10, {"workers": {"pending_workers": 10}}, 10, Bound.NONE),
+    "pause of ups": (20, {"pulled": "no_up"}, 10, Bound.PAUSE),
+    "pause of ups lets down": (5, {"pulled": "no_up"}, 5, Bound.NONE),
+    "pause of downs": (5, {"pulled": "no_down"}, 10, Bound.PAUSE),
+    "pause of downs lets up": (20, {"pulled": "no_down"}, 20, Bound.NONE),
+    "a pause holds against a pending target": (
+        10,
+        {"pulled": "no_up", "workers": {"pending_workers": 14}},
+        10,
+        Bound.PAUSE,
+    ),
+    "S4-30 no down in a failover": (5, {"pulled": "failover"}, 10, Bound.FAILOVER),
+    "S4-30 a failover lets up": (20, {"pulled": "failover"}, 20, Bound.NONE),
+    "S4-10 an unhealthy sink never scales up": (20, {"pulled": "sink_unhealthy"}, 10, Bound.SINK),
+    "an unhealthy sink lets down": (5, {"pulled": "sink_unhealthy"}, 5, Bound.NONE),
+    "an unhealthy sink, and behind": (5, {"pulled": ("sink_unhealthy", "behind")}, 10, Bound.SINK),
+    "behind alone lets down": (5, {"pulled": "behind"}, 5, Bound.NONE),
+    "ups that do not help are blocked": (20, {"pulled": "blocked"}, 10, Bound.INEFFECTIVE),
+    "a block lets down": (5, {"pulled": "blocked"}, 5, Bound.NONE),
+    "S4-29 cooldown of ups": (20, {"pulled": "cooling_up"}, 10, Bound.COOLDOWN),
+    "S4-29 cooldown of ups lets down": (5, {"pulled": "cooling_up"}, 5, Bound.NONE),
+    "S4-29 cooldown of downs": (5, {"pulled": "cooling_down"}, 10, Bound.COOLDOWN),
+    "S4-29 cooldown of downs lets up": (20, {"pulled": "cooling_down"}, 20, Bound.NONE),
+    "no room for a pause": (5, {"pulled": "unaffordable"}, 10, Bound.BUDGET),
+    "an up needs no budget": (20, {"pulled": "unaffordable"}, 20, Bound.NONE),
+    "S3-20 behind at low CPU: one is tried": (20, {"pulled": "suspect"}, 12, Bound.TRIAL),
+    "S3-20 X-07 the least an HPA follows is not cut": (12, {"pulled": "suspect"}, 12, Bound.NONE),
+    "a hot partition caps an up": (20, {"workers": {"hot_workers": 12}}, 12, Bound.HOT),
+    "a hot partition brings nobody down": (20, {"workers": {"hot_workers": 4}}, 10, Bound.HOT),
+    "a hot partition lets down": (8, {"workers": {"hot_workers": 4}}, 8, Bound.NONE),
+    "S4-29 step up": (90, {"max_step_up_workers": 50}, 60, Bound.STEP),
+    "S4-29 step down": (2, {"max_step_down_workers": 3}, 7, Bound.STEP),
+    "a step that is not longer": (15, {"max_step_up_workers": 5}, 15, Bound.NONE),
+}
+EVERY_BRAKE = {"pulled": MASKS, "workers": {"hot_workers": 4, "window_workers": 30, "pending_workers": 30}}
+TOGETHER = {
+    "a step above the maximum": (90, {"max_step_up_workers": 50, "max_workers": 40}, 40, Bound.MAX),
+    "the minimum holds against a pause": (20, {"pulled": "no_up", "min_workers": 12}, 12, Bound.MIN),
+    "the maximum holds against a pause": (5, {"pulled": "no_down", "max_workers": 8}, 8, Bound.MAX),
+    "partitions hold against a pause": (5, {"pulled": "no_down", "facts": {"partitions": 8}}, 8, Bound.PARTITIONS),
+    "the maximum holds against a pending target": (
+        10,
+        {"workers": {"pending_workers": 14}, "max_workers": 12},
+        12,
+        Bound.MAX,
+    ),
+    "of several the last that changed it is named": (
+        90,
+        {"pulled": "suspect", "max_step_up_workers": 50},
+        12,
+        Bound.TRIAL,
+    ),
+    "every brake at once": (50, EVERY_BRAKE, 10, Bound.PAUSE),
+    "from an unknown size no brake binds": (
+        50,
+        EVERY_BRAKE | {"current": nan, "max_step_up_workers": 1, "max_step_down_workers": 1},
+        50,
+        Bound.NONE,
+    ),
+    "from an unknown size the range binds": (50, EVERY_BRAKE | {"current": nan, "max_workers": 20}, 20, Bound.MAX),
+}
+CUTS = RANGES | BRAKES | TOGETHER
 
 
 @pytest.mark.parametrize(("wanted", "changes", "size", "bound"), CUTS.values(), ids=CUTS)
@@ -63,29 +166,85 @@ def test_each_cut_has_its_name(wanted, changes, size, bound):
     assert cut(wanted, **changes) == (size, bound)
 
 
+def test_every_bound_has_an_example_and_a_place_in_the_table():
+    columns = rule_columns()
+    cuts = table(column(10), column(10), columns, limits(columns, known()), brakes())
+    assert {bound for *_, bound in CUTS.values()} == set(Bound)
+    assert [one.name for one in cuts] == [bound for bound in Bound if bound is not Bound.NONE]
+
+
 def test_an_unknown_size_is_not_cut():
-    size, bound = cut(nan, min_workers=3, pause_up_until_s=1, max_step_up_workers=5)
+    size, bound = cut(nan, **EVERY_BRAKE, min_workers=3, max_step_up_workers=5)
     assert isnan(size)
     assert bound == Bound.NONE
 
 
+PAUSES = {
+    "none": ({}, {}, (False, False)),
+    "of ups by rule": ({"pause_up_until_s": 61}, {}, (True, False)),
+    "of downs by rule": ({"pause_down_until_s": 61}, {}, (False, True)),
+    "that ended": ({"pause_up_until_s": 60, "pause_down_until_s": 60}, {}, (False, False)),
+    "of ups by annotation": ({}, {"pause_up": 1}, (True, False)),
+    "of downs by annotation": ({}, {"pause_down": 1}, (False, True)),
+    "annotations that ended": ({}, {"pause_up": 0, "pause_down": 0}, (False, False)),
+}
+
+
+@pytest.mark.parametrize(("rules", "facts", "expected"), PAUSES.values(), ids=PAUSES)
+def test_pauses(rules, facts, expected):
+    no_up, no_down = pauses(rule_columns(**rules), known(facts), at_s=60)
+    assert (no_up[0], no_down[0]) == expected
+
+
 counts = st.one_of(st.just(nan), st.integers(0, 200).map(float))
-
-
+sizes = st.integers(0, 300)
 FACTS = dict.fromkeys(("min_workers", "max_workers", "partitions"), counts)
-FACTS |= {name: st.sampled_from([nan, 0, 1]) for name in ("pause_up", "pause_down")}
+BRAKED = {
+    "pulled": st.sets(st.sampled_from(MASKS)),
+    "workers": st.fixed_dictionaries(dict.fromkeys(WORKERS, counts)),
+    "max_step_up_workers": st.one_of(st.none(), st.integers(1, 50)),
+    "max_step_down_workers": st.one_of(st.none(), st.integers(1, 50)),
+}
+BOUNDED = {
+    "current": counts,
+    "facts": st.fixed_dictionaries(FACTS),
+    "min_workers": st.integers(0, 50),
+    "max_workers": st.integers(1, 200),
+}
 
 
-@given(st.integers(0, 500), counts, st.integers(0, 50), st.integers(1, 200), st.fixed_dictionaries(FACTS))
-def test_p_06_never_below_the_minimum_nor_above_maximum_and_partitions(wanted, current, least, most, facts):
-    size, _ = cut(wanted, current, facts=facts, min_workers=least, max_workers=most)
-    caps = [most, *(facts[name] for name in ("max_workers", "partitions") if facts[name] >= 1)]
-    floors = [least, *([facts["min_workers"]] if facts["min_workers"] >= 0 else [])]
+@given(st.integers(0, 500), st.fixed_dictionaries(BRAKED | BOUNDED))
+def test_p_06_never_unknown_nor_outside_minimum_maximum_and_partitions(wanted, bounded):
+    size, _ = cut(wanted, **bounded)
+    facts = bounded["facts"]
+    caps = [bounded["max_workers"], *(facts[name] for name in ("max_workers", "partitions") if facts[name] >= 1)]
+    floors = [bounded["min_workers"], *([facts["min_workers"]] if facts["min_workers"] >= 0 else [])]
     assert min(*caps, max(floors)) <= size <= min(caps)
+
+
+@given(sizes, sizes, st.fixed_dictionaries(BRAKED | BOUNDED))
+def test_who_wants_more_is_never_given_less(wanted, other, bounded):
+    assert cut(min(wanted, other), **bounded)[0] <= cut(max(wanted, other), **bounded)[0]
+
+
+@given(sizes, sizes, st.fixed_dictionaries(BRAKED))
+def test_no_brake_but_the_latch_enlarges_or_reverses_a_move(wanted, current, braked):
+    braked["workers"]["pending_workers"] = nan
+    size, _ = cut(wanted, current, **braked, min_workers=0, max_workers=300)
+    assert min(wanted, current) <= size <= max(wanted, current)
+
+
+@given(sizes, sizes, st.fixed_dictionaries(BRAKED))
+def test_the_latch_goes_no_further_than_what_is_pending(wanted, current, braked):
+    size, _ = cut(wanted, current, **braked, min_workers=0, max_workers=300)
+    sides = [side for side in (wanted, current, braked["workers"]["pending_workers"]) if not isnan(side)]
+    assert min(sides) <= size <= max(sides)
 
 
 def test_rows_are_cut_by_their_own_limits():
     columns = rule_columns(2) | {"max_workers": column(5, 50)}
     facts = {name: np.full(2, nan) for name in WORKLOAD_SIGNALS}
-    size, _ = within(column(20, 20), column(10, 10), columns, limits(columns, facts, 0.0))
+    free = {name: np.zeros(2, dtype=bool) for name in MASKS} | {name: column(nan, nan) for name in WORKERS}
+    size, which = within(column(20, 20), column(10, 10), columns, limits(columns, facts), Brakes(**free))
     assert size.tolist() == [5, 20]
+    assert [BOUNDS[number] for number in which] == [Bound.MAX, Bound.NONE]

@@ -1,214 +1,452 @@
-"""What must hold for any history: random ticks of three jobs with gaps, resets, restarts and changes."""
+"""What must hold for any history: random ticks of eight jobs, all policies, with gaps, resets, restarts and changes.
 
+A history is drawn from a seed: ten times as fast as draw by draw, and as easy to repeat. What is decided of a seed is
+remembered, so that each law looks at the same histories.
+"""
+
+import json
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from random import Random
 
+import numpy as np
 import pytest
 from builders import fold
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from adapter.core.bounds import BOUNDS
+from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance, replay
+from adapter.core.gates import REASONS
+from adapter.core.periods import Period
+from adapter.core.record import case_of
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.samples import STAGE_SIGNALS, assemble
 from adapter.core.state import EMPTY, VERSION, decode, encode_fast, encode_slow
 
-A, B, C = "shop/a", "shop/b", "shop/c"  # configured; of a fleet; with two stages
-RULES = RuleBook(
-    by_workload={A: Rules(settle_s=15.0), C: Rules(policy="beam-flink", rate_window_s=90.0, settle_s=0.0)},
-    by_fleet=(Rules(quanta="none", max_workers=30, in_flight_timeout_s=30.0),),
-)
-STAGES = {A: [""], B: [""], C: ["read", "write"]}
-COUNTED = ("processed_records", "appended_records", "backlog_records")
-
-# what happens to a stage in one tick: mostly steady and whole, so that most ticks are decided
-CHOICES = {
-    "passed": [0, 15_000, 15_000, 16_384, 30_000],
-    "arrived": [0, 15_000, 15_000, 22_500, 40_000],
-    "reset": [False] * 19 + [True],
-    "busy": [None, 0.25, 0.5, 0.8, 0.95],
-    "asked": [None] + [10] * 8 + [12],
-    "not_ready": [0] * 9 + [1],
-    "missing": [()] * 9 + [("backlog_records",), ("processed_records",), COUNTED],
+FOUND, STAGED, SUNK = "shop/found", "shop/staged", "shop/drain"  # of a fleet; with two stages; of a slow sink
+NAMES = tuple(sorted([*(f"shop/{policy}" for policy in POLICIES), FOUND, STAGED]))
+# So quick that a history of some minutes meets all of them.
+QUICK = {
+    "settle_s": 0.0,
+    "rescale_pause_s": 0.0,
+    "worker_start_s": 0.0,
+    "in_flight_timeout_s": 30.0,
+    "not_enacted_after_s": 45.0,
+    "stale_after_s": 10.0,
+    "error_after_s": 40.0,
+    "failures_window_s": 120.0,
+    "down_window_s": 45.0,
+    "latch_s": 90.0,
+    "cooldown_down_s": 20.0,
+    "ineffective_block_s": 60.0,
+    "pause_budget_ratio": 0.0002,
+    "low_cpu_ratio": 0.4,
 }
-GAPS_S = [15, 15, 15, 15, 5, 30]
+SECOND_MINUTE = Period(days=(0, 1, 2, 3, 4, 5, 6), begin_min=1, end_min=2)
+RULES = RuleBook(
+    by_workload={f"shop/{policy}": Rules(policy=policy, **QUICK) for policy in POLICIES if policy != "drain"}
+    | {
+        "shop/drain": Rules(**QUICK | {"rescale_pause_s": 15.0}),
+        STAGED: Rules(**QUICK, excluded=(SECOND_MINUTE,), max_step_up_workers=2, max_partitions_per_worker=2),
+    },
+    by_fleet=(
+        # One pause is more than a day allows.
+        Rules(**QUICK | {"rescale_pause_s": 15.0, "pause_budget_ratio": 1e-4}, max_workers=30),
+    ),
+)
+STAGES = {name: ["read", "write"] if name == STAGED else [""] for name in NAMES}
+COUNTERS = ("processed_records", "appended_records", "backlog_records")
+LENGTH = 30
+EACH_RECORDS = 1_500  # of one worker in 15 s
+
+# What one tick brings: mostly the same as the last one, so that most ticks are decided.
+MOODS = {"load": [0.0, 0.5, 0.8, 0.95, 1.2, 2.0, 8.0], "speed": [1.0] * 8 + [0.0, 0.3]}
+RARELY = {
+    "reset": (False, True, 0.01),
+    "jump": (0, 2_000_000, 0.01),
+    "skip": (False, True, 0.03),
+    "not_ready": (0, 1, 0.05),
+    "running": (1, 0, 0.02),
+    "sink_healthy": (1, 0, 0.04),
+    "failover": (0, 1, 0.05),
+    "pause_up": (0, 1, 0.05),
+    "pause_down": (0, 1, 0.05),
+    "max_workers": (40, 12, 0.05),
+    "min_workers": (1, 9, 0.05),
+    "rule.up_cpu_ratio": (None, 0.8, 0.05),
+    "rule.min_spare_workers": (None, 3, 0.05),
+    "stuck_backlog_records": (None, 5_000, 0.05),
+    "hottest_partition_ratio": ("told", None, 0.05),
+    "backpressured_ratio": (None, 0.7, 0.1),
+    "utilization_ratio": ("told", None, 0.1),
+    "missing": ((), COUNTERS, 0.04),
+    "uncounted": (False, True, 0.04),
+}
+NO_SIGNALS = ("reset", "jump", "skip", "not_ready", "missing", "uncounted")
+GAPS_S = [15] * 6 + [5, 30]
+seeds = st.integers(0, 2)
+# Each example is some dozen ticks of eight jobs, and a smaller seed is no simpler one.
+few = settings(max_examples=2, phases=[Phase.generate])
 
 
-def histories(workloads=(A, B, C)):
-    """Ticks as (at_s, rows). Drawn by a seed: ten times as fast as draw by draw, and as easy to repeat."""
-    return st.tuples(st.integers(0, 10**9), st.integers(0, 12)).map(lambda drawn: drawn_history(*drawn, workloads))
+class Job:
+    """One stage, tick by tick."""
+
+    def __init__(self, chance, workload):
+        self.chance, self.workload = chance, workload
+        self.workers, self.processed, self.appended, self.restarts = 10, 0, chance.choice([0, 30_000, 300_000]), 0
+        self.mood = {name: of[3] if name == "load" else of[0] for name, of in MOODS.items()}
+        self.silent, self.coming, self.hot = 0, 0, chance.choice([None, None, 6.0])
+
+    def step(self, seconds):
+        """The signals of the next tick, by name; None is not told."""
+        chance = self.chance
+        for name, of in MOODS.items():
+            if chance.random() < 0.08:
+                self.mood[name] = chance.choice(of)
+        if chance.random() < 0.04:
+            before, self.workers = self.workers, chance.choice([0, 3, 8, 10, 12, 20, 30])
+            self.coming = max(self.workers - before, 0) if chance.random() < 0.5 else 0
+        self.coming *= chance.random() < 0.9  # workers that were asked for and are not there
+        self.restarts += chance.random() < 0.04
+        rare = {name: off if chance.random() < odds else usual for name, (usual, off, odds) in RARELY.items()}
+        helpful = min(self.workers - self.coming, 8 if self.workload == SUNK else np.inf)
+        able = int(helpful * EACH_RECORDS * seconds / 15 * self.mood["speed"])
+        self.appended += int(10 * EACH_RECORDS * seconds / 15 * self.mood["load"])
+        self.appended += rare["jump"]
+        passed = self.appended - self.processed if rare["skip"] else min(able, self.appended - self.processed)
+        self.processed = 0 if rare["reset"] else self.processed + passed
+        return self._told(rare, passed / max(self.workers * EACH_RECORDS * seconds / 15, 1))
+
+    def _told(self, rare, busy):
+        self.silent = max(self.silent - 1, 5 * (self.chance.random() < 0.01))
+        counts = {"spec_workers": self.workers, "workers": self.workers}
+        counts["ready_workers"] = max(self.workers - self.coming - rare["not_ready"], 0)
+        signals = dict(zip(COUNTERS, (self.processed, self.appended, self.appended - self.processed), strict=True))
+        signals |= dict.fromkeys(rare["missing"]) | {"restarts": self.restarts, "partitions": 24}
+        signals |= dict.fromkeys(counts) if rare["uncounted"] else counts
+        signals |= {name: value for name, value in rare.items() if name not in NO_SIGNALS}
+        signals |= {"utilization_ratio": min(busy, 1.0) if rare["utilization_ratio"] else None}
+        signals |= {"hottest_partition_ratio": self.hot if rare["hottest_partition_ratio"] else None}
+        signals |= {"fleet": 0 if self.workload == FOUND else None}
+        return dict.fromkeys(signals) if self.silent else signals
 
 
-def drawn_history(seed, length, workloads):
+@cache
+def history(seed, length=LENGTH):
+    """Ticks as (at_s, rows)."""
     chance = Random(seed)  # noqa: S311 - a test's dice
-    totals = {(workload, stage): [0, 30_000] for workload in workloads for stage in STAGES[workload]}
+    jobs = {(name, stage): Job(chance, name) for name in NAMES for stage in STAGES[name]}
     at_s, ticks = 0, []
     for _ in range(length):
-        at_s += chance.choice(GAPS_S)
-        steps = {place: {name: chance.choice(of) for name, of in CHOICES.items()} for place in totals}
-        ticks.append((at_s, [row for place, step in steps.items() for row in told(place, step, totals[place])]))
+        gap_s = chance.choice(GAPS_S)
+        at_s += gap_s
+        told = [(name, stage, job.step(gap_s)) for (name, stage), job in jobs.items()]
+        ticks.append((at_s, [row for name, stage, signals in told for row in rows_of(name, stage, signals)]))
     return ticks
 
 
-def told(place, step, total):
-    """The rows of one stage at one tick; total: processed, appended, counted on."""
-    workload, stage = place
-    total[1] += step["arrived"]
-    total[0] = 0 if step["reset"] else min(total[0] + step["passed"], total[1])
-    signals = dict(zip(COUNTED, (*total, total[1] - total[0]), strict=True)) | {"utilization_ratio": step["busy"]}
-    signals |= dict.fromkeys(("spec_workers", "workers"), step["asked"])
-    signals |= {"ready_workers": step["asked"] and step["asked"] - step["not_ready"]}
-    signals |= {"fleet": 0 if workload == B else None, "partitions": 24}
+def rows_of(name, stage, signals):
     return [
-        (workload, stage if signal in STAGE_SIGNALS else "", signal, value)
+        (name, stage if signal in STAGE_SIGNALS else "", signal, value)
         for signal, value in signals.items()
-        if value is not None and signal not in step["missing"]
+        if value is not None
     ]
 
 
-def ticks_of(history, only=(A, B, C)):
-    return [assemble(at_s, [row for row in rows_of if row[0] in only]) for at_s, rows_of in history]
+def ticks_of(told, only=NAMES):
+    return [assemble(at_s, [row for row in of_tick if row[0] in only]) for at_s, of_tick in told]
 
 
-def decided(history, only=(A, B, C)):
-    return fold(ticks_of(history, only), RULES)
+@cache
+def folded(seed):
+    """State and decisions after every tick of a seed."""
+    return list(replay(ticks_of(history(seed)), RULES))
 
 
-def of(workload, decisions):
-    return [decision for tick in decisions for decision in tick if decision.workload == workload]
+@cache
+def decided(seed):
+    return [rows(decisions) for _, decisions in folded(seed)]
 
 
-@given(histories())
-def test_a_fold_by_hand_equals_replay(history):
+def decisions_of(seed, workload=None):
+    return [d for of_tick in decided(seed) for d in of_tick if workload in (None, d.workload)]
+
+
+# --- what is folded
+
+
+@few
+@given(seeds)
+def test_p_11_a_fold_by_hand_through_encoded_states_equals_one_call_over_all_ticks(seed):
     state, by_hand = EMPTY, []
-    for one in ticks_of(history):
-        state, decisions = advance(state, one, RULES)
-        by_hand.append(rows(decisions))
-    assert by_hand == decided(history)
-
-
-@given(histories())
-def test_no_decision_depends_on_later_ticks(history):
-    whole = decided(history)
-    assert all(decided(history[:count]) == whole[:count] for count in range(len(history)))
-
-
-@given(histories())
-def test_p_11_the_state_survives_encoding_at_every_tick(history):
-    state, found = EMPTY, []
-    for one in ticks_of(history):
+    for one in ticks_of(history(seed)):
         state = decode(VERSION, encode_fast(state), encode_slow(state))
         state, decisions = advance(state, one, RULES)
-        found.append(rows(decisions))
-    straight = [state for state, _ in replay(ticks_of(history), RULES)][-1:]
-    assert found == decided(history)
-    assert [encode_fast(each) for each in straight] == ([encode_fast(state)] if history else [])
+        by_hand.append(rows(decisions))
+    last = folded(seed)[-1][0]
+    assert by_hand == decided(seed)
+    assert (encode_fast(state), encode_slow(state)) == (encode_fast(last), encode_slow(last))
 
 
-@given(histories(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_nothing(history, chance):
-    shuffled = [(at_s, chance.sample(rows_of, len(rows_of))) for at_s, rows_of in history]
-    assert decided(shuffled) == decided(history)
+@few
+@given(seeds, st.integers(0, LENGTH))
+def test_no_decision_depends_on_later_ticks(seed, count):
+    assert fold(ticks_of(history(seed)[:count]), RULES) == decided(seed)[:count]
 
 
-@pytest.mark.parametrize("workload", [A, B, C])
-@given(history=histories())
-def test_other_workloads_change_no_decision_of_this_one(workload, history):
-    assert of(workload, decided(history, only=(workload,))) == of(workload, decided(history))
+@few
+@given(seeds, st.integers(0, 10**9))
+def test_the_order_of_rows_changes_nothing(seed, dice):
+    chance = Random(dice)  # noqa: S311 - a test's dice
+    shuffled = [(at_s, chance.sample(of_tick, len(of_tick))) for at_s, of_tick in history(seed)]
+    assert fold(ticks_of(shuffled), RULES) == decided(seed)
 
 
-@given(histories(), st.integers(0, 9), st.integers(0, 9))
-def test_late_and_repeated_ticks_change_nothing(history, after, late):
-    ticks = ticks_of(history)
+@few
+@given(seeds, st.sets(st.sampled_from(NAMES), min_size=1, max_size=len(NAMES) - 1))
+def test_shards_decide_as_one_so_that_a_workload_more_changes_no_decision_of_another(seed, here):
+    for part in (here, set(NAMES) - here):
+        rules = replace(RULES, by_workload={name: of for name, of in RULES.by_workload.items() if name in part})
+        found = fold(ticks_of(history(seed), only=part), rules)
+        assert found == [[d for d in of_tick if d.workload in part] for of_tick in decided(seed)]
+
+
+@few
+@given(seeds, st.permutations(range(len(NAMES))))
+def test_permuting_workloads_changes_nothing(seed, order):
+    """Each has another name, so that it lies in another place."""
+    other = {name: f"shop/{place}" for name, place in zip(NAMES, order, strict=True)}
+    told = [(at_s, [(other[row[0]], *row[1:]) for row in of_tick]) for at_s, of_tick in history(seed)]
+    rules = replace(RULES, by_workload={other[name]: of for name, of in RULES.by_workload.items()})
+    found = fold([assemble(*one) for one in told], rules)
+    moved = [[replace(d, workload=other[d.workload]) for d in of_tick] for of_tick in decided(seed)]
+    assert found == [sorted(of_tick, key=lambda d: d.workload) for of_tick in moved]
+
+
+@few
+@given(seeds, st.integers(0, LENGTH - 1), st.integers(0, LENGTH - 1))
+def test_late_and_repeated_ticks_change_nothing(seed, after, late):
+    ticks = ticks_of(history(seed))
     more = [*ticks[: after + 1], *ticks[: min(after + 1, late)], *ticks[after + 1 :]]
-    assert [each for each in fold(more, RULES) if each] == [each for each in fold(ticks, RULES) if each]
+    assert [of_tick for of_tick in fold(more, RULES) if of_tick] == decided(seed)
 
 
-@given(histories(), st.integers(1, 100_000_000))
-def test_decisions_do_not_depend_on_the_date(history, ticks_later):
-    offset_s = 15 * ticks_later
-    moved = decided([(at_s + offset_s, rows_of) for at_s, rows_of in history])
-    assert [[replace(d, at_s=d.at_s - offset_s) for d in each] for each in moved] == decided(history)
+@few
+@given(seeds, st.integers(1, 20_000))
+def test_decisions_do_not_depend_on_the_date(seed, days):
+    """But for an hour in which nothing is decided, which is one of every day here."""
+    offset_s = 86_400 * days
+    found = fold(ticks_of([(at_s + offset_s, of_tick) for at_s, of_tick in history(seed)]), RULES)
+    assert [[replace(d, at_s=d.at_s - offset_s) for d in of_tick] for of_tick in found] == decided(seed)
 
 
-@given(histories(), st.integers(-8, 20))
-def test_p_08_x_12_counting_in_another_unit_changes_no_target(history, power):
+@few
+@given(seeds, st.integers(-8, 20))
+def test_p_08_x_12_counting_in_another_unit_changes_no_target(seed, power):
+    unit, counted = 2.0**power, (*COUNTERS, "stuck_backlog_records")
     scaled = [
-        (at_s, [(w, s, name, value * 2.0**power if name in COUNTED else value) for w, s, name, value in rows_of])
-        for at_s, rows_of in history
+        (at_s, [(*row[:3], row[3] * unit if row[2] in counted else row[3]) for row in of_tick])
+        for at_s, of_tick in history(seed)
     ]
+    by_name = {name: replace(of, lag_threshold_records=50_000 * unit) for name, of in RULES.by_workload.items()}
+    found = fold(ticks_of(scaled), replace(RULES, by_workload=by_name))
+    assert unit_free(found) == unit_free(decided(seed))
 
-    assert unit_free(decided(scaled)) == unit_free(decided(history))
 
-
-def unit_free(decisions):
+def unit_free(found):
     names = ("workload", "reason", "bound", "required_workers", "backlog_time_s", "utilization_ratio")
-    return [[getattr(decision, name) for name in names] for each in decisions for decision in each]
+    return [[getattr(d, name) for name in names] for of_tick in found for d in of_tick]
 
 
-def test_the_histories_reach_every_reason_but_those_of_long_silence():
-    drawn = [decided(drawn_history(seed, 12, (A, B, C))) for seed in range(60)]
-    seen = {decision.reason for history in drawn for each in history for decision in each}
-    assert seen >= set(Reason) - {Reason.PAUSED, Reason.EXPIRED}
+# --- what is decided
 
 
-@given(histories())
-def test_x_06_every_number_is_a_finite_one_or_none(history):
-    for decision in (decision for each in decided(history) for decision in each):
+def test_the_histories_reach_every_reason_and_every_bound():
+    seen = [d for seed in range(3) for d in decisions_of(seed)]
+    assert set(Reason) - {d.reason for d in seen} == set()
+    assert set(Bound) - {d.bound for d in seen} <= {Bound.BUDGET}  # it takes more downs than these: see test_memory
+
+
+@few
+@given(seeds)
+def test_x_06_every_number_is_a_finite_one_or_none(seed):
+    for decision in decisions_of(seed):
         values = [getattr(decision, name) for name in decision.__dataclass_fields__]
         assert all(abs(value) < 1e18 for value in values if isinstance(value, float))
 
 
-@given(histories())
-def test_p_06_a_target_lies_between_minimum_maximum_and_partitions(history):
-    for decision in (decision for each in decided(history) for decision in each):
+@few
+@given(seeds)
+def test_p_06_a_target_is_whole_and_lies_between_minimum_maximum_and_partitions(seed):
+    for decision in decisions_of(seed):
         if decision.required_workers is not None:
+            assert decision.required_workers == int(decision.required_workers)
             assert decision.min_workers <= decision.required_workers <= decision.max_workers
             assert decision.partitions is None or decision.required_workers <= decision.partitions
 
 
-@given(histories())
-def test_what_was_decided_has_a_target(history):
-    for decision in (decision for each in decided(history) for decision in each):
-        if decision.reason in (Reason.UP, Reason.DOWN, Reason.HOLD):
+@few
+@given(seeds)
+def test_what_was_decided_has_a_target(seed):
+    for decision in decisions_of(seed):
+        if decision.reason in (Reason.UP, Reason.DOWN, Reason.IDLE, Reason.HOLD, Reason.NOT_ENACTED):
             assert decision.required_workers is not None
             assert decision.wanted_workers is not None
 
 
-@pytest.mark.parametrize("workload", [A, B, C])
-@given(history=histories())
-def test_x_06_a_tick_that_misses_a_sample_keeps_the_target_or_has_none(workload, history):
-    lines = of(workload, decided(history))
-    whole = {at_s: complete(workload, rows_of) for at_s, rows_of in history}
-    for before, now in pairwise(lines):
-        if not whole[now.at_s] and now.bound == Bound.NONE:
-            # before the first target a known gate (in flight, settling) may serve the workers there are
-            first = now.spec_workers if before.required_workers is None else None
-            assert now.required_workers in (before.required_workers, None, first)
+@few
+@given(seeds)
+def test_zero_ups_while_stuck_or_while_the_sink_is_unhealthy(seed):
+    told = {
+        (workload, at_s): value
+        for at_s, of_tick in history(seed)
+        for workload, _, signal, value in sorted(of_tick, key=lambda row: row[3])
+        if signal == "sink_healthy"
+    }
+    for decision in decisions_of(seed):
+        if decision.reason == Reason.STUCK or told.get((decision.workload, decision.at_s)) == 0:
+            current = decision.workers if decision.spec_workers is None else decision.spec_workers
+            least = decision.min_workers  # which holds even then
+            assert (decision.required_workers or 0) <= max(current or 0, least)
 
 
-def complete(workload, rows_of):
-    seen = {(stage, signal) for name, stage, signal, _ in rows_of if name == workload}
-    return {
-        (stage, signal) for stage in STAGES[workload] for signal in ("processed_records", "backlog_records")
-    } <= seen
+@few
+@given(seeds)
+def test_x_06_a_tick_that_misses_a_sample_keeps_the_target_or_has_none(seed):
+    whole = {(at_s, name) for at_s, of_tick in history(seed) for name in NAMES if complete(name, of_tick)}
+    for workload in NAMES:
+        for before, now in pairwise(decisions_of(seed, workload)):
+            if (now.at_s, workload) not in whole and now.bound == Bound.NONE:
+                # before the first target a known gate (in flight, settling) may serve the workers there are
+                # and a count that somebody else asked for is the target from then on
+                asked = before.required_workers is None or now.spec_workers != before.spec_workers
+                known = {before.required_workers, None} | ({now.spec_workers} if asked else set())
+                # workers that find no place are not asked for again, nor is what is stuck given more
+                known |= {now.workers} if now.reason in (Reason.UNSCHEDULABLE, Reason.STUCK) else set()
+                assert now.required_workers in known
 
 
-@given(histories())
-def test_unknown_utilization_never_scales_down(history):
-    blind = [(at_s, [row for row in rows_of if row[2] != "utilization_ratio"]) for at_s, rows_of in history]
-    for decision in (decision for each in decided(blind) for decision in each):
-        if decision.reason == Reason.DOWN and decision.bound == Bound.NONE:
-            assert decision.utilization_ratio is not None  # idle, or estimated from a capacity that was observed
+def complete(workload, of_tick):
+    seen = {(stage, signal) for name, stage, signal, _ in of_tick if name == workload}
+    return {(stage, signal) for stage in STAGES[workload] for signal in COUNTERS} <= seen
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@given(history=histories(workloads=(A,)))
-def test_x_01_where_nothing_is_processed_nothing_is_scaled_up(policy, history):
-    still = [(at_s, [row for row in rows_of if row[2] != "processed_records"]) for at_s, rows_of in history]
-    stuck = [(at_s, [*rows_of, (A, "", "processed_records", 7.0)]) for at_s, rows_of in still]
-    found = fold(ticks_of(stuck), RuleBook(by_workload={A: Rules(policy=policy)}))
-    assert all(decision.reason != Reason.UP for each in found for decision in each)
+@pytest.mark.parametrize("signal", ["processed_records", "backlog_records", "utilization_ratio"])
+@few
+@given(seed=seeds, place=st.integers(3, LENGTH - 1))
+def test_x_06_an_unknown_input_never_changes_the_target(signal, seed, place):
+    """The target is the one from before, or what it would be with the signal, but for limits that moved meanwhile.
+
+    An input rate that is not told is measured by the backlog. Those whose utilization decides keep the size they have
+    without it, so that a target that nobody has enacted yet falls back to that.
+    """
+    found = without(signal, seed, place)
+    for held, whole, now in zip(decided(seed)[place - 1], decided(seed)[place], found, strict=True):
+        if now.bound == Bound.NONE and (signal != "utilization_ratio" or now.policy in ("drain", "segments")):
+            allowed = {held.required_workers, whole.required_workers, None, now.spec_workers}
+            assert now.required_workers in allowed, now.workload
+
+
+GAUGES = [
+    "partitions",
+    "hottest_partition_ratio",
+    "spec_workers",
+    "workers",
+    "ready_workers",
+    "min_workers",
+    "failover",
+    "restarts",
+]
+
+
+@pytest.mark.parametrize("signal", GAUGES)
+@few
+@given(seed=seeds, place=st.integers(3, LENGTH - 1))
+def test_x_06_a_gauge_that_is_not_told_is_as_it_was(signal, seed, place):
+    last = {row[:2]: row[3] for _, of_tick in history(seed)[:place] for row in of_tick if row[2] == signal}
+    at_s, of_tick = history(seed)[place]
+    same = [row for row in of_tick if row[2] != signal]
+    same += [(*row[:3], last[row[:2]]) for row in of_tick if row[2] == signal and row[:2] in last]
+    unchanged = rows(advance(folded(seed)[place - 1][0], assemble(at_s, same), RULES)[1])
+    for now, was in zip(without(signal, seed, place), unchanged, strict=True):
+        # of a workload told by two stages the larger number counts
+        assert now.required_workers == was.required_workers or now.workload == STAGED
+
+
+def without(signal, seed, place):
+    """The decisions of one tick that does not tell one of its signals."""
+    at_s, of_tick = history(seed)[place]
+    less = assemble(at_s, [row for row in of_tick if row[2] != signal])
+    return rows(advance(folded(seed)[place - 1][0], less, RULES)[1])
+
+
+@few
+@given(seeds)
+def test_unknown_utilization_never_scales_down(seed):
+    blind = [(at_s, [row for row in of_tick if row[2] != "utilization_ratio"]) for at_s, of_tick in history(seed)]
+    for decision in (d for of_tick in fold(ticks_of(blind), RULES) for d in of_tick):
+        needs_it = decision.policy in ("dataflow", "beam-flink", "netflix")
+        if needs_it and decision.reason == Reason.DOWN and decision.bound == Bound.NONE:
+            assert decision.utilization_ratio is not None  # idle, or estimated from a capacity that is known
+
+
+@few
+@given(seeds)
+def test_x_01_where_something_waits_and_nothing_is_processed_nothing_is_scaled_up(seed):
+    """But for a minimum."""
+    still = [
+        (at_s, [(*row[:3], 7.0) if row[2] == "processed_records" else row for row in of_tick])
+        for at_s, of_tick in history(seed)
+    ]
+    for decision in (d for of_tick in fold(ticks_of(still), RULES) for d in of_tick):
+        if decision.backlog_records and decision.workers and not decision.throughput_records_per_s:
+            assert decision.reason != Reason.UP or decision.bound in (Bound.MIN, Bound.MEMORY)
+
+
+@pytest.mark.parametrize("signal", ["backlog_records", "appended_records"])
+@few
+@given(seed=seeds, place=st.integers(3, LENGTH - 1), more=st.floats(1, 1e6))
+def test_p_05_more_backlog_or_more_input_at_one_tick_never_asks_for_fewer(signal, seed, place, more):
+    """Of `drain`, from the same state; but for a backlog that jumps, which is looked at twice, and for a partition that
+    becomes too hot for one worker: then more of them do not help."""
+    at_s, of_tick = history(seed)[place]
+    raised = [(*row[:3], row[3] + more) if row[2] == signal else row for row in of_tick]
+    before, _ = folded(seed)[place - 1]
+    for less, now in zip(decided(seed)[place], rows(advance(before, assemble(at_s, raised), RULES)[1]), strict=True):
+        if (
+            now.policy == "drain"
+            and now.reason != Reason.DISCONTINUITY
+            and now.bound != Bound.HOT
+            and None
+            not in (
+                less.required_workers,
+                now.required_workers,
+            )
+        ):
+            assert less.required_workers <= now.required_workers, now.workload
+
+
+# --- the record
+
+
+@few
+@given(seeds)
+def test_a_decision_is_reproducible_from_its_record_alone(seed):
+    for _, decisions in folded(seed):
+        if decisions.record:
+            told = json.loads(json.dumps({name: known(column) for name, column in decisions.record.items()}))
+            columns = {name: np.array(column, dtype=np.float64) for name, column in told.items()}
+            again = decide(case_of(columns))
+            assert np.array_equal(again.served, decisions.numbers["required_workers"], equal_nan=True)
+            assert [REASONS[place].value for place in again.reason] == list(decisions.text["reason"])
+            assert [BOUNDS[place].value for place in again.bound] == list(decisions.text["bound"])
+
+
+def known(column):
+    return [None if value != value else value for value in column.tolist()]

@@ -8,7 +8,7 @@ from builders import column
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.partitions import next_down, next_up, quanta
+from adapter.core.partitions import balanced, evened, hot_limit, memory_floor, next_down, next_up, quanta, whole
 from adapter.core.rules import QUANTA
 
 # S3-14: machines -> how many of 60 disks a machine may have
@@ -91,3 +91,99 @@ def test_each_row_has_its_own_partitions_and_rule(table):
     size, partitions, rule = (np.array(part) for part in zip(*table, strict=True))
     together = next_up(size.astype(float), partitions.astype(float), rule)
     assert together.tolist() == [up(s, p, QUANTA[r]) for s, p, r in table]
+
+
+def spread(partitions, subtasks):
+    """The partitions of the fullest and of the emptiest subtask."""
+    return -(-partitions // subtasks), partitions // subtasks
+
+
+@pytest.mark.parametrize(
+    ("workers", "partitions", "slots", "expected"),
+    [
+        pytest.param(3, 8, 2, 4, id="S4-37 P=8 s=6 N=2"),
+        pytest.param(20, 64, 1, 22, id="S4-37 P=64 s=20"),
+        pytest.param(3, 8, 1, 4, id="S4-37 P=8 s=3"),
+        pytest.param(4, 8, 1, 4, id="S4-37 P=8 s=4 is even"),
+        pytest.param(1, 8, 1, 1, id="one subtask is even"),
+        pytest.param(9, 8, 1, 9, id="more subtasks than partitions"),
+        pytest.param(0, 8, 1, 0, id="no workers"),
+        pytest.param(5, 0, 1, 5, id="no partitions"),
+        pytest.param(5, nan, 1, 5, id="unknown partitions"),
+    ],
+)
+def test_s4_37_the_fullest_subtask_gets_one_partition_less(workers, partitions, slots, expected):
+    assert balanced(column(workers), column(partitions), column(slots))[0] == expected
+
+
+def test_s4_36_three_workers_of_two_slots_may_differ_by_two_partitions_and_four_do_not():
+    slots, partitions = 2, 8
+    fullest, emptiest = spread(partitions, 3 * slots)
+    assert slots * (fullest - emptiest) == 2
+    workers = balanced(column(3), column(partitions), column(slots))[0]
+    assert spread(partitions, workers * slots) == (1, 1)
+
+
+@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 8))
+def test_s4_37_no_fewer_workers_and_a_fullest_subtask_that_is_less_full(workers, partitions, slots):
+    after = int(balanced(column(workers), column(partitions), column(slots))[0])
+    (before, least), (fullest, _) = spread(partitions, workers * slots), spread(partitions, after * slots)
+    assert after >= workers
+    assert fullest <= before - 1 or before == least or before == 1
+
+
+def even(workers, partitions, slots=1, target=0.75, high=0.9):
+    return evened(column(workers), column(partitions), column(slots), column(target), column(high))[0]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "workers", "expected"),
+    [(8, 5, 8), (8, 4, 4), (8, 3, 3), (100, 35, 34), (100, 60, 50), (48, 14, 12), (1000, 35, 35)],
+)
+def test_drain_rounds_to_even_spread(partitions, workers, expected):
+    assert even(workers, partitions) == expected
+
+
+@pytest.mark.parametrize(
+    ("workers", "partitions", "slots", "expected"),
+    [(3, 8, 2, 4), (9, 8, 1, 8), (9, 8, 2, 4), (0, 8, 1, 0), (5, 0, 1, 5), (5, nan, 1, 5), (nan, 8, 1, nan)],
+)
+def test_even_spread_ends_at_the_partitions_and_needs_to_know_them(workers, partitions, slots, expected):
+    assert even(workers, partitions, slots) == pytest.approx(expected, nan_ok=True)
+
+
+def test_s3_14_up_to_15_of_60_partitions_each_even_spread_gives_the_quanta_of_the_slide():
+    assert {even(workers, 60) for workers in range(4, 61)} == set(TABLE_OF_60)
+
+
+@given(st.integers(1, 400), st.integers(1, 400), st.integers(1, 8), st.floats(0.1, 1), st.floats(0.1, 1))
+def test_even_spread_keeps_the_fullest_subtask_below_the_limit(workers, partitions, slots, target, high):
+    most = -(-partitions // slots)
+    after = even(workers, partitions, slots, target, high)
+    assert 1 <= after <= most
+    if workers * slots <= partitions:
+        fullest, _ = spread(partitions, int(after) * slots)
+        assert target * workers * slots * fullest / partitions <= max(target, high) + 1e-6
+
+
+@given(st.integers(1, 400), st.integers(1, 400), st.integers(1, 8))
+def test_more_workers_never_become_fewer_by_even_spread(workers, partitions, slots):
+    assert even(workers, partitions, slots) <= even(workers + 1, partitions, slots)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "hottest", "expected"),
+    [(8, 1, 8), (8, 2, 4), (8, 3, 3), (10, 10 / 3, 3), (8, 0.99, 8), (8, nan, nan), (nan, 2, nan)],
+)
+def test_beyond_the_hot_limit_more_workers_do_not_help(partitions, hottest, expected):
+    assert hot_limit(column(partitions), column(hottest))[0] == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(("partitions", "most", "expected"), [(8, 3, 3), (8, 4, 2), (8, nan, nan), (nan, 3, nan)])
+def test_s4_35_memory_holds_no_more_partitions_on_a_worker(partitions, most, expected):
+    assert memory_floor(column(partitions), column(most))[0] == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(("workers", "expected"), [(10.000000001, 10), (10.00001, 11), (10, 10), (9.5, 10)])
+def test_x_10_float_noise_is_no_worker(workers, expected):
+    assert whole(column(workers))[0] == expected

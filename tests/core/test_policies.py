@@ -1,19 +1,18 @@
-"""The two published policies: the worked vectors of their sources, and the laws that follow from their formulas."""
+"""`dataflow` and `beam-flink`: the worked vectors of their sources, and the laws that follow from their formulas."""
 
-from math import ceil, inf, nan
+from math import nan
 
 import numpy as np
 import pytest
-from builders import column, evidence, rule_columns
+from builders import column
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from questions import asked, bounded, question, wanted
 
-from adapter.core import bounds, policies
+from adapter.core import policies
 from adapter.core.decisions import Bound
-from adapter.core.policies import beam_flink, dataflow
-from adapter.core.policies.verdict import whole
+from adapter.core.partitions import whole
 from adapter.core.rules import POLICIES
-from adapter.core.samples import WORKLOAD_SIGNALS
 
 rates = st.floats(0.01, 1e6)
 growths = st.floats(-1e6, 1e6)
@@ -21,25 +20,6 @@ backlogs = st.one_of(st.just(0.0), st.floats(0.01, 1e9))
 sizes = st.integers(1, 200)
 times = st.floats(1, 3600)
 stages = st.tuples(sizes, rates, growths, backlogs)
-policies_and_cpus = st.tuples(st.sampled_from(POLICIES), st.one_of(st.just(nan), st.floats(0, 1)))
-
-
-def asked(policy, *numbers, **more):
-    """wanted, keep-up and catch-up of one stage."""
-    verdict = {"dataflow": dataflow, "beam-flink": beam_flink}[policy].size(evidence(*numbers, **more))
-    return verdict.wanted_workers[0], verdict.keep_up_workers[0], verdict.catch_up_workers[0]
-
-
-def wanted(policy, *numbers, **more):
-    return asked(policy, *numbers, **more)[0]
-
-
-def bounded(size, current, **rules):
-    """A size after the bounds of rules alone, and the bound that cut it."""
-    columns = rule_columns(1, **rules)
-    limits = bounds.limits(columns, {name: column(nan) for name in WORKLOAD_SIGNALS}, 0.0)
-    found, cut = bounds.within(column(size), column(current), columns, limits)
-    return found[0], bounds.BOUNDS[cut[0]]
 
 
 # S0: W, T, G, backlog, CPU -> require, extra, what the policy wants
@@ -166,21 +146,20 @@ def test_x_10_float_noise_is_not_a_worker(value, expected):
     assert whole(column(value))[0] == expected
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("unknown", ["throughput", "growth", "backlog", "workers"])
-def test_x_06_an_unknown_input_has_no_size(policy, unknown):
-    numbers = {"workers": 10, "throughput": 1000, "growth": 500, "backlog": 300_000} | {unknown: nan}
-    assert np.isnan(wanted(policy, *numbers.values(), cpu=0.5))
+def test_where_partitions_are_unknown_the_cap_is_split_into_quanta():
+    assert wanted("dataflow", 60, 1000, cpu=0.1, most=60) == 30
+    assert wanted("dataflow", 60, 1000, cpu=0.1, most=100, partitions=60) == 30
+    assert wanted("dataflow", 60, 1000, cpu=0.1, most=100) == 50
 
 
 def test_each_stage_is_sized_by_its_own_policy():
-    stages = evidence([10, 10], [1000, 1000], [500, 500], [0, 0], cpu=0.5, quanta="none")
+    stages = question([10, 10], [1000, 1000], [500, 500], [0, 0], cpu=0.5, quanta="none")
     verdict = policies.size(stages, np.array([POLICIES.index("dataflow"), POLICIES.index("beam-flink")]))
     assert verdict.wanted_workers.tolist() == [15, 10]
 
 
 def test_no_stage_has_no_size():
-    assert len(policies.size(evidence([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
+    assert len(policies.size(question([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
 
 
 def test_every_policy_of_the_rules_exists():
@@ -218,59 +197,3 @@ def test_p_03_beam_flink_takes_the_smallest_size_whose_utilisation_stays_within_
 def test_p_04_the_lag_change_multiplier_is_the_keep_up_formula(workers, throughput, growth):
     assume(beyond_noise(throughput, growth))
     assert asked("beam-flink", workers, throughput, growth)[1] == pytest.approx(workers * (1 + growth / throughput))
-
-
-@given(policies_and_cpus, stages, st.tuples(growths, backlogs))
-def test_p_05_more_backlog_or_growth_never_needs_fewer_workers(asking, stage, other):
-    policy, cpu = asking
-    workers, rate, *first = stage
-    (less, more), (calm, behind) = (sorted(pair) for pair in zip(first, other, strict=True))
-    smallest, grown, late, both = (
-        wanted(policy, workers, rate, growth, backlog, cpu=cpu)
-        for growth, backlog in [(less, calm), (more, calm), (less, behind), (more, behind)]
-    )
-    assert smallest <= grown <= both
-    assert smallest <= late <= both
-
-
-@given(policies_and_cpus, stages, st.tuples(times, times))
-def test_p_05_a_shorter_time_to_reduce_never_needs_fewer_workers(asking, stage, times_s):
-    policy, cpu = asking
-    hurried, patient = (wanted(policy, *stage, cpu=cpu, time_to_reduce_backlog_s=time_s) for time_s in sorted(times_s))
-    assert hurried >= patient
-
-
-@given(policies_and_cpus, stages, st.tuples(sizes, sizes))
-def test_p_05_a_larger_cap_never_needs_fewer_workers(asking, stage, caps):
-    # without quanta: those belong to the cap, so that another cap has other steps (13 becomes 15 of 60, 13 of 100)
-    policy, cpu = asking
-    tight, wide = (min(wanted(policy, *stage, cpu=cpu, quanta="none", most=cap), cap) for cap in sorted(caps))
-    assert tight <= wide
-
-
-@given(st.sampled_from(POLICIES), sizes, rates, st.floats(0, 1))
-def test_p_07_a_steady_system_is_never_told_to_grow(policy, workers, rate, cpu):
-    assert wanted(policy, workers, rate, cpu=cpu) <= workers
-    assert wanted(policy, workers, rate) == workers
-
-
-@given(policies_and_cpus, stages, st.integers(-20, 20))
-def test_p_08_x_12_records_or_bytes_make_no_difference(asking, stage, power):
-    policy, cpu = asking
-    workers, *numbers = stage
-    scaled = [2.0**power * number for number in numbers]
-    assert asked(policy, workers, *scaled, cpu=cpu) == asked(policy, *stage, cpu=cpu)
-
-
-@given(policies_and_cpus, stages)
-def test_p_11_a_size_is_a_whole_number_and_the_same_each_time(asking, stage):
-    policy, cpu = asking
-    size = wanted(policy, *stage, cpu=cpu)
-    assert size == ceil(size)
-    assert size == wanted(policy, *stage, cpu=cpu)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_huge_counts_are_sized_without_overflow(policy):
-    size = wanted(policy, 2.0**20, 1e-8, 2.0**63, 2.0**63, cpu=1.0)
-    assert 0 < size < inf

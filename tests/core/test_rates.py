@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 from math import isnan, nan
-from statistics import median
+from statistics import linear_regression, median
 
 import numpy as np
 import pytest
@@ -28,16 +28,17 @@ def plain_since_reset(values):
 def plain_counter_rate(at_s, values, least_s):
     seen = [(t, v) for t, v in zip(at_s, values, strict=True) if not isnan(v)]
     steps = [seen[n] for n in range(1, len(seen)) if seen[n][1] > seen[n - 1][1]]
+    span_s = seen[-1][0] - seen[0][0] if seen else 0
     if seen and not steps:
-        return 0 if len(seen) > 1 and seen[-1][0] - seen[0][0] >= least_s else nan
-    if len(steps) == len(seen) - 1:
-        steps = seen
+        return 0 if len(seen) > 1 and span_s >= 2 * least_s else nan
+    if steps and len(steps) == len(seen) - 1 and span_s >= least_s:
+        return (seen[-1][1] - seen[0][1]) / span_s
     if len(steps) < 2 or steps[-1][0] - steps[0][0] < least_s:
         return nan
     longest_s = max(u - t for (t, _), (u, _) in pairwise(steps))
     if seen[-1][0] - steps[-1][0] > 2 * longest_s:
         return 0
-    return (steps[-1][1] - steps[0][1]) / (steps[-1][0] - steps[0][0])
+    return linear_regression(*zip(*seen, strict=True)).slope
 
 
 def plain_slope(at_s, values, least_s):
@@ -83,13 +84,15 @@ def test_a_counter_committed_in_steps_has_one_rate_at_every_tick(every_s, begin_
         far = np.ones((9, 1), bool)
         near = far & (at_s[window, None] >= at_s[tick] - 60)
         found = counter_rate(at_s[window], values[window], near, far, column(30))[0]
-        assert found == pytest.approx(1000, rel=0.5)  # a step is seen at the next tick, so up to a tick late
+        assert found == pytest.approx(1000, rel=0.15)  # a step is seen at the next tick, so up to a tick late
 
 
 def test_a_counter_that_stops_stands_still_after_twice_its_longest_step():
     at_s, values = np.arange(0, 121, 15.0), np.minimum(np.arange(0, 121, 15.0), 60)[:, None] * 100
     found = [rising(at_s[:n], values[:n], np.ones((n, 1), bool), column(30))[0] for n in range(4, 10)]
-    assert found == [100, 100, 100, 100, 0, 0]
+    assert found[:2] == [100, 100]
+    assert 50 < found[2] < 100  # on its way
+    assert found[-2:] == [0, 0]
 
 
 def test_the_far_points_count_only_where_the_near_ones_hold_too_few_steps():
@@ -98,7 +101,7 @@ def test_the_far_points_count_only_where_the_near_ones_hold_too_few_steps():
     far = np.ones((9, 2), bool)
     near = far & (at_s[:, None] >= 60)
     found = counter_rate(at_s, values, near, far, column(30, 30))
-    assert found[0] == 100  # steps at 45 and 105
+    assert found[0] == pytest.approx(100, rel=0.15)  # steps at 45 and 105
     assert found[1] == pytest.approx((12_000 - 60) / 60)
 
 

@@ -1,12 +1,12 @@
 """The parameters: each says what it means, and its default is one it would accept."""
 
+import re
 from dataclasses import fields
 
-import numpy as np
 import pytest
 
-from adapter.core.parameters import columns
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.periods import Period
+from adapter.core.rules import ORDERED, RuleBook, Rules
 
 SETTINGS = {setting.name: setting for setting in fields(Rules)}
 BOUNDS = {
@@ -21,7 +21,7 @@ BOUNDS = {
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_a_setting_has_a_meaning_and_only_bounds_that_are_read(setting):
     assert len(setting.metadata["meaning"]) > 20
-    assert set(setting.metadata) <= {"meaning", "hidden", *BOUNDS}
+    assert set(setting.metadata) <= {"meaning", "hidden", "fixed", *BOUNDS}
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
@@ -35,6 +35,12 @@ def test_a_number_is_bounded_unless_it_is_hidden(setting):
     assert "hidden" in setting.metadata or BOUNDS.keys() & setting.metadata.keys()
 
 
+@pytest.mark.parametrize("name", [name for name in SETTINGS if re.search("(?<!_per)_s$", name)])
+def test_a_time_has_an_upper_bound_of_at_most_a_day_unless_it_is_hidden(name):
+    known = SETTINGS[name].metadata
+    assert "hidden" in known or known["le"] <= 86_400
+
+
 SEEDS = {
     "S0-09 S3-09": ("time_to_reduce_backlog_s", 60),
     "S0-10 backlog time": ("up_backlog_time_s", 120),
@@ -44,6 +50,9 @@ SEEDS = {
     "S0-13": ("down_cpu_desired_ratio", 0.7),
     "S3-15": ("quanta", "relative"),
     "S3-22": ("down_cpu_limit_ratio", 0.9),
+    "S1-13": ("lag_threshold_records", 50_000),
+    "S1-15": ("varga_utilization_ratio", 0.7),
+    "S4-27": ("sized_utilization_ratio", 0.6),
 }
 
 
@@ -52,13 +61,20 @@ def test_the_defaults_are_those_of_the_sources(setting, value):
     assert getattr(Rules(), setting) == value
 
 
-def test_each_workload_has_its_own_column_entry():
-    book = RuleBook(by_workload={"n/a": Rules(min_workers=2)}, by_fleet=(Rules(min_workers=3, policy="beam-flink"),))
-    found = columns(("n/a", "n/b", "n/c"), np.array([0, 0, np.nan]), book)
-    assert found["min_workers"].tolist() == [2, 3, 1]
-    assert found["policy"].tolist() == [0, 1, 0]
-    assert np.isnan(found["max_step_up_workers"]).all()
+@pytest.mark.parametrize(("lower", "upper", "otherwise"), ORDERED, ids=[f"{low} {up}" for low, up, _ in ORDERED])
+def test_the_defaults_contradict_each_other_nowhere(lower, upper, otherwise):
+    defaults = Rules()
+    known = [getattr(defaults, name) for name in (lower, upper)]
+    assert None in known or known[0] <= known[1]
+    assert otherwise
 
 
-def test_no_workload_has_no_columns_to_fill():
-    assert {len(column) for column in columns((), np.array([]), RuleBook(by_workload={})).values()} == {0}
+def test_rules_that_are_equal_can_be_one():
+    night = Period(days=(0,), begin_min=0, end_min=60)
+    assert len({Rules(), Rules(), Rules(excluded=(night,)), Rules(excluded=(night,))}) == 2
+
+
+def test_a_workload_has_its_own_rules_then_its_fleets_then_the_defaults():
+    mine, fleets = Rules(min_workers=2), Rules(min_workers=3)
+    book = RuleBook(by_workload={"n/a": mine}, by_fleet=(fleets,))
+    assert [book.of("n/a", 0), book.of("n/b", 0), book.of("n/c", None)] == [mine, fleets, Rules()]

@@ -43,8 +43,13 @@ def test_of_two_values_for_one_place_the_larger_counts():
     assert tick(15, job(backlog_records=1), job(backlog_records=2)).stage("backlog_records").tolist() == [2]
 
 
-def test_of_two_faults_the_first_in_alphabetical_order_counts():
-    assert tick(15, faults=[("n/a", "b"), ("n/a", "a"), (EVERY, "c")]).faults == {"n/a": "a", EVERY: "c"}
+@pytest.mark.parametrize("workload", ["n/a", EVERY])
+def test_all_different_faults_of_a_workload_are_told_in_alphabetical_order(workload):
+    said = ["Broker down", "annotation x: no", "Broker down", "HPA n/a: its scale target is gone"]
+    faults = [(workload, sentence) for sentence in said]
+    joined = "Broker down; HPA n/a: its scale target is gone; annotation x: no"
+    for order in (faults, faults[::-1]):
+        assert tick(15, faults=[*order, ("n/b", "c")]).faults == {workload: joined, "n/b": "c"}
 
 
 @given(st.data())

@@ -1,21 +1,28 @@
 """S0-28 / S3-10, the story both sources tell: balance, a step of the input, keep up, catch up, a new balance.
 
-A fluid job of 100 records/s a worker is folded through `advance`; R is 60 s. Decisions are read on the minute. The
-rates are those of the last window, so that a number of the table is met one window after it became true.
+First as they tell it, where a rescale costs nothing: a fluid job of 100 records/s a worker is folded through `advance`;
+R is 60 s. Decisions are read on the minute. The rates are those of the last window, so that a number of the table is
+met one window after it became true. Then closed, each policy with its defaults: starts and pauses of 30 s, and an HPA.
 """
 
 from dataclasses import dataclass
+from functools import cache
+from itertools import groupby, pairwise
 
 import pytest
 from builders import book, counts, history, job, last, tick
 
+from adapter.backtest import scenario
+from adapter.backtest.scenario import END_S, NAMES, STEP_S, TICK_S
 from adapter.core.decisions import Reason
 from adapter.core.engine import advance
 from adapter.core.report import rows
+from adapter.core.rules import POLICIES, Rules
 from adapter.core.state import EMPTY
 
 CAPACITY = 100  # records/s a worker
-BALANCE, STEP_S = 1000, 120
+BALANCE, STEPPED = 1000, 1500
+START_S, PAUSE_S = int(Rules().worker_start_s), int(Rules().rescale_pause_s)
 
 
 @dataclass
@@ -30,7 +37,7 @@ class FluidJob:
     sized: bool = True  # CPU bound: utilization follows the load; else it idles behind a slow sink
 
     def second(self):
-        arriving, able = (BALANCE if self.at_s < STEP_S else 1500), self.workers * CAPACITY
+        arriving, able = (BALANCE if self.at_s < STEP_S else STEPPED), self.workers * CAPACITY
         self.appended += arriving
         passed = min(able, self.appended - self.processed)
         self.processed += passed
@@ -59,7 +66,9 @@ def played(until_s, resized=None, **start):
 
 
 def at(until_s, policy="dataflow", resized=None, **start):
-    return last(played(until_s, resized, **start), book(policy=policy, quanta="none", settle_s=0.0))
+    return last(
+        played(until_s, resized, **start), book(policy=policy, quanta="none", settle_s=0.0, rescale_pause_s=0.0)
+    )
 
 
 def numbers(found):
@@ -138,3 +147,104 @@ def test_s0_28_the_whole_story_closed():
     assert max(sizes) == 20
     assert sizes[-3:] == [17, 17, 17]
     assert running.appended == running.processed
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a policy does in the closed loop. sizes: the workers asked for, in order.
+
+    outgrown: the workers of the balance do not carry the new input, so that a backlog grows until more have started.
+    """
+
+    policy: str
+    sizes: tuple[int, ...]
+    first_at_s: int | None
+    outgrown: bool = True
+
+
+TOLD = [
+    # Sized at once for the rate of the last tick; 20 of 60 partitions are the even spread above 75 %.
+    Told("drain", sizes=(10, 20), first_at_s=135),
+    # The pause of the first up is 45 000 records more to catch up with; 20 is the quantum that 90 % of CPU allow.
+    Told("dataflow", sizes=(10, 15, 30, 20), first_at_s=150),
+    # Hot, so it goes up at once, by a window that holds a quarter of the step; four downs, as it has no window of them.
+    Told("beam-flink", sizes=(10, 12, 30, 26, 25, 24, 22), first_at_s=135),
+    # 15 are 70 % busy, and carry the new input; what each pause left behind looks like load.
+    Told("varga", sizes=(15, 22, 28, 23, 22), first_at_s=135, outgrown=False),
+    # As many as the stream has segments.
+    Told("segments", sizes=(10, 20), first_at_s=150),
+    # 60 % of 17 workers, and 20 share the partitions evenly: at 1 500/s they are 75 % busy, under its 80 %.
+    Told("netflix", sizes=(20,), first_at_s=None, outgrown=False),
+]
+every_policy = pytest.mark.parametrize("told", TOLD, ids=lambda told: told.policy)
+
+
+@cache
+def story():
+    return scenario.played()
+
+
+def seen(told, name):
+    """One column of the story: tick -> the policy's value."""
+    return {scene.at_s: round(float(getattr(scene, name)[NAMES.index(told.policy)]), 6) for scene in story()}
+
+
+def changes(told):
+    """Tick -> by how many workers the HPA changed the size then."""
+    sizes = seen(told, "spec_workers")
+    return {at_s: sizes[at_s] - sizes[before] for before, at_s in pairwise(sizes) if sizes[at_s] != sizes[before]}
+
+
+def within(column, from_s, to_s):
+    """The values of the ticks from from_s to to_s, both included."""
+    return [value for at_s, value in column.items() if from_s <= at_s <= to_s]
+
+
+def test_s0_28_the_table_has_every_policy():
+    assert tuple(told.policy for told in TOLD) == POLICIES
+
+
+@every_policy
+def test_s0_28_closed_the_sizes_of_every_policy(told):
+    sizes = seen(told, "spec_workers")
+    assert tuple(size for size, _ in groupby(sizes.values())) == told.sizes
+    assert next(iter(changes(told)), None) == told.first_at_s
+
+
+@every_policy
+def test_s0_28_1_closed_in_balance_nothing_changes_and_nothing_waits(told):
+    assert not within(changes(told), 0, STEP_S)
+    assert set(within(seen(told, "throughput_records_per_s"), 0, STEP_S)) == {BALANCE}
+    assert set(within(seen(told, "backlog_records"), 0, STEP_S)) == {0}
+
+
+@every_policy
+def test_s0_28_2_closed_the_backlog_grows_until_more_workers_have_started(told):
+    started_s = (told.first_at_s or END_S) + START_S
+    backlog = within(seen(told, "backlog_records"), STEP_S, started_s)
+    each_s = STEPPED - BALANCE if told.outgrown else 0
+    assert {(after - before) / TICK_S for before, after in pairwise(backlog)} == {each_s}
+
+
+@every_policy
+def test_s0_28_3_4_closed_once_all_workers_have_come_the_backlog_falls_until_it_is_gone(told):
+    last_up_s = max((at_s for at_s, more in changes(told).items() if more > 0), default=STEP_S)
+    end_s = min((at_s for at_s in changes(told) if at_s > last_up_s), default=END_S)
+    backlog = within(seen(told, "backlog_records"), last_up_s + START_S + PAUSE_S, end_s)
+    assert all(after < before or after == before == 0 for before, after in pairwise(backlog))
+    assert backlog[-1] < STEPPED * Rules().short_backlog_time_s
+
+
+@every_policy
+def test_s0_11_s0_28_4_closed_no_worker_goes_while_ten_seconds_of_backlog_wait(told):
+    late = seen(told, "backlog_time_s")
+    downs = [at_s for at_s, more in changes(told).items() if more < 0]
+    assert max((late[at_s] for at_s in downs), default=0) < Rules().short_backlog_time_s
+
+
+@every_policy
+def test_s0_28_5_closed_the_new_balance_is_calm_and_carries_the_input(told):
+    assert not within(changes(told), END_S - 600, END_S)
+    assert set(within(seen(told, "throughput_records_per_s"), END_S - 600, END_S)) == {STEPPED}
+    assert set(within(seen(told, "backlog_time_s"), END_S - 600, END_S)) == {0}
+    assert seen(told, "ready_workers")[END_S] == told.sizes[-1] >= STEPPED / CAPACITY

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from builders import column
 
-from adapter.core.capacity import Proof, learn, utilization
+from adapter.core.capacity import utilization
 from adapter.core.signals import HORIZON_S, backlog_time, drain_time, input_rate, moves
 
 TIMES = {
@@ -53,40 +53,6 @@ def test_s3_02_input_rate_is_throughput_plus_growth(throughput, growth, expected
 
 def test_an_unknown_rate_is_not_known_to_move():
     assert moves(column(nan, 0, 1)).tolist() == [False, False, True]
-
-
-def proof(saturated, overtaken=False):
-    return Proof(saturated=np.array([saturated]), overtaken=np.array([overtaken]))
-
-
-@pytest.mark.parametrize(
-    ("known", "throughput", "expected"),
-    [(nan, 1000, 100), (80, 1000, 100), (120, 1000, 120)],
-    ids=["the first look counts", "a better one counts", "a worse one may have begun in mid-window"],
-)
-def test_a_workload_that_the_input_outruns_shows_the_least_a_worker_carries(known, throughput, expected):
-    assert learn(column(known), column(throughput), column(10), proof(False, True)) == expected
-
-
-def test_a_saturated_workload_shows_what_a_worker_carries():
-    assert learn(column(nan), column(1000), column(10), proof(True)) == 100
-
-
-@pytest.mark.parametrize(
-    ("throughput", "workers", "saturated"),
-    [(1000, 10, False), (0, 10, True), (1000, 0, True), (nan, 10, True), (1000, nan, True)],
-    ids=["with time to spare", "nothing processed", "no workers", "unknown rate", "unknown workers"],
-)
-def test_only_a_saturated_workload_at_work_teaches(throughput, workers, saturated):
-    assert learn(column(80), column(throughput), column(workers), proof(saturated)) == 80
-
-
-def test_a_second_observation_moves_the_first_by_a_part():
-    assert learn(column(80), column(1000), column(10), proof(True)) == column(86)
-
-
-def test_noise_does_not_rewrite_what_is_known():
-    assert learn(column(99), column(1000), column(10), proof(True)) == 99
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def test_rows_of_another_tick_and_values_that_are_no_numbers_are_left_out() -> N
 
 
 numbers = st.floats(width=64)
+RECORDED = ("evidence.workers", "rules.max_workers")
 
 
 @settings(max_examples=40, deadline=None)
@@ -93,6 +94,16 @@ def test_decisions_come_back_sorted_and_equal(data: st.DataObject) -> None:
     assert rows(merged) == sorted((row for part in parts for row in rows(part)), key=lambda row: row.workload)
     expected = sorted((row for part in parts for row in stage_rows(part)), key=lambda row: (row.workload, row.stage))
     assert stage_rows(merged) == expected
+    assert list(merged.record) == list(RECORDED)
+    kept = sorted(
+        (name, *(part.record[column][place] for column in RECORDED))
+        for part in parts
+        for place, name in enumerate(part.text["workload"])
+    )
+    columns = [merged.record[column] for column in RECORDED]
+    np.testing.assert_equal(
+        [(name, *numbers) for name, *numbers in zip(merged.text["workload"], *columns, strict=True)], kept
+    )
 
 
 def _decided(names: list[str], data: st.DataObject) -> Decisions:
@@ -108,10 +119,12 @@ def _decided(names: list[str], data: st.DataObject) -> Decisions:
             "policy": ("dataflow",) * len(names),
             "reason": ("Hold",) * len(names),
             "bound": ("max",) * len(names),
+            "confidence": ("none",) * len(names),
             "fault": tuple(data.draw(st.text(max_size=5)) for _ in names),
             "stage": ("",) * len(names),
         },
         numbers={name: column(len(names)) for name in NUMBERS},
         stages=stages,
         stage_numbers={name: column(len(stages)) for name in STAGE_NUMBERS},
+        record={name: column(len(names)) for name in RECORDED},
     )

@@ -186,3 +186,23 @@ def test_samples_that_cannot_be_folded_are_told_once_with_where_the_cause_is(pub
             publisher(Batch(at_s, faults=faults), at_s)
     assert [log["log_level"] for log in logs] == ["error", "info"]
     assert (logs[0]["shards"], logs[0]["cause_in"]) == (1, str(tmp_path / "checkpoint" / "spark.log"))
+
+
+def test_the_record_of_a_workload_is_that_of_the_newest_tick_and_no_other(publisher: Any) -> None:
+    assert publisher.record("shop/found") is None
+    publisher(Batch(30, 45), 7)
+    decision, numbers = publisher.record("shop/found")
+    assert (decision.workload, decision.at_s) == ("shop/found", 45)
+    assert numbers["rules.rate_window_s"] == 30, "its fleet's rules"
+    assert numbers["standing.current_workers"] is None, "unknown is no number"
+    other, _ = publisher.record("shop/of-dead")
+    assert other.workload == "shop/of-dead"
+    assert [publisher.record(name) for name in ("shop/foun", "shop/found2", "", "zoo/z")] == [None] * 4
+
+
+def test_a_tick_that_decided_nothing_leaves_no_record(publisher: Any) -> None:
+    publisher(Batch(30), 7)
+    batch = Batch(45)
+    batch.rows[0]["decisions"] = None
+    publisher(batch, 8)
+    assert publisher.record("shop/found") is None

@@ -64,7 +64,7 @@ def test_what_is_published_is_the_snapshot() -> None:
         (b"", "not a snapshot"),
         (b"{}", "not a snapshot"),
         (encode(snapshot(entry()))[:-20], "not a snapshot"),
-        (encode(snapshot(entry())).replace(b'"version":1', b'"version":2'), "expected 1"),
+        (encode(snapshot(entry())).replace(b'"version":2', b'"version":3'), "expected 2"),
     ],
     ids=["empty", "no fields", "truncated", "another version"],
 )

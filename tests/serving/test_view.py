@@ -46,7 +46,10 @@ def test_durations(seconds: float | None, text: str) -> None:
     [
         pytest.param(decision(required_workers=None, reason=Reason.EXPIRED), Urgency.NO_NUMBER, id="no number"),
         pytest.param(decision(reason=Reason.STALE), Urgency.ATTENTION, id="a held target"),
-        pytest.param(decision(reason=Reason.NO_PROGRESS, backlog_time_s=86_400.0), Urgency.ATTENTION, id="stuck"),
+        pytest.param(decision(reason=Reason.STUCK, backlog_time_s=86_400.0), Urgency.ATTENTION, id="stuck"),
+        pytest.param(decision(reason=Reason.NOT_ENACTED), Urgency.ATTENTION, id="nobody follows"),
+        pytest.param(decision(reason=Reason.EXCLUDED), Urgency.CALM, id="a pause that was planned"),
+        pytest.param(decision(reason=Reason.EXCLUDED, backlog_time_s=61.0), Urgency.BEHIND, id="planned, and behind"),
         pytest.param(decision(reason=Reason.UP, backlog_time_s=61.0), Urgency.BEHIND, id="over its target"),
         pytest.param(decision(reason=Reason.UP, backlog_time_s=60.0), Urgency.MOVING, id="at its target, on its way"),
         pytest.param(decision(), Urgency.CALM, id="nothing to do"),
@@ -117,6 +120,7 @@ def test_current_workers(asked: float | None, ready: float | None, text: str) ->
 
 def test_a_limit_that_was_hit_is_named() -> None:
     assert view.line(decision(bound=Bound.MAX)).bound == "at max"
+    assert view.line(decision(bound=Bound.HOT)).bound == "at hot partition"
     assert view.line(decision(bound=Bound.STEP)).bound == ""
 
 

@@ -4,16 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.core.rules import POLICIES
 from adapter.sources import FAULT
-from adapter.sources.autoscalers import (
-    PAUSE,
-    PAUSE_UNTIL,
-    Scale,
-    autoscalers,
-    rows,
-    scale_of,
-    scale_of_subresource,
-)
+from adapter.sources.annotations import FAILOVER, PAUSE, PAUSE_UNTIL, POLICY, RULES, RULES_UNTIL
+from adapter.sources.autoscalers import Scale, autoscalers, rows, scale_of, scale_of_subresource
 
 THREE = Scale(3, 2, 1)
 ENDS_S = 1_893_456_000  # 2030-01-01T00:00:00Z
@@ -47,6 +41,8 @@ def test_an_hpa_tells_its_bounds_its_pause_and_its_targets_workers() -> None:
         ("shop/orders", "ready_workers"): 1.0,
         ("shop/orders", "pause_up"): 0.0,
         ("shop/orders", "pause_down"): 0.0,
+        ("shop/orders", "bad_annotations"): 0.0,
+        ("shop/orders", "failover"): 0.0,
     }
 
 
@@ -83,6 +79,23 @@ def test_two_hpas_of_one_workload_are_a_fault_that_names_both() -> None:
     }
 
 
+def test_two_jobs_that_share_workers_are_a_fault_of_both_that_names_them() -> None:
+    clicks = hpa("clicks", metrics=[external(matchLabels={"workload": "clicks"})])
+    sentence = (
+        "workloads shop/clicks and shop/orders share the workers of Deployment shop/orders, which HPAs shop/clicks and "
+        "shop/orders scale: give each workload workers of its own"
+    )
+    assert seen(hpa(), clicks) == {("shop/orders", FAULT): sentence, ("shop/clicks", FAULT): sentence}
+
+
+def test_a_target_of_another_kind_or_namespace_is_not_shared() -> None:
+    other = hpa("clicks", metrics=[external(matchLabels={"workload": "clicks"})])
+    other["spec"]["scaleTargetRef"] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "orders"}
+    elsewhere = hpa()
+    elsewhere["metadata"]["namespace"] = "web"
+    assert FAULT not in {signal for _, signal in seen(hpa(), other, elsewhere)}
+
+
 def test_a_target_that_was_not_told_is_a_fault_beside_the_bounds() -> None:
     found = seen(hpa(), scale="its scale target Deployment shop/orders does not exist")
     assert found[("shop/orders", FAULT)] == "HPA shop/orders: its scale target Deployment shop/orders does not exist"
@@ -100,7 +113,7 @@ def test_a_target_that_was_not_told_is_a_fault_beside_the_bounds() -> None:
         pytest.param({PAUSE: "both", PAUSE_UNTIL: "2030-01-01T00:00:01Z"}, 1.0, 1.0, "", id="a second before its end"),
         pytest.param({PAUSE: "both", PAUSE_UNTIL: "2030-01-01T00:00:00Z"}, 0.0, 0.0, "", id="at its end"),
         pytest.param({PAUSE: "both", PAUSE_UNTIL: "2030-01-01T01:00:00+01:00"}, 0.0, 0.0, "", id="in another zone"),
-        pytest.param({PAUSE_UNTIL: "2031-01-01T00:00:00Z"}, 0.0, 0.0, "", id="an end of nothing"),
+        pytest.param({PAUSE_UNTIL: "2031-01-01T00:00:00Z"}, 0.0, 0.0, "there is no backlog", id="an end of nothing"),
         pytest.param({PAUSE: "Both"}, 1.0, 1.0, "", id="both with a capital"),
         pytest.param({PAUSE: "UP"}, 1.0, 0.0, "", id="ups in capitals"),
         pytest.param(
@@ -122,6 +135,40 @@ def test_a_pause_by_annotation(annotations: dict[str, str], up: float, down: flo
     told = str(found.get(("shop/orders", FAULT), ""))
     assert complaint in told
     assert told.startswith("HPA shop/orders: annotation ") is bool(complaint)
+
+
+RULED = {
+    FAILOVER: "true",
+    POLICY: "netflix",
+    f"{RULES}min_workers": "4",
+    RULES_UNTIL: "2030-01-01T00:00:00Z",
+}
+
+
+def test_annotations_override_rules_beside_what_the_hpa_itself_says() -> None:
+    found = seen(hpa(minReplicas=2, annotations=RULED), at_s=ENDS_S - 1)
+    assert found["shop/orders", "rule.policy"] == POLICIES.index("netflix")
+    assert found["shop/orders", "rule.min_workers"] == 4.0
+    assert found["shop/orders", "min_workers"] == 2.0
+    assert found["shop/orders", "failover"] == 1.0
+
+
+def test_overrides_hold_no_longer_than_their_end_and_s4_30_failover_until_somebody_ends_it() -> None:
+    assert seen(hpa(annotations=RULED), at_s=ENDS_S) == seen(hpa(annotations={FAILOVER: "true"}), at_s=ENDS_S)
+    assert seen(hpa(annotations=RULED), at_s=ENDS_S)["shop/orders", "failover"] == 1.0
+
+
+def test_what_is_wrong_with_annotations_is_one_fault_beside_what_is_right() -> None:
+    wrong = {FAILOVER: "perhaps", f"{RULES}settle_s": "-1", f"{RULES}max_workers": "7"}
+    found = seen(hpa(annotations=wrong))
+    assert found["shop/orders", "rule.max_workers"] == 7.0
+    assert ("shop/orders", "rule.settle_s") not in found
+    assert found["shop/orders", "bad_annotations"] == 2.0
+    assert found["shop/orders", FAULT] == (
+        "HPA shop/orders: annotation backlog-adapter/rules.settle_s: expected a number at least 0 and at most 86400, "
+        "got '-1'; it is ignored; annotation backlog-adapter/failover: expected true or false, got 'perhaps'; it is "
+        "ignored"
+    )
 
 
 @pytest.mark.parametrize(

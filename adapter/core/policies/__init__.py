@@ -1,32 +1,40 @@
-"""Signals -> the size a published system would ask for. One file a policy."""
+"""Signals -> the size a system would ask for. One file a policy."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 
 import numpy as np
 
-from adapter.core.policies import beam_flink, dataflow
-from adapter.core.policies.verdict import Evidence, Verdict
-from adapter.core.rates import Mask
-from adapter.core.samples import IntArray
+from adapter.core.policies import beam_flink, dataflow, drain, netflix, segments, varga
+from adapter.core.policies.verdict import Evidence, Outlook, Verdict
+from adapter.core.samples import Array, IntArray
 
 Policy = Callable[[Evidence], Verdict]
-POLICIES: Mapping[str, Policy] = {"dataflow": dataflow.size, "beam-flink": beam_flink.size}
+POLICIES: Mapping[str, Policy] = {
+    "drain": drain.size,
+    "dataflow": dataflow.size,
+    "beam-flink": beam_flink.size,
+    "varga": varga.size,
+    "segments": segments.size,
+    "netflix": netflix.size,
+}
+_SIZES = ("wanted_workers", "keep_up_workers", "catch_up_workers", "needed_workers")
+_AHEAD = tuple(f.name for f in fields(Outlook))
 
 
 def size(evidence: Evidence, policy: IntArray) -> Verdict:
     """Each stage sized by its workload's policy. policy: index into POLICIES, shape (stages,)."""
-    unknown = np.full(len(policy), np.nan)
-    sized = Verdict(wanted_workers=unknown, keep_up_workers=unknown, catch_up_workers=unknown)
+    sizes = {name: np.full(len(policy), np.nan) for name in _SIZES}
+    ahead = {name: np.full(len(policy), np.nan) for name in _AHEAD}
     for number, rule in enumerate(POLICIES.values()):
         asked = policy == number
         if asked.any():
-            sized = _where(asked, rule(evidence), sized)
-    return sized
+            said = rule(evidence)
+            _fill(sizes, said, asked)
+            _fill(ahead, said.outlook, asked)
+    return Verdict(**sizes, outlook=Outlook(**ahead))
 
 
-def _where(asked: Mask, said: Verdict, otherwise: Verdict) -> Verdict:
-    return Verdict(
-        wanted_workers=np.where(asked, said.wanted_workers, otherwise.wanted_workers),
-        keep_up_workers=np.where(asked, said.keep_up_workers, otherwise.keep_up_workers),
-        catch_up_workers=np.where(asked, said.catch_up_workers, otherwise.catch_up_workers),
-    )
+def _fill(columns: dict[str, Array], said: Verdict | Outlook | None, asked: Array) -> None:
+    for name in columns if said is not None else ():
+        columns[name] = np.where(asked, getattr(said, name), columns[name])

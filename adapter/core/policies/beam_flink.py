@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from adapter.core.policies.verdict import Evidence, Verdict, catch_up, drains_in_time, keep_up, keeps_pace, whole
+from adapter.core.partitions import whole
+from adapter.core.policies.verdict import Evidence, Verdict, catch_up, drains_in_time, keep_up, keeps_pace
 
 
 def size(evidence: Evidence) -> Verdict:
@@ -22,4 +23,4 @@ def size(evidence: Evidence) -> Verdict:
     calm = keeps_pace(evidence) & (evidence.lowest_backlog_time_s < rules["short_backlog_time_s"])
     down = calm & (cpu < rules["down_cpu_ratio"])
     wanted = np.select([np.isnan(needed + extra), up, down], [np.nan, larger, smaller], workers)
-    return Verdict(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra)
+    return Verdict(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra, needed_workers=wanted)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapter.core.partitions import next_down, next_up
+from adapter.core.partitions import next_down, next_up, whole
 from adapter.core.policies.verdict import (
     Evidence,
     Verdict,
@@ -11,8 +11,8 @@ from adapter.core.policies.verdict import (
     keep_up,
     keeps_pace,
     positive_growth,
-    whole,
 )
+from adapter.core.samples import first_known
 
 
 def size(evidence: Evidence) -> Verdict:
@@ -27,9 +27,10 @@ def size(evidence: Evidence) -> Verdict:
     short = evidence.lowest_backlog_time_s <= rules["short_backlog_time_s"]
 
     quanta = rules["quanta"].astype(np.int64)
+    parts = first_known(evidence.partitions, evidence.most_workers)  # S3-13: one disk for each machine at most
     total = whole(needed + extra)  # above every quantum it stays as it is: a bound cuts it, and says so
-    larger = np.maximum(np.maximum(next_up(total, evidence.partitions, quanta), total), workers)
-    smaller = next_down(workers, evidence.partitions, quanta)
+    larger = np.maximum(np.maximum(next_up(total, parts, quanta), total), workers)
+    smaller = next_down(workers, parts, quanta)
     cpu_there = workers * evidence.utilization_ratio / np.maximum(smaller, 1.0)
     fits = cpu_there < rules["down_cpu_limit_ratio"] - 1e-9  # strictly below (S3-22, X-11)
 
@@ -38,4 +39,4 @@ def size(evidence: Evidence) -> Verdict:
         [np.nan, larger, smaller],
         workers,
     )
-    return Verdict(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra)
+    return Verdict(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra, needed_workers=wanted)

@@ -1,10 +1,12 @@
-"""What a policy is asked and what it answers, and the two terms all of them share."""
+"""What a policy is asked and what it answers, and the two terms most of them share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.capacity import Table
+from adapter.core.forecast import Fit, trusted
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
 from adapter.core.signals import moves
@@ -15,15 +17,21 @@ class Evidence:
     """What is known of each stage; every array has the shape (stages,).
 
     workers: of the workload, at work now. most_workers: the cap that max and partitions leave. partitions: the parts
-    of the input, the cap where they are unknown. lowest_backlog_time_s: of the window, so without the saw's teeth.
+    of the input, NaN where they are unknown. lowest_backlog_time_s: of the window, so without the saw's teeth.
     highest_backlog_records: before this tick, NaN when there is none. rising: the backlog does, beyond its teeth.
-    growth_records_per_s: signed. utilization_ratio: NaN when unknown. rules: parameter -> its value for each stage.
+    latest_input_rate_records_per_s: since the tick before, NaN where the input is told in steps.
+    growth_records_per_s: signed. utilization_ratio: of the workload's hottest stage, NaN when unknown.
+    bottleneck: it is not held back by what is downstream. saturated: its backlog never ended within the window.
+    fit: the input rate over time, fit_age_s after its newest point. table: what sizes were seen to carry.
+    rules: parameter -> its value for each stage.
     """
 
     workers: Array
     most_workers: Array
     partitions: Array
     throughput_records_per_s: Array
+    input_rate_records_per_s: Array
+    latest_input_rate_records_per_s: Array
     growth_records_per_s: Array
     highest_backlog_records: Array
     rising: Mask
@@ -31,16 +39,43 @@ class Evidence:
     backlog_time_s: Array
     lowest_backlog_time_s: Array
     utilization_ratio: Array
+    bottleneck: Mask
+    saturated: Mask
+    fit: Fit
+    fit_age_s: Array
+    table: Table
     rules: Mapping[str, Array]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What is foreseen for the size that runs and for another one; seconds, HORIZON_S for never.
+
+    input_rate_records_per_s: the highest foreseen. keep_*: the present size; change_*: `workers` instead.
+    *_behind_s: the longest backlog time, *_after_s: when it is reached. caught_up_s: when the backlog is gone again.
+    """
+
+    input_rate_records_per_s: Array
+    workers: Array
+    keep_behind_s: Array
+    keep_after_s: Array
+    change_behind_s: Array
+    caught_up_s: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The size each stage asks for, in workers, and its two terms; NaN where an input is unknown."""
+    """The size each stage asks for, in workers; NaN where an input is unknown.
+
+    keep_up_workers, catch_up_workers: its terms, where the policy has them. needed_workers: what the load needs now,
+    whether or not a change is worth it; the window of downs remembers it. outlook: None of who foresees nothing.
+    """
 
     wanted_workers: Array
     keep_up_workers: Array
     catch_up_workers: Array
+    needed_workers: Array
+    outlook: Outlook | None = None
 
 
 def positive_growth(evidence: Evidence) -> Array:
@@ -54,7 +89,8 @@ def keeps_pace(evidence: Evidence) -> Mask:
     """Whether nothing grows: neither the rates nor, sooner than they can tell, the backlog above all it was before."""
     noise = evidence.rules["growth_noise_ratio"] * evidence.throughput_records_per_s
     risen = evidence.backlog_records - evidence.highest_backlog_records
-    return (positive_growth(evidence) <= 0) & ~(risen > noise)
+    far = evidence.backlog_time_s > evidence.rules["up_backlog_time_s"]  # a jump that the window does not show yet
+    return (positive_growth(evidence) <= 0) & ~(risen > noise) & ~far
 
 
 def keep_up(evidence: Evidence) -> Array:
@@ -76,11 +112,15 @@ def catch_up(evidence: Evidence) -> Array:
     return evidence.workers * evidence.backlog_time_s / evidence.rules["time_to_reduce_backlog_s"]
 
 
+def foreseen(evidence: Evidence) -> Array:
+    """The highest input within the horizon, never below the present one (S4-20, S4-32)."""
+    rules, present = evidence.rules, evidence.input_rate_records_per_s
+    fit, begin_s, horizon_s = evidence.fit, evidence.fit_age_s, rules["forecast_horizon_s"]
+    highest = fit.highest(begin_s, begin_s + horizon_s)
+    used = trusted(fit, present, rules["forecast_error_ratio"]) & (horizon_s > 0)
+    return np.where(used, np.clip(highest, present, present * rules["forecast_cap_ratio"]), present)
+
+
 def drains_in_time(evidence: Evidence) -> Mask:
     """Whether the backlog, as it falls now, is gone within R: then nothing more is needed (S0-28, fourth step)."""
     return evidence.backlog_records <= -evidence.growth_records_per_s * evidence.rules["time_to_reduce_backlog_s"]
-
-
-def whole(workers: Array) -> Array:
-    """Workers are whole: up, after float noise is taken off (X-10)."""
-    return np.ceil(workers - 1e-9)

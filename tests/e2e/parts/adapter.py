@@ -29,6 +29,12 @@ RULES = {
     "stale_after_s": 15,
     "error_after_s": ERROR_AFTER_S,
     "settle_s": 10,
+    "backlog_time_target_s": 30,
+    "rescale_pause_s": 5,
+    "warm_up_s": 20,
+    "worker_start_s": 5,
+    "down_window_s": 45,
+    "cooldown_down_s": 45,
 }
 METRICS = "/apis/external.metrics.k8s.io/v1beta1"
 
@@ -53,7 +59,11 @@ def values(systems: Systems) -> dict[str, Any]:
     workloads = [
         *({"name": name, "read": [_offsets(name)]} for name in ("orders", "returns")),
         *({"name": name, "read": [_series(name)]} for name in ("payments", "refunds")),
-        {"name": "clicks", "read": [{"source": "streams", "scope": "shop", "stream": "clicks"}]},
+        {
+            "name": "clicks",
+            "read": [{"source": "streams", "scope": "shop", "stream": "clicks"}],
+            "rules": {"policy": "segments"},
+        },
     ]
     timing = {"tick_s": TICK_S, "warm_up_s": 60}
     return {"config": {"sources": sources, "workloads": workloads, "rules": RULES, "timing": timing}}

@@ -35,7 +35,7 @@ class Exporter(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
-        self.wfile.write(exposition(int(time.time()) - self.began_s).encode())
+        self.wfile.write(exposition(self.began_s, int(time.time()) - self.began_s).encode())
 
     def log_message(self, *_: object) -> None:
         """Quiet."""

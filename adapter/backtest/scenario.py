@@ -1,0 +1,143 @@
+"""S0-28, the story that the published autoscalers tell, played by every policy in a closed loop with its defaults.
+
+Balance, a step of the input, scale, catch up, a new balance. A worker carries 100 records/s and starts in 30 s, a
+rescale stops the job for 30 s; 1 000/s arrive, from the second minute on 1 500/s (S3-10 has the shape, no numbers).
+
+Each policy begins in its own balance: ten workers run at 1 000/s long enough before. They are exactly full, and a
+policy that keeps its workers less busy has left them by then.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.backtest import hpa, plant
+from adapter.core.engine import advance
+from adapter.core.rules import POLICIES, RuleBook, Rules
+from adapter.core.samples import WHOLE, Array, Samples
+from adapter.core.state import EMPTY
+
+NAMES = tuple(sorted(POLICIES))
+RATE_RECORDS_PER_S, STEPPED_RECORDS_PER_S = 1000.0, 1500.0
+STEP_S, END_S = 120, 2400
+TICK_S = 15  # every time below is a multiple of it, so that one step of the fluid model between two ticks is exact
+WORKERS = 10
+WORKER_CAPACITY_RECORDS_PER_S = 100.0
+PARTITIONS = 60  # as in S3-14: 10, 12, 15, 20 and 30 workers share them evenly
+SEGMENTS = 10  # of `segments`: at 150/s each, above a target of 100/s, Pravega splits each in two (S2-17)
+
+_BEFORE_S = 3600  # netflix goes down no sooner than 1800 s after its first up
+_ANY = hpa.Direction(window_s=0, policies=(hpa.RatePolicy(kind="Percent", value=400),))
+_HPA = hpa.Hpa(max_workers=PARTITIONS, behavior=hpa.Behavior(up=_ANY, down=_ANY))  # as in our manifest
+_TARGET_MILLI = 1000  # AverageValue "1"
+_TOLERANCE = hpa.Tolerance(up_ratio=0.0, down_ratio=0.0)
+_WORKLOADS = tuple(f"scenario/{name}" for name in NAMES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """All policies at one tick; every array has the shape (len(NAMES),), in their order.
+
+    at_s: since the story began. input_rate_records_per_s: what arrives from now on. throughput_records_per_s: since the
+    last tick, 0 in a pause. backlog_time_s: as the adapter tells it. spec_workers: what the HPA asks for from now on.
+    ready_workers: those that worked since the last tick, or paused.
+    """
+
+    at_s: int
+    input_rate_records_per_s: float
+    throughput_records_per_s: Array
+    backlog_records: Array
+    backlog_time_s: Array
+    spec_workers: Array
+    ready_workers: Array
+
+
+def played() -> tuple[Scene, ...]:
+    """The story tick by tick, from 0 to END_S."""
+    return tuple(scene for scene in _scenes() if scene.at_s >= 0)
+
+
+def _scenes() -> Iterator[Scene]:
+    """Counts -> advance -> HPA -> workers -> counts."""
+    jobs, now = _jobs(), plant.initial(np.full(len(NAMES), WORKERS), PARTITIONS)
+    book = RuleBook(by_workload={f"scenario/{name}": Rules(policy=name) for name in NAMES})
+    state, memories, processed = EMPTY, (hpa.Memory(),) * len(NAMES), now.processed_records
+    for at_s in range(-_BEFORE_S, END_S + 1, TICK_S):
+        state, decisions = advance(state, _seen(at_s, now), book)
+        sizes, memories = _synced(memories, now.spec_workers, decisions.numbers["required_workers"], at_s)
+        yield Scene(
+            at_s=at_s,
+            input_rate_records_per_s=_rate(at_s),
+            throughput_records_per_s=(now.processed_records - processed) / TICK_S,
+            backlog_records=now.backlog_records.sum(axis=1),
+            backlog_time_s=decisions.numbers["backlog_time_s"],
+            spec_workers=sizes,
+            ready_workers=now.ready_workers,
+        )
+        processed = now.processed_records
+        now = plant.step(jobs, plant.rescaled(jobs, now, sizes), _load(at_s), TICK_S)
+
+
+def _jobs() -> plant.Plant:
+    every, rules = np.ones(len(NAMES)), Rules()
+    return plant.Plant(
+        worker_capacity_records_per_s=every * WORKER_CAPACITY_RECORDS_PER_S,
+        start_delay_s=every * rules.worker_start_s,
+        pause_s=every * rules.rescale_pause_s,
+        warm_up_s=every * 0,
+        warm_up_ratio=every,
+    )
+
+
+def _rate(at_s: int) -> float:
+    return RATE_RECORDS_PER_S if at_s < STEP_S else STEPPED_RECORDS_PER_S
+
+
+def _partitions(at_s: int) -> Array:
+    segments = float(SEGMENTS if at_s < STEP_S else 2 * SEGMENTS)
+    return np.where(np.array(NAMES) == "segments", segments, float(PARTITIONS))
+
+
+def _load(at_s: int) -> plant.Load:
+    partitions = _partitions(at_s)[:, None]
+    return plant.Load(
+        arrival_records_per_s=np.where(np.arange(PARTITIONS) < partitions, _rate(at_s) / partitions, 0.0),
+        speed_ratio=np.ones(len(NAMES)),
+        stuck_workers=np.zeros(len(NAMES)),
+    )
+
+
+def _seen(at_s: int, now: plant.State) -> Samples:
+    """What a broker and Kubernetes would say; whole records."""
+    appended, processed = np.round(now.appended_records), np.round(now.processed_records)
+    return Samples(
+        at_s=float(_BEFORE_S + at_s),  # Unix seconds are never negative
+        workloads=_WORKLOADS,
+        stages=tuple((workload, WHOLE) for workload in _WORKLOADS),
+        by_stage={
+            "appended_records": appended,
+            "processed_records": processed,
+            "backlog_records": appended - processed,
+            "utilization_ratio": now.utilization_ratio,
+        },
+        by_workload={
+            "partitions": _partitions(at_s),
+            "spec_workers": now.spec_workers,
+            "workers": now.spec_workers,
+            "ready_workers": now.ready_workers,
+        },
+    )
+
+
+def _synced(
+    memories: Sequence[hpa.Memory], present: Array, required: Array, at_s: int
+) -> tuple[Array, tuple[hpa.Memory, ...]]:
+    """The workers that each policy's HPA writes, and what it remembers; no number freezes it."""
+    written = []
+    for memory, spec_workers, value in zip(memories, present.astype(int).tolist(), required.tolist(), strict=True):
+        wanted = None
+        if not np.isnan(value):
+            wanted = hpa.by_average_value(round(value * 1000), _TARGET_MILLI, spec_workers, _TOLERANCE)
+        written.append(hpa.recommend(_HPA, memory, spec_workers, wanted, at_s))
+    return np.array([float(workers) for workers, _ in written]), tuple(memory for _, memory in written)

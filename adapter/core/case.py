@@ -1,0 +1,213 @@
+"""What is known at a tick -> the case of each workload: all that a decision is made from, and nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.core import bounds
+from adapter.core.bounds import Range
+from adapter.core.capacity import with_prior
+from adapter.core.gates import Situation
+from adapter.core.grouping import every, largest, smallest
+from adapter.core.observe import Tick
+from adapter.core.policies.verdict import Evidence
+from adapter.core.rates import Mask
+from adapter.core.samples import Array, IntArray, first_known
+from adapter.core.signals import moves
+from adapter.core.state import KEPT, KEPT_OF_STAGE, fit_of, table_of
+
+DAY_S = 86_400.0
+_HELD_BACK = 0.5  # who waits for others for more of his time than this is not the bottleneck (S1-19)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where each workload stands with us; every array has the shape (workloads,).
+
+    current_workers: those asked for, else those there are. target_workers: what was served last, decided
+    committed_age_s ago. asked_age_s: since another count was asked for. peak_workers: the largest size needed in the
+    window of downs, before this tick. budget_s: pause that downs may still cost, NaN where nobody counts.
+    no_up, no_down: a pause of that direction. rules: parameter -> its value for each workload.
+    """
+
+    current_workers: Array
+    target_workers: Array
+    committed_age_s: Array
+    asked_age_s: Array
+    peak_workers: Array
+    budget_s: Array
+    no_up: Mask
+    no_down: Mask
+    failover: Mask
+    sink_unhealthy: Mask
+    rules: Mapping[str, Array]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What speaks against more workers for a stage; every array has the shape (stages,), NaN where nothing is known.
+
+    blocked_s: more workers did not help, and are not tried for so long. measured_utilization_ratio: as the stage told.
+    hottest_partition_ratio: input of its heaviest partition / input of the mean one.
+    """
+
+    blocked_s: Array
+    measured_utilization_ratio: Array
+    hottest_partition_ratio: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """All that the decisions of a tick are made from. owner to marks: (stages,); the rest: (workloads,).
+
+    owner: the workload of each stage. counting: the stage has a say. policy: of each stage, an index into POLICIES.
+    """
+
+    owner: IntArray
+    counting: Mask
+    policy: IntArray
+    evidence: Evidence
+    marks: Marks
+    situation: Situation
+    range_: Range
+    standing: Standing
+
+
+def weigh(tick: Tick) -> Case:
+    """The case of each workload at this tick."""
+    range_ = bounds.limits(tick.rules, tick.facts)
+    return Case(
+        owner=tick.owner,
+        counting=tick.counting,
+        policy=tick.stage_rules["policy"].astype(np.int64),
+        evidence=_evidence(tick, range_.most),
+        marks=Marks(
+            blocked_s=tick.state.slow.kept_of_stage[KEPT_OF_STAGE.index("blocked_until_s")] - tick.at_s,
+            measured_utilization_ratio=tick.signals["measured_utilization_ratio"],
+            hottest_partition_ratio=tick.signals["hottest_partition_ratio"],
+        ),
+        situation=_situation(tick),
+        range_=range_,
+        standing=_standing(tick),
+    )
+
+
+def saturated(tick: Tick) -> Mask:
+    """Whether a stage's backlog never ended within the window: what it did is what it can."""
+    late = tick.signals["lowest_backlog_time_s"] > tick.stage_rules["short_backlog_time_s"]
+    fast = tick.state.fast
+    disturbed_s = tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[tick.owner]
+    # Who has just started is not yet as fast as he will be.
+    always: Mask = tick.rates_known & late & ~(disturbed_s < tick.stage_rules["warm_up_s"])
+    return always
+
+
+def overtaken(tick: Tick) -> Mask:
+    """Whether the input outran a stage, by more than what wavers."""
+    noise = tick.stage_rules["growth_noise_ratio"] * tick.signals["throughput_records_per_s"]
+    outran: Mask = tick.rates_known & _rising(tick) & (tick.signals["growth_records_per_s"] > noise)
+    return outran
+
+
+def budget_s(tick: Tick) -> Array:
+    """Pause that downs may still cost: a share of a day at most, and it comes back as time goes by."""
+    share, kept = tick.rules["pause_budget_ratio"], dict(zip(KEPT, tick.state.slow.kept, strict=True))
+    whole = np.fmax(share * DAY_S, tick.rules["rescale_pause_s"])
+    left = kept["budget_s"] + share * (tick.at_s - kept["budget_at_s"])
+    return np.fmin(whole, first_known(left, whole))
+
+
+def _evidence(tick: Tick, most: Array) -> Evidence:
+    owner, signals, slow = tick.owner, tick.signals, tick.state.slow
+    return Evidence(
+        workers=tick.workers[owner],
+        most_workers=most[owner],
+        partitions=tick.facts["partitions"][owner],
+        throughput_records_per_s=signals["throughput_records_per_s"],
+        input_rate_records_per_s=signals["input_rate_records_per_s"],
+        latest_input_rate_records_per_s=signals["latest_input_rate_records_per_s"],
+        growth_records_per_s=signals["growth_records_per_s"],
+        highest_backlog_records=signals["highest_backlog_records"],
+        rising=_rising(tick),
+        backlog_records=signals["due_backlog_records"],
+        backlog_time_s=signals["due_backlog_time_s"],
+        lowest_backlog_time_s=signals["lowest_backlog_time_s"],
+        utilization_ratio=_hottest(tick)[owner],
+        bottleneck=~(tick.now["backpressured_ratio"] > _HELD_BACK),
+        saturated=saturated(tick),
+        fit=fit_of(slow.fit),
+        fit_age_s=np.broadcast_to(tick.at_s - slow.pointed_at_s, owner.shape),
+        table=with_prior(table_of(tick.state.slow.table), tick.stage_rules["worker_capacity_records_per_s"]),
+        rules=tick.stage_rules,
+    )
+
+
+def _rising(tick: Tick) -> Mask:
+    """Whether the backlog rises, and is more than what lies between two commits."""
+    rises = tick.signals["rising"] == 1
+    rising: Mask = rises & (tick.signals["due_backlog_time_s"] > tick.stage_rules["short_backlog_time_s"])
+    return rising
+
+
+def _hottest(tick: Tick) -> Array:
+    """The largest utilisation among each workload's stages; unknown while one that told its own before is silent."""
+    busy, before = tick.signals["utilization_ratio"], tick.signals["measured_utilization_ratio"]
+    count = len(tick.workers)
+    told = np.isfinite(busy) | np.isnan(before)
+    all_told = every(told, np.ones(len(told), dtype=bool), tick.owner, count)
+    return np.where(all_told, largest(busy, tick.owner, count), np.nan)
+
+
+def _situation(tick: Tick) -> Situation:
+    owner, count, fast, rules = tick.owner, len(tick.workers), tick.state.fast, tick.rules
+    no_up, no_down = bounds.pauses(rules, tick.facts, tick.at_s)
+    throughput = tick.signals["throughput_records_per_s"]
+    stands = (throughput >= 0) & ~moves(throughput) & ~(tick.signals["rose"] == 1)
+    moving = ~(stands & (tick.signals["backlog_records"] > 0))
+    kept = dict(zip(KEPT, tick.state.slow.kept, strict=True))
+    recent = tick.at_s - kept["failed_at_s"] <= rules["failures_window_s"]
+    spec, ready = tick.facts["spec_workers"], tick.facts["ready_workers"]
+    asked = first_known(spec, tick.workers)
+    return Situation(
+        paused=no_up & no_down,
+        excluded=rules["excluded"] == 1,
+        sample_age_s=tick.at_s - smallest(fast.seen_at_s, owner, count),
+        workers_age_s=tick.at_s - fast.counted_at_s,
+        changed_age_s=tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s),
+        asked_age_s=tick.at_s - fast.asked_at_s,
+        incomplete=_incomplete(tick.facts),
+        too_few=(ready >= 1) & (ready < spec) & ~(fast.complete_at_s >= fast.asked_at_s),
+        stopped=tick.facts["running"] == 0,
+        failures=np.where(recent, kept["failures"], 0.0),
+        rates_known=every(tick.rates_known, tick.counting, owner, count),
+        discontinuous=~every(~tick.discontinuous, tick.counting, owner, count),
+        nothing_moves=~every(moving, tick.counting, owner, count) & (asked > 0),
+        rules=rules,
+    )
+
+
+def _incomplete(facts: Mapping[str, Array]) -> Mask:
+    """Workers are not yet as many as were asked for, or not yet ready; what nobody counts is not missing."""
+    asked = first_known(facts["spec_workers"], facts["workers"], facts["ready_workers"])
+    exist, ready = first_known(facts["workers"], asked), first_known(facts["ready_workers"], asked)
+    missing: Mask = np.isfinite(asked) & ((exist != asked) | (ready < asked))
+    return missing
+
+
+def _standing(tick: Tick) -> Standing:
+    fast, slow, rules = tick.state.fast, tick.state.slow, tick.rules
+    no_up, no_down = bounds.pauses(rules, tick.facts, tick.at_s)
+    return Standing(
+        current_workers=first_known(tick.facts["spec_workers"], tick.workers),
+        target_workers=fast.target_workers,
+        committed_age_s=tick.at_s - fast.committed_at_s,
+        asked_age_s=tick.at_s - fast.asked_at_s,
+        peak_workers=np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers),
+        budget_s=budget_s(tick),
+        no_up=no_up,
+        no_down=no_down,
+        failover=(tick.facts["failover"] == 1) | (rules["failover"] == 1),
+        sink_unhealthy=tick.facts["sink_healthy"] == 0,
+        rules=rules,
+    )

@@ -1,0 +1,219 @@
+"""The input rate of the last half hour -> the curve it follows, and the rate that a catch-up along it needs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from adapter.core.rates import Mask
+from adapter.core.samples import Array
+
+POINTS = 30  # one a minute
+STEP_S = 60.0  # from one point to the next: the bucket of S4-07
+LEAST_POINTS = 3  # of a line; a trough takes one more. Through fewer points they pass exactly and show no error
+_BAND_SIGMAS = 3.0  # S4-14
+_LEAST_SIGMA_RATIO = 0.01  # of the level: a smooth rate wavers by a percent, which no policy needs to react to (S4-18)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """r(t) = a t^2 + b t + c, records/s, t in seconds after the newest point: a line, a = 0, or a trough, a > 0.
+
+    Every array has the shape (stages,), NaN where too few points are known. sigma: the standard deviation of the
+    errors, divisor n (S4-14), records/s. step_s: when the next point is due.
+    """
+
+    a: Array
+    b: Array
+    c: Array
+    sigma: Array
+    step_s: float = STEP_S
+
+    def at(self, t_s: Array | float) -> Array:
+        """The rate at one time, at least 0 (S4-22), records/s."""
+        return np.maximum((self.a * t_s + self.b) * t_s + self.c, 0.0)
+
+    def highest(self, t1_s: Array | float, t2_s: Array | float) -> Array:
+        """The highest rate of a span, records/s: neither a line nor a trough has it between the ends."""
+        return np.maximum(self.at(t1_s), self.at(t2_s))
+
+    def integral(self, t1_s: Array | float, t2_s: Array | float) -> Array:
+        """The records that arrive from t1 to t2 >= t1: the integral of the clamped curve.
+
+        The closed forms of S4-22, exact, over what lies before and after the time in which r is below 0.
+        """
+        low_s, high_s = self._below_zero()
+        before = self._area(t1_s, np.clip(low_s, t1_s, t2_s))
+        return np.maximum(before + self._area(np.clip(high_s, t1_s, t2_s), t2_s), 0.0)
+
+    def _area(self, t1_s: Array | float, t2_s: Array | float) -> Array:
+        """The closed forms with t2 - t1 taken out, so that nothing cancels."""
+        cubic = self.a / 3 * (t1_s * t1_s + t1_s * t2_s + t2_s * t2_s)
+        return (cubic + self.b / 2 * (t1_s + t2_s) + self.c) * (t2_s - t1_s)
+
+    def _below_zero(self) -> tuple[Array, Array]:
+        """From when to when r is below 0: between the roots, of which a line has one at infinity."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # who has no root gets NaN or infinity
+            root = np.sqrt(self.b * self.b - 4 * self.a * self.c)
+            larger = -(self.b + np.copysign(root, self.b)) / 2
+            first_s, second_s = larger / self.a, self.c / larger
+        low_s, high_s = np.minimum(first_s, second_s), np.maximum(first_s, second_s)
+        rootless = np.isnan(low_s) | np.isnan(high_s)
+        return np.where(rootless, 0.0, low_s), np.where(rootless, 0.0, high_s)
+
+
+def fitted(points: Array, odd_run: Array, step_s: float = STEP_S) -> Fit:
+    """Least squares: a trough if the lowest point of the parabola lies among the known points, else a line (S4-13).
+
+    points: shape (POINTS, stages), records/s, oldest first, NaN unknown. odd_run: shape (stages,), how many of the
+    newest known points are outliers that wait for a verdict; they stay out (S4-17).
+    """
+    known = np.isfinite(points) & ~_waiting(points, odd_run)
+    axes = _axes(known)
+    level = _total(np.where(known, points, 0.0)) / axes.count
+    errors = [np.where(seen, point - level, 0.0) for seen, point in zip(known, points, strict=True)]
+    slope, errors = _taken_out(errors, axes.first)
+    curve, bent_errors = _taken_out(errors, axes.second)
+    trough = axes.bottom_inside(slope, curve)
+    curve = np.where(trough | np.isnan(curve), curve, 0.0)
+    squares = np.where(trough, _squared(bent_errors), _squared(errors))
+    return Fit(
+        a=curve / step_s**2,
+        b=(slope - curve * (2 * axes.middle + axes.lean)) / step_s,
+        c=level - slope * axes.middle + curve * (axes.middle * (axes.middle + axes.lean) - axes.spread),
+        sigma=np.sqrt(squares / axes.count),
+        step_s=step_s,
+    )
+
+
+def pushed(points: Array, odd_run: Array, fit: Fit, newest: Array, most_outliers: Array) -> tuple[Array, Array]:
+    """The next point taken in: points and odd_run, as in fitted, one step later.
+
+    fit: of these points. newest: shape (stages,), NaN for a step without a value, which only shifts. An outlier waits;
+    the first point in the band drops all that wait, for good. most_outliers in a row drop what was before them and are
+    the new baseline (S4-16). Where there is no fit yet nothing is an outlier.
+    """
+    outlier = _is_outlier(fit, newest)
+    run = odd_run + outlier
+    settled = np.isfinite(newest) & ~outlier
+    overturned = outlier & (run >= most_outliers)
+    waiting = _waiting(points, odd_run)
+    forgotten = (waiting & settled) | (~waiting & overturned)
+    kept = np.where(forgotten[1:], np.nan, points[1:])
+    return np.concatenate([kept, newest[None]]), np.where(settled | overturned, 0.0, run)
+
+
+def trusted(fit: Fit, level: Array, error_ratio: Array) -> Mask:
+    """Whether there is a fit whose errors are small beside the level (records/s); shape (stages,)."""
+    known: Mask = fit.sigma < error_ratio * level
+    return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchUp:
+    """The times of S4-19 and S4-20, seconds after the newest point: shape (stages,), or one for all of them.
+
+    t1_s: now. t2_s: until when arrivals count as events to recover. t3_s: when the new size must still keep up.
+    catch_up_s: how long the recovery may take, above 0.
+    """
+
+    t1_s: Array | float
+    t2_s: Array | float
+    t3_s: Array | float
+    catch_up_s: Array | float
+
+
+def catch_up_after(restart_s: Array | float, catch_up_s: Array | float, valid_s: Array | float) -> CatchUp:
+    """The safe reading of S4-21: all that arrives until the end of the catch-up is to be caught up with.
+
+    restart_s: until the new workers work. valid_s: how long after the catch-up the size should still do.
+    """
+    end_s = restart_s + catch_up_s
+    return CatchUp(t1_s=0.0, t2_s=end_s, t3_s=end_s + valid_s, catch_up_s=catch_up_s)
+
+
+def recovery_rate(fit: Fit, buffered_records: Array, times: CatchUp) -> Array:
+    """What arrives and what waits, over the time allowed for it: totalEvents / catchUpTime (S4-19, S4-20).
+
+    Returns records/s; NaN without a fit.
+    """
+    return (fit.integral(times.t1_s, times.t2_s) + buffered_records) / times.catch_up_s
+
+
+def target_rate(fit: Fit, buffered_records: Array, times: CatchUp) -> Array:
+    """The rate to size for: the larger of the recovery rate and the workload rate r(t3) (S4-20).
+
+    Returns records/s; NaN without a fit.
+    """
+    return np.maximum(recovery_rate(fit, buffered_records, times), fit.at(times.t3_s))
+
+
+def _is_outlier(fit: Fit, newest: Array) -> Mask:
+    """Beyond 3 sigma of where the curve goes (S4-14); a perfect fit is given the least sigma (S4-18).
+
+    Its level is that of now or then: beside a line that has come down to 0 a rounding error would be an outlier.
+    """
+    due = fit.at(fit.step_s)
+    sigma = np.maximum(fit.sigma, _LEAST_SIGMA_RATIO * np.maximum(due, fit.at(0.0)))
+    outlier: Mask = np.abs(newest - due) > _BAND_SIGMAS * sigma
+    return outlier
+
+
+def _waiting(points: Array, odd_run: Array) -> Mask:
+    """The newest odd_run known points, and the unknown ones among and after them."""
+    newer = np.cumsum(np.isfinite(points[::-1]), axis=0, dtype=np.int8)[::-1]
+    waiting: Mask = newer <= odd_run
+    return waiting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axes:
+    """Powers of the time, in steps, each made orthogonal to those below it over the known points of a stage.
+
+    So each is fitted alone, and three neighbouring points are as well-conditioned as thirty. first = u: the time less
+    its mean (middle). second = u^2 - lean u - spread. Both are a row a point, 0 where the point is unknown.
+    """
+
+    count: Array
+    middle: Array
+    lean: Array
+    spread: Array
+    first: list[Array]
+    second: list[Array]
+
+    def bottom_inside(self, slope: Array, curve: Array) -> Mask:
+        """Whether the parabola falls at the oldest known point and rises at the newest."""
+        oldest, newest = reduce(np.minimum, self.first), reduce(np.maximum, self.first)
+        falls = slope + curve * (2 * oldest - self.lean) < 0
+        rises = slope + curve * (2 * newest - self.lean) > 0
+        inside: Mask = falls & rises & (self.count > LEAST_POINTS)
+        return inside
+
+
+def _axes(known: Mask) -> _Axes:
+    steps = np.arange(1.0 - len(known), 1.0)
+    count = _total(known.astype(np.float64))
+    count = np.where(count < LEAST_POINTS, np.nan, count)  # from here NaN reaches all the rest
+    middle = _total(seen * step for seen, step in zip(known, steps, strict=True)) / count
+    first = [seen * (step - middle) for seen, step in zip(known, steps, strict=True)]
+    width = _squared(first)
+    lean, spread = _total(u * u * u for u in first) / width, width / count
+    second = [u * (u - lean) - seen * spread for seen, u in zip(known, first, strict=True)]
+    return _Axes(count=count, middle=middle, lean=lean, spread=spread, first=first, second=second)
+
+
+def _taken_out(errors: list[Array], power: list[Array]) -> tuple[Array, list[Array]]:
+    """How much of a power the errors hold, and the errors without it."""
+    share = _total(error * u for error, u in zip(errors, power, strict=True)) / _squared(power)
+    return share, [error - share * u for error, u in zip(errors, power, strict=True)]
+
+
+def _squared(rows: list[Array]) -> Array:
+    return _total(row * row for row in rows)
+
+
+def _total(rows: Iterable[Array]) -> Array:
+    """Point after point: np.sum adds a lone stage in another order, and its neighbours would show in the last bits."""
+    return reduce(add, rows)

@@ -1,0 +1,142 @@
+"""A tick -> what it teaches: ups that did not help, and once a minute capacities and the curve of the input."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+
+from adapter.core.capacity import (
+    CARRIED,
+    ESTIMATED,
+    OBSERVED,
+    Look,
+    Table,
+    learn,
+    rate_at,
+    strength,
+    trust_at,
+    utilization,
+    with_prior,
+)
+from adapter.core.case import DAY_S, overtaken, saturated
+from adapter.core.forecast import POINTS, STEP_S, fitted, pushed
+from adapter.core.grouping import largest
+from adapter.core.observe import Tick
+from adapter.core.rates import Mask
+from adapter.core.samples import Array, first_known
+from adapter.core.signals import drain_time
+from adapter.core.state import FIT, KEPT_OF_STAGE, Slow, fit_of, table_of
+
+_LEAST_POINTS = 10  # a curve through fewer says more about noise than about where the input goes
+_MOST_DOUBLINGS = 8.0  # a block is at most so many times the first one
+
+
+def taught(tick: Tick) -> Tick:
+    """The tick with what it teaches in its state, and with the signals that follow from it."""
+    passed = _minutes(tick)
+    slow = _judged(tick, _measured(tick, minute=passed > 0))
+    if passed:
+        slow = _drawn(tick, slow, passed)
+    return replace(tick, state=replace(tick.state, slow=slow), signals={**tick.signals, **_by_capacity(tick, slow)})
+
+
+def _minutes(tick: Tick) -> int:
+    """How many minutes have ended since the last point of the curve."""
+    last_s = float(tick.state.slow.pointed_at_s[0])
+    return 1 if np.isnan(last_s) else int((tick.at_s - last_s) // STEP_S)
+
+
+def _measured(tick: Tick, *, minute: bool) -> Slow:
+    """The capacity table after this tick. What is not proven, or is seen full for the first time, learns at once, the
+    rest on the minute."""
+    slow, before, workers = tick.state.slow, table_of(tick.state.slow.table), tick.workers[tick.owner]
+    trust, full = trust_at(before, workers), saturated(tick)
+    eager = (trust <= CARRIED) | (full & (trust < OBSERVED))
+    well = tick.facts["sink_healthy"][tick.owner] != 0
+    look = Look(
+        at_s=tick.at_s,
+        workers=workers,
+        throughput_records_per_s=tick.signals["throughput_records_per_s"],
+        # All stages share the workers: what the busiest leaves is all there is.
+        utilization_ratio=largest(tick.now["utilization_ratio"], tick.owner, len(tick.workers))[tick.owner],
+        saturated=full,
+        overtaken=overtaken(tick),
+        clean=tick.rates_known & ~tick.discontinuous & well & (minute | eager),
+    )
+    after = learn(_aged(before, tick.at_s) if minute else before, look, tick.stage_rules["scaling_exponent"])
+    return slow if after is before else replace(slow, table=_stacked(after))
+
+
+def _aged(table: Table, at_s: float) -> Table:
+    """What was observed a day ago is an estimate by now: jobs and records change."""
+    old = (table.trust == OBSERVED) & (at_s - table.seen_at_s > DAY_S)
+    return replace(table, trust=np.where(old, ESTIMATED, table.trust)) if old.any() else table
+
+
+def _by_capacity(tick: Tick, slow: Slow) -> dict[str, Array]:
+    """The signals that follow from what the workers carry, as far as that is known by now."""
+    rules, signals, measured = tick.stage_rules, tick.signals, tick.now["utilization_ratio"]
+    throughput, backlog = signals["throughput_records_per_s"], signals["backlog_records"]
+    table, workers = with_prior(table_of(slow.table), rules["worker_capacity_records_per_s"]), tick.workers[tick.owner]
+    trust = trust_at(table, workers)
+    rate = rate_at(table, workers, rules["scaling_exponent"])
+    capacity = np.where(trust > CARRIED, rate * strength(rate, throughput, saturated(tick)), np.nan)
+    return {
+        "trust": trust,
+        "capacity_records_per_s": capacity,
+        "drain_time_s": drain_time(backlog, capacity, signals["input_rate_records_per_s"]),
+        "utilization_ratio": utilization(measured, throughput, backlog, capacity),
+    }
+
+
+def _judged(tick: Tick, slow: Slow) -> Slow:
+    """The block on further ups where the last one brought little.
+
+    An up is judged once, when the stage is saturated and grows again at the larger size: unsaturated it has helped.
+    """
+    kept = dict(zip(KEPT_OF_STAGE, slow.kept_of_stage, strict=True))
+    rules, workers, before = tick.stage_rules, tick.workers[tick.owner], kept["from_records_per_s"]
+    judged = saturated(tick) & overtaken(tick) & (workers > kept["from_workers"]) & (kept["from_workers"] > 0)
+    if not judged.any():
+        return slow
+    grown = np.where(judged, workers / np.where(judged, kept["from_workers"], 1.0), 1.0)
+    hoped = before * (grown ** rules["scaling_exponent"] - 1.0)
+    gained = tick.signals["throughput_records_per_s"] - before
+    failed = judged & (gained < rules["ineffective_gain_ratio"] * hoped)
+    for name in ("from_workers", "from_records_per_s"):
+        kept[name] = np.where(judged, np.nan, kept[name])
+    kept["block_s"] = np.where(judged & ~failed, np.nan, kept["block_s"])
+    return blocked_further(tick, replace(slow, kept_of_stage=np.array([kept[name] for name in KEPT_OF_STAGE])), failed)
+
+
+def blocked_further(tick: Tick, slow: Slow, failed: Mask) -> Slow:
+    """With no more ups for these stages: for ineffective_block_s at first, then for twice as long each time."""
+    kept = dict(zip(KEPT_OF_STAGE, slow.kept_of_stage, strict=True))
+    first_s = tick.stage_rules["ineffective_block_s"]
+    block_s = np.fmin(2.0 * first_known(kept["block_s"], first_s / 2.0), _MOST_DOUBLINGS * first_s)
+    kept["blocked_until_s"] = np.where(failed, tick.at_s + block_s, kept["blocked_until_s"])
+    kept["block_s"] = np.where(failed, block_s, kept["block_s"])
+    return replace(slow, kept_of_stage=np.array([kept[name] for name in KEPT_OF_STAGE]))
+
+
+def _drawn(tick: Tick, slow: Slow, minutes: int) -> Slow:
+    """The curve of the input with this minute's rate as its newest point; minutes nobody saw are unknown."""
+    unseen = np.full(len(tick.owner), np.nan)
+    rate = np.where(tick.rates_known, tick.signals["input_rate_records_per_s"], np.nan)
+    points, odd_run = slow.points, np.nan_to_num(slow.odd_run)
+    fit = fit_of(slow.fit)
+    for newest in [unseen] * (min(minutes, POINTS) - 1) + [rate]:
+        points, odd_run = pushed(points, odd_run, fit, newest, tick.stage_rules["forecast_outliers"])
+    curve = fitted(points, odd_run)
+    enough = np.isfinite(points).sum(axis=0) >= _LEAST_POINTS
+    return replace(
+        slow,
+        points=points,
+        odd_run=odd_run,
+        fit=np.array([np.where(enough, getattr(curve, name), np.nan) for name in FIT]),
+        # On a grid of its own, so that ticks that do not divide a minute do not stretch it.
+        pointed_at_s=np.where(np.isnan(slow.pointed_at_s), tick.at_s, slow.pointed_at_s + minutes * STEP_S),
+    )
+
+
+def _stacked(table: Table) -> Array:
+    return np.array([getattr(table, f.name) for f in fields(Table)])

@@ -1,0 +1,96 @@
+"""A judgement -> what is remembered: targets, the window of downs, the pause budget, what ups began from."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from adapter.core import gates
+from adapter.core.capacity import OBSERVED, rate_at
+from adapter.core.case import Case, budget_s
+from adapter.core.decide import Judgement
+from adapter.core.decisions import Reason
+from adapter.core.grouping import largest
+from adapter.core.learning import blocked_further
+from adapter.core.observe import Tick
+from adapter.core.rates import Mask
+from adapter.core.samples import Array, first_known
+from adapter.core.state import BUCKETS, KEPT, KEPT_OF_STAGE, Slow, State
+
+
+def remembered(tick: Tick, case: Case, judged: Judgement) -> State:
+    """The state after the decision."""
+    fast, current = tick.state.fast, case.standing.current_workers
+    same = (judged.served == fast.target_workers) | (np.isnan(judged.served) & np.isnan(fast.target_workers))
+    committed = ~same & np.isfinite(judged.served)
+    # What goes further the way that nobody has gone yet is still the same wish.
+    onward = (np.sign(judged.served - current) == np.sign(fast.target_workers - current)) & (judged.served != current)
+    peak, slow = _windowed(tick, case, judged)
+    slow = _spent(tick, slow, committed & ~onward & (judged.served < current))
+    slow = _tried(tick, case, slow, committed & (judged.served > current))
+    slow = _displaced(tick, slow, judged.gate == gates.REASONS.index(Reason.UNSCHEDULABLE))
+    stalled = largest(tick.signals["stalled"] * 1.0, tick.owner, len(current)) == 1
+    return State(
+        fast=replace(
+            fast,
+            target_workers=judged.served,
+            committed_at_s=np.where(same | onward, fast.committed_at_s, tick.at_s),
+            peak_workers=peak,
+            disturbed_at_s=np.where(stalled | np.isin(judged.gate, _STOOD), tick.at_s, fast.disturbed_at_s),
+        ),
+        slow=slow,
+    )
+
+
+_STOOD = [gates.REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
+
+
+def _windowed(tick: Tick, case: Case, judged: Judgement) -> tuple[Array, Slow]:
+    """The window of downs: what was needed now, in the bucket of now; the oldest bucket goes where another begins.
+
+    In a bucket that nobody could look into all workers may have been needed.
+    """
+    slow, needed = tick.state.slow, np.where(judged.gate == gates.OPEN, judged.verdict.needed_workers, np.nan)
+    width_s = tick.rules["down_window_s"] / BUCKETS
+    counts = width_s > 0
+    width_s = np.where(counts, width_s, 1.0)
+    began_s, peak = slow.kept[KEPT.index("bucket_at_s")], tick.state.fast.peak_workers
+    passed = np.where(counts, (tick.at_s - began_s) // width_s, 0.0)
+    if not (passed == 0).all():
+        kept = slow.kept.copy()
+        kept[KEPT.index("bucket_at_s")] = np.where(np.isnan(passed), tick.at_s, began_s + passed * width_s)
+        slow, passed = replace(slow, kept=kept), np.nan_to_num(passed)
+    closed = first_known(peak, case.standing.current_workers)
+    for number in range(int(min(passed.max(initial=0.0), BUCKETS + 1))):
+        slow = replace(slow, peaks=np.where(passed > number, np.vstack([slow.peaks[1:], closed]), slow.peaks))
+    return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
+
+
+def _displaced(tick: Tick, slow: Slow, displaced: Mask) -> Slow:
+    """No more workers are asked for, for a while, where the last ones found no place."""
+    blocked = displaced[tick.owner] & ~(slow.kept_of_stage[KEPT_OF_STAGE.index("blocked_until_s")] > tick.at_s)
+    return blocked_further(tick, slow, blocked) if blocked.any() else slow
+
+
+def _spent(tick: Tick, slow: Slow, down: Mask) -> Slow:
+    """The pause budget after the downs of this tick."""
+    down = down & np.isfinite(tick.rules["pause_budget_ratio"])
+    if not down.any():
+        return slow
+    kept = slow.kept.copy()
+    kept[KEPT.index("budget_s"), down] = (budget_s(tick) - tick.rules["rescale_pause_s"])[down]
+    kept[KEPT.index("budget_at_s"), down] = tick.at_s
+    return replace(slow, kept=kept)
+
+
+def _tried(tick: Tick, case: Case, slow: Slow, up: Mask) -> Slow:
+    """What each up starts from: who has always work shows it now, else the capacity table may hold it."""
+    begun = up[tick.owner]
+    if not begun.any():
+        return slow
+    evidence, kept = case.evidence, dict(zip(KEPT_OF_STAGE, slow.kept_of_stage, strict=True))
+    observed = ((evidence.table.sizes == evidence.workers) & (evidence.table.trust == OBSERVED)).any(axis=0)
+    held = np.where(observed, rate_at(evidence.table, evidence.workers, evidence.rules["scaling_exponent"]), np.nan)
+    known = np.where(evidence.saturated, evidence.throughput_records_per_s, held)
+    kept["from_workers"] = np.where(begun, evidence.workers, kept["from_workers"])
+    kept["from_records_per_s"] = np.where(begun, known, kept["from_records_per_s"])
+    return replace(slow, kept_of_stage=np.array([kept[name] for name in KEPT_OF_STAGE]))

@@ -1,0 +1,92 @@
+"""`netflix`: autoscaling stateless Flink routers by a table of what sizes carry (Farkas, 2020; S4-03..37).
+
+Up on significant lag or high utilization (S4-10), down without lag and without an increase to come (S4-12), to the size
+that the table gives for what is foreseen. An unhealthy sink, recent failures, cooldowns, steps and failover are gates
+and bounds, as of every policy (S4-09, S4-10, S4-29, S4-30). What the talk leaves open is read as:
+
+- S4-21: t1 is now, t2 the end of the catch-up, rescale_pause_s + catch_up_s later, and t3 = t2: all that arrives until
+  then is to be processed, and the size must carry the input there. Without a fit the input stays as it is.
+- S4-12: an increase within growth_noise_ratio is none, else a level input would forbid half of the downs.
+- S4-27: the limit is one of its own beside the table: S4-24 sizes 15,000/s to 7 workers with no share taken off. CPU
+  work follows the rate (P-03), so size n runs at utilization * workers / n * rate / throughput; the rate is that at t3,
+  as what drains at full speed until then needs no more workers for it.
+- S4-26: every up is a benchmark (S4-11), so on an empty table the present size and rate are its first record; with
+  nothing processed it is one step up. A down on an empty table keeps its size.
+- S4-28: sizes are rounded alike; a down carries at least the present input (S4-05), and where utilization is unknown
+  there is none, since S4-27 could not be kept.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from adapter.core.capacity import size_for
+from adapter.core.forecast import CatchUp, Fit, recovery_rate
+from adapter.core.partitions import balanced, whole
+from adapter.core.policies.verdict import Evidence, Verdict
+from adapter.core.rates import Mask
+from adapter.core.samples import Array, first_known
+from adapter.core.signals import moves
+
+
+def size(evidence: Evidence) -> Verdict:
+    """Up when late or hot, down without lag and without more to come, to what carries the foreseen; else as it is."""
+    rules, workers, present = evidence.rules, evidence.workers, evidence.input_rate_records_per_s
+    late = (evidence.backlog_time_s > rules["significant_backlog_time_s"]) | (
+        evidence.utilization_ratio > rules["safe_utilization_ratio"]
+    )
+    times, curve = _times(evidence), _curve(evidence)
+    recovery = recovery_rate(curve, evidence.backlog_records, times)
+    workload = np.maximum(curve.at(times.t3_s), present)  # at least the present one: S4-05
+    keep, catch = _carrying(evidence, workload, late), _carrying(evidence, recovery, late)
+    needed = _needed(evidence, np.maximum(keep, catch), workload)  # S4-20's larger rate, as its size
+
+    rises = workload > present * (1 + rules["growth_noise_ratio"])
+    calm = (evidence.lowest_backlog_time_s <= rules["no_backlog_time_s"]) & ~rises
+    down = calm & np.isfinite(evidence.utilization_ratio)
+    unknown = np.isnan(workers + evidence.backlog_time_s + workload)
+    wanted = np.select(
+        [unknown, late, down], [np.nan, np.maximum(needed, workers), np.minimum(needed, workers)], workers
+    )
+    return Verdict(
+        wanted_workers=wanted,
+        keep_up_workers=keep,
+        catch_up_workers=catch,
+        needed_workers=np.where(unknown, np.nan, needed),
+    )
+
+
+def _times(evidence: Evidence) -> CatchUp:
+    rules, now_s = evidence.rules, evidence.fit_age_s
+    end_s = now_s + rules["rescale_pause_s"] + rules["catch_up_s"]
+    return CatchUp(t1_s=now_s, t2_s=end_s, t3_s=end_s, catch_up_s=rules["catch_up_s"])
+
+
+def _curve(evidence: Evidence) -> Fit:
+    """The fit; where there is none, the present input for ever."""
+    fit, none = evidence.fit, np.isnan(evidence.fit.c)
+    return replace(
+        fit,
+        a=np.where(none, 0.0, fit.a),
+        b=np.where(none, 0.0, fit.b),
+        c=np.where(none, evidence.input_rate_records_per_s, fit.c),
+    )
+
+
+def _carrying(evidence: Evidence, rate: Array, late: Mask) -> Array:
+    """The workers that carry a rate by the table (S4-23..26); on an empty one as many as there are, unless late."""
+    workers, throughput = evidence.workers, evidence.throughput_records_per_s
+    moving = moves(throughput)
+    first_record = np.where(moving, workers * rate / np.where(moving, throughput, 1.0), workers + 1)
+    by_table = size_for(evidence.table, rate, np.ones_like(rate))  # linear above the table's top (S4-25)
+    return first_known(by_table, np.where(late, first_record, workers))
+
+
+def _needed(evidence: Evidence, carrying: Array, workload: Array) -> Array:
+    """Whole workers that carry, run cool enough (S4-27) and share the partitions evenly (S4-37)."""
+    rules, throughput = evidence.rules, evidence.throughput_records_per_s
+    moving = moves(throughput)
+    work = np.where(moving, workload / np.where(moving, throughput, 1.0), 1.0)
+    cool = evidence.workers * evidence.utilization_ratio * work / rules["sized_utilization_ratio"]
+    sized = np.maximum(whole(np.fmax(carrying, cool)), 1.0)
+    return balanced(sized, evidence.partitions, rules["slots_per_worker"])

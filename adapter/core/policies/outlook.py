@@ -1,0 +1,86 @@
+"""What comes of staying, and of changing: two jobs followed through the horizon side by side."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.core.policies.verdict import Evidence
+from adapter.core.rates import Mask
+from adapter.core.samples import Array
+from adapter.core.signals import HORIZON_S
+
+_STEPS = 30
+_LEAST_HORIZON_S = 900.0
+_LEAST_PAUSES = 10.0
+_LEAST_RATE = 1e-9  # records/s: what carries nothing is behind for ever
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """late: staying breaks the target even then when a change could be at work, or what waits now
+    will still wait at the end.
+
+    *_behind_s: the longest backlog time. keep_after_s: when. caught_up_s: when a change has left nothing behind.
+    Each of shape (stages,), seconds from now; HORIZON_S for never.
+    """
+
+    late: Mask
+    keep_behind_s: Array
+    keep_after_s: Array
+    change_behind_s: Array
+    caught_up_s: Array
+
+
+class _Job:
+    """A backlog that is followed step by step."""
+
+    def __init__(self, backlog: Array, capacity: Array, target_s: Array) -> None:
+        self.backlog, self._capacity, self._target_s = backlog, capacity, target_s
+        self.longest_s, self.longest_at_s = self.behind_s(), np.zeros_like(backlog)
+        self.empty_at_s = np.where(backlog > 0, np.nan, 0.0)
+
+    def step(self, at_s: Array, step_s: Array, arrived: Array, carried: Array) -> None:
+        """One step that ends at at_s."""
+        self.backlog = np.maximum(self.backlog + arrived - carried, 0.0)
+        behind_s = self.behind_s()
+        longer = behind_s > self.longest_s
+        self.longest_s = np.where(longer, behind_s, self.longest_s)
+        self.longest_at_s = np.where(longer, at_s, self.longest_at_s)
+        self.is_late = behind_s > self._target_s
+        self.empty_at_s = np.where(self.backlog > 0, np.nan, np.fmin(self.empty_at_s, at_s))
+
+    def behind_s(self) -> Array:
+        """The backlog time now."""
+        return self.backlog / np.maximum(self._capacity, _LEAST_RATE)
+
+
+def look_ahead(evidence: Evidence, foreseen: Array, capacity: Array, changed_capacity: Array) -> Ahead:
+    """Follow the backlog with the present capacity and with another one, records/s each.
+
+    The input rises evenly from the present rate to the foreseen one. A change works on with the present capacity until
+    its workers have started, then nothing for the pause, in which what was done since the last checkpoint comes back.
+    """
+    rules, present = evidence.rules, evidence.input_rate_records_per_s
+    horizon_s = np.maximum(rules["forecast_horizon_s"], _LEAST_PAUSES * rules["rescale_pause_s"])
+    step_s = np.maximum(horizon_s, _LEAST_HORIZON_S) / _STEPS
+    starts_s, ends_s = rules["worker_start_s"], rules["worker_start_s"] + rules["rescale_pause_s"]
+    again = present * rules["replay_s"] / 2
+    keep = _Job(evidence.backlog_records, capacity, rules["backlog_time_target_s"])
+    change = _Job(evidence.backlog_records + again, changed_capacity, rules["backlog_time_target_s"])
+    late = np.zeros(len(present), dtype=bool)
+    for number in range(1, _STEPS + 1):
+        at_s = number * step_s
+        arrived = step_s * (present + (foreseen - present) * (number - 0.5) / _STEPS)
+        keep.step(at_s, step_s, arrived, np.minimum(capacity * step_s, arrived + keep.backlog))
+        late |= keep.is_late & ((at_s >= ends_s) | (number == _STEPS))
+        old_s = np.clip(starts_s - (at_s - step_s), 0.0, step_s)
+        new_s = np.clip(at_s - ends_s, 0.0, step_s)
+        able = capacity * old_s + changed_capacity * new_s
+        change.step(at_s, step_s, arrived, np.minimum(able, arrived + change.backlog))
+    return Ahead(
+        late=late | (np.minimum(evidence.backlog_time_s, keep.behind_s()) > rules["short_backlog_time_s"]),
+        keep_behind_s=np.minimum(keep.longest_s, HORIZON_S),
+        keep_after_s=keep.longest_at_s,
+        change_behind_s=np.minimum(change.longest_s, HORIZON_S),
+        caught_up_s=np.where(np.isnan(change.empty_at_s), HORIZON_S, change.empty_at_s),
+    )

@@ -1,0 +1,20 @@
+"""`segments`: as many readers as the stream has segments (Pravega with Flink and HPA, S2-01).
+
+The stream scales itself by its own rates and the readers follow, so nothing but the count of segments is looked at
+(S2-17): neither what the readers can carry nor what waits for them. Minimum, maximum and the wait before a down are the
+HPA's (S2-02, S2-16) and bounds like any other. The count vanishes between two scalings of the stream (S2-18): then
+there is no size, and the target is held. segments_per_worker is 1, the demo's AverageValue.
+"""
+
+import numpy as np
+
+from adapter.core.partitions import whole
+from adapter.core.policies.verdict import Evidence, Verdict
+
+
+def size(evidence: Evidence) -> Verdict:
+    """Segments over segments a worker, in whole workers; NaN while the count is unknown, as a count of 0 is."""
+    segments = np.where(evidence.partitions >= 1, evidence.partitions, np.nan)
+    wanted = whole(segments / evidence.rules["segments_per_worker"])
+    none = np.full_like(wanted, np.nan)
+    return Verdict(wanted_workers=wanted, keep_up_workers=none, catch_up_workers=none, needed_workers=wanted)

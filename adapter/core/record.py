@@ -1,0 +1,174 @@
+"""Decision records: all that decisions were made from, as flat columns, and the way back to the same decisions.
+
+A record is one workload's case with the stage that decided. `decide(case_of(record))` gives the decision again, and
+`with_input` tells what it would have been had one input been another.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from adapter.core.bounds import Range, limits
+from adapter.core.capacity import SLOTS, Table, rate_at
+from adapter.core.case import Case, Marks, Standing
+from adapter.core.decide import Judgement
+from adapter.core.gates import Situation
+from adapter.core.grouping import pick
+from adapter.core.policies.verdict import Evidence
+from adapter.core.rates import Mask
+from adapter.core.samples import Array
+from adapter.core.signals import backlog_time
+from adapter.core.state import FIT, TABLE, fit_of, table_of
+
+Columns = Mapping[str, Array]
+
+_APART = ("rules", "table", "fit")  # told by columns of their own
+
+
+def recorded(case: Case, judged: Judgement) -> dict[str, Array]:
+    """The records of all workloads of a tick: name of a number -> shape (workloads,), masks as 1 and 0."""
+    of_stage = {f"evidence.{f.name}": getattr(case.evidence, f.name) for f in _plain(Evidence)}
+    of_stage |= {f"marks.{f.name}": getattr(case.marks, f.name) for f in fields(Marks)}
+    of_stage |= {f"fit.{name}": getattr(case.evidence.fit, name) for name in FIT}
+    for name in TABLE:
+        of_stage |= {f"table.{name}.{slot}": row for slot, row in enumerate(getattr(case.evidence.table, name))}
+    whole = {f"{name}.{f.name}": getattr(part, f.name) for name, part in _parts(case) for f in _plain(type(part))}
+    whole |= {f"rules.{name}": column for name, column in case.standing.rules.items()}
+    # The largest size needed is that of all stages: with it, the one that decided is enough.
+    whole["standing.peak_workers"] = np.fmax(judged.brakes.window_workers, case.standing.peak_workers)
+    picked = {name: pick(column.astype(np.float64, copy=False), judged.stage) for name, column in of_stage.items()}
+    return picked | {name: column.astype(np.float64, copy=False) for name, column in whole.items()}
+
+
+def case_of(columns: Columns) -> Case:
+    """The cases that records tell of, one workload with one stage a row."""
+    count = len(columns["standing.current_workers"])
+    rules = {name.removeprefix("rules."): column for name, column in columns.items() if name.startswith("rules.")}
+    seen = np.isfinite(columns["evidence.backlog_records"])
+    return Case(
+        owner=np.arange(count),
+        counting=seen,
+        policy=rules["policy"].astype(np.int64),
+        evidence=Evidence(
+            **_read(columns, Evidence),
+            fit=fit_of([columns[f"fit.{name}"] for name in FIT]),
+            table=table_in(columns),
+            rules=rules,
+        ),
+        marks=Marks(**{f.name: columns[f"marks.{f.name}"] for f in fields(Marks)}),
+        situation=Situation(**_read(columns, Situation), rules=rules),
+        range_=Range(**_read(columns, Range)),
+        standing=Standing(**_read(columns, Standing), rules=rules),
+    )
+
+
+def table_in(columns: Columns) -> Table:
+    """The capacity tables that records tell of."""
+    return table_of([np.array([columns[f"table.{name}.{slot}"] for slot in range(SLOTS)]) for name in TABLE])
+
+
+def with_input(columns: Columns, name: str, value: Array) -> dict[str, Array]:
+    """The records with one of INPUTS at another value, and what follows from it; everything else as it was."""
+    return dict(columns) | INPUTS[name].follows(columns, value)
+
+
+def _read(columns: Columns, part: type) -> dict[str, Any]:
+    prefix = part.__name__.lower()
+    return {
+        f.name: columns[f"{prefix}.{f.name}"] == 1 if _is_mask(f) else columns[f"{prefix}.{f.name}"]
+        for f in _plain(part)
+    }
+
+
+def _plain(part: type) -> list[Field[Any]]:
+    return [f for f in fields(part) if f.name not in _APART]
+
+
+def _is_mask(column: Field[Any]) -> bool:
+    return column.type == Mask
+
+
+def _parts(case: Case) -> tuple[tuple[str, Any], ...]:
+    return ("situation", case.situation), ("range", case.range_), ("standing", case.standing)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a person would call one input of a decision: how to read it from records, and what follows from another."""
+
+    read: Callable[[Columns], Array]
+    follows: Callable[[Columns, Array], dict[str, Array]]
+
+
+def _column(name: str) -> Input:
+    """An input that is told in one column, and from which nothing else follows."""
+    return Input(lambda columns: columns[name], lambda _, value: {name: value})
+
+
+def _input_rate(columns: Columns, value: Array) -> dict[str, Array]:
+    was = columns["evidence.input_rate_records_per_s"]
+    ratio = np.where(was > 0, value / np.where(was > 0, was, 1.0), 1.0)
+    curve = {f"fit.{name}": columns[f"fit.{name}"] * ratio for name in FIT}
+    growth = value - columns["evidence.throughput_records_per_s"]
+    noise = columns["rules.growth_noise_ratio"] * columns["evidence.throughput_records_per_s"]
+    return curve | {
+        "evidence.input_rate_records_per_s": value,
+        "evidence.growth_records_per_s": growth,
+        "evidence.rising": (growth > noise).astype(np.float64),
+    }
+
+
+def _backlog(columns: Columns, value: Array) -> dict[str, Array]:
+    time_s = backlog_time(value, columns["evidence.throughput_records_per_s"])
+    return {
+        "evidence.backlog_records": value,
+        "evidence.backlog_time_s": time_s,
+        "evidence.lowest_backlog_time_s": time_s,
+        "evidence.saturated": (time_s > columns["rules.short_backlog_time_s"]).astype(np.float64),
+    }
+
+
+def _capacity(columns: Columns) -> Array:
+    workers = columns["evidence.workers"]
+    return rate_at(table_in(columns), workers, columns["rules.scaling_exponent"])
+
+
+def _carrying(columns: Columns, value: Array) -> dict[str, Array]:
+    was = _capacity(columns)
+    ratio = np.where(was > 0, value / np.where(was > 0, was, 1.0), 1.0)
+    return {name: columns[name] * ratio for name in (f"table.rates.{slot}" for slot in range(SLOTS))}
+
+
+def _limit(name: str) -> Callable[[Columns, Array], dict[str, Array]]:
+    """A limit moves the whole range. What an HPA allows behind a narrower limit is not in a record."""
+
+    def follows(columns: Columns, value: Array) -> dict[str, Array]:
+        rules = {key.removeprefix("rules."): column for key, column in columns.items() if key.startswith("rules.")}
+        facts = {
+            "partitions": columns["evidence.partitions"],
+            "max_workers": np.where(columns["range.by_partitions"] == 1, np.nan, columns["range.most"]),
+            "min_workers": np.where(columns["range.by_memory"] == 1, np.nan, columns["range.least"]),
+        }
+        range_ = limits(rules | {name: value}, facts | {name: value})
+        moved = {f"range.{f.name}": getattr(range_, f.name).astype(np.float64) for f in fields(Range)}
+        own = {"evidence.partitions": value} if name == "partitions" else {}
+        return moved | own | {"evidence.most_workers": range_.most}
+
+    return follows
+
+
+INPUTS: Mapping[str, Input] = {
+    "input_rate_records_per_s": Input(lambda columns: columns["evidence.input_rate_records_per_s"], _input_rate),
+    "backlog_records": Input(lambda columns: columns["evidence.backlog_records"], _backlog),
+    "capacity_records_per_s": Input(_capacity, _carrying),
+    "utilization_ratio": _column("evidence.utilization_ratio"),
+    "partitions": Input(lambda columns: columns["evidence.partitions"], _limit("partitions")),
+    "max_workers": Input(lambda columns: columns["range.most"], _limit("max_workers")),
+    "min_workers": Input(lambda columns: columns["range.least"], _limit("min_workers")),
+    "window_workers": _column("standing.peak_workers"),
+    "held_workers": _column("standing.target_workers"),
+    "backlog_time_target_s": _column("rules.backlog_time_target_s"),
+    "time_to_reduce_backlog_s": _column("rules.time_to_reduce_backlog_s"),
+}

@@ -1,0 +1,119 @@
+"""A workload's name -> the record that a running pipeline holds of it."""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from adapter.config import Config
+from adapter.errors import AdapterError
+from adapter.serving.records import PATH
+
+LOCAL_URL = "http://127.0.0.1:8080"  # where `run` listens
+_DEADLINE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a pipeline is asked. ca_file: who signed its certificate, None = the system's roots.
+
+    token_file: the bearer token it wants, None for none.
+    """
+
+    url: str = LOCAL_URL
+    ca_file: str | None = None
+    token_file: str | None = None
+
+
+def address_of(config: Config) -> Address:
+    """Where the pipeline of a configuration is: as `serve` reaches it, else on this machine."""
+    settings, serving = config.pipeline, config.serving
+    if serving.snapshot_url is not None:
+        return Address(
+            url=serving.snapshot_url, ca_file=serving.snapshot_ca_file, token_file=serving.snapshot_token_file
+        )
+    scheme = "http" if settings.cert_file is None else "https"
+    return Address(url=f"{scheme}://{_reachable(settings.host)}:{settings.port}", token_file=settings.token_file)
+
+
+def ask(workload: str, address: Address) -> bytes:
+    """The record of "namespace/name" as JSON. Raises AdapterError with what is wrong and what mends it."""
+    namespace, _, name = workload.partition("/")
+    if {namespace, name} & {"", ".", ".."} or "/" in name:
+        raise AdapterError(f"expected a workload as namespace/name, such as shop/orders, got {workload!r}")
+    path = f"{PATH}/{quote(namespace, safe='')}/{quote(name, safe='')}"
+    answer = _get(address, path)
+    told = _parsed(answer.content)
+    if answer.status_code == httpx.codes.OK and told:
+        return answer.content
+    if answer.status_code == httpx.codes.UNAUTHORIZED:
+        given = f"does not accept the token in {address.token_file}" if address.token_file else "wants a token"
+        raise AdapterError(f"{address.url} {given}: give the pipeline's own with --token-file or --config")
+    if "message" in told:  # a Status
+        raise AdapterError(str(told["message"]))
+    raise AdapterError(
+        f"{address.url} answers {answer.status_code} and knows no records: give the address of a pipeline of this "
+        "release, or of `run`, with --url"
+    )
+
+
+def _get(address: Address, path: str) -> httpx.Response:
+    url = address.url.rstrip("/")
+    try:
+        with httpx.Client(verify=_trusted(address), timeout=_DEADLINE_S, trust_env=False) as client:
+            return client.get(url + path, headers=_headers(address))
+    except httpx.ConnectError as error:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            cause = f"the certificate of {url} is not trusted ({error})"
+            raise AdapterError(f"{cause}: give its CA with --ca-file, and an address it names with --url") from error
+        cause = f"nobody answers at {url} ({error})"
+        raise AdapterError(f"{cause}: start `backlog-adapter run`, or name the pipeline with --url") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise AdapterError(f"{url} cannot be asked ({cause}): check --url, http or https too") from error
+
+
+def _headers(address: Address) -> Mapping[str, str]:
+    if address.token_file is None:
+        return {}
+    if not address.url.startswith("https://"):
+        raise AdapterError(f"a token does not travel in the clear: {address.url} has to be https, or needs no token")
+    try:
+        return {"Authorization": f"Bearer {Path(address.token_file).read_text('utf-8').strip()}"}
+    except (OSError, ValueError) as error:
+        raise AdapterError(f"the token file {address.token_file} cannot be read: {error}") from error
+
+
+def _trusted(address: Address) -> ssl.SSLContext | bool:
+    if address.ca_file is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=address.ca_file)
+    except (OSError, ValueError) as error:
+        raise AdapterError(f"expected PEM certificates in {address.ca_file}: {error}") from error
+
+
+def _parsed(body: bytes) -> dict[str, Any]:
+    """The JSON object of an answer, empty where it is none."""
+    try:
+        told = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _reachable(host: str) -> str:
+    """An address to connect to, of one to listen on."""
+    try:
+        listening = ip_address(host)
+    except ValueError:
+        return host
+    if listening.is_unspecified:
+        return "127.0.0.1" if listening.version == 4 else "[::1]"
+    return host if listening.version == 4 else f"[{host}]"

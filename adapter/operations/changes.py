@@ -1,0 +1,193 @@
+"""What would change a decision: each input alone at other values, and what is closed, opened."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf, log
+
+import numpy as np
+
+from adapter.core.decide import Judgement, decide
+from adapter.core.decisions import Bound, Reason
+from adapter.core.gates import OPEN, REASONS
+from adapter.core.rates import Mask
+from adapter.core.record import INPUTS, Columns, case_of, with_input
+from adapter.core.samples import Array
+from adapter.operations.reading import Reading, known
+
+# Distances that are tried, as logarithms of a ratio: from a fifth of a percent to a hundredfold, each 3 % farther.
+_DISTANCES = np.geomspace(0.002, log(100), 300)
+_FROM_NOTHING = np.geomspace(1e-3, 1e9, 400)  # what is tried where the present value is 0
+_DIGITS = 4  # as many are shown, so that exactly what is shown was tried
+_COUNTED = ("partitions", "max_workers", "min_workers", "window_workers", "held_workers")
+MEASURED = ("input_rate_records_per_s", "backlog_records", "capacity_records_per_s", "utilization_ratio")
+_RANGE = (Bound.MAX, Bound.PARTITIONS, Bound.MIN, Bound.MEMORY)  # cut after all others
+_LEAST = {"partitions": 1.0, "max_workers": 1.0}
+_MAY_BE_0 = (*_COUNTED, "input_rate_records_per_s", "backlog_records", "utilization_ratio")
+_MOST = {"utilization_ratio": 1.0}
+_OF_BOUND = {
+    Bound.MAX: "max_workers",
+    Bound.PARTITIONS: "partitions",
+    Bound.MIN: "min_workers",
+    Bound.WINDOW: "window_workers",
+    Bound.LATCH: "held_workers",
+}
+# What is closed -> the part of a record that opens it: a number, or the name of the number it then has.
+_OPENED: Mapping[Reason | Bound, Mapping[str, float | str]] = {
+    Reason.PAUSED: {"situation.paused": 0, "standing.no_up": 0, "standing.no_down": 0},
+    Reason.EXCLUDED: {"situation.excluded": 0},
+    Reason.NO_DATA: {"situation.sample_age_s": 0, "situation.rates_known": 1},
+    Reason.EXPIRED: {"situation.sample_age_s": 0},
+    Reason.STALE: {"situation.sample_age_s": 0},
+    Reason.NO_WORKERS: {"situation.workers_age_s": 0},
+    Reason.NOT_RUNNING: {"situation.stopped": 0, "situation.changed_age_s": inf},
+    Reason.FAILURES: {"situation.failures": 0},
+    Reason.UNSCHEDULABLE: {"situation.too_few": 0, "situation.incomplete": 0},
+    Reason.IN_FLIGHT: {"situation.incomplete": 0},
+    Reason.SETTLING: {"situation.changed_age_s": inf},
+    Reason.DISCONTINUITY: {"situation.discontinuous": 0},
+    Reason.STUCK: {"situation.nothing_moves": 0, "situation.changed_age_s": inf},
+    Bound.PAUSE: {"standing.no_up": 0, "standing.no_down": 0},
+    Bound.FAILOVER: {"standing.failover": 0},
+    Bound.SINK: {"standing.sink_unhealthy": 0},
+    Bound.INEFFECTIVE: {"marks.blocked_s": 0},
+    Bound.COOLDOWN: {"standing.asked_age_s": inf},
+    Bound.BUDGET: {"standing.budget_s": inf},
+    Bound.TRIAL: {"marks.measured_utilization_ratio": 1},
+    Bound.HOT: {"marks.hottest_partition_ratio": 1},
+    Bound.STEP: {"rules.max_step_up_workers": inf, "rules.max_step_down_workers": inf},
+    Bound.MEMORY: {"range.least": "rules.min_workers"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """The nearest value of one input, in one direction, at which another number is asked for; None is no number."""
+
+    name: str
+    now: float
+    value: float
+    required_workers: float | None
+
+    @property
+    def distance(self) -> float:
+        """How far it lies from the present value, as the logarithm of their ratio."""
+        return abs(log(self.value / self.now)) if self.value > 0 and self.now > 0 else inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What would be asked for if what is closed were open. then: the gate that would hold instead, if one would."""
+
+    name: Reason | Bound
+    required_workers: float | None
+    then: Reason | None
+
+
+def nearest(reading: Reading) -> tuple[Change, ...]:
+    """For each input and direction the nearest change, nearest first. All values are decided in one call."""
+    tried = {name: _values(name, now) for name, now in _present(reading)}
+    if not tried:
+        return ()
+    # The present value comes first: what follows from it may already differ a little from what was seen.
+    parts = [_with(reading.columns, name, values) for name, values in tried.items()]
+    decided = decide(case_of({name: np.concatenate([part[name] for part in parts]) for name in reading.columns}))
+    found, begin = [], 0
+    for name, values in tried.items():
+        served = decided.served[begin : begin + len(values)]
+        begin += len(values)
+        found += _nearest_of(name, values, served, reading.judged.served[0])
+    return tuple(sorted(found, key=lambda change: change.distance))
+
+
+def opened(reading: Reading) -> Opened | None:
+    """What would be asked for without the closed gate, or the bound that is no input; None where neither is there."""
+    name = reading.gate or _bound(reading)
+    if name not in _OPENED:
+        return None
+    other = {
+        key: reading.columns[to] if isinstance(to, str) else np.array([to], np.float64)
+        for key, to in _OPENED[name].items()
+    }
+    judged = decide(case_of({**reading.columns, **other}))
+    return Opened(name=name, required_workers=known(judged.served), then=_gate(judged))
+
+
+def decided_by(reading: Reading, changes: Iterable[Change]) -> str:
+    """The gate that is closed, else the bound that cut, else the nearest measured input; "" for none.
+
+    A bound that is an input is told by the input's name. A limit that did not cut did not decide.
+    """
+    if reading.gate is not None:
+        return reading.gate
+    changes, bound = tuple(changes), _bound(reading)
+    limit = _OF_BOUND.get(bound, "") if bound else _kept_to(reading)
+    if any(change.name == limit and (bound or change.value > change.now) for change in changes):
+        return limit
+    measured = (*MEASURED, "partitions") if reading.decision.policy == "segments" else MEASURED
+    return bound or next((change.name for change in changes if change.name in measured), "")
+
+
+def _bound(reading: Reading) -> Bound:
+    """The bound that cut last, or the sink that holds the size also where the policy asks for no other."""
+    return Bound.SINK if reading.held_by_sink and reading.bound not in _RANGE else reading.bound
+
+
+def _kept_to(reading: Reading) -> str:
+    """The end of the range that is asked for; some policies keep to it themselves, and leave the bounds nothing."""
+    if reading.served != reading.number("range.most"):
+        return ""
+    return "partitions" if reading.number("range.by_partitions") == 1 else "max_workers"
+
+
+def _present(reading: Reading) -> list[tuple[str, float]]:
+    values = ((name, known(one.read(reading.columns))) for name, one in INPUTS.items())
+    return [(name, value) for name, value in values if value is not None]
+
+
+def _values(name: str, now: float) -> Array:
+    """The present value, and behind it those to try."""
+    ratios = np.exp(_DISTANCES)
+    tried = np.concatenate([[0.0], now / ratios, now * ratios]) if now > 0 else _FROM_NOTHING
+    tried = np.append(np.round(tried), [now - 1, now + 1]) if name in _COUNTED else _rounded(tried)
+    least = _LEAST.get(name, 0.0)
+    allowed = (tried >= least) & (tried <= _MOST.get(name, inf)) & (tried != now)
+    if name not in _MAY_BE_0:
+        allowed &= tried > 0
+    return np.append(now, np.unique(tried[allowed]))
+
+
+def _rounded(values: Array) -> Array:
+    scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(np.where(values > 0, values, 1.0))))
+    return np.round(values * scale) / scale
+
+
+def _with(columns: Columns, name: str, values: Array) -> dict[str, Array]:
+    repeated = {key: np.repeat(column, len(values)) for key, column in columns.items()}
+    return with_input(repeated, name, values)
+
+
+def _nearest_of(name: str, values: Array, served: Array, now_served: float) -> list[Change]:
+    differs = ~_same(served, now_served) & ~_same(served, served[0])
+    found = []
+    for side in (values < values[0], values > values[0]):
+        places = np.flatnonzero(differs & side)
+        if len(places):
+            place = places[np.abs(values[places] - values[0]).argmin()]
+            change = Change(
+                name=name,
+                now=float(values[0]),
+                value=float(values[place]),
+                required_workers=known(served[place : place + 1]),
+            )
+            found.append(change)
+    return found
+
+
+def _same(served: Array, other: float) -> Mask:
+    same: Mask = (served == other) | (np.isnan(served) & np.isnan(other))
+    return same
+
+
+def _gate(judged: Judgement) -> Reason | None:
+    place = int(judged.gate[0])
+    return None if place == OPEN else REASONS[place]

@@ -1,0 +1,163 @@
+"""What a decision was made from, section by section: the question, signals, capacity, terms and rules."""
+
+from dataclasses import fields
+
+import numpy as np
+
+from adapter.core.capacity import CONFIDENCE, PRIOR, Table, rate_at
+from adapter.core.parameters import columns
+from adapter.core.record import table_in
+from adapter.core.rules import RuleBook, Rules
+from adapter.core.signals import HORIZON_S
+from adapter.operations.reading import Reading, known
+from adapter.operations.rows import Row, Section
+from adapter.operations.tables import unbounded
+from adapter.operations.words import ago, exact, lasting, number, said, title
+from adapter.serving.view import UNKNOWN
+
+_SIGNALS = (
+    "throughput_records_per_s",
+    "input_rate_records_per_s",
+    "forecast_input_rate_records_per_s",
+    "growth_records_per_s",
+    "backlog_records",
+    "highest_partition_backlog_records",
+    "backlog_time_s",
+    "drain_time_s",
+    "utilization_ratio",
+    "relative_lag_change_ratio",
+    "hottest_partition_ratio",
+    "slowest_worker_ratio",
+)
+_SAME_RATIO = 0.02  # what differs by less is told once
+_CHOICES = {f.name: f.metadata["one_of"] for f in fields(Rules) if "one_of" in f.metadata}
+_MEANINGS = {f.name: f.metadata["meaning"] for f in fields(Rules) if not f.metadata.get("hidden")}
+
+
+def asked(reading: Reading) -> Section:
+    """How many workers, by whom, and out of which."""
+    told = reading.decision
+    counts = ((told.spec_workers, "asked for"), (told.workers, "there"), (told.ready_workers, "ready"))
+    workers = ", ".join(f"{number(count)} {state}" for count, state in counts if count is not None)
+    limits = f"{number(told.min_workers)} to {number(told.max_workers)}"
+    return Section(
+        f"{told.workload}, policy {told.policy}",
+        (
+            Row(name="required workers", value=number(reading.served), note=_origin(reading)),
+            Row(name="allowed", value=limits, note=_limited(reading)),
+            Row(name="workers", value=_current(reading), note=workers),
+            *([Row(name="deciding stage", value=told.stage)] if told.stage else []),
+        ),
+    )
+
+
+def signals(reading: Reading) -> Section:
+    """What was seen, and how long ago."""
+    told = reading.decision
+    seen = f"last sample {ago(told.sample_age_s)}, workers counted {ago(told.workers_age_s)}"
+    values = {name: getattr(told, name) for name in _SIGNALS}
+    rows = [Row(name=title(name), value=said(name, value)) for name, value in values.items() if value is not None]
+    silent = ", ".join(title(name) for name, value in values.items() if value is None)
+    return Section(f"Signals ({seen})", (*rows, *([Row(name=UNKNOWN, note=silent)] if silent else [])))
+
+
+def capacity(reading: Reading) -> Section:
+    """The performance table as it was learned, and what the workers at work carry now."""
+    table = table_in(reading.columns)
+    entries = zip(table.sizes[:, 0], table.rates[:, 0], table.trust[:, 0], table.seen_at_s[:, 0], strict=True)
+    rows = [_entry(reading, *map(float, entry)) for entry in entries if np.isfinite(entry[0])]
+    return Section("Capacity", (*rows, _at_work(reading, table)))
+
+
+def terms(reading: Reading) -> Section:
+    """What the policy made of it, also where a gate kept it from deciding."""
+    verdict = reading.judged.verdict
+    sizes = {
+        "to keep up": verdict.keep_up_workers,
+        "to catch up": verdict.catch_up_workers,
+        "needed": verdict.needed_workers,
+        "wanted": verdict.wanted_workers,
+        "largest needed in the window": reading.columns["standing.peak_workers"],
+    }
+    rows = [Row(name=name, value=_size(known(size))) for name, size in sizes.items() if known(size) is not None]
+    unused = " (not used: a gate is closed)" if reading.gate is not None else ""
+    return Section(f"Terms of the policy, in workers{unused}", (*rows, *_what_if(reading)))
+
+
+def rules(reading: Reading) -> Section:
+    """The parameters that are not the policy's defaults."""
+    told = reading.decision
+    book = RuleBook(by_workload={told.workload: Rules(policy=told.policy)})
+    defaults = columns((told.workload,), np.array([np.nan]), book, told.at_s, {}).values
+    rows = []
+    for name, meaning in _MEANINGS.items():
+        now, default = reading.rule(name), known(defaults[name])
+        if now != default:
+            value = f"{_set(name, now)}, default {_set(name, default)}"
+            rows.append(Row(name=name, value=value, note=meaning, clipped=True))
+    return Section("Rules that are not the default", tuple(rows))
+
+
+def _origin(reading: Reading) -> str:
+    told = [f"{reading.gate} is closed"] if reading.gate is not None else []
+    if reading.bound:
+        told.append(f"{number(unbounded(reading))} before bounds, cut by {reading.bound}")
+    if not told:
+        told = ["as the policy wants it", *(["and its sink keeps it"] if reading.held_by_sink else [])]
+    return ", ".join(told)
+
+
+def _current(reading: Reading) -> str:
+    current = reading.number("standing.current_workers")
+    return UNKNOWN if current is None else number(current)
+
+
+def _limited(reading: Reading) -> str:
+    partitions = reading.decision.partitions
+    told = f"{reading.least_by} to {reading.most_by}"
+    return f"{told}; {number(partitions)} partitions" if partitions is not None else told
+
+
+def _at_work(reading: Reading, table: Table) -> Row:
+    told, workers = reading.decision, reading.columns["evidence.workers"]
+    learned = known(rate_at(table, workers, reading.columns["rules.scaling_exponent"]))
+    now = told.capacity_records_per_s
+    value, note = said("_per_s", now), f"confidence: {told.confidence}"
+    if now is None and learned is not None:
+        value = f"{said('_per_s', learned)} or more"
+    elif now is not None and learned is not None and abs(now - learned) > _SAME_RATIO * learned:
+        note = f"table says {said('_per_s', learned)}, now {value}; {note}"
+    return Row(name=f"{number(known(workers))} at work", value=value, note=note)
+
+
+def _entry(reading: Reading, size: float, rate: float, trust: float, seen_at_s: float) -> Row:
+    if trust == PRIOR:  # of a size beyond all
+        each, configured = rate / size, reading.rule("worker_capacity_records_per_s")
+        note = "as configured" if each == configured else f"as was carried, {said('_per_s', configured)} configured"
+        return Row(name="each worker", value=said("_per_s", each), note=note)
+    seen = ago(reading.decision.at_s - seen_at_s)
+    return Row(name=f"{number(size)} workers", value=said("_per_s", rate), note=f"{CONFIDENCE[int(trust)]}, {seen}")
+
+
+def _what_if(reading: Reading) -> list[Row]:
+    ahead = reading.judged.verdict.outlook
+    behind_s = None if ahead is None else known(ahead.change_behind_s)
+    if ahead is None or behind_s is None:
+        return []
+    current, other = number(reading.number("evidence.workers")), number(known(ahead.workers))
+    kept_s, after_s, end_s = known(ahead.keep_behind_s), known(ahead.keep_after_s), known(ahead.caught_up_s)
+    caught_up = f"caught up in {lasting(end_s)}" if end_s is not None and end_s < HORIZON_S else "not caught up"
+    return [
+        Row(name=f"keep {current}", value=f"{lasting(kept_s)} behind", note=f"in {lasting(after_s)}"),
+        Row(name=f"{other} instead", value=f"{lasting(behind_s)} behind", note=f"at most; {caught_up}"),
+    ]
+
+
+def _size(workers: float | None) -> str:
+    return UNKNOWN if workers is None else f"{workers:,.2f}".replace(",", " ").removesuffix(".00")
+
+
+def _set(name: str, value: float | None) -> str:
+    if value is None:
+        return "unset"
+    return str(_CHOICES[name][int(value)]) if name in _CHOICES else exact("", value)

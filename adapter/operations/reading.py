@@ -1,0 +1,93 @@
+"""A record -> the case it tells of, and the decision made of it again."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from adapter.core.bounds import BOUNDS
+from adapter.core.case import Case
+from adapter.core.decide import Judgement, decide
+from adapter.core.decisions import Bound, Decision, Reason
+from adapter.core.gates import OPEN, REASONS
+from adapter.core.record import Columns, case_of
+from adapter.core.samples import Array
+from adapter.errors import AdapterError
+from adapter.serving.records import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One decision with everything it was made from; every array has one element."""
+
+    decision: Decision
+    sentence: str
+    columns: Columns
+    case: Case
+    judged: Judgement
+
+    @property
+    def gate(self) -> Reason | None:
+        """The gate that is closed, None where the policy decided."""
+        place = int(self.judged.gate[0])
+        return None if place == OPEN else REASONS[place]
+
+    @property
+    def bound(self) -> Bound:
+        """The bound that cut last."""
+        return BOUNDS[int(self.judged.bound[0])]
+
+    @property
+    def held_by_sink(self) -> bool:
+        """Whether neither more nor fewer workers help, as what the job writes to is not well and the job is behind."""
+        return bool(self.judged.brakes.sink_unhealthy[0] and self.judged.brakes.behind[0])
+
+    @property
+    def served(self) -> float | None:
+        """The workers that are asked for, None where there is no number."""
+        return known(self.judged.served)
+
+    @property
+    def most_by(self) -> str:
+        """What the largest size allowed comes from."""
+        if self.number("range.by_partitions") == 1:
+            return "the partitions"
+        most, rule = self.columns["range.most"][0], self.columns["rules.max_workers"][0]
+        return "the HPA's maxReplicas" if most < rule else "max_workers"
+
+    @property
+    def least_by(self) -> str:
+        """What the smallest size allowed comes from; the maximum wins over every minimum."""
+        least, rule = self.columns["range.least"][0], self.columns["rules.min_workers"][0]
+        if self.number("range.by_memory") == 1:
+            return "max_partitions_per_worker"
+        return "the HPA's minReplicas" if least > rule else "the maximum" if least < rule else "min_workers"
+
+    def number(self, name: str) -> float | None:
+        """One number of the record, None unknown."""
+        return known(self.columns[name])
+
+    def rule(self, name: str) -> float | None:
+        """One parameter, None where it is unset."""
+        return self.number(f"rules.{name}")
+
+
+def read(told: Record) -> Reading:
+    """Decide again from the record. Raises AdapterError when this release cannot, or decides otherwise."""
+    columns = {name: np.array([np.nan if number is None else number]) for name, number in told.record.items()}
+    try:
+        case = case_of(columns)
+        judged = decide(case)
+    except (KeyError, ValueError) as error:
+        raise AdapterError(f"the record cannot be read ({error}): use the release that runs the pipeline") from error
+    reading = Reading(decision=told.decision, sentence=told.sentence, columns=columns, case=case, judged=judged)
+    if reading.served != told.decision.required_workers:
+        decided = f"{told.decision.required_workers} was decided, {reading.served} follows from its record"
+        raise AdapterError(f"{decided}: use the release that runs the pipeline")
+    return reading
+
+
+def known(column: Array) -> float | None:
+    """The one number of a column, None for unknown."""
+    number = float(column[0])
+    return number if isfinite(number) else None

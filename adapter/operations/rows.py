@@ -1,0 +1,57 @@
+"""Names, numbers and notes -> aligned lines of plain text."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from textwrap import wrap
+
+COLUMNS = 100
+_WIDEST_NAME, _WIDEST_VALUE = 28, 32
+_MARK, _MORE = "> ", "..."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One number: what it is, how large, and what there is to say about it.
+
+    marked: it decided. clipped: the note ends with its line.
+    """
+
+    name: str
+    value: str = ""
+    note: str = ""
+    marked: bool = False
+    clipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows under one title; without rows it is left out."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def written(sentence: str, sections: Iterable[Section]) -> list[str]:
+    """The sentence, then every section, none of it wider than COLUMNS."""
+    found = wrap(sentence, COLUMNS)
+    for section in sections:
+        if section.rows:
+            found += ["", section.title, *_lines(section.rows)]
+    return found
+
+
+def _lines(rows: tuple[Row, ...]) -> Iterable[str]:
+    name = min(max(len(row.name) for row in rows), _WIDEST_NAME)
+    value = min(max(len(row.value) for row in rows), _WIDEST_VALUE)
+    for row in rows:
+        mark = _MARK if row.marked else " " * len(_MARK)
+        head = f"{mark}{row.name:<{name}}  {row.value:<{value}}  "
+        text = (head + row.note).rstrip()
+        if row.clipped:
+            yield _clipped(text)
+        else:
+            yield from wrap(text, COLUMNS, subsequent_indent=" " * (len(head) if row.note else name + 4))
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= COLUMNS else text[: COLUMNS - len(_MORE)].rstrip(" ,;") + _MORE

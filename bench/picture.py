@@ -1,0 +1,249 @@
+"""The S0-28 scenario, played by every policy -> docs/scenario.svg: `python -m bench.picture` writes it anew."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from adapter.backtest.scenario import END_S, NAMES, STEP_S, TICK_S, Scene, played
+from adapter.core.rules import POLICIES
+from adapter.core.samples import Array
+
+FILE = Path(__file__).parents[1] / "docs" / "scenario.svg"
+
+_WIDTH, _LEFT, _TOP = 900, 182, 92
+_ROW, _PLOT_WIDTH, _PLOT_HEIGHT, _APART = 82, 200, 56, 248
+_FOOT = 90
+_MINUTES = tuple(range(0, END_S // 60 + 1, 10))
+_UNITS = (1500, 60, 15)  # the new input, the target of the backlog time, and the workers that carry the new input
+_WORTH_TELLING_S = 1.0
+_CAPTION_LETTERS = 138
+_STYLE = """
+text { font: 11px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #59636e; }
+.title { font-size: 16px; font-weight: 600; fill: #1f2328; }
+.name { font-size: 13px; font-weight: 600; fill: #1f2328; }
+.strong { fill: #1f2328; }
+.fore { fill: #0a66c2; font-weight: 600; }
+.back { fill: #8c959f; font-weight: 600; }
+.end { text-anchor: end; }
+.middle { text-anchor: middle; }
+.paper { fill: #ffffff; stroke: #d1d9e0; }
+.grid { stroke: #d1d9e0; fill: none; }
+.step { stroke: #8c959f; stroke-dasharray: 1 3; fill: none; }
+.below { stroke: #b6bec7; stroke-width: 3.5; stroke-linejoin: round; fill: none; }
+.above { stroke: #0a66c2; stroke-width: 1.5; stroke-linejoin: round; fill: none; }
+.area { fill: #0a66c2; fill-opacity: .15; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #9198a1; }
+  .title, .name, .strong { fill: #f0f6fc; }
+  .fore { fill: #58a6ff; }
+  .paper { fill: #0d1117; stroke: #3d444d; }
+  .grid { stroke: #30363d; }
+  .step { stroke: #6e7681; }
+  .below { stroke: #57606a; }
+  .above { stroke: #58a6ff; }
+  .area { fill: #58a6ff; fill-opacity: .22; }
+}
+""".strip()
+_CAPTION = (
+    "Dotted: 1 000 records/s become 1 500. A worker carries 100/s and starts in 30 s; "
+    "a rescale stops the job for 30 s. Policies have their defaults and decide every 15 s; "
+    "a HorizontalPodAutoscaler follows. Ten workers ran at 1 000/s "
+    "for an hour before. They were full: varga and netflix, which size for 70 % and 60 %, had added some by then. "
+    "segments counts Pravega's segments, ten that split in two as the input steps; the others share 60 partitions. "
+    "Backlog time: the longest is named, and what is left at the end if anything is."
+)
+
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """Where one plot of one row lies: its left edge, its bottom, and the value at its top."""
+
+    left: int
+    bottom: int
+    top_value: float
+
+    def at(self, at_s: float, value: float) -> Point:
+        x = self.left + at_s / END_S * _PLOT_WIDTH
+        return round(x, 1), round(self.bottom - value / self.top_value * _PLOT_HEIGHT, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """What one policy did, a number a tick; shape (ticks,)."""
+
+    at_s: Array
+    input_rate: Array
+    throughput: Array
+    backlog_time_s: Array
+    spec_workers: Array
+    ready_workers: Array
+
+
+def drawn(scenes: Sequence[Scene]) -> str:
+    """The picture as SVG text: a row a policy, its rates, backlog time and workers over the minutes."""
+    lines = {name: _line(scenes, NAMES.index(name)) for name in POLICIES}
+    tops = _tops(lines.values())
+    height = _TOP + _ROW * len(lines) + _FOOT
+    parts = [*_head(height), *_columns()]
+    for number, (name, line) in enumerate(lines.items()):
+        bottom = _TOP + _ROW * number + _PLOT_HEIGHT
+        panels = [_Panel(_LEFT + _APART * column, bottom, top) for column, top in enumerate(tops)]
+        parts += [*_row_label(name, line, bottom), *_rates(panels[0], line)]
+        parts += [*_backlog(panels[1], line), *_workers(panels[2], line)]
+    foot = _TOP + _ROW * (len(lines) - 1) + _PLOT_HEIGHT
+    return "\n".join([*parts, *_minutes(foot), *_caption(foot + 44), "</svg>", ""])
+
+
+def main() -> None:
+    """Write the picture, and say where."""
+    FILE.write_text(drawn(played()), encoding="utf-8")
+    sys.stdout.write(f"{FILE}\n")
+
+
+def _line(scenes: Sequence[Scene], place: int) -> _Line:
+    def column(values: Iterable[float]) -> Array:
+        return np.round(np.array(list(values)), 3)  # sums of floats differ in their last digits between processors
+
+    return _Line(
+        at_s=column(scene.at_s for scene in scenes),
+        input_rate=column(scene.input_rate_records_per_s for scene in scenes),
+        throughput=column(scene.throughput_records_per_s[place] for scene in scenes),
+        backlog_time_s=column(scene.backlog_time_s[place] for scene in scenes),
+        spec_workers=column(scene.spec_workers[place] for scene in scenes),
+        ready_workers=column(scene.ready_workers[place] for scene in scenes),
+    )
+
+
+def _tops(lines: Iterable[_Line]) -> tuple[float, ...]:
+    """The value at the top of each column, the same for all rows: a multiple of the unit of its grid."""
+    rows = list(lines)
+    highest = (
+        max(line.throughput.max() for line in rows),
+        max(line.backlog_time_s.max() for line in rows),
+        max(line.spec_workers.max() for line in rows),
+    )
+    return tuple(unit * max(2, int(np.ceil(value / unit))) for unit, value in zip(_UNITS, highest, strict=True))
+
+
+def _head(height: int) -> list[str]:
+    told = "Six policies answer one step of the input"
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
+        'role="img" aria-labelledby="title">',
+        f'<title id="title">{told}: rates, backlog time and workers over {END_S // 60} minutes</title>',
+        f"<style>\n{_STYLE}\n</style>",
+        f'<rect class="paper" x="0.5" y="0.5" width="{_WIDTH - 1}" height="{height - 1}" rx="8"/>',
+        _text(18, 32, told, "title"),
+    ]
+
+
+def _columns() -> list[str]:
+    heads = (
+        '<tspan class="back">input</tspan> and <tspan class="fore">throughput</tspan>, records/s',
+        '<tspan class="fore">backlog time</tspan>, s',
+        'workers <tspan class="back">asked for</tspan> and <tspan class="fore">at work</tspan>',
+    )
+    return [f'<text x="{_LEFT + _APART * n}" y="{_TOP - 22}">{head}</text>' for n, head in enumerate(heads)]
+
+
+def _row_label(name: str, line: _Line, bottom: int) -> list[str]:
+    changes = int(np.count_nonzero(np.diff(line.spec_workers)))
+    paid = np.maximum(line.spec_workers, line.ready_workers)[:-1].sum() * TICK_S / 3600
+    return [
+        _text(18, bottom - 36, name, "name"),
+        _text(18, bottom - 18, f"{changes} rescale{'' if changes == 1 else 's'}"),
+        _text(18, bottom - 3, f"{paid:.1f} worker-hours"),
+    ]
+
+
+def _rates(panel: _Panel, line: _Line) -> list[str]:
+    arriving = _path(_stairs(panel, line.at_s, line.input_rate), "below")
+    return [*_frame(panel, _UNITS[0]), arriving, _path(_during(panel, line.at_s, line.throughput), "above")]
+
+
+def _backlog(panel: _Panel, line: _Line) -> list[str]:
+    points = [panel.at(*point) for point in zip(line.at_s, line.backlog_time_s, strict=True)]
+    area = [(panel.left, panel.bottom), *points, (panel.left + _PLOT_WIDTH, panel.bottom)]
+    peak = int(line.backlog_time_s.argmax())
+    labels = [
+        _text(points[peak][0] + 5, points[peak][1] + 4, f"{line.backlog_time_s[peak]:.0f} s", "strong"),
+        _text(*_above(points[-1]), f"{line.backlog_time_s[-1]:.0f} s", "strong end"),
+    ]
+    told = [label for label, at in zip(labels, (peak, -1), strict=True) if line.backlog_time_s[at] >= _WORTH_TELLING_S]
+    return [*_frame(panel, _UNITS[1]), _path(area, "area"), _path(points, "above"), *told]
+
+
+def _above(point: Point) -> Point:
+    return point[0], point[1] - 5
+
+
+def _workers(panel: _Panel, line: _Line) -> list[str]:
+    asked = _path(_stairs(panel, line.at_s, line.spec_workers), "below")
+    working = _path(_during(panel, line.at_s, line.ready_workers), "above")
+    x, y = panel.at(END_S, line.spec_workers[-1])
+    return [*_frame(panel, _UNITS[2]), asked, working, _text(x + 5, y + 4, f"{line.spec_workers[-1]:.0f}", "strong")]
+
+
+def _frame(panel: _Panel, unit: int) -> list[str]:
+    """Grid lines with their values, and the moment of the step."""
+    parts = []
+    for value in range(0, int(panel.top_value) + 1, unit):
+        x, y = panel.at(0, value)
+        parts.append(f'<path class="grid" d="M{x:g} {y:g}h{_PLOT_WIDTH}"/>')
+        parts.append(_text(x - 6, y + 4, f"{value:,}".replace(",", "\u2009"), "end"))
+    x, _ = panel.at(STEP_S, 0)
+    return [*parts, f'<path class="step" d="M{x:g} {panel.bottom}v{-_PLOT_HEIGHT - 6}"/>']
+
+
+def _minutes(bottom: int) -> list[str]:
+    parts = []
+    for column in range(len(_UNITS)):
+        panel = _Panel(_LEFT + _APART * column, bottom, 1)
+        for minute in _MINUTES:
+            x, y = panel.at(minute * 60, 0)
+            parts.append(_text(x, y + 17, f"{minute} min" if minute == _MINUTES[-1] else str(minute), "middle"))
+    return parts
+
+
+def _caption(top: int) -> list[str]:
+    return [_text(18, top + 15 * number, part) for number, part in enumerate(wrap(_CAPTION, _CAPTION_LETTERS))]
+
+
+def _stairs(panel: _Panel, at_s: Array, values: Array) -> list[Point]:
+    """A value holds from its tick to the next."""
+    begins = [panel.at(*point) for point in zip(at_s, values, strict=True)]
+    ends = [panel.at(*point) for point in zip(at_s[1:], values, strict=False)]
+    return [point for pair in zip(begins, [*ends, begins[-1]], strict=True) for point in pair]
+
+
+def _during(panel: _Panel, at_s: Array, values: Array) -> list[Point]:
+    """A value held since the tick before its own."""
+    return [*_stairs(panel, at_s[:-1], values[1:]), panel.at(at_s[-1], values[-1])]
+
+
+def _path(points: Sequence[Point], kind: str) -> str:
+    inner = zip(points, points[1:], points[2:], strict=False)
+    bends = [points[0], *(here for before, here, after in inner if not _straight(before, here, after)), points[-1]]
+    return f'<path class="{kind}" d="M' + "L".join(f"{x:g} {y:g}" for x, y in bends) + '"/>'
+
+
+def _straight(before: Point, here: Point, after: Point) -> bool:
+    """Whether a point adds nothing to the line, which never turns back."""
+    return before[1] == here[1] == after[1] or before[0] == here[0] == after[0] or before == here
+
+
+def _text(x: float, y: float, words: str, kind: str = "") -> str:
+    named = f' class="{kind}"' if kind else ""
+    return f'<text{named} x="{x:g}" y="{y:g}">{escape(words)}</text>'
+
+
+if __name__ == "__main__":
+    main()

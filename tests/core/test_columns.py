@@ -1,0 +1,231 @@
+"""Rules and what overrides them, as one array a parameter."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from builders import JOB, column, counts, flow, job, last, steady, tick
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.core.parameters import Columns, allowed, columns, number_of
+from adapter.core.periods import Period
+from adapter.core.rules import ORDERED, POLICIES, QUANTA, RuleBook, Rules
+from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, Array
+
+nan = np.nan
+NAMES = ("n/a", "n/b")
+DEFAULTS = RuleBook(by_workload={})
+HOUR = Period(days=(3,), begin_min=0, end_min=60)  # Unix time began on a Thursday
+
+
+def spread(book: RuleBook = DEFAULTS, at_s: float = 0.0, **overrides: Array) -> Columns:
+    return columns(NAMES, np.full(len(NAMES), nan), book, at_s, overrides)
+
+
+def test_each_workload_has_its_own_entry():
+    book = RuleBook(by_workload={"n/a": Rules(min_workers=2)}, by_fleet=(Rules(min_workers=3, policy="beam-flink"),))
+    found = columns(("n/a", "n/b", "n/c"), column(0, 0, nan), book, 0.0, {}).values
+    assert found["min_workers"].tolist() == [2, 3, 1]
+    assert [POLICIES[int(place)] for place in found["policy"]] == ["drain", "beam-flink", "drain"]
+    assert np.isnan(found["max_step_up_workers"]).all()
+
+
+def test_every_field_is_a_column_of_numbers():
+    found = spread().values
+    assert found.keys() == {setting.name for setting in fields(Rules)}
+    assert {values.dtype for values in found.values()} == {np.dtype(float)}
+
+
+def test_no_workload_has_no_columns_to_fill():
+    found = columns((), column(), DEFAULTS, 0.0, {"min_workers": column()})
+    assert {len(values) for values in found.values.values()} == {0}
+    assert found.complaints == {}
+
+
+@pytest.mark.parametrize(("at_s", "excluded"), [(0.0, 1.0), (3599.0, 1.0), (3600.0, 0.0), (86_400.0, 0.0)])
+def test_a_workload_is_excluded_while_a_period_of_its_own_holds(at_s, excluded):
+    book = RuleBook(by_workload={"n/a": Rules(excluded=(Period(days=(0,), begin_min=0, end_min=0), HOUR))})
+    assert spread(book, at_s).values["excluded"].tolist() == [excluded, 0.0]
+
+
+def test_s4_30_failover_is_a_column():
+    assert spread(RuleBook(by_workload={"n/a": Rules(failover=True)})).values["failover"].tolist() == [1.0, 0.0]
+
+
+def test_an_override_stands_over_the_book_where_there_is_one():
+    book = RuleBook(by_workload=dict.fromkeys(NAMES, Rules(min_workers=2, policy="dataflow")))
+    found = spread(book, min_workers=column(5, nan), policy=column(nan, POLICIES.index("netflix")))
+    assert found.values["min_workers"].tolist() == [5, 2]
+    assert [POLICIES[int(place)] for place in found.values["policy"]] == ["dataflow", "netflix"]
+    assert found.complaints == {}
+
+
+def test_an_override_gives_a_number_to_what_is_unset():
+    assert spread(max_step_up_workers=column(4, nan)).values["max_step_up_workers"].tolist()[0] == 4
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameter", "value"),
+    [
+        pytest.param("netflix", "max_step_up_workers", 50, id="S4-29"),
+        pytest.param("varga", "down_window_s", 300, id="S1-18"),
+        pytest.param("dataflow", "down_window_s", nan, id="none of its own"),
+    ],
+)
+def test_what_is_unset_is_as_the_policy_has_it_also_one_that_overrides(policy, parameter, value):
+    configured = spread(RuleBook(by_workload=dict.fromkeys(NAMES, Rules(policy=policy))))
+    overridden = spread(policy=column(*[POLICIES.index(policy)] * 2))
+    for found in (configured, overridden):
+        assert np.array_equal(found.values[parameter], column(value, value), equal_nan=True)
+
+
+def test_an_override_that_contradicts_costs_that_workload_all_its_overrides():
+    found = spread(min_workers=column(200, 3), quanta=column(2, 2))
+    assert found.complaints.keys() == {"n/a"}
+    assert found.values["min_workers"].tolist() == [1, 3]
+    assert found.values["quanta"].tolist() == [QUANTA.index("relative"), QUANTA.index("none")]
+
+
+IGNORED = "none of the rules in its HPA's annotations counts: "
+COMPLAINTS = {
+    "one that the configuration contradicts": (
+        {"min_workers": 200},
+        "expected min_workers <= max_workers, got min_workers = 200 (annotation) and max_workers = 100: no size is "
+        "allowed",
+    ),
+    "two that contradict each other": (
+        {"up_cpu_ratio": 0.5, "down_cpu_ratio": 0.6},
+        "expected down_cpu_ratio <= up_cpu_ratio, got down_cpu_ratio = 0.6 (annotation) and up_cpu_ratio = 0.5 "
+        "(annotation): one utilization asks for more and for fewer",
+    ),
+    "one out of bounds": (
+        {"settle_s": 90_000},
+        "expected settle_s to be a number at least 0 and at most 86400, got 90000",
+    ),
+    "half a worker": (
+        {"min_workers": 2.5},
+        "expected min_workers to be a whole number at least 0 and at most 100000, got 2.5",
+    ),
+    "no choice": ({"quanta": 7}, "expected quanta to be one of relative, divisors, none, got 7"),
+    "several": (
+        {"settle_s": -1, "max_workers": 1, "min_spare_workers": 2},
+        "expected settle_s to be a number at least 0 and at most 86400, got -1; "
+        "expected min_spare_workers <= max_workers, got min_spare_workers = 2 (annotation) and max_workers = 1 "
+        "(annotation): the spare workers alone are too many",
+    ),
+}
+
+
+@pytest.mark.parametrize(("overrides", "complaint"), COMPLAINTS.values(), ids=COMPLAINTS)
+def test_an_override_that_is_refused_is_named_with_its_bound_or_what_it_contradicts_and_why(overrides, complaint):
+    found = spread(**{name: column(nan, value) for name, value in overrides.items()})
+    assert found.complaints == {"n/b": IGNORED + complaint}
+    for name in overrides:
+        assert found.values[name].tolist() == [number_of(name, getattr(Rules(), name))] * 2
+
+
+FAULTS = {
+    "one of its own": ([(JOB, "kafka: down")], {}, "kafka: down"),
+    "one of all, where something was not seen": ([(EVERY, "kafka: down")], {"backlog_records": None}, "kafka: down"),
+    "one of all, where everything was seen": ([(EVERY, "kafka: down")], {}, ""),
+    "the same twice": ([(JOB, "b"), (EVERY, "b"), (EVERY, "a")], {"backlog_records": None}, "a; b"),
+    "two": ([(JOB, "b"), (EVERY, "a")], {"backlog_records": None}, "b; a"),
+}
+
+
+@pytest.mark.parametrize(("faults", "seen", "told"), FAULTS.values(), ids=FAULTS)
+def test_a_refused_override_is_told_after_every_other_fault(faults, seen, told):
+    now = job(**counts() | flow(75) | seen | {"rule.min_workers": 200, "max_workers": 50})
+    fault = last([*steady(), tick(75, now, faults=faults)]).fault
+    before, _, complaint = fault.partition(IGNORED)
+    assert before.removesuffix("; ") == told
+    assert complaint.startswith("expected min_workers <= max_workers")
+
+
+@pytest.mark.parametrize("name", ["rate_window_s", "stale_after_s", "error_after_s"])
+def test_what_the_configuration_alone_sets_is_no_override(name):
+    assert OVERRIDE + name not in OVERRIDES
+    assert OVERRIDE + name not in tick(15, job(**{OVERRIDE + name: 30, "workers": 2})).by_workload
+
+
+def test_two_overrides_that_fit_each_other_are_no_contradiction():
+    found = spread(min_workers=column(200, nan), max_workers=column(300, nan))
+    assert found.complaints == {}
+    assert found.values["min_workers"].tolist() == [200, 1]
+
+
+def test_what_is_unset_takes_no_part_in_a_contradiction():
+    names = [name for pair in ORDERED for name in pair[:2] if getattr(Rules(), name) is None]
+    assert spread(**{name: column(nan, nan) for name in names}).complaints == {}
+
+
+def test_a_contradiction_of_the_book_alone_is_not_blamed_on_an_override():
+    book = RuleBook(by_workload={"n/a": Rules(min_workers=5, max_workers=2)})
+    assert spread(book, settle_s=column(10, 10)).complaints == {}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "fits"),
+    [
+        ("min_workers", 3.0, True),
+        ("min_workers", 2.5, False),
+        ("min_workers", -1.0, False),
+        ("max_step_up_workers", 1.5, False),
+        ("settle_s", 0.0, True),
+        ("settle_s", -0.1, False),
+        ("rate_window_s", 0.0, False),
+        ("rate_window_s", 600.0, True),
+        ("rate_window_s", 600.1, False),
+        ("tolerance_ratio", 1.0, False),
+        ("policy", float(len(POLICIES)), False),
+        ("policy", 0.5, False),
+        ("quanta", 1.0, True),
+        ("settle_s", np.inf, False),
+        ("settle_s", nan, False),
+    ],
+)
+def test_a_value_fits_its_parameter_or_not(parameter, value, fits):
+    assert allowed(parameter, column(value)).tolist() == [fits]
+
+
+@pytest.mark.parametrize("parameter", [name.removeprefix(OVERRIDE) for name in OVERRIDES])
+def test_a_default_is_a_value_that_fits(parameter):
+    default = getattr(Rules(), parameter)
+    assert default is None or allowed(parameter, column(number_of(parameter, default))).all()
+
+
+def test_overrides_come_in_as_signals_of_a_workload():
+    seen = tick(15, job(**{"rule.min_workers": 3, "rule.pause_up_until_s": 9, "rule.weather": 1, "workers": 2}))
+    assert seen.by_workload.keys() == {"workers", "rule.min_workers"}
+    assert seen.stages == ()
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([name.removeprefix(OVERRIDE) for name in OVERRIDES]),
+        st.tuples(*[st.floats(allow_infinity=False, min_value=-1) | st.integers(0, 9)] * 2),
+        max_size=6,
+    )
+)
+def test_whatever_overrides_come_the_parameters_stay_sound(drawn):
+    found = spread(**{name: column(*values) for name, values in drawn.items()})
+    for lower, upper, _ in ORDERED:
+        assert not (found.values[lower] > found.values[upper]).any()
+    for name in drawn:
+        told = np.isfinite(found.values[name])
+        assert allowed(name, found.values[name])[told].all()
+
+
+@given(st.permutations(range(4)))
+def test_the_order_of_workloads_changes_nothing(order):
+    names, own = ("n/a", "n/b", "n/c", "n/d"), column(nan, 0, 200, 5)
+    book = RuleBook(by_workload={"n/a": Rules(min_workers=7)}, by_fleet=(Rules(max_workers=9),))
+    place = list(order)
+    one = columns(names, column(nan, 0, 0, nan), book, 0.0, {"min_workers": own})
+    other = columns(
+        tuple(names[at] for at in place), column(nan, 0, 0, nan)[place], book, 0.0, {"min_workers": own[place]}
+    )
+    assert one.complaints == other.complaints
+    for name, values in one.values.items():
+        assert np.array_equal(values[place], other.values[name], equal_nan=True)

@@ -1,0 +1,380 @@
+"""`drain`: S3's formula where nothing costs anything, and what each cost adds to it."""
+
+from dataclasses import replace
+from math import ceil, inf, nan
+
+import numpy as np
+import pytest
+from builders import column
+from hypothesis import given
+from hypothesis import strategies as st
+from questions import bounded, question
+
+from adapter.core.capacity import CARRIED, ESTIMATED, PRIOR
+from adapter.core.decisions import Bound
+from adapter.core.policies import drain
+
+# No pause, no replay, linear scaling, no forecast, no headroom, no tolerance: then it is S3's formula.
+FREE = {
+    "rescale_pause_s": 0.0,
+    "worker_start_s": 0.0,
+    "replay_s": 0.0,
+    "scaling_exponent": 1.0,
+    "forecast_horizon_s": 0.0,
+    "target_utilization_ratio": 1.0,
+    "high_utilization_ratio": 1.0,
+    "tolerance_ratio": 0.0,
+}
+CALM = {"rescale_pause_s": 30.0, "scaling_exponent": 1.0, "forecast_horizon_s": 0.0}  # else the defaults
+
+rates = st.floats(0.01, 1e6)
+growths = st.floats(0, 1e6)
+backlogs = st.one_of(st.just(0.0), st.floats(0.01, 1e9))
+sizes = st.integers(1, 200)
+times = st.floats(5, 3600)
+
+
+def verdict(*numbers, trust=None, **more):
+    """What is said of one stage whose size was observed to carry its throughput, unless `records` says otherwise."""
+    workers, throughput, _, backlog = (*numbers, 0, 0)[:4]
+    known = {"policy": "drain", "records": ((workers, throughput),), "saturated": backlog > 10 * throughput}
+    asked = question(*numbers, **known | more)
+    if trust is not None:
+        asked = replace(asked, table=replace(asked.table, trust=np.where(asked.table.trust > 0, trust, np.nan)))
+    return drain.size(asked)
+
+
+def wanted(*numbers, **more):
+    return verdict(*numbers, **more).wanted_workers[0]
+
+
+def needed(*numbers, **more):
+    return verdict(*numbers, **more).needed_workers[0]
+
+
+def whole(size):
+    return ceil(size - 1e-9)
+
+
+# --- where nothing costs anything
+
+
+@given(sizes, rates, growths, backlogs, times)
+def test_s3_06_s3_07_p_01_p_02_without_any_cost_the_size_is_keep_up_plus_catch_up(workers, rate, growth, backlog, time):
+    total = workers * (rate + growth) / rate + workers * backlog / rate / time
+    found = verdict(workers, rate, growth, backlog, backlog_time_target_s=time, **FREE)
+    assert found.catch_up_workers[0] == pytest.approx(total)
+    assert found.needed_workers[0] in {whole(total * (1 - 1e-12)), whole(total * (1 + 1e-12))}
+
+
+# S3 and S0: M, T, G, B s, R -> total; the larger of several stages is the engine's (S3-08)
+S3 = {
+    "S3: balance": ((10, 100, 0, 0, 60), 10),
+    "S3-06: growth": ((10, 100, 50, 0, 60), 15),
+    "S3-06 S3-07: growth and backlog": ((10, 100, 50, 30, 60), 20),
+    "S3-07: backlog": ((10, 100, 0, 60, 60), 20),
+    "S3-07 X-10: 12.5 is 13": ((10, 100, 0, 15, 60), 13),
+    "S3: R is 90 s of backlog": ((4, 1000, 250, 90, 60), 11),
+    "S3-08: the first of two stages": ((10, 100, 50, 30, 60), 20),
+    "S3-08: the second of two stages": ((10, 500, 0, 90, 60), 25),
+    "S0-08 a": ((10, 1000, 200, 180, 60), 42),
+    "S0-07 c": ((10, 1000, 0, 180, 60), 40),
+    "S0-06 d": ((10, 1000, 200, 60, 60), 22),
+    "S0 e: hot without backlog, as S0's formula": ((10, 1000, 0, 0, 60), 10),
+    "S0-28 180 s": ((10, 1000, 500, 30, 60), 20),
+    "S0-28 360 s": ((10, 1000, 500, 120, 60), 35),
+    "S0-28 361 s": ((10, 1000, 500, 120.5, 60), 36),
+}
+
+
+@pytest.mark.parametrize(("numbers", "total"), S3.values(), ids=S3)
+def test_the_worked_vectors_of_s3_and_s0(numbers, total):
+    workers, rate, growth, late_s, time_s = numbers
+    assert needed(workers, rate, growth, late_s * rate, backlog_time_target_s=time_s, **FREE) == total
+
+
+def test_s0_08_b_the_cap_is_a_bound_like_any_other():
+    assert bounded(needed(10, 1000, 200, 180_000, **FREE), 10, max_workers=40) == (40, Bound.MAX)
+
+
+def test_x_03_h_what_drains_is_sized_by_what_arrives_and_not_by_what_it_does():
+    assert needed(10, 1000, -200, 180_000, **FREE) == 8 + 30  # S0 and S3 floor the growth at 0 and have 10 + 30
+
+
+# --- what a rescale costs
+
+
+@pytest.mark.parametrize(
+    ("costs", "expected"),
+    [
+        ({}, 10),
+        ({"target_utilization_ratio": 0.75}, 14),  # 13.3
+        ({"target_utilization_ratio": 0.8, "min_spare_workers": 2}, 15),  # 12.5, and 2
+        ({"rescale_pause_s": 30.0}, 12),  # 1 + 30 / 150
+        ({"rescale_pause_s": 30.0, "replay_s": 60.0}, 14),  # 1 + 60 / 150
+        ({"rescale_pause_s": 900.0}, 15),  # the catch-up takes 30 min at most: 1 + 900 / 1800
+        ({"rescale_pause_s": 10.0, "backlog_time_target_s": 100.0}, 11),  # never sooner than the target asks
+    ],
+    ids=["none", "headroom", "headroom and spare", "pause", "pause and replay", "long pause", "patient target"],
+)
+def test_a_balance_needs_what_each_cost_adds(costs, expected):
+    assert needed(10, 1000, **FREE | costs) == expected
+
+
+def test_s4_20_the_larger_of_keeping_up_and_catching_up_counts():
+    both = FREE | {"target_utilization_ratio": 0.5}
+    assert (needed(10, 1000, 0, 30_000, **both), needed(10, 1000, 0, 120_000, **both)) == (20, 30)
+
+
+def test_s4_25_beyond_the_largest_size_seen_capacity_grows_with_a_power():
+    linear, less = (needed(10, 1000, 1000, **FREE | {"scaling_exponent": exponent}) for exponent in (1.0, 0.5))
+    assert (linear, less) == (20, 40)
+
+
+def test_s4_24_between_sizes_seen_it_is_interpolated():
+    table = ((4, 10_000), (10, 20_000), (18, 35_000))
+    assert needed(10, 20_000, -5_000, records=table, **FREE) == 7
+    assert needed(10, 20_000, 7_500, records=table, **FREE) == 14
+
+
+# --- up
+
+
+def test_up_only_where_staying_breaks_the_target():
+    """100/s pile up, 1000/s are processed: after 900 s it is 90 s behind."""
+    assert wanted(10, 1000, 100, **CALM) == 15
+    assert wanted(10, 1000, 5, **CALM) == 10  # 4.5 s behind, though 14 would be needed
+
+
+def test_up_where_what_waits_would_not_be_gone_at_the_end():
+    assert wanted(10, 1000, 0, 30_000, **CALM) == 14
+    assert wanted(10, 1000, -30, 30_000, **CALM) == 10
+
+
+def test_no_up_where_what_waits_is_gone_before_a_change_could_be_at_work():
+    """80 s behind, and 1000/s more are processed than arrive: a minute later it is 50 s, two minutes later 20 s."""
+    draining, hurried = (10, 2000, -1000, 160_000), FREE | {"backlog_time_target_s": 45.0}
+    assert needed(*draining, **hurried) == 23
+    assert wanted(*draining, **hurried | {"worker_start_s": 90.0}) == 10
+    assert wanted(*draining, **hurried) == 23
+
+
+def test_no_up_where_the_load_needs_no_more():
+    assert wanted(10, 1000, -600, 70_000, **CALM) == 10  # 70 s behind, but gone in 2 min
+
+
+@pytest.mark.parametrize(("tolerance", "size"), [(0.0, 109), (0.05, 109), (0.1, 111), (0.5, 151)])
+def test_x_07_an_up_is_one_that_an_hpa_does_not_ignore(tolerance, size):
+    late = FREE | {"backlog_time_target_s": 10.0, "rescale_pause_s": 200.0, "tolerance_ratio": tolerance}
+    assert (needed(100, 1000, -130, 40_000, **late), wanted(100, 1000, -130, 40_000, **late)) == (109, size)
+
+
+# --- down
+
+
+def test_s0_11_s3_11_down_where_nothing_waits_and_nothing_grows():
+    assert wanted(10, 300, **CALM, records=((10, 1000),)) == 4
+    assert wanted(10, 300, 0, 3_000, **CALM, records=((10, 1000),)) == 10  # 10 s wait
+    assert wanted(10, 300, 100, 0, **CALM, records=((10, 1000),)) == 10  # it grows
+
+
+def test_a_smaller_change_than_the_tolerance_is_not_worth_a_rescale():
+    assert wanted(10, 660, **CALM, records=((10, 1000),)) == 10  # 9 are needed
+    assert wanted(10, 660, **CALM, records=((10, 1000),), tolerance_ratio=0.05) == 9
+
+
+def test_x_02_idle_needs_no_worker_but_the_spare_ones():
+    assert wanted(10, 0, 0, 0, records=()) == 0
+    assert wanted(10, 0, 0, 0, records=(), min_spare_workers=3) == 3
+
+
+def test_s4_26_what_workers_carry_below_the_smallest_size_seen_is_linear():
+    assert needed(10, 100, **FREE | {"scaling_exponent": 0.5}, records=((10, 1000),)) == 1
+
+
+# --- partitions
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [(nan, 14), (1000, 14), (48, 12), (16, 16), (8, 14)],
+    ids=["unknown", "many", "12 have four of 48 each", "two of 16 are too much", "fewer than needed: a bound cuts it"],
+)
+def test_s4_37_the_size_is_one_that_partitions_spread_over_evenly(partitions, expected):
+    assert needed(10, 1000, partitions=partitions, **CALM) == expected
+
+
+def test_s4_36_subtasks_count_for_the_spread():
+    assert needed(10, 1000, partitions=48, slots_per_worker=2, **CALM) == 12
+    assert needed(10, 1000, partitions=48, slots_per_worker=3, **CALM) == 16
+
+
+def test_above_the_partitions_the_size_stays_so_that_the_bound_can_say_how_many_it_would_take():
+    assert wanted(8, 800, 400, 40_000, partitions=8, **CALM) == 18
+
+
+# --- what is not known
+
+
+def test_where_only_a_lower_bound_is_known_a_share_less_is_tried_and_nothing_is_foreseen():
+    found = verdict(10, 1000, trust=CARRIED, saturated=False, **CALM)
+    assert (found.wanted_workers[0], found.needed_workers[0]) == (8, 8)
+    assert np.isnan([found.outlook.keep_behind_s[0], found.outlook.change_behind_s[0]]).all()
+    assert wanted(10, 1000, trust=CARRIED, saturated=False, probe_ratio=0.0, **CALM) == 10
+
+
+def test_a_probe_never_asks_for_more_than_the_load_that_was_carried():
+    assert needed(10, 100, records=((10, 1000),), trust=CARRIED, saturated=False, **CALM) == 2
+
+
+def test_a_probe_keeps_one_worker():
+    assert needed(1, 1000, trust=CARRIED, saturated=False, **CALM) == 1
+
+
+def test_where_nothing_is_known_of_capacity_there_is_no_up():
+    assert wanted(10, 1000, 500, 0, records=(), **CALM) == 10
+
+
+@pytest.mark.parametrize("trust", [PRIOR, ESTIMATED])
+def test_what_a_user_says_and_what_was_estimated_size_as_what_was_observed(trust):
+    assert wanted(10, 1000, 500, trust=trust, **CALM) == 20
+
+
+@pytest.mark.parametrize("signal", ["workers", "throughput", "growth", "backlog"])
+def test_x_06_an_unknown_input_has_no_size(signal):
+    known = {"workers": 10, "throughput": 1000, "growth": 500, "backlog": 90_000}
+    asked = question(*(known | {signal: nan}).values(), policy="drain", records=((10, 1000),), saturated=True)
+    assert np.isnan(drain.size(asked).wanted_workers[0])
+
+
+def test_x_01_huge_counts_are_sized_without_overflow():
+    assert 0 < wanted(2.0**20, 1e-8, 2.0**63, 2.0**63, records=((2.0**20, 1.0),)) < inf
+
+
+# --- strength: records change size
+
+
+def test_records_that_grow_heavier_are_seen_in_what_the_busy_carry():
+    heavy = {"records": ((10, 1000), (20, 2000)), **FREE}
+    assert needed(10, 500, 0, 30_000, **heavy) == 20  # each does half of what it did: 10 + 10
+    assert needed(10, 500, 0, 0, saturated=False, **heavy) == 5  # who has time to spare does not show it
+
+
+def test_records_that_grow_lighter_are_seen_in_any_throughput_beyond_the_table():
+    assert needed(10, 2000, 0, 0, records=((10, 1000),), saturated=False, **FREE) == 10
+
+
+# --- forecast
+
+
+@given(sizes, rates, st.floats(-1, 1), st.floats(0.1, 3), st.booleans())
+def test_s4_32_a_forecast_raises_the_size_and_never_lowers_it(workers, rate, slope, level, horizon):
+    fit = (0.0, slope * rate / 900, level * rate)
+    known = {"forecast_horizon_s": 900.0 * horizon, "rescale_pause_s": 30.0}
+    assert needed(workers, rate, fit=fit, **known) >= needed(workers, rate, **known)
+
+
+def test_s4_12_an_increase_to_come_forbids_a_down_that_would_not_carry_it():
+    rises = {"fit": (0.0, 0.2, 300.0), "records": ((10, 1000),), "rescale_pause_s": 30.0}  # 480/s, cut to 450
+    assert (wanted(10, 300, **rises), wanted(10, 300, **rises | {"forecast_horizon_s": 0.0})) == (6, 4)
+
+
+def test_s4_32_what_is_foreseen_scales_up_before_anything_waits():
+    coming = {"fit": (0.0, 1.0, 1000.0), "rescale_pause_s": 30.0, "scaling_exponent": 1.0}
+    assert (wanted(10, 1000, **coming), wanted(10, 1000, **CALM)) == (20, 10)
+
+
+@pytest.mark.parametrize(("latest", "size"), [(nan, 20), (1200, 20), (1800, 24), (9000, 30)])
+def test_who_moves_up_moves_for_the_newest_input_within_the_cap_of_a_forecast(latest, size):
+    """Most of a rate's window is from before a step of the input; unknown changes nothing."""
+    assert wanted(10, 1000, 500, latest=latest, **CALM) == size
+    assert wanted(10, 1000, 0, latest=latest, **CALM) == 10
+
+
+def test_a_fit_that_errs_is_not_believed():
+    asked = question(10, 1000, policy="drain", records=((10, 1000),), saturated=True, fit=(0.0, 1.0, 1000.0))
+    errs = replace(asked, fit=replace(asked.fit, sigma=column(260.0)))
+    assert drain.size(errs).wanted_workers[0] == 10
+
+
+# --- what is said
+
+
+def test_the_terms_are_those_of_the_size():
+    found = verdict(10, 1000, 200, 180_000, **FREE)
+    assert (found.keep_up_workers[0], found.catch_up_workers[0], found.outlook.workers[0]) == pytest.approx(
+        (12, 42, 42)
+    )
+
+
+# --- laws
+
+
+stages = st.tuples(sizes, rates, rates, backlogs)  # workers, throughput, input, backlog
+known_sizes = st.lists(st.tuples(sizes, st.floats(1, 1e6)), min_size=1, max_size=8, unique_by=lambda e: e[0]).map(
+    sorted
+)
+curves = st.one_of(st.just((nan, nan, nan)), st.tuples(st.just(0.0), st.floats(-100, 100), rates))
+facts = st.fixed_dictionaries(
+    {
+        "records": known_sizes,
+        "fit": curves,
+        "partitions": st.one_of(st.just(nan), st.integers(1, 300)),
+        "rescale_pause_s": st.sampled_from([0.0, 30.0, 120.0]),
+        "backlog_time_target_s": st.sampled_from([10.0, 60.0, 300.0]),
+    }
+)
+
+
+def judged(workers, rate, input_, backlog, **known):
+    """Saturated and rising as the backlog time says; the input beside the throughput."""
+    behind = bool(backlog / rate > 10)
+    asked = question(workers, rate, input_ - rate, backlog, **{"policy": "drain", "saturated": behind} | known)
+    return drain.size(replace(asked, rising=np.array([behind]), highest_backlog_records=column(0.0)))
+
+
+def asked_for(*numbers, **known):
+    return judged(*numbers, **known).wanted_workers[0]
+
+
+@given(sizes, rates, rates, st.tuples(backlogs, backlogs), facts)
+def test_p_05_more_backlog_never_asks_for_fewer(workers, rate, input_, waiting, known):
+    less, more = (asked_for(workers, rate, input_, backlog, **known) for backlog in sorted(waiting))
+    assert less <= more
+
+
+@given(sizes, rates, st.tuples(rates, rates), backlogs, facts)
+def test_p_05_more_input_never_asks_for_fewer(workers, rate, inputs, backlog, known):
+    less, more = (asked_for(workers, rate, input_, backlog, **known) for input_ in sorted(inputs))
+    assert less <= more
+
+
+@given(stages, facts, st.tuples(times, times))
+def test_p_05_a_shorter_target_never_asks_for_fewer(stage, known, targets):
+    hurried, patient = (asked_for(*stage, **known | {"backlog_time_target_s": target}) for target in sorted(targets))
+    assert hurried >= patient
+
+
+@given(sizes, rates, facts)
+def test_p_07_a_steady_system_is_never_told_to_grow(workers, rate, known):
+    steady = known | {"fit": (nan, nan, nan)}
+    assert asked_for(workers, rate, rate, 0.0, **steady) <= workers
+
+
+@given(stages, facts, st.integers(-20, 20))
+def test_p_08_x_12_records_or_bytes_make_no_difference(stage, known, power):
+    unit, (workers, *numbers) = 2.0**power, stage
+    in_bytes = {
+        "records": [(size, unit * carried) for size, carried in known["records"]],
+        "fit": [unit * part for part in known["fit"]],
+    }
+    scaled = asked_for(workers, *(unit * number for number in numbers), **known | in_bytes)
+    assert scaled == asked_for(*stage, **known)
+
+
+@given(stages, facts)
+def test_p_11_s4_06_the_size_is_whole_and_the_same_each_time(stage, known):
+    size = asked_for(*stage, **known)
+    assert 0 <= size < inf
+    assert size == ceil(size)
+    assert size == asked_for(*stage, **known)

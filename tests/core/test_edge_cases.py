@@ -1,0 +1,556 @@
+"""Every row of the edge-case table of our policy's description, and X-01..X-12: what `drain` does with it, by history.
+
+Where a row says something else than we do, the test says what we do, and DESIGN why.
+"""
+
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from math import inf, nan
+
+import numpy as np
+import pytest
+from builders import (
+    EMPTY,
+    JOB,
+    Fluid,
+    advance,
+    book,
+    closed,
+    closed_each,
+    counts,
+    flow,
+    fold,
+    history,
+    job,
+    last,
+    steady,
+    tick,
+)
+
+from adapter.backtest import hpa
+from adapter.core.decisions import Bound, Reason
+from adapter.core.engine import replay
+from adapter.core.reasons import sentence
+from adapter.core.report import rows
+from adapter.core.rules import POLICIES, RuleBook, Rules
+from adapter.core.state import VERSION, decode, encode_fast, encode_slow
+
+DRAIN = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "forecast_horizon_s": 0.0, "cooldown_down_s": 0.0}
+BEHIND = {"throughput": 1000, "growth": 500}
+
+
+def drain(**rules):
+    return book(**DRAIN | rules)
+
+
+def at(decided):
+    return {decision.at_s: decision for decision in decided}
+
+
+def always(until_s, from_s=0.0, workers=10, **signals):
+    """Ticks of a steady stream; signals as of builders.steady, workers of all counts."""
+    return steady(until_s, from_s=from_s, **counts(workers) | signals)
+
+
+# --- idle, stuck, draining
+
+
+def test_idle_goes_to_the_minimum_once_the_window_of_downs_has_passed():
+    """T=0, L=0, input 0."""
+    decided = at(closed(Fluid(lambda at_s: 900.0 if at_s < 300 else 0.0, workers=12), 1800, drain()))
+    assert decided[900].required_workers == 12
+    assert decided[1800].required_workers == 1
+    assert [d.required_workers for d in decided.values() if d.reason == Reason.IDLE][-1] == 1
+
+
+def test_idle_goes_to_0_only_where_the_minimum_is_0():
+    assert closed(Fluid(lambda at_s: 0.0), 720, drain(min_workers=0))[-1].required_workers == 0
+
+
+def test_x_01_stuck_holds_and_never_asks_for_more():
+    """T=0, L>0, the backlog grows, offsets do not move for longer than ever."""
+    decided = at(
+        closed(Fluid(lambda at_s: 800.0, workers=12, sink=lambda at_s: inf if at_s < 300 else 0.0), 900, drain())
+    )
+    assert {decided[at_s].reason for at_s in range(540, 901, 30)} == {Reason.STUCK}
+    assert {decided[at_s].required_workers for at_s in range(300, 901, 30)} == {12}
+    assert decided[900].backlog_time_s == 86_400
+
+
+def test_stuck_takes_back_an_up_that_nobody_has_enacted():
+    jammed = Fluid(lambda at_s: 1500.0, sink=lambda at_s: inf if at_s < 300 else 0.0)
+    decided = at(closed(jammed, 600, drain(), follows=lambda at_s: False))
+    assert decided[300].required_workers > 10
+    assert (decided[600].reason, decided[600].required_workers) == (Reason.STUCK, 10)
+
+
+def test_what_waits_in_partitions_that_are_stuck_asks_for_no_worker_and_is_no_growth():
+    """A twelfth of the input goes where nothing is processed."""
+
+    def told(at_s, stuck):
+        waiting = {"stuck_backlog_records": 80.0 * at_s} if stuck else {}
+        counted = {"processed_records": 880.0 * at_s, "appended_records": 960.0 * at_s, "backlog_records": 80.0 * at_s}
+        return tick(at_s, job(**counts(12), **counted, **waiting))
+
+    apart, together = (last([told(at_s, stuck) for at_s in range(0, 301, 15)], drain()) for stuck in (True, False))
+    assert (apart.backlog_records, apart.input_rate_records_per_s, apart.required_workers) == (24_000, 880, 12)
+    assert "24 000 records wait in partitions that do not move" in sentence(apart)
+    assert together.required_workers > 12
+
+
+def test_nothing_processed_in_the_pause_of_a_rescale_is_settling_and_not_stuck():
+    """The backlog time meanwhile is by the last rate that was known."""
+    decided = at(closed(Fluid(lambda at_s: 1500.0, pause_s=30.0), 400, drain()))
+    changed = min(at_s for at_s, d in decided.items() if d.reason == Reason.SETTLING)
+    assert decided[changed].backlog_time_s == pytest.approx(decided[changed].backlog_records / 1000)
+    assert Reason.STUCK not in {d.reason for d in decided.values()}
+
+
+def test_without_a_backlog_a_job_is_free_to_go_down():
+    """T>0, L=0."""
+    found = last(always(60, throughput=300), drain())
+    assert (found.backlog_time_s, found.reason, found.required_workers) == (0, Reason.DOWN, 4)
+
+
+def test_a_draining_job_is_sized_by_what_arrives_and_not_scaled_down():
+    """G<0."""
+    found = last(always(60, throughput=1000, growth=-400, backlog=84_000), drain())
+    assert (found.input_rate_records_per_s, found.reason, found.required_workers) == (600, Reason.HOLD, 10)
+
+
+def test_x_04_a_backlog_that_goes_without_being_processed_is_a_discontinuity():
+    """T+G<0: retention deleted it."""
+    gone = [
+        tick(at_s, job(**counts(), processed_records=100.0 * at_s, backlog_records=max(0.0, 9e5 - 1e4 * (at_s - 60))))
+        for at_s in range(0, 121, 15)
+    ]
+    held = [d for d in history(gone, drain()) if d.reason == Reason.DISCONTINUITY]
+    assert {d.input_rate_records_per_s for d in held} == {0}
+    assert len({d.required_workers for d in held}) == 1
+
+
+def test_a_backlog_that_becomes_many_times_as_large_is_believed_the_second_time():
+    """A new topic, or a reset to the earliest offset: more than ten times what two minutes process."""
+    jump = [
+        tick(at_s, job(**counts(), **flow(at_s, 900) | {"backlog_records": 0.0 if at_s < 90 else 2e6}))
+        for at_s in range(0, 121, 15)
+    ]
+    decided = at(history(jump, drain()))
+    assert (decided[75].reason, decided[90].reason, decided[105].reason) == (
+        Reason.HOLD,
+        Reason.DISCONTINUITY,
+        Reason.UP,
+    )
+    assert decided[90].required_workers == 10
+    assert decided[105].required_workers == 100
+    assert last(jump, drain(max_step_up_workers=20)).required_workers == 30  # step limits apply
+
+
+# --- samples: gone, wrong, late, old
+
+
+def test_a_counter_that_begins_anew_is_no_rate():
+    """Pods churn: after the reset there is no rate until it has points of its own."""
+    anew = [
+        tick(at_s, job(**counts(), **flow(at_s, 900) | {"processed_records": 900.0 * (at_s - 75 * (at_s >= 75))}))
+        for at_s in range(0, 151, 15)
+    ]
+    decided = at(history(anew, drain()))
+    assert (decided[75].reason, decided[90].reason) == (Reason.NO_DATA, Reason.NO_DATA)
+    assert {d.required_workers for at_s, d in decided.items() if at_s >= 30} == {10}
+    assert {d.throughput_records_per_s for at_s, d in decided.items() if at_s >= 30} == {900}
+
+
+@pytest.mark.parametrize("value", [None, nan, inf, -inf, -1.0], ids=str)
+@pytest.mark.parametrize("signal", ["processed_records", "backlog_records"])
+def test_x_06_a_missing_series_or_one_that_is_no_number_holds_the_target(signal, value):
+    """Not 0: neither a backlog of 0 nor a rate of 0."""
+    before = always(60, **BEHIND)
+    gone = tick(75, job(**counts(), **flow(75, **BEHIND) | {signal: value}))
+    found = last([*before, gone], drain())
+    assert (found.reason, found.required_workers) == (Reason.STALE, last(before, drain()).required_workers)
+
+
+def test_late_samples_change_nothing():
+    ticks = always(120, **BEHIND)
+    state = list(replay(ticks, drain()))[-1][0]
+    after, decisions = advance(state, tick(100, job(**counts(3), **flow(100, 5))), drain())
+    assert (after, rows(decisions)) == (state, [])
+
+
+def test_a_clock_that_runs_backwards_decides_nothing_until_it_is_where_it_was():
+    ticks = [*always(120), *always(110, from_s=5.0), *always(180, from_s=135.0)]
+    decided = history(ticks, drain())
+    assert [d.at_s for d in decided] == [*range(0, 121, 15), *range(135, 181, 15)]
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 120.0])
+def test_s4_04_what_tells_late_settles_later(delay_s):
+    """Samples that come two minutes late still show the pause two minutes after it."""
+    changed = [tick(at_s, job(**counts(20 if at_s >= 75 else 10), **flow(at_s))) for at_s in range(0, 301, 15)]
+    decided = at(history(changed, drain(metric_delay_s=delay_s)))
+    settles = [at_s for at_s, d in decided.items() if d.reason == Reason.SETTLING]
+    assert (min(settles), max(settles)) == (75, 75 + 45 + delay_s + 15)  # and half a window of clean points
+
+
+def test_every_number_carries_its_age():
+    found = last([*always(60), tick(75, job(**counts())), tick(90, job(**counts()))], drain())
+    assert (found.sample_age_s, found.workers_age_s) == (30, 0)
+
+
+def test_a_job_that_just_started_is_not_sized_before_it_has_a_clean_window():
+    decided = history(always(60, **BEHIND), drain())
+    assert [d.required_workers for d in decided[:2]] == [None, None]
+    assert [d.reason for d in decided[:2]] == [Reason.NO_DATA] * 2
+    assert history(always(60, **BEHIND), drain())[2].reason == Reason.UP
+
+
+# --- workers
+
+
+def test_x_05_the_backlog_of_a_pause_asks_for_no_second_up_while_it_settles():
+    """Nor may a further one escape from settling: the rates of a pause say nothing, and soon after it all is known."""
+    decided = closed(
+        Fluid(lambda at_s: 900.0 if at_s < 300 else 1500.0, pause_s=60.0), 600, drain(rescale_pause_s=60.0)
+    )
+    ups = [d.at_s for d in decided if d.reason == Reason.UP]
+    assert len([at_s for at_s in ups if ups[0] < at_s <= ups[0] + 30 + 60]) == 0
+
+
+def test_workers_that_find_no_place_are_not_piled_up():
+    asked = [
+        tick(at_s, job(**counts(10, spec_workers=10 if at_s < 75 else 20), **flow(at_s, **BEHIND)))
+        for at_s in range(0, 211, 15)
+    ]
+    decided = at(history(asked, drain(in_flight_timeout_s=120.0)))
+    assert {decided[at_s].reason for at_s in range(75, 195, 15)} == {Reason.IN_FLIGHT}
+    assert len({decided[at_s].required_workers for at_s in range(75, 195, 15)}) == 1
+    assert (decided[195].reason, decided[195].required_workers) == (Reason.UNSCHEDULABLE, 10)
+
+
+def test_workers_that_were_complete_once_and_crash_are_no_reason_to_ask_for_fewer():
+    """Unschedulable are those that never came."""
+    crashing = [
+        tick(at_s, job(**counts(20, ready_workers=20 if at_s < 60 else 19), **flow(at_s, 1450)))
+        for at_s in range(0, 301, 15)
+    ]
+    decided = history(crashing, drain(in_flight_timeout_s=120.0))
+    assert Reason.UNSCHEDULABLE not in {d.reason for d in decided}
+    assert decided[-1].required_workers == 20
+
+
+def test_a_manual_scale_is_the_new_target_settles_and_keeps_what_was_learned():
+    changed = [tick(at_s, job(**counts(10 if at_s < 120 else 7), **flow(at_s, 600))) for at_s in range(0, 181, 15)]
+    decided = at(history(changed, drain()))
+    assert (decided[120].reason, decided[120].required_workers) == (Reason.SETTLING, 7)
+    assert decided[180].confidence == "prior"
+
+
+# --- more workers do not help
+
+
+def test_an_unhealthy_sink_gets_no_more_and_no_fewer_while_the_job_is_behind():
+    found = last(always(60, **BEHIND, sink_healthy=0), drain())
+    assert (found.required_workers, found.bound, found.wanted_workers > 10) == (10, Bound.SINK, True)
+    assert (
+        last(always(60, throughput=1000, growth=-900, backlog=80_000, sink_healthy=0), drain()).required_workers == 10
+    )
+
+
+def test_an_unhealthy_sink_lets_down_who_is_not_behind():
+    found = last(always(60, throughput=300, sink_healthy=0), drain())
+    assert (found.required_workers, found.bound) == (4, Bound.NONE)
+
+
+def test_s3_20_behind_at_low_utilization_one_more_is_tried_and_then_none():
+    """No sink metric: the workers idle, and a backlog grows."""
+    waits = Fluid(lambda at_s: 900.0 if at_s < 300 else 1500.0, workers=100, sink=lambda at_s: 1000.0)
+    decided = closed(waits, 1500, drain(worker_capacity_records_per_s=None, max_workers=1000, probe_ratio=0.0))
+    bounds = [d.bound for d in decided if d.reason == Reason.UP or d.bound == Bound.INEFFECTIVE]
+    assert Bound.TRIAL in bounds
+    assert max(d.required_workers for d in decided if d.required_workers) <= 123
+    assert "more workers will" in sentence(next(d for d in decided if d.bound == Bound.TRIAL))
+
+
+def test_above_the_partitions_it_says_how_many_would_be_needed():
+    found = last(always(60, **BEHIND, partitions=12), drain())
+    assert (found.required_workers, found.bound) == (12, Bound.PARTITIONS)
+    needed = int(found.wanted_workers)
+    assert sentence(found).endswith(f"only 12 partitions, more workers will not help: {needed} would be needed")
+
+
+def test_a_hot_partition_caps_what_helps():
+    """Of 24 one takes four times the mean: 250/s of 1500/s, where a worker carries 100/s. Beyond 6 nothing is won."""
+    hot = {"partitions": 24, "hottest_partition_ratio": 4.0}
+    found = last(always(60, workers=4, throughput=400, growth=1100, **hot), drain())
+    assert (found.required_workers, found.bound, found.allowed_workers) == (6, Bound.HOT, 6)
+    assert "split its keys" in sentence(found)
+    assert last(always(60, workers=4, throughput=400, growth=1100, partitions=24), drain()).required_workers == 24
+
+
+def test_a_hot_partition_that_is_not_told_once_is_still_hot():
+    hot = {"partitions": 24, "hottest_partition_ratio": 4.0}
+    ticks = always(60, workers=4, throughput=400, growth=1100, **hot)
+    missed = always(75, from_s=75.0, workers=4, throughput=400, growth=1100, partitions=24)
+    assert last([*ticks, *missed], drain()).required_workers == 6
+
+
+def test_one_slow_worker_is_told_and_not_scaled_for():
+    found = last(always(60, throughput=700, slowest_worker_ratio=0.3), drain())
+    assert (found.required_workers, found.slowest_worker_ratio) == (10, 0.3)
+    assert "replace it" in sentence(found)
+    assert "replace it" not in sentence(last(always(60, throughput=700, slowest_worker_ratio=0.6), drain()))
+
+
+def test_s4_35_memory_for_the_partitions_is_a_floor():
+    found = last(always(30, throughput=100, partitions=60), drain(max_partitions_per_worker=8))
+    assert (found.required_workers, found.bound) == (8, Bound.MEMORY)
+
+
+# --- rates and units
+
+
+def test_fewer_than_a_record_a_second_are_not_rounded():
+    """One record of a minute's work each 40 s, 25 s late at most: 7 workers would do, if none were spared."""
+    seen = [
+        tick(
+            at_s,
+            job(
+                **counts(10),
+                processed_records=float((at_s + 15) // 40),
+                appended_records=float((at_s + 40) // 40),
+                backlog_records=float((at_s + 40) // 40 - (at_s + 15) // 40),
+            ),
+        )
+        for at_s in range(0, 901, 15)
+    ]
+    found = last(seen, drain(rate_window_s=180.0, worker_capacity_records_per_s=1 / 280))
+    assert found.input_rate_records_per_s == pytest.approx(1 / 40, rel=0.15)
+    assert found.required_workers == 10
+
+
+def test_records_that_grow_heavier_are_answered_with_more_workers():
+    """Each worker did 100/s and does 50/s from now on: bytes would tell at once, the throughput does as well."""
+    running = Fluid(lambda at_s: 700.0)
+    before = closed(running, 600, drain(worker_capacity_records_per_s=None), follows=lambda at_s: False)
+    assert before[-1].required_workers <= 10
+    heavier = Fluid(lambda at_s: 700.0)
+    heavier.sink = lambda at_s: heavier.workers * (100.0 if at_s < 600 else 50.0)
+    after = closed(heavier, 2700, drain(worker_capacity_records_per_s=None, low_cpu_ratio=0.0))
+    assert after[-1].required_workers >= 14
+    assert heavier.appended - heavier.processed < 700 * 60
+
+
+@pytest.mark.parametrize("power", [-10, -1, 7, 20])
+def test_x_12_records_or_bytes_make_no_difference(power):
+    unit = 2.0**power
+    in_bytes = [
+        tick(at_s, job(**counts(), **{name: unit * value for name, value in flow(at_s, **BEHIND).items()}))
+        for at_s in range(0, 61, 15)
+    ]
+    found = last(in_bytes, drain(worker_capacity_records_per_s=unit * 100))
+    assert found.required_workers == last(always(60, **BEHIND), drain()).required_workers
+    assert found.backlog_time_s == 30
+
+
+def test_two_jobs_are_sized_each_by_itself():
+    """Workers shared by two jobs are not modelled: each is sized as if they were its own."""
+    both = [
+        tick(at_s, job(**counts(), **flow(at_s, **BEHIND)), job("shop/other", **counts(), **flow(at_s)))
+        for at_s in range(0, 61, 15)
+    ]
+    rules = replace(drain(), by_workload={name: drain().by_workload[JOB] for name in (JOB, "shop/other")})
+    assert last(both, rules).required_workers == last(always(60, **BEHIND), drain()).required_workers
+    assert last(both, rules, "shop/other").required_workers == 10
+
+
+# --- limits of others, restarts of ours
+
+
+def test_the_limits_of_the_hpa_are_named():
+    found = last(always(60, **BEHIND, max_workers=12), drain())
+    assert (found.required_workers, found.bound, found.max_workers) == (12, Bound.MAX, 12)
+    assert "the maximum is 12" in sentence(found)
+
+
+def test_what_nobody_enacts_is_told_with_what_to_look_at():
+    running = Fluid(lambda at_s: 900.0 if at_s < 120 else 1100.0)
+    decided = closed(running, 1200, drain(max_workers=12), follows=lambda at_s: False)
+    assert decided[-1].reason == Reason.NOT_ENACTED
+    assert "maxReplicas, tolerance, behavior, and quota" in sentence(decided[-1])
+
+
+def test_p_11_a_restart_of_ours_goes_on_where_it_was():
+    ticks = [*always(60, **BEHIND), *always(400, from_s=75.0, workers=20, **BEHIND)]
+    state, found = EMPTY, []
+    for one in ticks:
+        state = decode(VERSION, encode_fast(state), encode_slow(state))
+        state, decisions = advance(state, one, drain())
+        found += rows(decisions)
+    assert found == history(ticks, drain())
+
+
+def test_a_restart_that_has_lost_its_past_holds_the_workers_there_are_or_says_nothing():
+    fresh = history(always(45, from_s=30.0, **BEHIND), drain())
+    assert {d.required_workers for d in fresh} == {None}
+
+
+# --- X
+
+
+def test_x_02_idle_has_no_backlog_time_and_keeps_its_size_at_first():
+    found = last(always(60, throughput=0), drain(cooldown_down_s=None))
+    assert (found.backlog_time_s, found.required_workers) == (0, 10)
+
+
+def test_x_03_growth_below_0_is_none():
+    found = last(always(60, throughput=2000, growth=-500, backlog=60_000), drain())
+    assert (found.growth_records_per_s, found.required_workers) == (-500, 10)
+
+
+@pytest.mark.parametrize(("current", "wanted"), [(9, 10), (10, 12), (11, 13), (13, 15), (30, 34), (50, 56)])
+def test_x_07_an_up_is_large_enough_for_an_hpa(current, wanted):
+    """The smallest up that is served from each size moves the controller, and a smaller one would not have."""
+    least = int(np.floor(current * 1.1 + 1e-9)) + 1
+    assert least <= wanted
+    tolerance = hpa.Tolerance()
+    assert hpa.by_average_value(1000 * least, 1000, current, tolerance) == least
+    assert hpa.by_average_value(1000 * (least - 1), 1000, current, tolerance) == current
+
+
+def test_x_08_each_workload_has_one_decision_a_tick():
+    ticks = [tick(at_s, job(**counts(), **flow(at_s)), job(stage="map", **flow(at_s))) for at_s in (0, 15, 30)]
+    assert [len(each) for each in fold(ticks, drain())] == [1, 1, 1]
+
+
+def test_x_09_a_default_hpa_waits_300_s_with_a_down_and_the_latch_outlasts_it():
+    """The controller takes the largest of what it was served in its window: a down must stand as long."""
+    controller, memory, workers, served = hpa.Hpa(max_workers=100), hpa.Memory(), 14, []
+    running = Fluid(lambda at_s: 1000.0 if at_s < 300 else 300.0, workers=14)
+    state = EMPTY
+    while running.at_s <= 1800:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), drain())
+        wanted = decisions.numbers["required_workers"][0]
+        proposal = None if np.isnan(wanted) else int(wanted)
+        workers, memory = hpa.recommend(controller, memory, workers, proposal, running.at_s)
+        served.append(wanted)
+        running.scale(workers)
+        running.run(30)
+    assert workers == 4
+    assert served.count(4.0) * 30 > 300
+
+
+def test_x_10_a_size_is_whole_and_noise_is_not_a_worker():
+    found = last(always(60, throughput=750.0000001), drain())
+    assert found.required_workers == 10
+
+
+def test_x_11_a_limit_is_met_whatever_the_last_bit_says():
+    """0.6 of 30 is 0.9 of 20 in real numbers and less in floats: dataflow's strict limit holds 30."""
+    found = last(always(60, workers=30, throughput=1000, utilization_ratio=0.6), book(max_workers=60))
+    assert (found.reason, found.required_workers) == (Reason.HOLD, 30)
+
+
+# --- zero ups and zero changes where nothing can be known or won, for every policy
+
+
+def each_policy(story, until_s, **rules):
+    """The same story of every policy, each without what would forbid a change anyway."""
+    free = {"quanta": "none", "cooldown_up_s": 0.0, "cooldown_down_s": 0.0, "down_window_s": 0.0, "max_workers": 100}
+    book_of_all = RuleBook(by_workload={name: Rules(policy=name, **free | rules) for name in POLICIES})
+    return closed_each({name: story() for name in POLICIES}, until_s, book_of_all)
+
+
+def sizes(decided, from_s, until_s):
+    return {d.required_workers for d in decided if from_s <= d.at_s <= until_s}
+
+
+@cache
+def stuck():
+    """From 300 s to 600 s nothing is processed while the input goes on."""
+    jam = {"sink": lambda at_s: 0.0 if at_s >= 300 else inf, "told": lambda _: {"partitions": 10}}
+    return each_policy(lambda: Fluid(lambda at_s: 600.0, **jam), 600)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_zero_ups_while_stuck(policy):
+    decided = stuck()[policy]
+    assert max(sizes(decided, 300, 600)) <= next(d for d in decided if d.at_s == 300).workers
+    assert decided[-1].reason == Reason.STUCK
+
+
+@cache
+def ill():
+    """From 300 s on the sink takes half, says so, and what waits grows without end."""
+
+    def told(at_s):
+        return {"partitions": 10, "sink_healthy": float(at_s < 300)}
+
+    return each_policy(
+        lambda: Fluid(lambda at_s: 600.0, sink=lambda at_s: 300.0 if at_s >= 300 else inf, told=told), 900
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_zero_ups_while_the_sink_is_unhealthy(policy):
+    decided = ill()[policy]
+    assert max(sizes(decided, 300, 900)) <= next(d for d in decided if d.at_s == 300).workers
+    assert all(d.reason != Reason.UP for d in decided if d.at_s >= 300)
+
+
+@cache
+def blind():
+    """From 300 s to 600 s nothing is told of the stream, and the input doubles meanwhile."""
+    streams = ("processed_records", "appended_records", "backlog_records", "utilization_ratio")
+    gone = {
+        "missing": lambda at_s: streams if 300 <= at_s < 600 else (),
+        "told": lambda _: {"partitions": 10},
+    }
+    return each_policy(lambda: Fluid(lambda at_s: 600.0 if at_s < 360 else 1200.0, **gone), 600)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_zero_changes_in_an_outage_of_the_metrics_of_five_minutes(policy):
+    decided = blind()[policy]
+    before = next(d for d in decided if d.at_s == 270)
+    assert sizes(decided, 300, 599) == {before.required_workers, None}
+    assert {d.workers for d in decided if 300 <= d.at_s <= 600} == {before.required_workers}
+    assert {d.reason for d in decided if 300 <= d.at_s < 600} == {Reason.STALE, Reason.EXPIRED}
+
+
+@cache
+def grown():
+    """A rescale is a minute in which nothing is processed: it makes a backlog that is none of the load's."""
+
+    def told(at_s):
+        return {"partitions": 12.0 if at_s < 300 else 24.0}
+
+    load = {False: 600.0, True: 1600.0}
+    return each_policy(
+        lambda: Fluid(lambda at_s: load[at_s >= 300], pause_s=60.0, told=told), 900, rescale_pause_s=60.0
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_zero_changes_in_the_pause_of_our_own_rescale(policy):
+    decided = grown()[policy]
+    changes = [now.at_s for was, now in pairwise(decided) if was.workers != now.workers]
+    assert changes
+    assert all(len(sizes(decided, changed, changed + 60)) == 1 for changed in changes)
+
+
+def test_two_shards_decide_as_one():
+    """The same jobs in one state and in two."""
+    names = ["shop/a", "shop/b"]
+    rules = RuleBook(by_workload={name: drain().by_workload[JOB] for name in names})
+    told = [[job(name, **counts(), **flow(at_s, **BEHIND)) for name in names] for at_s in range(0, 121, 15)]
+    whole = fold([tick(15 * number, *rows_of) for number, rows_of in enumerate(told)], rules)
+    parts = [
+        fold(
+            [tick(15 * number, rows_of[place]) for number, rows_of in enumerate(told)],
+            RuleBook(by_workload={name: rules.by_workload[name]}),
+        )
+        for place, name in enumerate(names)
+    ]
+    assert whole == [a + b for a, b in zip(*parts, strict=True)]

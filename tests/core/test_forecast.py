@@ -1,0 +1,336 @@
+"""The forecast against S4's vectors, numpy's own fits and plain sums."""
+
+from dataclasses import fields
+from math import isnan, nan, sqrt
+
+import numpy as np
+import pytest
+from builders import column
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.core.forecast import (
+    POINTS,
+    CatchUp,
+    Fit,
+    catch_up_after,
+    fitted,
+    pushed,
+    recovery_rate,
+    target_rate,
+    trusted,
+)
+
+LINE, TROUGH, CREST = (10, 12, 14, 16), (9, 6, 5, 6, 9), (1, 4, 5, 4, 1)
+SLIDE = (-1, 1, 0, 0, 1, -1)  # the slide's errors in an order that leaves the fit level: no slope, and no trough
+VECTORS = CatchUp(t1_s=0.0, t2_s=180.0, t3_s=480.0, catch_up_s=300.0)
+
+rates = st.floats(0, 1e6, allow_subnormal=False).map(lambda rate: round(rate, 3))
+histories = st.lists(st.one_of(st.just(nan), rates), min_size=POINTS, max_size=POINTS)
+small = st.floats(-50, 50).map(lambda number: round(number, 3))
+
+
+def history(*values):
+    """One stage's points, the last of them known."""
+    return column(*[nan] * (POINTS - len(values)), *values)[:, None]
+
+
+def fit_of(*values, odd=0, step_s=1.0):
+    return fitted(history(*values), column(odd), step_s)
+
+
+def curve(a, b, c, sigma=0.0):
+    return Fit(a=column(a), b=column(b), c=column(c), sigma=column(sigma), step_s=1.0)
+
+
+def push(values, *newest, most=3):
+    """The points a stage keeps and its count of outliers, after new points one by one."""
+    points, odd = history(*values), column(0)
+    for value in newest:
+        points, odd = pushed(points, odd, fitted(points, odd, 1.0), column(value), column(most))
+    return [value for value in points[:, 0].tolist() if not isnan(value)], odd[0]
+
+
+def parts(fit):
+    return [getattr(fit, field.name) for field in fields(fit) if field.name != "step_s"]
+
+
+def same(one, other):
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
+
+
+FITS = {
+    # values a second, the last at t = 0: a, b, c as of there
+    "forecast vector, linear: slope 2": (LINE, (0, 2, 16)),
+    "forecast vector, quadratic trough: a = 1, bottom two seconds ago": (TROUGH, (1, 4, 9)),
+    "S4-13, forecast vector, crest: linear, slope 0, intercept 3": (CREST, (0, 0, 3)),
+    "S4-13: a parabola whose bottom is yet to come is no trough": ((25, 16, 9, 4), (0, -7, 3)),
+    "S4-13: nor is one whose bottom was before": ((4, 9, 16, 25), (0, 7, 24)),
+    "three points always lie on a parabola, so theirs is a line": ((9, 5, 9), (0, 0, 23 / 3)),
+    "steady": ((7, 7, 7, 7, 7), (0, 0, 7)),
+    "idle": ((0, 0, 0, 0), (0, 0, 0)),
+    "gaps": ((10, nan, 14, nan, nan, 20, nan), (0, 2, 22)),
+    "a trough with gaps": ((16, 9, nan, 1, nan, nan, 4), (1, 4, 4)),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), FITS.values(), ids=FITS)
+def test_s4_13_a_trough_is_quadratic_and_everything_else_a_line(values, expected):
+    found = fit_of(*values)
+    assert [found.a[0], found.b[0], found.c[0]] == pytest.approx(expected, abs=1e-12)
+
+
+FORECASTS = {
+    # fit, then its value at a time from its newest point
+    "forecast vector, linear: r(5) = 20": (LINE, 2, 20),
+    "forecast vector, quadratic: r(3) = 14": (TROUGH, 1, 14),
+    "forecast vector, crest: 3 for ever": (CREST, 100, 3),
+    "S4-22, forecast vector, falling: r(4) = -10 is 0": ((20, 15, 10, 5), 3, 0),
+}
+
+
+@pytest.mark.parametrize(("values", "t_s", "expected"), FORECASTS.values(), ids=FORECASTS)
+def test_the_rate_at_a_time(values, t_s, expected):
+    assert fit_of(*values).at(t_s)[0] == pytest.approx(expected)
+
+
+INTEGRALS = {
+    "forecast vector, linear: integral 3..5 = 36": (fit_of(*LINE), 0, 2, 36),
+    "forecast vector, quadratic: integral 2..3 = 19/3 + 5": (fit_of(*TROUGH), 0, 1, 19 / 3 + 5),
+    "target vector: integral 0..180 = 1 962 000": (curve(0, 10, 10_000), 0, 180, 1_962_000),
+    "S4-22: nothing arrives once a line is below 0": (curve(0, -5, 5), 0, 100, 2.5),
+    "S4-22: nor before it is above": (curve(0, 5, -5), 0, 2, 2.5),
+    "S4-22: a trough below 0 between its roots": (curve(1, 0, -1), -2, 2, 8 / 3),
+    "S4-22: all of the span between the roots": (curve(1, 0, -4), -1, 1, 0),
+    "S4-22: a trough that touches 0": (curve(1, 0, 0), -3, 3, 18),
+    "S4-22: a level line below 0": (curve(0, 0, -5), 0, 60, 0),
+    "no time": (curve(1, 2, 3), 60, 60, 0),
+}
+
+
+@pytest.mark.parametrize(("fit", "t1_s", "t2_s", "expected"), INTEGRALS.values(), ids=INTEGRALS)
+def test_s4_22_the_integral_is_that_of_the_curve_held_at_0(fit, t1_s, t2_s, expected):
+    assert fit.integral(t1_s, t2_s)[0] == pytest.approx(expected)
+
+
+parabolas = st.builds(curve, st.floats(0, 50), small, small)
+
+
+@given(parabolas, small, st.floats(0, 50))
+def test_s4_22_the_integral_equals_a_plain_sum(fit, t1_s, span_s):
+    step_s = span_s / 4000
+    plain = sum(fit.at(t1_s + step_s * (np.arange(4000.0) + 0.5))) * step_s
+    assert fit.integral(t1_s, t1_s + span_s)[0] == pytest.approx(plain, rel=1e-4, abs=1e-2)
+
+
+@given(parabolas, small, st.floats(0, 50), st.floats(0, 1))
+def test_no_rate_of_a_span_is_above_its_highest(fit, t1_s, span_s, share):
+    highest = fit.highest(t1_s, t1_s + span_s)
+    assert highest in (fit.at(t1_s), fit.at(t1_s + span_s))
+    assert fit.at(t1_s + share * span_s) <= highest * (1 + 1e-9) + 1e-6
+
+
+@given(st.lists(st.booleans(), min_size=POINTS, max_size=POINTS).filter(lambda seen: sum(seen) > 3), rates, small)
+def test_an_exact_line_is_recovered_and_has_no_errors(seen, newest, slope):
+    t_s = np.arange(1.0 - POINTS, 1.0) * 60
+    found = fitted(np.where(seen, newest + slope * t_s, nan)[:, None], column(0), 60.0)
+    assert [found.b[0], found.c[0]] == pytest.approx((slope, newest), abs=1e-8)
+    assert [found.a[0], found.sigma[0]] == pytest.approx((0, 0), abs=1e-8)
+
+
+@given(
+    st.lists(st.booleans(), min_size=POINTS - 2, max_size=POINTS - 2).filter(lambda seen: sum(seen) > 1),
+    st.floats(0.1, 50), st.floats(1, POINTS - 2), rates,
+)  # fmt: skip
+def test_an_exact_trough_is_recovered_and_has_no_errors(seen, a, bottom, level):
+    t = np.arange(1.0 - POINTS, 1.0)
+    values = np.where([True, *seen, True], a * (t + bottom) ** 2 + level, nan)[:, None]
+    found = fitted(values, column(0), 60.0)
+    assert [found.a[0] * 60**2, found.b[0] * 60] == pytest.approx((a, 2 * a * bottom), abs=1e-6)
+    assert [found.c[0], found.sigma[0]] == pytest.approx((a * bottom**2 + level, 0), abs=1e-6)
+
+
+@given(histories.filter(lambda values: sum(not isnan(value) for value in values) > 3))
+def test_s4_14_any_points_give_numpys_own_fit_and_sigma_of_divisor_n(values):
+    t_s, seen = np.arange(1.0 - POINTS, 1.0), np.isfinite(values)
+    x, y = t_s[seen], np.array(values)[seen]
+    found = fitted(np.array(values)[:, None], column(0), 1.0)
+    expected = np.polyfit(x, y, 2 if found.a > 0 else 1)
+    errors = y - np.polyval(expected, x)
+    assert np.polyval([found.a[0], found.b[0], found.c[0]], x) == pytest.approx(np.polyval(expected, x), abs=1e-6)
+    assert found.sigma[0] == pytest.approx(sqrt(np.mean(errors**2)), abs=1e-6)
+
+
+@given(histories.filter(lambda values: sum(not isnan(value) for value in values) > 3))
+def test_s4_13_a_fit_is_a_trough_if_and_only_if_the_parabola_turns_upward_within_the_known_points(values):
+    t_s, seen = np.arange(1.0 - POINTS, 1.0), np.isfinite(values)
+    x, y = t_s[seen], np.array(values)[seen]
+    a, b, _ = np.polyfit(x, y, 2)
+    level = 1e-9 * max(y.max(), 1)  # within rounding either answer is right
+    slopes = 2 * a * x[[0, -1]] + b
+    if min(abs(slopes)) > level:
+        assert (fitted(np.array(values)[:, None], column(0), 1.0).a[0] > 0) == (slopes[0] < 0 < slopes[1])
+
+
+def test_s4_14_s4_15_sigma_of_the_slides_six_errors():
+    fit = fit_of(*(50 + error for error in SLIDE))
+    assert [fit.a[0], fit.b[0], fit.c[0]] == pytest.approx((0, 0, 50), abs=1e-12)
+    assert fit.sigma[0] == pytest.approx(sqrt(4 / 6))
+    assert 3 * fit.sigma[0] == pytest.approx(2.449, abs=0.001)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("error", "outliers"), [(2.44, 0), (2.46, 1)], ids=["2.44 is normal", "2.46 is an outlier"]
+)  # fmt: skip
+def test_s4_14_s4_15_an_outlier_is_more_than_three_sigma_away(error, outliers, sign):
+    found, odd = push([50 + each for each in SLIDE], 50 + sign * error)
+    assert (len(found), odd) == (7, outliers)
+
+
+def test_s4_17_outliers_stay_out_of_the_fit():
+    calm = fit_of(*LINE, nan, nan)
+    spiked = fit_of(*LINE, 900, 800, odd=2)
+    assert same(parts(spiked), parts(calm))
+
+
+def test_s4_17_an_unknown_point_among_outliers_does_not_let_one_into_the_fit():
+    assert same(parts(fit_of(*LINE, 900, nan, 800, nan, odd=2)), parts(fit_of(*LINE, nan, nan, nan, nan)))
+
+
+def test_forecast_vector_spike_an_in_band_point_resets_the_count_and_drops_what_waited():
+    assert push(LINE, 900, 800) == ([*LINE, 900, 800], 2)
+    assert push(LINE, 900, 800, 22) == ([*LINE, 22], 0)
+    assert push(LINE, 900, 800, 22, 900, 800) == ([*LINE, 22, 900, 800], 2)
+
+
+def test_s4_16_forecast_vector_spike_three_outliers_in_a_row_are_the_new_baseline():
+    assert push(LINE, 900, 800, 850) == ([900, 800, 850], 0)
+
+
+def test_s4_16_how_many_is_the_stages_own_setting():
+    points, odd = np.repeat(history(*LINE), 3, axis=1), column(0, 0, 0)
+    for newest in (900, 800):
+        points, odd = pushed(points, odd, fitted(points, odd, 1.0), column(*[newest] * 3), column(1, 2, 3))
+    assert np.isfinite(points).sum(axis=0).tolist() == [2, 2, 6]
+    assert odd.tolist() == [0, 0, 2]
+
+
+def test_s4_16_an_unknown_point_neither_counts_nor_resets():
+    assert push(LINE, 900, nan, 800) == ([*LINE, 900, 800], 2)
+    assert push(LINE, 900, nan, 800, nan, 850) == ([900, 800, 850], 0)
+    assert push(LINE, 900, nan, nan, 24) == ([*LINE, 24], 0)
+
+
+def test_after_a_reset_the_fit_starts_from_the_spike():
+    points, odd = history(*LINE), column(0)
+    for newest in (900, 910, 920):
+        points, odd = pushed(points, odd, fitted(points, odd, 1.0), column(newest), column(3))
+    assert fitted(points, odd, 1.0).at(1.0)[0] == pytest.approx(930)
+
+
+@pytest.mark.parametrize(("newest", "outliers"), [(1029, 0), (971, 0), (1031, 1), (969, 1)])
+def test_s4_18_the_band_of_a_perfect_fit_is_three_percent_of_the_level(newest, outliers):
+    assert push([1000] * 6, newest)[1] == outliers
+
+
+@pytest.mark.parametrize("values", [(0, 0, 0, 0), (3 * 0.3, 2 * 0.3, 0.3)], ids=["idle", "a line that ends at 0"])
+def test_s4_18_going_on_as_before_is_no_outlier_at_0_either(values):
+    assert push(values, 0)[1] == 0
+
+
+@pytest.mark.parametrize("values", [(), (5,), (5, 900)], ids=["none", "one", "two"])
+def test_too_few_points_give_no_fit_and_no_outlier(values):
+    assert all(np.isnan(part).all() for part in parts(fit_of(*values)))
+    assert push(values, 1e6) == ([*values, 1e6], 0)
+
+
+def test_the_oldest_point_leaves_and_the_newest_comes_last():
+    points, _ = pushed(np.arange(POINTS + 0.0)[:, None], column(0), curve(0, 1, POINTS - 1.0), column(30), column(3))
+    assert points[:, 0].tolist() == list(range(1, POINTS + 1))
+
+
+TARGETS = {
+    "S4-19 S4-20 target vector: total 3 162 000, recovery 10 540, workload and target 14 800":
+        (1_200_000, 10_540, 14_800),
+    "S4-19 S4-20 target vector: total 7 962 000, recovery and target 26 540": (6_000_000, 26_540, 26_540),
+    "an unknown backlog": (nan, nan, nan),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("buffered", "recovery", "target"), TARGETS.values(), ids=TARGETS)
+def test_target_vectors(buffered, recovery, target):
+    fit = curve(0, 10, 10_000)
+    assert fit.at(VECTORS.t3_s) == 14_800
+    assert recovery_rate(fit, column(buffered), VECTORS)[0] == pytest.approx(recovery, nan_ok=True)
+    assert target_rate(fit, column(buffered), VECTORS)[0] == pytest.approx(target, nan_ok=True)
+
+
+def test_s4_21_what_arrives_in_restart_and_catch_up_is_caught_up_with():
+    times = catch_up_after(restart_s=60.0, catch_up_s=300.0, valid_s=120.0)
+    assert (times.t1_s, times.t2_s, times.t3_s, times.catch_up_s) == (0, 360, 480, 300)
+    assert target_rate(curve(0, 0, 1000), column(0), times)[0] == pytest.approx(1200)
+
+
+spans = st.floats(0, 3600)
+
+
+@given(
+    st.floats(0, 1e-3), st.floats(-1, 1), rates, st.floats(0, 1e9), st.tuples(spans, spans, spans, st.floats(1, 3600))
+)
+def test_p_10_the_target_is_at_least_workload_and_recovery(a, b, c, buffered, spans_s):
+    t1_s, wait_s, valid_s, catch_up_s = spans_s
+    times = CatchUp(t1_s=t1_s, t2_s=t1_s + wait_s, t3_s=t1_s + wait_s + valid_s, catch_up_s=catch_up_s)
+    fit, waiting = curve(a, b, c), column(buffered)
+    recovery, workload = recovery_rate(fit, waiting, times)[0], fit.at(times.t3_s)[0]
+    assert target_rate(fit, waiting, times)[0] == max(recovery, workload)
+    assert recovery >= buffered / catch_up_s
+
+
+@given(rates, spans, spans, st.floats(1, 3600), st.floats(0, 1))
+def test_p_10_a_constant_rate_without_backlog_is_its_own_target(rate, t1_s, valid_s, catch_up_s, share):
+    t2_s = t1_s + share * catch_up_s
+    times = CatchUp(t1_s=t1_s, t2_s=t2_s, t3_s=t2_s + valid_s, catch_up_s=catch_up_s)
+    assert target_rate(curve(0, 0, rate), column(0), times)[0] == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "level", "expected"),
+    [(99, 1000, True), (100, 1000, False), (nan, 1000, False), (99, nan, False), (0, 0, False)],
+    ids=["errors below a tenth", "a tenth", "no fit", "unknown level", "no level"],
+)
+def test_a_forecast_is_trusted_while_its_errors_are_small_beside_the_level(sigma, level, expected):
+    assert trusted(curve(0, 0, 1000, sigma), column(level), column(0.1)).tolist() == [expected]
+
+
+@given(st.lists(st.tuples(histories, st.integers(0, 4), st.one_of(st.just(nan), rates)), min_size=2, max_size=6))
+def test_a_stage_does_not_depend_on_its_neighbours_to_the_last_bit(stages):
+    def answers(chosen):
+        points = np.array([values for values, _, _ in chosen]).T
+        odd, newest = column(*[odd for _, odd, _ in chosen]), column(*[newest for _, _, newest in chosen])
+        fit = fitted(points, odd)
+        later, odd = pushed(points, odd, fit, newest, np.full(len(chosen), 3.0))
+        return [*parts(fit), *later, odd, target_rate(fit, newest, VECTORS)]
+
+    together, backward = answers(stages), answers(stages[::-1])
+    assert same(together, [row[::-1] for row in backward])
+    for number, stage in enumerate(stages):
+        assert same([row[[number]] for row in together], answers([stage]))
+
+
+def test_unknown_stays_unknown_beside_what_is_known():
+    points, odd = np.column_stack([history(), history(*LINE)]), column(0, 0)
+    fit = fitted(points, odd, 1.0)
+    found = [*parts(fit), fit.at(5.0), fit.integral(0.0, 5.0), fit.highest(0.0, 5.0)]
+    found.append(target_rate(fit, column(0, 0), VECTORS))
+    assert all(np.isnan(row[0]) and np.isfinite(row[1]) for row in found)
+    later, odd = pushed(points, odd, fit, column(nan, nan), column(3, 3))
+    assert np.isnan(later[:, 0]).all()
+    assert odd.tolist() == [0, 0]
+
+
+def test_no_stages_are_no_trouble():
+    points, none = np.empty((POINTS, 0)), column()
+    fit = fitted(points, none)
+    assert pushed(points, none, fit, none, none)[0].shape == (POINTS, 0)
+    assert target_rate(fit, none, VECTORS).shape == (0,)

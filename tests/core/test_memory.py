@@ -1,0 +1,286 @@
+"""What is remembered between ticks: targets, the window of downs, the pause budget, ups that did not help, failures."""
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from builders import EMPTY, Fluid, advance, book, closed, counts, flow, history, job, steady, tick
+
+from adapter.core.decisions import Bound, Reason
+from adapter.core.state import KEPT, KEPT_OF_STAGE
+
+HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "forecast_horizon_s": 0.0}
+
+
+def at(decided):
+    return {decision.at_s: decision for decision in decided}
+
+
+def never(at_s):
+    return False
+
+
+def step(before, after, when_s):
+    """A load that is another one from when_s on."""
+    return lambda at_s: before if at_s < when_s else after
+
+
+# --- the window of downs
+
+
+def test_s1_18_a_down_goes_to_the_largest_size_needed_within_the_window():
+    """1000/s need 14 workers, and 300/s need 4: but not before the 14 were needed for the last time so long ago."""
+    rules = book(**HUNDRED, cooldown_down_s=0.0, down_window_s=180.0)
+    decided = closed(Fluid(step(1000.0, 300.0, 240), workers=20), 840, rules)
+    assert {d.required_workers for d in decided if 30 < d.at_s < 240 + 180} == {14}
+    assert decided[-1].required_workers == 4
+
+
+def test_within_the_window_a_down_is_named_after_it():
+    held = closed(Fluid(step(1000.0, 300.0, 120), workers=14), 300, book(**HUNDRED, cooldown_down_s=0.0))[-1]
+    assert (held.required_workers, held.bound, held.wanted_workers, held.window_workers) == (14, Bound.WINDOW, 4, 14)
+
+
+def test_a_silence_longer_than_the_window_does_not_forget_it():
+    """After it 4 are needed, but what was needed in between nobody knows."""
+    before = [tick(at_s, job(**counts(20), **flow(at_s, 1000))) for at_s in np.arange(0.0, 301.0, 15.0)]
+    after = [tick(at_s, job(**counts(20), **flow(at_s, 300))) for at_s in np.arange(2000.0, 2100.0, 15.0)]
+    decided = history([*before, *after], book(**HUNDRED, cooldown_down_s=0.0))
+    assert (decided[-1].window_workers, decided[-1].required_workers) == (14, 14)
+
+
+def test_without_a_window_a_down_is_at_once():
+    rules = book(**HUNDRED, cooldown_down_s=0.0, down_window_s=0.0)
+    assert closed(Fluid(step(1000.0, 300.0, 120), workers=14), 300, rules)[-1].required_workers == 4
+
+
+# --- the pause budget
+
+
+def spent(load, until_s, **rules):
+    decided = closed(Fluid(load, workers=40), until_s, book(**HUNDRED | {"rescale_pause_s": 60.0} | rules))
+    return [decision.at_s for decision in decided if decision.reason in (Reason.DOWN, Reason.IDLE)], decided
+
+
+def test_the_pause_budget_of_a_day_allows_so_many_downs():
+    """0.1 % of a day is 86 s: one pause of a minute, and the next when the rest has come back."""
+    downs, decided = spent(
+        lambda at_s: 3000 - 1.5 * at_s,
+        1500,
+        pause_budget_ratio=0.001,
+        down_window_s=60.0,
+        cooldown_down_s=0.0,
+    )
+    assert len(downs) == 1
+    assert (decided[-1].bound, decided[-1].reason) == (Bound.BUDGET, Reason.HOLD)
+
+
+def test_the_pause_budget_comes_back_as_time_goes_by():
+    """Of a tenth of a second each second, ten minutes make a minute."""
+    rules = {"pause_budget_ratio": 0.1, "down_window_s": 60.0, "cooldown_down_s": 0.0}
+    assert len(spent(lambda at_s: 3000 - 1.5 * at_s, 1500, **rules)[0]) > 2
+
+
+def test_a_pending_down_stands_as_it_was_and_is_paid_once():
+    """Nobody enacts it while the load falls on: each piece that an HPA makes of a down is a pause."""
+    running, state, rules = Fluid(lambda at_s: 3000 - 1.5 * at_s, workers=50), EMPTY, book(**HUNDRED)
+    targets = []
+    while running.at_s <= 1200:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), rules)
+        targets.append(decisions.numbers["required_workers"][0])
+        running.run(30)
+    assert len({target for target in targets if target < 50}) == 1
+    assert state.slow.kept[KEPT.index("budget_s")][0] >= 864 - 30
+
+
+# --- the latch
+
+
+def test_a_pending_up_stands_until_it_is_enacted():
+    """A burst of two minutes wants more; when it is over and before it was enacted, the target stands."""
+    burst = Fluid(lambda at_s: 2000.0 if 300 <= at_s < 420 else 500.0)
+    decided = at(closed(burst, 600, book(**HUNDRED), follows=never))
+    highest = max(d.required_workers for d in decided.values() if d.required_workers)
+    assert highest > 10
+    assert decided[600].required_workers == highest
+    assert (decided[600].bound, decided[600].reason) == (Bound.LATCH, Reason.UP)
+
+
+def test_a_pending_up_grows_and_does_not_shrink():
+    grows = closed(Fluid(step(500.0, 2000.0, 120)), 480, book(**HUNDRED), follows=never)
+    sizes = [d.required_workers for d in grows if d.required_workers]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] > sizes[0]
+
+
+def test_a_pending_down_is_withdrawn_when_more_is_wanted():
+    rules = book(**HUNDRED, cooldown_down_s=0.0)
+    sizes = [d.required_workers for d in closed(Fluid(step(300.0, 1500.0, 120)), 300, rules, follows=never)]
+    assert sizes[120 // 30] == 4
+    assert sizes[-1] > 10
+
+
+def test_after_the_latch_a_target_is_decided_anew():
+    burst = Fluid(lambda at_s: 2000.0 if 300 <= at_s < 420 else 500.0)
+    decided = closed(burst, 900, book(**HUNDRED, latch_s=300.0, cooldown_down_s=3000.0), follows=never)
+    assert decided[-1].required_workers == 10
+
+
+# --- cooldowns
+
+
+def test_s4_29_no_up_so_soon_after_a_change():
+    load = {0: 900.0, 900: 1500.0, 1200: 3000.0}
+    rules = book(policy="dataflow", quanta="none", cooldown_up_s=600.0)
+    decided = closed(Fluid(lambda at_s: load[max(since for since in load if since <= at_s)]), 1800, rules)
+    first, second, *_ = [d.at_s for d in decided if d.reason == Reason.UP]
+    assert second - first == 630  # the change is seen a tick after it was asked for
+    assert Bound.COOLDOWN in {d.bound for d in decided if first < d.at_s < second}
+
+
+def test_no_down_so_soon_after_a_change():
+    rules = book(**HUNDRED, down_window_s=0.0)
+    decided = at(closed(Fluid(lambda at_s: 300.0, workers=14), 900, rules))
+    assert (decided[570].bound, decided[570].required_workers) == (Bound.COOLDOWN, 14)
+    assert (decided[600].reason, decided[600].required_workers) == (Reason.DOWN, 4)
+
+
+# --- ups that do not help
+
+
+@cache
+def slow_sink(until_s, block_s=None):
+    """From 300 s on 1500/s arrive, and what is downstream takes 1000/s whoever works."""
+    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0)
+    rules = book(policy="drain", low_cpu_ratio=0.0, max_workers=100_000, ineffective_block_s=block_s)
+    return closed(running, until_s, rules)
+
+
+def test_an_up_that_gained_nothing_blocks_the_next_one_for_half_an_hour():
+    decided = slow_sink(900)
+    first = next(d for d in decided if d.bound == Bound.INEFFECTIVE)
+    assert (first.blocked_s, first.reason) == (1800, Reason.HOLD)
+    assert len([d for d in decided if d.reason == Reason.UP]) <= 2  # the first had nothing to be measured by
+
+
+def test_the_block_comes_before_the_next_up_and_not_after_it():
+    decided = slow_sink(900)
+    first = next(place for place, d in enumerate(decided) if d.bound == Bound.INEFFECTIVE)
+    assert all(d.reason != Reason.UP for d in decided[first:])
+
+
+def test_the_block_doubles_up_to_eight_times():
+    decided = slow_sink(4500, block_s=60.0)
+    begun = [now.blocked_s for was, now in pairwise(decided) if (now.blocked_s or 0) > (was.blocked_s or 0)]
+    assert begun[:4] == [60, 120, 240, 480]
+    assert set(begun[4:]) <= {480}
+
+
+def test_an_up_that_helped_blocks_nothing():
+    decided = closed(Fluid(lambda at_s: 1000 + 2 * max(0.0, at_s - 300), workers=10), 1500, book(policy="drain"))
+    assert max(d.required_workers or 0 for d in decided) > 20
+    assert all(d.bound != Bound.INEFFECTIVE for d in decided)
+
+
+def test_who_drains_is_not_judged():
+    """The sink takes 1600/s: the backlog falls, however little the new workers brought."""
+    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0 if at_s < 480 else 1600.0)
+    decided = closed(running, 1500, book(policy="drain", low_cpu_ratio=0.0, max_workers=1000))
+    assert any(d.reason == Reason.UP for d in decided)
+    assert all(d.bound != Bound.INEFFECTIVE for d in decided)
+
+
+def test_the_seed_policies_know_no_block():
+    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0)
+    decided = closed(running, 1500, book(policy="dataflow", max_workers=1000))
+    assert all(d.bound != Bound.INEFFECTIVE for d in decided)
+
+
+def test_what_an_up_began_from_is_known_while_it_always_had_work():
+    state, rules = EMPTY, book(policy="drain")
+    for one in steady(120, throughput=1000, growth=500, backlog=30_000):
+        state, _ = advance(state, one, rules)
+    kept = dict(zip(KEPT_OF_STAGE, state.slow.kept_of_stage[:, 0], strict=True))
+    assert (kept["from_workers"], kept["from_records_per_s"]) == (10, 1000)
+
+
+# --- who asked for it
+
+
+def asked(changes, until_s=1080, **rules):
+    """A pending target (10 -> more), and somebody who asks for another count at some time."""
+    count = 10
+    ticks = []
+    for at_s in np.arange(0.0, until_s + 1, 30.0):
+        count = changes.get(at_s, count)
+        ticks.append(tick(at_s, job(**counts(count), **flow(at_s, 1000, 0, 60_000))))
+    return at(history(ticks, book(**HUNDRED | {"policy": "dataflow", "quanta": "none"} | rules)))
+
+
+def test_a_manual_scale_is_adopted():
+    decided = asked({120.0: 30}, until_s=180)
+    assert decided[90].required_workers == 20
+    assert {decided[at_s].required_workers for at_s in (120, 150, 180)} == {30}
+    assert decided[120].reason == Reason.SETTLING
+
+
+def test_a_count_on_the_way_to_the_target_is_not_somebody_elses():
+    decided = asked({120.0: 15}, until_s=180)
+    assert {decided[at_s].required_workers for at_s in (120, 150, 180)} == {20}
+
+
+def test_a_count_away_from_the_target_is_somebody_elses():
+    assert asked({120.0: 8}, until_s=180)[180].required_workers == 8
+
+
+def test_what_nobody_enacts_is_told_after_15_min():
+    decided = asked({}, **{"policy": "drain", "quanta": "none"})
+    first = min(at_s for at_s, d in decided.items() if d.reason == Reason.UP)
+    told = [at_s for at_s, d in decided.items() if d.reason == Reason.NOT_ENACTED]
+    assert min(told) == first + 900
+    assert {decided[at_s].required_workers for at_s in told} == {decided[first].required_workers}
+
+
+# --- failures
+
+
+def restarting(times, changes=None):
+    """The last decision of a job whose counter of restarts rose at some times; changes: workers added at a time."""
+    ticks = []
+    for at_s in np.arange(0.0, 901.0, 30.0):
+        count = 10 + sum(added for since, added in (changes or {}).items() if at_s >= since)
+        restarts = float(sum(at_s >= since for since in times))
+        ticks.append(tick(at_s, job(**counts(count), **flow(at_s), restarts=restarts, utilization_ratio=0.95)))
+    return history(ticks)[-1]
+
+
+@pytest.mark.parametrize(
+    ("times", "reason", "known"),
+    [
+        ((), Reason.HOLD, 0),
+        ((500,), Reason.HOLD, 1),
+        ((500, 700), Reason.FAILURES, 2),
+        ((500, 700, 800), Reason.FAILURES, 3),
+        ((150, 200), Reason.HOLD, 0),
+        ((200, 700), Reason.FAILURES, 2),
+    ],
+    ids=["none", "one", "two", "three", "two, long ago", "the first long ago"],
+)
+def test_s4_09_restarts_that_nobody_planned_are_counted(times, reason, known):
+    found = restarting(times)
+    assert (found.reason, found.restarts) == (reason, known)
+
+
+def test_x_05_the_restarts_of_our_own_rescale_are_no_failures():
+    assert restarting((500, 520, 560), {495: 2}).restarts == 0
+
+
+def test_restarts_from_before_we_came_are_no_failures():
+    ticks = [tick(at_s, job(**counts(), **flow(at_s), restarts=99.0)) for at_s in (0, 15, 30, 45, 60)]
+    assert history(ticks)[-1].restarts == 0
+
+
+def test_a_counter_of_restarts_that_begins_anew_is_no_failure():
+    ticks = [tick(at_s, job(**counts(), **flow(at_s), restarts=9.0 if at_s < 45 else 1.0)) for at_s in (0, 15, 30, 45)]
+    assert history(ticks)[-1].restarts == 0

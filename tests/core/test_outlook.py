@@ -1,0 +1,101 @@
+"""What comes of staying and of changing: numbers that can be followed by hand, and what must hold of any."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders import column, evidence
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.core.policies.outlook import look_ahead
+from adapter.core.signals import HORIZON_S
+
+FREE = {"policy": "drain", "rescale_pause_s": 0.0, "worker_start_s": 0.0, "forecast_horizon_s": 900.0}
+rates = st.floats(0.01, 1e6)
+backlogs = st.one_of(st.just(0.0), st.floats(0.01, 1e9))
+
+
+def ahead(rate, backlog, capacities, foreseen=None, **rules):
+    """One stage with so much input and backlog; capacities: of the present size and of the other one."""
+    asked = evidence(10, rate, 0, backlog, **FREE | rules)
+    asked = replace(asked, input_rate_records_per_s=column(rate))
+    found = look_ahead(asked, column(rate if foreseen is None else foreseen), *(column(each) for each in capacities))
+    return {name: getattr(found, name)[0] for name in found.__dataclass_fields__}
+
+
+def test_a_backlog_that_grows_is_longest_at_the_end():
+    found = ahead(1500, 0, (1000, 2000))
+    assert (found["late"], found["keep_behind_s"], found["keep_after_s"]) == (True, 450, 900)
+    assert (found["change_behind_s"], found["caught_up_s"]) == (0, 0)
+
+
+def test_a_backlog_that_drains_is_longest_now():
+    found = ahead(500, 30_000, (1000, 2000))
+    assert (found["late"], found["keep_behind_s"], found["keep_after_s"]) == (False, 30, 0)
+    assert found["caught_up_s"] == 30  # 20 s in steps of 30
+
+
+def test_a_change_costs_its_start_and_its_pause():
+    """A minute of 1000/s, of which the first half is carried: 30 000 wait, and 1000/s more are carried than arrive."""
+    found = ahead(1000, 0, (1000, 2000), rescale_pause_s=30.0, worker_start_s=30.0)
+    assert (found["keep_behind_s"], found["change_behind_s"], found["caught_up_s"]) == (0, 15, 90)
+
+
+def test_s0_21_what_was_done_since_the_last_checkpoint_is_done_again():
+    found = ahead(1000, 0, (1000, 2000), replay_s=60.0)
+    assert (found["change_behind_s"], found["caught_up_s"]) == (15, 30)
+
+
+def test_the_input_rises_evenly_to_what_is_foreseen():
+    """From 1000/s to 1500/s where 1000/s are carried: 250/s on average, for 900 s."""
+    found = ahead(1000, 0, (1000, 2000), foreseen=1500)
+    assert found["keep_behind_s"] == pytest.approx(225)
+
+
+def test_what_is_caught_up_with_in_time_is_not_late():
+    waits = (500, 70_000, (1000, 2000))
+    assert ahead(*waits)["late"] is not np.True_
+    assert ahead(*waits, worker_start_s=0.0, backlog_time_target_s=30.0)["late"]
+    assert not ahead(*waits, worker_start_s=120.0, backlog_time_target_s=30.0)["late"]
+
+
+def test_a_start_beyond_the_horizon_still_sees_its_end():
+    assert ahead(1500, 0, (1000, 2000), worker_start_s=3600.0)["late"]
+
+
+def test_who_carries_nothing_is_behind_for_ever():
+    found = ahead(100, 100, (0, 0))
+    assert (found["late"], found["keep_behind_s"], found["change_behind_s"], found["caught_up_s"]) == (
+        True,
+        HORIZON_S,
+        HORIZON_S,
+        HORIZON_S,
+    )
+
+
+def test_a_pause_of_ten_minutes_is_looked_at_for_ten_of_them():
+    assert ahead(1010, 0, (1000, 2000), rescale_pause_s=600.0)["keep_after_s"] == 6000
+
+
+@given(rates, rates, st.tuples(backlogs, backlogs))
+def test_more_backlog_is_never_less_late_and_never_sooner_caught_up_with(rate, capacity, waiting):
+    less, more = (ahead(rate, backlog, (capacity, 2 * capacity)) for backlog in sorted(waiting))
+    assert less["late"] <= more["late"]
+    assert less["keep_behind_s"] <= more["keep_behind_s"]
+    assert less["caught_up_s"] <= more["caught_up_s"]
+
+
+@given(st.tuples(rates, rates), rates, backlogs)
+def test_more_input_is_never_less_late(inputs, capacity, backlog):
+    less, more = (ahead(rate, backlog, (capacity, 2 * capacity)) for rate in sorted(inputs))
+    assert less["late"] <= more["late"]
+    assert less["change_behind_s"] <= more["change_behind_s"]
+
+
+@given(rates, backlogs, st.tuples(rates, rates))
+def test_more_capacity_is_never_further_behind(rate, backlog, capacities):
+    smaller, larger = sorted(capacities)
+    less, more = ahead(rate, backlog, (smaller, smaller)), ahead(rate, backlog, (larger, larger))
+    assert less["late"] >= more["late"]
+    assert less["keep_behind_s"] >= more["keep_behind_s"]

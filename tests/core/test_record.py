@@ -1,0 +1,86 @@
+"""A record -> the same decision again, and another one where one input was another."""
+
+import numpy as np
+import pytest
+from builders import JOB, book, column, counts, flow, job, replay, rows, steady, tick
+
+from adapter.core.bounds import BOUNDS
+from adapter.core.decide import decide
+from adapter.core.decisions import Bound, Reason
+from adapter.core.gates import REASONS
+from adapter.core.record import INPUTS, case_of, with_input
+from adapter.core.rules import POLICIES
+
+BEHIND = {"throughput": 1000, "growth": 500, "utilization_ratio": 0.95, "partitions": 60}
+KNOWN = {"forecast_horizon_s": 0.0, "worker_capacity_records_per_s": 100.0, "quanta": "none"}
+
+
+def recorded(ticks, **rules):
+    """The last record and its decision."""
+    decisions = list(replay(ticks, book(**KNOWN | rules)))[-1][1]
+    return dict(decisions.record), next(found for found in rows(decisions) if found.workload == JOB)
+
+
+def again(columns):
+    found = decide(case_of(columns))
+    return found.served[0], REASONS[found.reason[0]], BOUNDS[found.bound[0]]
+
+
+def otherwise(columns, name, value):
+    return again(with_input(columns, name, column(value)))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_record_gives_the_decision_again(policy):
+    columns, found = recorded(steady(**BEHIND), policy=policy)
+    assert again(columns) == (found.required_workers, found.reason, found.bound)
+
+
+def test_of_several_stages_the_one_that_decided_is_enough():
+    both = [
+        tick(
+            at_s,
+            job(**counts(), stage="read", **flow(at_s, 1000, 500)),
+            job(stage="write", **flow(at_s, 500, 400)),
+        )
+        for at_s in range(0, 61, 15)
+    ]
+    columns, found = recorded(both, policy="drain", worker_capacity_records_per_s=None)
+    assert found.stage == "write"
+    assert again(columns) == (found.required_workers, found.reason, found.bound)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_an_input_at_its_own_value_changes_nothing(name):
+    columns, found = recorded(steady(**BEHIND), policy="drain")
+    assert otherwise(columns, name, INPUTS[name].read(columns)[0])[0] == found.required_workers
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "size"),
+    [
+        ("input_rate_records_per_s", 700, 10),
+        ("backlog_records", 300_000, 30),
+        ("capacity_records_per_s", 2000, 10),
+        ("partitions", 12, 12),
+        ("max_workers", 15, 15),
+        ("min_workers", 30, 30),
+    ],
+)
+def test_changing_the_input_that_decided_changes_the_decision(name, value, size):
+    columns, found = recorded(steady(30, **BEHIND), policy="drain")
+    assert (found.reason, found.required_workers) == (Reason.UP, 20)
+    assert otherwise(columns, name, value)[0] == size
+
+
+def test_a_held_target_is_held_again():
+    columns, found = recorded([*steady(**BEHIND), tick(75, job(**counts()))], policy="drain")
+    assert (found.reason, found.required_workers) == (Reason.STALE, 20)
+    assert again(columns) == (20, Reason.STALE, Bound.NONE)
+
+
+def test_a_record_of_nothing_known_gives_no_target():
+    columns, _ = recorded([tick(0)], policy="drain")
+    served, reason, _ = again(columns)
+    assert np.isnan(served)
+    assert reason == Reason.NO_DATA

@@ -1,0 +1,134 @@
+"""An HPA's two metrics: the worked vectors of S1, and what must not reach an HPA."""
+
+from math import ceil, nan
+
+import numpy as np
+import pytest
+from builders import column
+from hypothesis import given
+from hypothesis import strategies as st
+from questions import asked, wanted
+
+from adapter.core.rules import POLICY_DEFAULTS, Rules
+from adapter.core.signals import gated_lag_change, relative_lag_change
+
+LAG_THRESHOLD = 50_000
+
+# throughput, growth -> lag change
+CHANGES = {
+    "S1-12: the lag grows by half of what is processed": (1000, 500, 1.5),
+    "S1-12: hold": (1000, 0, 1.0),
+    "S1-12: nothing arrives": (1000, -1000, 0.0),
+    "S1-12: more vanishes than is processed": (1000, -1500, -0.5),
+    "S1-18: throughput 0 is replaced by 1": (0, 500, 501.0),
+    "S1-18: idle": (0, 0, 1.0),
+    "X-06: a rate too small to divide by": (5e-324, 1e300, 1e300),
+    "X-06: unknown throughput": (nan, 500, nan),
+    "X-06: unknown growth": (1000, nan, nan),
+}
+
+
+@pytest.mark.parametrize(("throughput", "growth", "expected"), CHANGES.values(), ids=CHANGES)
+def test_s1_12_relative_lag_change(throughput, growth, expected):
+    assert relative_lag_change(column(throughput), column(growth)) == pytest.approx(expected, nan_ok=True)
+
+
+# lag, change -> the metric
+GATED = {
+    "S1-13: above the threshold": (100_000, 1.5, 1.5),
+    "S1-13: above, draining": (60_000, 0.0, 0.0),
+    "S1-13: above, and more vanishes than is processed": (60_000, -0.5, -0.5),
+    "S1-13: below, the other metric wins": (40_000, 1.5, -1.5),
+    "below, a negative change is no call for workers": (40_000, -0.5, -0.5),
+    "X-06: at the threshold 0 / 0 is not above it": (50_000, 1.5, -1.5),
+    "X-06: unknown lag": (nan, 1.5, nan),
+    "X-06: unknown change": (100_000, nan, nan),
+}
+
+
+@pytest.mark.parametrize(("lag", "change", "expected"), GATED.values(), ids=GATED)
+def test_s1_13_the_lag_counts_above_a_threshold(lag, change, expected):
+    found = gated_lag_change(column(change), column(lag), column(LAG_THRESHOLD))
+    assert found == pytest.approx(expected, nan_ok=True)
+
+
+# W, T, G, lag, utilization -> size
+VARGA = {
+    "S1-12: lag 100,000 and +500/s, 4 -> 6": ((4, 1000, 500, 100_000), 0.7, 6),
+    "S1-12: the lag stays": ((4, 1000, 0, 100_000), 0.7, 4),
+    "S1-13: lag 40,000 is ignored": ((4, 1000, 500, 40_000), 0.7, 4),
+    "S1-13: at 50,000 as well": ((4, 1000, 500, 50_000), 0.7, 4),
+    "S1-16: the lag changes by 0, utilization decides": ((4, 1000, -1000, 60_000), 0.35, 2),
+    "S1-16: by -0.5 too": ((4, 1000, -1500, 60_000), 0.35, 2),
+    "S1-16: the larger of both is the lag": ((10, 1000, 500, 100_000), 0.7, 15),
+    "S1-16: the larger of both is utilization": ((10, 1000, 200, 100_000), 0.98, 14),
+    "S1-16: upwards": ((10, 1000, 0, 0), 0.36, 6),
+    "X-10: 10 * 0.42 / 0.7 is 6": ((10, 1000, 0, 0), 0.42, 6),
+    "S1-16: at least one": ((10, 0, 0, 0), 0.0, 1),
+    "S1-18: nothing is processed, far beyond any cap": ((10, 0, 500, 100_000), 0.02, 5010),
+    "utilization unknown, the lag decides": ((10, 1000, 500, 100_000), nan, 15),
+    "utilization unknown, the lag shrinks: never down": ((10, 1000, -500, 100_000), nan, 10),
+    "utilization unknown, the lag is ignored: as it is": ((10, 1000, 500, 0), nan, 10),
+    "scaled to zero, work arrives": ((0, 0, 0, 50), nan, 1),
+    "scaled to zero, nothing arrives": ((0, 0, 0, 0), nan, 0),
+}
+
+
+@pytest.mark.parametrize(("numbers", "cpu", "size"), VARGA.values(), ids=VARGA)
+def test_varga(numbers, cpu, size):
+    assert wanted("varga", *numbers, cpu=cpu) == size
+
+
+def test_s1_11_s1_14_its_two_signals_are_all_it_looks_at():
+    seen = {asked("varga", 4, 1000, 500, 100_000, cpu=0.7, most=most, saturated=full)
+            for most in (5, 50) for full in (True, False)}  # fmt: skip
+    assert len({size for size, _, _ in seen}) == 1
+
+
+@pytest.mark.parametrize(("bottleneck", "size"), [(True, 15), (False, 10)])
+def test_s1_19_s1_18_the_lag_of_what_is_held_back_downstream_has_no_say(bottleneck, size):
+    assert wanted("varga", 10, 1000, 500, 100_000, cpu=0.7, bottleneck=bottleneck) == size
+
+
+@pytest.mark.parametrize(("target", "size"), [(0.4, 18), (0.5, 14), (0.7, 10)])
+def test_s1_15_the_targets_that_were_tried(target, size):
+    assert wanted("varga", 10, 1000, cpu=0.7, varga_utilization_ratio=target) == size
+
+
+def test_s1_17_s1_18_the_waits_are_the_gate_and_the_bound_of_every_policy():
+    assert Rules(policy="varga").varga_utilization_ratio == 0.7
+    assert Rules(policy="varga").lag_threshold_records == LAG_THRESHOLD
+    assert POLICY_DEFAULTS["varga"]["down_window_s"] == 300
+
+
+def test_the_trap_of_s1_full_utilization_asks_for_more_until_idleness_shows():
+    workers = 10.0
+    for _ in range(3):  # it drains fast enough, and still
+        grown = wanted("varga", workers, 100 * workers, -100 * workers + 500, 200_000, cpu=1.0)
+        assert grown == ceil(workers / 0.7)
+        workers = grown
+
+
+@pytest.mark.parametrize("arriving", [500, 1000, 1500, 2500])
+def test_s1_20_without_a_backlog_it_settles_within_three_steps_and_does_not_overshoot(arriving):
+    sizes = [10.0]
+    for _ in range(5):
+        able = 100 * sizes[-1]
+        passed = min(able, arriving)
+        lag = 60_000 if arriving > able else 0  # one that stands still above the threshold forbids a down: change 1
+        sizes.append(wanted("varga", sizes[-1], passed, arriving - passed, lag, cpu=passed / able))
+    best = ceil(arriving / 70 - 1e-9)
+    assert set(sizes[3:]) == {best}
+    assert max(sizes) <= max(10, best)
+
+
+@given(st.integers(1, 200), st.floats(0.01, 1e6), st.floats(-1e6, 1e6))
+def test_p_04_the_lag_change_times_workers_is_the_keep_up_size(workers, throughput, growth):
+    _, keep_up, _ = asked("varga", workers, throughput, growth)
+    assert keep_up * throughput / workers == pytest.approx(throughput + growth, rel=1e-9, abs=1e-6)
+
+
+@given(st.floats(0, 2.0**63), st.floats(-(2.0**63), 2.0**63), st.floats(0, 2.0**63))
+def test_x_06_known_rates_never_give_what_an_hpa_cannot_read(throughput, growth, lag):
+    change = relative_lag_change(column(throughput), column(growth))
+    assert np.isfinite(gated_lag_change(change, column(lag), column(LAG_THRESHOLD))).all()

@@ -1,0 +1,65 @@
+"""Records as a running pipeline holds them, and records with one thing changed."""
+
+import math
+from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+from builders import book, steady
+
+from adapter import __version__
+from adapter.core.case import Case
+from adapter.core.decide import decide
+from adapter.core.decisions import Decisions
+from adapter.core.engine import replay
+from adapter.core.reasons import sentence
+from adapter.core.record import case_of, with_input
+from adapter.core.report import rows
+from adapter.core.rules import RuleBook
+from adapter.core.samples import Samples
+from adapter.serving.records import Record
+
+
+def decided(ticks: Iterable[Samples], rules: RuleBook) -> Decisions:
+    """The decisions of the last tick."""
+    return [decisions for _, decisions in replay(ticks, rules)][-1]
+
+
+def record_of(ticks: Iterable[Samples], rules: RuleBook) -> Record:
+    """The record of the only workload."""
+    decisions = decided(ticks, rules)
+    (decision,) = rows(decisions)
+    numbers = {name: float(column[0]) for name, column in decisions.record.items()}
+    return Record(
+        version=__version__,
+        decision=decision,
+        sentence=sentence(decision),
+        record={name: number if math.isfinite(number) else None for name, number in numbers.items()},
+    )
+
+
+def growing(signals: dict[str, float] | None = None, **rules: object) -> Record:
+    """The running example: 10 workers, 1 000 records/s done, 1 200 arrive, 48 partitions, sized by drain."""
+    seen = {"partitions": 48.0} | (signals or {})
+    return _growing(tuple(seen.items()), tuple(rules.items()))
+
+
+@cache
+def _growing(signals: tuple[tuple[str, float], ...], rules: tuple[tuple[str, object], ...]) -> Record:
+    ticks = steady(600, throughput=1000, growth=200, backlog=5000, **dict(signals))
+    return record_of(ticks, book(**{"policy": "drain", **dict(rules)}))
+
+
+def columns_of(told: Record) -> dict[str, np.ndarray]:
+    """A record as core reads it."""
+    return {name: np.array([math.nan if number is None else number]) for name, number in told.record.items()}
+
+
+def asked_with(told: Record, name: str, value: float) -> float:
+    """What is asked for when one input alone is another."""
+    return asked(case_of(with_input(columns_of(told), name, np.array([value]))))
+
+
+def asked(case: Case) -> float:
+    """What is asked for."""
+    return float(decide(case).served[0])

@@ -1,0 +1,260 @@
+"""`backlog-adapter explain` against a pipeline's own port on loopback."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+import structlog
+import trustme
+import yaml
+from records_made import growing
+
+from adapter import cli, config
+from adapter.core.decisions import Decision
+from adapter.operations import asking
+from adapter.serving.app import add_records, create_publisher_app
+from adapter.serving.probes import Readiness
+from adapter.serving.records import Record
+from adapter.serving.server import Server
+from adapter.serving.snapshot import Entry, Snapshot
+from adapter.serving.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
+from adapter.serving.tls import LiveTls
+
+TOLD = growing(max_workers=12)
+CA, STRANGERS = trustme.CA(), trustme.CA()
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A running publisher, and the files of who may ask it."""
+
+    folder: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"https://localhost:{self.port}"
+
+    @property
+    def token(self) -> str:
+        return str(self.folder / "token")
+
+    @property
+    def ca(self) -> str:
+        return str(self.folder / "ca.crt")
+
+
+def serving(told: Record, token_file: str | None, tls: LiveTls | None) -> Server:
+    store = SnapshotStore(clock=lambda: told.decision.at_s)
+    store.put(
+        Snapshot(
+            at_s=told.decision.at_s,
+            tick_s=15,
+            window_s=60,
+            error_after_s=180,
+            entries=(Entry(decision=told.decision, error_after_s=180),),
+        )
+    )
+    app = create_publisher_app(
+        store, token_file=token_file, readiness=Readiness(lambda: True), telemetry=Telemetry(store, workloads=True)
+    )
+
+    def record_of(workload: str) -> tuple[Decision, dict[str, float | None]] | None:
+        return (told.decision, dict(told.record)) if workload == told.decision.workload else None
+
+    add_records(app, store, record_of, token_file=token_file)
+    return Server(app, "127.0.0.1", 0, tls)
+
+
+@contextmanager
+def started(server: Server) -> Iterator[Server]:
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """The command sends the log to its own stderr, which the next test does not have."""
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[str]:
+    """The address of a pipeline that asks for nothing, as `run` is one."""
+    with started(serving(TOLD, None, None)) as server:
+        yield f"http://127.0.0.1:{server.port}"
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
+    """A pipeline as the chart runs it: TLS and a token."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    leaf = CA.issue_cert("localhost")
+    leaf.private_key_pem.write_to_path(str(folder / "tls.key"))
+    leaf.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
+    CA.cert_pem.write_to_path(str(folder / "ca.crt"))
+    STRANGERS.cert_pem.write_to_path(str(folder / "strangers.crt"))
+    (folder / "token").write_text("secret\n")
+    (folder / "wrong").write_text("guess\n")
+    tls = LiveTls(str(folder / "tls.crt"), str(folder / "tls.key"))
+    with started(serving(TOLD, str(folder / "token"), tls)) as server:
+        yield Pipeline(folder, server.port)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """The exit code of the command."""
+    monkeypatch.setattr(sys, "argv", ["backlog-adapter", "explain", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def test_it_prints_the_explanation_without_colours(
+    plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "shop/orders", "--url", plain) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("10 -> 12: backlog time 125 s")
+    assert "> decided by   max workers" in printed
+    assert "\x1b" not in printed
+
+
+def test_json_is_the_record_itself(
+    plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "shop/orders", "--url", plain, "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["record"] == TOLD.record
+    assert printed["sentence"] == TOLD.sentence
+
+
+def test_with_the_configuration_of_the_chart_it_finds_address_token_and_ca(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = {
+        "sources": {"lag": {"kind": "trace", "url": "http://127.0.0.1:1"}},
+        "workloads": [{"namespace": "shop", "name": "orders", "read": [{"source": "lag"}]}],
+        "pipeline": {"checkpoint": "unused"},
+        "serving": {
+            "snapshot_url": pipeline.url,
+            "snapshot_ca_file": pipeline.ca,
+            "snapshot_token_file": pipeline.token,
+        },
+    }
+    file = pipeline.folder / "config.yaml"
+    file.write_text(yaml.safe_dump(written))
+    assert run(monkeypatch, "shop/orders", "--config", str(file)) == 0
+    assert "max workers" in capsys.readouterr().out
+
+
+def test_options_stand_over_the_configuration(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--url", pipeline.url, "--token-file", pipeline.token, "--ca-file", pipeline.ca]
+    assert run(monkeypatch, "shop/orders", *given) == 0
+    assert "max workers" in capsys.readouterr().out
+
+
+FAULTS = {
+    "nobody listens": (["--url", "http://127.0.0.1:1"], "start `backlog-adapter run`, or name the pipeline with --url"),
+    "no token": (["--url", "{url}", "--ca-file", "{ca}"], "wants a token"),
+    "wrong token": (
+        ["--url", "{url}", "--ca-file", "{ca}", "--token-file", "{folder}/wrong"],
+        "does not accept the token in",
+    ),
+    "no such token file": (
+        ["--url", "{url}", "--ca-file", "{ca}", "--token-file", "{folder}/none"],
+        "cannot be read",
+    ),
+    "a token in the clear": (["--url", "http://localhost", "--token-file", "{token}"], "does not travel in the clear"),
+    "a stranger's CA": (["--url", "{url}", "--ca-file", "{folder}/strangers.crt"], "is not trusted"),
+    "no CA at all": (["--url", "{url}", "--ca-file", "{folder}/token"], "expected PEM certificates in"),
+    "http to https": (["--url", "http://localhost:{port}"], "check --url, http or https too"),
+    "no address": (["--url", "shop"], "check --url, http or https too"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_is_one_sentence_with_the_fix(
+    fault: str, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, words = FAULTS[fault]
+    known = {
+        "url": pipeline.url,
+        "ca": pipeline.ca,
+        "token": pipeline.token,
+        "folder": str(pipeline.folder),
+        "port": str(pipeline.port),
+    }
+    assert run(monkeypatch, "shop/orders", *(argument.format(**known) for argument in arguments)) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert words in printed.err
+    assert len(printed.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("workload", "words"),
+    [
+        ("shop/order", "did you mean 'shop/orders'?"),
+        ("orders", "expected a workload as namespace/name"),
+        ("shop/a/b", "expected a workload as namespace/name"),
+        ("../metrics", "expected a workload as namespace/name"),
+    ],
+)
+def test_a_workload_that_is_not_there_is_refused(
+    workload: str, words: str, plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, workload, "--url", plain) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_record_of_another_release_is_refused(
+    plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("adapter.serving.records.__version__", "9.0")
+    told = asking.ask("shop/orders", asking.Address(url=plain))
+    monkeypatch.undo()
+    monkeypatch.setattr(asking, "ask", lambda *_: told)
+    assert run(monkeypatch, "shop/orders") == 2
+    assert "a record of release 9.0" in capsys.readouterr().err
+
+
+def test_where_numpy_is_missing_as_in_the_image_of_serve_the_way_out_is_said(plain: str) -> None:
+    program = "import sys; sys.modules['numpy'] = None; from adapter.cli import main; main()"
+    arguments = [sys.executable, "-c", program, "explain", "shop/orders", "--url", plain]
+    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "backlog-adapter: numpy is not installed here: ask in the pipeline's pod, or add --json\n"
+    assert subprocess.run([*arguments, "--json"], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def test_who_answers_but_knows_no_records_is_told_apart(
+    plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "shop/orders", "--url", f"{plain}/apis") == 2
+    assert "knows no records" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [(str(IPv4Address(0)), "127.0.0.1"), ("::", "[::1]"), ("10.1.2.3", "10.1.2.3"), ("::1", "[::1]"), ("pod", "pod")],
+)
+def test_without_a_snapshot_address_the_pipeline_is_asked_where_it_listens(host: str, expected: str) -> None:
+    text = f"""
+sources: {{lag: {{kind: trace, url: "http://127.0.0.1:1"}}}}
+workloads: [{{name: orders, read: [{{source: lag}}]}}]
+pipeline: {{checkpoint: unused, host: "{host}", port: 9000}}
+"""
+    assert asking.address_of(config.parse(text, "test")).url == f"http://{expected}:9000"

@@ -1,0 +1,165 @@
+"""A policy that lacks a signal is told so at the start, with what could give it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from adapter.config import Config, parse
+from adapter.core.rules import POLICIES
+from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
+from adapter.sources.needs import NEEDS, check, hints
+
+UNCOUNTED = """
+sources:
+  kafka: {kind: kafka, bootstrap_servers: "a:9092"}
+  prom: {kind: prometheus, url: "http://prom:9090"}
+  streams: {kind: pravega, url: "http://a"}
+  measured: {kind: pravega, url: "http://a", prometheus: prom}
+  sim: {kind: trace, file: fleet.jsonl}
+"""
+SOURCES = f"""{UNCOUNTED}
+  cluster: {{kind: kubernetes}}
+pipeline: {{checkpoint: /c}}
+"""
+KAFKA = "source: kafka, group: g, topics: [t]"
+PRAVEGA = "source: streams, scope: s, stream: s"
+MEASURED = "source: measured, scope: s, stream: s"
+
+
+def workload(*readings: str, policy: str | None = None) -> Config:
+    rules = f", rules: {{policy: {policy}}}" if policy else ""
+    read = ", ".join(f"{{{reading}}}" for reading in readings)
+    return parse(f"{SOURCES}workloads: [{{name: a, read: [{read}]{rules}}}]", "c.yaml")
+
+
+def fleet(settings: str, shared: str = "{}") -> Config:
+    return parse(f"{SOURCES}fleets: [{{name: many, {settings}}}]\nrules: {shared}", "c.yaml")
+
+
+def own(*signals: str) -> str:
+    return f"source: prom, signals: {{{', '.join(f'{signal}: up' for signal in signals)}}}"
+
+
+def test_every_policy_says_what_it_needs_in_signals_that_there_are() -> None:
+    assert tuple(NEEDS) == POLICIES
+    named = {signal for needs in NEEDS.values() for need in needs for signal in need.signals}
+    assert named <= {*STAGE_SIGNALS, *WORKLOAD_SIGNALS}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "reading", ["source: prom, preset: flink", "source: prom, preset: flink-varga", "source: sim"], ids=str
+)
+def test_flink_and_traces_have_all_that_any_policy_needs(policy: str, reading: str) -> None:
+    config = workload(reading, policy=policy)
+    assert (check(config), hints(config)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("config", "lacking"),
+    [
+        pytest.param(workload(KAFKA), [], id="drain on Kafka"),
+        pytest.param(workload(KAFKA, policy="segments"), [], id="segments on Kafka's partitions, S2-01"),
+        pytest.param(workload(KAFKA, policy="netflix"), [], id="netflix on Kafka"),
+        pytest.param(workload(KAFKA, policy="varga"), ["utilization_ratio"], id="varga on Kafka, S1-14"),
+        pytest.param(workload(KAFKA, own("utilization_ratio"), policy="varga"), [], id="varga on two sources"),
+        pytest.param(workload(PRAVEGA, policy="segments"), [], id="segments on Pravega, S2-01"),
+        pytest.param(
+            workload(PRAVEGA),
+            ["processed_records or throughput_records_per_s", "backlog_records"],
+            id="drain on the segments of Pravega alone",
+        ),
+        pytest.param(workload(MEASURED), ["backlog_records"], id="drain on Pravega with its rates"),
+        pytest.param(workload(MEASURED, own("backlog_records")), [], id="drain on Pravega with a backlog"),
+        pytest.param(workload("source: prom, preset: spark"), ["backlog_records"], id="drain on Spark"),
+        pytest.param(
+            workload("source: prom, preset: spark", policy="segments"), ["partitions"], id="segments on Spark"
+        ),
+        pytest.param(fleet("source: kafka, groups: a"), [], id="a fleet of groups"),
+        pytest.param(
+            fleet("source: prom, preset: kafka-exporter", "{policy: varga}"), ["utilization_ratio"], id="of an exporter"
+        ),
+        pytest.param(
+            fleet("source: prom, workload_label: app, signals: {backlog_records: up}"),
+            ["processed_records or throughput_records_per_s"],
+            id="a fleet of own queries",
+        ),
+    ],
+)
+def test_a_policy_without_a_signal_it_needs_is_a_fault(config: Config, lacking: list[str]) -> None:
+    assert [fault.split(" needs ")[1].split(",")[0] for fault in check(config)] == lacking
+
+
+def test_the_fault_names_the_policy_where_it_is_set_and_all_that_could_give_the_signal() -> None:
+    assert check(workload(PRAVEGA, policy="drain"))[1] == (
+        "workloads[0].rules.policy: the policy drain needs backlog_records, and nothing that workloads[0] reads gives "
+        "that; "
+        "a kafka source, the preset flink, the preset flink-varga, the preset kafka-exporter, "
+        "or a query of your own (signals: {backlog_records: ...}) could"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shared", "said"),
+    [("{}", "fleets[0]: the policy drain (default) "), ("{policy: drain}", "rules.policy: the policy drain ")],
+)
+def test_a_policy_that_the_entry_does_not_set_is_told_where_it_is_set_or_at_the_entry(shared: str, said: str) -> None:
+    [fault] = check(fleet("source: prom, preset: spark", shared))
+    assert fault.startswith(f"{said}needs backlog_records")
+
+
+@pytest.mark.parametrize("policy", ["dataflow", "beam-flink", "netflix"])
+def test_a_signal_that_is_only_useful_is_a_hint(policy: str) -> None:
+    config = workload(KAFKA, policy=policy)
+    assert check(config) == []
+    [hint] = hints(config)
+    assert hint.startswith(f"workloads[0].rules.policy: the policy {policy} could use utilization_ratio, and nothing ")
+    assert "; without it " in hint
+
+
+@pytest.mark.parametrize(
+    ("shared", "told", "said"),
+    [
+        pytest.param("{policy: varga}", check, "rules.policy: the policy varga needs utilization_ratio", id="a fault"),
+        pytest.param("{policy: netflix}", hints, "rules.policy: the policy netflix could use", id="a hint"),
+    ],
+)
+def test_what_a_thousand_workloads_lack_is_told_once(
+    shared: str, told: Callable[[Config], list[str]], said: str
+) -> None:
+    many = ", ".join(f"{{name: w{number}, read: [{{{KAFKA}}}]}}" for number in range(1000))
+    own = f"{{name: own, read: [{{{KAFKA}}}], rules: {shared}}}"
+    first, second = told(parse(f"{SOURCES}workloads: [{many}, {own}]\nrules: {shared}", "c.yaml"))
+    assert first.startswith(said)
+    assert "nothing that workloads[0] and 999 more read gives that" in first
+    assert second.startswith(f"workloads[1000].{said}")
+
+
+COUNTED = {
+    "a kubernetes source": (KAFKA, "  cluster: {kind: kubernetes}"),
+    "a preset": ("source: prom, preset: flink", ""),
+    "a query of one's own": (own("backlog_records", "throughput_records_per_s", "spec_workers"), ""),
+    "a trace": ("source: sim", ""),
+}
+
+
+@pytest.mark.parametrize(("reading", "source"), COUNTED.values(), ids=COUNTED)
+def test_workers_that_are_counted_need_no_hint(reading: str, source: str) -> None:
+    sources = f"{UNCOUNTED}{source}\npipeline: {{checkpoint: /c}}\n"
+    assert hints(parse(f"{sources}workloads: [{{name: a, read: [{{{reading}}}]}}]", "c.yaml")) == []
+
+
+def test_workers_that_nobody_counts_are_told_once_with_what_counts_them() -> None:
+    many = ", ".join(f"{{name: w{number}, read: [{{{KAFKA}}}]}}" for number in range(1000))
+    fleets = "fleets: [{name: found, source: kafka, groups: a}]"
+    text = f"{UNCOUNTED}pipeline: {{checkpoint: /c}}\nworkloads: [{many}]\n{fleets}"
+    assert check(parse(text, "c.yaml")) == []
+    assert hints(parse(text, "c.yaml")) == [
+        "sources: nothing that workloads[0] and 1000 more read tells how many workers there are; a kubernetes source, "
+        "the preset flink, the preset flink-varga, or a query of your own (signals: {ready_workers: ...}) could; "
+        "without it nothing is ever decided"
+    ]
+
+
+def test_an_unknown_preset_is_the_fault_of_another_check() -> None:
+    assert check(workload("source: prom, preset: flnk")) == []
