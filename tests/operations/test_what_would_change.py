@@ -74,10 +74,15 @@ def test_a_pipeline_with_the_partitions_it_names_asks_for_what_it_says(value):
     assert growing({"partitions": value}).decision.required_workers == changes[value]
 
 
+def test_a_job_that_did_not_run_is_not_sized_the_moment_it_does():
+    without = opened(read(growing({"running": 0.0})))
+    assert without is not None
+    assert (without.name, without.then) == (Reason.NOT_RUNNING, Reason.NO_DATA)
+
+
 @pytest.mark.parametrize(
     ("signals", "name"),
     [
-        ({"running": 0.0}, Reason.NOT_RUNNING),
         ({"pause_up": 1.0, "pause_down": 1.0}, Reason.PAUSED),
         ({"ready_workers": 9.0}, Reason.UNSCHEDULABLE),
     ],
