@@ -56,11 +56,11 @@ def test_the_gate_that_decided_is_marked_and_what_opens_it_is_said():
 
 
 def test_gates_and_bounds_are_told_in_their_order_and_lead_to_the_number():
-    explained = explain(growing(max_workers=12, max_step_up_workers=8))
+    explained = explain(growing(max_workers=12, max_step_up_workers=4))
     assert [gate.name for gate in explained.gates][:3] == [Reason.PAUSED, Reason.EXCLUDED, Reason.NO_DATA]
     assert not any(gate.closed for gate in explained.gates)
     cut = [(step.name, step.before, step.after) for step in explained.bounds if step.before != step.after]
-    assert cut == [(Bound.STEP, growing().decision.required_workers, 18), (Bound.MAX, 18, 12)]
+    assert cut == [(Bound.STEP, growing().decision.required_workers, 14), (Bound.MAX, 14, 12)]
     assert [step.name for step in explained.bounds] == [bound for bound in Bound if bound is not Bound.NONE]
 
 

@@ -30,6 +30,7 @@ RULES = {
     "error_after_s": ERROR_AFTER_S,
     "settle_s": 10,
     "backlog_time_target_s": 30,
+    "target_utilization_ratio": 0.8,
     "rescale_pause_s": 5,
     "warm_up_s": 20,
     "worker_start_s": 5,
