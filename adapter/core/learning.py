@@ -49,17 +49,20 @@ def _measured(tick: Tick, *, minute: bool) -> Slow:
     """The capacity table after this tick. What is not proven, or is seen full for the first time, learns at once, the
     rest on the minute."""
     slow, before, workers = tick.state.slow, table_of(tick.state.slow.table), tick.workers[tick.owner]
-    trust, full = trust_at(before, workers), saturated(tick)
+    trust, full, outrun = trust_at(before, workers), saturated(tick), overtaken(tick)
+    throughput = tick.signals["throughput_records_per_s"]
+    # Who was outrun in mid-window had less to do before: the last tick shows all he can.
+    latest = np.fmax(throughput, tick.signals["latest_throughput_records_per_s"])
     eager = (trust <= CARRIED) | (full & (trust < OBSERVED))
     well = tick.facts["sink_healthy"][tick.owner] != 0
     look = Look(
         at_s=tick.at_s,
         workers=workers,
-        throughput_records_per_s=tick.signals["throughput_records_per_s"],
+        throughput_records_per_s=np.where(outrun & ~full, latest, throughput),
         # All stages share the workers: what the busiest leaves is all there is.
         utilization_ratio=largest(tick.now["utilization_ratio"], tick.owner, len(tick.workers))[tick.owner],
         saturated=full,
-        overtaken=overtaken(tick),
+        overtaken=outrun,
         clean=tick.rates_known & ~tick.discontinuous & well & (minute | eager),
     )
     after = learn(_aged(before, tick.at_s) if minute else before, look, tick.stage_rules["scaling_exponent"])

@@ -129,6 +129,7 @@ def _rates(state: State, now: Mapping[str, Array], rules: Mapping[str, Array], o
         "growth_records_per_s": growth,
         "input_rate_records_per_s": first_known(sized, input_rate(throughput, growth)),
         "latest_input_rate_records_per_s": last_rate(fast.at_s, fast.appended, near),
+        "latest_throughput_records_per_s": last_rate(fast.at_s, fast.processed, near),
         "rose": fast.processed[-1] > fast.processed[-2] if len(fast.at_s) > 1 else np.zeros(len(owner), dtype=bool),
         "stalled": stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         "backlog_records": fast.backlog[-1],
@@ -175,6 +176,7 @@ def _derived(state: State, found: Mapping[str, Array], rules: Mapping[str, Array
         "rising": found["rising"],
         "stalled": found["stalled"],
         "rose": found["rose"],
+        "latest_throughput_records_per_s": found["latest_throughput_records_per_s"],
         "relative_lag_change_ratio": gated_lag_change(
             relative_lag_change(throughput, growth), backlog, rules["lag_threshold_records"]
         ),

@@ -141,7 +141,7 @@ class Rules:
     forecast_cap_ratio: float = _setting(1.5, "drain: foreseen is at most so many times the present input", ge=1, le=10)
     scaling_exponent: float = _setting(
         1.0,
-        "drain: beyond the largest size seen, capacity grows with this power of the size; 1 is linear, and the headroom "
+        "drain: beyond the largest size seen, capacity grows with this power of the size; 1 is linear, and headroom "
         "covers a job that scales worse",
         ge=0.5,
         le=1,
