@@ -21,6 +21,7 @@ from parts.load import Load
 from parts.process import until
 
 PARTITIONS = 12
+CARRY_300 = (2, 3)  # workers for 300 records/s: how many depends on what the first one was seen to carry as it started
 HPA = Path(__file__).parents[3] / "hpa" / "kafka-consumer.yaml"
 _RATE_OVER_S = 10.0
 
