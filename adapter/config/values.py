@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
 from adapter.config.faults import SECRET, nearest, refusal, shown
 
@@ -134,6 +134,7 @@ DAYS: tuple[Day, ...] = get_args(Day)
 TimeOfDay = Annotated[  # minutes after midnight
     int,
     PlainValidator(_minutes, json_schema_input_type=Annotated[str, Field(pattern=f"^{_TIME_OF_DAY}$")]),
+    PlainSerializer(lambda minutes: f"{minutes // 60:02}:{minutes % 60:02}", return_type=str, when_used="json"),
 ]
 Zone = Annotated[str, Field(min_length=1), AfterValidator(_zone)]
 Headers = dict[Annotated[str, Field(min_length=1), AfterValidator(_header)], str]

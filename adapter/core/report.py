@@ -100,13 +100,19 @@ def _faults(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> tuple[s
         return ("",) * len(names)
     of_all = np.where(np.isin(judged.gate, _UNTOLD), faults.get(EVERY, ""), "").tolist()
     return tuple(
-        _together(_together(faults.get(name, ""), every), complaints.get(name, ""))
+        _together(_own(faults.get(name, ""), every), complaints.get(name, ""))
         for name, every in zip(names, of_all, strict=True)
     )
 
 
+def _own(fault: str, every: str) -> str:
+    """What is wrong for one workload: where a failing source names it, the other sources are not its concern."""
+    named = any(part in fault for part in every.split("; ") if part)
+    return fault if named else _together(fault, every)
+
+
 def _together(one: str, other: str) -> str:
-    """Two faults as one; a source that fails tells it to all and, by name, to those configured to read it."""
+    """Two faults as one."""
     return other if one in other else one if other in one else f"{one}; {other}"
 
 

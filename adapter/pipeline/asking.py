@@ -101,9 +101,14 @@ def asked(config_json: str, opener: str, name: str) -> Asked:
     return _asked[digest, opener, name]
 
 
+def told(config: Config) -> str:
+    """The configuration as the text that crosses processes."""
+    return config.model_dump_json(by_alias=True)
+
+
 @lru_cache(maxsize=1)
 def parsed(config_json: str) -> Config:
-    """The configuration, parsed once a process."""
+    """The configuration of that text, parsed once a process."""
     return Config.model_validate_json(config_json)
 
 

@@ -8,6 +8,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.config import Config
 from adapter.core.rules import RuleBook
+from adapter.pipeline.asking import told
 from adapter.pipeline.datasource import SamplesSource
 from adapter.pipeline.fold import DECISIONS, Core, Fold
 
@@ -31,7 +32,7 @@ def start_query(
     session.dataSource.register(SamplesSource)
     rows = (
         session.readStream.format(SamplesSource.name())
-        .option("config", plan.config.model_dump_json())
+        .option("config", told(plan.config))
         .option("opener", plan.opener)
         .load()
     )

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from pipeline_stream import config_of
 
-from adapter.config import Config
+from adapter.config import Config, parse
 from adapter.errors import SourceError
-from adapter.pipeline.asking import Asked, asked, fault_rows, workloads_of
+from adapter.pipeline.asking import Asked, asked, fault_rows, parsed, told, workloads_of
 from adapter.sources import FAULT, Row
 
 TICKS = range(10, 12)
@@ -123,10 +123,10 @@ def test_what_the_source_says_itself_is_passed_on(tmp_path: Path) -> None:
 def test_a_source_stays_open_until_the_configuration_changes(tmp_path: Path) -> None:
     opener = "recorded_source:open_source"
     before = config_of(tmp_path)
-    first = asked(before.model_dump_json(), opener, "recorded")
-    assert asked(before.model_dump_json(), opener, "recorded") is first
+    first = asked(told(before), opener, "recorded")
+    assert asked(told(before), opener, "recorded") is first
     after = config_of(tmp_path, timing={"tick_s": 2})
-    assert asked(after.model_dump_json(), opener, "recorded") is not first
+    assert asked(told(after), opener, "recorded") is not first
 
 
 def test_a_fault_names_every_tick_and_the_workloads_that_read_the_source(tmp_path: Path) -> None:
@@ -136,6 +136,20 @@ def test_a_fault_names_every_tick_and_the_workloads_that_read_the_source(tmp_pat
     assert {(row.signal, row.value, row.text) for row in found} == {(FAULT, 0.0, "dead: refused")}
 
 
-def test_the_configuration_crosses_processes_whole(tmp_path: Path) -> None:
-    config = config_of(tmp_path, ("recorded", "dead"))
-    assert Config.model_validate_json(config.model_dump_json()) == config
+EVERYTHING = """
+sources: {broker: {kind: kafka, bootstrap_servers: "kafka:9092"}, cluster: {kind: kubernetes}}
+workloads:
+  - name: orders
+    read: [{source: broker, group: orders, topics: [orders]}]
+    rules: {policy: netflix, down_window_s: 120}
+    pause: {direction: up, until: 2026-12-24T06:00:00Z}
+    excluded_periods: [{days: [mon], from: "22:00", to: "06:05", zone: Europe/Berlin}]
+failover: true
+excluded_periods: [{from: "1:00", to: "02:00"}]
+pipeline: {checkpoint: /var/lib/checkpoint}
+"""
+
+
+def test_the_configuration_crosses_processes_whole() -> None:
+    config = parse(EVERYTHING, "everything")
+    assert parsed(told(config)) == config
