@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -24,11 +25,14 @@ ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The 
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def main() -> None:
-    """Run the command; a fault is one sentence a line on stderr, and exit code 2."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; a fault is one sentence a line on stderr, and exit code 2.
+
+    arguments: those of the process by default.
+    """
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:
-        app()
+        app(arguments, prog_name="backlog-adapter")
     except AdapterError as error:
         faults = error.faults if isinstance(error, ConfigError) else (str(error),)
         sys.stderr.write("".join(f"backlog-adapter: {fault}\n" for fault in faults))

@@ -13,6 +13,7 @@ import pytest
 import structlog
 import trustme
 import yaml
+from flask import Flask
 from records_made import growing
 
 from adapter import cli, config
@@ -112,35 +113,30 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
         yield Pipeline(folder, server.port)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+def run(*arguments: str) -> int:
     """The exit code of the command."""
-    monkeypatch.setattr(sys, "argv", ["backlog-adapter", "explain", *arguments])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        cli.main(["explain", *arguments])
     return int(ended.value.code or 0)
 
 
-def test_it_prints_the_explanation_without_colours(
-    plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "shop/orders", "--url", plain) == 0
+def test_it_prints_the_explanation_without_colours(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("shop/orders", "--url", plain) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("10 -> 12: backlog time 125 s")
     assert "> decided by   max workers" in printed
     assert "\x1b" not in printed
 
 
-def test_json_is_the_record_itself(
-    plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "shop/orders", "--url", plain, "--json") == 0
+def test_json_is_the_record_itself(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("shop/orders", "--url", plain, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["record"] == TOLD.record
     assert printed["sentence"] == TOLD.sentence
 
 
 def test_with_the_configuration_of_the_chart_it_finds_address_token_and_ca(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    pipeline: Pipeline, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = {
         "sources": {"lag": {"kind": "trace", "url": "http://127.0.0.1:1"}},
@@ -154,15 +150,13 @@ def test_with_the_configuration_of_the_chart_it_finds_address_token_and_ca(
     }
     file = pipeline.folder / "config.yaml"
     file.write_text(yaml.safe_dump(written))
-    assert run(monkeypatch, "shop/orders", "--config", str(file)) == 0
+    assert run("shop/orders", "--config", str(file)) == 0
     assert "max workers" in capsys.readouterr().out
 
 
-def test_options_stand_over_the_configuration(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_stand_over_the_configuration(pipeline: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--url", pipeline.url, "--token-file", pipeline.token, "--ca-file", pipeline.ca]
-    assert run(monkeypatch, "shop/orders", *given) == 0
+    assert run("shop/orders", *given) == 0
     assert "max workers" in capsys.readouterr().out
 
 
@@ -187,7 +181,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_wrong_is_one_sentence_with_the_fix(
-    fault: str, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fault: str, pipeline: Pipeline, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments, words = FAULTS[fault]
     known = {
@@ -197,7 +191,7 @@ def test_what_is_wrong_is_one_sentence_with_the_fix(
         "folder": str(pipeline.folder),
         "port": str(pipeline.port),
     }
-    assert run(monkeypatch, "shop/orders", *(argument.format(**known) for argument in arguments)) == 2
+    assert run("shop/orders", *(argument.format(**known) for argument in arguments)) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert words in printed.err
@@ -214,20 +208,18 @@ def test_what_is_wrong_is_one_sentence_with_the_fix(
     ],
 )
 def test_a_workload_that_is_not_there_is_refused(
-    workload: str, words: str, plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    workload: str, words: str, plain: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, workload, "--url", plain) == 2
+    assert run(workload, "--url", plain) == 2
     assert words in capsys.readouterr().err
 
 
-def test_a_record_of_another_release_is_refused(
-    plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("adapter.serving.records.__version__", "9.0")
-    told = asking.ask("shop/orders", asking.Address(url=plain))
-    monkeypatch.undo()
-    monkeypatch.setattr(asking, "ask", lambda *_: told)
-    assert run(monkeypatch, "shop/orders") == 2
+def test_a_record_of_another_release_is_refused(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(asking.ask("shop/orders", asking.Address(url=plain)))
+    app = Flask("another release")
+    app.add_url_rule("/explain/shop/orders", view_func=lambda: told | {"version": "9.0"})
+    with started(Server(app, "127.0.0.1", 0)) as server:
+        assert run("shop/orders", "--url", f"http://127.0.0.1:{server.port}") == 2
     assert "a record of release 9.0" in capsys.readouterr().err
 
 
@@ -240,10 +232,8 @@ def test_where_numpy_is_missing_as_in_the_image_of_serve_the_way_out_is_said(pla
     assert subprocess.run([*arguments, "--json"], capture_output=True, timeout=60, check=False).returncode == 0
 
 
-def test_who_answers_but_knows_no_records_is_told_apart(
-    plain: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "shop/orders", "--url", f"{plain}/apis") == 2
+def test_who_answers_but_knows_no_records_is_told_apart(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("shop/orders", "--url", f"{plain}/apis") == 2
     assert "knows no records" in capsys.readouterr().err
 
 
