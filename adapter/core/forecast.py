@@ -125,13 +125,13 @@ class CatchUp:
     catch_up_s: Array | float
 
 
-def catch_up_after(restart_s: Array | float, catch_up_s: Array | float, valid_s: Array | float) -> CatchUp:
+def catch_up_from(now_s: Array | float, restart_s: Array | float, catch_up_s: Array | float) -> CatchUp:
     """The safe reading of S4-21: all that arrives until the end of the catch-up is to be caught up with.
 
-    restart_s: until the new workers work. valid_s: how long after the catch-up the size should still do.
+    now_s: after the newest point. restart_s: until the new workers work.
     """
-    end_s = restart_s + catch_up_s
-    return CatchUp(t1_s=0.0, t2_s=end_s, t3_s=end_s + valid_s, catch_up_s=catch_up_s)
+    end_s = now_s + restart_s + catch_up_s
+    return CatchUp(t1_s=now_s, t2_s=end_s, t3_s=end_s, catch_up_s=catch_up_s)
 
 
 def recovery_rate(fit: Fit, buffered_records: Array, times: CatchUp) -> Array:

@@ -13,7 +13,7 @@ from adapter.core.forecast import (
     POINTS,
     CatchUp,
     Fit,
-    catch_up_after,
+    catch_up_from,
     fitted,
     pushed,
     recovery_rate,
@@ -267,8 +267,8 @@ def test_target_vectors(buffered, recovery, target):
 
 
 def test_s4_21_what_arrives_in_restart_and_catch_up_is_caught_up_with():
-    times = catch_up_after(restart_s=60.0, catch_up_s=300.0, valid_s=120.0)
-    assert (times.t1_s, times.t2_s, times.t3_s, times.catch_up_s) == (0, 360, 480, 300)
+    times = catch_up_from(now_s=10.0, restart_s=60.0, catch_up_s=300.0)
+    assert (times.t1_s, times.t2_s, times.t3_s, times.catch_up_s) == (10, 370, 370, 300)
     assert target_rate(curve(0, 0, 1000), column(0), times)[0] == pytest.approx(1200)
 
 

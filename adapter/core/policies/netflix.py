@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from adapter.core.capacity import size_for
-from adapter.core.forecast import CatchUp, Fit, recovery_rate
+from adapter.core.forecast import Fit, catch_up_from, recovery_rate
 from adapter.core.partitions import balanced, whole
 from adapter.core.policies.verdict import Evidence, Verdict
 from adapter.core.rates import Mask
@@ -35,7 +35,8 @@ def size(evidence: Evidence) -> Verdict:
     late = (evidence.backlog_time_s > rules["significant_backlog_time_s"]) | (
         evidence.utilization_ratio > rules["safe_utilization_ratio"]
     )
-    times, curve = _times(evidence), _curve(evidence)
+    times = catch_up_from(evidence.fit_age_s, rules["rescale_pause_s"], rules["catch_up_s"])
+    curve = _curve(evidence)
     recovery = recovery_rate(curve, evidence.backlog_records, times)
     workload = np.maximum(curve.at(times.t3_s), present)  # at least the present one: S4-05
     keep, catch = _carrying(evidence, workload, late), _carrying(evidence, recovery, late)
@@ -54,12 +55,6 @@ def size(evidence: Evidence) -> Verdict:
         catch_up_workers=catch,
         needed_workers=np.where(unknown, np.nan, needed),
     )
-
-
-def _times(evidence: Evidence) -> CatchUp:
-    rules, now_s = evidence.rules, evidence.fit_age_s
-    end_s = now_s + rules["rescale_pause_s"] + rules["catch_up_s"]
-    return CatchUp(t1_s=now_s, t2_s=end_s, t3_s=end_s, catch_up_s=rules["catch_up_s"])
 
 
 def _curve(evidence: Evidence) -> Fit:
