@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help run test unit e2e bench picture tools lint format lock image clean need-java need-go need-maven
+.PHONY: help run test unit e2e bench bench-policies picture tools lint format lock image clean need-java need-go need-maven
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(READY) need-java ## Run everything on an embedded simulated fleet; ARGS="--for 120s" ends by itself
 	$(BIN)/backlog-adapter run $(ARGS)
@@ -26,6 +26,10 @@ e2e: $(READY) need-java tools ## The same program on real servers: Kafka, Promet
 
 bench: $(READY) need-java ## Print speed and memory; nothing is asserted
 	$(BIN)/python -m bench $(ARGS)
+
+bench-policies: $(READY) need-java ## Every policy and rival on every trace; TRACES=folder PROFILES=a,b SEEDS=n DELAYS=0,120 DAYS=28 OUT=dir
+	$(BIN)/python -m bench.policies $(if $(TRACES),--traces "$(TRACES)") $(if $(PROFILES),--profiles "$(PROFILES)") \
+	  $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DELAYS),--delays "$(DELAYS)") $(if $(DAYS),--days "$(DAYS)") $(if $(OUT),--out "$(OUT)") $(ARGS)
 
 picture: $(READY) ## Draw docs/scenario.svg anew: one load step under every policy
 	$(BIN)/python -m bench.picture

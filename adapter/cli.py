@@ -123,6 +123,65 @@ def _explained(body: bytes) -> str:
 
 
 @app.command()
+def backtest(  # noqa: PLR0913 - each is an option of the command
+    trace: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A load as `seconds,rate`; may be given again.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Instead: your own history, read through these sources.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Policies and rivals; A:parameter=number varies one.")
+    ] = None,
+    profile: Annotated[str, typer.Option(metavar="P,Q", help="With --trace: kinds of jobs.")] = "consumer-group",
+    delay: Annotated[
+        str | None, typer.Option(metavar="0,120", help="With --trace: how old metrics are; else as profiles say.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="With --trace: how often, each time with other chances.")] = 1,
+    master: Annotated[str | None, typer.Option(help="Spark's master; without it, Spark runs in this process.")] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Of the results; what is there is not run again.")] = Path(
+        "backtest"
+    ),
+    from_: Annotated[
+        str, typer.Option("--from", metavar="TIME", help="With --config: 2026-11-14T08:00:00Z, or -7d.")
+    ] = "-7d",
+    to: Annotated[str, typer.Option(metavar="TIME", help="With --config: a time, or now.")] = "now",
+    workload: Annotated[
+        list[str] | None, typer.Option(metavar="NAMESPACE/NAME", help="With --config: this alone; may be given again.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A page with charts, and its tables beside it.")
+    ] = None,
+    price: Annotated[float | None, typer.Option(min=0, help="Of a worker-hour; without it no money is shown.")] = None,
+    currency: Annotated[str, typer.Option(help="Of the price.")] = "EUR",
+) -> None:
+    """Simulate policies on recorded loads, or on your own history: what they cost, how late, how many rescales."""
+    from adapter import reading_back, wiring
+    from adapter.backtest import command
+
+    if (trace is None) == (config is None):
+        raise ConfigError(["backtest: expected either --trace FILE or --config FILE"])
+    options = reading_back.Options(
+        start=from_,
+        end=to,
+        workloads=tuple(workload or ()),
+        policies=command.policies(policy or ""),
+        price=price,
+        currency=currency,
+        report=report or Path("backtest.html"),
+    )
+    if config is not None:
+        files = reading_back.run(wiring.load(config), options, lambda line: typer.echo(line, err=True))
+    else:
+        grid, traces = command.grid(policy or "drain", profile, delay, seeds), command.traces(trace or [])
+        with wiring.told_to_stop() as stop:
+            command.run(command.asked(traces, grid, out), wiring.spark(master, out), stop)
+        files = () if report is None else reading_back.drawn(traces, grid, options)
+    for file in files:
+        typer.echo(f"written: {file}")
+
+
+@app.command()
 def schema() -> None:
     """Print the configuration's JSON schema."""
     from adapter import config as configuration

@@ -4,7 +4,9 @@ AdapterError
 ├── ConfigError      the configuration, every fault at once
 ├── SourceError      a system did not answer; costs its samples, never the tick
 ├── SetupError Java is missing or too old, a port is taken
-└── CheckpointError  the checkpoint belongs to another version
+├── CheckpointError  the checkpoint belongs to another version
+└── of a backtest    backtest.trace.TraceError, backtest.history.HistoryError, backtest.job.BacktestError,
+                     backtest.results.ResultsError, backtest.report.ReportError
 """
 
 

@@ -1,11 +1,13 @@
 """Where the edges meet: each role of the program, put together."""
 
+import re
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -13,7 +15,9 @@ from adapter import config as configuration
 from adapter.config import Config
 from adapter.core.reasons import sentence
 from adapter.errors import ConfigError
-from adapter.pipeline.job import StreamingJob
+from adapter.pipeline.java import check_java
+from adapter.pipeline.job import TASK_TRIES, StreamingJob
+from adapter.pipeline.session import Session, settings
 from adapter.serving.app import add_records, create_publisher_app
 from adapter.serving.changes import Changes
 from adapter.serving.probes import Readiness
@@ -24,6 +28,12 @@ from adapter.serving.telemetry import Telemetry
 from adapter.serving.tls import LiveTls
 from adapter.sources import kafka, needs, prometheus_plan
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from adapter.backtest.job import Opened
+
+BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
 
 log = structlog.get_logger(__name__)
@@ -102,3 +112,29 @@ def _tls(config: Config) -> LiveTls | None:
         log.warning("the snapshot is published over plain HTTP to everybody; set cert_file, key_file and token_file")
         return None
     return LiveTls(settings.cert_file, settings.key_file, lambda: "")
+
+
+def spark(master: str | None, folder: Path) -> "Opened":
+    """What opens a Spark session for a backtest and ends it; its log goes into the folder.
+
+    master: Spark's master; None runs in this process on every core. A task whose worker dies is tried again.
+    Opening raises SetupError.
+    """
+    wanted = settings(BACKTEST_MEMORY, _retrying(master or "local[*]"), 1)
+
+    @contextmanager
+    def opened() -> "Iterator[SparkSession]":
+        check_java()
+        session = Session(wanted, str(folder / "spark.log"))
+        try:
+            yield session.spark
+        finally:
+            session.close()
+
+    return opened
+
+
+def _retrying(master: str) -> str:
+    """Spark in this process gives a task one try unless its master says more."""
+    found = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return f"local[{found[1] or 1},{TASK_TRIES}]" if found else master

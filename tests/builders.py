@@ -99,8 +99,8 @@ def evidence(
     backlog: float | Sequence[float] = 0,
     **more: object,
 ) -> Evidence:
-    """What a policy is asked. more: cpu and latest input rate (else unknown), most (else 100), partitions (else most),
-    fit and table (else unknown), saturated and bottleneck, and rules."""
+    """What a policy is asked. more: cpu, partition_behind_s and latest input rate (else unknown), most (else 100),
+    partitions (else most), fit and table (else unknown), saturated and bottleneck, and rules."""
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     at_work, passed, grown, waiting = (line.copy() for line in lines)
     most = more.pop("most", 100.0)
@@ -118,6 +118,7 @@ def evidence(
         backlog_time_s=backlog_time(waiting, passed),
         lowest_backlog_time_s=backlog_time(waiting, passed),
         utilization_ratio=np.full(len(at_work), more.pop("cpu", np.nan)),
+        partition_behind_s=np.full(len(at_work), more.pop("partition_behind_s", np.nan)),
         bottleneck=np.full(len(at_work), more.pop("bottleneck", True)),
         saturated=np.full(len(at_work), more.pop("saturated", False)),
         fit=more.pop("fit", no_curve(len(at_work))),

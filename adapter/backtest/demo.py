@@ -46,17 +46,23 @@ WORKLOADS = (
 )
 NAMES = tuple(workload.name for workload in WORKLOADS)
 _RATE_RECORDS_PER_S = np.array([workload.rate_records_per_s for workload in WORKLOADS])
+# Half of everything on the first partition: more than one worker carries.
+_HOT_SHARE = np.array([0.5] + [0.5 / (PARTITIONS - 1)] * (PARTITIONS - 1))
 
 
 def plant() -> Plant:
     """How the jobs work: a worker starts in 3 s, a rescale stops the job for 2 s, then it warms up for 5 s."""
-    every = np.ones(len(WORKLOADS))
+    every = np.ones((len(WORKLOADS), 1))
     return Plant(
-        worker_capacity_records_per_s=every * WORKER_CAPACITY_RECORDS_PER_S,
+        worker_capacity_records_per_s=every[:, 0] * WORKER_CAPACITY_RECORDS_PER_S,
+        scaling_exponent=every[:, 0],
+        pooled=every[:, 0] < 1,
         start_delay_s=every * 3,
-        pause_s=every * 2,
-        warm_up_s=every * 5,
-        warm_up_ratio=every * 0.5,
+        pause_up_s=every * 2,
+        pause_down_s=every * 2,
+        replay_s=every * 0,
+        warm_up_s=every[:, 0] * 5,
+        warm_up_ratio=every[:, 0] * 0.5,
     )
 
 
@@ -66,13 +72,15 @@ def load(seed: int, t_s: int) -> Load:
     rates[NAMES.index("sine")] *= _noise(seed, t_s) * (1 + 0.8 * np.sin(2 * np.pi * t_s / SINE_PERIOD_S))
     rates[NAMES.index("spikes")] *= _noise(seed + 1, t_s) * _spike(seed, t_s)
     rates[NAMES.index("onboarding-step")] *= 1 if t_s < ONBOARDING_S else 9
-    arrivals = np.repeat(rates[:, None] / PARTITIONS, PARTITIONS, axis=1)
+    share = np.full((len(WORKLOADS), PARTITIONS), 1 / PARTITIONS)
     if in_trouble("hot-partition", t_s):
-        arrivals[NAMES.index("hot-partition")] = _hot(rates[NAMES.index("hot-partition")])
+        share[NAMES.index("hot-partition")] = _HOT_SHARE
+    stuck = _only("stuck", 0.0 if in_trouble("stuck", t_s) else 1.0)
     return Load(
-        arrival_records_per_s=arrivals,
-        speed_ratio=_only("slow-sink", 0.3 if in_trouble("slow-sink", t_s) else 1.0, 1.0),
-        stuck_workers=_only("stuck", MAX_WORKERS if in_trouble("stuck", t_s) else 0, 0.0),
+        rate_records_per_s=rates,
+        share=share,
+        speed_ratio=np.repeat(stuck[:, None], MAX_WORKERS, axis=1),
+        sink_ratio=_only("slow-sink", 0.3 if in_trouble("slow-sink", t_s) else 1.0),
     )
 
 
@@ -82,17 +90,10 @@ def in_trouble(name: str, t_s: int) -> bool:
     return t_s >= 0 and begin_s <= t_s % CYCLE_S < end_s
 
 
-def _only(name: str, value: float, others: float) -> Array:
-    values = np.full(len(WORKLOADS), others)
+def _only(name: str, value: float) -> Array:
+    values = np.ones(len(WORKLOADS))
     values[NAMES.index(name)] = value
     return values
-
-
-def _hot(rate_records_per_s: float) -> Array:
-    """Half of everything on the first partition: more than one worker carries."""
-    shares = np.full(PARTITIONS, 0.5 / (PARTITIONS - 1))
-    shares[0] = 0.5
-    return rate_records_per_s * shares
 
 
 def _noise(seed: int, t_s: int) -> float:

@@ -55,7 +55,7 @@ class Fleet:
         self._now_s = self._start_s - PAST_S
         self._state = plant.initial(np.array([workload.workers for workload in demo.WORKLOADS]), demo.PARTITIONS)
         self._past: deque[tuple[int, plant.State]] = deque([(self._now_s, self._state)], maxlen=HISTORY_S)
-        self._memories = dict.fromkeys(demo.NAMES, hpa.Memory())
+        self._memory = hpa.Memory()
         self._events: list[ScaleEvent] = []
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -128,23 +128,17 @@ class Fleet:
 
     def sync(self, ask: Callable[[str], int | None]) -> None:
         """One round of the HPA over all workloads. ask: name -> milli-units of its metric, None for no number."""
-        proposals = {name: ask(name) for name in demo.NAMES}
+        answers = [ask(name) for name in demo.NAMES]
+        usage_milli = np.array([np.nan if answer is None else float(answer) for answer in answers])
         self.advance()
         with self._lock:
-            workers = self._state.spec_workers.copy()
-            for index, name in enumerate(demo.NAMES):
-                workers[index] = self._scaled(name, int(workers[index]), proposals[name])
+            present = self._state.spec_workers
+            proposal = hpa.by_average_value(usage_milli, TARGET_MILLI, present, TOLERANCE)
+            workers, self._memory = hpa.recommend(HPA, self._memory, present, proposal, self._now_s)
+            for index in np.flatnonzero(workers != present):
+                name = f"{demo.NAMESPACE}/{demo.NAMES[index]}"
+                self._events.append(ScaleEvent(self._now_s, name, int(present[index]), int(workers[index])))
             self._state = plant.rescaled(self._plant, self._state, workers)
-
-    def _scaled(self, name: str, spec_workers: int, usage_milli: int | None) -> int:
-        """The new size of one workload; called with the lock held."""
-        proposal = None
-        if usage_milli is not None:
-            proposal = hpa.by_average_value(usage_milli, TARGET_MILLI, spec_workers, TOLERANCE)
-        workers, self._memories[name] = hpa.recommend(HPA, self._memories[name], spec_workers, proposal, self._now_s)
-        if workers != spec_workers:
-            self._events.append(ScaleEvent(self._now_s, f"{demo.NAMESPACE}/{name}", spec_workers, workers))
-        return workers
 
     def _run(self, target: Callable[[], None]) -> None:
         thread = threading.Thread(target=target, daemon=True)

@@ -1,19 +1,26 @@
-"""The arithmetic of the HorizontalPodAutoscaler for external metrics: what is served -> how many replicas.
+"""The arithmetic of the HorizontalPodAutoscaler, of L lanes at once: what is served -> how many replicas.
 
 Follows the controller of Kubernetes 1.33 and later (replica_calculator.go and horizontal.go of its podautoscaler).
-Not modelled: quantities from 1e16 on, which wrap around in its integers.
+Arrays have the shape (L,) and hold whole numbers as floats, which its own ratios are too; NaN is no number.
 """
 
-import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from enum import StrEnum
+from functools import reduce
 from typing import Literal
+
+import numpy as np
+
+from adapter.core.rates import Mask
+from adapter.core.samples import Array
 
 MOST_WORKERS = 2**31 - 1
 _MOST_MILLI = 2**63 - 1
+_QUANTITY = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]{1,9})|([numkMGTPE]))?")
 _SUFFIXES = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_UNCHECKED_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten by which it multiplies at once, and does not look for an overflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +32,11 @@ class Tolerance:
     down_ratio: float = 0.1
     before_1_33: bool = False
 
-    def holds(self, ratio: float) -> bool:
-        """Whether wanted/current is too near to 1 to act on. NaN and infinity are not."""
+    def holds(self, ratio: Array) -> Mask:
+        """Where wanted/current is too near to 1 to act on. NaN and infinity are not."""
         if self.before_1_33:
-            return abs(1.0 - ratio) <= self.up_ratio
-        return 1.0 - self.down_ratio <= ratio <= 1.0 + self.up_ratio
+            return np.abs(1.0 - ratio) <= self.up_ratio
+        return (1.0 - self.down_ratio <= ratio) & (ratio <= 1.0 + self.up_ratio)
 
 
 class Select(StrEnum):
@@ -72,142 +79,213 @@ class Behavior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hpa:
-    """One HorizontalPodAutoscaler.
+    """HorizontalPodAutoscalers of one behavior, whose bounds are the same or differ by lane.
 
     behavior None is a spec without one: at most doubled, or 4, a sync; down after 300 s.
     """
 
-    min_workers: int = 1
-    max_workers: int
+    min_workers: Array | float = 1
+    max_workers: Array | float
     behavior: Behavior | None = field(default_factory=Behavior)
+
+
+Row = tuple[float, Array]  # at_s, and a number of every lane
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the controller remembers: (at_s, proposal) of every sync, (at_s, replicas added) of every change.
+    """What the controller remembers, oldest first: the proposals of every sync (NaN: none), the replicas added by it.
 
     proposals None is a controller that has just started: the size it finds is its first proposal.
     """
 
-    proposals: tuple[tuple[float, int], ...] | None = None
-    changes: tuple[tuple[float, int], ...] = ()
+    proposals: tuple[Row, ...] | None = None
+    changes: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pods:
+    """The pods of each lane as the controller sorts them, and the CPU of those that are ready, shape (L,).
+
+    ready: have a sample that counts. unready: see `unready`; pending ones too. missing: have no sample.
+    usage_milli: CPU of the ready ones, summed, whole. request_milli: what each pod requests.
+    """
+
+    ready: Array
+    usage_milli: Array
+    unready: Array | float = 0.0
+    missing: Array | float = 0.0
+    request_milli: Array | float = 1000.0
 
 
 def milli(quantity: str) -> int:
-    """A quantity such as "4", "4400m" or "4k" in thousandths, rounded up. Raises ValueError."""
-    exponent = _SUFFIXES.get(quantity[-1:], 0)
-    number = quantity[:-1] if exponent else quantity
-    try:
-        return math.ceil(Decimal(number).scaleb(exponent + 3))
-    except (InvalidOperation, ValueError, OverflowError) as error:
-        raise ValueError(f"a quantity such as 4 or 4400m, got {quantity!r}") from error
+    """A quantity such as "4", "4400m" or "4k" in thousandths, rounded away from 0. Raises ValueError.
+
+    What does not fit into 64 bits wraps around or becomes 0, by the way it is written, as in the controller.
+    """
+    found = _QUANTITY.fullmatch(quantity)
+    if found is None:
+        raise ValueError(f"a quantity such as 4 or 4400m, got {quantity!r}")
+    sign, whole, fraction, exponent, suffix = found.groups(default="")
+    size = _scaled(whole + fraction, 3 - len(fraction) + _SUFFIXES.get(suffix, int(exponent or 0)))
+    return -size if sign == "-" else size
 
 
-def usage(items_milli: Sequence[int]) -> int | None:
-    """All items of an answer added up (X-08); a negative running sum reads as an overflow; None for an empty answer."""
+def usage(items_milli: Sequence[int], *, signed: bool = False) -> int | None:
+    """All items of an answer added up (X-08), None for an empty answer.
+
+    A negative running sum reads as an overflow for AverageValue; signed: not so for Value.
+    """
     total = 0
     for item in items_milli:
         total += item
-        if total < 0 or total > _MOST_MILLI:
+        if total > _MOST_MILLI or (total < 0 and not signed):
             return _MOST_MILLI
     return total if items_milli else None
 
 
-def by_average_value(usage_milli: int, target_milli: int, status_workers: int, tolerance: Tolerance) -> int:
+def by_average_value(
+    usage_milli: Array | float, target_milli: float, status_workers: Array | float, tolerance: Tolerance
+) -> Array:
     """External AverageValue: ceil(usage / target), or the present status inside the tolerance (X-07).
 
     At 0 replicas the ratio is infinite, or no number, and the tolerance never holds.
     """
-    present = float(target_milli) * status_workers
-    if present and tolerance.holds(float(usage_milli) / present):
-        return status_workers
-    return _workers(float(usage_milli) / float(target_milli))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.divide(usage_milli, float(target_milli) * status_workers)
+    return np.where(tolerance.holds(ratio), status_workers, _workers(np.divide(usage_milli, float(target_milli))))
 
 
-def by_value(usage_milli: int, target_milli: int, scale: tuple[int, int], tolerance: Tolerance) -> int:
-    """External Value: the ratio times the ready pods. scale: (spec, ready)."""
-    spec_workers, ready_workers = scale
-    ratio = float(usage_milli) / float(target_milli)
-    if spec_workers == 0:
-        return _workers(ratio)
-    return spec_workers if tolerance.holds(ratio) else _workers(ratio * ready_workers)
+def by_value(
+    usage_milli: Array | float,
+    target_milli: float,
+    spec_workers: Array | float,
+    ready_workers: Array | float,
+    tolerance: Tolerance,
+) -> Array:
+    """External Value: the ratio times the ready pods; the ratio itself at 0 replicas. ready NaN: there are no pods."""
+    ratio = np.divide(usage_milli, float(target_milli))
+    wanted = np.where(tolerance.holds(ratio), spec_workers, _workers(ratio * ready_workers))
+    return np.where(np.equal(spec_workers, 0), _workers(ratio), wanted)
 
 
-def combine(proposals: Sequence[int | None], spec_workers: int) -> int | None:
-    """Several metrics: the largest proposal. None, a metric that failed, forbids a scale down; all None give None."""
-    known = [proposal for proposal in proposals if proposal is not None]
-    if not known or (len(known) < len(proposals) and max(known) < spec_workers):
-        return None
-    return max(known)
+def by_utilization(pods: Pods, target_percent: int, spec_workers: Array, tolerance: Tolerance) -> Array:
+    """Resource with averageUtilization: the ratio of whole per cents times the pods that count.
+
+    Pods that do not count are taken to be idle when it would go up; missing ones to be full when it would go down.
+    A change that this turns around, or brings into the tolerance, is none. NaN where no pod is ready.
+    """
+    seen = _ratio(pods, pods.usage_milli, pods.ready, target_percent)
+    waiting = np.where(seen > 1, pods.unready, 0.0)
+    absent = np.where(seen == 1, 0.0, pods.missing)
+    full_milli = np.floor(np.multiply(pods.request_milli, max(100, target_percent)) / 100)
+    counted = pods.ready + waiting + absent
+    ratio = _ratio(pods, pods.usage_milli + np.where(seen < 1, absent * full_milli, 0.0), counted, target_percent)
+    wanted = _workers(ratio * counted)
+    down, up = (ratio < 1) & (waiting + absent > 0), (ratio > 1) & (waiting + absent > 0)
+    turned = (down & ((seen > 1) | (wanted > spec_workers))) | (up & ((seen < 1) | (wanted < spec_workers)))
+    return np.where(tolerance.holds(ratio) | turned, spec_workers, wanted)
 
 
-def recommend(hpa: Hpa, memory: Memory, spec_workers: int, proposal: int | None, now_s: float) -> tuple[int, Memory]:
-    """The replicas to write and what to remember. proposal None freezes the size; min and max hold even then.
+def unready(age_s: Array, is_ready: Mask, turned_s: Array, sampled_s: Array, window_s: float = 15.0) -> Mask:
+    """Which running pods with a sample do not count for CPU; any shape, defaults of the controller (300 s, 30 s).
+
+    age_s: since the pod started. turned_s, sampled_s: since its readiness changed last, and since its sample.
+    window_s: what the sample is a mean over. A pod that was ready once counts, whatever it is, after 300 s.
+    """
+    starting = ~is_ready | (sampled_s > turned_s - window_s)
+    never_ready = ~is_ready & (turned_s > age_s - 30.0)
+    return np.where(age_s < 300.0, starting, never_ready)
+
+
+def combine(proposals: Sequence[Array], spec_workers: Array) -> Array:
+    """Several metrics: the largest proposal. One that failed (NaN) forbids a scale down; NaN where all failed."""
+    largest = reduce(np.fmax, proposals)
+    failed = reduce(np.logical_or, [np.isnan(proposal) for proposal in proposals])
+    return np.where(failed & (largest < spec_workers), np.nan, largest)
+
+
+def recommend(hpa: Hpa, memory: Memory, spec_workers: Array, proposal: Array, now_s: float) -> tuple[Array, Memory]:
+    """The replicas to write and what to remember. proposal NaN freezes the size; min and max hold even then.
 
     Order: min and max of the present size, stabilization window, rate policies, min and max of the answer.
     """
-    if spec_workers == 0 and hpa.min_workers != 0:
-        return 0, memory  # somebody scaled to 0 by hand: autoscaling is disabled
     if memory.proposals is None:
-        memory = Memory(((now_s, spec_workers),))
-    bounded = min(max(spec_workers, hpa.min_workers), hpa.max_workers)
-    if bounded != spec_workers or proposal is None:
-        return bounded, _remember(hpa, memory, bounded - spec_workers, None, now_s)
-    stable = _stabilized(hpa, memory, spec_workers, proposal, now_s)
-    workers = _limited(hpa, memory, spec_workers, stable, now_s)
-    return workers, _remember(hpa, memory, workers - spec_workers, proposal, now_s)
+        memory = Memory(((now_s, spec_workers.copy()),))
+    bounded = np.clip(spec_workers, hpa.min_workers, hpa.max_workers)
+    proposal = np.where(bounded == spec_workers, proposal, np.nan)  # not even asked for outside of min and max
+    stable = _stabilized(hpa.behavior, memory.proposals or (), spec_workers, proposal, now_s)
+    held = np.where(spec_workers == 0, 0.0, bounded)  # somebody scaled to 0 by hand: autoscaling is disabled
+    workers = np.where(np.isnan(proposal), held, _limited(hpa, memory.changes, spec_workers, stable, now_s))
+    return workers, _remember(hpa.behavior or Behavior(), memory, workers - spec_workers, proposal, now_s)
 
 
-def _workers(wanted: float) -> int:
-    return min(math.ceil(wanted), MOST_WORKERS) if math.isfinite(wanted) else MOST_WORKERS
+def _scaled(digits: str, shift: int) -> int:
+    power: int = 10 ** min(abs(shift), len(digits) + 20)
+    if shift <= 0:
+        return -(-int(digits) // power)
+    scaled = int(digits) * power
+    if scaled <= _MOST_MILLI:
+        return scaled
+    return (scaled + 2**63) % 2**64 - 2**63 if shift in _UNCHECKED_SHIFTS else 0
 
 
-def _stabilized(hpa: Hpa, memory: Memory, spec_workers: int, proposal: int, now_s: float) -> int:
+def _workers(wanted: Array) -> Array:
+    return np.clip(np.ceil(wanted), 0.0, MOST_WORKERS)
+
+
+def _ratio(pods: Pods, usage_milli: Array, counted: Array, target_percent: int) -> Array:
+    requested = np.where(counted > 0, counted * pods.request_milli, np.nan)
+    return np.floor(usage_milli * 100 / requested) / target_percent
+
+
+def _stabilized(
+    behavior: Behavior | None, proposals: Sequence[Row], spec_workers: Array, proposal: Array, now_s: float
+) -> Array:
     """Up to the least proposal of the up window, down to the greatest of the down window, else unmoved."""
-    proposals = memory.proposals or ()
-    if hpa.behavior is None:
-        return max([proposal, *(wanted for at_s, wanted in proposals if at_s >= now_s - DOWN.window_s)])
-    up, down = hpa.behavior.up, hpa.behavior.down
-    least = min([proposal, *(wanted for at_s, wanted in proposals if at_s > now_s - up.window_s)])
-    greatest = max([proposal, *(wanted for at_s, wanted in proposals if at_s > now_s - down.window_s)])
-    return min(max(spec_workers, least), greatest)
+    if behavior is None:
+        return reduce(np.fmax, (wanted for at_s, wanted in proposals if at_s >= now_s - DOWN.window_s), proposal)
+    up_from_s, down_from_s = now_s - behavior.up.window_s, now_s - behavior.down.window_s
+    least = reduce(np.fmin, (wanted for at_s, wanted in proposals if at_s > up_from_s), proposal)
+    greatest = reduce(np.fmax, (wanted for at_s, wanted in proposals if at_s > down_from_s), proposal)
+    return np.minimum(np.maximum(spec_workers, least), greatest)
 
 
-def _limited(hpa: Hpa, memory: Memory, spec_workers: int, wanted: int, now_s: float) -> int:
+def _limited(hpa: Hpa, changes: Sequence[Row], spec_workers: Array, wanted: Array, now_s: float) -> Array:
     if hpa.behavior is None:
-        highest, lowest = max(2 * spec_workers, 4), 0
+        highest, lowest = np.maximum(2.0 * spec_workers, 4.0), np.zeros_like(spec_workers)
     else:
-        highest = max(_limit(hpa.behavior.up, memory, spec_workers, now_s, 1), spec_workers)
-        lowest = min(_limit(hpa.behavior.down, memory, spec_workers, now_s, -1), spec_workers)
-    return min(max(wanted, hpa.min_workers, lowest), hpa.max_workers, highest)
+        highest = np.maximum(_limit(hpa.behavior.up, changes, spec_workers, now_s, 1), spec_workers)
+        lowest = np.minimum(_limit(hpa.behavior.down, changes, spec_workers, now_s, -1), spec_workers)
+    least = np.maximum(np.maximum(wanted, hpa.min_workers), lowest)
+    return np.minimum(np.minimum(least, hpa.max_workers), highest)
 
 
-def _limit(direction: Direction, memory: Memory, spec_workers: int, now_s: float, sign: int) -> int:
+def _limit(direction: Direction, changes: Sequence[Row], spec_workers: Array, now_s: float, sign: int) -> Array:
     """How far one direction may go; sign 1 up, -1 down."""
     if direction.select is Select.DISABLED:
         return spec_workers
-    limits = [_reach(policy, memory, spec_workers, now_s, sign) for policy in direction.policies]
+    limits = [_reach(policy, changes, spec_workers, now_s, sign) for policy in direction.policies]
     widest = direction.select is Select.MAX
-    return max(limits) if widest == (sign > 0) else min(limits)
+    return reduce(np.maximum if widest == (sign > 0) else np.minimum, limits)
 
 
-def _reach(policy: RatePolicy, memory: Memory, spec_workers: int, now_s: float, sign: int) -> int:
+def _reach(policy: RatePolicy, changes: Sequence[Row], spec_workers: Array, now_s: float, sign: int) -> Array:
     """The size one policy allows, from the size at the start of its period."""
-    start = spec_workers - sum(added for at_s, added in memory.changes if at_s > now_s - policy.period_s)
+    start = spec_workers - sum(added for at_s, added in changes if at_s > now_s - policy.period_s)
     if policy.kind == "Pods":
         return start + sign * policy.value
     reach = start * (1 + sign * policy.value / 100)
-    return math.ceil(reach) if sign > 0 else int(reach)
+    return np.ceil(reach) if sign > 0 else np.trunc(reach)
 
 
-def _remember(hpa: Hpa, memory: Memory, added: int, proposal: int | None, now_s: float) -> Memory:
+def _remember(behavior: Behavior, memory: Memory, added: Array, proposal: Array, now_s: float) -> Memory:
     """The memory with this sync, without what no window and no period looks at any more."""
-    behavior = hpa.behavior or Behavior()
     window_s = max(behavior.up.window_s, behavior.down.window_s)
     period_s = max((policy.period_s for policy in behavior.up.policies + behavior.down.policies), default=0)
-    proposals = tuple(seen for seen in memory.proposals or () if seen[0] >= now_s - window_s)
-    changes = tuple(seen for seen in memory.changes if seen[0] > now_s - period_s)
+    proposals = tuple(row for row in memory.proposals or () if row[0] >= now_s - window_s)
+    changes = tuple(row for row in memory.changes if row[0] > now_s - period_s)
     return Memory(
-        proposals=proposals if proposal is None else (*proposals, (now_s, proposal)),
-        changes=(*changes, (now_s, added)) if added else changes,
+        proposals=(*proposals, (now_s, proposal)),
+        changes=(*changes, (now_s, added)) if added.any() else changes,
     )

@@ -7,7 +7,7 @@ Each policy begins in its own balance: ten workers run at 1 000/s long enough be
 policy that keeps its workers less busy has left them by then.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,10 +62,12 @@ def _scenes() -> Iterator[Scene]:
     """Counts -> advance -> HPA -> workers -> counts."""
     jobs, now = _jobs(), plant.initial(np.full(len(NAMES), WORKERS), PARTITIONS)
     book = RuleBook(by_workload={f"scenario/{name}": Rules(policy=name) for name in NAMES})
-    state, memories, processed = EMPTY, (hpa.Memory(),) * len(NAMES), now.processed_records
+    state, memory, processed = EMPTY, hpa.Memory(), now.processed_records
     for at_s in range(-_BEFORE_S, END_S + 1, TICK_S):
         state, decisions = advance(state, _seen(at_s, now), book)
-        sizes, memories = _synced(memories, now.spec_workers, decisions.numbers["required_workers"], at_s)
+        required_milli = np.round(decisions.numbers["required_workers"] * 1000)
+        proposal = hpa.by_average_value(required_milli, _TARGET_MILLI, now.spec_workers, _TOLERANCE)
+        sizes, memory = hpa.recommend(_HPA, memory, now.spec_workers, proposal, at_s)
         yield Scene(
             at_s=at_s,
             input_rate_records_per_s=_rate(at_s),
@@ -80,13 +82,17 @@ def _scenes() -> Iterator[Scene]:
 
 
 def _jobs() -> plant.Plant:
-    every, rules = np.ones(len(NAMES)), Rules()
+    every, rules = np.ones((len(NAMES), 1)), Rules()
     return plant.Plant(
-        worker_capacity_records_per_s=every * WORKER_CAPACITY_RECORDS_PER_S,
+        worker_capacity_records_per_s=every[:, 0] * WORKER_CAPACITY_RECORDS_PER_S,
+        scaling_exponent=every[:, 0],
+        pooled=every[:, 0] < 1,
         start_delay_s=every * rules.worker_start_s,
-        pause_s=every * rules.rescale_pause_s,
-        warm_up_s=every * 0,
-        warm_up_ratio=every,
+        pause_up_s=every * rules.rescale_pause_s,
+        pause_down_s=every * rules.rescale_pause_s,
+        replay_s=every * 0,
+        warm_up_s=every[:, 0] * 0,
+        warm_up_ratio=every[:, 0],
     )
 
 
@@ -102,9 +108,10 @@ def _partitions(at_s: int) -> Array:
 def _load(at_s: int) -> plant.Load:
     partitions = _partitions(at_s)[:, None]
     return plant.Load(
-        arrival_records_per_s=np.where(np.arange(PARTITIONS) < partitions, _rate(at_s) / partitions, 0.0),
-        speed_ratio=np.ones(len(NAMES)),
-        stuck_workers=np.zeros(len(NAMES)),
+        rate_records_per_s=np.full(len(NAMES), _rate(at_s)),
+        share=np.where(np.arange(PARTITIONS) < partitions, 1 / partitions, 0.0),
+        speed_ratio=np.ones((len(NAMES), PARTITIONS)),  # as many workers as partitions at most
+        sink_ratio=np.ones(len(NAMES)),
     )
 
 
@@ -128,16 +135,3 @@ def _seen(at_s: int, now: plant.State) -> Samples:
             "ready_workers": now.ready_workers,
         },
     )
-
-
-def _synced(
-    memories: Sequence[hpa.Memory], present: Array, required: Array, at_s: int
-) -> tuple[Array, tuple[hpa.Memory, ...]]:
-    """The workers that each policy's HPA writes, and what it remembers; no number freezes it."""
-    written = []
-    for memory, spec_workers, value in zip(memories, present.astype(int).tolist(), required.tolist(), strict=True):
-        wanted = None
-        if not np.isnan(value):
-            wanted = hpa.by_average_value(round(value * 1000), _TARGET_MILLI, spec_workers, _TOLERANCE)
-        written.append(hpa.recommend(_HPA, memory, spec_workers, wanted, at_s))
-    return np.array([float(workers) for workers, _ in written]), tuple(memory for _, memory in written)

@@ -8,13 +8,14 @@ import numpy as np
 from adapter.core import bounds
 from adapter.core.bounds import Range
 from adapter.core.capacity import with_prior
+from adapter.core.downs import DOWNS_DOUBLE, Bucket, Place, paying_workers
 from adapter.core.gates import Situation
 from adapter.core.grouping import every, largest, smallest
 from adapter.core.observe import Tick
 from adapter.core.policies.verdict import Evidence
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
-from adapter.core.signals import moves
+from adapter.core.signals import backlog_time, moves
 from adapter.core.state import KEPT, KEPT_OF_STAGE, fit_of, table_of
 
 DAY_S = 86_400.0
@@ -27,7 +28,8 @@ class Standing:
 
     current_workers: those asked for, else those there are. target_workers: what was served last, decided
     committed_age_s ago. asked_age_s: since another count was asked for. peak_workers: the largest size needed in the
-    window of downs, before this tick. budget_s: pause that downs may still cost, NaN where nobody counts.
+    window of downs, before this tick; the present size where a down does not pay yet. budget_s: pause that downs may
+    still cost, NaN where nobody counts.
     no_up, no_down: a pause of that direction. rules: parameter -> its value for each workload.
     """
 
@@ -99,8 +101,13 @@ def saturated(tick: Tick) -> Mask:
     fast = tick.state.fast
     disturbed_s = tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[tick.owner]
     # Who has just started is not yet as fast as he will be.
-    always: Mask = tick.rates_known & late & ~(disturbed_s < tick.stage_rules["warm_up_s"])
+    always: Mask = tick.rates_known & late & ~(disturbed_s < settled_s(tick.stage_rules))
     return always
+
+
+def settled_s(rules: Mapping[str, Array]) -> Array:
+    """From a change of the workers until what is seen is what they carry, seconds."""
+    return rules["rescale_pause_s"] + rules["warm_up_s"] + rules["metric_delay_s"]
 
 
 def overtaken(tick: Tick) -> Mask:
@@ -108,6 +115,13 @@ def overtaken(tick: Tick) -> Mask:
     noise = tick.stage_rules["growth_noise_ratio"] * tick.signals["throughput_records_per_s"]
     outran: Mask = tick.rates_known & _rising(tick) & (tick.signals["growth_records_per_s"] > noise)
     return outran
+
+
+def downs(tick: Tick) -> Array:
+    """Downs of the last day, shape (workloads,); older ones fade."""
+    kept = dict(zip(KEPT, tick.state.slow.kept, strict=True))
+    faded: Array = kept["downs"] * np.exp(-(tick.at_s - kept["downs_at_s"]) / DAY_S)
+    return np.nan_to_num(faded)
 
 
 def budget_s(tick: Tick) -> Array:
@@ -134,6 +148,7 @@ def _evidence(tick: Tick, most: Array) -> Evidence:
         backlog_time_s=signals["due_backlog_time_s"],
         lowest_backlog_time_s=signals["lowest_backlog_time_s"],
         utilization_ratio=_hottest(tick)[owner],
+        partition_behind_s=_partition_behind_s(tick),
         bottleneck=~(tick.now["backpressured_ratio"] > _HELD_BACK),
         saturated=saturated(tick),
         fit=fit_of(slow.fit),
@@ -141,6 +156,15 @@ def _evidence(tick: Tick, most: Array) -> Evidence:
         table=with_prior(table_of(tick.state.slow.table), tick.stage_rules["worker_capacity_records_per_s"]),
         rules=tick.stage_rules,
     )
+
+
+def _partition_behind_s(tick: Tick) -> Array:
+    """Backlog time of the partition furthest behind, while it does not catch up; NaN where nobody tells."""
+    now, before = (tick.signals[n] for n in ("highest_partition_backlog_records", "before_partition_backlog_records"))
+    partitions = tick.facts["partitions"][tick.owner]
+    behind_s = backlog_time(now * partitions, tick.signals["throughput_records_per_s"])
+    stuck = tick.now["stuck_backlog_records"] > 0
+    return np.where((now >= before) & ~stuck, behind_s, np.nan)
 
 
 def _rising(tick: Tick) -> Mask:
@@ -196,14 +220,14 @@ def _incomplete(facts: Mapping[str, Array]) -> Mask:
 
 
 def _standing(tick: Tick) -> Standing:
-    fast, slow, rules = tick.state.fast, tick.state.slow, tick.rules
+    fast, rules = tick.state.fast, tick.rules
     no_up, no_down = bounds.pauses(rules, tick.facts, tick.at_s)
     return Standing(
         current_workers=first_known(tick.facts["spec_workers"], tick.workers),
         target_workers=fast.target_workers,
         committed_age_s=tick.at_s - fast.committed_at_s,
         asked_age_s=tick.at_s - fast.asked_at_s,
-        peak_workers=np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers),
+        peak_workers=_window(tick),
         budget_s=budget_s(tick),
         no_up=no_up,
         no_down=no_down,
@@ -211,3 +235,20 @@ def _standing(tick: Tick) -> Standing:
         sink_unhealthy=tick.facts["sink_healthy"] == 0,
         rules=rules,
     )
+
+
+def _window(tick: Tick) -> Array:
+    """The largest size needed in the window of downs; where a rescale has a worth, in the part of it that pays."""
+    fast, slow, rules = tick.state.fast, tick.state.slow, tick.rules
+    running = Bucket(
+        largest_workers=fast.peak_workers,
+        age_s=tick.at_s - slow.kept[KEPT.index("bucket_at_s")],
+        width_s=rules["down_window_s"] / len(slow.peaks),
+    )
+    current = first_known(tick.facts["spec_workers"], tick.workers)
+    here = Place(current_workers=current, since_s=tick.at_s - fast.asked_at_s)
+    # Within a short window only little can be saved: there a tenth of the workers is to pay, too.
+    worth_s = np.minimum(rules["rescale_worth_s"], rules["down_window_s"] / 10) * (1 + downs(tick) / DOWNS_DOUBLE)
+    paying = paying_workers(slow.peaks, running, here, worth_s)
+    whole = np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers)
+    return np.where(rules["rescale_worth_s"] > 0, paying, whole)

@@ -7,7 +7,7 @@ import numpy as np
 from adapter.core import bounds, gates, policies
 from adapter.core.bounds import Brakes
 from adapter.core.capacity import rate_at
-from adapter.core.case import Case
+from adapter.core.case import Case, settled_s
 from adapter.core.decisions import Reason
 from adapter.core.grouping import first_largest, pick
 from adapter.core.partitions import hot_limit
@@ -122,11 +122,16 @@ def _brakes(case: Case, verdict: Verdict, stage: IntArray, gate: IntArray) -> Br
     target, current = standing.target_workers, standing.current_workers
     young = (standing.committed_age_s < rules["latch_s"]) & (target != current)
     free = gate == gates.OPEN
-    more, fewer = free & ~(young & (target > current)), free & ~(young & (target < current))
+    rising, falling = young & (target > current), young & (target < current)
+    more, fewer = free & ~rising, free & ~falling
     suspect = free & behind & idle & (current > 0)
     fresh = case.situation.changed_age_s < rules["warm_up_s"]
-    window = np.fmax(standing.peak_workers, verdict.needed_workers)
-    near = (rules["policy"] == POLICIES.index("drain")) & (window >= current * (1 - rules["tolerance_ratio"]))
+    drains = rules["policy"] == POLICIES.index("drain")
+    changed = np.isfinite(case.situation.changed_age_s)
+    cooldown_up_s = first_known(rules["cooldown_up_s"], np.where(drains & changed, settled_s(rules), np.nan))
+    # A down that waits to be enacted has paid already: what is needed now may stop it, and nothing else of the window.
+    window = np.fmax(np.where(falling, np.nan, standing.peak_workers), verdict.needed_workers)
+    near = drains & (window >= current * (1 - rules["tolerance_ratio"]))
     return Brakes(
         no_up=standing.no_up,
         no_down=standing.no_down,
@@ -135,7 +140,7 @@ def _brakes(case: Case, verdict: Verdict, stage: IntArray, gate: IntArray) -> Br
         behind=behind,
         blocked=more & (pick(case.marks.blocked_s, stage) > 0),
         # What a trial gained shows when it has warmed up, and not before.
-        cooling_up=more & ((standing.asked_age_s < rules["cooldown_up_s"]) | (suspect & fresh)),
+        cooling_up=more & ((standing.asked_age_s < cooldown_up_s) | (suspect & fresh)),
         cooling_down=fewer & (standing.asked_age_s < rules["cooldown_down_s"]),
         unaffordable=fewer & (standing.budget_s < rules["rescale_pause_s"]),
         suspect=suspect,

@@ -27,7 +27,7 @@ MEANINGS: Mapping[Reason, str] = {
 
 BOUND_MEANINGS: Mapping[Bound, str] = {
     Bound.NONE: "nothing cut what the policy wanted",
-    Bound.WINDOW: "not below the largest size needed within down_window_s",
+    Bound.WINDOW: "not below the largest size needed within down_window_s; drain: no down that does not pay yet",
     Bound.LATCH: "a target that is not enacted yet stands for latch_s",
     Bound.PAUSE: "a pause forbids this direction",
     Bound.FAILOVER: "no down while traffic may come back from another region",

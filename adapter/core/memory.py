@@ -6,9 +6,10 @@ import numpy as np
 
 from adapter.core import gates
 from adapter.core.capacity import OBSERVED, rate_at
-from adapter.core.case import Case, budget_s
+from adapter.core.case import Case, budget_s, downs
 from adapter.core.decide import Judgement
 from adapter.core.decisions import Reason
+from adapter.core.downs import REGRET_DOWNS, REGRETTED_WITHIN_S
 from adapter.core.grouping import largest
 from adapter.core.learning import blocked_further
 from adapter.core.observe import Tick
@@ -26,6 +27,7 @@ def remembered(tick: Tick, case: Case, judged: Judgement) -> State:
     onward = (np.sign(judged.served - current) == np.sign(fast.target_workers - current)) & (judged.served != current)
     peak, slow = _windowed(tick, case, judged)
     slow = _spent(tick, slow, committed & ~onward & (judged.served < current))
+    slow = _regretted(tick, slow, committed & ~onward & (judged.served > current))
     slow = _tried(tick, case, slow, committed & (judged.served > current))
     slow = _displaced(tick, slow, judged.gate == gates.REASONS.index(Reason.UNSCHEDULABLE))
     stalled = largest(tick.signals["stalled"] * 1.0, tick.owner, len(current)) == 1
@@ -72,14 +74,26 @@ def _displaced(tick: Tick, slow: Slow, displaced: Mask) -> Slow:
 
 
 def _spent(tick: Tick, slow: Slow, down: Mask) -> Slow:
-    """The pause budget after the downs of this tick."""
-    down = down & np.isfinite(tick.rules["pause_budget_ratio"])
+    """The pause budget and the count of downs after those of this tick."""
     if not down.any():
         return slow
-    kept = slow.kept.copy()
-    kept[KEPT.index("budget_s"), down] = (budget_s(tick) - tick.rules["rescale_pause_s"])[down]
-    kept[KEPT.index("budget_at_s"), down] = tick.at_s
-    return replace(slow, kept=kept)
+    kept = dict(zip(KEPT, slow.kept, strict=True))
+    kept["downs"] = np.where(down, downs(tick) + 1, kept["downs"])
+    kept["downs_at_s"] = np.where(down, tick.at_s, kept["downs_at_s"])
+    paid = down & np.isfinite(tick.rules["pause_budget_ratio"])
+    kept["budget_s"] = np.where(paid, budget_s(tick) - tick.rules["rescale_pause_s"], kept["budget_s"])
+    kept["budget_at_s"] = np.where(paid, tick.at_s, kept["budget_at_s"])
+    return replace(slow, kept=np.array([kept[name] for name in KEPT]))
+
+
+def _regretted(tick: Tick, slow: Slow, up: Mask) -> Slow:
+    """The count of downs where the last one had to be taken back soon: the next ones wait longer."""
+    kept = dict(zip(KEPT, slow.kept, strict=True))
+    soon = up & (tick.at_s - kept["downs_at_s"] < REGRETTED_WITHIN_S)
+    if not soon.any():
+        return slow
+    kept["downs"] = np.where(soon, kept["downs"] + REGRET_DOWNS, kept["downs"])
+    return replace(slow, kept=np.array([kept[name] for name in KEPT]))
 
 
 def _tried(tick: Tick, case: Case, slow: Slow, up: Mask) -> Slow:

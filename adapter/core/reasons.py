@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from math import ceil
 
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
+from adapter.core.wording import DAY_S, count, rate, seconds, share, soon, times
 
-_DAY_S = 86_400.0  # stands for never
+_HIDDEN_S = 30.0  # less is nothing to tell of
 
 
 def sentence(decision: Decision) -> str:
@@ -20,7 +21,7 @@ def sentence(decision: Decision) -> str:
 
 
 def _keep(d: Decision) -> str:
-    return "no target yet" if d.required_workers is None else f"keep {_count(d.required_workers)}"
+    return "no target yet" if d.required_workers is None else f"keep {count(d.required_workers)}"
 
 
 def _current(d: Decision) -> float | None:
@@ -28,7 +29,7 @@ def _current(d: Decision) -> float | None:
 
 
 def _scaled(d: Decision) -> str:
-    return f"{_count(_current(d))} -> {_count(d.required_workers)}"
+    return f"{count(_current(d))} -> {count(d.required_workers)}"
 
 
 def _moved(d: Decision) -> str:
@@ -45,7 +46,7 @@ def _up(d: Decision) -> str:
 
 def _down(d: Decision) -> str:
     busy = d.utilization_ratio
-    spare = "fewer are tried" if busy is None else f"utilization {_share(busy)} leaves room"
+    spare = "fewer are tried" if busy is None else f"utilization {share(busy)} leaves room"
     room = f", {spare}" if d.bound not in _CAPS else ""
     same = d.change_workers is not None and d.change_workers == d.required_workers
     change = f"; {_change(d)}" if same and (d.change_behind_s or 0) >= 1 else ""
@@ -53,7 +54,7 @@ def _down(d: Decision) -> str:
 
 
 def _hold(d: Decision) -> str:
-    spare = f", utilization {_share(d.utilization_ratio)}" if d.utilization_ratio is not None else ""
+    spare = f", utilization {share(d.utilization_ratio)}" if d.utilization_ratio is not None else ""
     return f"{_keep(d)}: {_behind(d)}{_capacity(d)}{spare}{_declined(d)}"
 
 
@@ -62,25 +63,34 @@ def _declined(d: Decision) -> str:
     here = d.required_workers
     if here is not None and d.wanted_workers is not None and d.wanted_workers != here:
         more = d.keep_behind_s is not None and d.wanted_workers > here
-        return f"; {_what_if(d)}" if more else f", {_count(d.wanted_workers)} wanted"
-    foreseen = f", at most {_seconds(d.keep_behind_s)} behind" if d.keep_behind_s is not None else ""
+        return f"; {_what_if(d)}" if more else f", {count(d.wanted_workers)} wanted"
+    foreseen = f", at most {seconds(d.keep_behind_s)} behind" if d.keep_behind_s is not None else ""
     cut = d.bound is not Bound.NONE
     if cut or here is None or d.needed_workers is None or ceil(d.needed_workers - 1e-9) == here:
         return foreseen
-    return f"{foreseen}; the load needs {_count(ceil(d.needed_workers - 1e-9))}, not worth a rescale now"
+    return f"{foreseen}; the load needs {count(ceil(d.needed_workers - 1e-9))}, not worth a rescale now"
 
 
 def _behind(d: Decision) -> str:
     return (
-        f"backlog time {_seconds(d.backlog_time_s)}, input {_rate(d.input_rate_records_per_s)}{_foreseen(d)} "
-        f"against throughput {_rate(d.throughput_records_per_s)}"
+        f"backlog time {seconds(d.backlog_time_s)}{_worst(d)}, input {rate(d.input_rate_records_per_s)}{_foreseen(d)} "
+        f"against throughput {rate(d.throughput_records_per_s)}"
     )
+
+
+def _worst(d: Decision) -> str:
+    """The partition furthest behind, where the sum hides it."""
+    if not d.highest_partition_backlog_records or not d.partitions or not d.throughput_records_per_s:
+        return ""
+    behind_s = d.highest_partition_backlog_records * d.partitions / d.throughput_records_per_s
+    hidden = behind_s > max(_HIDDEN_S, 2 * (d.backlog_time_s or 0.0))
+    return f" ({seconds(behind_s)} in the worst partition)" if hidden else ""
 
 
 def _foreseen(d: Decision) -> str:
     ahead = d.forecast_input_rate_records_per_s
-    told = ahead is not None and _rate(ahead) != _rate(d.input_rate_records_per_s)
-    return f" (foreseen {_rate(ahead)})" if told else ""
+    told = ahead is not None and rate(ahead) != rate(d.input_rate_records_per_s)
+    return f" (foreseen {rate(ahead)})" if told else ""
 
 
 def _capacity(d: Decision) -> str:
@@ -89,23 +99,23 @@ def _capacity(d: Decision) -> str:
         return ""
     if d.capacity_records_per_s is None:
         return ", capacity not known yet"
-    rate = _rate(d.capacity_records_per_s)
+    told = rate(d.capacity_records_per_s)
     return {
-        "carried": f", capacity {rate} or more",
-        "prior": f", capacity {rate} as configured",
-        "estimated": f", capacity {rate} estimated",
+        "carried": f", capacity {told} or more",
+        "prior": f", capacity {told} as configured",
+        "estimated": f", capacity {told} estimated",
     }.get(d.confidence, "")
 
 
 def _terms(d: Decision) -> str:
-    wanted = _count(d.wanted_workers)
+    wanted = count(d.wanted_workers)
     if d.keep_up_workers is None:
-        return f"{_count(d.partitions)} segments, so {wanted}" if d.policy == "segments" else f"{wanted} wanted"
+        return f"{count(d.partitions)} segments, so {wanted}" if d.policy == "segments" else f"{wanted} wanted"
     told = f"{d.keep_up_workers:.1f} to keep up"
     if d.catch_up_workers is not None:
         told += f" {'+' if d.policy in _ADDING else 'or'} {d.catch_up_workers:.1f} to catch up"
     elif d.utilization_ratio is not None:
-        told += f", utilization {_share(d.utilization_ratio)}"
+        told += f", utilization {share(d.utilization_ratio)}"
     return f"{told}, so {wanted}{_rounded(d)}"
 
 
@@ -116,15 +126,15 @@ def _rounded(d: Decision) -> str:
 
 
 def _what_if(d: Decision) -> str:
-    after = "now" if not d.keep_after_s else f"in {_soon(d.keep_after_s)}"
-    kept = f"keep {_count(_current(d))}: {_seconds(d.keep_behind_s)} behind {after}"
+    after = "now" if not d.keep_after_s else f"in {soon(d.keep_after_s)}"
+    kept = f"keep {count(_current(d))}: {seconds(d.keep_behind_s)} behind {after}"
     return f"{kept}; {_change(d)}" if d.change_behind_s is not None else kept
 
 
 def _change(d: Decision) -> str:
-    never = d.caught_up_s is None or d.caught_up_s >= _DAY_S
-    end = "not caught up in sight" if never else f"caught up in {_soon(d.caught_up_s)}"
-    return f"{_count(d.change_workers)}: peak {_seconds(d.change_behind_s)}, {end}"
+    never = d.caught_up_s is None or d.caught_up_s >= DAY_S
+    end = "not caught up in sight" if never else f"caught up in {soon(d.caught_up_s)}"
+    return f"{count(d.change_workers)}: peak {seconds(d.change_behind_s)}, {end}"
 
 
 def _no_data(d: Decision) -> str:
@@ -137,23 +147,23 @@ def _no_data(d: Decision) -> str:
 
 def _in_flight(d: Decision) -> str:
     if d.workers is not None and d.spec_workers is not None and d.workers > d.spec_workers:
-        return f"{_keep(d)}: {_count(d.workers)} workers are there, {_count(d.spec_workers)} will stay"
-    return f"{_keep(d)}: {_count(d.workers)} of {_count(d.spec_workers)} workers are there"
+        return f"{_keep(d)}: {count(d.workers)} workers are there, {count(d.spec_workers)} will stay"
+    return f"{_keep(d)}: {count(d.workers)} of {count(d.spec_workers)} workers are there"
 
 
 def _unschedulable(d: Decision) -> str:
-    ready = f"{_count(d.ready_workers)} of {_count(d.spec_workers)} workers are ready"
+    ready = f"{count(d.ready_workers)} of {count(d.spec_workers)} workers are ready"
     return f"{_moved(d)}: {ready}, the others do not come; look at their pods, at quota and nodes"
 
 
 def _stuck(d: Decision) -> str:
-    waiting = f"{_count(d.backlog_records)} records wait and none is processed"
+    waiting = f"{count(d.backlog_records)} records wait and none is processed"
     return f"{_keep(d)}: {waiting}; more workers will not help, look at the job"
 
 
 def _not_enacted(d: Decision) -> str:
     target = d.required_workers if d.held_workers is None else d.held_workers
-    told = f"nobody has enacted {_count(target)} for {_soon(d.committed_age_s)}: {_count(_current(d))} run"
+    told = f"nobody has enacted {count(target)} for {soon(d.committed_age_s)}: {count(_current(d))} run"
     return f"{told}; check the HPA's maxReplicas, tolerance, behavior, and quota"
 
 
@@ -161,18 +171,18 @@ _SAYS: Mapping[Reason, Callable[[Decision], str]] = {
     Reason.PAUSED: lambda d: f"{_keep(d)}: paused; remove the pause to go on",
     Reason.EXCLUDED: lambda d: f"{_keep(d)}: an excluded period is on; wait for its end or change excluded_periods",
     Reason.NO_DATA: _no_data,
-    Reason.EXPIRED: lambda d: f"no sample of {d.workload} for {_seconds(d.sample_age_s)}; bring its sources back",
-    Reason.STALE: lambda d: f"{_keep(d)}: the last sample is {_seconds(d.sample_age_s)} old",
+    Reason.EXPIRED: lambda d: f"no sample of {d.workload} for {seconds(d.sample_age_s)}; bring its sources back",
+    Reason.STALE: lambda d: f"{_keep(d)}: the last sample is {seconds(d.sample_age_s)} old",
     Reason.NO_WORKERS: lambda d: f"{_keep(d)}: the number of workers is unknown; check the HPA and its scale target",
     Reason.NOT_RUNNING: lambda d: f"{_keep(d)}: the job does not run; start it, or see why it ended",
-    Reason.FAILURES: lambda d: f"{_keep(d)}: {_count(d.restarts)} restarts of late; mend what makes the job fail",
+    Reason.FAILURES: lambda d: f"{_keep(d)}: {count(d.restarts)} restarts of late; mend what makes the job fail",
     Reason.IN_FLIGHT: _in_flight,
     Reason.UNSCHEDULABLE: _unschedulable,
     Reason.SETTLING: lambda d: (
-        f"{_keep(d)}: workers changed or stood still {_seconds(d.changed_age_s)} ago, rates are not clean yet"
+        f"{_keep(d)}: workers changed or stood still {seconds(d.changed_age_s)} ago, rates are not clean yet"
     ),
     Reason.DISCONTINUITY: lambda d: (
-        f"{_keep(d)}: the backlog jumped to {_count(d.backlog_records)} records; the next samples confirm it or not"
+        f"{_keep(d)}: the backlog jumped to {count(d.backlog_records)} records; the next samples confirm it or not"
     ),
     Reason.STUCK: _stuck,
     Reason.NOT_ENACTED: _not_enacted,
@@ -187,6 +197,12 @@ _BY_CAPACITY = ("drain", "netflix")
 _ADDING = ("dataflow", "beam-flink")  # the size is the sum of the terms, elsewhere the larger of them
 
 
+def _window(d: Decision) -> str:
+    if d.policy == "drain" and d.window_workers == _current(d):
+        return "; a down does not pay yet: fewer must have been enough for longer"
+    return f"; {count(d.window_workers)} were needed within the window of downs"
+
+
 def _sink(d: Decision) -> str:
     here = _current(d)
     if d.wanted_workers is not None and here is not None and d.wanted_workers < here:
@@ -195,40 +211,40 @@ def _sink(d: Decision) -> str:
 
 
 def _hot(d: Decision) -> str:
-    cause = f"one partition takes {_times(d.hottest_partition_ratio)} the mean: split its keys"
-    return f"; more than {_count(d.allowed_workers)} workers will not help: {cause}"
+    cause = f"one partition takes {times(d.hottest_partition_ratio)} the mean: split its keys"
+    return f"; more than {count(d.allowed_workers)} workers will not help: {cause}"
 
 
 def _trial(d: Decision) -> str:
-    return f"; behind at utilization {_share(d.utilization_ratio)}: more workers will hardly help, one is tried"
+    return f"; behind at utilization {share(d.utilization_ratio)}: more workers will hardly help, one is tried"
 
 
 def _latch(d: Decision) -> str:
-    return f"; {_count(d.held_workers)} was decided {_soon(d.committed_age_s)} ago and stands until it is enacted"
+    return f"; {count(d.held_workers)} was decided {soon(d.committed_age_s)} ago and stands until it is enacted"
 
 
 def _ineffective(d: Decision) -> str:
     why = "the last ones gained too little or found no place"
-    return f"; more workers will not help: {why}, {_soon(d.blocked_s)} until the next try"
+    return f"; more workers will not help: {why}, {soon(d.blocked_s)} until the next try"
 
 
 _CUTS: Mapping[Bound, Callable[[Decision], str]] = {
     Bound.NONE: lambda d: "",
-    Bound.WINDOW: lambda d: f"; {_count(d.window_workers)} were needed within the window of downs",
+    Bound.WINDOW: _window,
     Bound.LATCH: _latch,
     Bound.PAUSE: lambda d: "; a pause forbids this direction",
     Bound.FAILOVER: lambda d: "; no down while a failover is on",
     Bound.SINK: _sink,
     Bound.INEFFECTIVE: _ineffective,
-    Bound.COOLDOWN: lambda d: f"; too soon, {_soon(d.asked_age_s)} after the last change",
+    Bound.COOLDOWN: lambda d: f"; too soon, {soon(d.asked_age_s)} after the last change",
     Bound.BUDGET: lambda d: "; downs have paused the job long enough for a day (pause_budget_ratio)",
     Bound.TRIAL: _trial,
     Bound.HOT: _hot,
     Bound.STEP: lambda d: "; cut to one step",
-    Bound.MAX: lambda d: f"; the maximum is {_count(d.max_workers)}",
+    Bound.MAX: lambda d: f"; the maximum is {count(d.max_workers)}",
     Bound.PARTITIONS: lambda d: "",  # told below, also where the policy itself kept to the partitions
-    Bound.MIN: lambda d: f"; the minimum is {_count(d.min_workers)}",
-    Bound.MEMORY: lambda d: f"; memory for {_count(d.partitions)} partitions takes {_count(d.min_workers)} workers",
+    Bound.MIN: lambda d: f"; the minimum is {count(d.min_workers)}",
+    Bound.MEMORY: lambda d: f"; memory for {count(d.partitions)} partitions takes {count(d.min_workers)} workers",
 }
 
 
@@ -236,9 +252,9 @@ def _short_of_partitions(d: Decision) -> str:
     """How many partitions it would take, where they cut the size."""
     if d.bound is not Bound.PARTITIONS:
         return ""
-    few = f"; only {_count(d.partitions)} partitions, more workers will not help"
+    few = f"; only {count(d.partitions)} partitions, more workers will not help"
     needed = _needed(d) * (d.slots_per_worker or 1)
-    return f"{few}: {_count(needed)} would be needed" if needed > (d.partitions or 0) else few
+    return f"{few}: {count(needed)} would be needed" if needed > (d.partitions or 0) else few
 
 
 def _needed(d: Decision) -> int:
@@ -248,7 +264,7 @@ def _needed(d: Decision) -> int:
 
 def _stuck_partitions(d: Decision) -> str:
     waits = d.stuck_backlog_records
-    return f"; {_count(waits)} records wait in partitions that do not move: look at their consumer" if waits else ""
+    return f"; {count(waits)} records wait in partitions that do not move: look at their consumer" if waits else ""
 
 
 def _ill_sink(d: Decision) -> str:
@@ -259,34 +275,4 @@ def _ill_sink(d: Decision) -> str:
 def _slow_worker(d: Decision) -> str:
     ratio = d.slowest_worker_ratio
     slow = ratio is not None and ratio < 0.5  # S4-38
-    return f"; the slowest worker does {_share(ratio)} of the median: replace it" if slow else ""
-
-
-def _count(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:,.0f}".replace(",", " ")
-
-
-def _seconds(value: float | None, minutes_from_s: float = 600) -> str:
-    if value is None:
-        return "unknown"
-    if value >= _DAY_S:
-        return "over a day"
-    if value >= minutes_from_s:
-        return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
-    return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
-
-
-def _soon(value: float | None) -> str:
-    return _seconds(value, minutes_from_s=120)
-
-
-def _rate(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.1f}/s" if 0 < value < 10 else f"{_count(value)}/s"
-
-
-def _share(value: float | None) -> str:
-    return "unknown" if value is None else f"{value * 100:.0f} %"
-
-
-def _times(value: float | None) -> str:
-    return "many times" if value is None else f"{value:.1f} times"
+    return f"; the slowest worker does {share(ratio)} of the median: replace it" if slow else ""

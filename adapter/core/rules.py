@@ -20,7 +20,8 @@ POLICIES = ("drain", "dataflow", "beam-flink", "varga", "segments", "netflix")
 # What an unset parameter is by the policy; where none is named it is without effect.
 POLICY_DEFAULTS: Mapping[str, Mapping[str, float]] = {
     "drain": {
-        "down_window_s": 600.0,
+        "down_window_s": 3600.0,
+        "rescale_worth_s": 300.0,
         "cooldown_down_s": 600.0,
         "latch_s": 900.0,
         "pause_budget_ratio": 0.01,
@@ -105,7 +106,7 @@ class Rules:
         le=86_400,
     )
     target_utilization_ratio: float = _setting(
-        0.75, "drain: a new size runs at this share of its capacity; the rest is for what nobody foresees", gt=0, le=1
+        0.8, "drain: a new size runs at this share of its capacity; the rest is for what nobody foresees", gt=0, le=1
     )
     rescale_pause_s: float = _setting(
         30.0, "what a rescale costs: nothing is processed for so long (10 to 60 s were measured)", ge=0, le=3600
@@ -130,7 +131,7 @@ class Rules:
     )
 
     forecast_horizon_s: float = _setting(
-        900.0, "drain: how far the input is foreseen; 0 foresees nothing", ge=0, le=3600
+        0.0, "drain: how far the input is foreseen; 0 foresees nothing, which needs fewer workers", ge=0, le=3600
     )
     forecast_outliers: int = _setting(
         3, "so many outliers in a row are a new baseline (S4-16 gives no number)", ge=1, le=15
@@ -163,12 +164,24 @@ class Rules:
     )
     down_window_s: float | None = _setting(
         None,
-        "downs go to the largest size wanted in so long a window; unset, drain takes 600 s and varga 300 s (S1-18)",
+        "downs go to the largest size wanted in so long a window, which drain shortens where that pays; unset, drain "
+        "takes 3600 s and varga 300 s (S1-18)",
+        ge=0,
+        le=86_400,
+    )
+    rescale_worth_s: float | None = _setting(
+        None,
+        "a down waits until it would have saved so long of the whole job's work, a quarter more for each down of the "
+        "last day, of which one that was soon taken back counts three times; unset, drain takes 300 s",
         ge=0,
         le=86_400,
     )
     cooldown_up_s: float | None = _setting(
-        None, "no up so soon after a change; unset, netflix takes 300 s (S4-29 gives none)", ge=0, le=86_400
+        None,
+        "no up so soon after a change; unset, drain waits until the new workers are warm and seen to be, and netflix "
+        "takes 300 s (S4-29 gives none)",
+        ge=0,
+        le=86_400,
     )
     cooldown_down_s: float | None = _setting(
         None,

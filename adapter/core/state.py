@@ -11,7 +11,7 @@ from adapter.core.capacity import SLOTS, Table
 from adapter.core.forecast import POINTS, Fit
 from adapter.core.samples import Array
 
-VERSION = 2
+VERSION = 3
 HELD = (
     "throughput_records_per_s",
     "growth_records_per_s",
@@ -19,6 +19,7 @@ HELD = (
     "backlog_records",
     "measured_utilization_ratio",
     "hottest_partition_ratio",
+    "highest_partition_backlog_records",
 )
 COUNTED = ("spec_workers", "workers", "ready_workers")
 LIMITING = (
@@ -38,6 +39,8 @@ KEPT = (
     "failed_at_s",  # the last of them
     "budget_s",  # pause that downs may still cost, at budget_at_s; NaN before the first one
     "budget_at_s",
+    "downs",  # downs of the last day, older ones fade
+    "downs_at_s",  # as of when
     "bucket_at_s",  # when the running bucket of the window of downs began
 )
 KEPT_OF_STAGE = (

@@ -26,11 +26,11 @@ def enacted(reading: Reading) -> Section:
 
 
 def _by(name: str, tolerance: Tolerance, served: float, status: float) -> Row:
-    wanted = by_average_value(round(served * 1000), _TARGET_MILLI, int(status), tolerance)
+    wanted = float(by_average_value(round(served * 1000), _TARGET_MILLI, int(status), tolerance))
     return Row(name=name, value=f"{number(status)} -> {number(wanted)}", note=_why(served, status, wanted))
 
 
-def _why(served: float, status: float, wanted: int) -> str:
+def _why(served: float, status: float, wanted: float) -> str:
     if served != status and wanted == status:
         return f"it ignores {number(served)}: set `tolerance`, or scale on required_workers_padded"
     if wanted == status:

@@ -77,7 +77,7 @@ def terms(reading: Reading) -> Section:
         "to catch up": verdict.catch_up_workers,
         "needed": verdict.needed_workers,
         "wanted": verdict.wanted_workers,
-        "largest needed in the window": reading.columns["standing.peak_workers"],
+        "at least, by the window": reading.columns["standing.peak_workers"],
     }
     rows = [Row(name=name, value=_size(known(size))) for name, size in sizes.items() if known(size) is not None]
     unused = " (not used: a gate is closed)" if reading.gate is not None else ""

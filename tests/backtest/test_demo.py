@@ -7,14 +7,14 @@ from adapter.backtest import demo
 
 
 def arrivals(name: str, t_s: int, seed: int = 1) -> float:
-    return float(demo.load(seed, t_s).arrival_records_per_s[demo.NAMES.index(name)].sum())
+    return float(demo.load(seed, t_s).rate_records_per_s[demo.NAMES.index(name)])
 
 
 def test_one_seed_is_one_story() -> None:
     one, same, other = demo.load(1, 77), demo.load(1, 77), demo.load(2, 77)
 
-    assert np.array_equal(one.arrival_records_per_s, same.arrival_records_per_s)
-    assert not np.array_equal(one.arrival_records_per_s, other.arrival_records_per_s)
+    assert np.array_equal(one.rate_records_per_s, same.rate_records_per_s)
+    assert not np.array_equal(one.rate_records_per_s, other.rate_records_per_s)
 
 
 def test_steady_never_moves_and_idle_gets_nothing() -> None:
@@ -52,7 +52,21 @@ def test_trouble_comes_back_each_cycle() -> None:
 
 
 def test_a_hot_partition_receives_more_than_one_worker_carries() -> None:
-    hot = demo.load(1, 45).arrival_records_per_s[demo.NAMES.index("hot-partition")]
+    load, job = demo.load(1, 45), demo.NAMES.index("hot-partition")
+    hot = load.rate_records_per_s[job] * load.share[job]
 
     assert hot[0] > demo.WORKER_CAPACITY_RECORDS_PER_S
     assert hot.sum() == pytest.approx(500)
+
+
+def test_every_job_shares_its_input_over_all_partitions_and_troubles_only_itself() -> None:
+    for t_s in range(-120, demo.CYCLE_S):
+        load = demo.load(1, t_s)
+
+        assert load.share.sum(axis=1) == pytest.approx(1)
+        assert (load.speed_ratio == 0).all(axis=1).tolist() == [
+            name == "stuck" and demo.in_trouble(name, t_s) for name in demo.NAMES
+        ]
+        assert (load.sink_ratio < 1).tolist() == [
+            name == "slow-sink" and demo.in_trouble(name, t_s) for name in demo.NAMES
+        ]

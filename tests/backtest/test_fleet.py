@@ -251,6 +251,7 @@ def test_in_a_closed_loop_two_minutes_show_ups_and_downs() -> None:
         worker_start_s=3,
         down_window_s=20,
         cooldown_down_s=20,
+        rescale_worth_s=2,
         max_workers=12,
     )
 

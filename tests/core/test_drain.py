@@ -26,6 +26,7 @@ FREE = {
     "tolerance_ratio": 0.0,
 }
 CALM = {"rescale_pause_s": 30.0, "scaling_exponent": 1.0, "forecast_horizon_s": 0.0}  # else the defaults
+FORESEEING = {"forecast_horizon_s": 900.0}
 
 rates = st.floats(0.01, 1e6)
 growths = st.floats(0, 1e6)
@@ -110,15 +111,27 @@ def test_x_03_h_what_drains_is_sized_by_what_arrives_and_not_by_what_it_does():
         ({}, 10),
         ({"target_utilization_ratio": 0.75}, 14),  # 13.3
         ({"target_utilization_ratio": 0.8, "min_spare_workers": 2}, 15),  # 12.5, and 2
-        ({"rescale_pause_s": 30.0}, 12),  # 1 + 30 / 150
-        ({"rescale_pause_s": 30.0, "replay_s": 60.0}, 14),  # 1 + 60 / 150
-        ({"rescale_pause_s": 900.0}, 15),  # the catch-up takes 30 min at most: 1 + 900 / 1800
-        ({"rescale_pause_s": 10.0, "backlog_time_target_s": 100.0}, 11),  # never sooner than the target asks
+        ({"rescale_pause_s": 30.0}, 11),  # 1 + 30 / 300
+        ({"rescale_pause_s": 30.0, "replay_s": 60.0}, 12),  # 1 + 60 / 300
+        ({"rescale_pause_s": 30.0, "warm_up_s": 360.0}, 14),  # a quarter of it is lost: 1 + 120 / 300
+        ({"warm_up_s": 360.0}, 10),  # without a pause nothing starts anew
+        ({"rescale_pause_s": 900.0}, 25),  # the catch-up takes 10 min at most: 1 + 900 / 600
+        ({"rescale_pause_s": 10.0, "backlog_time_target_s": 200.0}, 11),  # never sooner than the target asks: not 12
     ],
-    ids=["none", "headroom", "headroom and spare", "pause", "pause and replay", "long pause", "patient target"],
+    ids=[
+        "none",
+        "headroom",
+        "headroom and spare",
+        "pause",
+        "pause and replay",
+        "pause and warm-up",
+        "warm-up",
+        "long pause",
+        "patient target",
+    ],
 )
 def test_a_balance_needs_what_each_cost_adds(costs, expected):
-    assert needed(10, 1000, **FREE | costs) == expected
+    assert needed(10, 1000, **FREE | {"warm_up_s": 0.0} | costs) == expected
 
 
 def test_s4_20_the_larger_of_keeping_up_and_catching_up_counts():
@@ -142,12 +155,23 @@ def test_s4_24_between_sizes_seen_it_is_interpolated():
 
 def test_up_only_where_staying_breaks_the_target():
     """100/s pile up, 1000/s are processed: after 900 s it is 90 s behind."""
-    assert wanted(10, 1000, 100, **CALM) == 15
-    assert wanted(10, 1000, 5, **CALM) == 10  # 4.5 s behind, though 14 would be needed
+    assert wanted(10, 1000, 100, **CALM) == 14
+    assert wanted(10, 1000, 5, **CALM) == 10  # 4.5 s behind, though 13 would be needed
+
+
+def behind(seconds):
+    """One partition is so far behind; 90 of 100 workers' worth arrive, and hardly anything waits in all."""
+    asked = question(100, 9000, 0, 900, policy="drain", records=((100, 10_000),), **CALM)
+    return drain.size(replace(asked, partition_behind_s=column(seconds))).wanted_workers[0] > 100
+
+
+@pytest.mark.parametrize(("seconds", "goes_up"), [(nan, False), (60.0, False), (61.0, True)])
+def test_s4_38_up_where_one_partition_is_further_behind_than_the_target(seconds, goes_up):
+    assert behind(seconds) == goes_up
 
 
 def test_up_where_what_waits_would_not_be_gone_at_the_end():
-    assert wanted(10, 1000, 0, 30_000, **CALM) == 14
+    assert wanted(10, 1000, 0, 30_000, **CALM) == 13
     assert wanted(10, 1000, -30, 30_000, **CALM) == 10
 
 
@@ -165,8 +189,9 @@ def test_no_up_where_the_load_needs_no_more():
 
 @pytest.mark.parametrize(("tolerance", "size"), [(0.0, 109), (0.05, 109), (0.1, 111), (0.5, 151)])
 def test_x_07_an_up_is_one_that_an_hpa_does_not_ignore(tolerance, size):
-    late = FREE | {"backlog_time_target_s": 10.0, "rescale_pause_s": 200.0, "tolerance_ratio": tolerance}
-    assert (needed(100, 1000, -130, 40_000, **late), wanted(100, 1000, -130, 40_000, **late)) == (109, size)
+    late = FREE | {"backlog_time_target_s": 10.0, "rescale_pause_s": 200.0, "warm_up_s": 0.0}
+    late |= {"tolerance_ratio": tolerance}
+    assert (needed(100, 1000, -300, 90_000, **late), wanted(100, 1000, -300, 90_000, **late)) == (109, size)
 
 
 # --- down
@@ -197,7 +222,7 @@ def test_s4_26_what_workers_carry_below_the_smallest_size_seen_is_linear():
 
 @pytest.mark.parametrize(
     ("partitions", "expected"),
-    [(nan, 14), (1000, 14), (48, 12), (16, 16), (8, 14)],
+    [(nan, 13), (1000, 13), (48, 12), (16, 16), (8, 13)],
     ids=["unknown", "many", "12 have four of 48 each", "two of 16 are too much", "fewer than needed: a bound cuts it"],
 )
 def test_s4_37_the_size_is_one_that_partitions_spread_over_evenly(partitions, expected):
@@ -210,7 +235,7 @@ def test_s4_36_subtasks_count_for_the_spread():
 
 
 def test_above_the_partitions_the_size_stays_so_that_the_bound_can_say_how_many_it_would_take():
-    assert wanted(8, 800, 400, 40_000, partitions=8, **CALM) == 18
+    assert wanted(8, 800, 400, 40_000, partitions=8, **CALM) == 16
 
 
 # --- what is not known
@@ -237,7 +262,7 @@ def test_where_nothing_is_known_of_capacity_there_is_no_up():
 
 @pytest.mark.parametrize("trust", [PRIOR, ESTIMATED])
 def test_what_a_user_says_and_what_was_estimated_size_as_what_was_observed(trust):
-    assert wanted(10, 1000, 500, trust=trust, **CALM) == 20
+    assert wanted(10, 1000, 500, trust=trust, **CALM) == 19
 
 
 @pytest.mark.parametrize("signal", ["workers", "throughput", "growth", "backlog"])
@@ -275,16 +300,16 @@ def test_s4_32_a_forecast_raises_the_size_and_never_lowers_it(workers, rate, slo
 
 
 def test_s4_12_an_increase_to_come_forbids_a_down_that_would_not_carry_it():
-    rises = {"fit": (0.0, 0.2, 300.0), "records": ((10, 1000),), "rescale_pause_s": 30.0}  # 480/s, cut to 450
-    assert (wanted(10, 300, **rises), wanted(10, 300, **rises | {"forecast_horizon_s": 0.0})) == (6, 4)
+    rises = CALM | {"fit": (0.0, 0.2, 300.0), "records": ((10, 1000),)}  # 480/s, cut to 450
+    assert (wanted(10, 300, **rises | FORESEEING), wanted(10, 300, **rises)) == (6, 4)
 
 
 def test_s4_32_what_is_foreseen_scales_up_before_anything_waits():
-    coming = {"fit": (0.0, 1.0, 1000.0), "rescale_pause_s": 30.0, "scaling_exponent": 1.0}
-    assert (wanted(10, 1000, **coming), wanted(10, 1000, **CALM)) == (20, 10)
+    coming = CALM | {"fit": (0.0, 1.0, 1000.0)}
+    assert (wanted(10, 1000, **coming | FORESEEING), wanted(10, 1000, **coming)) == (19, 10)
 
 
-@pytest.mark.parametrize(("latest", "size"), [(nan, 20), (1200, 20), (1800, 24), (9000, 30)])
+@pytest.mark.parametrize(("latest", "size"), [(nan, 19), (1200, 19), (1800, 23), (9000, 29)])
 def test_who_moves_up_moves_for_the_newest_input_within_the_cap_of_a_forecast(latest, size):
     """Most of a rate's window is from before a step of the input; unknown changes nothing."""
     assert wanted(10, 1000, 500, latest=latest, **CALM) == size
@@ -292,9 +317,10 @@ def test_who_moves_up_moves_for_the_newest_input_within_the_cap_of_a_forecast(la
 
 
 def test_a_fit_that_errs_is_not_believed():
-    asked = question(10, 1000, policy="drain", records=((10, 1000),), saturated=True, fit=(0.0, 1.0, 1000.0))
+    known = {"policy": "drain", "records": ((10, 1000),), "saturated": True, **CALM, **FORESEEING}
+    asked = question(10, 1000, fit=(0.0, 1.0, 1000.0), **known)
     errs = replace(asked, fit=replace(asked.fit, sigma=column(260.0)))
-    assert drain.size(errs).wanted_workers[0] == 10
+    assert [drain.size(each).wanted_workers[0] for each in (asked, errs)] == [19, 10]
 
 
 # --- what is said
@@ -322,6 +348,7 @@ facts = st.fixed_dictionaries(
         "partitions": st.one_of(st.just(nan), st.integers(1, 300)),
         "rescale_pause_s": st.sampled_from([0.0, 30.0, 120.0]),
         "backlog_time_target_s": st.sampled_from([10.0, 60.0, 300.0]),
+        "forecast_horizon_s": st.sampled_from([0.0, 900.0]),
     }
 )
 

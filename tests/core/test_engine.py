@@ -343,7 +343,7 @@ def test_s4_29_a_step_is_taken_from_the_workers_asked_for():
 
 
 def test_a_found_workload_has_the_rules_of_its_fleet():
-    rules = RuleBook(by_workload={}, by_fleet=(Rules(max_workers=50), Rules(quanta="none", max_workers=17)))
+    rules = RuleBook(by_workload={}, by_fleet=(Rules(max_workers=50), Rules(max_workers=17, cooldown_up_s=0.0)))
     found = last(steady(**BEHIND, fleet=1), rules)
     assert (found.fleet, found.required_workers, found.bound) == (1, 17, Bound.MAX)
 
@@ -363,8 +363,9 @@ def test_a_found_workload_survives_a_tick_without_any_row():
 
 
 def test_a_found_workload_is_forgotten_after_an_hour_and_starts_anew():
-    ticks = [*steady(**BEHIND), tick(3645), tick(3660), *steady(3735, from_s=3675, **BEHIND)]
-    decided = fold(ticks, RuleBook(by_workload={}))
+    found = {**BEHIND, "fleet": 0}
+    ticks = [*steady(**found), tick(3645), tick(3660), *steady(3735, from_s=3675, **found)]
+    decided = fold(ticks, RuleBook(by_workload={}, by_fleet=(Rules(cooldown_up_s=0.0),)))
     assert [len(each) for each in decided[5:8]] == [1, 0, 1]
     assert [each[0].reason for each in decided[7:]] == [Reason.NO_DATA] * 2 + [Reason.UP] * 3
 
@@ -374,10 +375,10 @@ def test_a_configured_workload_is_never_forgotten():
 
 
 def test_a_workload_that_appears_starts_without_a_number():
-    new = [tick(at_s, job("shop/new", **counts(), **flow(at_s, **BEHIND))) for at_s in range(75, 136, 15)]
-    assert [d.reason for d in history([*steady(**BEHIND), *new], workload="shop/new")] == [Reason.NO_DATA] * 2 + [
-        Reason.UP
-    ] * 3
+    new = [tick(at_s, job("shop/new", **counts(), **flow(at_s, **BEHIND), fleet=0)) for at_s in range(75, 136, 15)]
+    rules = replace(book(), by_fleet=(Rules(cooldown_up_s=0.0),))
+    decided = history([*steady(**BEHIND), *new], rules, workload="shop/new")
+    assert [d.reason for d in decided] == [Reason.NO_DATA] * 2 + [Reason.UP] * 3
 
 
 def test_a_renamed_stage_holds_until_the_old_one_is_given_up():

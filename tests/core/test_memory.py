@@ -11,6 +11,7 @@ from adapter.core.decisions import Bound, Reason
 from adapter.core.state import KEPT, KEPT_OF_STAGE
 
 HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "forecast_horizon_s": 0.0}
+HUNDRED |= {"cooldown_up_s": 0.0, "rescale_worth_s": 0.0}  # with a worth: see test_downs
 
 
 def at(decided):
@@ -30,10 +31,10 @@ def step(before, after, when_s):
 
 
 def test_s1_18_a_down_goes_to_the_largest_size_needed_within_the_window():
-    """1000/s need 14 workers, and 300/s need 4: but not before the 14 were needed for the last time so long ago."""
+    """1000/s need 13 workers, and 300/s need 4: but not before the 13 were needed for the last time so long ago."""
     rules = book(**HUNDRED, cooldown_down_s=0.0, down_window_s=180.0)
     decided = closed(Fluid(step(1000.0, 300.0, 240), workers=20), 840, rules)
-    assert {d.required_workers for d in decided if 30 < d.at_s < 240 + 180} == {14}
+    assert {d.required_workers for d in decided if 30 < d.at_s < 240 + 180} == {13}
     assert decided[-1].required_workers == 4
 
 
@@ -46,8 +47,9 @@ def test_a_silence_longer_than_the_window_does_not_forget_it():
     """After it 4 are needed, but what was needed in between nobody knows."""
     before = [tick(at_s, job(**counts(20), **flow(at_s, 1000))) for at_s in np.arange(0.0, 301.0, 15.0)]
     after = [tick(at_s, job(**counts(20), **flow(at_s, 300))) for at_s in np.arange(2000.0, 2100.0, 15.0)]
-    decided = history([*before, *after], book(**HUNDRED, cooldown_down_s=0.0))
-    assert (decided[-1].window_workers, decided[-1].required_workers) == (14, 14)
+    decided = history([*before, *after], book(**HUNDRED, cooldown_down_s=0.0, down_window_s=600.0))
+    last = decided[-1]
+    assert (last.needed_workers, last.window_workers, last.required_workers) == (4, 13, 13)
 
 
 def test_without_a_window_a_down_is_at_once():
@@ -198,7 +200,7 @@ def test_the_seed_policies_know_no_block():
 
 
 def test_what_an_up_began_from_is_known_while_it_always_had_work():
-    state, rules = EMPTY, book(policy="drain")
+    state, rules = EMPTY, book(policy="drain", cooldown_up_s=0.0)
     for one in steady(120, throughput=1000, growth=500, backlog=30_000):
         state, _ = advance(state, one, rules)
     kept = dict(zip(KEPT_OF_STAGE, state.slow.kept_of_stage[:, 0], strict=True))

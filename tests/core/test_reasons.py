@@ -201,6 +201,18 @@ SENTENCES = {
         decision(Reason.HOLD, **CALM, wanted_workers=7, bound=Bound.WINDOW, window_workers=11),
         f"keep 10: {RATES}, 7 wanted; 11 were needed within the window of downs",
     ),
+    "hold of a down that does not pay yet": (
+        decision(
+            Reason.HOLD,
+            **CALM,
+            policy="drain",
+            confidence="observed",
+            wanted_workers=7,
+            bound=Bound.WINDOW,
+            window_workers=10,
+        ),
+        f"keep 10: {RATES}, 7 wanted; a down does not pay yet: fewer must have been enough for longer",
+    ),
 }
 
 

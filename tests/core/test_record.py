@@ -13,6 +13,7 @@ from adapter.core.rules import POLICIES
 
 BEHIND = {"throughput": 1000, "growth": 500, "utilization_ratio": 0.95, "partitions": 60}
 KNOWN = {"forecast_horizon_s": 0.0, "worker_capacity_records_per_s": 100.0, "quanta": "none"}
+KNOWN |= {"cooldown_up_s": 0.0, "rescale_worth_s": 0.0}
 
 
 def recorded(ticks, **rules):
@@ -60,7 +61,7 @@ def test_an_input_at_its_own_value_changes_nothing(name):
     ("name", "value", "size"),
     [
         ("input_rate_records_per_s", 700, 10),
-        ("backlog_records", 300_000, 30),
+        ("backlog_records", 600_000, 30),
         ("capacity_records_per_s", 2000, 10),
         ("partitions", 12, 12),
         ("max_workers", 15, 15),

@@ -163,7 +163,7 @@ class Told:
 
 
 TOLD = [
-    # Sized at once for the rate of the last tick; 20 of 60 partitions are the even spread above 75 %.
+    # Sized at once for the rate of the last tick; 19 are needed, and 20 share 60 partitions evenly.
     Told("drain", sizes=(10, 20), first_at_s=135),
     # The pause of the first up is 45 000 records more to catch up with; 20 is the quantum that 90 % of CPU allow.
     Told("dataflow", sizes=(10, 15, 30, 20), first_at_s=150),

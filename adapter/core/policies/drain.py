@@ -1,9 +1,8 @@
 """`drain`: our own policy. It sizes by measured capacity, and moves only where staying would break the user's target.
 
 Up: the load needs more, and the present size would leave the job further behind than backlog_time_target_s within the
-horizon, even then when a change could be at work. Down: nothing waits, and the largest size needed in the window of
-downs is smaller (the window, cooldowns, the pause budget and the latch are bounds). Otherwise it stays: a rescale costs
-a pause.
+horizon, even then when a change could be at work. Down: nothing waits, and the load needs fewer; the bounds let it
+pass once fewer would have saved what a rescale is worth. Otherwise it stays: a rescale costs a pause.
 
 With no pause, no replay, linear scaling, no forecast and no headroom the size is S3-06 + S3-07 exactly.
 """
@@ -20,8 +19,9 @@ from adapter.core.policies.verdict import Evidence, Outlook, Verdict, foreseen, 
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
 
-_CATCH_UP_PAUSES = 5.0  # a pause makes a backlog of its own length: to clear it sooner takes workers for nothing else
-_LONGEST_CATCH_UP_S = 1800.0
+_CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length: to clear it sooner takes workers for that alone
+_LONGEST_CATCH_UP_S = 600.0
+_LOST_WARMING = 0.25  # of the work, while a job warms up from half its speed; without a pause nothing starts anew
 _ENOUGH = 1e18  # records/s: whose capacity nobody knows is not seen to fall behind
 
 
@@ -64,7 +64,8 @@ def size(evidence: Evidence) -> Verdict:
     enough = first_known(capacity, np.full(len(capacity), _ENOUGH))
     other = np.where(needed > workers, larger, needed)
     ahead = look_ahead(evidence, highest, enough, known.rate(other))
-    up = (needed > workers) & ahead.late
+    uneven = evidence.partition_behind_s > rules["backlog_time_target_s"]
+    up = (needed > workers) & (ahead.late | uneven)
     down = calm & (workers - needed > rules["tolerance_ratio"] * workers)
     return Verdict(
         wanted_workers=np.select([np.isnan(needed), up, down], [np.nan, larger, needed], workers),
@@ -101,7 +102,8 @@ def _rates_needed(evidence: Evidence, rate: Array) -> tuple[Array, Array]:
     rules = evidence.rules
     catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules["rescale_pause_s"], _LONGEST_CATCH_UP_S)
     catch_up_s = np.maximum(catch_up_s, rules["backlog_time_target_s"])
-    waits = evidence.backlog_records + rate * (rules["rescale_pause_s"] + rules["replay_s"] / 2)
+    warming_s = np.where(rules["rescale_pause_s"] > 0, _LOST_WARMING * rules["warm_up_s"], 0.0)
+    waits = evidence.backlog_records + rate * (rules["rescale_pause_s"] + rules["replay_s"] / 2 + warming_s)
     return rate / rules["target_utilization_ratio"], waits / catch_up_s + rate
 
 

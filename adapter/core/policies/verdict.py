@@ -19,6 +19,7 @@ class Evidence:
     workers: of the workload, at work now. most_workers: the cap that max and partitions leave. partitions: the parts
     of the input, NaN where they are unknown. lowest_backlog_time_s: of the window, so without the saw's teeth.
     highest_backlog_records: before this tick, NaN when there is none. rising: the backlog does, beyond its teeth.
+    partition_behind_s: backlog time of the partition furthest behind, NaN while it catches up or nobody tells.
     latest_input_rate_records_per_s: since the tick before, NaN where the input is told in steps.
     growth_records_per_s: signed. utilization_ratio: of the workload's hottest stage, NaN when unknown.
     bottleneck: it is not held back by what is downstream. saturated: its backlog never ended within the window.
@@ -39,6 +40,7 @@ class Evidence:
     backlog_time_s: Array
     lowest_backlog_time_s: Array
     utilization_ratio: Array
+    partition_behind_s: Array
     bottleneck: Mask
     saturated: Mask
     fit: Fit

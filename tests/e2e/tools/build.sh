@@ -55,3 +55,19 @@ part "pravega-$pravega" build_pravega
 part "controlplane-$kubernetes" build_controlplane
 part "helm-$helm" build_helm
 part "prometheus-$prometheus" build_prometheus
+
+# The browser that looks at the report is the system's own. Without one, and without the means to install it, its tests
+# are skipped: nothing else needs it.
+ensure_chromium() {
+  local name
+  for name in "${BACKLOG_ADAPTER_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable; do
+    command -v "$name" >/dev/null && return
+  done
+  echo "tools: chromium"
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium && return
+  fi
+  echo "tools: no Chromium or Chrome is here, the report page is not tested; install the package chromium" >&2
+}
+
+ensure_chromium

@@ -1,0 +1,207 @@
+"""The past of the configured workloads: read through the sources' range reads, tick by tick and as arrays.
+
+It is read in the process that asks for it: a Prometheus is asked once for many workloads, and what limits the reading
+is that server, so that executors would gain nothing. What is done with each workload afterwards can be spread.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from adapter.config import Config
+from adapter.core.samples import Samples, assemble
+from adapter.errors import AdapterError, SourceError
+from adapter.sources import EVERY, FAULT, Row, Source
+from adapter.sources.opening import open_source
+
+MOST_TICKS = 200_000  # about five weeks of 15 s
+MOST_VALUES = 5_000_000  # of all workloads together; about 1 GB while they are read
+CHUNK_TICKS = 1_440  # six hours of 15 s in one call; Prometheus refuses more than 11 000
+LEAST_TICKS = 90  # what is still refused in so small a piece is refused for another reason than its size
+DEADLINE_S = 60.0  # of one call: a range takes longer than the instant that deadline_s is made for
+WITH_A_PAST = ("prometheus", "pravega", "trace")
+
+_AGO = re.compile(r"-(\d+(?:\.\d+)?)([smhdw])")
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+
+Opener = Callable[[Config, str], Source]
+
+
+class HistoryError(AdapterError):
+    """A history cannot be read or used; the message says why, and what to ask for instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What the sources still know.
+
+    ticks: those that were read. samples: one a tick. told: what the sources said besides, a sentence each.
+    cut: why the reading ended before the end, "" where it did not; what was read until then is all here.
+    """
+
+    ticks: range
+    samples: tuple[Samples, ...]
+    told: tuple[str, ...] = ()
+    cut: str = ""
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """Those with at least one sample, sorted."""
+        return tuple(sorted({workload for seen in self.samples for workload in seen.workloads}))
+
+
+def instant(text: str, now_s: float) -> float:
+    """A time as Unix seconds: RFC 3339 with its zone, "-7d" before now (s, m, h, d, w), or "now".
+
+    Raises HistoryError.
+    """
+    if text == "now":
+        return now_s
+    if (ago := _AGO.fullmatch(text)) is not None:
+        return now_s - float(ago[1]) * _UNITS_S[ago[2]]
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise HistoryError(f"expected a time such as 2026-11-14T08:00:00Z, -7d or now, got {text!r}")
+    return moment.timestamp()
+
+
+def ticks_of(start_s: float, end_s: float, step_s: int, now_s: float) -> range:
+    """The whole ticks within [start_s, end_s], none of them later than now. Raises HistoryError."""
+    end_s = min(end_s, now_s)
+    ticks = range(-int(-start_s // step_s) * step_s, int(end_s // step_s) * step_s + 1, step_s)
+    if len(ticks) < 2:
+        raise HistoryError(f"between {_at(start_s)} and {_at(end_s)} are not two ticks of {step_s} s")
+    if len(ticks) > MOST_TICKS:
+        raise HistoryError(
+            f"{len(ticks)} ticks of {step_s} s are more than {MOST_TICKS}: ask for {MOST_TICKS * step_s // 86_400} days"
+        )
+    return ticks
+
+
+def chosen(config: Config, only: Collection[str]) -> Config:
+    """The configuration with only these workloads ("namespace/name"); none named is all. Raises HistoryError.
+
+    A name that is not configured may still be found by a fleet.
+    """
+    if not only:
+        return config
+    known = {f"{workload.namespace}/{workload.name}": workload for workload in config.workloads}
+    missing = sorted(set(only) - set(known))
+    if missing and not config.fleets:
+        raise HistoryError(f"{missing[0]} is not in the configuration, which has {', '.join(sorted(known))}")
+    kept = tuple(workload for name, workload in known.items() if name in only)
+    return config.model_copy(update={"workloads": kept, "fleets": config.fleets if missing else ()})
+
+
+def read(
+    config: Config,
+    ticks: range,
+    only: Collection[str] = (),
+    opener: Opener = open_source,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Past:
+    """Read the ticks of the configured workloads, piece by piece; progress is told the share that is done.
+
+    Raises HistoryError where nothing was found, or more than MOST_VALUES, or every source is without a past.
+    """
+    config = _patient(chosen(config, only))
+    names, told = _with_a_past(config)
+    if not names:
+        raise HistoryError(f"no source has a past: {'; '.join(told)}; a Prometheus that scrapes an exporter has one")
+    samples: list[Samples] = []
+    faults: Counter[tuple[str, str]] = Counter()
+    cut, values = "", 0
+    with ExitStack() as opened:
+        sources = {name: opened.enter_context(closing(opener(config, name))) for name in names}
+        for piece in _pieces(ticks):
+            try:
+                rows = [row for source in sources.values() for row in _asked(source, piece)]
+            except SourceError as error:
+                cut = f"{error}; the history ends at {_at(piece[0] - ticks.step)} instead of {_at(ticks[-1])}"
+                break
+            rows = [row for row in rows if not only or row.workload in (*only, EVERY)]
+            values += len(rows)
+            if values > MOST_VALUES:
+                raise HistoryError(_too_much(piece, ticks))
+            faults.update((row.workload, row.text) for row in rows if row.signal == FAULT)
+            samples += _assembled(rows, piece)
+            progress(len(samples) / len(ticks))
+    past = Past(ticks=ticks[: len(samples)], samples=tuple(samples), told=(*told, *_sentences(faults)), cut=cut)
+    if not past.workloads:
+        raise HistoryError(_nothing(past, ticks))
+    return past
+
+
+def _patient(config: Config) -> Config:
+    """The configuration with time for ranges."""
+    longer = {
+        name: source.model_copy(update={"deadline_s": max(source.deadline_s, DEADLINE_S)})
+        for name, source in config.sources.items()
+    }
+    return config.model_copy(update={"sources": longer})
+
+
+def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
+    """The sources to ask, and a sentence about each other one."""
+    names = [name for name, source in config.sources.items() if source.kind in WITH_A_PAST]
+    told = [
+        f"{name} ({source.kind}) has no past: what it tells is not in the history"
+        for name, source in config.sources.items()
+        if name not in names
+    ]
+    return names, told
+
+
+def _pieces(ticks: range) -> Iterator[range]:
+    return (ticks[first : first + CHUNK_TICKS] for first in range(0, len(ticks), CHUNK_TICKS))
+
+
+def _asked(source: Source, ticks: range) -> list[Row]:
+    """The rows of the ticks; what is refused is asked again by halves, for it may be too much at once."""
+    try:
+        return source.samples(ticks[0], ticks[-1], ticks.step)
+    except SourceError:
+        if len(ticks) <= LEAST_TICKS:
+            raise
+    middle = len(ticks) // 2
+    return _asked(source, ticks[:middle]) + _asked(source, ticks[middle:])
+
+
+def _assembled(rows: Iterable[Row], ticks: range) -> Iterator[Samples]:
+    by_tick: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_tick[row.at_s].append(row)
+    for at_s in ticks:
+        seen = by_tick[at_s]
+        yield assemble(
+            float(at_s),
+            ((row.workload, row.stage, row.signal, row.value) for row in seen if row.signal != FAULT),
+            ((row.workload, row.text) for row in seen if row.signal == FAULT),
+        )
+
+
+def _sentences(faults: Counter[tuple[str, str]]) -> Iterator[str]:
+    for (workload, text), count in faults.most_common():
+        times = f" ({count} times)" if count > 1 else ""
+        yield f"{text}{times}" if workload == EVERY else f"{workload}: {text}{times}"
+
+
+def _too_much(piece: range, ticks: range) -> str:
+    done = f"{_at(piece[-1])} of {_at(ticks[-1])}"
+    return f"more than {MOST_VALUES} values came until {done}; ask for a shorter time, or name one --workload"
+
+
+def _nothing(past: Past, ticks: range) -> str:
+    why: Sequence[str] = (*((past.cut,) if past.cut else ()), *past.told)
+    said = f": {'; '.join(why)}" if why else "; are the workloads' names and labels those of that time?"
+    return f"no sample of any workload from {_at(ticks[0])} to {_at(ticks[-1])}{said}"
+
+
+def _at(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

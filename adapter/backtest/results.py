@@ -1,0 +1,118 @@
+"""A folder of results: one Parquet file a group of units, written whole or not at all."""
+
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from adapter.backtest.units import Unit
+from adapter.core.samples import Array
+from adapter.errors import AdapterError
+
+Columns: TypeAlias = Mapping[str, NDArray[Any]]  # by name, a row a unit
+PREFIX, SUFFIX = "units-", ".parquet"
+
+
+class ResultsError(AdapterError):
+    """The folder of results cannot be written or read; what is in it stays. The message says what to do."""
+
+
+def encoded(units: Sequence[Unit], numbers: Mapping[str, Array]) -> bytes:
+    """The results of one group as a Parquet file. numbers: shape (units,), or (units, k) for k in a row."""
+    columns: dict[str, object] = {
+        "id": [unit.id for unit in units],
+        "trace": [unit.trace for unit in units],
+        "window": [unit.window.index for unit in units],
+        "policy": [unit.policy for unit in units],
+        "profile": [unit.profile.name for unit in units],
+        "delay_s": [unit.profile.metric_delay_s for unit in units],
+        "seed": [unit.seed for unit in units],
+    }
+    file = BytesIO()
+    pq.write_table(pa.table(columns | {name: _column(values) for name, values in numbers.items()}), file)
+    return file.getvalue()
+
+
+def opened(folder: Path) -> Path:
+    """The folder, made if there is none. Raises ResultsError when it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.write_bytes(b"written")
+        probe.unlink()
+    except OSError as error:
+        raise ResultsError(f"{folder}: results cannot be written here ({error.strerror}); name another --out") from None
+    return folder
+
+
+def save(folder: Path, units: Sequence[Unit], content: bytes) -> None:
+    """Put the encoded results of a group into the folder. Raises ResultsError, with nothing half written."""
+    name = hashlib.sha256(" ".join(unit.id for unit in units).encode()).hexdigest()[:16]
+    path = folder / f"{PREFIX}{name}{SUFFIX}"
+    part = folder / f".{path.name}.part"
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ResultsError(
+            f"{path}: {len(content)} bytes cannot be written ({error.strerror}); make room and give the same command "
+            f"again: {len(units)} units of this file are run again, all others are kept"
+        ) from None
+
+
+def done(folder: Path) -> frozenset[str]:
+    """The ids of the units whose results are here. Raises ResultsError."""
+    return frozenset(str(value) for table in _tables(folder, ["id"]) for value in table["id"].to_pylist())
+
+
+def missing(folder: Path, units: Iterable[Unit]) -> tuple[Unit, ...]:
+    """The units whose results are not here yet. Raises ResultsError."""
+    here = done(folder)
+    return tuple(unit for unit in units if unit.id not in here)
+
+
+def load(folder: Path, units: Iterable[Unit]) -> Columns:
+    """The results of units of one kind, sorted by id. Raises ResultsError."""
+    wanted = {unit.id for unit in units}
+    tables = [table for table in _tables(folder) if wanted.intersection(table["id"].to_pylist())]
+    whole = pa.concat_tables([table.filter(_among(table, wanted)) for table in tables]).sort_by("id")
+    return {name: _numbers(whole[name]) for name in whole.column_names}
+
+
+def _among(table: pa.Table, wanted: Collection[str]) -> pa.BooleanArray:
+    return pa.array([value in wanted for value in table["id"].to_pylist()], pa.bool_())
+
+
+def _tables(folder: Path, columns: list[str] | None = None) -> Iterable[pa.Table]:
+    for path in sorted(folder.glob(f"{PREFIX}*{SUFFIX}")):
+        try:
+            yield pq.read_table(path, columns=columns)
+        except (OSError, pa.ArrowException) as error:
+            told = str(error).splitlines()[0]
+            raise ResultsError(f"{path} is no result ({told}); remove it: its units are run again") from None
+
+
+def _column(values: Array) -> "pa.Array[Any]":
+    rows = np.ascontiguousarray(values)
+    if rows.ndim == 1:
+        return pa.array(rows)
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), int(np.prod(rows.shape[1:])))
+
+
+def _numbers(column: "pa.ChunkedArray[Any]") -> NDArray[Any]:
+    """Shape (rows,), or (rows, k) for a column of lists."""
+    whole = column.combine_chunks()
+    if isinstance(whole, pa.FixedSizeListArray):
+        return np.array(whole.flatten().to_numpy(zero_copy_only=False)).reshape(len(whole), -1)
+    return np.array(whole.to_numpy(zero_copy_only=False))

@@ -1,0 +1,247 @@
+"""What a run cost and how late it was."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adapter.core.rates import Mask
+from adapter.core.samples import Array, IntArray
+
+LATE_S = (10.0, 60.0, 120.0, 300.0)
+RECOVERED_S = 10.0  # a change is over when the delay is below it
+REVERSAL_S = (1800.0, 600.0)
+DAY_S = 86400.0
+
+# Delays in whole seconds up to a minute, then 3 % apart: a percentile is told no worse than that.
+_FINE = np.arange(1.0, 60.0)
+_COARSE = np.geomspace(60.0, DAY_S, 247)
+DELAY_EDGES_S: Array = np.concatenate((_FINE, _COARSE))
+
+# Every sum of a lane, and how many numbers it is.
+SUMS: Mapping[str, int] = {
+    "scored_s": 1,
+    "worker_s": 1,
+    "records": 1,
+    "late_records": len(LATE_S),
+    "late_s": len(LATE_S),
+    "delayed_s": len(DELAY_EDGES_S) + 1,
+    "paused_s": 1,
+    "ups": 1,
+    "downs": 1,
+    "reversals": len(REVERSAL_S),
+    "recoveries": 1,
+    "recovery_s": 1,
+    "under_ratio_s": 1,
+    "over_ratio_s": 1,
+    "under_s": 1,
+    "over_s": 1,
+    "compared_s": 1,
+    "unlike_s": 1,
+    "max_delay_s": 1,
+    "max_recovery_s": 1,
+}
+_MAXIMA = ("max_delay_s", "max_recovery_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """L jobs during one step of dt_s; shape (L,) unless said.
+
+    delay_s: age of the oldest unprocessed record of the worst partition, at the step's end.
+    paid_workers: those that are ready, starting or ending. working_workers: those that process; 0 in a pause.
+    new_records: processed in the step, without what is processed again. late_records: shape (4, L), those of them
+    older than each of LATE_S. demand_workers: the least that keep up with the input of the step.
+    change: workers that the set changed by in this step (0 nearly always); paused_s: seconds of the step without work.
+    """
+
+    at_s: float
+    dt_s: float
+    delay_s: Array
+    paid_workers: Array
+    working_workers: Array
+    new_records: Array
+    late_records: Array
+    demand_workers: Array
+    change: Array
+    paused_s: Array
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What the next moment is compared with; NaN and None before there is anything."""
+
+    changed_at_s: Array
+    direction: Array
+    recovering_since_s: Array
+    supply_workers: Array | None = None
+    demand_workers: Array | None = None
+
+
+def _fresh(lanes: int) -> _Memory:
+    return _Memory(*(np.full(lanes, np.nan) for _ in range(3)))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Sums over the steps of L lanes, by the names of SUMS; shape (L,), or (L, numbers) where a name has several.
+
+    late_records, late_s: for each of LATE_S. delayed_s: time by delay, between DELAY_EDGES_S; time without delay is in
+    none. reversals: a change against the last one, within each of REVERSAL_S. recovery_s: from a change until the job
+    works and its delay is below RECOVERED_S; another change on the way prolongs it, the window's end cuts it.
+    under_ratio_s, over_ratio_s, under_s, over_s, unlike_s: integrals of SPEC's elasticity measures; compared_s is
+    their T less the first step. They are what Spark carries from a window to its trace.
+    """
+
+    sums: Mapping[str, Array]
+    memory: _Memory | None = field(default=None, compare=False)
+
+    @classmethod
+    def empty(cls, lanes: int) -> "Tally":
+        """Nothing seen yet of so many lanes."""
+        shapes = {name: (lanes, width) if width > 1 else (lanes,) for name, width in SUMS.items()}
+        return cls({name: np.zeros(shape) for name, shape in shapes.items()}, _fresh(lanes))
+
+    def add(self, moment: Moment) -> None:
+        """One step more, in place; ValueError for a tally that was taken or added up and has no present."""
+        if self.memory is None:
+            raise ValueError("a tally of finished windows takes no more steps")
+        sums, dt_s = self.sums, moment.dt_s
+        np.add(sums["scored_s"], dt_s, out=sums["scored_s"])
+        np.add(sums["worker_s"], moment.paid_workers * dt_s, out=sums["worker_s"])
+        np.add(sums["records"], moment.new_records, out=sums["records"])
+        np.add(sums["paused_s"], moment.paused_s, out=sums["paused_s"])
+        if moment.late_records[0].any():
+            np.add(sums["late_records"], moment.late_records.T, out=sums["late_records"])
+        _add_delays(sums, moment)
+        _add_changes(sums, self.memory, moment)
+        _add_recoveries(sums, self.memory, moment)
+        _add_elasticity(sums, self.memory, moment)
+
+    def forget(self, lanes: Mask) -> None:
+        """Begin anew with some lanes, in place: their lead-in is over."""
+        if self.memory is None:
+            raise ValueError("a tally of finished windows begins no more")
+        for numbers in self.sums.values():
+            numbers[lanes] = 0.0
+        fresh = _fresh(len(lanes))
+        for name in ("changed_at_s", "direction", "recovering_since_s"):
+            setattr(self.memory, name, np.where(lanes, getattr(fresh, name), getattr(self.memory, name)))
+
+    def take(self, index: IntArray | slice) -> "Tally":
+        """Some lanes, or the same in another order."""
+        return Tally({name: numbers[index] for name, numbers in self.sums.items()})
+
+    def plus(self, other: "Tally") -> "Tally":
+        """Two windows of the same lanes as one; the greater of their maxima."""
+        how = {name: np.maximum if name in _MAXIMA else np.add for name in self.sums}
+        return Tally({name: how[name](numbers, other.sums[name]) for name, numbers in self.sums.items()})
+
+
+def _add_delays(sums: Mapping[str, Array], moment: Moment) -> None:
+    lanes = np.flatnonzero(moment.delay_s > 0)
+    if not len(lanes):
+        return
+    delay_s = moment.delay_s[lanes]
+    sums["delayed_s"][lanes, np.searchsorted(DELAY_EDGES_S, delay_s, side="right")] += moment.dt_s
+    sums["late_s"][lanes] += (delay_s[:, None] > LATE_S) * moment.dt_s
+    sums["max_delay_s"][lanes] = np.maximum(sums["max_delay_s"][lanes], delay_s)
+
+
+def _add_changes(sums: Mapping[str, Array], memory: _Memory, moment: Moment) -> None:
+    lanes = np.flatnonzero(moment.change)
+    if not len(lanes):
+        return
+    direction = np.sign(moment.change[lanes])
+    since_s = moment.at_s - memory.changed_at_s[lanes]
+    sums["ups"][lanes] += direction > 0
+    sums["downs"][lanes] += direction < 0
+    against = direction == -memory.direction[lanes]
+    sums["reversals"][lanes] += against[:, None] & (since_s[:, None] <= REVERSAL_S)
+    memory.changed_at_s[lanes], memory.direction[lanes] = moment.at_s, direction
+    begins = lanes[np.isnan(memory.recovering_since_s[lanes])]
+    memory.recovering_since_s[begins] = moment.at_s
+    sums["recoveries"][begins] += 1
+
+
+def _add_recoveries(sums: Mapping[str, Array], memory: _Memory, moment: Moment) -> None:
+    """A step in which it is back counts no more: a change that nobody noticed took 0 s."""
+    lanes = np.flatnonzero(memory.recovering_since_s <= moment.at_s)
+    if not len(lanes):
+        return
+    back = (moment.delay_s[lanes] < RECOVERED_S) & (moment.paused_s[lanes] == 0)
+    memory.recovering_since_s[lanes[back]] = np.nan
+    away = lanes[~back]
+    sums["recovery_s"][away] += moment.dt_s
+    lasted_s = moment.at_s + moment.dt_s - memory.recovering_since_s[away]
+    sums["max_recovery_s"][away] = np.maximum(sums["max_recovery_s"][away], lasted_s)
+
+
+def _add_elasticity(sums: Mapping[str, Array], memory: _Memory, moment: Moment) -> None:
+    """SPEC RG's measures, relative to demand, which is one worker at least."""
+    supply, demand, dt_s = moment.working_workers, moment.demand_workers, moment.dt_s
+    spare = supply - demand
+    share_s = spare / np.maximum(demand, 1.0) * dt_s
+    np.add(sums["over_ratio_s"], np.maximum(share_s, 0.0), out=sums["over_ratio_s"])
+    np.subtract(sums["under_ratio_s"], np.minimum(share_s, 0.0), out=sums["under_ratio_s"])
+    np.add(sums["over_s"], (spare > 0) * dt_s, out=sums["over_s"])
+    np.add(sums["under_s"], (spare < 0) * dt_s, out=sums["under_s"])
+    if memory.supply_workers is not None and memory.demand_workers is not None:
+        unlike = np.sign(supply - memory.supply_workers) != np.sign(demand - memory.demand_workers)
+        np.add(sums["unlike_s"], unlike * dt_s, out=sums["unlike_s"])
+        np.add(sums["compared_s"], dt_s, out=sums["compared_s"])
+    memory.supply_workers, memory.demand_workers = supply.copy(), demand.copy()
+
+
+def scores(tally: Tally) -> Mapping[str, Array]:
+    """The published numbers, shape (L,) each; NaN where there is nothing to divide by.
+
+    late_*_pct: of the records, those processed older than so many seconds; late_pct: than 300. over_*_pct: time with
+    the worst partition so far behind. Percentiles of the delay are over time, rounded up to the bin's end. theta, tau
+    and nu: SPEC RG's accuracy, time share and instability, with working workers as supply.
+    """
+    sums = tally.sums
+    days = sums["scored_s"] / DAY_S
+    rescales = sums["ups"] + sums["downs"]
+    return {
+        "days": days,
+        "worker_hours": sums["worker_s"] / 3600,
+        "mean_workers": _ratio(sums["worker_s"], sums["scored_s"]),
+        **_lateness(sums),
+        "rescales": rescales,
+        "rescales_per_day": _ratio(rescales, days),
+        "reversals": sums["reversals"][:, 0],
+        "reversals_10min": sums["reversals"][:, 1],
+        "p50_delay_s": _delay_percentile_s(sums, 0.5),
+        "p99_delay_s": _delay_percentile_s(sums, 0.99),
+        "max_delay_s": sums["max_delay_s"],
+        "mean_recovery_s": _ratio(sums["recovery_s"], sums["recoveries"]),
+        "max_recovery_s": sums["max_recovery_s"],
+        "paused_pct": 100 * _ratio(sums["paused_s"], sums["scored_s"]),
+        "theta_u_pct": 100 * _ratio(sums["under_ratio_s"], sums["scored_s"]),
+        "theta_o_pct": 100 * _ratio(sums["over_ratio_s"], sums["scored_s"]),
+        "tau_u_pct": 100 * _ratio(sums["under_s"], sums["scored_s"]),
+        "tau_o_pct": 100 * _ratio(sums["over_s"], sums["scored_s"]),
+        "nu_pct": 100 * _ratio(sums["unlike_s"], sums["compared_s"]),
+    }
+
+
+def _lateness(sums: Mapping[str, Array]) -> Mapping[str, Array]:
+    found: dict[str, Array] = {}
+    for place, late_s in enumerate(LATE_S):
+        found[f"late_{late_s:.0f}_pct"] = 100 * _ratio(sums["late_records"][:, place], sums["records"])
+        found[f"over_{late_s:.0f}s_pct"] = 100 * _ratio(sums["late_s"][:, place], sums["scored_s"])
+    found["late_pct"] = found.pop("late_300_pct")
+    return found
+
+
+def _delay_percentile_s(sums: Mapping[str, Array], share: float) -> Array:
+    longer_s = np.cumsum(sums["delayed_s"][:, ::-1], axis=1)[:, ::-1]
+    beyond_s = sums["scored_s"] * (1 - share)
+    ends_s = np.concatenate(([0.0], DELAY_EDGES_S, [np.inf]))  # no bin reaches so far: no delay
+    reached = (longer_s > beyond_s[:, None]).sum(axis=1)
+    return np.where(sums["scored_s"] > 0, np.minimum(ends_s[reached], sums["max_delay_s"]), np.nan)
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)

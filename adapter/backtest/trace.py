@@ -1,0 +1,168 @@
+"""A file `seconds,rate` -> the input of a job in steps of the model, and the windows it is simulated in."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, isfinite
+from pathlib import Path
+
+import numpy as np
+
+from adapter.backtest.profiles import STEP_S, WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.core.samples import Array
+from adapter.errors import AdapterError
+
+HEADER = "seconds,rate"
+PEAK_QUANTILE, PEAK_MEAN_S = 0.999, 300.0
+WINDOW_S, LEAD_S = 4 * 86_400.0, 6 * 3_600.0
+_SAME = 1e-3  # of a step: how far a row may lie from its place on the grid, for times that were rounded
+_ROUNDING = 1e-9
+
+
+class TraceError(AdapterError):
+    """A file is no trace. The message names file and line, what was expected, what is there, and what mends it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """rate: shape (rows,), one a step_s, in the source's own unit; finite, at least 0, not all 0."""
+
+    name: str
+    step_s: float
+    rate: Array
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for the same numbers, whatever the file is called."""
+        return hashlib.sha256(np.float64(self.step_s).tobytes() + self.rate.tobytes()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Steps begin to end of a resampled trace, the first lead_steps of them to get under way, not scored."""
+
+    index: int
+    begin: int
+    end: int
+    lead_steps: int
+
+    @property
+    def steps(self) -> int:
+        """How many are simulated."""
+        return self.end - self.begin
+
+
+def read(path: Path) -> Trace:
+    """The trace in a file, named after it. Raises TraceError."""
+    lines = _lines(path)
+    if not lines or lines[0].replace(" ", "") != HEADER:
+        told = f"got {lines[0][:60]!r}" if lines else "the file is empty"
+        raise TraceError(f"{path}:1: expected the header {HEADER!r}, {told}; write it as the first line")
+    rows = np.array([_row(path, number, line) for number, line in enumerate(lines[1:], 2)])
+    if len(rows) < 2:
+        raise TraceError(f"{path}: expected at least two rows under the header, got {len(rows)}; a rate is per step")
+    step_s = _step_s(path, rows[:, 0])
+    trace = Trace(name=path.stem, step_s=step_s, rate=np.ascontiguousarray(rows[:, 1]))
+    if peak(trace) <= 0:
+        raise TraceError(f"{path}: expected a load, but nearly every rate is 0; there is nothing to scale to a job")
+    return trace
+
+
+def peak(trace: Trace) -> float:
+    """The 99.9 % quantile of the means over 5 minutes, in the trace's own unit."""
+    return float(np.quantile(_means(trace.rate, trace.step_s, PEAK_MEAN_S), PEAK_QUANTILE))
+
+
+def resampled(trace: Trace) -> Array:
+    """The rate of each step of 5 s, shape (steps,): means of finer rows, a line between coarser ones."""
+    if trace.step_s <= STEP_S:
+        return _means(trace.rate, trace.step_s, STEP_S)
+    at_s = np.arange(max(1, int(len(trace.rate) * trace.step_s / STEP_S + _ROUNDING))) * STEP_S
+    rate: Array = np.interp(at_s, np.arange(len(trace.rate)) * trace.step_s, trace.rate)
+    return rate
+
+
+def scaled(trace: Trace, profile: Profile) -> Array:
+    """The input of the profile's job in records/s, shape (steps,): its workers carry the peak as busy as it says."""
+    return resampled(trace) * scale(trace, profile)
+
+
+def scale(trace: Trace, profile: Profile) -> float:
+    """Records/s a unit of the trace."""
+    return profile.workers * profile.peak_utilization_ratio * WORKER_CAPACITY_RECORDS_PER_S / peak(trace)
+
+
+def windows(trace: Trace) -> tuple[Window, ...]:
+    """The trace in pieces of at most four days, all equally long, so that they are lanes of one run.
+
+    Each but the first begins at least six hours before what it scores; the last reaches back as far as it must.
+    """
+    steps = len(resampled(trace))
+    most, lead = int(WINDOW_S / STEP_S), int(LEAD_S / STEP_S)
+    if steps <= most:
+        return (Window(index=0, begin=0, end=steps, lead_steps=0),)
+    found = [Window(index=0, begin=0, end=most, lead_steps=0)]
+    for index in range(1, ceil((steps - lead) / (most - lead))):
+        scored = found[-1].end
+        end = min(scored - lead + most, steps)
+        found.append(Window(index=index, begin=end - most, end=end, lead_steps=scored - end + most))
+    return tuple(found)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8-sig").rstrip().splitlines()
+    except OSError as error:
+        raise TraceError(f"{path}: expected a file {HEADER!r}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path}: expected text in UTF-8, got the byte {error.object[error.start]:#04x}") from None
+
+
+def _row(path: Path, number: int, line: str) -> tuple[float, float]:
+    """Seconds and rate of a line. Raises TraceError."""
+    where = f"{path}:{number}"
+    parts = line.split(",")
+    if len(parts) != 2:
+        raise TraceError(f"{where}: expected two numbers, {HEADER}, got {line[:60]!r}; mend or remove the row")
+    at_s, rate = (_number(where, part) for part in parts)
+    if rate < 0:
+        raise TraceError(f"{where}: expected a rate of at least 0, got {parts[1].strip()}; mend the row")
+    return at_s, rate
+
+
+def _number(where: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value):
+        given = repr(text.strip()[:40]) if text.strip() else "nothing"
+        raise TraceError(f"{where}: expected a finite number, got {given}; fill the row, by interpolation for example")
+    return value
+
+
+def _step_s(path: Path, at_s: Array) -> float:
+    """The one step of a grid. Raises TraceError where the rows leave it."""
+    gaps_s = np.diff(at_s)
+    back = np.flatnonzero(gaps_s <= 0)
+    if back.size:
+        line, before_s, now_s = int(back[0]) + 3, at_s[back[0]], at_s[back[0] + 1]
+        raise TraceError(f"{path}:{line}: expected a time after {before_s:g} s, got {now_s:g} s; sort the rows by time")
+    step_s = float(np.median(gaps_s))
+    off = np.flatnonzero(np.abs(gaps_s - step_s) > _SAME * step_s)
+    if off.size:
+        line, expected_s = int(off[0]) + 3, at_s[off[0]] + step_s
+        raise TraceError(
+            f"{path}:{line}: expected the time {expected_s:g} s, a step of {step_s:g} s after the row before, "
+            f"got {at_s[off[0] + 1]:g} s; fill the gap, by interpolation for example, or cut the file there"
+        )
+    return step_s
+
+
+def _means(rate: Array, step_s: float, over_s: float) -> Array:
+    """Means over the whole spans of over_s; rows that are coarser are their own means."""
+    if step_s >= over_s:
+        return rate
+    spans = np.floor(np.arange(len(rate)) * step_s / over_s + _ROUNDING).astype(np.int64)
+    means = np.bincount(spans, rate) / np.bincount(spans)
+    return np.asarray(means[: max(1, int(len(rate) * step_s / over_s + _ROUNDING))])

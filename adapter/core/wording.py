@@ -1,0 +1,39 @@
+"""Numbers as a sentence says them; None is unknown."""
+
+DAY_S = 86_400.0  # stands for never
+
+
+def count(value: float | None) -> str:
+    """A whole number, in groups of three digits."""
+    return "unknown" if value is None else f"{value:,.0f}".replace(",", " ")
+
+
+def seconds(value: float | None, minutes_from_s: float = 600) -> str:
+    """A time in a unit that reads well."""
+    if value is None:
+        return "unknown"
+    if value >= DAY_S:
+        return "over a day"
+    if value >= minutes_from_s:
+        return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
+    return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+
+
+def soon(value: float | None) -> str:
+    """A time of minutes."""
+    return seconds(value, minutes_from_s=120)
+
+
+def rate(value: float | None) -> str:
+    """Records a second."""
+    return "unknown" if value is None else f"{value:.1f}/s" if 0 < value < 10 else f"{count(value)}/s"
+
+
+def share(value: float | None) -> str:
+    """Per cent."""
+    return "unknown" if value is None else f"{value * 100:.0f} %"
+
+
+def times(value: float | None) -> str:
+    """A multiple."""
+    return "many times" if value is None else f"{value:.1f} times"

@@ -1,0 +1,127 @@
+"""The simulator beside measured runs of one job: Flink 1.17 on Kubernetes for 18 hours, 24 workers at most.
+
+Its input is replayed, a worker carries what the measured CPU says, and each run is played by the profile and the rival
+that are meant for it. `python -m bench.calibration` prints the errors.
+"""
+
+import csv
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from adapter.backtest import loop
+from adapter.backtest.profiles import PROFILES, WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.backtest.score import scores
+from adapter.backtest.trace import read, resampled
+from adapter.backtest.world import Case
+from adapter.core.samples import Array
+
+TRACES = Path("../shared/traces")
+WORKERS = 24
+# Of the static run, means of a minute: CPU = 0.067 + 8.93e-5 * (events/s of a worker). It is full at a CPU of 1.
+IDLE_CPU_RATIO, CPU_PER_EVENT = 0.067, 8.93e-5
+EVENTS_PER_S = (1 - IDLE_CPU_RATIO) / CPU_PER_EVENT
+INPUT_RATIO = 3.02  # of the measured input to the trace
+ROW_S = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What is compared; delays are compared while the job runs.
+
+    rescales: changes of the count, which flickers where it is measured. pauses: all of them where simulated; where
+    measured only those that a whole sample of 15 s fell into.
+    """
+
+    mean_workers: float
+    worker_hours: float
+    rescales: float
+    pauses: float
+    paused_pct: float
+    over_10s_pct: float
+    over_60s_pct: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A measured run, and who plays it. file: the part of its name that tells the run."""
+
+    name: str
+    file: str
+    policy: str
+    profile: Profile
+
+
+def _of(name: str) -> Profile:
+    """A tabled profile for this job, whose metrics were never late and never missing."""
+    return replace(
+        PROFILES[name],
+        workers=WORKERS,
+        max_workers=WORKERS,
+        partitions=WORKERS,
+        idle_cpu_ratio=IDLE_CPU_RATIO,
+        missing_ratio=0.0,
+        blackout_s=0.0,
+    )
+
+
+_REACTIVE = _of("flink-reactive")
+_COLD = replace(_REACTIVE, warm_up_ratio=1.0, warm_up_s=0.0)
+# The median of the delay's peaks at changes is 5 to 6 s; metrics-server's own default is a sample a minute.
+_CAPTURED = replace(_COLD, pause_up_s=6.0, pause_down_s=6.0, cpu_window_s=60.0)
+RUNS = (
+    Run(name="static 24", file="baseline", policy="static-peak", profile=_REACTIVE),
+    Run(name="HPA CPU 35 %", file="reactive", policy="hpa-cpu-35", profile=_REACTIVE),
+    Run(name="HPA CPU 35 %, no warm-up", file="reactive", policy="hpa-cpu-35", profile=_COLD),
+    Run(name="HPA CPU 35 %, as captured", file="reactive", policy="hpa-cpu-35", profile=_CAPTURED),
+    Run(name="Flink's operator", file="operator", policy="flink-demeter", profile=_of("flink-operator")),
+)
+
+
+def measured(run: Run, traces: Path = TRACES) -> Figures:
+    """What was measured; a row without throughput is a time in which the job was down."""
+    with (traces / f"measured/demeter_ads_{run.file}_15s.csv").open(encoding="utf-8") as file:
+        told = list(csv.DictReader(file))
+    throughput, workers, latency_ms = (_column(told, name) for name in ("throughput", "task_managers", "latency"))
+    down = ~(throughput > 0)
+    mean_workers = float(np.nan_to_num(workers).mean())
+    return Figures(
+        mean_workers=mean_workers,
+        worker_hours=mean_workers * len(told) * ROW_S / 3600,
+        rescales=float(np.count_nonzero(np.diff(workers[workers > 0]))),
+        pauses=float(np.count_nonzero(down[1:] & ~down[:-1])),
+        paused_pct=100 * float(down.mean()),
+        over_10s_pct=100 * float((latency_ms[~down] > 10_000).mean()),
+        over_60s_pct=100 * float((latency_ms[~down] > 60_000).mean()),
+    )
+
+
+def simulated(runs: Sequence[Run] = RUNS, traces: Path = TRACES, seed: int = 0) -> list[Figures]:
+    """The same runs in the simulator."""
+    events_per_s = resampled(read(traces / "dsp_ads_18h_1s.csv")) * INPUT_RATIO
+    rate = events_per_s / EVENTS_PER_S * WORKER_CAPACITY_RECORDS_PER_S
+    found = scores(loop.run([Case(rate, 0, run.policy, run.profile, seed) for run in runs]).tally)
+    columns = {"pauses": found["rescales"]} | {of.name: found[of.name] for of in fields(Figures) if of.name in found}
+    return [Figures(**{name: float(column[lane]) for name, column in columns.items()}) for lane in range(len(runs))]
+
+
+def table(played: Sequence[Figures], traces: Path = TRACES) -> str:
+    """Measured -> simulated for each run, a line each. played: of simulated()."""
+    names = [of.name for of in fields(Figures)]
+    lines = ["| run | " + " | ".join(names) + " | error of worker-hours |", "|---" * (len(names) + 2) + "|"]
+    for run, there, here in zip(RUNS, (measured(run, traces) for run in RUNS), played, strict=True):
+        cells = [f"{getattr(there, name):.1f} -> {getattr(here, name):.1f}" for name in names]
+        error = 100 * (here.worker_hours / there.worker_hours - 1)
+        lines.append(f"| {run.name} | " + " | ".join(cells) + f" | {error:+.0f} % |")
+    return "\n".join(lines)
+
+
+def _column(rows: Sequence[dict[str, str]], name: str) -> Array:
+    return np.array([float(row[name] or np.nan) for row in rows])
+
+
+if __name__ == "__main__":
+    sys.stdout.write("measured -> simulated\n" + table(simulated()) + "\n")

@@ -1,0 +1,135 @@
+"""Units -> results on Spark: the same bits however it is run, and nothing lost when something breaks."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backtest_folds import FOLDER, TRACES, UNITS, summed
+
+from adapter.backtest import results
+from adapter.backtest.units import groups
+
+HERE = Path(__file__).parent
+GROUPS = groups(UNITS)
+ALL = len(UNITS)
+
+
+class Run:
+    """Backtests in child processes; each leaves its files in a folder of its own and a mark for each unit folded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.out, self.marks = folder / "out", folder / "marks"
+        self.marks.mkdir(parents=True, exist_ok=True)
+        self.told: list[str] = []
+
+    def of(self, master: str, *folds: str) -> list[str]:
+        """One line a fold."""
+        command = [sys.executable, str(HERE / "backtest_child.py"), master, str(self.out), *folds]
+        path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+        env = os.environ | {FOLDER: str(self.marks), "PYTHONPATH": path}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=110, env=env, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    def files(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in self.out.iterdir()}
+
+    def folded(self) -> dict[str, int]:
+        """How often each unit was folded."""
+        return {path.name: path.stat().st_size for path in self.marks.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def one_core(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = Run(tmp_path_factory.mktemp("one-core"))
+    run.told = run.of("local[1,4]", "stopped", "summed", "summed")
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+@pytest.mark.spark
+def test_every_unit_has_the_result_that_its_fold_gives(
+    one_core: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    for group in GROUPS:
+        expected, found = summed(group, TRACES), results.load(one_core.out, group)
+        order = np.argsort([unit.id for unit in group])
+        assert found["seed"].tolist() == [group[place].seed for place in order]
+        assert found["policy"].tolist() == [group[place].policy for place in order]
+        assert found["cost"].tolist() == expected["cost"][order].tolist()
+        assert found["chance"].tolist() == expected["chance"][order].tolist()
+
+
+@pytest.mark.spark
+def test_a_worker_that_dies_is_replaced_and_two_cores_give_the_bits_of_one(one_core: Run, run: Run) -> None:
+    assert run.of("local[2,4]", "dies_once")[0].endswith(f"{ALL}/{ALL}")
+    assert "died" in run.folded()
+    assert run.files() == one_core.files()
+
+
+@pytest.mark.spark
+def test_what_fails_for_good_is_named_and_the_next_run_does_only_what_is_missing(one_core: Run, run: Run) -> None:
+    failed, mended = run.of("local[2,4]", "dies_always", "summed")
+    rivals = sum(unit.policy == "static" for unit in UNITS)
+    assert f"{rivals // 2} units (trace hour; policy static; profile consumer-group): " in failed
+    assert failed.startswith("BacktestError: ")
+    assert failed.endswith(f"; all other results are kept in {run.out}")
+    assert mended.split()[0] == f"{ALL - rivals}/{ALL}"
+    assert run.folded() == dict.fromkeys((unit.id for unit in UNITS), 1)
+    assert run.files() == one_core.files()
+
+
+@pytest.mark.spark
+def test_a_run_that_is_stopped_goes_on_where_it_ended_and_nothing_is_run_twice(one_core: Run) -> None:
+    stopped, resumed, again = one_core.told
+    left = re.fullmatch(rf"BacktestError: stopped: (\d+) of {ALL} units are left; the same command continues", stopped)
+    assert left
+    assert 0 < int(left[1]) < ALL
+    assert resumed.split()[0] == f"{ALL - int(left[1])}/{ALL}"
+    assert resumed.split()[-1] == again == f"{ALL}/{ALL}"
+
+
+def test_results_without_room_are_told_and_what_was_there_stays(tmp_path: Path) -> None:
+    group, other = GROUPS[:2]
+    save(tmp_path, group)
+    name = save(tmp_path / "elsewhere", other)
+    (tmp_path / f".{name}.part").symlink_to("/dev/full")
+    with pytest.raises(results.ResultsError, match=r"cannot be written \(No space left on device\); make room"):
+        save(tmp_path, other)
+    assert results.missing(tmp_path, [*group, *other]) == other
+    save(tmp_path, other)
+    assert results.missing(tmp_path, [*group, *other]) == ()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(results.ResultsError, match="results cannot be written here"):
+        results.opened(tmp_path / "file" / "out")
+
+
+def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
+    name = save(tmp_path, GROUPS[0])
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:100])
+    with pytest.raises(results.ResultsError, match=f"{name} is no result .*; remove it: its units are run again"):
+        results.done(tmp_path)
+
+
+def test_a_file_that_was_half_written_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / ".units-0123.parquet.part").write_bytes(b"PAR1")
+    assert results.done(tmp_path) == frozenset()
+
+
+def save(folder: Path, group: tuple[results.Unit, ...]) -> str:
+    """The name of the file that the group's results are in now."""
+    before = {path.name for path in results.opened(folder).iterdir()}
+    results.save(folder, group, results.encoded(group, {"cost": np.ones(len(group))}))
+    return next(path.name for path in folder.iterdir() if path.name not in before)

@@ -1,0 +1,127 @@
+"""What policies would have asked for: each as if it were alone, and exactly what the live pipeline would say."""
+
+import re
+
+import numpy as np
+import pytest
+from builders import history
+from past_job import BEGIN_S, JOB, PastJob, busy_day, wave
+
+from adapter.backtest.calibrate import calibrated
+from adapter.backtest.closed import Run, average_value, closed, late_ratio, outrun_ratio
+from adapter.backtest.courses import courses
+from adapter.backtest.replay import Asked, asked, policies_of
+from adapter.core.reasons import sentence
+from adapter.core.rules import POLICIES, RuleBook, Rules
+from adapter.core.samples import EVERY, Samples
+
+UNTIL_S = 1200
+BOOK = RuleBook(by_workload={JOB: Rules(policy="varga", max_workers=40)})
+
+
+@pytest.fixture(scope="module")
+def recorded() -> list[Samples]:
+    return busy_day(sizes={0: 9, 450: 14, 900: 10}).samples(UNTIL_S)
+
+
+@pytest.fixture(scope="module")
+def all_asked(recorded: list[Samples]) -> dict[tuple[str, str], Asked]:
+    return asked(recorded, BOOK, POLICIES)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_each_policy_says_what_it_would_say_alone_and_live(
+    policy: str, recorded: list[Samples], all_asked: dict[tuple[str, str], Asked]
+) -> None:
+    alone = history(recorded, RuleBook(by_workload={JOB: Rules(policy=policy, max_workers=40)}))
+    found = all_asked[JOB, policy]
+
+    required = [np.nan if d.required_workers is None else d.required_workers for d in alone]
+    assert np.array_equal(found.required_workers, required, equal_nan=True)
+    assert sum(found.reasons.values()) == len(recorded)
+    said = {decision.at_s: sentence(decision) for decision in alone}
+    assert all(change.why == said[change.at_s] for change in found.changes)
+
+
+def test_changes_are_the_moments_at_which_the_number_is_another(all_asked: dict[tuple[str, str], Asked]) -> None:
+    for found in all_asked.values():
+        known = np.nan_to_num(found.required_workers, nan=-1)
+        moments = found.at_s[np.flatnonzero(np.diff(known, prepend=-1))]
+        assert [change.at_s for change in found.changes] == moments.tolist()
+        assert all(change.after != change.before for change in found.changes)
+
+
+def test_rules_of_the_workload_are_kept_but_for_the_policy(all_asked: dict[tuple[str, str], Asked]) -> None:
+    assert all(np.nanmax(found.required_workers) <= 40 for found in all_asked.values())
+    assert policies_of(BOOK, (JOB,)) == ("varga",)
+
+
+def test_a_workload_beside_changes_nothing() -> None:
+    ours, theirs = busy_day(), PastJob(load=wave(300, 200, 900), sizes={0: 4}, workload="shop/carts")
+    both = [
+        Samples(
+            at_s=one.at_s,
+            workloads=(*other.workloads, *one.workloads),
+            stages=(*other.stages, *one.stages),
+            by_stage={name: np.concatenate([other.by_stage[name], one.by_stage[name]]) for name in one.by_stage},
+            by_workload={n: np.concatenate([other.by_workload[n], one.by_workload[n]]) for n in one.by_workload},
+            faults={EVERY: "slow"},
+        )
+        for one, other in zip(ours.samples(600), theirs.samples(600), strict=True)
+    ]
+    together, alone = asked(both, BOOK, ("drain", "dataflow")), asked(ours.samples(600), BOOK, ("drain",))
+
+    assert set(together) == {(name, policy) for name in ("shop/carts", JOB) for policy in ("drain", "dataflow")}
+    same = together[JOB, "drain"].required_workers, alone[JOB, "drain"].required_workers
+    assert np.array_equal(*same, equal_nan=True)
+
+
+def test_a_calibrated_job_is_run_by_policies_and_rivals() -> None:
+    (course,) = courses(busy_day().samples(3600), 15.0).values()
+    runs = closed(calibrated(course, Rules(max_workers=40)), ("drain", "static-peak"), BEGIN_S)
+
+    assert list(runs) == ["drain", "static-peak"]
+    assert runs["drain"].at_s[[0, -1]].tolist() == [BEGIN_S + 15, BEGIN_S + 3615]
+    assert runs["drain"].rate_records_per_s.mean() == pytest.approx(900, rel=0.05)
+    assert runs["drain"].carried_records_per_s == pytest.approx(runs["drain"].workers * 100, rel=0.5)
+    assert runs["static-peak"].rescales == 0
+    assert runs["static-peak"].pause_s == 0
+
+
+def run(rate: float, carried: float, waits_s: float) -> Run:
+    many = np.ones(400)
+    return Run(
+        policy="drain",
+        at_s=np.arange(400) * 15.0,
+        rate_records_per_s=many * rate,
+        workers=many,
+        carried_records_per_s=many * carried,
+        backlog_time_s=many * waits_s,
+        rescales=3,
+        pause_s=90.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "carried", "waits_s", "value", "why"),
+    [
+        pytest.param(900, 1000, 10, "1", "100.00% of the simulated time", id="it keeps the target"),
+        pytest.param(1200, 1000, 10, "1", "under 60 s for 100.00%", id="outrun, but not late"),
+        pytest.param(900, 1000, 90, "1", "not from too few workers", id="late from pauses alone"),
+        pytest.param(1180, 1000, 90, "800m", "18% more than the workers carry; 800m .* 25% more", id="too few"),
+        pytest.param(9000, 1000, 90, "500m", "500m makes the HPA ask for 100% more", id="far too few"),
+    ],
+)
+def test_the_value_for_the_hpa_is_one_unless_the_input_outruns_the_workers(
+    rate: float, carried: float, waits_s: float, value: str, why: str
+) -> None:
+    found, sentence_ = average_value(run(rate, carried, waits_s), 60.0)
+
+    assert found == value
+    assert re.search(why, sentence_)
+
+
+def test_lateness_is_a_share_of_the_known_time() -> None:
+    assert late_ratio(np.array([10.0, 70.0, np.nan, 61.0]), 60.0) == pytest.approx(2 / 3)
+    assert np.isnan(late_ratio(np.array([np.nan]), 60.0))
+    assert outrun_ratio(run(500, 1000, 0)) == pytest.approx(0.5)

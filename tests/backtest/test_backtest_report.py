@@ -1,0 +1,255 @@
+"""The report is whole, says what is known and no more, and cannot be broken by names; its tables are its numbers."""
+
+import csv
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from past_job import JOB, busy_day
+
+from adapter import reading_back
+from adapter.backtest.chapters import of_trace
+from adapter.backtest.history import HistoryError, Past
+from adapter.backtest.profiles import PROFILES
+from adapter.backtest.report import (
+    MEASURED,
+    SIMULATED,
+    Chapter,
+    Mark,
+    Report,
+    ReportError,
+    Score,
+    Target,
+    Track,
+    write,
+)
+from adapter.backtest.report_charts import MOST_POINTS, figures, thinned
+from adapter.backtest.report_page import page
+from adapter.backtest.trace import Trace
+from adapter.core.rules import RuleBook, Rules
+from adapter.core.samples import Samples
+
+AT_S = 1_767_225_600 + np.arange(100) * 15.0
+EVIL = "a </script><b>&\"'"
+
+
+def chapter(**changes: object) -> Chapter:
+    ran = Track(name="what ran", at_s=AT_S, workers=np.full(100, 5.0), backlog_time_s=np.zeros(100))
+    drain = Track(
+        name="drain",
+        at_s=AT_S,
+        workers=np.repeat([4.0, np.nan, 6.0, 6.0], 25),
+        marks=(Mark(at_s=float(AT_S[50]), before=4.0, after=6.0, why=f"4 -> 6: {EVIL}"),),
+    )
+    told = Chapter(
+        title=JOB,
+        target_s=60.0,
+        at_s=AT_S,
+        rate_records_per_s=np.where(np.arange(100) == 7, np.nan, 900.0),
+        simulated=(ran, replace(drain, backlog_time_s=np.arange(100.0))),
+        asked=(ran, drain),
+        scores=(
+            Score(name="what ran", kind=MEASURED, worker_hours=100.0, late_ratio=0.001, rescales=3),
+            Score(
+                name="drain", kind=SIMULATED, worker_hours=80.0, late_ratio=0.0, p99_s=12.0, rescales=9, pause_s=90.0
+            ),
+        ),
+        target=Target(policy="drain", average_value="800m", why="A quarter more."),
+    )
+    return replace(told, **changes)
+
+
+def past_of(samples: list[Samples]) -> Past:
+    return Past(ticks=range(int(samples[0].at_s), int(samples[-1].at_s) + 1, 15), samples=tuple(samples))
+
+
+def page_of(*chapters: Chapter, **changes: object) -> str:
+    return page(replace(Report(title="T", chapters=chapters), **changes))
+
+
+def cells(text: str) -> list[list[str]]:
+    rows = re.findall(r"<tr>(.*?)</tr>", text.partition("<table")[2], re.DOTALL)
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+
+
+def drawn(text: str) -> list[dict[str, object]]:
+    (found,) = re.findall(r'<script type="application/json" id="figures">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_page_asks_no_network_and_forbids_it() -> None:
+    text = page_of(chapter())
+    own = text.partition("<script>")[0] + text.rpartition("<script>")[2]
+
+    assert "default-src 'none'" in own
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", own)
+    assert len(text) > 4_000_000  # plotly.js is within
+
+
+def test_the_table_compares_with_what_ran_in_hours_money_and_lateness() -> None:
+    titles, ran, drain = cells(page_of(chapter(), price=0.5, currency="USD"))
+
+    assert titles[2:6] == ["Worker-hours", "Against what ran", "Cost, USD", "Time behind more than 60 s"]
+    assert ran == ["what ran", "measured", "100.0", "–", "50.00", "0.10%", "unknown", "3", "unknown"]
+    assert drain == ["drain", "simulated", "80.0", "−20%", "40.00", "0.00%", "12 s", "9", "90 s"]
+
+
+def test_without_a_price_or_a_history_the_columns_are_not_there() -> None:
+    alone = chapter(scores=(Score(name="ds2", kind=SIMULATED, worker_hours=8.0, late_ratio=0.0),))
+
+    assert "Cost, EUR" not in cells(page_of(chapter()))[0]
+    assert cells(page_of(alone))[0][2:4] == ["Worker-hours", "Time behind more than 60 s"]
+
+
+def test_names_and_sentences_are_text_never_markup() -> None:
+    text = page_of(chapter(title=EVIL, notes=(EVIL,)), title=EVIL, notes=(EVIL,))
+    outside = text.replace(re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1], "")
+
+    assert "</script><b>" not in outside
+    assert outside.count("a &lt;/script&gt;&lt;b&gt;") >= 5
+    asked = drawn(text)[1]["data"]
+    assert "a &lt;/script&gt;&lt;b&gt;&amp;" in asked[2]["text"][2]
+
+
+def test_the_value_for_the_hpa_is_shown_with_its_sentence() -> None:
+    text = page_of(chapter())
+
+    assert 'averageValue: "800m"' in text
+    assert "A quarter more." in text
+
+
+def test_unknown_is_a_gap_in_a_curve_never_a_zero() -> None:
+    simulated, asked = figures(0, chapter())
+
+    assert simulated["data"][0]["y"][7] is None
+    assert asked["data"][2]["y"] == [4.0, None, 6.0, 6.0]
+
+
+def test_workers_are_drawn_as_steps_with_the_sentence_where_they_change() -> None:
+    step = figures(0, chapter())[1]["data"][2]
+
+    assert step["line"]["shape"] == "hv"
+    assert step["x"] == [AT_S[0] * 1000, AT_S[25] * 1000, AT_S[50] * 1000, AT_S[99] * 1000]
+    assert step["text"][2].startswith("<br>4 -&gt; 6")
+    assert step["text"][0] == ""
+
+
+def test_axes_have_titles_with_units_and_the_target_is_a_line() -> None:
+    layout = figures(0, chapter())[0]["layout"]
+
+    titles = [layout[axis]["title"]["text"] for axis in ("yaxis", "yaxis2", "yaxis3", "xaxis")]
+    assert titles == ["input, records/s", "workers", "backlog time, s", "time, UTC"]
+    assert (layout["shapes"][0]["y0"], layout["annotations"][0]["text"]) == (60.0, "target<br>60 s")
+
+
+def test_a_trace_without_a_calendar_counts_hours() -> None:
+    at_s = np.arange(0, 7200, 60.0)
+    track = Track(name="ds2", at_s=at_s, workers=np.ones(120), backlog_time_s=np.zeros(120))
+    alone = Chapter(title="t", target_s=60, at_s=at_s, rate_records_per_s=at_s, simulated=(track,))
+    (figure,) = figures(3, alone)
+
+    assert figure["id"] == "simulated-3"
+    assert figure["layout"]["xaxis"]["title"]["text"] == "time, hours"
+    assert figure["data"][0]["x"][-1] == pytest.approx(119 / 60, abs=1e-3)
+
+
+def test_many_policies_are_there_and_few_are_shown_at_first() -> None:
+    tracks = tuple(Track(name=f"p{n}", at_s=AT_S, workers=np.full(100, float(n))) for n in range(9))
+    data = figures(0, chapter(simulated=(), asked=tracks))[0]["data"][1:]
+
+    assert [curve["visible"] for curve in data] == [True] * 3 + ["legendonly"] * 6
+    assert len({(curve["meta"], curve["line"]["dash"]) for curve in data}) >= 8
+
+
+def test_a_long_curve_keeps_its_peaks() -> None:
+    values = np.zeros(100_000)
+    values[77_777] = 500.0
+    at_s, kept = thinned(np.arange(100_000.0), values, np.nanmax)
+
+    assert len(kept) <= MOST_POINTS
+    assert kept.max() == 500
+    assert abs(at_s[kept.argmax()] - 77_777) <= 67
+
+
+def test_tables_are_written_beside_the_page_with_every_number(tmp_path: Path) -> None:
+    files = write(tmp_path / "deep" / "report.html", Report(title="T", chapters=(chapter(),), price=0.5))
+    scores, changes, series = (rows_of(path) for path in files[1:])
+
+    assert [path.name for path in files[1:]] == ["report-scores.csv", "report-changes.csv", "report-series.csv"]
+    assert (scores[1]["worker_hours"], scores[1]["cost"], scores[0]["p99_backlog_time_s"]) == ("80", "40", "")
+    assert changes[0]["why"] == f"4 -> 6: {EVIL}"
+    assert len(series) == 400
+    assert {row["loop"] for row in series} == {"closed", "open"}
+    assert [path for path in (tmp_path / "deep").iterdir() if path.suffix == ".part"] == []
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReportError, match=r"file/report.html: the report cannot be written \(.+\); name another"):
+        write(tmp_path / "file" / "report.html", Report(title="T", chapters=()))
+
+
+@pytest.fixture(scope="module")
+def past() -> Past:
+    samples = busy_day(sizes={0: 9, 450: 14, 900: 10}).samples(1500)
+    return Past(
+        ticks=range(int(samples[0].at_s), int(samples[-1].at_s) + 1, 15), samples=tuple(samples), told=("told",)
+    )
+
+
+def test_a_history_becomes_a_chapter_a_workload(past: Past) -> None:
+    said: list[str] = []
+    book = RuleBook(by_workload={JOB: Rules(max_workers=30)})
+    options = reading_back.Options(start="-1h", policies=("drain", "dataflow", "static-peak"), price=1.0)
+    (found,) = reading_back.reported(past, book, options, said.append).chapters
+
+    assert [score.name for score in found.scores] == ["what ran", "drain", "dataflow", "static-peak"]
+    assert [track.name for track in found.simulated] == ["what ran", "drain", "dataflow", "static-peak"]
+    assert [track.name for track in found.asked] == ["what ran", "drain", "dataflow"]
+    assert found.scores[0].worker_hours == pytest.approx((9 * 495 + 14 * 405 + 10 * 600) / 3600, rel=0.03)
+    assert found.scores[0].rescales == 2
+    assert found.target is not None
+    assert found.target.policy == "drain"
+    assert any(mark.why for mark in found.asked[1].marks)
+    assert "looking on: 100 %" in said
+
+
+def test_a_recorded_load_becomes_a_chapter_of_its_own() -> None:
+    load = Trace(name="wave", step_s=60.0, rate=100 + 50 * np.sin(np.arange(30) / 5))
+    found = of_trace(load, PROFILES["consumer-group-small"], ("static-peak", "drain"), seed=1)
+
+    assert found.title == "wave, consumer-group-small"
+    assert [score.name for score in found.scores] == ["static-peak", "drain"]
+    assert len(found.at_s) == 120
+    assert found.rate_records_per_s.max() == pytest.approx(8 * 0.75 * 1000, rel=0.03)
+    assert found.target is not None
+    assert found.target.policy == "drain"
+
+
+def test_a_workload_without_workers_is_looked_on_and_not_simulated() -> None:
+    samples = busy_day().samples(900, without=("spec_workers", "workers", "ready_workers"))
+    blind = past_of(samples)
+    (found,) = reading_back.reported(
+        blind, RuleBook(by_workload={}), reading_back.Options(start="-1h"), lambda _: None
+    ).chapters
+
+    assert found.simulated == ()
+    assert found.notes[0].startswith(f"Not simulated: {JOB}: throughput or workers are unknown")
+    assert page_of(found).count('class="chart') == 1
+
+
+def test_a_source_that_fails_midway_leaves_a_report_of_what_was_read(tmp_path: Path, past: Past) -> None:
+    cut = replace(past, cut="t: gone; the history ends early")
+    options = reading_back.Options(start="-1h", report=tmp_path / "r.html")
+
+    with pytest.raises(HistoryError, match=r"t: gone; the history ends early; .*r.html holds what was read until then"):
+        reading_back.written(cut, RuleBook(by_workload={}), options, lambda _: None)
+    assert "t: gone" in (tmp_path / "r.html").read_text()

@@ -1,0 +1,172 @@
+"""What a job is made of is found again in its history, or said not to be in it."""
+
+import numpy as np
+import pytest
+from past_job import BEGIN_S, PastJob, busy_day, wave
+
+from adapter.backtest.calibrate import Calibrated, Estimate, calibrated
+from adapter.backtest.courses import Course, courses
+from adapter.backtest.history import HistoryError
+from adapter.backtest.rescales import rescales
+from adapter.core.rules import Rules
+
+HOURS_3 = 3 * 3600
+RULES = Rules(rescale_pause_s=77.0, worker_start_s=88.0, metric_delay_s=15.0, max_workers=50)
+
+
+def course(job: PastJob, until_s: int = HOURS_3, without: tuple[str, ...] = ()) -> Course:
+    (found,) = courses(job.samples(until_s, without), 15.0).values()
+    return found
+
+
+def estimates(found: Calibrated) -> dict[str, Estimate]:
+    return {estimate.name: estimate for estimate in found.estimates}
+
+
+@pytest.fixture(scope="module")
+def whole_day() -> Calibrated:
+    return calibrated(course(busy_day()), RULES)
+
+
+def test_a_course_holds_what_arrived_waited_and_worked() -> None:
+    found = course(PastJob(load=lambda at_s: 500.0, sizes={0: 10}), 600)
+
+    assert found.at_s[0] == BEGIN_S
+    assert found.input_rate_records_per_s[1:] == pytest.approx(500)
+    assert found.throughput_records_per_s[2:] == pytest.approx(500)
+    assert found.workers.tolist() == [10] * 41
+    assert np.isnan(found.input_rate_records_per_s[0])
+
+
+def test_backlog_time_is_the_age_of_the_oldest_record() -> None:
+    behind = course(PastJob(load=lambda at_s: 400.0, sizes={0: 2}), 600)  # 200/s of 400/s are processed
+
+    assert behind.backlog_time_s[-1] == pytest.approx(300, rel=0.06)
+
+
+def test_what_a_worker_carries_is_seen_while_records_wait(whole_day: Calibrated) -> None:
+    capacity = estimates(whole_day)["worker capacity"]
+
+    assert capacity.value == pytest.approx(100, rel=0.02)
+    assert capacity.observations > 8
+
+
+def test_what_a_worker_carries_follows_from_its_utilization_where_it_is_never_behind() -> None:
+    calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800)
+
+    assert estimates(calibrated(calm, RULES))["worker capacity"].value == pytest.approx(100, rel=0.02)
+
+
+def test_without_utilization_or_backlog_capacity_is_the_configurations() -> None:
+    calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
+    told = estimates(calibrated(calm, Rules(worker_capacity_records_per_s=130.0)))["worker capacity"]
+
+    assert (told.value, told.observations) == (130.0, 0)
+    assert "worker_capacity_records_per_s" in told.how
+
+
+def test_without_any_of_them_capacity_is_told_to_be_a_lower_bound() -> None:
+    calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
+    told = estimates(calibrated(calm, Rules()))["worker capacity"]
+
+    assert told.value == pytest.approx(60, rel=0.01)
+    assert "lower bound" in told.how
+
+
+@pytest.mark.parametrize("pause_s", [0, 30, 60, 120])
+@pytest.mark.parametrize("shows_while_down", [True, False])
+def test_a_pause_is_as_long_as_the_throughput_that_is_missing(pause_s: int, shows_while_down: bool) -> None:
+    found = calibrated(course(busy_day(pause_s=pause_s, shows_while_down=shows_while_down)), RULES)
+
+    for name in ("pause of an up", "pause of a down"):
+        assert estimates(found)[name].value == pytest.approx(pause_s, abs=3)
+        assert estimates(found)[name].observations == 2
+
+
+def test_a_pause_shorter_than_a_tick_shows_in_part() -> None:
+    short = estimates(calibrated(course(busy_day(pause_s=10)), RULES))["pause of an up"]
+
+    assert 4 <= short.value <= 11
+
+
+def test_a_worker_starts_in_the_time_from_asked_for_to_ready(whole_day: Calibrated) -> None:
+    assert estimates(whole_day)["worker start"].value == pytest.approx(45, abs=15)
+    assert estimates(whole_day)["worker start"].observations == 2
+
+
+def test_a_warm_up_is_seen_while_records_wait() -> None:
+    slow = calibrated(course(busy_day(pause_s=60, warm_up_s=180, warm_ratio=0.4)), RULES)
+
+    assert estimates(slow)["warm-up"].value == pytest.approx(165, abs=30)
+    assert estimates(slow)["speed at first"].value == pytest.approx(0.45, abs=0.1)
+
+
+def test_a_job_without_warm_up_has_none(whole_day: Calibrated) -> None:
+    assert whole_day.profile.warm_up_s == 0
+    assert whole_day.profile.warm_up_ratio == 1
+
+
+def test_what_a_history_does_not_show_is_the_configurations_and_said_to_be() -> None:
+    still = estimates(calibrated(course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800), RULES))
+
+    assert [still[name].value for name in ("pause of an up", "worker start", "metric delay")] == [77, 88, 15]
+    assert all(still[name].observations == 0 for name in ("pause of a down", "worker start", "metric delay", "warm-up"))
+    assert "rescale_pause_s" in still["pause of an up"].how
+
+
+def test_the_input_is_scaled_to_the_workers_of_the_model(whole_day: Calibrated) -> None:
+    assert whole_day.scale == pytest.approx(0.1, rel=0.02)
+    assert whole_day.rate_records_per_s.mean() * whole_day.scale == pytest.approx(900, rel=0.03)
+    assert len(whole_day.rate_records_per_s) == (HOURS_3 // 15 + 1) * 3
+    assert whole_day.profile.max_workers == 50
+    assert whole_day.profile.partitions == 60
+
+
+def test_a_short_gap_is_bridged_and_a_history_of_gaps_is_refused() -> None:
+    samples = PastJob(load=wave(600, 100, 1800), sizes={0: 10}).samples(3600)
+    (holed,) = courses([seen for seen in samples if seen.at_s % 300], 15.0).values()
+    assert np.isfinite(calibrated(holed, RULES).rate_records_per_s).all()
+
+    silent = course(
+        PastJob(load=wave(600, 100, 1800), sizes={0: 10}), 3600, without=("appended_records", "backlog_records")
+    )
+    with pytest.raises(HistoryError, match="input is unknown for 100% of the time"):
+        calibrated(silent, RULES)
+
+
+def test_without_workers_nobody_can_say_what_one_carries() -> None:
+    unknown = ("spec_workers", "workers", "ready_workers")
+    with pytest.raises(HistoryError, match="nobody can say what a worker carries"):
+        calibrated(course(busy_day(), without=unknown), RULES)
+
+
+def test_counters_that_move_once_a_minute_are_read_at_their_own_pace() -> None:
+    minutes = [(at_s, seen if at_s % 60 == 0 else None) for at_s, seen in busy_day(pause_s=120).rows(HOURS_3)]
+    held, samples = {}, busy_day(pause_s=120).samples(HOURS_3)
+    for place, (_, seen) in enumerate(minutes):
+        held = seen or held
+        for signal in ("appended_records", "processed_records", "backlog_records"):
+            samples[place].by_stage[signal][0] = held[signal]  # type: ignore[index]  # a dict beneath
+    (slow,) = courses(samples, 15.0).values()
+
+    assert slow.pace_s == 60
+    assert calibrated(slow, RULES).profile.pause_up_s == pytest.approx(120, abs=35)
+
+
+def test_a_counter_that_begins_anew_goes_on_and_one_that_is_set_back_is_unknown() -> None:
+    samples = PastJob(load=lambda at_s: 500.0, sizes={0: 10}).samples(1800)
+    for seen in samples[60:]:
+        seen.by_stage["processed_records"][:] -= 500.0 * 15 * 60 - 5
+    for seen in samples[100:]:
+        seen.by_stage["appended_records"][:] -= 10_000
+    (found,) = courses(samples, 15.0).values()
+
+    assert found.throughput_records_per_s[61:] == pytest.approx(500)
+    assert found.throughput_records_per_s[60] < 1
+    assert np.isfinite(found.input_rate_records_per_s[100])  # by the backlog instead
+
+
+def test_changes_in_quick_succession_are_told_as_one() -> None:
+    quick = course(busy_day(sizes={0: 10, 3000: 14, 3060: 16, 6000: 12}))
+
+    assert [rescale.up for rescale in rescales(quick, 100.0)] == [True, False]

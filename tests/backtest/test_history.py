@@ -1,0 +1,248 @@
+"""A history is read whole, in pieces that a server bears, or it is said what is missing."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from adapter import config as configuration
+from adapter.backtest import history
+from adapter.backtest.history import CHUNK_TICKS, HistoryError, Past, chosen, instant, read, ticks_of
+from adapter.config import Config
+from adapter.errors import SourceError
+from adapter.sources import EVERY, FAULT, Row
+from adapter.sources.trace import record
+
+NOW_S = 1_767_225_600.0  # 2026-01-01T00:00:00Z
+TEXT = """
+sources:
+  main: {kind: prometheus, url: "http://p.test"}
+  broker: {kind: kafka, bootstrap_servers: "k.test:9092"}
+workloads:
+  - {namespace: shop, name: orders, read: [{source: main, signals: {backlog_records: depth, ready_workers: pods}}]}
+  - {namespace: shop, name: carts, read: [{source: main, signals: {backlog_records: other, ready_workers: pods}}]}
+pipeline: {checkpoint: /tmp/none}
+"""
+CONFIG = configuration.parse(TEXT, "test")
+TICKS = range(int(NOW_S) - 3600, int(NOW_S) + 1, 15)
+Answer = Callable[[int, int, int], list[Row]]
+
+
+class Told:
+    """A source that answers by a function; calls: the (first, last) ticks it was asked for."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.calls: list[tuple[int, int]] = []
+        self.closed = False
+
+    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+        self.calls.append((start_s, end_s))
+        return self.answer(start_s, end_s, step_s)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def steady(start_s: int, end_s: int, step_s: int) -> list[Row]:
+    return [
+        Row(at_s, workload, "", signal, value)
+        for at_s in range(start_s, end_s + 1, step_s)
+        for workload in ("shop/orders", "shop/carts")
+        for signal, value in (("backlog_records", 7.0), ("ready_workers", 3.0))
+    ]
+
+
+def past_of(answer: Answer, ticks: range = TICKS, *only: str, config: Config = CONFIG) -> Past:
+    return read(config, ticks, only, opener=lambda _, name: Told(answer))
+
+
+@pytest.mark.parametrize(
+    ("text", "at_s"),
+    [
+        ("now", NOW_S),
+        ("-90s", NOW_S - 90),
+        ("-1.5h", NOW_S - 5400),
+        ("-7d", NOW_S - 7 * 86_400),
+        ("-2w", NOW_S - 14 * 86_400),
+        ("2025-12-31T23:00:00Z", NOW_S - 3600),
+        ("2026-01-01T01:00:00+01:00", NOW_S),
+    ],
+)
+def test_a_time_is_a_moment_or_so_long_ago(text: str, at_s: float) -> None:
+    assert instant(text, NOW_S) == at_s
+
+
+@pytest.mark.parametrize("text", ["yesterday", "7d", "-7", "2026-01-01T00:00:00", "", "-7dd"])
+def test_a_time_that_is_none_or_has_no_zone_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(HistoryError, match=r"expected a time such as 2026-11-14T08:00:00Z, -7d or now"):
+        instant(text, NOW_S)
+
+
+def test_ticks_are_whole_lie_within_the_times_and_never_in_the_future() -> None:
+    ticks = ticks_of(NOW_S - 100, NOW_S + 10_000, 15, NOW_S + 7)
+
+    assert (ticks[0], ticks[-1], ticks.step) == (NOW_S - 90, NOW_S, 15)
+
+
+@pytest.mark.parametrize(
+    ("start_s", "end_s", "fault"),
+    [
+        pytest.param(NOW_S, NOW_S - 3600, "are not two ticks of 15 s", id="from after to"),
+        pytest.param(NOW_S + 3600, NOW_S + 7200, "are not two ticks", id="in the future"),
+        pytest.param(NOW_S - 90 * 86_400, NOW_S, "more than 200000: ask for 34 days", id="too long"),
+    ],
+)
+def test_a_time_without_ticks_or_with_too_many_is_refused(start_s: float, end_s: float, fault: str) -> None:
+    with pytest.raises(HistoryError, match=fault):
+        ticks_of(start_s, end_s, 15, NOW_S)
+
+
+def test_every_tick_becomes_one_sample_of_all_workloads() -> None:
+    past = past_of(steady)
+
+    assert [seen.at_s for seen in past.samples] == list(TICKS)
+    assert past.workloads == ("shop/carts", "shop/orders")
+    assert past.samples[5].whole("ready_workers").tolist() == [3.0, 3.0]
+    assert past.cut == ""
+
+
+def test_a_long_time_is_asked_in_pieces_that_meet_and_do_not_overlap() -> None:
+    source = Told(steady)
+    ticks = range(0, 15 * (2 * CHUNK_TICKS + 10), 15)
+    shares: list[float] = []
+
+    past = read(CONFIG, ticks, opener=lambda _, name: source, progress=shares.append)
+
+    edge = 15 * CHUNK_TICKS
+    assert source.calls == [(0, edge - 15), (edge, 2 * edge - 15), (2 * edge, ticks[-1])]
+    assert len(past.samples) == len(ticks)
+    assert shares[-1] == 1
+    assert source.closed
+
+
+def test_what_is_refused_as_too_much_is_asked_again_by_halves() -> None:
+    def picky(start_s: int, end_s: int, step_s: int) -> list[Row]:
+        if (end_s - start_s) // step_s >= 150:
+            raise SourceError("main", "422: query processing would load too many samples into memory")
+        return steady(start_s, end_s, step_s)
+
+    assert len(past_of(picky).samples) == len(TICKS)
+
+
+def test_a_source_that_fails_midway_costs_only_what_comes_after() -> None:
+    ticks = range(0, 15 * 3 * CHUNK_TICKS, 15)
+
+    def dying(start_s: int, end_s: int, step_s: int) -> list[Row]:
+        if end_s >= ticks[2 * CHUNK_TICKS]:
+            raise SourceError("main", "connection refused")
+        return steady(start_s, end_s, step_s)
+
+    past = past_of(dying, ticks)
+
+    assert len(past.samples) == 2 * CHUNK_TICKS
+    assert past.ticks == ticks[: 2 * CHUNK_TICKS]
+    assert past.cut.startswith("main: connection refused; the history ends at 1970-01-01T11:59:45Z")
+
+
+def test_sources_without_a_past_are_named_and_not_asked() -> None:
+    opened: list[str] = []
+
+    def opener(_: Config, name: str) -> Told:
+        opened.append(name)
+        return Told(steady)
+
+    past = read(CONFIG, TICKS, opener=opener)
+
+    assert opened == ["main"]
+    assert past.told == ("broker (kafka) has no past: what it tells is not in the history",)
+
+
+def test_only_sources_without_a_past_are_refused_with_what_has_one() -> None:
+    text = """
+sources: {broker: {kind: kafka, bootstrap_servers: "k.test:9092"}}
+workloads: [{namespace: shop, name: orders, read: [{source: broker, group: orders, topics: [orders]}]}]
+pipeline: {checkpoint: /tmp/none}
+"""
+    with pytest.raises(HistoryError, match=r"no source has a past: broker \(kafka\).*a Prometheus"):
+        past_of(steady, TICKS, config=configuration.parse(text, "test"))
+
+
+def test_nothing_found_is_told_with_what_the_source_said() -> None:
+    def silent(start_s: int, end_s: int, step_s: int) -> list[Row]:
+        return [Row(end_s, "shop/orders", "", FAULT, 0.0, 'no series match {app="orders"}')]
+
+    with pytest.raises(HistoryError, match=r"no sample of any workload from 2025-12-31T23:00:00Z .*no series match"):
+        past_of(silent)
+
+
+def test_a_source_that_never_answers_is_told_as_such() -> None:
+    def dead(start_s: int, end_s: int, step_s: int) -> list[Row]:
+        raise SourceError("main", "connection refused")
+
+    with pytest.raises(HistoryError, match=r"no sample of any workload.*main: connection refused"):
+        past_of(dead)
+
+
+def test_too_much_is_a_named_limit_not_a_full_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST_VALUES", 500)
+    with pytest.raises(HistoryError, match=r"more than 500 values came until .*--workload"):
+        past_of(steady)
+
+
+def test_faults_are_counted_and_told_once() -> None:
+    def faulty(start_s: int, end_s: int, step_s: int) -> list[Row]:
+        own = [Row(at_s, "shop/orders", "", FAULT, 0.0, "depth is NaN") for at_s in (start_s, end_s)]
+        return [*steady(start_s, end_s, step_s), *own, Row(end_s, EVERY, "", FAULT, 0.0, "slow")]
+
+    past = past_of(faulty)
+
+    assert past.told[1:] == ("shop/orders: depth is NaN (2 times)", "slow")
+    assert past.samples[0].faults == {"shop/orders": "depth is NaN"}
+
+
+def test_named_workloads_alone_are_read() -> None:
+    asked: list[Mapping[str, object]] = []
+
+    def opener(config: Config, name: str) -> Told:
+        asked.extend({"name": workload.name} for workload in config.workloads)
+        return Told(steady)
+
+    past = read(CONFIG, TICKS, ("shop/orders",), opener=opener)
+
+    assert asked == [{"name": "orders"}]
+    assert past.workloads == ("shop/orders",)
+
+
+def test_a_name_that_is_nowhere_is_told_with_those_that_are() -> None:
+    with pytest.raises(
+        HistoryError, match=r"shop/order is not in the configuration, which has shop/carts, shop/orders"
+    ):
+        chosen(CONFIG, ("shop/order",))
+
+
+def test_ranges_get_more_time_than_ticks() -> None:
+    deadlines: list[float] = []
+
+    def opener(config: Config, name: str) -> Told:
+        deadlines.append(config.sources[name].deadline_s)
+        return Told(steady)
+
+    read(CONFIG, TICKS, opener=opener)
+
+    assert deadlines == [60.0]
+
+
+def test_a_recorded_file_is_a_past_like_any_other(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(record(steady(int(NOW_S) - 600, int(NOW_S), 15)))
+    config = configuration.parse(
+        f"sources: {{t: {{kind: trace, file: {file}}}}}\n"
+        "workloads: [{namespace: shop, name: orders, read: [{source: t}]}]\npipeline: {checkpoint: x}\n",
+        "test",
+    )
+    past = read(config, ticks_of(NOW_S - 1200, NOW_S, 15, NOW_S), ("shop/orders",))
+
+    assert len(past.samples) == 81
+    assert past.samples[0].workloads == ()
+    assert past.samples[-1].stage("backlog_records").tolist() == [7.0]

@@ -1,0 +1,108 @@
+"""Units of a backtest: what there is to do, under which identity, and in which groups."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from adapter.backtest import release
+from adapter.backtest.profiles import PROFILES, STEP_S
+from adapter.backtest.trace import Trace
+from adapter.backtest.units import MOST_LANES, ORACLE, Grid, Unit, describe, groups, units
+
+NAMED = tuple(PROFILES[name] for name in ("consumer-group", "netflix"))
+GRID = Grid(policies=("drain", "varga", "static"), profiles=NAMED, delays_s=(0.0, 120.0), seeds=(1, 2))
+HOUR = Trace(name="hour", step_s=60.0, rate=np.arange(60.0))
+WEEK = Trace(name="week", step_s=300.0, rate=np.arange(2016.0))
+MADE = units(HOUR, GRID)
+
+
+def first() -> Unit:
+    return next(unit for unit in MADE if unit.policy == "drain")
+
+
+def test_every_policy_runs_with_every_profile_delay_and_seed() -> None:
+    rivals = [unit for unit in MADE if unit.policy != ORACLE]
+    assert len(rivals) == len(set(rivals)) == 3 * 2 * 2 * 2
+    assert {(unit.profile.metric_delay_s, unit.seed) for unit in rivals} == {(0, 1), (0, 2), (120, 1), (120, 2)}
+
+
+def test_the_oracle_runs_once_for_each_window_and_profile() -> None:
+    oracles = [unit for unit in units(WEEK, GRID) if unit.policy == ORACLE]
+    assert [(unit.window.index, unit.profile.name) for unit in oracles] == [
+        (index, profile.name) for index in (0, 1) for profile in NAMED
+    ]
+
+
+def test_without_a_delay_the_profile_keeps_its_own() -> None:
+    own = Grid(policies=("drain",), profiles=(PROFILES["pause-30-60"],))
+    assert [unit.profile.metric_delay_s for unit in units(HOUR, own) if unit.policy != ORACLE] == [45.0]
+
+
+def test_a_unit_has_the_same_identity_in_every_run() -> None:
+    assert [unit.id for unit in units(HOUR, GRID)] == [unit.id for unit in MADE]
+    assert len({unit.id for unit in MADE}) == len(MADE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trace": "other"},
+        {"digest": "0"},
+        {"window": replace(first().window, lead_steps=1)},
+        {"policy": "varga"},
+        {"profile": replace(NAMED[0], pause_up_s=11.0)},
+        {"seed": 7},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_else_is_asked_has_another_identity(change: dict[str, object]) -> None:
+    assert replace(first(), **change).id != first().id  # type: ignore[arg-type] - each value is of its field's type
+
+
+def test_the_release_covers_what_makes_the_numbers_and_not_what_shows_them() -> None:
+    reached = {path.name for path in release._reached("adapter.backtest.folding")}
+    assert {"loop.py", "plant.py", "oracle.py", "score.py", "drain.py", "profiles.py"} <= reached
+    assert not {"table.py", "results.py", "job.py", "demo.py"} & reached
+
+
+def test_policies_share_the_chance_of_a_window_and_windows_do_not() -> None:
+    found = [unit for unit in units(WEEK, GRID) if unit.seed == 1]
+    by_window = {window: {unit.chance for unit in found if unit.window.index == window} for window in (0, 1)}
+    assert [len(chances) for chances in by_window.values()] == [1, 1]
+    assert by_window[0] != by_window[1]
+
+
+def test_every_unit_is_in_one_group_whatever_the_order_it_came_in() -> None:
+    wanted = [*MADE, *units(WEEK, GRID)]
+    made = groups(wanted)
+    random.Random(1).shuffle(wanted)  # noqa: S311 - no secret
+    assert groups(wanted) == made
+    assert sorted(unit.id for group in made for unit in group) == sorted(unit.id for unit in wanted)
+
+
+def test_lanes_of_a_group_are_equally_long_and_wide() -> None:
+    small = replace(GRID, profiles=(PROFILES["consumer-group"], PROFILES["consumer-group-small"]))
+    for group in groups([*units(HOUR, small), *units(WEEK, small)]):
+        assert len({(unit.window.steps, unit.window.lead_steps) for unit in group}) == 1
+        assert len({(unit.profile.partitions, unit.profile.max_workers) for unit in group}) == 1
+
+
+def test_the_oracle_has_tasks_of_its_own() -> None:
+    for group in groups(MADE):
+        assert len({unit.policy == ORACLE for unit in group}) == 1
+
+
+def test_groups_are_large_but_no_larger_than_what_one_task_does_in_minutes() -> None:
+    many = replace(GRID, seeds=tuple(range(500)))
+    sizes = [len(group) for group in groups(units(HOUR, many))]
+    assert max(sizes) <= MOST_LANES
+    days = Trace(name="days", step_s=STEP_S, rate=np.ones(4 * 17_280))
+    long = [group for group in groups(units(days, many)) if group[0].policy == "drain"]
+    assert max(map(len, long)) < 1000
+
+
+def test_a_group_is_described_by_what_is_in_it() -> None:
+    assert describe(MADE[3:6]) == "3 units (trace hour; policy drain, varga; profile consumer-group)"
+    assert describe(MADE[:1]) == "1 unit (trace hour; policy oracle; profile consumer-group)"

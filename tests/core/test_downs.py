@@ -1,0 +1,300 @@
+"""When fewer workers pay: what a smaller size would have saved by now, against what a rescale is worth."""
+
+from dataclasses import replace
+from math import e, nan
+
+import numpy as np
+import pytest
+from builders import EMPTY, Fluid, advance, book, closed, column, counts, flow, job, replay, rows, tick
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.core.bounds import BOUNDS
+from adapter.core.case import DAY_S
+from adapter.core.decide import decide
+from adapter.core.decisions import Bound, Reason
+from adapter.core.downs import Bucket, Place, paying_workers
+from adapter.core.reasons import sentence
+from adapter.core.record import case_of
+from adapter.core.state import BUCKETS, KEPT
+
+HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "cooldown_down_s": 0.0}
+WIDTH_S = 360.0
+WORTH_S = 300.0
+
+
+def paying(**known):
+    """Of one job. peaks: of the closed buckets, oldest first; before them nothing was seen."""
+    usual = {"running": nan, "age_s": 0.0, "current": 10.0, "since_s": DAY_S, "worth_s": WORTH_S}
+    lane = {name: column(value) for name, value in (usual | known).items() if name != "peaks"}
+    seen = [nan] * (BUCKETS - len(known["peaks"])) + list(known["peaks"])
+    return paying_workers(
+        np.array(seen, dtype=float)[:, None],
+        Bucket(largest_workers=lane["running"], age_s=lane["age_s"], width_s=column(WIDTH_S)),
+        Place(current_workers=lane["current"], since_s=lane["since_s"]),
+        lane["worth_s"],
+    )[0]
+
+
+# --- when it pays
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({"peaks": [10], "running": 0, "age_s": 299}, 10),
+        ({"peaks": [10], "running": 0, "age_s": 300}, 0),
+        ({"peaks": [10], "running": 5, "age_s": 345}, 10),
+        ({"peaks": [10, 5], "running": 5, "age_s": 240}, 5),
+        ({"peaks": [10, 8, 8, 8], "running": 8, "age_s": 345}, 10),
+        ({"peaks": [10, 8, 8, 8, 8], "running": 8, "age_s": 75}, 8),
+        ({"peaks": [9] * BUCKETS, "running": 9, "age_s": 0}, 9),
+        ({"peaks": [9] * BUCKETS, "running": 9, "age_s": 0, "worth_s": 375}, 10),
+        ({"peaks": [10, 8, 8, 8, 8, 2], "running": 2, "age_s": 150}, 2),
+        ({"peaks": [10, 8, 8, 8, 8, 8, 8, 2], "running": 2, "age_s": 150}, 2),
+        ({"peaks": [], "running": 2, "age_s": 345}, 10),
+        ({"peaks": [2] * 5, "running": 2, "age_s": 300, "since_s": 345}, 10),
+        ({"peaks": [2] * 5, "running": 2, "age_s": 300, "since_s": 375}, 2),
+        ({"peaks": [12] * 5, "running": 11, "age_s": 300}, 10),
+        ({"peaks": [2] * 5, "running": nan, "age_s": 300}, 10),
+        ({"peaks": [2, 2, 2, nan], "running": 2, "age_s": 300}, 10),
+        ({"peaks": [0] * 5, "running": 0, "age_s": 300, "current": 0}, 0),
+    ],
+    ids=[
+        "nothing is needed: not yet",
+        "nothing is needed: after the worth itself",
+        "half: not in the same time",
+        "half: in twice the time",
+        "a fifth: not in four times",
+        "a fifth: in five times",
+        "a tenth: at the end of the window",
+        "a tenth that is worth more: never",
+        "one of two sizes pays",
+        "two sizes pay: the smaller one",
+        "what was before the window is not known, and saved nothing",
+        "before the last change another size was there: not yet",
+        "before the last change another size was there: now",
+        "more was needed than is there",
+        "nobody looked into the running bucket",
+        "nobody looked into the bucket before it",
+        "none is there",
+    ],
+)
+def test_a_down_pays_once_it_would_have_saved_what_a_rescale_is_worth(known, expected):
+    assert paying(**known) == expected
+
+
+# --- laws
+
+sizes = st.one_of(st.just(nan), st.integers(0, 40).map(float))
+lanes = st.fixed_dictionaries(
+    {
+        "peaks": st.lists(sizes, min_size=BUCKETS, max_size=BUCKETS),
+        "running": sizes,
+        "age_s": st.floats(0, WIDTH_S),
+        "current": st.integers(0, 30).map(float),
+        "since_s": st.floats(0, 2 * BUCKETS * WIDTH_S),
+        "worth_s": st.floats(1, 2000),
+    }
+)
+
+
+def needed(lane, count):
+    """The largest size of the running bucket and of so many before it; NaN where one of them is not known."""
+    return np.max([lane["running"], *lane["peaks"][::-1][:count]])
+
+
+@given(lanes)
+def test_it_is_the_present_size_or_one_that_was_enough_and_has_saved_its_worth(lane):
+    found = paying(**lane)
+    assert found <= lane["current"]
+    if found < lane["current"]:
+        spans = [min(lane["age_s"] + n * WIDTH_S, lane["since_s"]) for n in range(BUCKETS + 1)]
+        enough = [span for n, span in enumerate(spans) if needed(lane, n) == found]
+        assert (1 - found / lane["current"]) * max(enough) >= lane["worth_s"]
+
+
+@given(lanes)
+def test_it_is_never_below_what_is_needed_of_late(lane):
+    assert not paying(**lane) < min(lane["running"], lane["current"])
+
+
+@given(lanes, st.floats(1, 4))
+def test_a_dearer_rescale_never_goes_further_down(lane, dearer):
+    assert paying(**lane | {"worth_s": lane["worth_s"] * dearer}) >= paying(**lane)
+
+
+@given(lanes, st.lists(st.integers(0, 10), min_size=BUCKETS + 1, max_size=BUCKETS + 1))
+def test_who_needed_more_never_goes_further_down(lane, more):
+    raised = [size + added for size, added in zip(lane["peaks"], more[1:], strict=True)]
+    assert paying(**lane | {"peaks": raised, "running": lane["running"] + more[0]}) >= paying(**lane)
+
+
+@given(lanes, st.integers(0, BUCKETS))
+def test_what_nobody_saw_never_pays(lane, number):
+    """From an unknown bucket on backwards nothing counts: it is as if the window began after it."""
+    if number == BUCKETS:
+        assert paying(**lane | {"running": nan}) == lane["current"]
+    else:
+        forgotten = [nan] * (number + 1) + lane["peaks"][number + 1 :]
+        unseen = [*lane["peaks"][:number], nan, *lane["peaks"][number + 1 :]]
+        assert paying(**lane | {"peaks": unseen}) == paying(**lane | {"peaks": forgotten})
+
+
+@given(st.lists(lanes, min_size=1, max_size=5))
+def test_a_job_pays_as_if_it_were_alone(jobs):
+    parts = {name: np.array([lane[name] for lane in jobs], dtype=float) for name in jobs[0]}
+    together = paying_workers(
+        parts["peaks"].T,
+        Bucket(largest_workers=parts["running"], age_s=parts["age_s"], width_s=np.full(len(jobs), WIDTH_S)),
+        Place(current_workers=parts["current"], since_s=parts["since_s"]),
+        parts["worth_s"],
+    )
+    assert together.tolist() == [paying(**lane) for lane in jobs]
+
+
+# --- in the fold
+
+
+def fallen(to, when_s=600.0, until_s=5400, workers=10, **rules):
+    """The decisions of 800/s that 10 workers carry, and of `to` from when_s on."""
+    load = Fluid(lambda at_s: 800.0 if at_s < when_s else to, workers=workers)
+    return closed(load, until_s, book(**HUNDRED | rules))
+
+
+def first_down(decided):
+    return next((d.at_s for d in decided if d.reason in (Reason.DOWN, Reason.IDLE)), None)
+
+
+def test_a_deep_fall_is_followed_soon_a_shallow_one_late_and_one_within_the_tolerance_never():
+    deep, half, shallow, none = (first_down(fallen(load)) for load in (80.0, 400.0, 640.0, 720.0))
+    assert 600 + 300 < deep < half < shallow < 600 + 3600
+    assert none is None
+
+
+def test_a_lower_load_that_comes_and_goes_is_not_followed():
+    """Half of the load for five minutes of every twenty: it would have to last for ten."""
+    load = Fluid(lambda at_s: 400.0 if at_s % 1200 < 300 else 800.0)
+    assert first_down(closed(load, 7200, book(**HUNDRED))) is None
+
+
+def test_before_it_pays_the_sentence_says_so():
+    held = next(d for d in fallen(400.0) if d.at_s == 900)
+    assert (held.bound, held.wanted_workers, held.window_workers, held.required_workers) == (Bound.WINDOW, 5, 10, 10)
+    assert sentence(held).endswith("5 wanted; a down does not pay yet: fewer must have been enough for longer")
+
+
+def test_without_a_worth_the_whole_window_counts():
+    soon, late = (first_down(fallen(80.0, rescale_worth_s=worth_s)) for worth_s in (None, 0.0))
+    assert soon < 1500
+    assert late >= 600 + 3600
+
+
+def test_a_down_that_waits_for_the_hpa_is_not_withdrawn_by_its_own_cost():
+    """It is counted at once, so that the next one is dearer; but itself has paid."""
+    running = Fluid(lambda at_s: 800.0 if at_s < 600 else 320.0)
+    decided = closed(running, 3000, book(**HUNDRED), follows=lambda at_s: False)
+    down = first_down(decided)
+    assert {d.required_workers for d in decided if down <= d.at_s <= 3000} == {4}
+
+
+def test_a_down_in_steps_goes_on_to_its_target():
+    """Each step of the HPA is a change, since which little was saved."""
+    state, rules = EMPTY, book(**HUNDRED, settle_s=0.0)
+    running, targets = Fluid(lambda at_s: 800.0 if at_s < 600 else 320.0), []
+    while running.at_s <= 1800:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), rules)
+        target = decisions.numbers["required_workers"][0]
+        targets.append(target)
+        running.scale(None if np.isnan(target) else max(target, running.workers - 1))
+        running.run(30)
+    first = targets.index(4.0)
+    assert set(targets[first:]) == {4.0}
+    assert running.workers == 4
+
+
+def kept_of(state):
+    return dict(zip(KEPT, state.slow.kept[:, 0], strict=True))
+
+
+def test_downs_are_counted_and_fade():
+    state, rules, downs_at_s = EMPTY, book(**HUNDRED, rescale_worth_s=0.0, down_window_s=0.0), []
+    running = Fluid(lambda at_s: 800.0 if at_s < 300 else (400.0 if at_s < 900 else 100.0))
+    while running.at_s <= 1500:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), rules)
+        target = decisions.numbers["required_workers"][0]
+        if target < running.workers:
+            downs_at_s.append(running.at_s)
+        running.scale(None if np.isnan(target) else target)
+        running.run(30)
+    assert len(downs_at_s) >= 2
+    faded = sum(e ** ((before_s - downs_at_s[-1]) / DAY_S) for before_s in downs_at_s)
+    assert (kept_of(state)["downs"], kept_of(state)["downs_at_s"]) == (pytest.approx(faded), downs_at_s[-1])
+
+
+def counted(downs, ago_s=0.0):
+    """When half of the workers go, of a job that had so many downs so long before it was seen to fall."""
+    state, rules, running = EMPTY, book(**HUNDRED), Fluid(lambda at_s: 800.0 if at_s < 600 else 400.0)
+    while running.at_s < 7200:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), rules)
+        if rows(decisions)[0].reason == Reason.DOWN:
+            return running.at_s
+        if running.at_s == 600:
+            kept = state.slow.kept.copy()
+            kept[KEPT.index("downs")], kept[KEPT.index("downs_at_s")] = downs, 600 - ago_s
+            state = replace(state, slow=replace(state.slow, kept=kept))
+        running.run(30)
+    return None
+
+
+def test_four_downs_of_the_last_day_make_the_next_one_twice_as_dear_and_they_fade():
+    none, four, long_ago = counted(nan), counted(4.0), counted(4.0, 5 * DAY_S)
+    assert four - none == 600  # 300 s more of half of the work
+    assert none <= long_ago <= none + 30
+
+
+# --- up
+
+
+@pytest.mark.parametrize(
+    ("rules", "wait_s"),
+    [
+        ({}, 150),
+        ({"metric_delay_s": 60.0}, 210),
+        ({"rescale_pause_s": 60.0, "warm_up_s": 240.0}, 300),
+        ({"cooldown_up_s": 300.0}, 300),
+        ({"policy": "dataflow", "quanta": "none"}, 0),
+    ],
+    ids=["pause and warm-up", "and the delay of the metrics", "other ones", "configured", "another policy"],
+)
+def test_after_a_change_no_up_before_the_new_workers_are_warm_and_seen_to_be(rules, wait_s):
+    load = Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else 4000.0))
+    decided = closed(load, 1200, book(**HUNDRED | rules))
+    first, second, *_ = [d.at_s for d in decided if d.reason == Reason.UP]
+    changed = first + 30  # the change is seen a tick after it was asked for
+    assert second == max(changed + wait_s, next(d.at_s for d in decided if d.at_s > changed and open_(d)))
+    assert {d.bound for d in decided if changed <= d.at_s < second and open_(d)} <= {Bound.COOLDOWN}
+
+
+def open_(decision):
+    """Whether no gate held it."""
+    return decision.reason in (Reason.UP, Reason.DOWN, Reason.HOLD)
+
+
+# --- records
+
+
+def test_each_decision_of_a_fall_is_made_again_from_its_record():
+    """Waiting until it pays, going down in steps, and cooling down."""
+    rules = book(**HUNDRED | {"cooldown_down_s": None}, max_step_down_workers=2)
+    ticks = [
+        tick(at_s, job(**counts(10 if at_s < 1500 else 8), **flow(at_s, 800 if at_s < 600 else 300)))
+        for at_s in np.arange(0.0, 2401.0, 30.0)
+    ]
+    bounds = set()
+    for _, decisions in replay(ticks, rules):
+        again, (found,) = decide(case_of(decisions.record)), rows(decisions)
+        bounds.add(found.bound)
+        assert BOUNDS[again.bound[0]] == found.bound
+        np.testing.assert_array_equal(again.served, decisions.numbers["required_workers"])
+    assert bounds >= {Bound.WINDOW, Bound.STEP, Bound.LATCH}

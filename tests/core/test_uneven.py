@@ -1,0 +1,56 @@
+"""A sum hides the one partition that lags: what is said of it counts, while it does not catch up (S4-38)."""
+
+import pytest
+from builders import book, counts, flow, job, last, tick
+
+from adapter.core.reasons import sentence
+
+# 91 % busy: more workers would have room for what lags, fewer partitions each.
+BUSY = {"policy": "drain", "worker_capacity_records_per_s": 110.0, "max_workers": 20}
+QUIET = (0,) * 20
+
+
+def lagging(*records, stuck=None, partitions=20):
+    """Ten workers keep pace with 1 000/s; the worst of the partitions has so many records waiting at each tick."""
+    return last(
+        [
+            tick(
+                15.0 * number,
+                job(
+                    **flow(15.0 * number),
+                    **counts(10, partitions=partitions),
+                    highest_partition_backlog_records=waiting,
+                    stuck_backlog_records=stuck,
+                ),
+            )
+            for number, waiting in enumerate(records)
+        ],
+        book(**BUSY),
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "more"),
+    [
+        pytest.param((*QUIET, 2500, 3000), False, id="60 s of a partition's share: in time"),
+        pytest.param((*QUIET, 3000, 3050), True, id="61 s, and growing: late"),
+        pytest.param(tuple(range(5000, 3000, -100)), False, id="it catches up by itself"),
+        pytest.param((*QUIET, 3000, None), False, id="nobody tells it any more"),
+    ],
+)
+def test_s4_38_one_partition_that_falls_behind_asks_for_more_workers(records, more):
+    decided = lagging(*records)
+    assert (decided.required_workers > 10) == more
+
+
+def test_a_partition_that_is_stuck_asks_for_none():
+    assert lagging(*QUIET, 3000, 4500, stuck=4500.0).required_workers == 10
+
+
+def test_where_nobody_counts_the_partitions_nothing_is_said_of_one():
+    assert lagging(*QUIET, 3000, 4500, partitions=None).required_workers == 10
+
+
+def test_the_sentence_tells_of_the_worst_partition_where_the_sum_hides_it():
+    assert "backlog time 0.0 s (61 s in the worst partition), input 1 000/s" in sentence(lagging(*QUIET, 3000, 3050))
+    assert "worst" not in sentence(lagging(*QUIET, 1000, 1050))

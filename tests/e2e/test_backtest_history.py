@@ -1,0 +1,111 @@
+"""The past of a real Prometheus becomes a report: read in pieces, looked on, calibrated, simulated."""
+
+import csv
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from parts.backfill import Backfilled, Sample
+from parts.process import tools
+
+from adapter import reading_back, wiring
+from adapter.backtest.history import HistoryError
+
+HOURS = 4
+STEP_S = 15
+PARTITIONS = 12
+CAPACITY_RECORDS_PER_S = 200.0
+PAUSE_S = 45
+SIZES = ((0.0, 6), (1.0, 9), (2.0, 5), (3.0, 8))  # hours since the begin -> workers
+CONFIG = """
+sources:
+  main: {{kind: prometheus, url: "{url}"}}
+workloads:
+  - namespace: shop
+    name: orders
+    read:
+      - source: main
+        preset: kafka-exporter
+        match: {{consumergroup: orders}}
+        signals:
+          ready_workers: >-
+            sum by ($by) (label_replace(kube_deployment_status_replicas_ready, "consumergroup", "$$1", "deployment",
+            "(.*)"))
+  - namespace: shop
+    name: never-scraped
+    read: [{{source: main, preset: kafka-exporter, match: {{consumergroup: never-scraped}}}}]
+rules: {{max_workers: 12}}
+pipeline: {{checkpoint: /tmp/unused}}
+"""
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backfilled]:
+    if not (tools() / "prometheus-0.315.0").is_dir():
+        pytest.skip(f"prometheus-0.315.0 is not in {tools()}: make tools")
+    with Backfilled(tmp_path_factory.mktemp("past") / "prometheus") as prometheus:
+        prometheus.push(_job(int(time.time()) // STEP_S * STEP_S - HOURS * 3600))
+        yield prometheus
+
+
+def _job(begin_s: int) -> Iterator[Sample]:
+    """A consumer group that is behind after each change of its workers."""
+    appended = processed = 0.0
+    for after_s in range(0, HOURS * 3600 + 1, STEP_S):
+        since_s, workers = next((hours * 3600, n) for hours, n in reversed(SIZES) if hours * 3600 <= after_s)
+        for partition in range(PARTITIONS):
+            labels = {"consumergroup": "orders", "topic": "orders", "partition": str(partition)}
+            yield begin_s + after_s, "kafka_consumergroup_current_offset", labels, processed // PARTITIONS
+            yield begin_s + after_s, "kafka_consumergroup_lag", labels, (appended - processed) // PARTITIONS
+        yield begin_s + after_s, "kube_deployment_status_replicas_ready", {"deployment": "orders"}, float(workers)
+        appended += (900 + 250 * math.sin(2 * math.pi * after_s / 7200)) * STEP_S
+        works_s = STEP_S if not since_s else min(max(after_s + STEP_S - since_s - PAUSE_S, 0.0), STEP_S)
+        processed += min(workers * CAPACITY_RECORDS_PER_S * works_s, appended - processed)
+
+
+def _options(folder: Path, **changes: object) -> reading_back.Options:
+    given = {
+        "start": f"-{HOURS}h",
+        "policies": ("drain", "static-peak"),
+        "price": 0.1,
+        "report": folder / "report.html",
+    }
+    return reading_back.Options(**given | changes)  # type: ignore[arg-type]  # a test names what it changes
+
+
+def test_the_history_of_a_job_becomes_a_report_with_its_numbers(past: Backfilled, tmp_path: Path) -> None:
+    said: list[str] = []
+    files = reading_back.run(_config(past, tmp_path), _options(tmp_path), said.append)
+
+    page, scores = files[0].read_text(), _rows(files[1])
+    ran, drain, static = scores
+    assert [row["name"] for row in scores] == ["what ran", "drain", "static-peak"]
+    assert float(ran["worker_hours"]) == pytest.approx(6 + 9 + 5 + 8, rel=0.01)
+    assert float(drain["worker_hours"]) < float(static["worker_hours"])
+    assert float(drain["cost"]) == pytest.approx(float(drain["worker_hours"]) * 0.1)
+    assert int(ran["rescales"]) == 3
+    assert float(ran["pause_s"]) == pytest.approx(3 * PAUSE_S, abs=15)
+    assert "never-scraped" in " ".join(said)
+    assert "200 records/s" in page.replace("± 0 ", "")
+    assert "averageValue" in page
+    assert len(_rows(files[2])) > 1
+    assert all(row["why"] for row in _rows(files[2]))
+
+
+def test_a_time_without_samples_is_told_with_the_labels_that_match_nothing(past: Backfilled, tmp_path: Path) -> None:
+    long_ago = _options(tmp_path, start="-30d", end="-29d")
+    with pytest.raises(HistoryError, match=r"no sample of any workload.*no series match \{consumergroup="):
+        reading_back.run(_config(past, tmp_path), long_ago, lambda _: None)
+
+
+def _config(past: Backfilled, folder: Path) -> reading_back.Config:
+    file = folder / "config.yaml"
+    file.write_text(CONFIG.format(url=past.url))
+    return wiring.load(file)
+
+
+def _rows(table: Path) -> list[dict[str, str]]:
+    with table.open(newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,251 @@
+"""The controller of a real control plane and our arithmetic of it: the same answers at the same moments, one path."""
+
+import json
+import ssl
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+import yaml
+from parts.certificates import Authority
+from parts.controlplane import Api, ControlPlane
+from parts.process import HOST, until
+
+from adapter.backtest.hpa import (
+    DOWN,
+    UP,
+    Behavior,
+    Direction,
+    Hpa,
+    Memory,
+    RatePolicy,
+    Select,
+    Tolerance,
+    by_average_value,
+    milli,
+    recommend,
+    usage,
+)
+
+START, MAX = 3, 30
+VERSION = "external.metrics.k8s.io/v1beta1"
+GROUP = f"/apis/{VERSION}"
+MANIFEST = Path(__file__).parents[2] / "hpa" / "kafka-consumer.yaml"
+NEAR_S = 0.4  # the controller looks at its clock a little after the answer, and notes a change a little after that
+SERVED: tuple[Sequence[str] | None, ...] = (
+    *[["20"]] * 4, ["19"], ["22"], ["21"], None, ["20.0004"], ["NaN"], [], ["23"], *[["12"]] * 2, ["3", "4"],
+    None, *[["2"]] * 6, ["-1"], ["0"], ["1e16"], *[["9223372036854776"]] * 3, ["5"], ["4400m"], ["24"], ["1"],
+    *[["18"]] * 2,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is written under `spec` in the place of our behavior, and the same for our arithmetic. None: ours stays."""
+
+    written: dict[str, Any] | None
+    behavior: Behavior | None
+    tolerance: Tolerance = field(default_factory=Tolerance)
+
+
+def half(direction: Direction, **more: str) -> dict[str, Any]:
+    """One half of `spec.behavior` as Kubernetes wants it."""
+    policies = [{"type": each.kind, "value": each.value, "periodSeconds": each.period_s} for each in direction.policies]
+    stated = {"stabilizationWindowSeconds": direction.window_s, "selectPolicy": direction.select.value}
+    return {**stated, "policies": policies, **more}
+
+
+OUR_UP = Direction(window_s=0, policies=(RatePolicy(kind="Percent", value=400), RatePolicy(kind="Pods", value=12)))
+SLOW_UP = Direction(
+    window_s=20, policies=(RatePolicy(kind="Pods", value=6, period_s=25), RatePolicy(kind="Percent", value=30))
+)
+SLOW_DOWN = Direction(
+    window_s=37,
+    policies=(RatePolicy(kind="Percent", value=20, period_s=30), RatePolicy(kind="Pods", value=3)),
+    select=Select.MIN,
+)
+AT_ONCE = Direction(window_s=0, policies=DOWN.policies)
+NEVER = replace(AT_ONCE, select=Select.DISABLED)
+CASES = {
+    "no-behavior": Case(written={}, behavior=None),
+    "default-behavior": Case(written={"behavior": {"scaleDown": {}}}, behavior=Behavior()),
+    "our-behavior": Case(
+        written=None,
+        behavior=Behavior(up=OUR_UP, down=AT_ONCE),
+        tolerance=Tolerance(up_ratio=0.0, down_ratio=0.0),
+    ),
+    "slow-both-ways": Case(
+        written={"behavior": {"scaleUp": half(SLOW_UP), "scaleDown": half(SLOW_DOWN)}},
+        behavior=Behavior(up=SLOW_UP, down=SLOW_DOWN),
+    ),
+    "never-down-and-far-up": Case(
+        written={"behavior": {"scaleUp": half(UP, tolerance="0.5"), "scaleDown": half(NEVER)}},
+        behavior=Behavior(down=NEVER),
+        tolerance=Tolerance(up_ratio=0.5),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Sync:
+    """One question of the controller. spec, status: the replicas it had just read. at_s: when it was answered.
+
+    items: the quantities of the answer; None is a 503.
+    """
+
+    at_s: float
+    spec: int
+    status: int
+    items: Sequence[str] | None
+
+
+class Stub(ThreadingHTTPServer):
+    """An external metrics API that answers each HPA with SERVED, in turn, and notes what the HPA saw.
+
+    It hesitates while a period or window that began with an earlier answer is about to end, or has just ended: on which
+    side of the end the controller is would be luck.
+    """
+
+    def __init__(self, api: Api, folder: Path) -> None:
+        super().__init__((HOST, 0), _Answer)
+        self._api = api
+        self.syncs: defaultdict[str, list[Sync]] = defaultdict(list)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(*Authority(folder, "stub-ca").issue("stub", addresses=(HOST,)))
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+
+    def answer(self, name: str) -> Sequence[str] | None:
+        scale = self._api.get(f"/apis/apps/v1/namespaces/default/deployments/{name}/scale")
+        syncs = self.syncs[name]
+        while self._is_close(name):
+            time.sleep(NEAR_S / 10)
+        items = SERVED[len(syncs)] if len(syncs) < len(SERVED) else None
+        syncs.append(Sync(time.monotonic(), scale["spec"]["replicas"], scale["status"]["replicas"], items))
+        return items
+
+    def _is_close(self, name: str) -> bool:
+        now_s, behavior = time.monotonic(), CASES[name].behavior or Behavior()
+        halves = (behavior.up, behavior.down)
+        ends_s = {one.window_s for one in halves} | {each.period_s for one in halves for each in one.policies}
+        return any(abs(now_s - sync.at_s - end_s) < NEAR_S for sync in self.syncs[name] for end_s in ends_s)
+
+
+class _Answer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Stub
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        if not url.path.startswith(f"{GROUP}/namespaces/"):
+            return self._send(200, {"kind": "APIResourceList", "groupVersion": VERSION, "resources": []})
+        items = self.server.answer(parse_qs(url.query)["labelSelector"][0].removeprefix("workload="))
+        if items is None:
+            return self._send(503, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no number"})
+        common = {"metricName": "required_workers", "metricLabels": {}, "timestamp": "2026-01-01T00:00:00Z"}
+        values = [{**common, "value": item} for item in items]
+        return self._send(200, {"kind": "ExternalMetricValueList", "apiVersion": VERSION, "items": values})
+
+    def _send(self, status: int, content: object) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def recorded(run: Path) -> dict[str, list[Sync]]:
+    """Name -> its syncs, in a cluster of their own: the other tests' has the adapter where the stub has to be."""
+    with ControlPlane(run / "hpa-path") as plane, Stub(plane.api, run / "hpa-path") as stub:
+        thread = threading.Thread(target=stub.serve_forever)
+        thread.start()
+        try:
+            plane.apply(*_served_by(stub.server_port))
+            until(lambda: plane.api.raw(GROUP).is_success, 60, "the aggregator reaches the stub")
+            plane.apply(*(_deployment(name) for name in CASES))
+            until(lambda: all(_has_started(plane.api, name) for name in CASES), 60, "every Deployment has its pods")
+            plane.apply(*(_autoscaler(name, case) for name, case in CASES.items()))
+            turns = len(SERVED) + 1  # what the last answer did is seen with the next question
+            until(lambda: all(len(stub.syncs[name]) >= turns for name in CASES), 240, f"{turns} syncs of every HPA")
+        finally:
+            stub.shutdown()
+            thread.join()
+        found = {name: syncs[:turns] for name, syncs in stub.syncs.items()}
+    lines = (f"{name} {sync}" for name, syncs in found.items() for sync in syncs)
+    (run / "hpa-path" / "syncs.txt").write_text("\n".join(lines))
+    return found
+
+
+@pytest.mark.parametrize("name", CASES, ids=[name.replace("-", " ") for name in CASES])
+def test_the_replica_path_is_that_of_the_real_controller(name: str, recorded: dict[str, list[Sync]]) -> None:
+    case, syncs = CASES[name], recorded[name]
+    hpa = Hpa(max_workers=MAX, behavior=case.behavior)
+    memory, workers, path = Memory(), np.array([float(START)]), [START]
+    for sync in syncs[:-1]:
+        proposal = by_average_value(_usage_milli(sync.items), 1000, np.array([float(sync.status)]), case.tolerance)
+        workers, memory = recommend(hpa, memory, workers, proposal, sync.at_s)
+        path.append(int(workers[0]))
+
+    assert path == [sync.spec for sync in syncs], "\n".join(str(sync) for sync in syncs)
+    assert len(set(path)) >= 4  # a path that hardly moves shows nothing
+
+
+def _usage_milli(items: Sequence[str] | None) -> float:
+    try:
+        found = usage([milli(item) for item in items or ()])
+    except ValueError:
+        return np.nan  # the controller's client does not take the answer
+    return np.nan if found is None else float(found)
+
+
+def _served_by(port: int) -> list[dict[str, Any]]:
+    group, version = VERSION.split("/")
+    meta, ports = {"name": "stub", "namespace": "default"}, [{"name": "https", "port": port}]
+    slice_meta = {**meta, "labels": {"kubernetes.io/service-name": "stub"}}
+    spec = {
+        "group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100,
+        "service": {**meta, "port": port}, "insecureSkipTLSVerify": True,
+    }  # fmt: skip
+    return [
+        {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": ports}},
+        {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": slice_meta, "addressType": "IPv4",
+         "endpoints": [{"addresses": [HOST], "conditions": {"ready": True}}], "ports": ports},
+        {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+         "metadata": {"name": f"{version}.{group}"}, "spec": spec},
+    ]  # fmt: skip
+
+
+def _deployment(name: str) -> dict[str, Any]:
+    """Nobody runs its pods: AverageValue counts those that exist."""
+    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "it", "image": "none:1"}]}}
+    spec = {"replicas": START, "selector": {"matchLabels": {"app": name}}, "template": pod}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+def _has_started(api: Api, name: str) -> bool:
+    found = api.get(f"/apis/apps/v1/namespaces/default/deployments/{name}")
+    return bool(found["status"].get("replicas") == START)
+
+
+def _autoscaler(name: str, case: Case) -> dict[str, Any]:
+    """Ours, but for its name, its maximum and, in all cases but one, its behavior."""
+    hpa: dict[str, Any] = yaml.safe_load(MANIFEST.read_text())
+    hpa["metadata"]["name"] = hpa["spec"]["scaleTargetRef"]["name"] = name
+    hpa["spec"]["metrics"][0]["external"]["metric"]["selector"] = {"matchLabels": {"workload": name}}
+    hpa["spec"]["maxReplicas"] = MAX
+    if case.written is not None:
+        del hpa["spec"]["behavior"]
+        hpa["spec"].update(case.written)
+    return hpa

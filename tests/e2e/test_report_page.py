@@ -1,0 +1,144 @@
+"""The report in a real browser: nothing is empty, nothing complains, in light and in dark."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from parts.browser import NAMES, Browser, Page, chromium
+from parts.process import until
+
+from adapter.backtest.chapters import of_trace
+from adapter.backtest.profiles import PROFILES
+from adapter.backtest.report import MEASURED, SIMULATED, Chapter, Fact, Mark, Report, Score, Target, Track, write
+from adapter.backtest.trace import Trace
+
+BEGIN_S = 1_767_225_600.0
+DRAWN = """
+[...document.querySelectorAll(".chart")].map(chart => ({
+  id: chart.id,
+  titles: [...chart.querySelectorAll(".infolayer g[class$=title] text")].map(title => title.textContent),
+  paths: [...chart.querySelectorAll(".scatterlayer .trace path.js-line")].map(path => {
+    const box = path.getBoundingClientRect();
+    return {width: box.width, height: box.height, stroke: getComputedStyle(path).stroke};
+  }),
+}))
+"""
+LIGHTNESS = """
+(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+  canvas.fillStyle = getComputedStyle(document.%s).%s;
+  canvas.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = canvas.getImageData(0, 0, 1, 1).data;
+  return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255;
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if chromium() is None:
+        pytest.skip(f"none of {', '.join(NAMES)} is here: make tools, or set BACKLOG_ADAPTER_CHROMIUM")
+    with Browser(tmp_path_factory.mktemp("browser")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A made-up history with both loops, and one trace in a closed loop."""
+    path = tmp_path_factory.mktemp("report") / "backtest.html"
+    write(path, Report(title="Backtest of two jobs", chapters=(history(), trace()), price=0.12, notes=("A note.",)))
+    return path
+
+
+def history() -> Chapter:
+    at_s, rate = _day(BEGIN_S)
+    return Chapter(
+        title="shop/orders <&>",
+        target_s=60.0,
+        at_s=at_s,
+        rate_records_per_s=rate,
+        simulated=(_track("what ran", at_s, rate, 1.6), _track("drain", at_s, rate, 1.3)),
+        asked=(_track("what ran", at_s, rate, 1.6), _track("drain", at_s, rate, 1.2)),
+        scores=(
+            Score(name="what ran", kind=MEASURED, worker_hours=300.0, late_ratio=0.01, p99_s=80.0, rescales=3),
+            Score(
+                name="drain", kind=SIMULATED, worker_hours=240.0, late_ratio=0.0, p99_s=20.0, rescales=9, pause_s=270.0
+            ),
+        ),
+        facts=(Fact(name="worker capacity", value="100 records/s", seen=12, how="throughput while records waited"),),
+        notes=("Looking on, nobody acts.",),
+        target=Target(policy="drain", average_value="1", why="The metric already is the number of workers."),
+    )
+
+
+def trace() -> Chapter:
+    _, rate = _day(0.0)
+    load = Trace(name="two waves", step_s=60.0, rate=rate[:360])
+    return of_trace(load, PROFILES["consumer-group-small"], ("drain", "dataflow", "beam-flink"))
+
+
+def _day(begin_s: float) -> tuple[np.ndarray, np.ndarray]:
+    at_s = np.arange(0, 86_400, 60.0)
+    return begin_s + at_s, 1000 + 600 * np.sin(2 * np.pi * at_s / 43_200)
+
+
+def _track(name: str, at_s: np.ndarray, rate: np.ndarray, spare: float) -> Track:
+    workers = np.ceil(rate * spare / 100)
+    why = Mark(at_s=float(at_s[0]), before=np.nan, after=float(workers[0]), why="10 -> 12: behind <b>by</b> 90 s")
+    waits = np.where(np.diff(workers, prepend=workers[0]) != 0, 45.0 * spare, 1.0)
+    return Track(name=name, at_s=at_s, workers=workers, backlog_time_s=waits, marks=(why,))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_chart_is_drawn_and_nothing_complains(browser: Browser, report: Path, scheme: str) -> None:
+    with browser.page(report.as_uri(), scheme) as page:
+        charts = page.asked(DRAWN)
+
+        assert [chart["id"] for chart in charts] == ["simulated-0", "asked-0", "simulated-1"]
+        assert [len(chart["paths"]) for chart in charts] == [5, 3, 7]
+        assert all(path["width"] > 100 and path["height"] > 0 for chart in charts for path in chart["paths"])
+        assert len({path["stroke"] for path in charts[2]["paths"]}) == 4
+        assert charts[0]["titles"] == ["time, UTC", "input, records/s", "workers", "backlog time, s"]
+        assert charts[2]["titles"][0] == "time, hours"
+        assert page.complaints == []
+        assert page.picture(report.with_name(f"{scheme}.png")) > 50
+
+
+def test_the_page_follows_the_colour_scheme_of_its_reader(browser: Browser, report: Path) -> None:
+    with browser.page(report.as_uri(), "light") as page:
+        light = _looks(page)
+        page.prefer("dark")
+        until(lambda: _looks(page)[3] != light[3], 10, "the charts are painted anew")
+        dark = _looks(page)
+
+    assert light[0] > 0.9 > 0.3 > light[1]
+    assert dark[0] < 0.15 < 0.5 < dark[1]
+    assert light[2] < 0.6
+    assert dark[2] > 0.4
+
+
+def _looks(page: Page) -> tuple[float, float, float, str]:
+    """Lightness of the ground, of its text, of a chart's text, and the colour of a curve."""
+    tick = "querySelector('.xtick text')"
+    curve = page.asked(DRAWN)[0]["paths"][1]["stroke"]
+    return (
+        page.asked(LIGHTNESS % ("body", "backgroundColor")),
+        page.asked(LIGHTNESS % ("body", "color")),
+        page.asked(LIGHTNESS % (tick, "fill")),
+        curve,
+    )
+
+
+def test_a_sentence_shows_where_the_number_changes(browser: Browser, report: Path) -> None:
+    with browser.page(report.as_uri(), "light") as page:
+        page.asked("Plotly.Fx.hover('asked-0', [{curveNumber: 2, pointNumber: 0}], ['xy2'])")
+        shown = page.asked("document.querySelector('#asked-0 .hoverlayer').textContent")
+
+    assert "behind <b>by</b> 90 s" in shown
+    assert "drain" in shown
+
+
+def test_the_page_fits_a_narrow_window(browser: Browser, report: Path) -> None:
+    with browser.page(report.as_uri(), "light", size=(480, 800)) as page:
+        assert page.asked("document.documentElement.scrollWidth") <= 480
