@@ -153,10 +153,11 @@ def step(plant: Plant, state: State, load: Load, dt_s: float) -> State:
     Partition p belongs to worker p mod n, so workers beyond the partitions idle, an uneven share costs capacity and a
     hot partition is worth one worker. A worker serves its partitions in proportion to what waits in them.
     """
-    state = _restarted(plant, state, load)
+    changes, state = state.changes, _restarted(plant, state, load)
     working_s = np.clip(dt_s - state.pause_left_s, 0.0, dt_s)
     warmth = _warmth(plant, state.warm_s + working_s / 2)
-    flowing = _flowing(state, load, warmth, working_s >= dt_s)
+    # What the old set carries says nothing of a new one that takes over without a pause.
+    flowing = _flowing(state, load, warmth, (working_s >= dt_s) & (state.changes == changes))
     arrived_records = load.rate_records_per_s * dt_s
     processed_records = arrived_records.copy()
     utilization_ratio, busiest_ratio = _flow_busy(load, flowing, warmth)

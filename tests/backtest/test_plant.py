@@ -366,15 +366,19 @@ def test_of_no_partition_more_is_processed_than_waits_and_without_replay_process
 def test_stepping_by_what_the_workers_carry_gives_the_same(life: list[Moment], plant: Plant, dt_s: float) -> None:
     dense = short = initial(workers(2), PARTITIONS)
     for moment in life:
-        # What a set carries is of the present workers, so that a change waits until the next step knows them.
-        if short.ready_workers[0] != moment[4] and short.start_left_s[0] <= 0:
-            dense, short = lived(plant, dense, moment, dt_s), lived(plant, short, moment, dt_s)
-            continue
         dense, short = lived(plant, dense, moment, dt_s), lived(plant, short, moment, dt_s, by_reach=True)
 
         for of in fields(State):
             expected, got = getattr(dense, of.name), getattr(short, of.name)
             np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-6, err_msg=of.name)
+
+
+def test_a_smaller_set_that_takes_over_without_a_pause_carries_no_more_than_its_own() -> None:
+    plant, begin, load = a_plant(), initial(workers(6), PARTITIONS), a_load(500)
+
+    after = step(plant, rescaled(plant, begin, workers(3)), reached(plant, begin, load), 1.0)
+
+    assert after.processed_records[0] == pytest.approx(300)
 
 
 def test_a_job_that_nothing_waits_in_is_stepped_without_its_partitions() -> None:
