@@ -15,6 +15,8 @@ from adapter.core.reasons import sentence
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.samples import EVERY, Samples
 
+pytestmark = pytest.mark.simulation
+
 UNTIL_S = 1200
 BOOK = RuleBook(by_workload={JOB: Rules(policy="varga", max_workers=40)})
 

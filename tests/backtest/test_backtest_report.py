@@ -32,6 +32,8 @@ from adapter.backtest.trace import Trace
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import Samples
 
+pytestmark = pytest.mark.simulation
+
 AT_S = 1_767_225_600 + np.arange(100) * 15.0
 EVIL = "a </script><b>&\"'"
 

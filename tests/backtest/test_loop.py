@@ -13,6 +13,8 @@ from adapter.backtest.score import LATE_S, scores
 from adapter.backtest.world import Case, World
 from adapter.core.samples import Array
 
+pytestmark = pytest.mark.simulation
+
 SMALL = replace(PROFILES["consumer-group-small"], missing_ratio=0.0, blackout_s=0.0)
 REACTIVE = replace(PROFILES["flink-reactive"], workers=8, max_workers=12, partitions=36)
 POOL = replace(SMALL, name="pool", partitions=0, max_workers=12)

@@ -369,8 +369,8 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
             id="S4-10 under S4-12",
         ),
         pytest.param(
-            whole("rules: {low_cpu_ratio: 0.8}"),
-            "expected low_cpu_ratio <= target_utilization_ratio, got low_cpu_ratio = 0.8",
+            whole("rules: {low_cpu_ratio: 0.9}"),
+            "expected low_cpu_ratio <= target_utilization_ratio, got low_cpu_ratio = 0.9",
             id="an optional parameter that is set",
         ),
         pytest.param(
