@@ -3,8 +3,9 @@
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,11 @@ app = typer.Typer(
 )
 ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The YAML configuration.")]
 
+_ONLY_WITH = {  # options of `backtest` -> those that they mean something with
+    "config": ("from_", "to", "workload"),
+    "trace": ("profile", "delay", "seeds", "master", "out"),
+    "report": ("price", "currency"),
+}
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -124,6 +130,7 @@ def _explained(body: bytes) -> str:
 
 @app.command()
 def backtest(  # noqa: PLR0913 - each is an option of the command
+    context: typer.Context,
     trace: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="A load as `seconds,rate`; may be given again.")
     ] = None,
@@ -158,27 +165,44 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     """Simulate policies on recorded loads, or on your own history: what they cost, how late, how many rescales."""
     from adapter import reading_back, wiring
     from adapter.backtest import command
+    from adapter.backtest.report import probe
 
     if (trace is None) == (config is None):
         raise ConfigError(["backtest: expected either --trace FILE or --config FILE"])
+    if faults := list(_out_of_place(context)):
+        raise ConfigError(faults)
     options = reading_back.Options(
         start=from_,
         end=to,
         workloads=tuple(workload or ()),
-        policies=command.policies(policy or ""),
         price=price,
         currency=currency,
         report=report or Path("backtest.html"),
     )
     if config is not None:
+        options = replace(options, policies=command.policies(policy or ""))
         files = reading_back.run(wiring.load(config), options, lambda line: typer.echo(line, err=True))
     else:
-        grid, traces = command.grid(policy or "drain", profile, delay, seeds), command.traces(trace or [])
+        named = partial(command.grid, policy or "drain", profile, delay, seeds)
+        traces, grid = command.question(trace or [], named)
+        if report is not None:
+            probe(report)
         with wiring.told_to_stop() as stop:
             command.run(command.asked(traces, grid, out), wiring.spark(master, out), stop)
         files = () if report is None else reading_back.drawn(traces, grid, options)
     for file in files:
         typer.echo(f"written: {file}")
+
+
+def _out_of_place(context: typer.Context) -> Iterator[str]:
+    """A sentence about options that were given and that the others leave no meaning."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    for needed, names in _ONLY_WITH.items():
+        unused = [f"--{name.rstrip('_')}" for name in names if name in given]
+        always = needed == "report" and "config" in given  # a history always becomes a page
+        if unused and not always and needed not in given:
+            yield f"{', '.join(unused)}: only with --{needed}"
 
 
 @app.command()

@@ -6,7 +6,7 @@ Interrupted and started again it continues: results are kept in the folder named
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,24 +23,32 @@ SHORT_PROFILES = "pause-0-0,pause-10-15,pause-30-60,pause-57-57,pause-120-180"
 DAY_S = 86_400.0
 
 
-def main() -> None:
-    """Print the machine, run what is missing, print the tables and how long it took."""
-    asked = _arguments()
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the machine, run what is missing, print the tables and how long it took.
+
+    words: the command line, that of the process by default.
+    """
+    arguments = _arguments(words)
     began_s = time.monotonic()
     _say(described())
     try:
-        grids = _grids(asked)
-        traces = tuple(_shortened(trace, asked.days) for trace in _traces(asked.traces))
-        wanted = tuple(unit for trace in traces for unit in _units(trace, grids))
-        what = command.Asked(traces=traces, units=wanted, policies=command.RUNNABLE, out=asked.out)
+        what = asked(arguments)
         with told_to_stop() as stop:
-            command.run(what, spark(asked.master, asked.out), stop)
+            command.run(what, spark(arguments.master, arguments.out), stop)
     except AdapterError as error:
         sys.exit(f"bench-policies: {error}")
-    _say(f"{len(wanted)} units; this run took {time.monotonic() - began_s:.0f} s")
+    _say(f"{len(what.units)} units; this run took {time.monotonic() - began_s:.0f} s")
 
 
-def _arguments() -> argparse.Namespace:
+def asked(arguments: argparse.Namespace) -> command.Asked:
+    """Every unit of every trace of the folder, with policies in the order they were named in. Raises AdapterError."""
+    grids = _grids(arguments)
+    traces = tuple(_shortened(trace, arguments.days) for trace in _traces(arguments.traces))
+    wanted = tuple(unit for trace in traces for unit in _units(trace, grids))
+    return command.Asked(traces=traces, units=wanted, policies=grids[0].policies, out=arguments.out)
+
+
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.policies", description=__doc__)
     parser.add_argument("--traces", type=Path, default=Path("../shared/traces"), help="folder of `seconds,rate` files")
     parser.add_argument("--profiles", default="", help=f"default: {PROFILES}; and of less than a day {SHORT_PROFILES}")
@@ -50,15 +58,16 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--days", type=float, default=28.0, help="of a trace at most its first so many; 0 is all")
     parser.add_argument("--master", help="Spark's master; default: this machine")
     parser.add_argument("--out", type=Path, default=Path("build/bench-policies"))
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
-def _grids(asked: argparse.Namespace) -> tuple[Grid, Grid | None]:
+def _grids(arguments: argparse.Namespace) -> tuple[Grid, Grid | None]:
     """What every trace is run with, and what short ones are run with besides; named profiles are run with all."""
-    every = command.grid(asked.policies, asked.profiles or PROFILES, asked.delays, asked.seeds)
-    if asked.profiles:
+    policies, seeds = arguments.policies, arguments.seeds
+    every = command.grid(policies, arguments.profiles or PROFILES, arguments.delays, seeds)
+    if arguments.profiles:
         return every, None
-    return every, command.grid(asked.policies, SHORT_PROFILES, None, asked.seeds)
+    return every, command.grid(policies, SHORT_PROFILES, None, seeds)
 
 
 def _units(trace: Trace, grids: tuple[Grid, Grid | None]) -> Iterator[Unit]:
@@ -70,6 +79,8 @@ def _units(trace: Trace, grids: tuple[Grid, Grid | None]) -> Iterator[Unit]:
 
 def _traces(folder: Path) -> Iterator[Trace]:
     """The traces of a folder; a file that is none is told and left out. Raises TraceError when there is none at all."""
+    if not folder.is_dir():
+        raise TraceError(f"{folder}: there is no such folder; name one of files `seconds,rate` with --traces")
     files = sorted(folder.glob("*.csv"))
     found = list(_readable(files))
     if not found:

@@ -9,13 +9,12 @@ import numpy as np
 
 from adapter.backtest.courses import Course, bridged, gaps
 from adapter.backtest.history import HistoryError
-from adapter.backtest.profiles import WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.backtest.profiles import STEP_S, WORKER_CAPACITY_RECORDS_PER_S, Profile
 from adapter.backtest.rescales import Rescale, rescales
 from adapter.core.rates import Mask
 from adapter.core.rules import Rules
 from adapter.core.samples import Array
 
-STEP_S = 5.0
 _LEAST = 8  # observations that an estimate of the capacity rests on: two minutes of 15 s
 _CLEAN_S = 300.0  # so long after a rescale throughput says nothing about the capacity: jobs pause and warm up
 _BUSY_RATIO = 0.3  # below it utilization is mostly what an idle worker costs
@@ -54,6 +53,11 @@ class Calibrated:
     estimates: tuple[Estimate, ...]
     rules: Rules | None = None
 
+    @property
+    def worker_capacity_records_per_s(self) -> float:
+        """What one worker carries, in records of the job."""
+        return self.scale * WORKER_CAPACITY_RECORDS_PER_S
+
 
 def calibrated(course: Course, rules: Rules) -> Calibrated:
     """The job of a course. rules: the workload's own. Raises HistoryError where input or capacity are unknown."""
@@ -75,7 +79,7 @@ def calibrated(course: Course, rules: Rules) -> Calibrated:
         max_workers=min(rules.max_workers, int(partitions.value) or rules.max_workers),
     )
     scale = capacity.value / WORKER_CAPACITY_RECORDS_PER_S
-    estimates = (capacity, start, up, down, warm_up, first, late, partitions)
+    estimates = (capacity, start, up, down, warm_up, first, late, partitions, *_outages(course))
     return Calibrated(
         profile=profile,
         rate_records_per_s=rate / scale,
@@ -131,7 +135,7 @@ def _clean(course: Course) -> Mask:
 
 
 def _input(course: Course) -> Array:
-    """Records that arrive a second, in steps of STEP_S; what is missing shortly is bridged."""
+    """Records that arrive a second, in steps of STEP_S; a straight line stands in for what is missing."""
     rate = course.input_rate_records_per_s
     missing = float(np.isnan(rate).mean()) if len(rate) else 1.0
     if missing > _MOST_MISSING_RATIO:
@@ -145,6 +149,16 @@ def _input(course: Course) -> Array:
         return np.repeat(full, steps)
     at_s = np.arange(course.at_s[0], course.at_s[-1], STEP_S)
     return np.interp(at_s, course.at_s, full)
+
+
+def _outages(course: Course) -> tuple[Estimate, ...]:
+    """For how long the input was not recorded, but for short gaps; none where there was no outage."""
+    found = gaps(course.input_rate_records_per_s, course.step_s)
+    if not found:
+        return ()
+    hours = sum(outage.stop - outage.start for outage in found) * course.step_s / 3600
+    how = "outages in which the input is unknown: a straight line stands in for it"
+    return (Estimate(name="input not recorded", value=hours, unit="h", observations=len(found), how=how),)
 
 
 def _start(found: tuple[Rescale, ...], rules: Rules) -> Estimate:
@@ -212,7 +226,7 @@ def _profile(course: Course, rules: Rules, load_workers: Array, found: tuple[Res
 
 
 def _missing(course: Course) -> float:
-    """Share of ticks without a sample, but for outages: these are told, not simulated."""
+    """Share of ticks without a sample, but for outages: the simulated job sees through these."""
     lost = np.isnan(course.backlog_records)
     for outage in gaps(np.where(lost, np.nan, 0.0), course.step_s):
         lost[outage] = False

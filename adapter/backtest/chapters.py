@@ -10,12 +10,12 @@ from adapter.backtest.closed import Run, average_value, closed, late_ratio
 from adapter.backtest.courses import Course
 from adapter.backtest.history import HistoryError
 from adapter.backtest.profiles import Profile
-from adapter.backtest.replay import Asked
+from adapter.backtest.replay import Asked, ours
 from adapter.backtest.report_charts import RAN
 from adapter.backtest.reported import MEASURED, SIMULATED, Chapter, Fact, Mark, Score, Target, Track
 from adapter.backtest.rescales import rescales
 from adapter.backtest.trace import Trace, scaled
-from adapter.core.rules import POLICIES, Rules
+from adapter.core.rules import Rules
 from adapter.core.samples import Array
 
 
@@ -25,7 +25,7 @@ def of_trace(trace: Trace, profile: Profile, policies: Sequence[str], seed: int 
     runs, target_s = closed(job, policies, 0.0, seed), Rules().backlog_time_target_s
     first = runs[policies[0]]
     return Chapter(
-        title=f"{trace.name}, {profile.name}",
+        title=f"{trace.name}, {profile.name}, metrics {profile.metric_delay_s:g} s late",
         target_s=target_s,
         at_s=first.at_s,
         rate_records_per_s=first.rate_records_per_s,
@@ -35,15 +35,17 @@ def of_trace(trace: Trace, profile: Profile, policies: Sequence[str], seed: int 
     )
 
 
-def of_history(course: Course, asked: Sequence[Asked], rules: Rules, simulated: tuple[Sequence[str], int]) -> Chapter:
+def of_history(
+    course: Course, asked: Sequence[Asked], rules: Rules, *, policies: Sequence[str], seed: int = 0
+) -> Chapter:
     """What ran, what was asked for looking on, and what would have been.
 
-    simulated: the policies, and the seed of their chance. A job that the history does not show enough of is not
+    policies: those that are simulated. seed: of their chance. A job that the history does not show enough of is not
     simulated, and the chapter says why.
     """
     target_s = rules.backlog_time_target_s
     looked_on = (Track(name=RAN, at_s=course.at_s, workers=course.workers), *map(_looked_on, asked))
-    job, runs, note = _closed(course, rules, simulated)
+    job, runs, note = _closed(course, rules, policies, seed)
     return Chapter(
         title=course.workload,
         target_s=target_s,
@@ -59,14 +61,14 @@ def of_history(course: Course, asked: Sequence[Asked], rules: Rules, simulated: 
 
 
 def _closed(
-    course: Course, rules: Rules, simulated: tuple[Sequence[str], int]
+    course: Course, rules: Rules, policies: Sequence[str], seed: int
 ) -> tuple[Calibrated | None, dict[str, Run], str]:
     """The job, its runs, and what to say about them; no runs where the history does not show enough of the job."""
     try:
         job = calibrated(course, rules)
     except HistoryError as error:
         return None, {}, f"Not simulated: {error}."
-    return job, closed(job, simulated[0], float(course.at_s[0]), simulated[1]), ""
+    return job, closed(job, policies, float(course.at_s[0]), seed), ""
 
 
 def _ran(course: Course) -> Track:
@@ -98,7 +100,7 @@ def _measured(course: Course, job: Calibrated | None, target_s: float) -> Score:
     """What really ran. Rescales and pauses as far as the history shows them."""
     workers = course.workers
     known = np.diff(workers[np.isfinite(workers)])
-    seen = rescales(course, job.estimates[0].value if job else np.nan)
+    seen = rescales(course, job.worker_capacity_records_per_s if job else np.nan)
     paused = [rescale.pause_s for rescale in seen if math.isfinite(rescale.pause_s)]
     return Score(
         name=RAN,
@@ -135,8 +137,8 @@ def _fact(estimate: Estimate) -> Fact:
 
 def _target(runs: Mapping[str, Run], target_s: float) -> Target | None:
     """For the first of our policies: rivals do not go through our metric."""
-    ours = [run for policy, run in runs.items() if policy in POLICIES]
-    if not ours:
+    first = next(iter(ours(runs)), None)
+    if first is None:
         return None
-    value, why = average_value(ours[0], target_s)
-    return Target(policy=ours[0].policy, average_value=value, why=why)
+    value, why = average_value(runs[first], target_s)
+    return Target(policy=first, average_value=value, why=why)

@@ -9,6 +9,7 @@ from adapter.backtest import loop
 from adapter.backtest.calibrate import Calibrated
 from adapter.backtest.profiles import STEP_S, TICK_S, WORKER_CAPACITY_RECORDS_PER_S
 from adapter.backtest.trace import Trace, Window, windows
+from adapter.backtest.units import chance
 from adapter.backtest.world import Case
 from adapter.core.samples import Array
 
@@ -90,8 +91,8 @@ def outrun_ratio(run: Run) -> float:
 
 
 def _case(job: Calibrated, rate: Array, policy: str, part: Window, seed: int) -> Case:
-    chance = int(np.random.SeedSequence((seed, part.index)).generate_state(1)[0])
-    return Case(rate[part.begin : part.end], part.lead_steps, policy, job.profile, chance, job.rules)
+    own = chance(seed, part.index)
+    return Case(rate[part.begin : part.end], part.lead_steps, policy, job.profile, own, job.rules)
 
 
 def _run(job: Calibrated, policy: str, start_s: float, parts: Sequence[tuple[loop.Outcome, int]]) -> Run:

@@ -1,7 +1,8 @@
 """What was asked for -> units, run where they have no result yet -> scores in files and as tables."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -49,6 +50,18 @@ def grid(policies: str, profiles: str, delays: str | None, seeds: int) -> Grid:
     )
 
 
+def question(paths: Iterable[Path], named: Callable[[], Grid]) -> tuple[tuple[Trace, ...], Grid]:
+    """The traces in files and a grid for them. Raises ConfigError, every fault of both."""
+    faults: list[str] = []
+    with _noted(faults):
+        asked = named()
+    with _noted(faults):
+        found = traces(paths)
+    if faults:
+        raise ConfigError(faults)
+    return found, asked
+
+
 def policies(text: str) -> tuple[str, ...]:
     """The comma-separated policies and rivals, none for an empty text. Raises ConfigError, every fault."""
     if faults := _wrong_policies(text) if _words(text) else []:
@@ -66,7 +79,13 @@ def traces(paths: Iterable[Path]) -> tuple[Trace, ...]:
     """The traces in these files. Raises ConfigError with a fault for each file that is none, or named as another."""
     found: dict[str, Trace] = {}
     faults = []
+    files: dict[Path, Path] = {}
     for path in paths:
+        file = path.resolve()
+        if file in files:
+            faults.append(f"{path}: is the same file as {files[file]}; name it once")
+            continue
+        files[file] = path
         try:
             trace = read(path)
         except TraceError as error:
@@ -98,7 +117,16 @@ def run(asked: Asked, opened: job.Opened, stop: Event) -> None:
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     for made in table.tables(found, asked.policies):
         console.print(made)
+        console.print()
     console.print(f"written: {asked.out}/scores.csv, {asked.out}/scores.parquet", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _noted(faults: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except ConfigError as error:
+        faults += error.faults
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -1,13 +1,14 @@
 """What ticks tell of one workload -> its course as arrays: what arrived, waited and worked at each tick."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.samples import Array, Samples, first_known
+from adapter.core.samples import WHOLE, Array, Samples, first_known
 
-_SUMMED = (
+_STAGED = (
+    "utilization_ratio",
     "processed_records",
     "appended_records",
     "backlog_records",
@@ -15,6 +16,7 @@ _SUMMED = (
     "input_rate_records_per_s",
 )
 _WHOLE = ("partitions", "spec_workers", "workers", "ready_workers")
+_Key = str | tuple[str, str]  # a workload, or one of its stages
 _LONGEST_GAP_S = 900.0  # a longer one is not bridged
 _ANEW_RATIO = 0.01  # of what it was before: a smaller counter began anew, a larger one was set back
 
@@ -23,9 +25,10 @@ _ANEW_RATIO = 0.01  # of what it was before: a smaller counter began anew, a lar
 class Course:
     """One workload over T ticks; every array has the shape (T,), NaN where nobody told.
 
-    Stages are summed where they tell a backlog: records are counted where they wait. utilization_ratio is that of the
-    busiest stage. pace_s: so far apart are the moments at which its counters move (ticks, scrapes or commits); rates
-    are means over it, ending at the tick. backlog_time_s: age of the oldest waiting record, by the input's own curve.
+    Stages are summed that ever tell a backlog: records are counted where they wait. utilization_ratio is that of the
+    busiest stage. pace_s: so far apart are the moments at which counters move (ticks, scrapes or commits), of the stage
+    that does most; rates are means over it, ending at the tick. backlog_time_s: age of the oldest waiting record, by
+    the input's own curve.
     """
 
     workload: str
@@ -50,14 +53,20 @@ class Course:
 def courses(samples: Sequence[Samples], step_s: float) -> dict[str, Course]:
     """Workload -> its course over equally spaced ticks."""
     names = sorted({workload for seen in samples for workload in seen.workloads})
-    columns = {
-        signal: np.full((len(names), len(samples)), np.nan) for signal in (*_SUMMED, "utilization_ratio", *_WHOLE)
+    stages = sorted({stage for seen in samples for stage in seen.stages} | {(name, WHOLE) for name in names})
+    whole = {signal: _laid([(seen.workloads, seen.whole(signal)) for seen in samples], names) for signal in _WHOLE}
+    staged = {signal: _laid([(seen.stages, seen.stage(signal)) for seen in samples], stages) for signal in _STAGED}
+    at_s, owners = np.array([seen.at_s for seen in samples]), np.array([name for name, _ in stages])
+    return {
+        name: _course(
+            name,
+            at_s,
+            step_s,
+            {signal: laid[place] for signal, laid in whole.items()}
+            | {signal: laid[owners == name] for signal, laid in staged.items()},
+        )
+        for place, name in enumerate(names)
     }
-    row = {name: place for place, name in enumerate(names)}
-    for tick, seen in enumerate(samples):
-        _lay(columns, row, tick, seen)
-    at_s = np.array([seen.at_s for seen in samples])
-    return {name: _course(name, at_s, step_s, {s: c[row[name]] for s, c in columns.items()}) for name in names}
 
 
 def bridged(values: Array) -> Array:
@@ -76,49 +85,89 @@ def gaps(values: Array, step_s: float) -> list[slice]:
     return [stretch for stretch in stretches if (stretch.stop - stretch.start) * step_s > _LONGEST_GAP_S]
 
 
-def _lay(columns: dict[str, Array], row: dict[str, int], tick: int, seen: Samples) -> None:
-    for signal in _WHOLE:
-        for name, value in zip(seen.workloads, seen.whole(signal).tolist(), strict=True):
-            columns[signal][row[name], tick] = value
-    counted = _counted(seen)
-    for place, (name, _) in enumerate(seen.stages):
-        for signal in (*_SUMMED, "utilization_ratio"):
-            value, column = seen.stage(signal)[place], columns[signal]
-            if np.isnan(value) or (signal in _SUMMED and not counted[place]):
-                continue
-            before = column[row[name], tick]
-            together = max(before, value) if signal == "utilization_ratio" else before + value
-            column[row[name], tick] = value if np.isnan(before) else together
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Flow:
+    """What came, waited and went in one stage; arrays (T,). pace: ticks between moments at which its counters move."""
+
+    pace: int
+    input_rate_records_per_s: Array
+    throughput_records_per_s: Array
+    backlog_records: Array
 
 
-def _counted(seen: Samples) -> list[bool]:
-    """Whether a stage counts: it tells a backlog, or no stage of its workload does."""
-    waits = np.isfinite(seen.stage("backlog_records")).tolist()
-    telling = {name for (name, _), told in zip(seen.stages, waits, strict=True) if told}
-    return [told or name not in telling for (name, _), told in zip(seen.stages, waits, strict=True)]
+def _laid(told: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) -> Array:
+    """A row a key and a column a tick, NaN where nothing was told."""
+    row = {key: place for place, key in enumerate(keys)}
+    laid = np.full((len(keys), len(told)), np.nan)
+    for tick, (some, values) in enumerate(told):
+        laid[[row[key] for key in some], tick] = values
+    return laid
 
 
-def _course(name: str, at_s: Array, step_s: float, columns: dict[str, Array]) -> Course:
-    backlog = columns["backlog_records"]
-    counters = (columns["processed_records"], columns["appended_records"])
-    pace = max(_pace(counter) for counter in counters)
-    throughput = first_known(columns["throughput_records_per_s"], _rate(counters[0], step_s, pace))
-    input_rate = first_known(columns["input_rate_records_per_s"], _rate(counters[1], step_s, pace))
-    input_rate = first_known(input_rate, np.maximum(throughput + _change(backlog, pace) / (pace * step_s), 0.0))
+def _course(name: str, at_s: Array, step_s: float, told: Mapping[str, Array]) -> Course:
+    """told: signal -> what was told of the workload, (T,), or of its stages, (S, T)."""
+    flows = [_flow({signal: told[signal][stage] for signal in _STAGED}, step_s) for stage in _counted(told)]
+    input_rate = _together([flow.input_rate_records_per_s for flow in flows], step_s)
+    backlog = _together([flow.backlog_records for flow in flows], step_s)
+    busiest = max(flows, key=lambda flow: float(np.nansum(flow.throughput_records_per_s)))
     return Course(
         workload=name,
         at_s=at_s,
         step_s=step_s,
-        pace_s=pace * step_s,
+        pace_s=busiest.pace * step_s,
         input_rate_records_per_s=input_rate,
-        throughput_records_per_s=throughput,
+        throughput_records_per_s=_together([flow.throughput_records_per_s for flow in flows], step_s),
         backlog_records=backlog,
         backlog_time_s=_age(at_s, step_s, input_rate, backlog),
-        utilization_ratio=columns["utilization_ratio"],
-        partitions=columns["partitions"],
-        spec_workers=first_known(columns["spec_workers"], columns["workers"]),
-        ready_workers=first_known(columns["ready_workers"], columns["workers"]),
+        utilization_ratio=_together(told["utilization_ratio"], step_s, np.max),
+        partitions=told["partitions"],
+        spec_workers=first_known(told["spec_workers"], told["workers"]),
+        ready_workers=first_known(told["ready_workers"], told["workers"]),
     )
+
+
+def _counted(told: Mapping[str, Array]) -> list[int]:
+    """The stages that count: those that ever tell a backlog, or all where none does."""
+    waits = np.isfinite(told["backlog_records"]).any(axis=1)
+    return np.flatnonzero(waits | ~waits.any()).tolist()
+
+
+def _flow(told: Mapping[str, Array], step_s: float) -> _Flow:
+    """told: signal -> (T,)."""
+    processed, appended, backlog = told["processed_records"], told["appended_records"], told["backlog_records"]
+    pace = max(_pace(processed), _pace(appended))
+    throughput = first_known(told["throughput_records_per_s"], _rate(processed, step_s, pace))
+    input_rate = first_known(
+        told["input_rate_records_per_s"],
+        _rate(appended, step_s, pace),
+        np.maximum(throughput + _change(backlog, pace) / (pace * step_s), 0.0),
+    )
+    return _Flow(
+        pace=pace, input_rate_records_per_s=input_rate, throughput_records_per_s=throughput, backlog_records=backlog
+    )
+
+
+def _together(stages: Sequence[Array] | Array, step_s: float, how: Callable[..., Array] = np.sum) -> Array:
+    """Stages (S, T) as one, (T,). One that is missing shortly is bridged; one that came later or went counts as 0.
+
+    Where one is missing for long, or all are, nothing is known.
+    """
+    filled = np.stack([_filled(stage, step_s) for stage in stages])
+    known = np.isfinite(filled)
+    begun, ends = np.logical_or.accumulate(known, axis=1), np.logical_or.accumulate(known[:, ::-1], axis=1)[:, ::-1]
+    unknown = (begun & ends & ~known).any(axis=0) | np.isnan(stages).all(axis=0)
+    return np.where(unknown, np.nan, how(np.nan_to_num(filled), axis=0))
+
+
+def _filled(values: Array, step_s: float) -> Array:
+    """The values with short gaps bridged; NaN in longer ones, before the first and after the last."""
+    known = np.flatnonzero(np.isfinite(values))
+    if not len(known):
+        return values
+    filled = np.interp(np.arange(len(values)), known, values[known], left=np.nan, right=np.nan)
+    for gap in gaps(values, step_s):
+        filled[gap] = np.nan
+    return filled
 
 
 def _pace(counter: Array) -> int:
@@ -139,13 +188,7 @@ def _rate(counter: Array, step_s: float, ticks: int) -> Array:
 
     A counter that begins anew near 0, as that of a restarted process does, goes on counting.
     """
-    if not np.isfinite(counter).any():
-        return counter
-    whole = bridged(counter)
-    known = np.flatnonzero(np.isfinite(counter))
-    whole[: known[0]], whole[known[-1] + 1 :] = np.nan, np.nan
-    for gap in gaps(counter, step_s):
-        whole[gap] = np.nan
+    whole = _filled(counter, step_s)
     risen = np.diff(whole, prepend=np.nan)
     anew = (risen < 0) & (whole < _ANEW_RATIO * (whole - risen))
     risen = np.where(anew, whole, np.where(risen >= 0, risen, np.nan))

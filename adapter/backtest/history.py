@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from adapter.config import Config
@@ -26,6 +26,8 @@ WITH_A_PAST = ("prometheus", "pravega", "trace")
 
 _AGO = re.compile(r"-(\d+(?:\.\d+)?)([smhdw])")
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+
+_YEAR_10000_S = 253_402_300_800.0
 
 Opener = Callable[[Config, str], Source]
 
@@ -53,26 +55,23 @@ class Past:
         return tuple(sorted({workload for seen in self.samples for workload in seen.workloads}))
 
 
-def instant(text: str, now_s: float) -> float:
+def instant(option: str, text: str, now_s: float) -> float:
     """A time as Unix seconds: RFC 3339 with its zone, "-7d" before now (s, m, h, d, w), or "now".
 
-    Raises HistoryError.
+    Raises HistoryError, which names the option.
     """
-    if text == "now":
-        return now_s
-    if (ago := _AGO.fullmatch(text)) is not None:
-        return now_s - float(ago[1]) * _UNITS_S[ago[2]]
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise HistoryError(f"expected a time such as 2026-11-14T08:00:00Z, -7d or now, got {text!r}")
-    return moment.timestamp()
+    at_s = _instant(text, now_s)
+    if at_s is None:
+        raise HistoryError(f"{option}: expected a time such as 2026-11-14T08:00:00Z, -7d or now, got {text!r}")
+    if not 0 <= at_s < _YEAR_10000_S:
+        raise HistoryError(f"{option}: expected a time in the years 1970 to 9999, got {text!r}")
+    return at_s
 
 
 def ticks_of(start_s: float, end_s: float, step_s: int, now_s: float) -> range:
     """The whole ticks within [start_s, end_s], none of them later than now. Raises HistoryError."""
+    if start_s > end_s:
+        raise HistoryError(f"--from lies after --to: {_at(start_s)} is later than {_at(end_s)}")
     end_s = min(end_s, now_s)
     ticks = range(-int(-start_s // step_s) * step_s, int(end_s // step_s) * step_s + 1, step_s)
     if len(ticks) < 2:
@@ -91,7 +90,7 @@ def chosen(config: Config, only: Collection[str]) -> Config:
     """
     if not only:
         return config
-    known = {f"{workload.namespace}/{workload.name}": workload for workload in config.workloads}
+    known = dict(zip(_names(config), config.workloads, strict=True))
     missing = sorted(set(only) - set(known))
     if missing and not config.fleets:
         raise HistoryError(f"{missing[0]} is not in the configuration, which has {', '.join(sorted(known))}")
@@ -135,7 +134,20 @@ def read(
     past = Past(ticks=ticks[: len(samples)], samples=tuple(samples), told=(*told, *_sentences(faults)), cut=cut)
     if not past.workloads:
         raise HistoryError(_nothing(past, ticks))
-    return past
+    return replace(past, told=(*past.told, *_without(past, only or _names(config))))
+
+
+def _instant(text: str, now_s: float) -> float | None:
+    """Unix seconds; None for what is no time, or one without a zone."""
+    if text == "now":
+        return now_s
+    if (ago := _AGO.fullmatch(text)) is not None:
+        return now_s - float(ago[1]) * _UNITS_S[ago[2]]
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else moment.timestamp()
 
 
 def _patient(config: Config) -> Config:
@@ -145,6 +157,10 @@ def _patient(config: Config) -> Config:
         for name, source in config.sources.items()
     }
     return config.model_copy(update={"sources": longer})
+
+
+def _names(config: Config) -> list[str]:
+    return [f"{workload.namespace}/{workload.name}" for workload in config.workloads]
 
 
 def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
@@ -195,6 +211,15 @@ def _sentences(faults: Counter[tuple[str, str]]) -> Iterator[str]:
 def _too_much(piece: range, ticks: range) -> str:
     done = f"{_at(piece[-1])} of {_at(ticks[-1])}"
     return f"more than {MOST_VALUES} values came until {done}; ask for a shorter time, or name one --workload"
+
+
+def _without(past: Past, names: Iterable[str]) -> Iterator[str]:
+    """A sentence about each of the names that has no sample."""
+    for name in sorted(set(names) - set(past.workloads)):
+        yield (
+            f"{name}: no sample from {_at(past.ticks[0])} to {_at(past.ticks[-1])}, so that it is not in the report; "
+            "are its name and labels those of that time?"
+        )
 
 
 def _nothing(past: Past, ticks: range) -> str:

@@ -1,5 +1,6 @@
 """Units -> results, on Spark: a group of units is a job of one task, and its results are kept as soon as it ends."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
@@ -49,9 +50,12 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """progress: told how many units are done, and of how many. stop: when it is set, the run ends early."""
+    """progress: told, again and again, how many units are done, of how many, and how many groups are left.
 
-    progress: Callable[[int, int], None]
+    stop: when it is set, the run ends early.
+    """
+
+    progress: Callable[[int, int, int], None]
     stop: Event
 
 
@@ -92,9 +96,8 @@ def run(spark: SparkSession, work: Work, out: Path, watch: Watch) -> None:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             runner.cancel(running)
-    if watch.stop.is_set():
-        left = len(results.missing(out, work.units))
-        raise BacktestError(f"stopped: {left} of {len(work.units)} units are left; the same command continues")
+    if watch.stop.is_set() and (left := results.missing(out, work.units)):
+        raise BacktestError(f"stopped: {len(left)} of {len(work.units)} units are left; the same command continues")
     if failures:
         told = failures[:_MOST_TOLD] + [f"and {len(failures) - _MOST_TOLD} more"] * (len(failures) > _MOST_TOLD)
         raise BacktestError("; ".join(told) + f"; all other results are kept in {out}")
@@ -122,27 +125,37 @@ class _Runner:
     def cancel(self, running: Mapping["Future[bytes]", object]) -> None:
         """End what still runs; a job that was just being submitted is caught by the next look."""
         self._cancelled.set()
-        while wait(running, 0).not_done:
+        while not all(future.done() for future in running):  # wait() never counts what was cancelled in the queue
             self._spark.sparkContext.cancelJobGroup(self._tag)
-            wait(running, LOOK_EVERY_S)
+            time.sleep(LOOK_EVERY_S)
 
 
 def _collected(running: Mapping["Future[bytes]", tuple[Unit, ...]], total: int, out: Path, watch: Watch) -> list[str]:
     """Save what comes in until all is in or the run is stopped; a sentence for each group that failed."""
     failures, pending = [], set(running)
     finished = total - sum(map(len, running.values()))
-    watch.progress(finished, total)
+    watch.progress(finished, total, len(pending))
     while pending and not watch.stop.is_set():
         ended, pending = wait(pending, LOOK_EVERY_S, FIRST_COMPLETED)
-        for future in ended:
-            group, error = running[future], future.exception()
-            if error is not None:
-                failures.append(f"{describe(group)}: {_cause(error)}")
-                continue
-            results.save(out, group, future.result())
-            finished += len(group)
-            watch.progress(finished, total)
+        failed = {running[future]: error for future in ended if (error := future.exception()) is not None}
+        failures += [f"{describe(group)}: {_cause(error)}" for group, error in failed.items()]
+        arrived = {running[future]: future.result() for future in ended if running[future] not in failed}
+        _saved(out, arrived)
+        finished += sum(map(len, arrived))
+        watch.progress(finished, total, len(pending))
     return failures
+
+
+def _saved(out: Path, arrived: Mapping[tuple[Unit, ...], bytes]) -> None:
+    """Raises ResultsError for all that found no room, after the others are saved."""
+    faults = []
+    for group, content in arrived.items():
+        try:
+            results.save(out, group, content)
+        except results.ResultsError as error:
+            faults.append(str(error))
+    if faults:
+        raise results.ResultsError("; ".join(faults))
 
 
 def _cause(error: BaseException) -> str:

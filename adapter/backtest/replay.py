@@ -1,15 +1,17 @@
 """Open loop: recorded ticks -> what each policy would have asked for, had it looked on while something else ran."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adapter.backtest.ours import rules_of
+from adapter.backtest.profiles import Profile
 from adapter.core.decisions import Decision, Decisions
 from adapter.core.engine import replay
 from adapter.core.reasons import sentence
 from adapter.core.report import rows
-from adapter.core.rules import RuleBook
+from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.samples import EVERY, Array, Samples
 
 _MARK = "|"  # between a policy and its workload, in no name of either
@@ -48,6 +50,7 @@ def asked(
 ) -> dict[tuple[str, str], Asked]:
     """(workload, policy) -> what it would have asked for, tick by tick, from what really was.
 
+    policies: ours, each by its name or as "name:parameter=number+parameter=number".
     All policies are lanes of one fold. Nobody acts on their answers: what was seen next is what really ran, so that a
     policy whose number was not enacted goes on asking for it.
     """
@@ -55,13 +58,12 @@ def asked(
     names = tuple(sorted(fleets))
     lanes = RuleBook(
         by_workload={
-            _lane(policy, name): replace(book.of(name, fleets[name]), policy=policy)
-            for policy in policies
-            for name in names
+            _lane(policy, name): _varied(policy, book.of(name, fleets[name])) for policy in policies for name in names
         }
     )
     recorders = {_lane(policy, name): _Recorder(len(samples)) for policy in policies for name in names}
-    laid = (_laid(seen, sorted(policies)) for seen in samples)
+    in_order = sorted(policies, key=lambda policy: _lane(policy, ""))
+    laid = (_laid(seen, in_order) for seen in samples)
     for tick, (_, decisions) in enumerate(replay(laid, lanes)):
         _record(recorders, tick, decisions)
         progress((tick + 1) / len(samples))
@@ -69,6 +71,11 @@ def asked(
     return {
         (name, policy): recorders[_lane(policy, name)].made(name, policy, at_s) for policy in policies for name in names
     }
+
+
+def ours(policies: Iterable[str]) -> tuple[str, ...]:
+    """Those that go through our metric, varied ones among them; rivals do not."""
+    return tuple(policy for policy in policies if policy.partition(":")[0] in POLICIES)
 
 
 def policies_of(book: RuleBook, workloads: Sequence[str]) -> tuple[str, ...]:
@@ -125,6 +132,11 @@ def _record(recorders: Mapping[str, _Recorder], tick: int, decisions: Decisions)
             recorders[decision.workload].change(replace(decision, workload=name))
 
 
+def _varied(policy: str, rules: Rules) -> Rules:
+    """The workload's own rules, but for the policy and what it varies."""
+    return rules_of(policy, Profile(name=policy, max_workers=rules.max_workers), rules)
+
+
 def _lane(policy: str, workload: str) -> str:
     return f"{policy}{_MARK}{workload}"
 
@@ -135,7 +147,7 @@ def _fleets(seen: Samples) -> Iterator[tuple[str, int | None]]:
 
 
 def _laid(seen: Samples, policies: Sequence[str]) -> Samples:
-    """The same samples once a policy. policies: sorted, so that the lanes are."""
+    """The same samples once a policy. policies: in the order of their lanes."""
     copies = len(policies)
     return Samples(
         at_s=seen.at_s,

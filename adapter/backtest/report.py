@@ -1,40 +1,21 @@
 """A Report -> one self-contained HTML page, and the same numbers as CSV files beside it."""
 
 import csv
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from functools import partial
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from errno import EISDIR
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from adapter.backtest.report_page import cost, page
 from adapter.backtest.reported import (
-    MEASURED,
-    SIMULATED,
     Chapter,
-    Fact,
-    Mark,
     Report,
-    Score,
-    Target,
     Track,
 )
 from adapter.errors import AdapterError
-
-__all__ = [
-    "MEASURED",
-    "SIMULATED",
-    "Chapter",
-    "Fact",
-    "Mark",
-    "Report",
-    "ReportError",
-    "Score",
-    "Target",
-    "Track",
-    "write",
-]
 
 _SCORES = (
     "workload",
@@ -57,35 +38,45 @@ class ReportError(AdapterError):
     """The report cannot be written; the message says where and why, and nothing is half written."""
 
 
+def probe(path: Path) -> None:
+    """Raises ReportError where a report could not be written: better said before the work than after it."""
+    with _beside(path) as parts:
+        for part in parts:
+            part.touch()
+
+
 def write(path: Path, report: Report) -> tuple[Path, ...]:
     """Write the page, and its tables beside it; all files written, the page first. Raises ReportError."""
-    tables = {
-        "scores": (_SCORES, _scores(report)),
-        "changes": (_CHANGES, _changes(report)),
-        "series": (_SERIES, _series(report)),
-    }
-    written = [path]
+    tables = ((_SCORES, _scores(report)), (_CHANGES, _changes(report)), (_SERIES, _series(report)))
+    with _beside(path) as parts:
+        parts[0].write_text(page(report), encoding="utf-8")
+        for part, (header, rows) in zip(parts[1:], tables, strict=True):
+            _table(part, header, rows)
+        for part, file in zip(parts, _files(path), strict=True):
+            part.replace(file)
+    return tuple(_files(path))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The page and its tables."""
+    yield path
+    for name in ("scores", "changes", "series"):
+        yield path.with_name(f"{path.stem}-{name}.csv")
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[tuple[Path, ...]]:
+    """Where the files are made before they are put in place, all or none. Raises ReportError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for name, (header, rows) in tables.items():
-            written.append(path.with_name(f"{path.stem}-{name}.csv"))
-            _whole(written[-1], partial(_table, header=header, rows=rows))
-        _whole(path, lambda part: part.write_text(page(report), encoding="utf-8"))
+        for file in _files(path):
+            if file.is_dir():
+                raise IsADirectoryError(EISDIR, f"{file} is a directory")
+        with TemporaryDirectory(dir=path.parent, prefix=".report-") as folder:
+            yield tuple(Path(folder) / file.name for file in _files(path))
     except OSError as error:
         told = error.strerror or str(error)
         raise ReportError(f"{path}: the report cannot be written ({told}); name another file") from error
-    return tuple(written)
-
-
-def _whole(path: Path, make: Callable[[Path], object]) -> None:
-    """A file is there whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        make(part)
-        part.replace(path)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def _table(path: Path, header: _Row, rows: Iterable[_Row]) -> None:

@@ -130,16 +130,15 @@ def _steps(track: Track) -> tuple[Array, Array, list[str]]:
 
 
 def thinned(at_s: Array, values: Array, how: Any) -> tuple[Array, Array]:
-    """At most MOST_POINTS values, each of equally many; how: what stands for many (np.nanmean or np.nanmax)."""
+    """At most MOST_POINTS values, each of equally many but the last. how: what stands for many, nanmean or nanmax."""
     size = -(-len(values) // MOST_POINTS)
     if size <= 1:
         return at_s, values
-    count = len(values) // size
-    parts = values[: count * size].reshape(count, size)
+    parts = np.pad(values, (0, -len(values) % size), constant_values=np.nan).reshape(-1, size)
     some = np.isfinite(parts).any(axis=1)
-    kept = np.full(count, np.nan)
+    kept = np.full(len(parts), np.nan)
     kept[some] = how(parts[some], axis=1)
-    return at_s[: count * size : size], kept
+    return at_s[::size], kept
 
 
 def _moments(at_s: Array) -> list[float]:

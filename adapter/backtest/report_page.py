@@ -74,7 +74,7 @@ def _figure(place: str, caption: tuple[str, str], height: str) -> str:
 
 def _scores(chapter: Chapter, report: Report) -> str:
     ran = next((score.worker_hours for score in chapter.scores if score.kind == MEASURED), None)
-    late = f"Time behind more than {chapter.target_s:g} s"
+    late = f"Share of time behind more than {chapter.target_s:g} s"
     titles = ["", "", "Worker-hours", "Against what ran", f"Cost, {report.currency}", late]
     titles += ["99 % of backlog times", "Rescales", "Paused"]
     shown = [True, True, True, bool(ran), report.price is not None, True, True, True, True]

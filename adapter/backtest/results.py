@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -83,15 +83,19 @@ def missing(folder: Path, units: Iterable[Unit]) -> tuple[Unit, ...]:
 
 
 def load(folder: Path, units: Iterable[Unit]) -> Columns:
-    """The results of units of one kind, sorted by id. Raises ResultsError."""
+    """The results of units of one kind, sorted by id, each once even if two runs had it. Raises ResultsError."""
     wanted = {unit.id for unit in units}
-    tables = [table for table in _tables(folder) if wanted.intersection(table["id"].to_pylist())]
-    whole = pa.concat_tables([table.filter(_among(table, wanted)) for table in tables]).sort_by("id")
+    found = [table for table in (_taken(table, wanted) for table in _tables(folder)) if table.num_rows]
+    whole = pa.concat_tables(found).sort_by("id")
     return {name: _numbers(whole[name]) for name in whole.column_names}
 
 
-def _among(table: pa.Table, wanted: Collection[str]) -> pa.BooleanArray:
-    return pa.array([value in wanted for value in table["id"].to_pylist()], pa.bool_())
+def _taken(table: pa.Table, wanted: set[str]) -> pa.Table:
+    """The rows that are still wanted, which are so no longer."""
+    places = [place for place, name in enumerate(table["id"].to_pylist()) if name in wanted]
+    taken = table.take(pa.array(places, pa.int64()))
+    wanted.difference_update(taken["id"].to_pylist())
+    return taken
 
 
 def _tables(folder: Path, columns: list[str] | None = None) -> Iterable[pa.Table]:

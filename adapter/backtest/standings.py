@@ -111,5 +111,8 @@ def _flat(standing: Standing) -> Mapping[str, object]:
 
 def _whole(path: Path, write_to: Callable[[Path], object]) -> None:
     part = path.with_name(f".{path.name}.part")
-    write_to(part)
-    part.replace(path)
+    try:
+        write_to(part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

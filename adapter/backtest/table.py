@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
-from math import isnan
+from math import inf, isnan
+from typing import TypeAlias
 
 from rich import box
 from rich.console import Console
@@ -23,8 +24,11 @@ COLUMNS = (
     ("reversals", "reversals", "{:.0f}"),
     ("p99\ndelay s", "p99_delay_s", "{:,.0f}"),
 )
+Progressed: TypeAlias = Callable[[int, int, int], None]
+
 UNKNOWN = "–"
-_TOLD_EVERY_S = 10.0
+_NARROWEST = 12  # what seven columns of numbers leave of 80
+_TOLD_EVERY_S, _ALIVE_EVERY_S = 10.0, 60.0
 
 
 def tables(standings: Sequence[Standing], policies: Sequence[str]) -> Iterator[Table]:
@@ -37,26 +41,32 @@ def tables(standings: Sequence[Standing], policies: Sequence[str]) -> Iterator[T
 
 
 @contextmanager
-def progress(console: Console) -> Iterator[Callable[[int, int], None]]:
-    """A function to be told how many units of how many are done: a bar, or a line now and then without a terminal."""
+def progress(console: Console, clock: Callable[[], float] = time.monotonic) -> Iterator[Progressed]:
+    """A function to be told, often, how many units of how many are done, and how many groups of them are left.
+
+    It draws a bar, or without a terminal a line now and then, at least every minute.
+    """
     if not console.is_terminal:
-        yield _lines(console)
+        yield _lines(console, clock)
         return
     columns = (TextColumn("units"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("units", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda done, total, _: bar.update(task, completed=done, total=total)
 
 
-def _lines(console: Console) -> Callable[[int, int], None]:
-    began_s = told_s = time.monotonic()
+def _lines(console: Console, clock: Callable[[], float]) -> Progressed:
+    began_s = clock()
+    told_s, told_done = -inf, -1
 
-    def told(done: int, total: int) -> None:
-        nonlocal told_s
-        now_s = time.monotonic()
-        if done in (0, total) or now_s - told_s >= _TOLD_EVERY_S:
-            told_s = now_s
-            console.print(f"units {done}/{total} after {now_s - began_s:.0f} s", highlight=False)
+    def told(done: int, total: int, groups: int) -> None:
+        nonlocal told_s, told_done
+        now_s = clock()
+        waits_s = _ALIVE_EVERY_S if done == told_done else 0.0 if done == total else _TOLD_EVERY_S
+        if now_s - told_s >= waits_s:
+            told_s, told_done = now_s, done
+            left = f", {groups} group{'s'[: groups > 1]} left" if groups else ""
+            console.print(f"units {done}/{total} after {now_s - began_s:.0f} s{left}", highlight=False)
 
     return told
 
@@ -67,10 +77,13 @@ def _table(title: str, rows: Sequence[Standing]) -> Table:
         title=title if seeds == 1 else f"{title} · medians of {seeds} seeds",
         title_justify="left",
         box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
         caption=_oracle(rows[0]),
         caption_justify="left",
     )
-    made.add_column("policy", no_wrap=True)
+    made.add_column("policy", overflow="fold", min_width=_NARROWEST)  # parameters make it long; numbers stay whole
     for heading, _, _ in COLUMNS:
         made.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
@@ -90,8 +103,12 @@ def _oracle(row: Standing) -> str:
     hours, rescales, late = (
         row.numbers[f"oracle_{name}"].median for name in ("worker_hours", "rescales", "late_slots")
     )
-    told = f"; {late:.0f} minutes are late even so" if late else ""
-    return f"oracle: {hours:,.1f} worker-hours, {rescales:.0f} rescales{told}"
+    told = f"; {_counted(late, 'minute')} {'is' if round(late) == 1 else 'are'} late even so" if late else ""
+    return f"oracle: {hours:,.1f} worker-hours, {_counted(rescales, 'rescale')}{told}"
+
+
+def _counted(number: float, noun: str) -> str:
+    return f"{number:.0f} {noun}{'s' * (round(number) != 1)}"
 
 
 def _place(row: Standing) -> tuple[str, str, float]:

@@ -62,6 +62,9 @@ def read(path: Path) -> Trace:
     if len(rows) < 2:
         raise TraceError(f"{path}: expected at least two rows under the header, got {len(rows)}; a rate is per step")
     step_s = _step_s(path, rows[:, 0])
+    if len(rows) * step_s < PEAK_MEAN_S:  # what the peak is the mean over: a shorter one has none to be scaled by
+        told = f"got {len(rows)} rows of {step_s:g} s; record for longer"
+        raise TraceError(f"{path}: expected at least {PEAK_MEAN_S:g} s of load, {told}")
     trace = Trace(name=path.stem, step_s=step_s, rate=np.ascontiguousarray(rows[:, 1]))
     if peak(trace) <= 0:
         raise TraceError(f"{path}: expected a load, but nearly every rate is 0; there is nothing to scale to a job")

@@ -22,6 +22,11 @@ FEWEST_LANES, MOST_LANES = 64, 1500
 ORACLE_LANES = 8
 
 
+def chance(seed: int, window_index: int) -> int:
+    """The seed of a window's randomness."""
+    return int(np.random.SeedSequence((seed, window_index)).generate_state(1)[0])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """One policy on one window of one trace. profile: with the metric delay it is run with. digest: of the trace."""
@@ -41,7 +46,7 @@ class Unit:
     @property
     def chance(self) -> int:
         """The seed of the window's randomness: the same for every policy, another for each window."""
-        return int(np.random.SeedSequence((self.seed, self.window.index)).generate_state(1)[0])
+        return chance(self.seed, self.window.index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

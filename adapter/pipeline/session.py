@@ -73,12 +73,13 @@ class Session:
         conf = SparkConf().setAll(list(chosen.items()))
         self._gateway: Any = None
         if SparkContext._active_spark_context is None:
-            with opened_log(log) as file:
+            with opened_log(log) as file, _explained(conf, log):
                 self._gateway = _launch(conf, {"stdout": file, "stderr": file, "pass_fds": tuple(keep)})
         try:
-            if self._gateway is not None:
-                _start(conf, self._gateway, log)
-            self.spark = SparkSession.builder.getOrCreate()
+            with _explained(conf, log):
+                if self._gateway is not None:
+                    _start(conf, self._gateway)
+                self.spark = SparkSession.builder.getOrCreate()
         except BaseException:
             self._end_jvm(0.0)
             raise
@@ -141,12 +142,22 @@ def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[
     return False
 
 
-def _start(conf: SparkConf, gateway: Any, log: str) -> None:
+def _start(conf: SparkConf, gateway: Any) -> None:
+    with _own_interrupt():
+        SparkContext(conf=conf, gateway=gateway)
+
+
+@contextmanager
+def _explained(conf: SparkConf, log: str) -> Iterator[None]:
+    """Whatever Spark says when it does not start, as a SetupError."""
     try:
-        with _own_interrupt():
-            SparkContext(conf=conf, gateway=gateway)
-    except Py4JJavaError as error:  # its text is in the JVM, which ends now
-        raise SetupError(f"Spark does not start: {error.java_exception.toString()}; more is in {log}") from None
+        yield
+    except (Py4JError, PySparkException) as error:
+        # The text of an error in the JVM is there, and the JVM ends now.
+        told = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
+        first = told.partition("\n")[0].rstrip(".")
+        master = conf.get("spark.master")
+        raise SetupError(f"Spark does not start with --master {master}: {first}; more is in {log}") from None
 
 
 @contextmanager

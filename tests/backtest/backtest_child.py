@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 from threading import Event
 
-from backtest_folds import TRACES, UNITS
+from backtest_folds import CROWD, GRID, TRACES, UNITS
 
 from adapter.backtest import job, results
+from adapter.backtest.units import units
 from adapter.errors import AdapterError
 from adapter.pipeline.session import Session, settings
+
+STOPPED = ("stopped", "crowd-stopped")
 
 
 def main(master: str, folder: str, *folds: str) -> None:
@@ -24,16 +27,18 @@ def main(master: str, folder: str, *folds: str) -> None:
 
 
 def _outcome(session: Session, out: Path, fold: str) -> str:
-    """What came of one run; the fold "stopped" is stopped as soon as the first group is in."""
+    """What came of one run. One of STOPPED is stopped as soon as the first group is in, any other at its very end."""
     stop, told = Event(), []
 
-    def progress(finished: int, total: int) -> None:
+    def progress(finished: int, total: int, _: int) -> None:
         told.append(f"{finished}/{total}")
-        if fold == "stopped" and finished:
+        if finished and (fold in STOPPED or finished == total):
             stop.set()
 
-    name = "summed" if fold == "stopped" else fold
-    work = job.Work(units=UNITS, traces=TRACES, fold=f"backtest_folds:{name}")
+    traces = CROWD if fold == "crowd-stopped" else TRACES
+    wanted = UNITS if traces is TRACES else tuple(unit for trace in traces.values() for unit in units(trace, GRID))
+    name = "summed" if fold in STOPPED else fold
+    work = job.Work(units=wanted, traces=traces, fold=f"backtest_folds:{name}")
     try:
         job.run(session.spark, work, out, job.Watch(progress=progress, stop=stop))
     except AdapterError as error:

@@ -20,7 +20,10 @@ TRACES = {
         Trace(name="minutes", step_s=5.0, rate=5 + np.sin(np.arange(240.0))),
     )
 }
-GRID = Grid(policies=("drain", "static"), profiles=(PROFILE,), delays_s=(0.0, 120.0), seeds=(1, 2, 3))
+GRID = Grid(policies=("drain", "static-peak"), profiles=(PROFILE,), delays_s=(0.0, 120.0), seeds=(1, 2, 3))
+CROWD = {  # more groups than threads, since no two are equally long
+    f"crowd-{rows}": Trace(name=f"crowd-{rows}", step_s=60.0, rate=20 + np.arange(float(rows))) for rows in range(6, 14)
+}
 UNITS = tuple(unit for trace in TRACES.values() for unit in units(trace, GRID))
 
 
@@ -39,7 +42,7 @@ def summed(wanted: Sequence[Unit], traces: Mapping[str, Trace]) -> Mapping[str, 
 def dies_once(wanted: Sequence[Unit], traces: Mapping[str, Trace]) -> Mapping[str, Array]:
     """As `summed`, but the first worker that is asked for a rival dies without a word."""
     died = _marks() / "died"
-    if wanted[0].policy == "static" and not died.exists():
+    if wanted[0].policy == "static-peak" and not died.exists():
         died.touch()
         os._exit(1)
     return summed(wanted, traces)
@@ -47,7 +50,7 @@ def dies_once(wanted: Sequence[Unit], traces: Mapping[str, Trace]) -> Mapping[st
 
 def dies_always(wanted: Sequence[Unit], traces: Mapping[str, Trace]) -> Mapping[str, Array]:
     """As `summed`, but whoever is asked for a rival dies."""
-    if wanted[0].policy == "static":
+    if wanted[0].policy == "static-peak":
         os._exit(1)
     return summed(wanted, traces)
 

@@ -1,10 +1,12 @@
 """What may be asked of a backtest, and what is said of what may not."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from adapter import cli
+from adapter import cli, wiring
 from adapter.backtest import command
 from adapter.errors import ConfigError
 
@@ -50,6 +52,71 @@ def test_all_faults_of_a_question_are_told_at_once() -> None:
         "--delay",
         "--seeds",
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--config a.yaml --profile netflix --seeds 1", "--profile, --seeds: only with --trace"),
+        ("--config a.yaml --delay 0 --master local --out b", "--delay, --master, --out: only with --trace"),
+        ("--trace a.csv --from -1d --to now --workload a/b", "--from, --to, --workload: only with --config"),
+        ("--trace a.csv --price 1 --currency USD", "--price, --currency: only with --report"),
+    ],
+    ids=["a grid for a history", "a run for a history", "a time for a load", "a price for a table"],
+)
+def test_options_that_mean_nothing_beside_the_others_are_refused(
+    options: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["backtest", *options.split()])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"backlog-adapter: {told}\n"
+
+
+def test_the_page_of_a_history_has_a_price_without_being_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["backtest", "--config", "nowhere.yaml", "--price", "1"])
+    assert capsys.readouterr().err.startswith("backlog-adapter: nowhere.yaml: cannot be read")
+
+
+def test_faults_of_options_and_of_loads_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["backtest", "--trace", str(tmp_path / "no.csv"), "--policy", "dra", "--seeds", "0"])
+    policy, seeds, file = capsys.readouterr().err.splitlines()
+    assert "--policy: there is no 'dra'" in policy
+    assert "--seeds: expected 1 to 1000, got 0" in seeds
+    assert "no.csv: expected a file 'seconds,rate': No such file" in file
+
+
+@pytest.mark.parametrize(
+    ("given", "opened"),
+    [
+        ("local", "local[1,4]"),
+        ("local[2]", "local[2,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("spark://head:7077", "spark://head:7077"),
+    ],
+)
+def test_a_task_is_tried_again_in_this_process_too_unless_the_master_says_how_often(given: str, opened: str) -> None:
+    assert wiring._retrying(given) == opened
+
+
+@pytest.mark.spark
+def test_a_master_that_is_none_ends_the_command_with_a_sentence(
+    tmp_path: Path,
+) -> None:
+    file, out = tmp_path / "load.csv", tmp_path / "out"
+    file.write_text("seconds,rate\n0,1\n150,2\n")
+    words = ["backtest", "--trace", str(file), "--master", "nope", "--out", str(out)]
+    # In a process of its own: the tests of a run share one session, and a second one would be borrowed.
+    done = subprocess.run([sys.executable, "-m", "adapter", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith("backlog-adapter: Spark does not start with --master nope: ")
+    assert told.endswith(f"more is in {out / 'spark.log'}")
+    assert "Traceback" not in done.stderr
+    assert "Master must either be yarn or start with spark" in (out / "spark.log").read_text()
 
 
 @pytest.mark.parametrize("options", [[], ["--trace", "load.csv", "--config", "adapter.yaml"]])

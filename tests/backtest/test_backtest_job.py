@@ -4,14 +4,18 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from backtest_folds import FOLDER, TRACES, UNITS, summed
 
-from adapter.backtest import results
-from adapter.backtest.units import groups
+from adapter.backtest import job, results
+from adapter.backtest.units import Unit, groups
 
 HERE = Path(__file__).parent
 GROUPS = groups(UNITS)
@@ -79,8 +83,8 @@ def test_a_worker_that_dies_is_replaced_and_two_cores_give_the_bits_of_one(one_c
 @pytest.mark.spark
 def test_what_fails_for_good_is_named_and_the_next_run_does_only_what_is_missing(one_core: Run, run: Run) -> None:
     failed, mended = run.of("local[2,4]", "dies_always", "summed")
-    rivals = sum(unit.policy == "static" for unit in UNITS)
-    assert f"{rivals // 2} units (trace hour; policy static; profile consumer-group): " in failed
+    rivals = sum(unit.policy == "static-peak" for unit in UNITS)
+    assert f"{rivals // 2} units (trace hour; policy static-peak; profile consumer-group): " in failed
     assert failed.startswith("BacktestError: ")
     assert failed.endswith(f"; all other results are kept in {run.out}")
     assert mended.split()[0] == f"{ALL - rivals}/{ALL}"
@@ -96,6 +100,32 @@ def test_a_run_that_is_stopped_goes_on_where_it_ended_and_nothing_is_run_twice(o
     assert 0 < int(left[1]) < ALL
     assert resumed.split()[0] == f"{ALL - int(left[1])}/{ALL}"
     assert resumed.split()[-1] == again == f"{ALL}/{ALL}"
+
+
+@pytest.mark.spark
+def test_a_run_of_more_groups_than_threads_ends_when_it_is_stopped(run: Run) -> None:
+    (stopped,) = run.of("local[1,4]", "crowd-stopped")
+    assert re.fullmatch(r"BacktestError: stopped: \d+ of \d+ units are left; the same command continues", stopped)
+
+
+def test_a_worker_with_other_code_refuses_to_work() -> None:
+    traces: Any = SimpleNamespace(value=TRACES)  # a Broadcast, as a worker has it
+    with pytest.raises(job.BacktestError, match="another release of backlog-adapter or numpy: install the driver's"):
+        list(job.Task(units=GROUPS[0], traces=traces, fold="backtest_folds:summed", release="older")(iter([])))
+
+
+def test_a_group_without_room_does_not_cost_those_that_ended_with_it(tmp_path: Path) -> None:
+    name = save(tmp_path / "elsewhere", GROUPS[0])
+    (tmp_path / f".{name}.part").symlink_to("/dev/full")
+    running: dict[Future[bytes], tuple[Unit, ...]] = {}
+    for group in GROUPS:
+        ended: Future[bytes] = Future()
+        ended.set_result(results.encoded(group, {"cost": np.ones(len(group))}))
+        running[ended] = group
+    watch = job.Watch(progress=lambda done, total, groups: None, stop=Event())
+    with pytest.raises(results.ResultsError, match="No space left on device"):
+        job._collected(running, ALL, tmp_path, watch)
+    assert set(results.missing(tmp_path, UNITS)) == set(GROUPS[0])
 
 
 def test_results_without_room_are_told_and_what_was_there_stays(tmp_path: Path) -> None:

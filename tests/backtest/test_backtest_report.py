@@ -10,25 +10,17 @@ import numpy as np
 import pytest
 from past_job import JOB, busy_day
 
+from adapter import config as configuration
 from adapter import reading_back
 from adapter.backtest.chapters import of_trace
 from adapter.backtest.history import HistoryError, Past
 from adapter.backtest.profiles import PROFILES
-from adapter.backtest.report import (
-    MEASURED,
-    SIMULATED,
-    Chapter,
-    Mark,
-    Report,
-    ReportError,
-    Score,
-    Target,
-    Track,
-    write,
-)
+from adapter.backtest.report import ReportError, probe, write
 from adapter.backtest.report_charts import MOST_POINTS, figures, thinned
 from adapter.backtest.report_page import page
+from adapter.backtest.reported import MEASURED, SIMULATED, Chapter, Mark, Report, Score, Target, Track
 from adapter.backtest.trace import Trace
+from adapter.backtest.units import Grid
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import Samples
 
@@ -99,7 +91,7 @@ def test_the_page_asks_no_network_and_forbids_it() -> None:
 def test_the_table_compares_with_what_ran_in_hours_money_and_lateness() -> None:
     titles, ran, drain = cells(page_of(chapter(), price=0.5, currency="USD"))
 
-    assert titles[2:6] == ["Worker-hours", "Against what ran", "Cost, USD", "Time behind more than 60 s"]
+    assert titles[2:6] == ["Worker-hours", "Against what ran", "Cost, USD", "Share of time behind more than 60 s"]
     assert ran == ["what ran", "measured", "100.0", "–", "50.00", "0.10%", "unknown", "3", "unknown"]
     assert drain == ["drain", "simulated", "80.0", "−20%", "40.00", "0.00%", "12 s", "9", "90 s"]
 
@@ -108,7 +100,7 @@ def test_without_a_price_or_a_history_the_columns_are_not_there() -> None:
     alone = chapter(scores=(Score(name="ds2", kind=SIMULATED, worker_hours=8.0, late_ratio=0.0),))
 
     assert "Cost, EUR" not in cells(page_of(chapter()))[0]
-    assert cells(page_of(alone))[0][2:4] == ["Worker-hours", "Time behind more than 60 s"]
+    assert cells(page_of(alone))[0][2:4] == ["Worker-hours", "Share of time behind more than 60 s"]
 
 
 def test_names_and_sentences_are_text_never_markup() -> None:
@@ -181,6 +173,15 @@ def test_a_long_curve_keeps_its_peaks() -> None:
     assert abs(at_s[kept.argmax()] - 77_777) <= 67
 
 
+def test_a_peak_at_the_very_end_is_on_the_chart() -> None:
+    values = np.zeros(100_000)
+    values[-1] = 500.0
+    at_s, kept = thinned(np.arange(100_000.0), values, np.nanmax)
+
+    assert kept[-1] == 500
+    assert len(at_s) == len(kept)
+
+
 def test_tables_are_written_beside_the_page_with_every_number(tmp_path: Path) -> None:
     files = write(tmp_path / "deep" / "report.html", Report(title="T", chapters=(chapter(),), price=0.5))
     scores, changes, series = (rows_of(path) for path in files[1:])
@@ -190,13 +191,42 @@ def test_tables_are_written_beside_the_page_with_every_number(tmp_path: Path) ->
     assert changes[0]["why"] == f"4 -> 6: {EVIL}"
     assert len(series) == 400
     assert {row["loop"] for row in series} == {"closed", "open"}
-    assert [path for path in (tmp_path / "deep").iterdir() if path.suffix == ".part"] == []
+    assert set((tmp_path / "deep").iterdir()) == set(files)
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportError, match=r"file/report.html: the report cannot be written \(.+\); name another"):
         write(tmp_path / "file" / "report.html", Report(title="T", chapters=()))
+
+
+@pytest.mark.parametrize("taken", ["report.html", "report-series.csv"])
+def test_where_one_file_cannot_be_written_none_is(tmp_path: Path, taken: str) -> None:
+    (tmp_path / taken).mkdir()
+    for attempt in (
+        lambda: probe(tmp_path / "report.html"),
+        lambda: write(tmp_path / "report.html", Report(title="", chapters=())),
+    ):
+        with pytest.raises(ReportError, match=f"{taken} is a directory"):
+            attempt()
+        assert [path.name for path in tmp_path.iterdir()] == [taken]
+
+
+def test_a_place_for_a_report_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("an older one")
+    probe(tmp_path / "report.html")
+
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("report.html", "an older one")]
+
+
+def test_where_no_report_can_be_written_nothing_is_read_or_simulated(tmp_path: Path) -> None:
+    gone = "sources: {t: {kind: trace, file: /nowhere.jsonl}}\n"
+    text = f"{gone}workloads: [{{namespace: shop, name: orders, read: [{{source: t}}]}}]\npipeline: {{checkpoint: x}}\n"
+    options = reading_back.Options(start="-1h", report=tmp_path)
+    with pytest.raises(ReportError, match="is a directory"):
+        reading_back.run(configuration.parse(text, "test"), options, lambda _: None)
+    with pytest.raises(ReportError, match="is a directory"):
+        reading_back.drawn((), Grid(policies=("drain",), profiles=()), options)
 
 
 @pytest.fixture(scope="module")
@@ -228,12 +258,44 @@ def test_a_recorded_load_becomes_a_chapter_of_its_own() -> None:
     load = Trace(name="wave", step_s=60.0, rate=100 + 50 * np.sin(np.arange(30) / 5))
     found = of_trace(load, PROFILES["consumer-group-small"], ("static-peak", "drain"), seed=1)
 
-    assert found.title == "wave, consumer-group-small"
+    assert found.title == "wave, consumer-group-small, metrics 0 s late"
     assert [score.name for score in found.scores] == ["static-peak", "drain"]
     assert len(found.at_s) == 120
     assert found.rate_records_per_s.max() == pytest.approx(8 * 0.75 * 1000, rel=0.03)
     assert found.target is not None
     assert found.target.policy == "drain"
+
+
+@pytest.mark.parametrize(
+    ("delays_s", "titles"),
+    [
+        pytest.param((None,), ["metrics 45 s late"], id="the profile's own"),
+        pytest.param((0.0, 300.0), ["metrics 0 s late", "metrics 300 s late"], id="those that are asked for"),
+    ],
+)
+def test_recorded_loads_are_drawn_with_each_delay(
+    tmp_path: Path, delays_s: tuple[float | None, ...], titles: list[str]
+) -> None:
+    load = Trace(name="step", step_s=60.0, rate=np.repeat([100.0, 300.0], 20))
+    grid = Grid(policies=("ds2",), profiles=(PROFILES["pause-10-15"],), delays_s=delays_s)
+    files = reading_back.drawn((load,), grid, reading_back.Options(start="", report=tmp_path / "r.html"))
+
+    rows = rows_of(files[1])
+    assert [row["workload"] for row in rows] == [f"step, pause-10-15, {title}" for title in titles]
+    assert len({row["p99_backlog_time_s"] for row in rows}) == len(titles)
+    assert "records that waited for more than 300 s" in files[0].read_text()
+
+
+def test_a_varied_policy_is_ours_too(past: Past) -> None:
+    varied = "drain:min_workers=20"
+    options = reading_back.Options(start="-1h", policies=("static-peak", varied, "drain"))
+    (found,) = reading_back.reported(past, RuleBook(by_workload={}), options, lambda _: None).chapters
+
+    assert found.target is not None
+    assert found.target.policy == varied
+    assert [track.name for track in found.asked] == ["what ran", varied, "drain"]
+    assert np.nanmin(found.asked[1].workers) == 20
+    assert np.nanmin(found.asked[2].workers) < 20
 
 
 def test_a_workload_without_workers_is_looked_on_and_not_simulated() -> None:

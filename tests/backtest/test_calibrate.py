@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from past_job import BEGIN_S, PastJob, busy_day, wave
+from past_job import BEGIN_S, JOB, PastJob, busy_day, wave
 
 from adapter.backtest.calibrate import Calibrated, Estimate, calibrated
 from adapter.backtest.courses import Course, courses
 from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import rescales
 from adapter.core.rules import Rules
+from adapter.core.samples import Samples, assemble
 
 HOURS_3 = 3 * 3600
 RULES = Rules(rescale_pause_s=77.0, worker_start_s=88.0, metric_delay_s=15.0, max_workers=50)
@@ -21,6 +22,29 @@ def course(job: PastJob, until_s: int = HOURS_3, without: tuple[str, ...] = ()) 
 
 def estimates(found: Calibrated) -> dict[str, Estimate]:
     return {estimate.name: estimate for estimate in found.estimates}
+
+
+def two_stages(lost: frozenset[tuple[str, int]], signals: frozenset[str]) -> list[Samples]:
+    """Half an hour of a job whose stages read far apart offsets. lost: (stage, tick) without these signals."""
+    halves = {stage: PastJob(load=lambda at_s: 300.0, sizes={0: 5}) for stage in ("a", "b")}
+    offset = {"a": 0.0, "b": 1e9}
+    ticks = zip(*(job.rows(1800) for job in halves.values()), strict=True)
+    return [
+        assemble(
+            float(seen[0][0]),
+            [
+                (JOB, stage, signal, value + offset[stage] * (signal in COUNTERS))
+                for stage, (_, told) in zip(halves, seen, strict=True)
+                for signal, value in told.items()
+                if (stage, tick) not in lost or signal not in signals
+            ],
+        )
+        for tick, seen in enumerate(ticks)
+    ]
+
+
+COUNTERS = frozenset({"appended_records", "processed_records"})
+ALL = COUNTERS | {"backlog_records", "utilization_ratio"}
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +158,24 @@ def test_a_short_gap_is_bridged_and_a_history_of_gaps_is_refused() -> None:
         calibrated(silent, RULES)
 
 
+def test_a_long_outage_is_told_with_what_stands_in_for_it() -> None:
+    samples = PastJob(load=wave(600, 100, 1800), sizes={0: 10}).samples(HOURS_3)
+    holes = [seen for seen in samples if seen.at_s - BEGIN_S in (*range(1800, 2820), *range(7200, 8220))]
+    for seen in holes:
+        for signal in ("appended_records", "backlog_records"):
+            seen.by_stage[signal][:] = np.nan
+    (holed,) = courses(samples, 15.0).values()
+    told = estimates(calibrated(holed, RULES))["input not recorded"]
+
+    assert told.observations == 2
+    assert told.value == pytest.approx(34 / 60, abs=0.02)
+    assert "a straight line stands in" in told.how
+
+
+def test_without_an_outage_none_is_told(whole_day: Calibrated) -> None:
+    assert "input not recorded" not in estimates(whole_day)
+
+
 def test_without_workers_nobody_can_say_what_one_carries() -> None:
     unknown = ("spec_workers", "workers", "ready_workers")
     with pytest.raises(HistoryError, match="nobody can say what a worker carries"):
@@ -170,3 +212,53 @@ def test_changes_in_quick_succession_are_told_as_one() -> None:
     quick = course(busy_day(sizes={0: 10, 3000: 14, 3060: 16, 6000: 12}))
 
     assert [rescale.up for rescale in rescales(quick, 100.0)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("lost", "signals"),
+    [
+        pytest.param({("a", 50)}, ALL, id="the small one"),
+        pytest.param({("b", 50)}, ALL, id="the large one"),
+        pytest.param({("b", 50)}, {"backlog_records"}, id="the large one's backlog alone"),
+        pytest.param({("a", 50)}, COUNTERS, id="the small one's counters alone"),
+        pytest.param({("a", 40), ("b", 50), ("a", 60), ("b", 60)}, ALL, id="now one, now the other, now both"),
+        pytest.param({("b", 0), ("a", 120)}, ALL, id="at the edges"),
+    ],
+)
+def test_a_missing_sample_of_one_stage_changes_nothing(lost: set[tuple[str, int]], signals: set[str]) -> None:
+    (found,) = courses(two_stages(frozenset(lost), frozenset(signals)), 15.0).values()
+
+    known = np.isfinite(found.input_rate_records_per_s)
+    assert np.flatnonzero(~known).tolist() == [0]
+    assert found.input_rate_records_per_s[3:-1] == pytest.approx(600)
+    assert found.throughput_records_per_s[3:-1] == pytest.approx(600)
+    assert calibrated(found, RULES).profile.workers == calibrated(course_of_both(), RULES).profile.workers
+
+
+def course_of_both() -> Course:
+    (whole,) = courses(two_stages(frozenset(), ALL), 15.0).values()
+    return whole
+
+
+def test_a_stage_that_comes_later_adds_what_it_does_and_not_what_it_has_counted() -> None:
+    late = frozenset(("b", tick) for tick in range(60))
+    (found,) = courses(two_stages(late, ALL), 15.0).values()
+
+    assert found.input_rate_records_per_s[5:60] == pytest.approx(300)
+    assert found.input_rate_records_per_s[61:] == pytest.approx(600)
+
+
+def test_while_one_stage_is_missing_for_long_the_input_is_unknown() -> None:
+    hole = frozenset(("b", tick) for tick in range(30, 100))
+    (found,) = courses(two_stages(hole, ALL), 15.0).values()
+
+    assert np.isnan(found.input_rate_records_per_s[30:100]).all()
+    assert found.input_rate_records_per_s[101:] == pytest.approx(600)
+
+
+def test_which_stages_count_is_the_same_at_every_tick() -> None:
+    samples = two_stages(frozenset(("b", tick) for tick in range(121)), frozenset({"backlog_records"}))
+    del samples[50].by_stage["backlog_records"]  # type: ignore[attr-defined]  # a dict beneath
+    (found,) = courses(samples, 15.0).values()
+
+    assert found.input_rate_records_per_s[1:] == pytest.approx(300)

@@ -70,13 +70,19 @@ def past_of(answer: Answer, ticks: range = TICKS, *only: str, config: Config = C
     ],
 )
 def test_a_time_is_a_moment_or_so_long_ago(text: str, at_s: float) -> None:
-    assert instant(text, NOW_S) == at_s
+    assert instant("--to", text, NOW_S) == at_s
 
 
 @pytest.mark.parametrize("text", ["yesterday", "7d", "-7", "2026-01-01T00:00:00", "", "-7dd"])
 def test_a_time_that_is_none_or_has_no_zone_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(HistoryError, match=r"expected a time such as 2026-11-14T08:00:00Z, -7d or now"):
-        instant(text, NOW_S)
+    with pytest.raises(HistoryError, match=r"^--to: expected a time such as 2026-11-14T08:00:00Z, -7d or now"):
+        instant("--to", text, NOW_S)
+
+
+@pytest.mark.parametrize("text", ["-999999w", f"-{'9' * 400}w", "0001-01-01T00:00:00Z", "9999-12-31T23:00:00-09:00"])
+def test_a_time_out_of_the_calendar_is_refused_with_its_option(text: str) -> None:
+    with pytest.raises(HistoryError, match=r"^--from: expected a time in the years 1970 to 9999, got "):
+        instant("--from", text, NOW_S)
 
 
 def test_ticks_are_whole_lie_within_the_times_and_never_in_the_future() -> None:
@@ -88,7 +94,7 @@ def test_ticks_are_whole_lie_within_the_times_and_never_in_the_future() -> None:
 @pytest.mark.parametrize(
     ("start_s", "end_s", "fault"),
     [
-        pytest.param(NOW_S, NOW_S - 3600, "are not two ticks of 15 s", id="from after to"),
+        pytest.param(NOW_S, NOW_S - 3600, "--from lies after --to: 2026-01-01T00:00:00Z is later", id="from after to"),
         pytest.param(NOW_S + 3600, NOW_S + 7200, "are not two ticks", id="in the future"),
         pytest.param(NOW_S - 90 * 86_400, NOW_S, "more than 200000: ask for 34 days", id="too long"),
     ],
@@ -219,6 +225,24 @@ def test_a_name_that_is_nowhere_is_told_with_those_that_are() -> None:
         HistoryError, match=r"shop/order is not in the configuration, which has shop/carts, shop/orders"
     ):
         chosen(CONFIG, ("shop/order",))
+
+
+def test_a_configured_workload_without_a_sample_is_named() -> None:
+    def half(start_s: int, end_s: int, step_s: int) -> list[Row]:
+        return [row for row in steady(start_s, end_s, step_s) if row.workload == "shop/carts"]
+
+    assert past_of(half).told[1:] == (
+        "shop/orders: no sample from 2025-12-31T23:00:00Z to 2026-01-01T00:00:00Z, so that it is not in the report; "
+        "are its name and labels those of that time?",
+    )
+    assert len(past_of(half, TICKS, "shop/carts").told) == 1
+
+
+def test_a_mistyped_name_that_a_fleet_might_have_found_is_named() -> None:
+    fleets = f'{TEXT}fleets: [{{name: reports, source: broker, groups: "report-.*"}}]\n'
+    found = past_of(steady, TICKS, "shop/carts", "shop/order", config=configuration.parse(fleets, "test"))
+
+    assert [told.partition(":")[0] for told in found.told[1:]] == ["shop/order"]
 
 
 def test_ranges_get_more_time_than_ticks() -> None:

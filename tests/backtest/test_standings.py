@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -14,9 +15,10 @@ import pytest
 from rich.console import Console
 
 from adapter.backtest import command, results, table
+from adapter.backtest.compare import Interval
 from adapter.backtest.profiles import PROFILES
 from adapter.backtest.score import SUMS
-from adapter.backtest.standings import ORACLE_SUMS, Standing, by_seed, standings
+from adapter.backtest.standings import ORACLE_SUMS, Standing, by_seed, standings, write
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import ORACLE, Grid, Unit, groups, units
 from adapter.errors import ConfigError
@@ -127,6 +129,77 @@ def test_what_is_not_known_is_not_shown_as_a_number(found: list[Standing]) -> No
     assert table.UNKNOWN in captured.get()
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_policy_with_parameters_leaves_every_number_readable(found: list[Standing], width: int) -> None:
+    name = "drain:target_utilization_ratio=0.9+backlog_time_target_s=120+rescale_worth_s=600"
+    medians = (12_345.67, 10.123, 100.0, 99.999, 1234.5, 12_345.0, 86_400.0)
+    large = {
+        number: Interval(median=median, low=0.0, high=0.0)
+        for (_, number, _), median in zip(table.COLUMNS, medians, strict=True)
+    }
+    rows = [replace(found[0], policy=policy, numbers=large) for policy in (name, "drain")]
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(next(table.tables(rows, (name, "drain"))))
+    lines = captured.get().splitlines()
+    cells = ["12,345.7", "10.123", "100.000", "99.999", "1234.5", "12345", "86,400"]
+    assert max(map(len, lines)) <= width
+    assert [line.split()[1:] for line in lines if "12,345.7" in line] == [cells, cells]
+    began = next(place for place, line in enumerate(lines) if "12,345.7" in line)
+    assert "".join(line.split()[0] for line in lines[began:] if line.strip()).startswith(f"{name}drain")
+
+
+@pytest.mark.parametrize(
+    ("needed", "told"),
+    [
+        ((1.0, 0.0), "oracle: 4.0 worker-hours, 1 rescale"),
+        ((0.0, 1.0), "oracle: 4.0 worker-hours, 0 rescales; 1 minute is late even so"),
+        ((2.0, 3.0), "oracle: 4.0 worker-hours, 2 rescales; 3 minutes are late even so"),
+    ],
+    ids=["one rescale", "one minute", "more of both"],
+)
+def test_what_the_oracle_needs_is_counted_in_words(
+    found: list[Standing], needed: tuple[float, float], told: str
+) -> None:
+    rescales, late = (Interval(median=number, low=number, high=number) for number in needed)
+    week = one(found, trace="week", policy="drain", delay_s=0.0)
+    row = replace(week, numbers={**week.numbers, "oracle_rescales": rescales, "oracle_late_slots": late})
+    assert next(table.tables([row], ["drain"])).caption == told
+
+
+def test_without_a_terminal_a_run_says_at_least_each_minute_that_it_goes_on() -> None:
+    now_s = 0.0
+    console = Console(file=StringIO(), width=80)
+    with table.progress(console, lambda: now_s) as told:
+        for at_s, done, groups in [(0, 0, 3), (1, 0, 3), (61, 0, 3), (62, 5, 2), (72, 6, 1), (73, 6, 1), (74, 9, 0)]:
+            now_s = float(at_s)
+            told(done, 9, groups)
+    assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined] - a StringIO, given above
+        "units 0/9 after 0 s, 3 groups left",
+        "units 0/9 after 61 s, 3 groups left",
+        "units 6/9 after 72 s, 1 group left",
+        "units 9/9 after 74 s",
+    ]
+
+
+def test_a_unit_that_two_runs_had_at_once_counts_once(folder: Path, found: list[Standing]) -> None:
+    week = tuple(unit for unit in UNITS if unit.trace == "week" and unit.policy == ORACLE)
+    results.save(folder / "units", week[:1], results.encoded(week[:1], numbers(week[:1])))
+    assert results.load(folder / "units", week)["oracle_worker_hours"].tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
+def test_scores_without_room_are_told_and_nothing_half_written_stays(
+    tmp_path: Path, found: list[Standing], name: str
+) -> None:
+    (tmp_path / name).write_text("earlier")
+    (tmp_path / f".{name}.part").symlink_to("/dev/full")
+    with pytest.raises(results.ResultsError, match=r"No space left on device.*make room and repeat the command"):
+        write(tmp_path, {"cost": np.ones(3)}, found)
+    assert (tmp_path / name).read_text() == "earlier"
+    assert list(tmp_path.glob(".*")) == []
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
@@ -163,10 +236,18 @@ def test_every_fault_of_a_command_is_told_at_once(tmp_path: Path) -> None:
     assert len(caught.value.faults) == 5
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "orders.csv").write_text("seconds,rate\n0,1\n5,2\n")
+        (tmp_path / folder / "orders.csv").write_text("seconds,rate\n0,1\n150,2\n")
     paths = [tmp_path / "none.csv", tmp_path / "one" / "orders.csv", tmp_path / "two" / "orders.csv"]
     with pytest.raises(ConfigError) as caught:
         command.traces(paths)
     missing, twice = caught.value.faults
     assert "No such file" in missing
     assert twice == f"{paths[2]}: there is another trace named orders; rename one of the files"
+
+
+def test_a_file_that_is_named_twice_is_told_so(tmp_path: Path) -> None:
+    path, again = tmp_path / "orders.csv", tmp_path / ".." / tmp_path.name / "orders.csv"
+    path.write_text("seconds,rate\n0,1\n150,2\n")
+    with pytest.raises(ConfigError) as caught:
+        command.traces([path, again])
+    assert caught.value.faults == (f"{again}: is the same file as {path}; name it once",)

@@ -25,18 +25,22 @@ def of(rate: list[float], step_s: float) -> Trace:
 
 
 def test_a_trace_is_named_after_its_file_and_keeps_its_step_and_rates(tmp_path: Path) -> None:
-    trace = read(written(tmp_path, "seconds,rate\n0,10\n60,20.5\n120,0\n"))
-    assert (trace.name, trace.step_s, trace.rate.tolist()) == ("orders", 60.0, [10.0, 20.5, 0.0])
+    trace = read(written(tmp_path, "seconds,rate\n0,10\n100,20.5\n200,0\n"))
+    assert (trace.name, trace.step_s, trace.rate.tolist()) == ("orders", 100.0, [10.0, 20.5, 0.0])
 
 
 @pytest.mark.parametrize(
     "text",
-    ["\ufeffseconds,rate\n0,1\n5,2\n", "seconds, rate\r\n0, 1\r\n5, 2\r\n", "seconds,rate\n1000,1\n1005,2\n\n\n"],
+    [
+        "\ufeffseconds,rate\n0,1\n150,2\n",
+        "seconds, rate\r\n0, 1\r\n150, 2\r\n",
+        "seconds,rate\n1000,1\n1150,2\n\n\n",
+    ],
     ids=["a byte-order mark", "spaces and line ends of Windows", "another first second, empty lines at the end"],
 )
 def test_what_other_programs_write_is_read_too(tmp_path: Path, text: str) -> None:
     trace = read(written(tmp_path, text))
-    assert (trace.step_s, trace.rate.tolist()) == (5.0, [1.0, 2.0])
+    assert (trace.step_s, trace.rate.tolist()) == (150.0, [1.0, 2.0])
 
 
 @pytest.mark.parametrize(
@@ -60,7 +64,8 @@ def test_what_other_programs_write_is_read_too(tmp_path: Path, text: str) -> Non
             "seconds,rate\n0,1\n5,2\n10,3\n25,3\n30,3\n",
             ":5: expected the time 15 s, a step of 5 s after the row before, got 25 s; fill the gap",
         ),
-        ("seconds,rate\n0,0\n5,0\n", ": expected a load, but nearly every rate is 0"),
+        ("seconds,rate\n0,0\n150,0\n", ": expected a load, but nearly every rate is 0"),
+        ("seconds,rate\n0,1\n1,2\n", ": expected at least 300 s of load, got 2 rows of 1 s; record for longer"),
     ],
     ids=[
         "an empty file",
@@ -79,6 +84,7 @@ def test_what_other_programs_write_is_read_too(tmp_path: Path, text: str) -> Non
         "a time twice",
         "a gap",
         "no load at all",
+        "less load than a peak is the mean of",
     ],
 )
 def test_what_is_no_trace_is_refused_with_file_line_and_remedy(tmp_path: Path, text: str, told: str) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,7 @@ import pytest
 from parts.backfill import Backfilled, Sample
 from parts.process import tools
 
-from adapter import reading_back, wiring
-from adapter.backtest.history import HistoryError
+from adapter import cli
 
 HOURS = 4
 STEP_S = 15
@@ -65,20 +65,28 @@ def _job(begin_s: int) -> Iterator[Sample]:
         processed += min(workers * CAPACITY_RECORDS_PER_S * works_s, appended - processed)
 
 
-def _options(folder: Path, **changes: object) -> reading_back.Options:
-    given = {
-        "start": f"-{HOURS}h",
-        "policies": ("drain", "static-peak"),
-        "price": 0.1,
-        "report": folder / "report.html",
-    }
-    return reading_back.Options(**given | changes)  # type: ignore[arg-type]  # a test names what it changes
+def _arguments(past: Backfilled, folder: Path, *changes: str) -> list[str]:
+    """The command line; of an option that is given twice the last counts."""
+    file = folder / "config.yaml"
+    file.write_text(CONFIG.format(url=past.url))
+    given = ["--from", f"-{HOURS}h", "--policy", "drain,static-peak", "--price", "0.1"]
+    return ["backtest", "--config", str(file), *given, "--report", str(folder / "report.html"), *changes]
 
 
-def test_the_history_of_a_job_becomes_a_report_with_its_numbers(past: Backfilled, tmp_path: Path) -> None:
-    said: list[str] = []
-    files = reading_back.run(_config(past, tmp_path), _options(tmp_path), said.append)
+def _ended(arguments: list[str]) -> object:
+    """The exit code of the command."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    return ended.value.code
 
+
+def test_the_history_of_a_job_becomes_a_report_with_its_numbers(
+    past: Backfilled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _ended(_arguments(past, tmp_path)) == 0
+
+    said = capsys.readouterr()
+    files = [Path(line.removeprefix("written: ")) for line in said.out.splitlines()]
     page, scores = files[0].read_text(), _rows(files[1])
     ran, drain, static = scores
     assert [row["name"] for row in scores] == ["what ran", "drain", "static-peak"]
@@ -87,23 +95,34 @@ def test_the_history_of_a_job_becomes_a_report_with_its_numbers(past: Backfilled
     assert float(drain["cost"]) == pytest.approx(float(drain["worker_hours"]) * 0.1)
     assert int(ran["rescales"]) == 3
     assert float(ran["pause_s"]) == pytest.approx(3 * PAUSE_S, abs=15)
-    assert "never-scraped" in " ".join(said)
+    assert "shop/never-scraped: no sample from" in said.err
+    assert "shop/never-scraped: no sample from" in page
     assert "200 records/s" in page.replace("± 0 ", "")
     assert "averageValue" in page
     assert len(_rows(files[2])) > 1
     assert all(row["why"] for row in _rows(files[2]))
 
 
-def test_a_time_without_samples_is_told_with_the_labels_that_match_nothing(past: Backfilled, tmp_path: Path) -> None:
-    long_ago = _options(tmp_path, start="-30d", end="-29d")
-    with pytest.raises(HistoryError, match=r"no sample of any workload.*no series match \{consumergroup="):
-        reading_back.run(_config(past, tmp_path), long_ago, lambda _: None)
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        pytest.param(
+            ("--from", "-30d", "--to", "-29d"), "no sample of any workload.*no series match {consumergroup=", id="empty"
+        ),
+        pytest.param(("--from", "-999999w"), "--from: expected a time in the years 1970 to 9999", id="no such year"),
+        pytest.param(("--to", "-30d"), "--from lies after --to", id="the wrong way round"),
+        pytest.param(("--report", "."), "the report cannot be written", id="nowhere to write"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_a_sentence(
+    changes: tuple[str, ...], told: str, past: Backfilled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _ended(_arguments(past, tmp_path, *changes)) == 2
 
-
-def _config(past: Backfilled, folder: Path) -> reading_back.Config:
-    file = folder / "config.yaml"
-    file.write_text(CONFIG.format(url=past.url))
-    return wiring.load(file)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("backlog-adapter: ")
+    assert re.search(told, last)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
 
 
 def _rows(table: Path) -> list[dict[str, str]]:

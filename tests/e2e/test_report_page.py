@@ -10,7 +10,8 @@ from parts.process import until
 
 from adapter.backtest.chapters import of_trace
 from adapter.backtest.profiles import PROFILES
-from adapter.backtest.report import MEASURED, SIMULATED, Chapter, Fact, Mark, Report, Score, Target, Track, write
+from adapter.backtest.report import write
+from adapter.backtest.reported import MEASURED, SIMULATED, Chapter, Fact, Mark, Report, Score, Target, Track
 from adapter.backtest.trace import Trace
 
 BEGIN_S = 1_767_225_600.0
