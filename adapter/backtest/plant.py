@@ -14,11 +14,10 @@ class Plant:
     """What does not change about L jobs; shape (L,), or (L, M): change number i has column i mod M.
 
     worker_capacity_records_per_s, scaling_exponent: n workers carry the capacity times n ** exponent, evenly shared.
-    pooled: any worker can take any record; all of them are in partition 0.
-    start_delay_s: (L, M) from asking for a worker until it is ready; the old set works on meanwhile.
-    pause_up_s, pause_down_s: (L, M) nothing is processed for so long when the set of workers grows or shrinks.
-    replay_s: (L, M) what was processed so recently is processed once more after a change.
-    warm_up_s, warm_up_ratio: speed rises linearly from the ratio to 1 in so many seconds after the pause.
+    pooled: any worker can take any record; all of them are in partition 0. start_delay_s: (L, M) from asking for a
+    worker until it is ready; the old set works on meanwhile. pause_up_s, pause_down_s: (L, M) nothing is processed for
+    so long when the set grows or shrinks. replay_s: (L, M) what was processed so recently is processed once more after
+    a change. warm_up_s, warm_up_ratio: speed rises linearly from the ratio to 1 in so many seconds after the pause.
     """
 
     worker_capacity_records_per_s: Array
@@ -36,8 +35,8 @@ class Plant:
 class Reach:
     """What a set of workers carries before anything waits, shape (L,).
 
-    flow_records_per_s: the input at which the first worker is full. busy_s, busiest_s: busy time of the mean and of
-    the busiest worker per record of the input.
+    flow_records_per_s: the input at which the first worker is full. busy_s, busiest_s: busy time of the mean and of the
+    busiest worker per record of the input.
     """
 
     flow_records_per_s: Array
@@ -49,10 +48,10 @@ class Reach:
 class Load:
     """What the world does to L jobs during one step.
 
-    rate_records_per_s: shape (L,). share: shape (L, P), each partition's part of it; rows sum to 1.
-    speed_ratio: shape (L, N), of each worker; 0 is stuck. sink_ratio: shape (L,); below 1 a slow sink holds all workers
-    back while their CPU idles.
-    reach: of the present workers; jobs that nothing waits in are then stepped by it alone, which gives the same.
+    rate_records_per_s: shape (L,). share: shape (L, P), each partition's part of it; rows sum to 1. speed_ratio: shape
+    (L, N), of each worker; 0 is stuck. sink_ratio: shape (L,); below 1 a slow sink holds all workers back while their
+    CPU idles. reach: of the present workers; jobs that nothing waits in are then stepped by it alone, which gives the
+    same.
     """
 
     rate_records_per_s: Array
@@ -66,14 +65,12 @@ class Load:
 class State:
     """L jobs at one moment; shape (L,), the backlog (L, P).
 
-    waiting_records: the backlog in all; exactly 0 where nothing waits.
-    appended_records, processed_records: from 0; processed goes back where records are replayed.
-    committed_records: the most that was ever processed, as a broker knows it.
-    utilization_ratio, busiest_ratio: busy time of the mean and of the busiest worker in the last step, 0..1; NaN when
-    nothing ran.
-    leaving_workers: the size before the last change; those that go are there until its pause ends.
-    start_left_s, pause_left_s: until new workers are ready, until processing goes on. idle_s: paused in the last step.
-    warm_s: time worked since the last pause. changes: of the set of workers, so far.
+    waiting_records: the backlog in all; exactly 0 where nothing waits. appended_records, processed_records: from 0;
+    processed goes back where records are replayed. committed_records: the most that was ever processed, as brokers
+    know. throughput_records_per_s: in the last step. utilization_ratio, busiest_ratio: busy time of the mean and of the
+    busiest worker in it, 0..1; NaN when nothing ran. leaving_workers: the size before the last change; those that go
+    are there until its pause ends. start_left_s, pause_left_s: until new workers are ready, processing goes on. idle_s:
+    paused in the last step. warm_s: time worked since the last pause. changes: of the set of workers, so far.
     """
 
     backlog_records: Array
@@ -81,6 +78,7 @@ class State:
     appended_records: Array
     processed_records: Array
     committed_records: Array
+    throughput_records_per_s: Array
     utilization_ratio: Array
     busiest_ratio: Array
     spec_workers: Array
@@ -121,6 +119,7 @@ def initial(workers: Array, partitions: int) -> State:
         appended_records=zeros,
         processed_records=zeros,
         committed_records=zeros,
+        throughput_records_per_s=zeros,
         utilization_ratio=unknown,
         busiest_ratio=unknown,
         spec_workers=workers.astype(float),
@@ -135,16 +134,19 @@ def initial(workers: Array, partitions: int) -> State:
 
 
 def rescaled(plant: Plant, state: State, workers: Array) -> State:
-    """Workers asked for, shape (L,). The last write wins: one more worker on the way starts the wait anew."""
-    more = workers > state.spec_workers
+    """Workers asked for, shape (L,). The last write wins; more of them beside some on the way come with those."""
+    more = (workers > state.spec_workers) & (state.start_left_s <= 0)
     delay_s = _of_change(plant.start_delay_s, state.changes)
     start_left_s = np.where(more, delay_s, np.where(workers > state.ready_workers, state.start_left_s, 0.0))
     return replace(state, spec_workers=workers.astype(float), start_left_s=start_left_s)
 
 
 def failed(plant: Plant, state: State, load: Load, pause_s: Array) -> State:
-    """A restart that nobody asked for, where pause_s, shape (L,), is above 0."""
-    return _stopped(plant, state, load, pause_s > 0, pause_s)
+    """A restart that nobody asked for, where pause_s, shape (L,), is above 0; one within a pause prolongs it."""
+    alone = (pause_s > 0) & (state.pause_left_s <= 0)
+    state = _stopped(plant, state, load, alone, pause_s)
+    leaving_workers = np.where(alone, 0.0, state.leaving_workers)
+    return replace(state, leaving_workers=leaving_workers, pause_left_s=np.maximum(state.pause_left_s, pause_s))
 
 
 def step(plant: Plant, state: State, load: Load, dt_s: float) -> State:
@@ -180,6 +182,7 @@ def step(plant: Plant, state: State, load: Load, dt_s: float) -> State:
         appended_records=state.appended_records + arrived_records,
         processed_records=processed_in_all,
         committed_records=np.maximum(state.committed_records, processed_in_all),
+        throughput_records_per_s=processed_records / dt_s,
         utilization_ratio=utilization_ratio,
         busiest_ratio=busiest_ratio,
         start_left_s=np.maximum(state.start_left_s - dt_s, 0.0),
@@ -229,7 +232,7 @@ def _stopped(plant: Plant, state: State, load: Load, due: Mask, pause_s: Array) 
     """A pause begins where it is due, and what came since the last checkpoint waits again."""
     if not due.any():
         return state
-    again_records = load.rate_records_per_s * _of_change(plant.replay_s, state.changes) * (state.ready_workers > 0)
+    again_records = state.throughput_records_per_s * _of_change(plant.replay_s, state.changes)
     again_records = np.where(due, np.minimum(again_records, state.processed_records), 0.0)
     return replace(
         state,

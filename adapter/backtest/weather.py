@@ -42,16 +42,17 @@ class Weather:
 
 
 def drawn(seed: int, span_s: float, workers: int, partitions: int) -> Weather:
-    """The weather of a seed over span_s. Each kind has a stream of its own, so that none shifts another."""
+    """The weather of a seed over span_s. Each kind, and each worker's noise, has a stream of its own."""
 
-    def stream(kind: int) -> np.random.Generator:
-        return np.random.default_rng((seed, kind))
+    def stream(*kind: int) -> np.random.Generator:
+        return np.random.default_rng((seed, *kind))
 
+    minutes = int(span_s // NOISE_STEP_S) + 2
     days = int(span_s // DAY_S) + 1
     return Weather(
         workers=stream(0).standard_normal(workers),
         partitions=stream(1).standard_normal(partitions),
-        noise=_remembering(stream(2).standard_normal((int(span_s // NOISE_STEP_S) + 2, workers))),
+        noise=_remembering(np.stack([stream(2, worker).standard_normal(minutes) for worker in range(workers)], axis=1)),
         starts=stream(3).standard_normal(MOST_CHANGES),
         pauses=stream(4).standard_normal(MOST_CHANGES),
         checkpoints=stream(5).uniform(size=MOST_CHANGES),

@@ -11,6 +11,7 @@ from adapter.backtest.sharing import worker_share
 from adapter.core.rules import Rules
 from adapter.core.samples import Array, IntArray
 
+_ROUNDING = 1e-12
 _LOADED_RATIO = 0.75  # how busy the workers that a job begins with are
 
 
@@ -51,7 +52,9 @@ class Arrivals:
     def age_s(self, step: int, jobs: IntArray, behind_records: Array) -> Array:
         """How long ago the record arrived that so many of all arrivals follow, at the end of a step."""
         row, end = self.row[jobs], step + 1
-        wanted = self.total_records[row, end] - behind_records
+        total = self.total_records[row, end]
+        # What is a rounding error behind the last record is not an hour behind it, where nothing came for an hour.
+        wanted = np.clip(total * (1 + _ROUNDING) - behind_records, 0.0, total)
         low, high = np.zeros(len(jobs), dtype=np.int64), np.full(len(jobs), end)
         for _ in range(end.bit_length()):
             middle = (low + high + 1) // 2

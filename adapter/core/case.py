@@ -107,7 +107,8 @@ def saturated(tick: Tick) -> Mask:
 
 def settled_s(rules: Mapping[str, Array]) -> Array:
     """From a change of the workers until what is seen is what they carry, seconds."""
-    return rules["rescale_pause_s"] + rules["warm_up_s"] + rules["metric_delay_s"]
+    settled: Array = rules["rescale_pause_s"] + rules["warm_up_s"] + rules["metric_delay_s"]
+    return settled
 
 
 def overtaken(tick: Tick) -> Mask:
@@ -159,12 +160,15 @@ def _evidence(tick: Tick, most: Array) -> Evidence:
 
 
 def _partition_behind_s(tick: Tick) -> Array:
-    """Backlog time of the partition furthest behind, while it does not catch up; NaN where nobody tells."""
-    now, before = (tick.signals[n] for n in ("highest_partition_backlog_records", "before_partition_backlog_records"))
+    """Backlog time of the partition furthest behind, the least of the window, so without the saw of commits.
+
+    NaN where nobody tells, where it stands still, and while it catches up: then the present one is the least.
+    """
+    now, least = tick.now["highest_partition_backlog_records"], tick.signals["least_partition_backlog_records"]
     partitions = tick.facts["partitions"][tick.owner]
-    behind_s = backlog_time(now * partitions, tick.signals["throughput_records_per_s"])
+    behind_s = backlog_time(least * partitions, tick.signals["throughput_records_per_s"])
     stuck = tick.now["stuck_backlog_records"] > 0
-    return np.where((now >= before) & ~stuck, behind_s, np.nan)
+    return np.where((now > least) & ~stuck, behind_s, np.nan)
 
 
 def _rising(tick: Tick) -> Mask:

@@ -14,6 +14,13 @@ from adapter.core.state import COUNTED, KEPT, LIMITING, Fast, Slow, State, align
 FORGET_S = 3600.0  # a found workload that is not seen for so long is no longer there
 PARTITIONS = LIMITING.index("partitions")
 HEALTH = ("running", "sink_healthy")
+# What is held of the ticks of a window: field of Fast -> signal.
+_POINTS = {
+    "processed": "processed_records",
+    "appended": "appended_records",
+    "backlog": "backlog_records",
+    "partition": "highest_partition_backlog_records",
+}
 _FEW_RATIO = 0.1  # of the ready workers
 REPLACED_S = 120.0  # a stage that its siblings outlive by so long was renamed or removed; sooner than an error of age
 
@@ -53,7 +60,7 @@ def failed(state: State, samples: Samples, rules: Mapping[str, Array]) -> State:
 def trimmed(fast: Fast, oldest_s: float) -> Fast:
     """Without the points that no window needs any more."""
     keep = fast.at_s >= oldest_s
-    points = {name: getattr(fast, name)[keep] for name in ("at_s", "processed", "appended", "backlog")}
+    points = {name: getattr(fast, name)[keep] for name in ("at_s", *_POINTS)}
     return replace(fast, **points)
 
 
@@ -86,7 +93,7 @@ def _blanked(fast: Fast, stages: tuple[tuple[str, str], ...], workloads: set[str
     if not workloads:
         return fast
     kept = np.array([workload not in workloads for workload, _ in stages], dtype=bool)
-    points = {name: np.where(kept, getattr(fast, name), np.nan) for name in ("processed", "appended", "backlog")}
+    points = {name: np.where(kept, getattr(fast, name), np.nan) for name in _POINTS}
     return replace(fast, **points)
 
 
@@ -107,13 +114,12 @@ def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slo
 
 
 def _pushed(fast: Fast, samples: Samples, stages: tuple[tuple[str, str], ...]) -> Fast:
-    names = {"processed": "processed_records", "appended": "appended_records", "backlog": "backlog_records"}
-    seen = laid([samples.stage(name) for name in names.values()], samples.stages, stages)
+    seen = laid([samples.stage(name) for name in _POINTS.values()], samples.stages, stages)
     # What waits in a partition that is stuck waits for its repair, not for workers.
     seen[2] -= np.fmin(
         np.nan_to_num(laid([samples.stage("stuck_backlog_records")], samples.stages, stages)[0]), seen[2]
     )
-    points = {name: np.vstack([getattr(fast, name), row]) for name, row in zip(names, seen, strict=True)}
+    points = {name: np.vstack([getattr(fast, name), row]) for name, row in zip(_POINTS, seen, strict=True)}
     return replace(fast, at_s=np.append(fast.at_s, samples.at_s), **points)
 
 

@@ -92,7 +92,8 @@ def _regretted(tick: Tick, slow: Slow, up: Mask) -> Slow:
     soon = up & (tick.at_s - kept["downs_at_s"] < REGRETTED_WITHIN_S)
     if not soon.any():
         return slow
-    kept["downs"] = np.where(soon, kept["downs"] + REGRET_DOWNS, kept["downs"])
+    kept["downs"] = np.where(soon, downs(tick) + REGRET_DOWNS, kept["downs"])
+    kept["downs_at_s"] = np.where(soon, tick.at_s - REGRETTED_WITHIN_S, kept["downs_at_s"])  # once for each down
     return replace(slow, kept=np.array([kept[name] for name in KEPT]))
 
 

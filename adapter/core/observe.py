@@ -73,7 +73,6 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     latest = np.array([first_known(found[name], was) for name, was in zip(HELD, fast.signals, strict=True)])
     held = np.where(expired, np.nan, latest)
     workers = first_known(facts["ready_workers"], facts["workers"], facts["spec_workers"])
-    found["before_partition_backlog_records"] = fast.signals[HELD.index("highest_partition_backlog_records")]
     state = replace(state, fast=replace(fast, signals=held, seen_at_s=seen_at_s))
     known = found["throughput_records_per_s"] + found["growth_records_per_s"] + now["backlog_records"]
     return Tick(
@@ -140,7 +139,7 @@ def _rates(state: State, now: Mapping[str, Array], rules: Mapping[str, Array], o
         "highest_backlog_records": np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
         "measured_utilization_ratio": now["utilization_ratio"],
         "hottest_partition_ratio": now["hottest_partition_ratio"],
-        "highest_partition_backlog_records": now["highest_partition_backlog_records"],
+        "least_partition_backlog_records": np.fmin.reduce(np.where(near, fast.partition, np.nan), axis=0),
     }
 
 
@@ -174,7 +173,7 @@ def _derived(state: State, found: Mapping[str, Array], rules: Mapping[str, Array
         "due_backlog_records": due,
         "due_backlog_time_s": backlog_time(due, throughput),
         "highest_backlog_records": found["highest_backlog_records"],
-        "before_partition_backlog_records": found["before_partition_backlog_records"],
+        "least_partition_backlog_records": found["least_partition_backlog_records"],
         "latest_input_rate_records_per_s": found["latest_input_rate_records_per_s"],
         "rising": found["rising"],
         "stalled": found["stalled"],

@@ -19,7 +19,6 @@ HELD = (
     "backlog_records",
     "measured_utilization_ratio",
     "hottest_partition_ratio",
-    "highest_partition_backlog_records",
 )
 COUNTED = ("spec_workers", "workers", "ready_workers")
 LIMITING = (
@@ -58,7 +57,8 @@ BUCKETS = 10  # parts of the window of downs
 class Fast:
     """Rewritten every tick.
 
-    at_s: (points,) the ticks held, oldest first. processed, appended, backlog: (points, stages) as seen, NaN where not.
+    at_s: (points,) the ticks held, oldest first. processed, appended, backlog, partition: (points, stages) as seen, NaN
+    where not; partition is the backlog of the one furthest behind.
     signals: (len(HELD), stages) as last known. seen_at_s: (stages,) the last tick with throughput and backlog.
     counted: (len(COUNTED), workloads) as last seen, at counted_at_s. changed_at_s: the worker count last changed;
     disturbed_at_s: the job stood still, did not run or was started again;
@@ -71,6 +71,7 @@ class Fast:
     processed: Array
     appended: Array
     backlog: Array
+    partition: Array
     signals: Array
     seen_at_s: Array
     counted: Array
@@ -130,6 +131,7 @@ EMPTY = State(
         processed=_unknown(0, 0),
         appended=_unknown(0, 0),
         backlog=_unknown(0, 0),
+        partition=_unknown(0, 0),
         signals=_unknown(len(HELD), 0),
         seen_at_s=_unknown(0),
         counted=_unknown(len(COUNTED), 0),
@@ -161,7 +163,7 @@ EMPTY = State(
 )
 
 # What has a row, or an entry, for each stage or workload; the last axis runs over them.
-_FAST_BY_STAGE = ("processed", "appended", "backlog", "signals", "seen_at_s")
+_FAST_BY_STAGE = ("processed", "appended", "backlog", "partition", "signals", "seen_at_s")
 _FAST_BY_WORKLOAD = (
     "counted",
     "counted_at_s",

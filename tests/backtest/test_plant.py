@@ -170,14 +170,14 @@ def test_the_last_of_two_orders_wins() -> None:
     assert paid_each_second(states) == [2, 2, 2, 2, 2]
 
 
-def test_one_more_worker_on_the_way_starts_the_wait_anew_and_one_less_does_not() -> None:
+def test_workers_asked_for_while_others_start_come_with_them() -> None:
     plant = a_plant(start_delay_s=3)
     begin = step(plant, rescaled(plant, initial(workers(2), PARTITIONS), workers(4)), a_load(100), 1.0)
 
     more = run(plant, rescaled(plant, begin, workers(5)), a_load(100), 5)
     less = run(plant, rescaled(plant, begin, workers(3)), a_load(100), 5)
 
-    assert ready_each_second(more) == [2, 2, 2, 5, 5]
+    assert ready_each_second(more) == [2, 2, 5, 5, 5]
     assert ready_each_second(less) == [2, 2, 3, 3, 3]
 
 
@@ -223,10 +223,36 @@ def test_a_failure_stops_a_job_for_its_own_time_and_repeats_work_with_the_same_w
     whole = failed(plant, begin, a_load(100), np.zeros(1))
     states = run(plant, failed(plant, begin, a_load(100), np.array([3.0])), a_load(100), 5)
 
-    assert whole is begin
+    assert whole.pause_left_s == 0
     assert processed_each_second(states, begin.processed_records[0]) == [-400, 0, 0, 225, 275]
     assert ready_each_second(states) == [4] * 5
     assert states[-1].changes[0] == 1
+
+
+def test_a_failure_in_a_pause_prolongs_it_at_most_and_repeats_nothing_more() -> None:
+    plant = a_plant(replay_s=4, pause_s=30)
+    paused = step(plant, rescaled(plant, last(plant, 4, a_load(100)), workers(3)), a_load(100), 1.0)
+
+    assert failed(plant, paused, a_load(100), np.array([3.0])).pause_left_s == paused.pause_left_s == 29
+    longer = failed(plant, paused, a_load(100), np.array([60.0]))
+    assert longer.pause_left_s == 60
+    assert longer.processed_records == paused.processed_records
+    assert longer.paid_workers == 4
+
+
+def test_workers_that_left_long_ago_are_not_paid_in_a_later_failure() -> None:
+    plant = a_plant(pause_s=2)
+    smaller = run(plant, rescaled(plant, initial(workers(8), PARTITIONS), workers(3)), a_load(100), 10)[-1]
+
+    assert failed(plant, smaller, a_load(100), np.array([5.0])).paid_workers == 3
+
+
+def test_no_more_is_repeated_than_was_done_since_the_checkpoint() -> None:
+    plant = a_plant(replay_s=4, pause_s=30)
+    behind = last(plant, 1, a_load(2500))  # 100/s are done of 2 500/s
+
+    again = failed(plant, behind, a_load(2500), np.array([3.0]))
+    assert behind.processed_records - again.processed_records == pytest.approx(400)
 
 
 def test_workers_beyond_the_partitions_carry_nothing() -> None:
