@@ -1,4 +1,8 @@
-"""Rivals as formulas, over many jobs at once. What they see is what our own policies see."""
+"""Rivals as formulas, over many jobs at once.
+
+They see the samples that our own policies see, but for the backlog of the worst partition, which none of the originals
+reads; some see the busiest worker or the CPU instead, as their originals do.
+"""
 
 from dataclasses import dataclass
 from typing import Protocol
