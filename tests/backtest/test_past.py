@@ -190,10 +190,12 @@ def test_a_source_that_never_answers_is_told_as_such() -> None:
         past_of(dead)
 
 
-def test_too_much_is_a_named_limit_not_a_full_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_VALUES", 500)
-    with pytest.raises(HistoryError, match=r"more than 500 values came until .*--workload"):
-        past_of(steady)
+def test_too_much_is_a_named_limit_not_a_full_memory() -> None:
+    def endless(start_s: int, end_s: int, step_s: int) -> list[Row]:
+        return [Row(end_s, "shop/orders", "", "backlog_records", 1.0)] * (history.MOST_VALUES + 1)
+
+    with pytest.raises(HistoryError, match=rf"more than {history.MOST_VALUES} values came until .*--workload"):
+        past_of(endless)
 
 
 def test_faults_are_counted_and_told_once() -> None:
