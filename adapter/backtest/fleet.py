@@ -20,7 +20,6 @@ PAST_S = 120  # simulated before the start, so that rates are known at the first
 SYNC_S = 5.0  # the HPA's own 15 s would show too little in two minutes
 ASK_DEADLINE_S = 2.0
 TARGET_MILLI = 1000  # AverageValue "1": the metric is the number of workers
-TOLERANCE = hpa.Tolerance(up_ratio=0.0, down_ratio=0.0)  # as the manifests set it, so that every step counts
 BEHAVIOR = hpa.Behavior(
     up=hpa.Direction(
         window_s=0,
@@ -133,7 +132,7 @@ class Fleet:
         self.advance()
         with self._lock:
             present = self._state.spec_workers
-            proposal = hpa.by_average_value(usage_milli, TARGET_MILLI, present, TOLERANCE)
+            proposal = hpa.by_average_value(usage_milli, TARGET_MILLI, present, hpa.EXACT)
             workers, self._memory = hpa.recommend(HPA, self._memory, present, proposal, self._now_s)
             for index in np.flatnonzero(workers != present):
                 name = f"{demo.NAMESPACE}/{demo.NAMES[index]}"

@@ -77,6 +77,10 @@ class Behavior:
     down: Direction = DOWN
 
 
+_ANY = Direction(window_s=0, policies=(RatePolicy(kind="Percent", value=400),))
+SHIPPED, EXACT = Behavior(up=_ANY, down=_ANY), Tolerance(up_ratio=0.0, down_ratio=0.0)  # as in our manifests
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hpa:
     """HorizontalPodAutoscalers of one behavior, whose bounds are the same or differ by lane.

@@ -28,10 +28,8 @@ PARTITIONS = 60  # as in S3-14: 10, 12, 15, 20 and 30 workers share them evenly
 SEGMENTS = 10  # of `segments`: at 150/s each, above a target of 100/s, Pravega splits each in two (S2-17)
 
 _BEFORE_S = 3600  # netflix goes down no sooner than 1800 s after its first up
-_ANY = hpa.Direction(window_s=0, policies=(hpa.RatePolicy(kind="Percent", value=400),))
-_HPA = hpa.Hpa(max_workers=PARTITIONS, behavior=hpa.Behavior(up=_ANY, down=_ANY))  # as in our manifest
+_HPA = hpa.Hpa(max_workers=PARTITIONS, behavior=hpa.SHIPPED)
 _TARGET_MILLI = 1000  # AverageValue "1"
-_TOLERANCE = hpa.Tolerance(up_ratio=0.0, down_ratio=0.0)
 _WORKLOADS = tuple(f"scenario/{name}" for name in NAMES)
 
 
@@ -66,7 +64,7 @@ def _scenes() -> Iterator[Scene]:
     for at_s in range(-_BEFORE_S, END_S + 1, TICK_S):
         state, decisions = advance(state, _seen(at_s, now), book)
         required_milli = np.round(decisions.numbers["required_workers"] * 1000)
-        proposal = hpa.by_average_value(required_milli, _TARGET_MILLI, now.spec_workers, _TOLERANCE)
+        proposal = hpa.by_average_value(required_milli, _TARGET_MILLI, now.spec_workers, hpa.EXACT)
         sizes, memory = hpa.recommend(_HPA, memory, now.spec_workers, proposal, at_s)
         yield Scene(
             at_s=at_s,

@@ -12,9 +12,6 @@ from adapter.backtest.peers.named import PEERS
 from adapter.backtest.world import Case, World
 from adapter.core.samples import Array, IntArray
 
-_ANY = hpa.Direction(window_s=0, policies=(hpa.RatePolicy(kind="Percent", value=400),))
-_BEHAVIOR = hpa.Behavior(up=_ANY, down=_ANY)  # as in our manifests
-_TOLERANCE = hpa.Tolerance(up_ratio=0.0, down_ratio=0.0)
 _TARGET_MILLI = 1000.0  # AverageValue "1"
 _STATIC_ROOM = 1.2  # what a careful operator adds to the workers that carry the peak
 
@@ -36,7 +33,7 @@ class Sizing:
         self._policies = tuple(case.policy for case in cases)
         named = np.array(self._policies)
         self._ours = np.flatnonzero(~np.isin(named, tuple(PEERS)))
-        self._hpa = hpa.Hpa(max_workers=world.max_workers[self._ours], behavior=_BEHAVIOR)
+        self._hpa = hpa.Hpa(max_workers=world.max_workers[self._ours], behavior=hpa.SHIPPED)
         self._memory = hpa.Memory()
         ours = [case for case in cases if case.policy not in PEERS]
         profiles = [case.profile for case in ours]
@@ -62,7 +59,7 @@ class Sizing:
         return required, workers
 
     def _through_hpa(self, at_s: float, required: Array, workers: Array) -> Array:
-        proposal = hpa.by_average_value(np.round(required * 1000), _TARGET_MILLI, workers, _TOLERANCE)
+        proposal = hpa.by_average_value(np.round(required * 1000), _TARGET_MILLI, workers, hpa.EXACT)
         written, self._memory = hpa.recommend(self._hpa, self._memory, workers, proposal, at_s)
         return written
 
