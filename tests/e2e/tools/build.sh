@@ -4,6 +4,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tools=${BACKLOG_ADAPTER_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/backlog-adapter/tools}
+goserver=$(cd "$here/../../../bench/goserver" && pwd)
 kubernetes=1.36.3 helm=4.3.1 prometheus=0.315.0 kafka=4.3.1 pravega=0.13.0
 mkdir -p "$tools"
 
@@ -43,6 +44,10 @@ build_prometheus() {
   cd "$1" && rm -rf "$1/source"
 }
 
+# Its version is what it is built from; whoever starts it knows it by the name without one.
+build_goserver() { "$goserver/build.sh" "$1"; }
+of_goserver() { cat "$goserver"/{go.mod,go.sum,build.sh,cmd/*/*.go} | sha256sum | cut -c 1-12; }
+
 copy_jars() {  # copy_jars POM FOLDER
   mvn -q -B -ntp -f "$here/$1/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
     -DincludeScope=runtime -DoutputDirectory="$2/libs"
@@ -55,6 +60,9 @@ part "pravega-$pravega" build_pravega
 part "controlplane-$kubernetes" build_controlplane
 part "helm-$helm" build_helm
 part "prometheus-$prometheus" build_prometheus
+part "goserver-$(of_goserver)" build_goserver
+[ -L "$tools/goserver" ] || rm -rf "$tools/goserver"
+ln -sfn "goserver-$(of_goserver)" "$tools/goserver"
 
 # The browser that looks at the report is the system's own. Without one, and without the means to install it, its tests
 # are skipped: nothing else needs it.

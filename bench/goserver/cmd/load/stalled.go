@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// helloStart is the head of a TLS record that announces a ClientHello of 512 bytes, which never follows.
+var helloStart = []byte{22, 3, 1, 2, 0, 1}
+
+// stall opens connections that begin a TLS handshake and stop.
+func stall(address string, count int) ([]net.Conn, error) {
+	held := make([]net.Conn, 0, count)
+	for range count {
+		connection, err := net.DialTimeout("tcp", address, 10*time.Second)
+		if err != nil {
+			return held, err
+		}
+		if _, err := connection.Write(helloStart); err != nil {
+			return held, err
+		}
+		held = append(held, connection)
+	}
+	return held, nil
+}
+
+// stillOpen counts the connections that the server has not closed.
+func stillOpen(held []net.Conn) (open int) {
+	for _, connection := range held {
+		_ = connection.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if _, err := connection.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+			open++
+		}
+		connection.Close()
+	}
+	return open
+}
