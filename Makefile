@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help run test unit e2e bench bench-policies picture tools lint format lock image clean need-java need-go need-maven
+.PHONY: help run test unit e2e wire fuzz bench bench-policies bench-api picture tools lint format lock image clean need-java need-go need-maven
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,12 +24,21 @@ unit: $(READY) ## The fast tests alone (no Java, no hours of simulation)
 e2e: $(READY) need-java tools ## The same program on real servers: Kafka, Prometheus, Pravega, Kubernetes
 	tests/e2e/run tests/e2e $(ARGS)
 
+wire: $(READY) ## Replay recorded answers of a Go metrics server against this one; FILE=recording.jsonl
+	$(BIN)/python -m conformance $(FILE) $(ARGS)
+
+fuzz: $(READY) ## Nonsense for the metrics API, for longer than the tests do; EXAMPLES=n a property
+	FUZZ_EXAMPLES=$(or $(EXAMPLES),5000) $(BIN)/pytest tests/fuzz --timeout 3600 $(ARGS)
+
 bench: $(READY) need-java ## Print speed and memory; nothing is asserted
 	$(BIN)/python -m bench $(ARGS)
 
 bench-policies: $(READY) need-java ## Every policy and rival on every trace; TRACES=folder PROFILES=a,b SEEDS=n DELAYS=0,120 DAYS=28 OUT=dir
 	$(BIN)/python -m bench.policies $(if $(TRACES),--traces "$(TRACES)") $(if $(PROFILES),--profiles "$(PROFILES)") \
 	  $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DELAYS),--delays "$(DELAYS)") $(if $(DAYS),--days "$(DAYS)") $(if $(OUT),--out "$(OUT)") $(ARGS)
+
+bench-api: $(READY) need-java ## The metrics API beside a Go server, if `make tools` has built it: speed, memory, stalled neighbours
+	$(BIN)/python -m bench.metrics_api $(ARGS)
 
 picture: $(READY) ## Draw docs/scenario.svg anew: one load step under every policy
 	$(BIN)/python -m bench.picture

@@ -36,7 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     arguments: those of the process by default.
     """
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    # A traceback with its variables would show the tokens of requests.
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    processors = [*structlog.get_config()["processors"][:-1], plain]
+    structlog.configure(processors=processors, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:
         app(arguments, prog_name="backlog-adapter")
     except AdapterError as error:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -19,11 +20,15 @@ from adapter.config import Config
 from adapter.core.reasons import sentence
 from adapter.pipeline.job import StreamingJob
 from adapter.serving import terminal
+from adapter.serving.accounting import Accounting
+from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_app
+from adapter.serving.bridge import of_wsgi
 from adapter.serving.changes import Changes
+from adapter.serving.front import Front
 from adapter.serving.history import History
+from adapter.serving.ours import Surroundings, metrics_api
 from adapter.serving.page import page
-from adapter.serving.probes import Readiness
 from adapter.serving.server import Server
 from adapter.serving.snapshot import Snapshot
 from adapter.serving.store import SnapshotStore
@@ -66,13 +71,12 @@ def run(config: Config | None, options: Options) -> None:
             fleet.start()
             started.callback(fleet.stop)
             config = _embedded(fleet.url, _scratch(started))
-        view = _View(config, console)
+        view = _View(console, options.port)
         job = StreamingJob(config, configuration.rule_book(config), view.publish)
         add_records(view.app, view.store, job.publisher.record, token_file=None)
-        server = Server(view.app, LOOPBACK, options.port)
-        server.start()
-        started.callback(server.stop)
-        address = f"http://{LOOPBACK}:{server.port}"
+        view.server.start()
+        started.callback(view.server.stop)
+        address = f"http://{LOOPBACK}:{view.server.port}"
         view.say(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
         job.start()
         started.callback(job.stop)
@@ -85,16 +89,19 @@ def run(config: Config | None, options: Options) -> None:
 class _View:
     """What one sees: the page, the API, and the live table, all of the newest snapshot."""
 
-    def __init__(self, config: Config, console: Console) -> None:
+    def __init__(self, console: Console, port: int) -> None:
         self.store = SnapshotStore()
         self._history = History()
         self._console = console
         self._first = threading.Event()
         self._changes = Changes()
         telemetry = Telemetry(self.store, workloads=True)
-        readiness = Readiness(lambda: self.store.current is not None)
-        self.app = create_app(self.store, authenticate=None, readiness=readiness, telemetry=telemetry)
-        self.app.register_blueprint(page(self.snapshot, self._history))
+        probes = Probes.of(Readiness(lambda: self.store.current is not None))
+        account = Accounting(telemetry, structlog.get_logger("access")).answered
+        api = metrics_api(self.store, probes, telemetry, lambda: self.server.port, Surroundings(account=account))
+        self.app = create_app(api, page(self.snapshot, self._history))
+        front = Front(api, of_wsgi(self.app))
+        self.server = Server(front, LOOPBACK, port, at_once=front.at_once)
 
     def snapshot(self) -> Snapshot | None:
         """The newest snapshot."""

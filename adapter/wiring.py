@@ -18,9 +18,10 @@ from adapter.errors import ConfigError
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import TASK_TRIES, StreamingJob
 from adapter.pipeline.session import Session, settings
+from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_publisher_app
+from adapter.serving.bridge import of_wsgi
 from adapter.serving.changes import Changes
-from adapter.serving.probes import Readiness
 from adapter.serving.server import Server
 from adapter.serving.snapshot import Snapshot
 from adapter.serving.store import SnapshotStore
@@ -69,12 +70,11 @@ def pipeline(config: Config, master: str | None = None) -> None:
     app = create_publisher_app(
         store,
         token_file=settings.token_file,
-        readiness=readiness,
+        probes=Probes.of(readiness, {"publishing": job.alive}),
         telemetry=telemetry,
-        alive=lambda: {"publishing": job.alive()},
     )
     add_records(app, store, job.publisher.record, token_file=settings.token_file)
-    server = Server(app, settings.host, settings.port, _tls(config))
+    server = Server(of_wsgi(app), settings.host, settings.port, _tls(config))
     with told_to_stop() as stop, ExitStack() as started:
         server.start()
         started.callback(server.stop)

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import advance, api, first, tick
+from bench import advance, api, connections, first, tick
 from bench.figures import Figure
 from bench.machine import described, load
 
@@ -13,6 +13,7 @@ BENCHES: dict[str, Callable[[], Iterator[Figure]]] = {
     "tick": tick.figures,
     "first": first.figures,
     "api": api.figures,
+    "connections": connections.figures,
 }
 
 

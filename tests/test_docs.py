@@ -14,7 +14,8 @@ from adapter.cli import app
 from adapter.core.decisions import Bound, Reason
 from adapter.core.meanings import BOUND_MEANINGS, MEANINGS
 from adapter.core.rules import POLICIES
-from adapter.serving.metrics import METRICS
+from adapter.serving.signals.metrics import METRICS
+from conformance import divergences
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -93,6 +94,10 @@ def test_the_readme_lists_exactly_the_policies_there_are() -> None:
 
 def test_the_readme_lists_exactly_the_metrics_that_are_served() -> None:
     assert [row[0] for row in table(section("What it serves"))] == [f"`{name}`" for name in METRICS]
+
+
+def test_the_readme_lists_exactly_the_divergences_from_a_go_server() -> None:
+    assert divergences.table() in README
 
 
 def test_the_readme_shows_every_command() -> None:

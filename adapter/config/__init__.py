@@ -12,7 +12,19 @@ from pydantic import ValidationError
 from adapter.config.checks import KINDS, source_kinds, whole_faults
 from adapter.config.document import read, text_of
 from adapter.config.faults import Fault
-from adapter.config.models import Config, ExcludedPeriod, Fleet, Pause, Pipeline, Serving, Timing, Workload
+from adapter.config.limits import Limits
+from adapter.config.models import (
+    Config,
+    ExcludedPeriod,
+    Fleet,
+    OtherAdapter,
+    PassThrough,
+    Pause,
+    Pipeline,
+    Serving,
+    Timing,
+    Workload,
+)
 from adapter.config.settings import rule_book
 from adapter.config.sources import (
     AnyReading,
@@ -41,6 +53,9 @@ __all__ = [
     "KafkaReading",
     "KafkaSource",
     "KubernetesSource",
+    "Limits",
+    "OtherAdapter",
+    "PassThrough",
     "Pause",
     "Pipeline",
     "PravegaReading",

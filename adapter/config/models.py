@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from adapter.config.faults import Fault
-from adapter.config.model import LISTED, Model, pair
+from adapter.config.limits import Limits
+from adapter.config.model import LISTED, Model, has, pair
 from adapter.config.settings import RuleOverrides
 from adapter.config.sources import AnyReading, AnySource
 from adapter.config.values import (
@@ -17,7 +18,9 @@ from adapter.config.values import (
     Memory,
     Name,
     Namespace,
+    Origin,
     Pattern,
+    Service,
     Text,
     TimeOfDay,
     Url,
@@ -26,6 +29,7 @@ from adapter.config.values import (
 
 _PIPELINE_PORT = 8443  # what the unprivileged may bind for HTTPS
 _SERVING_PORT = 6443
+_OWN_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105  # where every pod has it
 
 Host = Annotated[Text, Field(description="Address to listen on; all addresses by default, as a pod needs it.")]
 
@@ -132,6 +136,23 @@ class Pipeline(Model):
         return pair(given, "cert_file", "key_file")
 
 
+class OtherAdapter(Model):
+    """Another adapter, which answers for metrics that are not ours."""
+
+    url: Origin = Field(description="Address of its Service, as https://keda-operator-metrics-apiserver.keda.svc.")
+    ca_file: Text | None = Field(default=None, description="PEM file of the CA of its certificate; else the system's.")
+    token_file: Text = Field(default=_OWN_TOKEN, description="File of the token to bring; the pod's own by default.")
+
+
+class PassThrough(Model):
+    """Who answers for the metrics of a group that are not ours; nobody by default."""
+
+    external: OtherAdapter | None = Field(default=None, description="For external.metrics.k8s.io, such as KEDA.")
+    custom: OtherAdapter | None = Field(
+        default=None, description="For custom.metrics.k8s.io, such as prometheus-adapter."
+    )
+
+
 class Serving(Model):
     """The process that answers the Kubernetes API server."""
 
@@ -144,14 +165,29 @@ class Serving(Model):
     snapshot_url: Url | None = Field(default=None, description="Address of the pipeline's snapshot; none in `run`.")
     snapshot_ca_file: Text | None = Field(default=None, description="PEM file of the CA of the pipeline's certificate.")
     snapshot_token_file: Text | None = Field(default=None, description="File of the token to bring to the pipeline.")
+    service: Service | None = Field(
+        default=None, description="Its own Service as namespace/name, to notice when another one owns the API."
+    )
+    access_log: Literal["all", "refusals", "none"] = Field(
+        default="refusals",
+        description="Requests that are logged; refusals are all but 2xx and 304, the same one once in five minutes.",
+    )
+    limits: Limits = Field(default=Limits(), description="What one caller may cost the others.")
+    pass_through: PassThrough = Field(
+        default=PassThrough(), description="Where metrics that are not ours are asked for."
+    )
 
     @classmethod
     def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
-        """A certificate needs its key, and two servers two ports."""
+        """A certificate needs its key, two servers two ports, and a token TLS."""
         port, metrics_port = given.get("port", _SERVING_PORT), given.get("metrics_port")
-        same = port == metrics_port and port != 0
-        text = f"expected another port than port, got {metrics_port!r} for both"
-        return [*pair(given, "cert_file", "key_file"), *([Fault(("metrics_port",), text)] if same else [])]
+        faults = pair(given, "cert_file", "key_file")
+        if port == metrics_port and port != 0:
+            faults.append(Fault(("metrics_port",), f"expected another port than port, got {metrics_port!r} for both"))
+        if has(given, "snapshot_token_file") and str(given.get("snapshot_url")).lower().startswith("http:"):
+            text = "expected https://host with snapshot_token_file: a token does not travel in the clear"
+            faults.append(Fault(("snapshot_url",), text))
+        return faults
 
 
 class Config(Model):

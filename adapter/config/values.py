@@ -14,6 +14,8 @@ from adapter.config.faults import SECRET, nearest, refusal, shown
 _LABEL_VALUE = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+_SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
+_ORIGIN = "https://[^/?#@]+/?"
 _MEMORY = r"[1-9][0-9]*[kmgt]"
 _TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):([0-5][0-9])"
 _LONGEST_PREFIX = 253  # characters before the slash of a label key, as Kubernetes has it
@@ -31,6 +33,14 @@ def _name(text: str) -> str:
 def _namespace(text: str) -> str:
     if not re.fullmatch(_DNS_LABEL, text):
         raise refusal(f"expected at most 63 lower-case letters, digits or '-' (a DNS label), got {shown(text)}")
+    return text
+
+
+def _service(text: str) -> str:
+    if not re.fullmatch(_SERVICE, text):
+        raise refusal(
+            f"expected the namespace and the name of a Service, as monitoring/backlog-adapter, got {shown(text)}"
+        )
     return text
 
 
@@ -57,6 +67,14 @@ def _url(text: str) -> str:
     if not valid or re.search(r"\s", text):
         given = "a text with @ that is not shown; user and password do not belong here" if "@" in text else shown(text)
         raise refusal(f"expected http://host or https://host, got {given}")
+    return text
+
+
+def _origin(text: str) -> str:
+    if not _url(text).startswith("https:"):
+        raise refusal(f"expected https://host, got {shown(text)}: a token does not travel in the clear")
+    if not re.fullmatch(_ORIGIN, text):
+        raise refusal(f"expected https://host with nothing behind it, got {shown(text)}")
     return text
 
 
@@ -124,8 +142,10 @@ def _kafka_property(text: str) -> str:
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{_LABEL_VALUE}$"})]
 Namespace = Annotated[str, AfterValidator(_namespace), Field(json_schema_extra={"pattern": f"^{_DNS_LABEL}$"})]
+Service = Annotated[str, AfterValidator(_service), Field(json_schema_extra={"pattern": f"^{_SERVICE}$"})]
 Labels = dict[Annotated[str, AfterValidator(_label_key)], Annotated[str, AfterValidator(_label_value)]]
 Url = Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "^https?://[^/@]+(/.*)?$"})]
+Origin = Annotated[str, AfterValidator(_origin), Field(json_schema_extra={"pattern": f"^{_ORIGIN}$"})]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
 Memory = Annotated[str, AfterValidator(_memory), Field(json_schema_extra={"pattern": f"^{_MEMORY}$"})]
 Instant = Annotated[datetime, BeforeValidator(_instant), AfterValidator(_zoned)]

@@ -8,8 +8,8 @@ import msgspec
 from adapter import __version__
 from adapter.core.decisions import Decision
 from adapter.core.reasons import sentence
-from adapter.serving.near import nearest
-from adapter.serving.status import Answer, not_found, unavailable
+from adapter.serving.api.status import Answer, not_found, unavailable
+from adapter.serving.signals.near import nearest
 from adapter.serving.store import Held
 
 PATH = "/explain"

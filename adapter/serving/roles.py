@@ -1,7 +1,11 @@
 """The `serve` role: snapshots pulled from a pipeline, answered to a cluster."""
 
+import gc
 import signal
+import sys
 import threading
+import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -10,12 +14,25 @@ import structlog
 
 from adapter.config import Serving
 from adapter.errors import ConfigError
+from adapter.serving.access.access import Access
+from adapter.serving.access.cluster import ClusterApi
+from adapter.serving.access.reviews import Reviews
+from adapter.serving.access.settings import AuthenticationSettings, read_settings
+from adapter.serving.access.tokens import Tokens
+from adapter.serving.accounting import Accounting
+from adapter.serving.api import custom, external
+from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_app, create_metrics_app
-from adapter.serving.authn import ClusterAuthenticator, read_settings
-from adapter.serving.probes import Readiness
+from adapter.serving.bridge import of_wsgi
+from adapter.serving.front import Front
+from adapter.serving.lines import unhindered_logs
+from adapter.serving.ours import Surroundings, metrics_api
+from adapter.serving.passthrough import Elsewhere, gauges
 from adapter.serving.server import Server
+from adapter.serving.signals.pods import Pods
+from adapter.serving.slot import Slots
 from adapter.serving.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry
+from adapter.serving.telemetry import Telemetry, certificate
 from adapter.serving.tls import LiveTls
 from adapter.serving.transport import Follower
 
@@ -32,15 +49,27 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
     insecure_local: no authentication, and therefore on loopback only, over plain HTTP unless a certificate is set.
     Raises ConfigError when a needed setting is missing, SetupError when a port cannot be had.
     """
+    _share_the_interpreter()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with ExitStack() as started:
+    with unhindered_logs(sys.stderr) as lines, ExitStack() as started:
         replica = start(settings, started, insecure_local=insecure_local)
+        replica.telemetry.add(lines.gauges)
         stop.wait()
         replica.readiness.stop()
         _log.info("stopping: not ready any more, answering to the end")
         threading.Event().wait(0.0 if insecure_local else FAREWELL_S)
+
+
+def _share_the_interpreter() -> None:
+    """A large snapshot is read on a thread beside the one that answers, which waits for its turn at each system call.
+
+    The usual 5 ms a turn would make each answer wait for 25. And a full garbage collection stops both for 0.1 s: what
+    a snapshot holds has no cycles, so it is looked for seldom, once in hours.
+    """
+    sys.setswitchinterval(0.0005)
+    gc.set_threshold(50_000, 50, 1_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +79,7 @@ class Replica:
     port: int
     readiness: Readiness
     store: SnapshotStore
+    telemetry: Telemetry
 
 
 def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) -> Replica:
@@ -58,26 +88,73 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     store = SnapshotStore()
     readiness = Readiness(lambda: store.current is not None)
     telemetry = Telemetry(store, workloads=False)
-    cluster = None if insecure_local else ClusterAuthenticator(partial(read_settings, settings.kubeconfig))
+    # Before the port opens: a connection made without its certificate stays anonymous.
+    cluster = None if insecure_local else _Cluster.start(settings, telemetry, stack)
+    _follow(settings, store, stack)
+    tls = _tls(settings, cluster, telemetry)
+    probes = Probes.of(readiness)
+    around = _surroundings(settings, cluster, telemetry, stack)
+    api = metrics_api(store, probes, telemetry, lambda: server.port, around)
+    front = Front(api, of_wsgi(create_app(api)))
+    host = LOOPBACK if insecure_local else settings.host
+    server = Server(front, host, settings.port, tls, at_once=front.at_once, limits=settings.limits)
+    _run(server, stack)
+    if settings.metrics_port is not None:
+        metrics = create_metrics_app(probes=probes, telemetry=telemetry)
+        _run(Server(of_wsgi(metrics), host, settings.metrics_port), stack)
+    _log.info("serving", host=host, port=server.port, authentication="none" if insecure_local else "the cluster's")
+    return Replica(server.port, readiness, store, telemetry)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    """What is asked of the cluster's API."""
+
+    api: ClusterApi
+    settings: AuthenticationSettings
+    access: Access
+
+    @classmethod
+    def start(cls, settings: Serving, telemetry: Telemetry, stack: ExitStack) -> "_Cluster":
+        api = ClusterApi(settings.kubeconfig)
+        stack.callback(api.close)
+        followed = AuthenticationSettings(partial(read_settings, api))
+        access = Access(followed, Tokens(api), Reviews(api))
+        stack.callback(access.close)
+        followed.start()
+        stack.callback(followed.stop)
+        slots = Slots(api.get, settings.service)
+        telemetry.add(slots.gauges)
+        slots.start()
+        stack.callback(slots.stop)
+        return cls(api, followed, access)
+
+
+def _surroundings(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry, stack: ExitStack) -> Surroundings:
+    account = Accounting(telemetry, structlog.get_logger("access"), settings.access_log).answered
+    if cluster is None:
+        return Surroundings(account=account)
+    elsewhere = _elsewhere(settings, telemetry, stack)
+    pods = Pods(cluster.api.get, time.time)
+    return Surroundings(access=cluster.access, pods=pods, elsewhere=elsewhere, account=account)
+
+
+def _elsewhere(settings: Serving, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Elsewhere]:
+    wanted = {external.GROUP: settings.pass_through.external, custom.GROUP: settings.pass_through.custom}
+    found = {group: Elsewhere(group, other) for group, other in wanted.items() if other is not None}
+    telemetry.add(gauges(tuple(found.values())))
+    for other in found.values():
+        other.start()
+        stack.callback(other.stop)
+    return found
+
+
+def _follow(settings: Serving, store: SnapshotStore, stack: ExitStack) -> None:
     follower = Follower(
         str(settings.snapshot_url), store, ca_file=settings.snapshot_ca_file, token_file=settings.snapshot_token_file
     )
-    if cluster is not None:
-        # Before the port opens: a connection made without its certificate stays anonymous.
-        cluster.start()
-        stack.callback(cluster.stop)
     follower.start()
     stack.callback(follower.stop)
-    authenticate = None if cluster is None else cluster.identify
-    app = create_app(store, authenticate=authenticate, readiness=readiness, telemetry=telemetry)
-    host = LOOPBACK if insecure_local else settings.host
-    server = Server(app, host, settings.port, _tls(settings, cluster))
-    _run(server, stack)
-    if settings.metrics_port is not None:
-        metrics = create_metrics_app(readiness=readiness, telemetry=telemetry)
-        _run(Server(metrics, host, settings.metrics_port), stack)
-    _log.info("serving", host=host, port=server.port, authentication="none" if insecure_local else "front proxy")
-    return Replica(server.port, readiness, store)
 
 
 def _check(settings: Serving, insecure_local: bool) -> None:
@@ -87,10 +164,19 @@ def _check(settings: Serving, insecure_local: bool) -> None:
         raise ConfigError(faults)
 
 
-def _tls(settings: Serving, cluster: ClusterAuthenticator | None) -> LiveTls | None:
+def _tls(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry) -> LiveTls | None:
     if settings.cert_file is None or settings.key_file is None:
         return None
-    return LiveTls(settings.cert_file, settings.key_file, (lambda: "") if cluster is None else cluster.ca_pem)
+    client_cas = (lambda: "") if cluster is None else cluster.settings.ca_pem
+    tls = LiveTls(settings.cert_file, settings.key_file, client_cas, _own_names(settings))
+    telemetry.add(certificate(tls.certificate_ends_at))
+    return tls
+
+
+def _own_names(settings: Serving) -> tuple[str, ...]:
+    """What the API server calls this one."""
+    namespace, slash, name = (settings.service or "").partition("/")
+    return (f"{name}.{namespace}.svc",) if slash else ()
 
 
 def _run(server: Server, stack: ExitStack) -> None:

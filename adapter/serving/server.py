@@ -1,65 +1,57 @@
-"""A WSGI application on a port, with TLS and the client's certificate; nobody waits for a stalled neighbour."""
+"""An ASGI application on a port, with TLS and the client's certificate; what a caller costs the others is limited."""
 
 import asyncio
-import errno
 import socket
 import threading
+import time
 from asyncio import sslproto
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
-from a2wsgi import WSGIMiddleware
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from adapter.errors import SetupError
+from adapter.config import Limits
+from adapter.serving.at_once import AtOnce
+from adapter.serving.bridge import Asgi, guarded
+from adapter.serving.connections import Connections
+from adapter.serving.limits import affordable
+from adapter.serving.listening import Acceptor, listen
+from adapter.serving.protocol import Terms, speaking
 from adapter.serving.tls import LiveTls
 
-# The aggregator drops idle connections after 90 s; a server that drops them first meets half-closed ones.
-KEEP_ALIVE_S = 120
 # How long answers in progress may take when the server stops.
 LAST_ANSWERS_S = 5
-THREADS = 8
-BACKLOG = 2048
 
-# asyncio gives each TLS connection a buffer of 256 KiB; one TLS record is 16 KiB, and callers keep many connections.
-sslproto.SSLProtocol.max_size = 16 * 1024
+# How often connections are looked at whose time may be over.
+_LOOK_EVERY_S = 0.1
+# uvicorn's own watch over idle connections is not wanted: ours sees those it does not.
+_NEVER_S = 10**6
 
-Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
-
-
-class _PeerProtocol(HttpToolsProtocol):
-    """Puts the client's verified certificate (DER, or None) into the scope of every request as `peer_certificate`."""
-
-    _certificate: bytes | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn's own
-        super().connection_made(transport)
-        connection = transport.get_extra_info("ssl_object")
-        self._certificate = None if connection is None else connection.getpeercert(binary_form=True)
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.scope["peer_certificate"] = self._certificate  # type: ignore[typeddict-unknown-key]  # ours
-
-    def shutdown(self) -> None:
-        # A TLS client that is idle does not answer a polite close, and would be waited for.
-        idle = self.cycle is None or self.cycle.response_complete
-        if idle and self.transport.get_write_buffer_size() == 0:
-            self.transport.abort()
-        else:
-            super().shutdown()
+# asyncio gives each TLS connection a buffer of 256 KiB; a question needs little, and callers keep many connections.
+sslproto.SSLProtocol.max_size = 4 * 1024
 
 
 class Server:
-    """Serves from a thread of its own between `start` and `stop`. tls: None is plain HTTP. port: 0 is any free one."""
+    """Serves from a thread of its own between `start` and `stop`. tls: None is plain HTTP. port: 0 is any free one.
 
-    def __init__(self, app: Wsgi, host: str, port: int, tls: LiveTls | None = None) -> None:
+    app: asked for what at_once, in the event loop, does not answer. connections: how many are open, admitted, ended.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a server is made of; the last three may be left out
+        self,
+        app: Asgi,
+        host: str,
+        port: int,
+        tls: LiveTls | None = None,
+        *,
+        at_once: AtOnce | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - it is frozen
+    ) -> None:
         self._host = host
         self._wanted_port = port
-        self._tls = tls
-        self._bridge = WSGIMiddleware(app, workers=THREADS)  # type: ignore[arg-type]  # Flask's environ is a plain dict
-        self._server = _Uvicorn(self._settings())
+        self._limits = limits
+        self.connections = Connections(limits.connections, limits.handshakes, limits.handshake_s)
+        self._server = _Uvicorn(_settings(guarded(app, limits.requests), tls), Terms(limits, self.connections, at_once))
         self._socket: socket.socket | None = None
         self.name = f"server {host}:{port}"
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
@@ -73,6 +65,7 @@ class Server:
 
     def start(self) -> None:
         """Listen; returns when connections are accepted. Raises SetupError when the port cannot be had."""
+        self.connections.most = affordable(self._limits.connections)
         self._socket = listen(self._host, self._wanted_port)
         self._port: int = self._socket.getsockname()[1]
         self._thread.start()
@@ -84,53 +77,66 @@ class Server:
             return
         self._server.should_exit = True
         self._thread.join(2 * LAST_ANSWERS_S)
-        self._bridge.executor.shutdown(wait=False)
         self._socket.close()
 
     def _run(self) -> None:
         self._server.run(sockets=[self._socket] if self._socket is not None else None)
 
-    def _settings(self) -> uvicorn.Config:
-        tls = self._tls
-        return uvicorn.Config(
-            self._bridge,
-            loop="asyncio",
-            http=_PeerProtocol,
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            log_config=None,
-            log_level="error",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            backlog=BACKLOG,
-            timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=LAST_ANSWERS_S,
-            timeout_notify=1,
-            callback_notify=None if tls is None else _refresher(tls),
-            ssl_context_factory=None if tls is None else lambda config, default: tls.context,
-        )
+
+def _settings(app: Asgi, tls: LiveTls | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="httptools",
+        ws="none",
+        lifespan="auto",
+        interface="asgi3",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=_NEVER_S,
+        timeout_graceful_shutdown=LAST_ANSWERS_S,
+        timeout_notify=1,
+        callback_notify=None if tls is None else _refresher(tls),
+        ssl_context_factory=None if tls is None else lambda config, default: tls.context,
+    )
 
 
 class _Uvicorn(uvicorn.Server):
-    """Says when it is up, or when it never will be; leaves no connection open at its end."""
+    """Says when it is up, or when it never will be; ends connections in time, and all of them at its end."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, terms: Terms) -> None:
         super().__init__(config)
         self.is_up = threading.Event()
+        self._terms = terms
+        self._open = terms.connections
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:
-            await super().startup(sockets)
+            await self.lifespan.startup()
+            protocol = speaking(self._terms, self.config, self.server_state)
+            acceptors = [Acceptor(each, self._open, protocol, self.config.ssl) for each in sockets or ()]
+            for acceptor in acceptors:
+                acceptor.start()
+            self.servers = acceptors  # type: ignore[assignment]  # all of a server that uvicorn calls
+            self._ending = asyncio.create_task(self._end_late())
+            self.started = True
         finally:
             self.is_up.set()
 
+    async def _end_late(self) -> None:
+        while True:
+            self._open.end_late(time.monotonic())
+            await asyncio.sleep(_LOOK_EVERY_S)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
-        await asyncio.sleep(0)  # the loop closes them in its next round, and there is none after this
+        self._ending.cancel()
+        self._open.end_all()
+        while self._open.open:
+            await asyncio.sleep(0)  # the loop closes them in its next rounds, and there are none after this
 
 
 def _refresher(tls: LiveTls) -> Callable[[], Any]:
@@ -139,29 +145,3 @@ def _refresher(tls: LiveTls) -> Callable[[], Any]:
         tls.refresh()
 
     return refresh
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket whose connections send at once. Raises SetupError when the port cannot be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Inherited by connections. Without it each answer on a busy connection waits 40 ms for the caller's delayed ACK.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise SetupError(_cannot_listen(host, port, error)) from error
-    listener.setblocking(False)
-    return listener
-
-
-def _cannot_listen(host: str, port: int, error: OSError) -> str:
-    where = f"cannot listen on {host}:{port}"
-    if error.errno == errno.EADDRINUSE:
-        return f"{where}: the port is taken; set another one, or stop who has it (ss -ltnp 'sport = :{port}')"
-    if error.errno == errno.EACCES:
-        return f"{where}: ports below 1024 need a privilege; set a higher one"
-    return f"{where}: {error.strerror}; the address must be one of this machine"

@@ -52,10 +52,11 @@ class Namespace:
 
 @dataclass(frozen=True)  # no slots: the bytes are made once, by who publishes them, and never where they are not
 class Held:
-    """A snapshot with its index by namespace, and the bytes that are published."""
+    """A snapshot with its index by namespace, and the bytes that are published. since_s: when it came, monotonic."""
 
     snapshot: Snapshot
     namespaces: Mapping[str, Namespace]
+    since_s: float = field(default=0.0, compare=False)
 
     @cached_property
     def body(self) -> bytes:
@@ -74,11 +75,15 @@ class Held:
 
 
 class SnapshotStore:
-    """Holds the newest snapshot. Readers take `current` and keep it; writers swap it. clock: Unix seconds."""
+    """Holds the newest snapshot. Readers take `current` and keep it; writers swap it.
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    clock: Unix seconds. monotonic: seconds of a clock that nobody sets.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._ahead = False
+        self._monotonic = monotonic
+        self._told: str | None = None
         self._lock = threading.Lock()
         self._held: Held | None = None
 
@@ -87,31 +92,54 @@ class SnapshotStore:
         """The newest snapshot with its index, or None before the first."""
         return self._held
 
+    def now_s(self) -> float:
+        """Unix seconds by which the age of what is held is judged.
+
+        It never lies before the held tick and the time it has been held for: a clock that is set back makes no old
+        number young.
+        """
+        held, now_s = self._held, self._clock()
+        return now_s if held is None else max(now_s, held.snapshot.at_s + self._monotonic() - held.since_s)
+
     def put(self, snapshot: Snapshot | bytes) -> bool:
         """Hold a snapshot (or the JSON of one). A tick of the future, or not newer than the held one, changes nothing.
 
-        Returns whether it was taken. Raises ValueError when bytes are no snapshot of this version.
+        Returns whether it was taken; logs when it begins to look wrong. Raises ValueError when bytes are no snapshot
+        of this version.
         """
         parsed = decode(snapshot) if isinstance(snapshot, bytes) else snapshot
         with self._lock:
-            if self._is_ahead(parsed) or not self._is_newer(parsed):
-                return False
-            self._held = Held(parsed, _index(parsed.entries))
-            return True
+            now_s = self._clock()
+            is_taken = self._is_newer(parsed, now_s)
+            if is_taken:
+                self._held = Held(parsed, _index(parsed.entries), self._monotonic())
+            self._tell(*self._doubt(parsed, now_s))
+            return is_taken
 
-    def _is_ahead(self, snapshot: Snapshot) -> bool:
-        """It would keep out every right one until its time has come."""
-        now_s = self._clock()
-        ahead = snapshot.is_ahead(now_s)
-        if ahead and not self._ahead:
-            _log.warning("a snapshot of the future is refused: compare the clocks", ahead_s=snapshot.at_s - now_s)
-        self._ahead = ahead
-        return ahead
-
-    def _is_newer(self, snapshot: Snapshot) -> bool:
+    def _is_newer(self, snapshot: Snapshot, now_s: float) -> bool:
+        # A tick of the future would keep out every right one until its time has come.
+        if snapshot.is_ahead(now_s):
+            return False
         held = None if self._held is None else self._held.snapshot
         # What is held may have been put by a clock that was wrong then: this one's.
-        return held is None or held.is_ahead(self._clock()) or snapshot.at_s > held.at_s
+        return held is None or held.is_ahead(now_s) or snapshot.at_s > held.at_s
+
+    def _doubt(self, snapshot: Snapshot, now_s: float) -> tuple[str | None, float]:
+        """What looks wrong about a snapshot that was taken or refused, and by how many seconds."""
+        ahead_s = snapshot.at_s - now_s
+        if snapshot.is_ahead(now_s):
+            return "a snapshot of the future is refused: compare the clocks of the pipeline and this server", ahead_s
+        if self._held is not None and snapshot.at_s < self._held.snapshot.at_s:
+            older_s = self._held.snapshot.at_s - snapshot.at_s
+            return "a snapshot older than the held one is refused: do two pipelines publish here?", older_s
+        if -ahead_s > snapshot.error_after_s:
+            return "the newest snapshot is too old to answer: compare the clocks, or the pipeline is behind", -ahead_s
+        return None, 0.0
+
+    def _tell(self, doubt: str | None, off_s: float) -> None:
+        if doubt is not None and doubt != self._told:
+            _log.warning(doubt, off_s=round(off_s, 1))
+        self._told = doubt
 
 
 def _index(entries: tuple[Entry, ...]) -> dict[str, Namespace]:

@@ -1,18 +1,17 @@
 """What Prometheus scrapes: the held snapshot, read at the scrape, and how this server answered."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from adapter.core.decisions import Decision
-from adapter.serving.metrics import METRICS
+from adapter.serving.signals.metrics import METRICS
 from adapter.serving.store import Held, SnapshotStore
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "backlog_adapter"
 
 _SIZES: dict[str, tuple[str, Callable[[Decision], float | None]]] = {
@@ -31,28 +30,77 @@ _SIZES: dict[str, tuple[str, Callable[[Decision], float | None]]] = {
 _SIGNALS = {name: (f"{metric.meaning} [{metric.unit}]", metric.read) for name, metric in METRICS.items()}
 
 
-class Telemetry:
-    """One registry a server. workloads: also one gauge a workload and signal (the pipeline's, not every replica's)."""
+# Families of metrics, made at the scrape.
+Gauges = Callable[[], Iterable[Metric]]
 
-    def __init__(self, store: SnapshotStore, *, workloads: bool, clock: Callable[[], float] = time.time) -> None:
+
+class Telemetry:
+    """One registry a server. workloads: also one gauge a workload and signal (the pipeline's, not every replica's).
+
+    clock: Unix seconds, those of the store by default.
+    """
+
+    def __init__(self, store: SnapshotStore, *, workloads: bool, clock: Callable[[], float] | None = None) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_SnapshotCollector(store, workloads, clock))
-        self._requests = Counter(f"{PREFIX}_requests", "requests answered", ["metric", "code"], registry=self._registry)
+        self._registry.register(_SnapshotCollector(store, workloads, clock or store.now_s))
+        self._requests = Counter(
+            f"{PREFIX}_requests", "requests answered", ["metric", "code", "group"], registry=self._registry
+        )
         self._seconds = Histogram(
             f"{PREFIX}_request_seconds",
             "time from request to answer",
+            ["metric", "code_class"],
             registry=self._registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0),
         )
+        self._series: dict[tuple[str, int, str], tuple[Counter, Histogram]] = {}
 
-    def answered(self, metric: str, code: int, seconds: float) -> None:
-        """Count one answer. metric: what was asked for; a name we do not serve is counted as "other"."""
-        self._requests.labels(metric if metric in METRICS or not metric else "other", str(code)).inc()
-        self._seconds.observe(seconds)
+    def add(self, gauges: Gauges) -> None:
+        """Show these too."""
+        self._registry.register(_Asked(gauges))
+
+    def answered(self, metric: str, code: int, took_s: float, group: str = "other") -> None:
+        """Count one answer.
+
+        metric: what was asked for, "" for none; a name we do not serve is counted as "other". group: `external`,
+        `custom`, `discovery` or `other`.
+        """
+        key = (metric if metric in METRICS or not metric else "other", code, group)
+        # Looking for a series by its labels costs more than counting.
+        requests, seconds = self._series.get(key) or self._found(key)
+        requests.inc()
+        seconds.observe(took_s)
 
     def exposition(self) -> bytes:
-        """The text of `/metrics`, of CONTENT_TYPE."""
+        """The text of `/metrics`, in Prometheus' format."""
         return generate_latest(self._registry)
+
+    def _found(self, key: tuple[str, int, str]) -> tuple[Counter, Histogram]:
+        metric, code, group = key
+        series = self._requests.labels(metric, str(code), group), self._seconds.labels(metric, f"{code // 100}xx")
+        self._series[key] = series
+        return series
+
+
+def certificate(ends_s: Callable[[], float | None], clock: Callable[[], float] = time.time) -> Gauges:
+    """How long the serving certificate is valid. ends_s: its end in Unix seconds, None where there is none."""
+
+    def gauges() -> Iterator[Metric]:
+        end_s = ends_s()
+        if end_s is not None:
+            days = (end_s - clock()) / 86_400
+            yield GaugeMetricFamily(f"{PREFIX}_certificate_days_left", "until it ends; below 0 it has", value=days)
+
+    return gauges
+
+
+class _Asked(Collector):
+    def __init__(self, gauges: Gauges) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterable[Metric]:
+        """What there is now."""
+        return self._gauges()
 
 
 class _SnapshotCollector(Collector):

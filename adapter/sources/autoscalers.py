@@ -12,6 +12,8 @@ from adapter.sources.annotations import Asked, asked
 
 Json = Mapping[str, Any]
 
+_SOURCES = {"External": "external", "Object": "object", "Pods": "pods"}  # type of a metric -> where it stands
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -53,20 +55,29 @@ class Scale:
 
 
 def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
-    """The HPAs (autoscaling/v2) among `items` whose External metrics name one of ours and a workload."""
+    """The HPAs (autoscaling/v2) among `items` with a metric of ours, whatever its type, of one workload."""
     return [_autoscaler(item, names) for item in items if (names := _workloads(item))]
 
 
 def _workloads(hpa: Json) -> tuple[str, ...]:
-    namespace = hpa["metadata"]["namespace"]
-    external = [
-        metric["external"]["metric"] for metric in hpa["spec"].get("metrics", []) if metric["type"] == "External"
-    ]
-    # A selector by expressions may mean several workloads: it says nothing of one.
-    labels = [
-        metric.get("selector", {}).get("matchLabels", {}) for metric in external if metric["name"] in METRIC_NAMES
-    ]
-    return tuple(sorted({f"{namespace}/{label['workload']}" for label in labels if "workload" in label}))
+    namespace, target = hpa["metadata"]["namespace"], hpa["spec"]["scaleTargetRef"]["name"]
+    found = {_workload(metric, target) for metric in hpa["spec"].get("metrics", [])}
+    return tuple(sorted(f"{namespace}/{name}" for name in found if name is not None))
+
+
+def _workload(metric: Json, target: str) -> str | None:
+    """Whose number a metric is, read as it is served; None where it is not ours, or not clearly of one workload."""
+    source = metric.get(_SOURCES.get(metric["type"], ""), {})
+    asked = source.get("metric", {})
+    if asked.get("name") not in METRIC_NAMES:
+        return None
+    selector = asked.get("selector", {})
+    if (named := selector.get("matchLabels", {}).get("workload")) is not None:
+        return str(named)
+    if any(term["key"] == "workload" for term in selector.get("matchExpressions", [])):
+        return None  # several may be meant
+    implied = {"Object": source.get("describedObject", {}).get("name"), "Pods": target}
+    return implied.get(metric["type"])
 
 
 def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:

@@ -16,6 +16,8 @@ from adapter.config import Config
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "backlog-adapter"
 NAME = "orders-backlog-adapter"
+EXTERNAL = "v1beta1.external.metrics.k8s.io"
+CUSTOM = ["v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"]
 Render = Callable[..., dict[tuple[str, str], dict[str, Any]]]
 
 
@@ -32,6 +34,16 @@ def secrets(objects: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[s
     return {
         volume["name"]: volume["secret"]["secretName"] for volume in pod(objects, name)["volumes"] if "secret" in volume
     }
+
+
+def api_services(objects: dict[tuple[str, str], dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: item for (kind, name), item in objects.items() if kind == "APIService"}
+
+
+def bound_to(objects: dict[tuple[str, str], dict[str, Any]], subject: str) -> set[str]:
+    """The roles that a subject is bound to."""
+    bindings = [item for (kind, _), item in objects.items() if kind.endswith("RoleBinding")]
+    return {item["roleRef"]["name"] for item in bindings if subject in [named["name"] for named in item["subjects"]]}
 
 
 def container(objects: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[str, Any]:
@@ -64,19 +76,28 @@ def test_every_file_the_configuration_names_is_mounted(render: Render, role: str
     assert [key for key, path in files.items() if not any(path.startswith(f"{folder}/") for folder in mounted)] == []
 
 
+def test_a_ca_of_another_adapter_gets_into_the_servers_by_a_volume_of_the_users(render: Render) -> None:
+    volume = "serve.extraVolumes[0].name=keda,serve.extraVolumes[0].secret.secretName=keda-ca"
+    mount = "serve.extraVolumeMounts[0].name=keda,serve.extraVolumeMounts[0].mountPath=/etc/keda"
+    objects = render(volume, mount)
+    assert {"name": "keda", "mountPath": "/etc/keda"} in container(objects, NAME)["volumeMounts"]
+    pod = objects["Deployment", NAME]["spec"]["template"]["spec"]
+    assert {"name": "keda", "secret": {"secretName": "keda-ca"}} in pod["volumes"]
+
+
 @pytest.mark.parametrize(("name", "role"), [(NAME, "serve"), (f"{NAME}-pipeline", "pipeline")])
 def test_each_role_is_started_with_its_configuration(render: Render, name: str, role: str) -> None:
     assert container(render(), name)["args"] == [role, "--config", "/etc/backlog-adapter/config.yaml"]
 
 
-def test_the_certificate_names_both_services_and_the_api_service_trusts_its_ca(render: Render) -> None:
-    objects = render()
+def test_the_certificate_names_both_services_and_every_api_service_trusts_its_ca(render: Render) -> None:
+    objects = render("apiService.custom.create=true")
     secret = objects["Secret", f"{NAME}-tls"]["data"]
     leaf = x509.load_pem_x509_certificate(base64.b64decode(secret["tls.crt"]))
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     expected = [f"{NAME}.streaming.svc", f"{NAME}-pipeline.streaming.svc"]
     assert names.get_values_for_type(x509.DNSName) == expected
-    assert objects["APIService", "v1beta1.external.metrics.k8s.io"]["spec"]["caBundle"] == secret["ca.crt"]
+    assert {item["spec"]["caBundle"] for item in api_services(objects).values()} == {secret["ca.crt"]}
 
 
 def test_each_service_selects_the_pods_of_its_deployment(render: Render) -> None:
@@ -86,8 +107,31 @@ def test_each_service_selects_the_pods_of_its_deployment(render: Render) -> None
         assert objects["Service", name]["spec"]["selector"].items() <= labels.items()
 
 
-def test_the_api_service_can_be_left_to_another_owner(render: Render) -> None:
-    assert not [name for kind, name in render("apiService.create=false") if kind == "APIService"]
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([], [EXTERNAL], id="as it comes, custom metrics are left to their owner"),
+        pytest.param(["apiService.custom.create=true"], [EXTERNAL, *CUSTOM], id="both groups"),
+        pytest.param(["apiService.external.create=false", "apiService.custom.create=true"], CUSTOM, id="beside KEDA"),
+        pytest.param(["apiService.external.create=false"], [], id="none"),
+    ],
+)
+def test_each_group_is_claimed_by_its_own_switch(render: Render, values: list[str], expected: list[str]) -> None:
+    assert sorted(api_services(render(*values))) == sorted(expected)
+
+
+def test_an_api_service_has_the_name_that_its_group_and_version_make_and_leads_to_the_servers(render: Render) -> None:
+    for name, item in api_services(render("apiService.custom.create=true")).items():
+        spec = item["spec"]
+        assert name == f"{spec['version']}.{spec['group']}"
+        assert spec["service"] == {"name": NAME, "namespace": "streaming", "port": 443}
+        assert "insecureSkipTLSVerify" not in spec
+
+
+def test_of_two_versions_the_newer_one_is_preferred(render: Render) -> None:
+    found = api_services(render("apiService.custom.create=true"))
+    older, newer = (found[name]["spec"]["versionPriority"] for name in CUSTOM)
+    assert newer > older
 
 
 def test_the_checkpoint_is_on_a_claim_when_asked_for(render: Render) -> None:
@@ -139,7 +183,7 @@ def test_secrets_that_exist_are_used_and_none_is_made(render: Render) -> None:
     ca = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
     objects = render("tls.existingSecret=own-tls", f"tls.caBundle={ca}", "token.existingSecret=own-token")
     assert not [name for kind, name in objects if kind == "Secret"]
-    assert objects["APIService", "v1beta1.external.metrics.k8s.io"]["spec"]["caBundle"] == ca
+    assert objects["APIService", EXTERNAL]["spec"]["caBundle"] == ca
     for name in (NAME, f"{NAME}-pipeline"):
         assert secrets(objects, name) == {"tls": "own-tls", "token": "own-token"}
 
@@ -150,13 +194,64 @@ def test_a_chart_with_its_secrets_given_renders_the_same_each_time(render: Rende
 
 
 def test_an_api_service_of_another_owner_needs_no_ca(render: Render) -> None:
-    objects = render("tls.existingSecret=own-tls", "apiService.create=false")
+    objects = render("tls.existingSecret=own-tls", "apiService.external.create=false")
     assert secrets(objects, NAME)["tls"] == "own-tls"
 
 
-def test_serving_has_no_right_that_it_does_not_use(render: Render) -> None:
-    bound = {item["roleRef"]["name"] for (kind, _), item in render().items() if kind.endswith("RoleBinding")}
-    assert "system:auth-delegator" not in bound
+@pytest.mark.parametrize(
+    ("values", "more"),
+    [
+        pytest.param([], set(), id="as it comes"),
+        pytest.param(["apiService.custom.create=true"], set(), id="Object metrics"),
+        pytest.param(["apiService.custom.pods=true"], {f"streaming-{NAME}-pods"}, id="Pods metrics"),
+    ],
+)
+def test_serving_has_the_rights_it_uses_and_no_more(render: Render, values: list[str], more: set[str]) -> None:
+    needed = {"extension-apiserver-authentication-reader", "system:auth-delegator", f"streaming-{NAME}-api-services"}
+    assert bound_to(render(*values), NAME) == needed | more
+
+
+def test_pods_are_listed_and_nothing_else_is_done_with_them(render: Render) -> None:
+    role = render("apiService.custom.pods=true")["ClusterRole", f"streaming-{NAME}-pods"]
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+
+
+def test_the_hpa_controller_may_read_every_metric_of_both_groups(render: Render) -> None:
+    objects = render()
+    reader = f"streaming-{NAME}-metrics-reader"
+    (rule,) = objects["ClusterRole", reader]["rules"]
+    assert sorted(rule["apiGroups"]) == ["custom.metrics.k8s.io", "external.metrics.k8s.io"]
+    assert (rule["resources"], rule["verbs"]) == (["*"], ["get", "list"])
+    for account in ("horizontal-pod-autoscaler", "system:kube-controller-manager"):
+        assert bound_to(objects, account) == {reader}
+
+
+@pytest.mark.parametrize("role", ["view", "edit", "admin"])
+def test_whoever_may_look_at_a_namespace_may_read_its_metrics(render: Render, role: str) -> None:
+    labels = render()["ClusterRole", f"streaming-{NAME}-metrics-reader"]["metadata"]["labels"]
+    assert labels[f"rbac.authorization.k8s.io/aggregate-to-{role}"] == "true"
+
+
+def test_who_may_come_in_is_not_limited_unless_asked_for(render: Render) -> None:
+    assert not [name for kind, name in render() if kind == "NetworkPolicy"]
+
+
+def test_a_network_policy_lets_in_the_api_server_and_to_the_pipeline_the_servers(render: Render) -> None:
+    peer = "networkPolicy.serveFrom[0].ipBlock.cidr=10.0.0.0/28"
+    objects = render("networkPolicy.enabled=true", peer)
+    policies = {name: objects["NetworkPolicy", name]["spec"] for name in (NAME, f"{NAME}-pipeline")}
+    for name, policy in policies.items():
+        labels = objects["Deployment", name]["spec"]["template"]["metadata"]["labels"]
+        assert policy["podSelector"]["matchLabels"].items() <= labels.items()
+        assert policy["policyTypes"] == ["Ingress"]
+        assert policy["ingress"][0]["ports"] == [{"port": container(objects, name)["ports"][0]["name"]}]
+    assert policies[NAME]["ingress"][0]["from"] == [{"ipBlock": {"cidr": "10.0.0.0/28"}}]
+    assert policies[f"{NAME}-pipeline"]["ingress"][0]["from"] == [{"podSelector": policies[NAME]["podSelector"]}]
+
+
+def test_a_network_policy_that_names_nobody_lets_everybody_to_the_servers(render: Render) -> None:
+    (rule,) = render("networkPolicy.enabled=true")["NetworkPolicy", NAME]["spec"]["ingress"]
+    assert "from" not in rule
 
 
 @pytest.mark.parametrize(
@@ -164,6 +259,8 @@ def test_serving_has_no_right_that_it_does_not_use(render: Render) -> None:
     [
         pytest.param("serve.replicas=0", "/serve/replicas", id="no server"),
         pytest.param("serve.replica=2", "'replica' not allowed", id="a value that does not exist"),
+        pytest.param("apiService.create=false", "'create' not allowed", id="one switch for both groups"),
+        pytest.param("networkPolicy.serveFrom[0].cidr=10.0.0.0/8", "'cidr' not allowed", id="no peer of a policy"),
         pytest.param("config.sources=null", "'sources'", id="no source"),
         pytest.param("tls.existingSecret=own", "tls.caBundle is required", id="a certificate without its CA"),
         pytest.param("tls.caBundle=LS0tLS1CRUdJTiA=", "/tls/existingSecret", id="a CA without its certificate"),

@@ -19,8 +19,9 @@ from records_made import growing
 from adapter import cli, config
 from adapter.core.decisions import Decision
 from adapter.operations import asking
+from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_publisher_app
-from adapter.serving.probes import Readiness
+from adapter.serving.bridge import of_wsgi
 from adapter.serving.records import Record
 from adapter.serving.server import Server
 from adapter.serving.snapshot import Entry, Snapshot
@@ -64,14 +65,17 @@ def serving(told: Record, token_file: str | None, tls: LiveTls | None) -> Server
         )
     )
     app = create_publisher_app(
-        store, token_file=token_file, readiness=Readiness(lambda: True), telemetry=Telemetry(store, workloads=True)
+        store,
+        token_file=token_file,
+        probes=Probes.of(Readiness(lambda: True)),
+        telemetry=Telemetry(store, workloads=True),
     )
 
     def record_of(workload: str) -> tuple[Decision, dict[str, float | None]] | None:
         return (told.decision, dict(told.record)) if workload == told.decision.workload else None
 
     add_records(app, store, record_of, token_file=token_file)
-    return Server(app, "127.0.0.1", 0, tls)
+    return Server(of_wsgi(app), "127.0.0.1", 0, tls)
 
 
 @contextmanager
@@ -218,7 +222,7 @@ def test_a_record_of_another_release_is_refused(plain: str, capsys: pytest.Captu
     told = json.loads(asking.ask("shop/orders", asking.Address(url=plain)))
     app = Flask("another release")
     app.add_url_rule("/explain/shop/orders", view_func=lambda: told | {"version": "9.0"})
-    with started(Server(app, "127.0.0.1", 0)) as server:
+    with started(Server(of_wsgi(app), "127.0.0.1", 0)) as server:
         assert run("shop/orders", "--url", f"http://127.0.0.1:{server.port}") == 2
     assert "a record of release 9.0" in capsys.readouterr().err
 

@@ -1,13 +1,20 @@
 """What the tests of serving are built from: snapshots, certificates, recorded answers."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adapter.core.decisions import Decision, Reason, StageSignals
+from adapter.serving.api.metrics_api import Forward, MetricsApi
+from adapter.serving.api.probes import Probes, Readiness
+from adapter.serving.ours import Surroundings, metrics_api
 from adapter.serving.snapshot import Entry, Snapshot
+from adapter.serving.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
 
 AT_S = 1_767_323_045.0  # 2026-01-02T03:04:05Z
 RECORDED = Path(__file__).parents[3] / "shared" / "wire" / "recorded.jsonl"
@@ -35,6 +42,19 @@ def entry(
 def snapshot(*entries: Entry, at_s: float = AT_S) -> Snapshot:
     error_after_s = max((each.error_after_s for each in entries), default=180.0)
     return Snapshot(at_s=at_s, tick_s=15.0, window_s=60.0, error_after_s=error_after_s, entries=entries)
+
+
+def local_api(
+    store: SnapshotStore,
+    readiness: Readiness | None = None,
+    elsewhere: Mapping[str, Forward] | None = None,
+    **more: Any,
+) -> MetricsApi:
+    """The metrics API over a store, as without a cluster: everybody may ask. more: of Surroundings."""
+    probes = Probes.of(readiness or Readiness(lambda: True))
+    telemetry = Telemetry(store, workloads=False)
+    api = metrics_api(store, probes, telemetry, lambda: 6443, Surroundings(**more))
+    return api if elsewhere is None else replace(api, elsewhere=elsewhere)
 
 
 def recorded(*families: str) -> list[dict[str, Any]]:

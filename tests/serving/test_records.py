@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving_builders import decision, entry, snapshot
+from serving_builders import decision, entry, local_api, snapshot
 
 from adapter import __version__
 from adapter.core.decisions import Decision
 from adapter.core.reasons import sentence
+from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_app, create_publisher_app
-from adapter.serving.probes import Readiness
 from adapter.serving.records import decode
 from adapter.serving.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
@@ -35,7 +35,7 @@ def publisher(store: SnapshotStore, token_file: Path | None = None) -> Any:
     app = create_publisher_app(
         store,
         token_file=token,
-        readiness=Readiness(lambda: True),
+        probes=Probes.of(Readiness(lambda: True)),
         telemetry=Telemetry(store, workloads=True),
     )
     add_records(app, store, record_of, token_file=token)
@@ -53,13 +53,9 @@ def test_a_record_carries_the_decision_its_sentence_and_every_number_unknown_as_
 
 def test_the_api_of_run_hands_records_out_too() -> None:
     store = store_of("shop/orders")
-    app = create_app(
-        store, authenticate=None, readiness=Readiness(lambda: True), telemetry=Telemetry(store, workloads=True)
-    )
+    app = create_app(local_api(store))
     assert app.test_client().get("/explain/shop/orders").status_code == 404, "without a pipeline there are none"
-    app = create_app(
-        store, authenticate=None, readiness=Readiness(lambda: True), telemetry=Telemetry(store, workloads=True)
-    )
+    app = create_app(local_api(store))
     add_records(app, store, record_of, token_file=None)
     assert app.test_client().get("/explain/shop/orders").status_code == 200
 

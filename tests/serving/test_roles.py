@@ -17,15 +17,16 @@ from serving_builders import entry, snapshot
 
 from adapter.config import Serving
 from adapter.errors import ConfigError, SetupError
-from adapter.serving import external
+from adapter.serving.api.external import GROUP_VERSION
+from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_publisher_app
-from adapter.serving.probes import Readiness
+from adapter.serving.bridge import of_wsgi
 from adapter.serving.roles import start
 from adapter.serving.server import Server
 from adapter.serving.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 
-METRIC = f"/apis/{external.GROUP_VERSION}/namespaces/shop/required_workers"
+METRIC = f"/apis/{GROUP_VERSION}/namespaces/shop/required_workers"
 PROGRAM = """
 import sys
 from adapter.config import Serving
@@ -39,9 +40,9 @@ def pipeline() -> Iterator[str]:
     store = SnapshotStore()
     store.put(snapshot(entry(at_s=time.time()), at_s=time.time()))
     app = create_publisher_app(
-        store, token_file=None, readiness=Readiness(lambda: True), telemetry=Telemetry(store, workloads=True)
+        store, token_file=None, probes=Probes.of(Readiness(lambda: True)), telemetry=Telemetry(store, workloads=True)
     )
-    server = Server(app, "127.0.0.1", 0)
+    server = Server(of_wsgi(app), "127.0.0.1", 0)
     server.start()
     yield f"http://127.0.0.1:{server.port}"
     server.stop()

@@ -43,8 +43,28 @@ def test_of_another_release_the_version_is_the_fault_whatever_else_differs(body:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"{}", BODY[:-20], changed(b'"Hold"', b'"Foreseen"'), of_version(7).replace(b":7", b':"7"')],
-    ids=["empty", "a list", "no version", "truncated", "an unknown reason", "a version that is no number"],
+    [
+        b"",
+        b"[]",
+        b"{}",
+        BODY[:-20],
+        changed(b'"Hold"', b'"Foreseen"'),
+        of_version(7).replace(b":7", b':"7"'),
+        b'{"version":%d,"at_s":' % VERSION + b"[" * 100_000,
+        changed(b'"tick_s":15.0', b'"tick_s":NaN'),
+        changed(b'"tick_s":15.0', b'"tick_s":1e999'),
+    ],
+    ids=[
+        "empty",
+        "a list",
+        "no version",
+        "truncated",
+        "an unknown reason",
+        "a version that is no number",
+        "nested too deep",
+        "not a number",
+        "infinite",
+    ],
 )
 def test_what_is_no_snapshot_of_this_version_is_told_as_such(body: bytes) -> None:
     with pytest.raises(ValueError, match="not a snapshot"):

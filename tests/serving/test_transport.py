@@ -9,8 +9,9 @@ import structlog
 from serving_builders import AT_S, entry, snapshot
 from serving_certificates import SERVER, STRANGERS, Files, pem, serving_files
 
+from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_publisher_app
-from adapter.serving.probes import Readiness
+from adapter.serving.bridge import of_wsgi
 from adapter.serving.server import Server
 from adapter.serving.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
@@ -23,10 +24,10 @@ def publisher(store: SnapshotStore, files: Files, token: Path, port: int = 0) ->
     app = create_publisher_app(
         store,
         token_file=str(token),
-        readiness=Readiness(lambda: True),
+        probes=Probes.of(Readiness(lambda: True)),
         telemetry=Telemetry(store, workloads=True),
     )
-    server = Server(app, "127.0.0.1", port, LiveTls(str(files.cert), str(files.key)))
+    server = Server(of_wsgi(app), "127.0.0.1", port, LiveTls(str(files.cert), str(files.key)))
     server.start()
     try:
         yield server
@@ -135,24 +136,3 @@ def test_a_pipeline_that_is_gone_is_logged_once_and_the_last_snapshot_stays(
         pulling.stop()
     assert held.current is not None
     assert [log["log_level"] for log in logs] == ["warning", "info"]
-
-
-@pytest.mark.parametrize("body", [b"", b"{}", b"<html>"], ids=["empty", "no fields", "html"])
-def test_what_is_no_snapshot_changes_nothing(body: bytes) -> None:
-    def nonsense(environ: object, start_response: object) -> list[bytes]:
-        assert callable(start_response)
-        start_response("200 OK", [("Content-Length", str(len(body)))])
-        return [body]
-
-    held = SnapshotStore()
-    held.put(snapshot(entry()))
-    before = held.current
-    server = Server(nonsense, "127.0.0.1", 0)
-    server.start()
-    try:
-        pulling = Follower(f"http://127.0.0.1:{server.port}", held)
-        assert not pulling.pull()
-        pulling.stop()
-    finally:
-        server.stop()
-    assert held.current is before

@@ -17,6 +17,21 @@ def external(name: str = "required_workers", **selector: Any) -> dict[str, Any]:
     return {"type": "External", "external": {"metric": {"name": name, "selector": selector}}}
 
 
+def of_object(name: str = "required_workers", described: str = "orders", **selector: Any) -> dict[str, Any]:
+    asked = {"name": name, "selector": selector} if selector else {"name": name}
+    kind = {"apiVersion": "apps/v1", "kind": "Deployment", "name": described}
+    return {"type": "Object", "object": {"metric": asked, "describedObject": kind}}
+
+
+def of_pods(name: str = "utilization", **selector: Any) -> dict[str, Any]:
+    asked = {"name": name, "selector": selector} if selector else {"name": name}
+    return {"type": "Pods", "pods": {"metric": asked}}
+
+
+def expression(key: str) -> list[dict[str, Any]]:
+    return [{"key": key, "operator": "In", "values": ["orders"]}]
+
+
 def hpa(name: str = "orders", metrics: Any = None, annotations: Any = None, **spec: Any) -> dict[str, Any]:
     meta: dict[str, Any] = {"namespace": "shop", "name": name}
     if annotations is not None:
@@ -58,14 +73,43 @@ def test_an_hpa_without_a_minimum_has_1() -> None:
         pytest.param([external("queue_depth", matchLabels={"workload": "orders"})], id="another adapter's metric"),
         pytest.param([external(matchLabels={"app": "orders"})], id="a selector without a workload"),
         pytest.param([{"type": "External", "external": {"metric": {"name": "backlog"}}}], id="no selector"),
+        pytest.param([external(matchExpressions=expression("workload"))], id="a selector by expressions"),
+        pytest.param([of_object("requests-per-second")], id="another adapter's metric of an object"),
         pytest.param(
-            [external(matchExpressions=[{"key": "workload", "operator": "In", "values": ["orders"]}])],
-            id="a selector by expressions",
+            [of_object(matchExpressions=expression("workload"))], id="an object with a selector by expressions"
         ),
+        pytest.param([of_pods("http_requests")], id="another adapter's metric of pods"),
+        pytest.param([{"type": "ContainerResource", "containerResource": {"name": "cpu"}}], id="CPU of a container"),
     ],
 )
 def test_other_hpas_are_not_ours(metrics: Any) -> None:
     assert seen(hpa(metrics=metrics)) == {}
+
+
+@pytest.mark.parametrize(
+    ("metric", "workload"),
+    [
+        pytest.param(external(matchLabels={"workload": "clicks"}), "shop/clicks", id="External, by its selector"),
+        pytest.param(of_object(), "shop/orders", id="Object, by the object's name"),
+        pytest.param(
+            of_object(described="web"), "shop/web", id="Object, by the name of another object than the target"
+        ),
+        pytest.param(
+            of_object(matchLabels={"workload": "clicks"}), "shop/clicks", id="Object, by the metric's selector"
+        ),
+        pytest.param(of_object(matchLabels={"stage": "join"}), "shop/orders", id="Object, of a stage"),
+        pytest.param(of_object(matchExpressions=expression("stage")), "shop/orders", id="Object, of stages"),
+        pytest.param(of_pods(), "shop/orders", id="Pods, by the target's name"),
+        pytest.param(of_pods(matchLabels={"workload": "clicks"}), "shop/clicks", id="Pods, by the metric's selector"),
+    ],
+)
+def test_a_metric_of_any_type_makes_an_hpa_one_of_its_workload(metric: dict[str, Any], workload: str) -> None:
+    assert autoscalers([hpa(metrics=[metric])])[0].workloads == (workload,)
+
+
+def test_s1_15_two_metrics_of_pods_are_one_hpa_of_one_workload() -> None:
+    both = [of_pods(), of_pods("relative_lag_change")]
+    assert seen(hpa(metrics=both)) == seen(hpa())
 
 
 def test_two_metrics_of_one_workload_are_one_hpa() -> None:

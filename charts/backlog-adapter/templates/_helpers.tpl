@@ -36,6 +36,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $url := printf "https://%s-pipeline.%s.svc:8443" $name .Release.Namespace -}}
 {{- $serving := merge (dict "port" 6443 "snapshot_url" $url "snapshot_token_file" $token) $tls -}}
 {{- $_ := set $serving "snapshot_ca_file" (printf "%s/tls/ca.crt" $mounts) -}}
+{{- $_ := set $serving "service" (printf "%s/%s" .Release.Namespace $name) -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) (dict "pipeline" $pipeline "serving" $serving)) -}}
 {{- end }}
 

@@ -1,0 +1,30 @@
+"""A body written once, sent to whoever does not have it yet."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from adapter.serving.api.status import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A body with its validator. Made with `of`. headers: the Content-Type and the Etag among them."""
+
+    body: bytes
+    digest: str
+    headers: Mapping[str, str]
+
+    @classmethod
+    def of(cls, body: bytes, headers: Mapping[str, str]) -> Self:
+        """The digest is SHA-512, in upper-case hexadecimal digits, as Kubernetes has it."""
+        digest = hashlib.sha512(body).hexdigest().upper()
+        return cls(body, digest, {**headers, "Etag": f'"{digest}"'})
+
+    def answer(self, if_none_match: str) -> Answer:
+        """The body, or 304 for a caller whose If-None-Match names it (RFC 9110, 13.1.2)."""
+        known = (tag.strip().removeprefix("W/") for tag in if_none_match.split(","))
+        if any(tag in ("*", self.headers["Etag"]) for tag in known):
+            return Answer(304, body=b"", headers={k: v for k, v in self.headers.items() if k != "Content-Type"})
+        return Answer(200, body=self.body, headers=self.headers)

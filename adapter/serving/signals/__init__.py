@@ -1,0 +1,1 @@
+"""Our signals as metrics of the Kubernetes API."""

@@ -1,0 +1,145 @@
+"""The metrics that are served: what each means, and how it is read off a decision."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adapter.core.decisions import Decision, StageSignals
+
+# Names of METRIC_NAMES whose signal does not exist yet; they are not listed and not served.
+NOT_YET = ("pods_advised",)
+
+Signals = Decision | StageSignals
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    target: the HPA target it is meant for. read: its number of a workload, None when it is not known. read_stage: the
+    same of a stage, None where a stage has no such number. signed: may be negative, so never for an HPA.
+    """
+
+    name: str
+    meaning: str
+    unit: str
+    target: str
+    read: Callable[[Decision], float | None]
+    read_stage: Callable[[StageSignals], float | None] | None = None
+    signed: bool = False
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether it stays what it is when an HPA averages it over pods; a number of the whole workload does not."""
+        return self.unit == "ratio"
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is a number of workers that was decided, and not one that was measured."""
+        return self.unit == "workers"
+
+
+def _rising(change: float | None) -> float | None:
+    return None if change is None else max(change, 0.0)
+
+
+def _padded(workers: float | None) -> float | None:
+    """1.1 times, so that an HPA with the default tolerance of 10 % never settles below (milli, exact)."""
+    return None if workers is None else round(workers * 1.1, 3)
+
+
+def _both(name: str, meaning: str, unit: str, target: str, read: Callable[[Signals], float | None]) -> Metric:
+    return Metric(name, meaning, unit, target, read, read)
+
+
+_ALL = (
+    Metric(
+        "required_workers",
+        "workers the policy asks for",
+        "workers",
+        'AverageValue "1"; 800m is 25 % headroom',
+        lambda decision: decision.required_workers,
+    ),
+    Metric(
+        "required_workers_padded",
+        "1.1 times required_workers",
+        "workers",
+        'AverageValue "1", where an HPA cannot set its tolerance',
+        lambda decision: _padded(decision.required_workers),
+    ),
+    _both(
+        "backlog_time_seconds",
+        "backlog / throughput, at most a day",
+        "seconds",
+        "Value: a brake or an alert, not a size",
+        lambda signals: signals.backlog_time_s,
+    ),
+    _both(
+        "drain_time_seconds",
+        "backlog / (capacity - input rate), at most a day",
+        "seconds",
+        "none",
+        lambda signals: signals.drain_time_s,
+    ),
+    _both("backlog", "records (or bytes) waiting", "records", "AverageValue", lambda signals: signals.backlog_records),
+    _both(
+        "backlog_growth",
+        "how fast the backlog grows, 0 while it shrinks",
+        "records/s",
+        "none",
+        lambda signals: _rising(signals.growth_records_per_s),
+    ),
+    Metric(
+        "backlog_growth_signed",
+        "how fast the backlog changes",
+        "records/s",
+        "never for an HPA: it takes a negative number for the largest",
+        lambda decision: decision.growth_records_per_s,
+        lambda signals: signals.growth_records_per_s,
+        signed=True,
+    ),
+    _both(
+        "throughput",
+        "records processed a second",
+        "records/s",
+        "AverageValue, beside a size",
+        lambda signals: signals.throughput_records_per_s,
+    ),
+    _both(
+        "input_rate",
+        "records arriving a second",
+        "records/s",
+        "AverageValue",
+        lambda signals: signals.input_rate_records_per_s,
+    ),
+    Metric(
+        "forecast_input_rate",
+        "the highest input rate foreseen, never below the present one",
+        "records/s",
+        "AverageValue",
+        lambda decision: decision.forecast_input_rate_records_per_s,
+    ),
+    Metric(
+        "relative_lag_change",
+        "input rate / throughput while the backlog is large, else 0",
+        "ratio",
+        'Value "1", beside `utilization`',
+        lambda decision: _rising(decision.relative_lag_change_ratio),
+    ),
+    Metric(
+        "highest_partition_backlog",
+        "records waiting in the fullest partition",
+        "records",
+        "none: an alert",
+        lambda decision: decision.highest_partition_backlog_records,
+    ),
+    _both("utilization", "busy time or CPU, 0 to 1", "ratio", "Value", lambda signals: signals.utilization_ratio),
+    Metric(
+        "segments",
+        "Kafka partitions or Pravega segments of the input",
+        "partitions",
+        'AverageValue "1"',
+        lambda decision: decision.partitions,
+    ),
+)
+
+METRICS = {metric.name: metric for metric in _ALL}

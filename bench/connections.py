@@ -1,0 +1,169 @@
+"""A server under more connections than it takes: what a neighbour waits, how fast it answers, what memory it holds.
+
+Real: the server of `serve`, its TLS, its limits, in a process of its own. Stand-in: the application, which answers the
+same few bytes from memory.
+"""
+
+import resource
+import socket
+import ssl
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import trustme
+
+from adapter.config import Limits
+from adapter.serving.at_once import Reply
+from adapter.serving.bridge import Receive, Scope, Send
+from adapter.serving.server import Server
+from adapter.serving.tls import LiveTls
+from bench.figures import Figure
+from bench.machine import rss_mib
+from bench.processes import free_port, running, wait_until
+
+FLOOD = 10_000
+IDLE = Limits().connections - 10  # all that is allowed, but for the neighbours
+TIMES = 2_000
+STARTS_WITHIN_S = 30.0
+ENDS_WITHIN_S = 300.0
+_QUESTION = b"GET /apis/external.metrics.k8s.io/v1beta1 HTTP/1.1\r\nHost: bench\r\n\r\n"
+_ANSWER = Reply(200, ((b"content-type", b"application/json"),), b'{"kind":"ExternalMetricValueList","items":[]}\n')
+
+
+def figures() -> Iterator[Figure]:
+    """Milliseconds from question to answer on one connection; memory in MiB."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as started:
+        folder, port = Path(name), free_port()
+        trust, stranger = _certificates(folder)
+        server = started.enter_context(running(_role("serve", port, folder), folder / "out"))
+        wait_until(lambda: _answers(port, trust), server, folder / "out", STARTS_WITHIN_S)
+        with _connected(port, trust) as neighbour:
+            yield Figure("answer to a neighbour of nobody", tuple(_ask(neighbour) for _ in range(TIMES)), "ms")
+            idle_mib = rss_mib(server.pid)
+            yield Figure(
+                f"memory (RSS) added by {IDLE} idle connections",
+                (_with_idle(port, stranger, server.pid) - idle_mib,),
+                "MiB",
+                "< 25 MiB",
+            )
+            for kind in ("silent", "shaking hands"):
+                waited_ms, late_ms, flood = _flooded(port, folder, kind, neighbour, trust)
+                yield Figure(f"the same, {flood} connections come, {kind}", waited_ms, "ms", "max < 1000 ms")
+                yield Figure("a new caller's first answer meanwhile", late_ms, "ms", "max < 5000 ms")
+            full_mib = _with_idle(port, stranger, server.pid)
+        yield Figure(f"memory (RSS) added by all that, and by {IDLE} idle connections", (full_mib - idle_mib,), "MiB")
+
+
+def _certificates(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Write the server's files; the contexts of an aggregator and of a stranger."""
+    servers, proxies = trustme.CA(), trustme.CA()
+    leaf = servers.issue_cert("127.0.0.1")
+    leaf.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
+    leaf.private_key_pem.write_to_path(str(folder / "tls.key"))
+    proxies.cert_pem.write_to_path(str(folder / "proxies.crt"))
+    servers.cert_pem.write_to_path(str(folder / "servers.crt"))
+    trust, stranger = (ssl.create_default_context(cafile=str(folder / "servers.crt")) for _ in range(2))
+    proxies.issue_cert(common_name="front-proxy-client").configure_cert(trust)
+    return trust, stranger
+
+
+def _role(*words: object) -> list[str]:
+    return [sys.executable, "-m", "bench.connections", *map(str, words)]
+
+
+def _flooded(
+    port: int, folder: Path, kind: str, neighbour: socket.socket, trust: ssl.SSLContext
+) -> tuple[tuple[float, ...], tuple[float, ...], int]:
+    """What an old and a new neighbour wait while the connections come, and how many came."""
+    waited_ms, late_ms = [], []
+    out = folder / "flood"
+    with running(_role("flood", port, folder, kind.split()[0]), out) as flood:
+        until_s = time.monotonic() + ENDS_WITHIN_S
+        while not (told := out.read_text()).strip() and time.monotonic() < until_s and flood.poll() is None:
+            waited_ms += [_ask(neighbour) for _ in range(20)]
+            late_ms.append(_first_answer_ms(port, trust))
+    return tuple(waited_ms), tuple(late_ms), int(told)
+
+
+def _ask(connection: socket.socket) -> float:
+    began_s = time.perf_counter()
+    connection.sendall(_QUESTION)
+    if not connection.recv(4096).endswith(_ANSWER.body):
+        raise RuntimeError("expected the whole answer in one piece")
+    return (time.perf_counter() - began_s) * 1000
+
+
+def _first_answer_ms(port: int, trust: ssl.SSLContext) -> float:
+    began_s = time.perf_counter()
+    with _connected(port, trust) as late:
+        _ask(late)
+    return (time.perf_counter() - began_s) * 1000
+
+
+def _with_idle(port: int, trust: ssl.SSLContext, pid: int) -> float:
+    """Its memory with connections that asked once and stay."""
+    with ExitStack() as stack:
+        for _ in range(IDLE):
+            _ask(stack.enter_context(_connected(port, trust)))
+        return rss_mib(pid)
+
+
+def _connected(port: int, trust: ssl.SSLContext) -> ssl.SSLSocket:
+    plain = socket.create_connection(("127.0.0.1", port), timeout=30)
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return trust.wrap_socket(plain, server_hostname="127.0.0.1")
+
+
+def _answers(port: int, trust: ssl.SSLContext) -> bool:
+    try:
+        return _first_answer_ms(port, trust) > 0
+    except OSError:
+        return False
+
+
+# The other two programs.
+
+
+def _serve(port: str, folder: str) -> None:
+    tls = LiveTls(f"{folder}/tls.crt", f"{folder}/tls.key", Path(folder, "proxies.crt").read_text)
+    server = Server(_never, "127.0.0.1", int(port), tls, at_once=_at_once)
+    server.start()
+    threading.Event().wait()
+
+
+def _at_once(scope: Mapping[str, Any]) -> Reply:
+    return _ANSWER
+
+
+async def _never(scope: Scope, receive: Receive, send: Send) -> None:
+    raise RuntimeError("expected only questions that are answered at once")
+
+
+def _flood(port: str, folder: str, kind: str) -> None:
+    """Connect as often as the files allow, and say how often that was."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    wanted = FLOOD if hard == resource.RLIM_INFINITY else min(FLOOD, hard - 100)
+    trust = ssl.create_default_context(cafile=f"{folder}/servers.crt")
+    with ExitStack() as stack:
+        for _ in range(wanted):
+            with suppress(OSError):  # it was ended for another one, as it should be
+                plain = stack.enter_context(socket.create_connection(("127.0.0.1", int(port)), timeout=30))
+                if kind == "shaking":
+                    stack.enter_context(trust.wrap_socket(plain, server_hostname="127.0.0.1"))
+        sys.stdout.write(str(wanted))
+        sys.stdout.flush()
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        _serve(*sys.argv[2:4])
+    else:
+        _flood(*sys.argv[2:5])

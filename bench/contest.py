@@ -1,0 +1,158 @@
+"""Servers in turn under the same loads -> lines of a table."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from adapter.serving.api.external import GROUP_VERSION
+from bench.beside import Line
+from bench.load import Generator, Headers, Load, Seen
+from bench.machine import rss_mib, tree_cpu_s
+from bench.replica import HPA_HEADERS, TICK_S, WORKLOADS
+
+# Connections, and how many besides them stall in their handshake.
+SITUATIONS = ((1, 0), (5, 0), (25, 0), (25, 20), (100, 0))
+USUAL = (25, 0)
+SELECTORS = 10  # of the closed loops: what a review says of each is remembered, and asked for anew every ten seconds
+SYNC_S = 15.0  # how often the HPA's controller asks for each HPA
+SYNC_WORKERS = 5
+AVAILABILITY_CHECKS = 5  # at the same time
+CHECKS_PER_S = 100.0
+WARMUP_S = 0.5
+REST_S = 2.0  # between syncs; the Go server's client of the cluster saves its burst of 400 up meanwhile
+
+_AGGREGATOR: Headers = (("X-Remote-User", "system:kube-aggregator"), ("X-Remote-Group", "system:masters"))
+_SYNC = Load(connections=SYNC_WORKERS, duration_s=SYNC_S, rate_per_s=WORKLOADS / SYNC_S, questions=WORKLOADS)
+# All are due in the first millisecond: a worker asks as soon as it has its last answer.
+_AS_FAST_AS_IT_GOES = replace(_SYNC, duration_s=1e-3, rate_per_s=WORKLOADS / 1e-3)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A server under measurement. question: its path with a `%d`. speaks_http2: to an aggregator."""
+
+    name: str
+    pid: int
+    port: int
+    question: str
+    speaks_http2: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run against one server. cores: how many processors the server kept busy."""
+
+    seen: Seen
+    cores: float
+
+
+Runs = Sequence[Sequence[Run]]  # by contender
+
+
+@dataclass(slots=True)
+class Contest:
+    """wrong: answers other than 2xx, by contender. groups: how many have asked, each in one run of a sync, so that no
+    server remembers what a review said."""
+
+    generator: Generator
+    contenders: Sequence[Contender]
+    repetitions: int
+    seconds: float
+    wrong: Counter[str] = field(default_factory=Counter)
+    groups: int = 0
+
+    def closed_loops(self) -> Iterator[Line]:
+        """As fast as answers come."""
+        for connections, stalled in SITUATIONS:
+            load = self._closed(connections, stalled)
+            runs = self._in_turn([load] * len(self.contenders))
+            aim = "<= 5" if connections == USUAL[0] else ""
+            yield from _rates(_situation(connections, stalled), runs, aim)
+            if (connections, stalled) == USUAL:
+                yield _line("", "CPU us each", runs, lambda run: 1e6 * run.cores / run.seen.requests_per_s)
+
+    def as_an_aggregator_asks(self) -> Iterator[Line]:
+        """Many requests at once of one API server, which speaks HTTP/2 with who can."""
+        usual = self._closed(*USUAL)
+        merged = replace(usual, connections=1, streams=usual.connections)
+        runs = self._in_turn([merged if each.speaks_http2 else usual for each in self.contenders])
+        yield from _rates(f"{usual.connections} at once; Go over HTTP/2", runs, "")
+
+    def syncs(self) -> Iterator[Line]:
+        """Every HPA once, as fast as the controller's workers get their answers."""
+        runs: list[list[Run]] = [[] for _ in self.contenders]
+        for _ in range(self.repetitions):
+            for done, contender in zip(runs, self.contenders, strict=True):
+                time.sleep(REST_S)
+                done.append(self._run(contender, self._anew(_AS_FAST_AS_IT_GOES)))
+        yield _line(f"{WORKLOADS} HPAs a sync, {SYNC_WORKERS} workers", "s", runs, _took_s, f"<< {SYNC_S:g}")
+
+    def spread_sync(self) -> Iterator[Line]:
+        """Every HPA once, each at its moment of the period."""
+        runs = [[self._run(each, self._anew(_SYNC))] for each in self.contenders]
+        yield from _latencies(f"{WORKLOADS} HPAs over {SYNC_S:g} s", runs)
+
+    def discovery(self, what: str) -> Iterator[Line]:
+        """As an aggregator's availability controller asks, at fixed times over two ticks of the pipeline."""
+        load = Load(AVAILABILITY_CHECKS, 2 * TICK_S, rate_per_s=CHECKS_PER_S, headers=_AGGREGATOR)
+        target = f"/apis/{GROUP_VERSION}"
+        runs = [[self._run(replace(each, question=target), load)] for each in self.contenders]
+        yield from _latencies(what, runs)
+
+    def memory(self, what: str) -> Line:
+        """What each process holds now."""
+        return Line(what, "MiB", tuple((rss_mib(each.pid),) for each in self.contenders), "<= 100")
+
+    def failures(self) -> Line:
+        """Of all loads so far."""
+        return Line("answers other than 2xx", "", tuple((self.wrong[each.name],) for each in self.contenders), "0")
+
+    def _closed(self, connections: int, stalled: int) -> Load:
+        return Load(
+            connections,
+            self.seconds,
+            stalled=stalled,
+            warmup_s=WARMUP_S,
+            questions=SELECTORS,
+            headers=HPA_HEADERS,
+        )
+
+    def _anew(self, load: Load) -> Load:
+        self.groups += 1
+        return replace(load, headers=(*HPA_HEADERS, ("X-Remote-Group", f"sync-{self.groups}")))
+
+    def _in_turn(self, loads: Sequence[Load]) -> Runs:
+        """loads: by contender."""
+        rounds = [list(map(self._run, self.contenders, loads)) for _ in range(self.repetitions)]
+        return list(zip(*rounds, strict=True))
+
+    def _run(self, contender: Contender, load: Load) -> Run:
+        cpu_s, began_s = tree_cpu_s(contender.pid), time.perf_counter()
+        seen = self.generator.run(load, f"https://127.0.0.1:{contender.port}{contender.question}")
+        took_s = time.perf_counter() - began_s
+        self.wrong[contender.name] += sum(seen.errors.values())
+        return Run(seen, (tree_cpu_s(contender.pid) - cpu_s) / took_s)
+
+
+def _situation(connections: int, stalled: int) -> str:
+    text = f"{connections} connection{'s' if connections > 1 else ''}"
+    return f"{text}, {stalled} stalled besides" if stalled else text
+
+
+def _rates(what: str, runs: Runs, aim: str) -> Iterator[Line]:
+    yield _line(what, "requests/s", runs, lambda run: run.seen.requests_per_s, "2 times")
+    yield from _latencies("", runs, aim)
+
+
+def _latencies(what: str, runs: Runs, aim: str = "") -> Iterator[Line]:
+    yield _line(what, "p50 ms", runs, lambda run: run.seen.p50_ms)
+    yield _line("", "p99 ms", runs, lambda run: run.seen.p99_ms, aim)
+
+
+def _line(what: str, unit: str, runs: Runs, read: Callable[[Run], float], aim: str = "") -> Line:
+    return Line(what, unit, tuple(tuple(map(read, each)) for each in runs), aim)
+
+
+def _took_s(run: Run) -> float:
+    return run.seen.requests / run.seen.requests_per_s

@@ -1,0 +1,105 @@
+"""Our `serve` beside a Go server on custom-metrics-apiserver: same machine, same run, same client, in turn.
+
+Every request comes over TLS with the front proxy's certificate and in the name of the HPA's controller, and both
+servers ask the same stand-in cluster whether it may. Ours answers from snapshots that it pulls meanwhile; the Go
+server's provider is a table. A line has the median of the repetitions, with the least and the most.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench import replica, rival
+from bench.beside import heading
+from bench.contest import Contender, Contest
+from bench.load import Generator
+from bench.machine import described, load
+from bench.processes import LOOK_EVERY_S
+from bench.replica import STARTS_WITHIN_S, WORKLOADS, Fleet, answers
+from conformance.cluster import standing_in
+from conformance.identities import issue
+
+LARGE = 40_000  # workloads
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the machine, then each line as it is found. words: the command line, that of the process by default.
+
+    Exits with 2 where the load generator is missing.
+    """
+    arguments, programs = _arguments(words), rival.folder()
+    if not (programs / "load").is_file():
+        sys.stderr.write(f"bench-api: {_missing(programs / 'load')}\n")
+        sys.exit(2)
+    # Told to end, it ends as after Ctrl-C: nothing that it started outlives it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    began_s = time.monotonic()
+    _say(f"{described()}\nGo: custom-metrics-apiserver {rival.version()}\n")
+    with TemporaryDirectory() as name, ExitStack() as started:
+        for line in _measured(Path(name), programs, arguments, started):
+            _say(str(line))
+    _say(f"\nthis run took {time.monotonic() - began_s:.0f} s; load average {load()}")
+
+
+def _measured(folder: Path, programs: Path, arguments: argparse.Namespace, started: ExitStack) -> Iterator[object]:
+    identities = issue(folder)
+    cluster = started.enter_context(standing_in(identities))
+    ours = started.enter_context(replica.replica(identities, cluster))
+    contenders = [Contender("ours", ours.pid, ours.port, replica.path("%d"))]
+    if (programs / "server").is_file():
+        other = started.enter_context(rival.rival(programs / "server", identities, cluster))
+        contenders.append(Contender("Go", other.pid, other.port, rival.path("%d"), speaks_http2=True))
+    else:
+        yield f"ours alone: {_missing(programs / 'server')}\n"
+    generator = Generator(programs / "load", folder / "proxy.pem", folder / "proxy.key")
+    contest = Contest(generator, contenders, arguments.repetitions, arguments.seconds)
+    trust = identities.context("proxy")
+    yield from _lines(contest, ours.fleet, lambda: answers(ours.port, trust, replica.path(LARGE - 1)))
+
+
+def _lines(contest: Contest, fleet: Fleet, is_large: Callable[[], bool]) -> Iterator[object]:
+    yield heading([each.name for each in contest.contenders])
+    yield contest.memory(f"memory (RSS), {WORKLOADS} workloads, idle")
+    yield from contest.closed_loops()
+    yield from contest.as_an_aggregator_asks()
+    yield from contest.syncs()
+    yield from contest.spread_sync()
+    yield contest.memory("memory (RSS) after the load")
+    fleet.resize(LARGE)
+    _await(is_large)
+    yield from contest.discovery(f"discovery; ours with {LARGE} workloads")
+    yield contest.memory(f"memory (RSS), ours with {LARGE} workloads")
+    yield contest.failures()
+
+
+def _await(is_so: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + STARTS_WITHIN_S
+    while not is_so():
+        if time.monotonic() > until_s:
+            raise RuntimeError(f"{LARGE} workloads were not served within {STARTS_WITHIN_S:.0f} s")
+        time.sleep(LOOK_EVERY_S)
+
+
+def _missing(program: Path) -> str:
+    return f"{program} is missing: `make tools` builds it, or, where Go alone is here, {rival.BUILD} {program.parent}"
+
+
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.metrics_api", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each closed loop")
+    parser.add_argument("--repetitions", type=int, default=3)
+    return parser.parse_args(words)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""A real `serve` process between stand-ins for what it asks: the cluster's API, and the pipeline's snapshots."""
+
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPSConnection
+
+from adapter.core.decisions import Decision, Reason
+from adapter.serving.api.external import GROUP_VERSION
+from adapter.serving.api.probes import Probes, Readiness
+from adapter.serving.app import create_publisher_app
+from adapter.serving.bridge import of_wsgi
+from adapter.serving.server import Server
+from adapter.serving.snapshot import Entry, Snapshot
+from adapter.serving.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
+from bench.processes import free_port, running, wait_until
+from conformance.cluster import HPA, Cluster
+from conformance.identities import Identities
+
+WORKLOADS = 1_000
+TICK_S = 5.0  # the shortest tick of a large fleet: a new snapshot is pulled and decoded under load
+STARTS_WITHIN_S = 60.0
+# What a cluster's API server tells of the controller that asks for an HPA.
+HPA_HEADERS = (
+    ("User-Agent", "kube-controller-manager/v1.36.0 (linux/amd64) kubernetes/horizontal-pod-autoscaler"),
+    ("Accept", "application/vnd.kubernetes.protobuf, */*"),
+    ("X-Forwarded-For", "10.0.0.7"),
+    ("X-Remote-User", HPA),
+    ("X-Remote-Uid", "0c5b1f0e-6f0b-4c7e-9d53-3f2f4b7a1c11"),
+    ("X-Remote-Group", "system:serviceaccounts"),
+    ("X-Remote-Group", "system:serviceaccounts:kube-system"),
+    ("X-Remote-Group", "system:authenticated"),
+)
+
+_NAMESPACE = "bench"
+_CONFIG = """
+sources:
+  unused: {{kind: trace, url: "http://127.0.0.1:9"}}
+pipeline: {{checkpoint: unused}}
+serving:
+  {{port: {port}, host: 127.0.0.1, cert_file: {certificate}, key_file: {key}, kubeconfig: {kubeconfig},
+   snapshot_url: "{url}"}}
+"""
+
+
+class Fleet:
+    """What a pipeline publishes: so many workloads, with new numbers every tick."""
+
+    def __init__(self, workloads: int) -> None:
+        self._workloads = workloads
+        self._store = SnapshotStore()
+        self._store.put(_snapshot(workloads))
+        probes = Probes.of(Readiness(lambda: True))
+        telemetry = Telemetry(self._store, workloads=True)
+        publisher = create_publisher_app(self._store, token_file=None, probes=probes, telemetry=telemetry)
+        self.server = Server(of_wsgi(publisher), "127.0.0.1", 0)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._renew)
+
+    def start(self, started: ExitStack) -> None:
+        """Publish until the stack is closed."""
+        self.server.start()
+        started.callback(self.server.stop)
+        self._thread.start()
+        started.callback(self._thread.join)
+        started.callback(self._stop.set)
+
+    def resize(self, workloads: int) -> None:
+        """Publish so many from now on."""
+        self._workloads = workloads
+        self._store.put(_snapshot(workloads))
+
+    def _renew(self) -> None:
+        while not self._stop.wait(TICK_S):
+            self._store.put(_snapshot(self._workloads))
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A process that serves. fleet: what it pulls."""
+
+    pid: int
+    port: int
+    fleet: Fleet
+
+
+@contextmanager
+def replica(identities: Identities, cluster: Cluster, workloads: int = WORKLOADS) -> Iterator[Replica]:
+    """Serve while the block lasts. Raises RuntimeError with what the process printed when it does not begin to."""
+    folder, port = identities.folder, free_port()
+    with ExitStack() as started:
+        fleet = Fleet(workloads)
+        fleet.start(started)
+        certificate, key = identities.serving
+        url = f"http://127.0.0.1:{fleet.server.port}"
+        text = _CONFIG.format(port=port, certificate=certificate, key=key, kubeconfig=cluster.kubeconfig, url=url)
+        config, out = folder / "serve.yaml", folder / "serve.out"
+        config.write_text(text, "utf-8")
+        program = [sys.executable, "-m", "adapter", "serve", "--config", str(config)]
+        process = started.enter_context(running(program, out))
+        trust = identities.context("proxy")
+        wait_until(lambda: answers(port, trust, path(workloads - 1)), process, out, STARTS_WITHIN_S)
+        yield Replica(process.pid, port, fleet)
+
+
+def path(workload: object, metric: str = "required_workers") -> str:
+    """Where the metric of one workload is asked for. workload: its number, or a placeholder for one."""
+    return f"/apis/{GROUP_VERSION}/namespaces/{_NAMESPACE}/{metric}?labelSelector=workload%3Djob-{workload}"
+
+
+def answers(port: int, trust: ssl.SSLContext, target: str) -> bool:
+    """Whether a server on loopback answers this with 200."""
+    connection = HTTPSConnection("127.0.0.1", port, context=trust, timeout=5)
+    try:
+        return status(connection, target) == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def status(connection: HTTPSConnection, target: str) -> int:
+    """The code of an answer to the HPA's controller."""
+    connection.request("GET", target, headers=dict(HPA_HEADERS))
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def _snapshot(workloads: int) -> Snapshot:
+    at_s = time.time()
+    names = sorted(f"job-{number}" for number in range(workloads))
+    entries = tuple(
+        Entry(decision=_decision(name, at_s), error_after_s=180.0, labels={"workload": name}) for name in names
+    )
+    return Snapshot(at_s=at_s, tick_s=TICK_S, window_s=60.0, error_after_s=180.0, entries=entries)
+
+
+def _decision(name: str, at_s: float) -> Decision:
+    number = float(name.removeprefix("job-"))
+    return Decision(
+        workload=f"{_NAMESPACE}/{name}",
+        at_s=at_s,
+        policy="dataflow",
+        reason=Reason.HOLD,
+        required_workers=4.0,
+        wanted_workers=4.0,
+        spec_workers=4.0,
+        workers=4.0,
+        ready_workers=4.0,
+        partitions=12.0,
+        throughput_records_per_s=400.0 + number,
+        input_rate_records_per_s=400.0 + number,
+        backlog_records=12.0 * number,
+        backlog_time_s=1.5,
+        utilization_ratio=0.8,
+    )

@@ -1,0 +1,64 @@
+"""A metrics server on the Go library custom-metrics-apiserver: where it is, how it starts, what it is asked."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapter.serving.api.external import GROUP_VERSION
+from bench.processes import free_port, running, wait_until
+from bench.replica import STARTS_WITHIN_S, answers
+from conformance.cluster import Cluster
+from conformance.identities import Identities
+
+BUILD = "bench/goserver/build.sh"
+_METRIC = f"/apis/{GROUP_VERSION}/namespaces/bench/my-external-metric"
+
+_LIBRARY = re.compile(r"custom-metrics-apiserver (v\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A Go server that answers."""
+
+    pid: int
+    port: int
+
+
+def folder() -> Path:
+    """Where `make tools` puts both programs."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS") or cache / "backlog-adapter" / "tools") / "goserver"
+
+
+def version() -> str:
+    """Of the library, as the Go module of this tree has it."""
+    found = _LIBRARY.search((Path(__file__).parent / "goserver" / "go.mod").read_text("utf-8"))
+    return found[1] if found else "unknown"
+
+
+def path(workload: object) -> str:
+    """Where one item is asked for, by a selector of its own with one term, as ours are. workload: as of ours."""
+    return f"{_METRIC}?labelSelector=foo+in+(bar,job-{workload})"
+
+
+@contextmanager
+def rival(program: Path, identities: Identities, cluster: Cluster) -> Iterator[Rival]:
+    """Serve while the block lasts. Raises RuntimeError with what the process printed when it does not begin to."""
+    port, out, trust = free_port(), identities.folder / "rival.out", identities.context("proxy")
+    certificate, key = identities.serving
+    options = {
+        "bind-address": "127.0.0.1",
+        "secure-port": port,
+        "tls-cert-file": certificate,
+        "tls-private-key-file": key,
+        "lister-kubeconfig": cluster.kubeconfig,
+        "authentication-kubeconfig": cluster.kubeconfig,
+        "authorization-kubeconfig": cluster.kubeconfig,
+    }
+    words = [str(program), *(f"--{name}={value}" for name, value in options.items())]
+    with running(words, out) as process:
+        wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
+        yield Rival(process.pid, port)

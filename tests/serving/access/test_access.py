@@ -1,0 +1,438 @@
+"""Who is admitted, over a stand-in cluster: credentials, rights, impersonation, and a cluster that does not answer."""
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from access_builders import CERTIFICATES, CONFIG, DISCOVERY, METRIC, NOW_S, UNTIL_S, Clock, request
+from hypothesis import given
+from hypothesis import strategies as st
+from stand_in_cluster import DENIED, HPA, StandInCluster, kubeconfig, stand_in, status
+
+from adapter.errors import SourceError
+from adapter.serving.access.access import Access, Everybody
+from adapter.serving.access.asking import Persistence
+from adapter.serving.access.cluster import ClusterApi
+from adapter.serving.access.identity import ANONYMOUS, AUTHENTICATED, LOCAL, MASTERS, Identity, is_stranger
+from adapter.serving.access.reviews import Reviews
+from adapter.serving.access.settings import AuthenticationSettings, read_settings
+from adapter.serving.access.tokens import Tokens
+from adapter.serving.api.attributes import of_request
+from adapter.serving.api.request import MustWait, Request
+from adapter.serving.api.status import Answer, Refusal
+
+RECORDED = Path(__file__).parents[4] / "shared" / "wire" / "recorded.jsonl"
+QUICK = Persistence(deadline_s=5.0, first_pause_s=0.001)
+BOB = {"x_remote_user": "bob"}
+ALICE = {"x_remote_user": "alice"}
+
+
+def opened(api: ClusterApi, settings: AuthenticationSettings | None = None, clock: Clock | None = None) -> Access:
+    if settings is None:
+        settings = AuthenticationSettings(partial(read_settings, api))
+        settings.refresh()
+    moment = clock or Clock()
+    return Access(settings, Tokens(api, QUICK, moment), Reviews(api, QUICK, moment), lambda: NOW_S)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def access(api: ClusterApi, clock: Clock) -> Iterator[Access]:
+    made = opened(api, clock=clock)
+    yield made
+    made.close()
+
+
+def admitted(access: Access, asking: Request) -> Identity:
+    return access.admit(asking, of_request(asking))
+
+
+def refused(access: Access, asking: Request) -> Answer:
+    with pytest.raises(Refusal) as raised:
+        admitted(access, asking)
+    return raised.value.answer
+
+
+def test_an_anonymous_metric_is_forbidden_with_the_cluster_s_reason(access: Access) -> None:
+    """case 52, auth-164"""
+    answer = refused(access, request())
+    message = (
+        'my-external-metric.external.metrics.k8s.io is forbidden: User "system:anonymous" cannot list resource '
+        f'"my-external-metric" in API group "external.metrics.k8s.io" in the namespace "default": {DENIED}'
+    )
+    assert (answer.code, answer.document["message"]) == (403, message)
+    assert answer.headers == {"X-Content-Type-Options": "nosniff", "Connection": "close"}
+
+
+def test_anonymous_discovery_is_forbidden_too(access: Access) -> None:
+    """case 53, auth-165"""
+    answer = refused(access, request(uri=DISCOVERY))
+    assert answer.document["message"] == f'forbidden: User "system:anonymous" cannot get path "{DISCOVERY}": {DENIED}'
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/livez", "/livez?verbose"])
+def test_a_probe_is_everybody_s_but_a_bad_token_stays_one(access: Access, cluster: StandInCluster, path: str) -> None:
+    """case 54, auth-166"""
+    assert admitted(access, request(uri=path, patient=False)) == ANONYMOUS
+    assert cluster.asked == []
+    assert refused(access, request(uri=path, authorization="Bearer bad")).code == 401
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        request(authorization="Bearer bad"),
+        request("badproxy", **ALICE),
+        request("rogue", **ALICE),
+        request("proxy"),
+        request("badproxy", authorization="Bearer bad", **ALICE),
+    ],
+    ids=["auth-171", "auth-181", "auth-182", "auth-175", "bad beside bad"],
+)
+def test_a_credential_that_is_not_accepted_is_a_401(access: Access, asking: Request) -> None:
+    """cases 55, 58"""
+    answer = refused(access, asking)
+    assert (answer.code, answer.document["message"]) == (401, "Unauthorized")
+    assert answer.headers == {"Connection": "close"}
+
+
+def test_a_cluster_that_cannot_review_a_token_makes_it_a_401(access: Access, cluster: StandInCluster) -> None:
+    """case 55, auth-173"""
+    cluster.failures += [status(500, "token review failed")] * 5
+    assert refused(access, request(authorization="Bearer good")).code == 401
+    assert cluster.count("TokenReview") == 5
+
+
+@pytest.mark.parametrize(
+    ("asking", "user"),
+    [
+        (request("badproxy", authorization="Bearer good", **ALICE), HPA),
+        (request("rogue", authorization="Bearer good"), HPA),
+        (request("proxy", authorization="Bearer good"), HPA),
+        (request("alice", authorization="Bearer bad"), "alice"),
+        (request("proxy", authorization="Bearer bad", **ALICE), "alice"),
+        (request("alice", **BOB), "alice"),
+    ],
+    ids=["ath-10419", "ath-10420", "ath-10421", "ath-10417", "ath-10423", "case 59 auth-184"],
+)
+def test_a_credential_that_is_accepted_counts_whatever_else_fails(access: Access, asking: Request, user: str) -> None:
+    assert admitted(access, asking).user == user
+
+
+def test_a_token_beside_an_accepted_certificate_is_not_looked_at(access: Access, cluster: StandInCluster) -> None:
+    admitted(access, request("proxy", authorization="Bearer good", **ALICE))
+    assert cluster.count("TokenReview") == 0
+
+
+def test_the_front_proxy_s_user_has_his_own_rights(access: Access, cluster: StandInCluster) -> None:
+    """case 56, auth-176 to auth-178"""
+    assert admitted(access, request("proxy", **ALICE)).user == "alice"
+    assert refused(access, request("proxy", **BOB)).code == 403
+    assert [spec["user"] for spec in cluster.specs()] == ["alice", "bob", "bob"]
+    master = request("proxy", patient=False, x_remote_group=MASTERS, **BOB)
+    assert admitted(access, master) == Identity("bob", (MASTERS, AUTHENTICATED))
+    assert cluster.count("SubjectAccessReview") == 3
+
+
+def test_who_is_known_and_forbidden_keeps_his_connection(access: Access) -> None:
+    assert "Connection" not in refused(access, request("proxy", **BOB)).headers
+
+
+def test_a_cluster_that_cannot_review_makes_it_a_500_and_never_a_200(access: Access, cluster: StandInCluster) -> None:
+    """case 57, auth-179"""
+    cluster.failures += [status(500, "<subject access review> failed")] * 5
+    answer = refused(access, request("proxy", uri=f"{METRIC}&x=1", **ALICE))
+    uri = f"{METRIC}&x=1".replace("&", "&amp;")
+    body = f'Internal Server Error: "{uri}": &lt;subject access review&gt; failed\n'
+    assert (answer.code, answer.body) == (500, body.encode())
+    assert answer.headers == {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
+
+
+def test_headers_without_certificate_are_a_stranger_s(access: Access) -> None:
+    """case 58, auth-183"""
+    answer = refused(access, request(x_remote_user="alice", x_remote_group=MASTERS))
+    assert answer.code == 403
+    assert '"system:anonymous"' in answer.document["message"]
+
+
+def test_the_aggregator_s_user_without_groups_is_authenticated_in_the_review(
+    access: Access, cluster: StandInCluster
+) -> None:
+    """case 60, auth-189"""
+    admitted(access, request("proxy", uri=DISCOVERY, x_remote_user="system:kube-aggregator"))
+    assert cluster.specs() == [
+        {
+            "nonResourceAttributes": {"path": DISCOVERY, "verb": "get"},
+            "user": "system:kube-aggregator",
+            "groups": [AUTHENTICATED],
+        }
+    ]
+
+
+def test_the_review_of_a_metric_is_a_list_of_it(access: Access, cluster: StandInCluster) -> None:
+    """case 61"""
+    admitted(access, request("proxy", x_remote_uid="7", x_remote_extra_a="b", **ALICE))
+    assert cluster.specs() == [
+        {
+            "resourceAttributes": {
+                "namespace": "default",
+                "verb": "list",
+                "group": "external.metrics.k8s.io",
+                "version": "v1beta1",
+                "resource": "my-external-metric",
+            },
+            "user": "alice",
+            "groups": [AUTHENTICATED],
+            "uid": "7",
+            "extra": {"a": ["b"]},
+        }
+    ]
+
+
+def test_who_may_not_read_everything_may_still_read_what_a_selector_picks(
+    access: Access, cluster: StandInCluster
+) -> None:
+    refused(access, request("proxy", **BOB))
+    everything, picked = (spec["resourceAttributes"] for spec in cluster.specs())
+    assert picked == everything | {
+        "labelSelector": {"requirements": [{"key": "foo", "operator": "In", "values": ["bar"]}]}
+    }
+    cluster.failures += [(201, b'{"status":{"allowed":false}}'), (201, b'{"status":{"allowed":true}}')]
+    assert admitted(access, request("proxy", x_remote_user="carol")).user == "carol"
+
+
+def test_selectors_of_many_hpas_cost_one_review(access: Access, cluster: StandInCluster) -> None:
+    for number in range(50):
+        admitted(access, request("proxy", uri=f"{METRIC}?labelSelector=workload%3Djob-{number}", **ALICE))
+    assert cluster.count("SubjectAccessReview") == 1
+
+
+def test_100_requests_of_one_user_cost_one_review(access: Access, cluster: StandInCluster, clock: Clock) -> None:
+    """case 62"""
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(lambda _: admitted(access, request("proxy", **ALICE)), range(100)))
+    assert cluster.count("SubjectAccessReview") == 1
+    clock.now_s += 10
+    admitted(access, request("proxy", **ALICE))
+    assert cluster.count("SubjectAccessReview") == 2
+
+
+def test_who_may_not_wait_is_told_to_come_again_until_it_is_known(access: Access) -> None:
+    for asking in (partial(request, "proxy", **ALICE), partial(request, authorization="Bearer good")):
+        while True:
+            try:
+                admitted(access, asking(patient=False))
+                break
+            except MustWait:
+                admitted(access, asking(patient=True))
+
+
+def test_impersonation_is_honoured(access: Access, cluster: StandInCluster) -> None:
+    """auth-190: of a master nothing is reviewed, of whom he takes everything is"""
+    answer = refused(access, request("admin", impersonate_user="bob"))
+    assert 'User "bob" cannot list' in answer.document["message"]
+    assert {spec["user"] for spec in cluster.specs()} == {"bob"}
+    assert admitted(access, request("admin", impersonate_user="alice")).user == "alice"
+
+
+def test_impersonation_is_reviewed_before_anything_else(access: Access, cluster: StandInCluster) -> None:
+    """imp-11031, imp-11039: on probes too"""
+    answer = refused(access, request("proxy", uri="/healthz", impersonate_user="alice", **BOB))
+    message = (
+        'users "alice" is forbidden: User "bob" cannot impersonate resource "users" in API group "" '
+        f"at the cluster scope: {DENIED}"
+    )
+    assert (answer.code, answer.document["message"]) == (403, message)
+    assert answer.document["details"] == {"name": "alice", "kind": "users"}
+    assert cluster.specs()[0]["resourceAttributes"] == {"verb": "impersonate", "resource": "users", "name": "alice"}
+
+
+def test_one_part_that_may_not_be_taken_is_enough(access: Access, cluster: StandInCluster) -> None:
+    cluster.failures += [(201, b'{"status":{"allowed":true}}'), (201, b'{"status":{"allowed":false}}')]
+    asking = request("proxy", impersonate_user="carol", impersonate_group=MASTERS, **BOB)
+    assert refused(access, asking).document["message"].startswith(f'groups "{MASTERS}" is forbidden')
+
+
+def test_impersonation_of_nobody_is_a_400(access: Access) -> None:
+    """imp-11015"""
+    answer = refused(access, request("admin", impersonate_group=MASTERS))
+    message = f"requested [{{Group  {MASTERS}    }}] without impersonating a user"
+    assert (answer.code, answer.document["message"]) == (400, message)
+    assert answer.headers == {"X-Content-Type-Options": "nosniff"}
+
+
+def test_impersonation_that_cannot_be_reviewed_is_a_403(access: Access, cluster: StandInCluster) -> None:
+    """imp-11046"""
+    cluster.failures += [status(500, "boom")] * 5
+    answer = refused(access, request("proxy", impersonate_user="alice", **ALICE))
+    assert answer.code == 403
+    assert answer.document["message"].endswith("at the cluster scope")
+
+
+def unknown() -> dict[str, str]:
+    raise SourceError("kubernetes", "expected 200, got 403; bind Role extension-apiserver-authentication-reader")
+
+
+@pytest.mark.parametrize(
+    "path", ["/apis", "/apis/", DISCOVERY, "/openapi/v2", "/openapi/v3/apis", "/version", "/livez", "/readyz/ping"]
+)
+def test_before_the_settings_are_known_discovery_answers(api: ClusterApi, cluster: StandInCluster, path: str) -> None:
+    access = opened(api, AuthenticationSettings(unknown))
+    assert admitted(access, request("proxy", uri=path, patient=False, authorization="Bearer bad")) == ANONYMOUS
+    assert cluster.asked == []
+    access.close()
+
+
+@pytest.mark.parametrize("identity", ["none", "proxy", "alice", "admin"])
+@pytest.mark.parametrize("uri", [METRIC, "/metrics", "/", "/apisx"])
+def test_before_the_settings_are_known_the_rest_is_refused_with_the_cause_and_the_fix(
+    api: ClusterApi, cluster: StandInCluster, identity: str, uri: str
+) -> None:
+    settings = AuthenticationSettings(unknown)
+    settings.refresh()
+    access = opened(api, settings)
+    answer = refused(access, request(identity, uri, patient=False, x_remote_user="alice"))
+    assert answer.code == 403
+    assert "bind Role extension-apiserver-authentication-reader" in answer.document["message"]
+    assert answer.headers["Connection"] == "close"
+    assert cluster.asked == []
+    access.close()
+
+
+def test_before_the_settings_are_known_a_post_is_refused_too(api: ClusterApi) -> None:
+    access = opened(api, AuthenticationSettings(unknown))
+    assert refused(access, request(uri=DISCOVERY, method="POST")).code == 403
+    access.close()
+
+
+def test_a_token_needs_no_settings(api: ClusterApi) -> None:
+    access = opened(api, AuthenticationSettings(unknown))
+    assert admitted(access, request(authorization="Bearer good")).user == HPA
+    assert refused(access, request(authorization="Bearer bad")).code == 401
+    access.close()
+
+
+def test_once_the_settings_are_known_they_count(api: ClusterApi) -> None:
+    settings = AuthenticationSettings(partial(read_settings, api))
+    access = opened(api, settings)
+    assert refused(access, request("proxy", **ALICE)).code == 403
+    settings.refresh()
+    assert admitted(access, request("proxy", **ALICE)).user == "alice"
+    access.close()
+
+
+def test_a_certificate_that_is_refused_is_told_once(access: Access) -> None:
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(3):
+            refused(access, request("badproxy", **ALICE))
+    assert [log["name"] for log in logs] == ["CN=someone-else"]
+
+
+def test_an_expired_certificate_is_a_401(api: ClusterApi) -> None:
+    settings = AuthenticationSettings(lambda: CONFIG)
+    settings.refresh()
+    access = Access(settings, Tokens(api), Reviews(api), lambda: UNTIL_S + 1)
+    assert refused(access, request("proxy", **ALICE)).code == 401
+    access.close()
+
+
+def test_a_cluster_that_never_answers_holds_nobody_up(api: ClusterApi, cluster: StandInCluster) -> None:
+    cluster.silent = True
+    settings = AuthenticationSettings(lambda: CONFIG)
+    settings.refresh()
+    short = Persistence(deadline_s=0.2)
+    access = Access(settings, Tokens(api, short), Reviews(api, short), lambda: NOW_S)
+    started_s = time.monotonic()
+    assert refused(access, request("proxy", **ALICE)).code == 500
+    assert refused(access, request(authorization="Bearer good")).code == 401
+    assert admitted(access, request("proxy", uri="/livez", **ALICE)).user == "alice"
+    assert admitted(access, request("admin")).user == "admin"
+    assert time.monotonic() - started_s < 2
+    access.close()
+
+
+def test_on_loopback_everybody_is_admitted() -> None:
+    asking = request(patient=False)
+    assert Everybody().admit(asking, of_request(asking)) == LOCAL
+
+
+@pytest.mark.parametrize(
+    ("identity", "stranger"),
+    [
+        (ANONYMOUS, True),
+        (Identity("alice", (AUTHENTICATED,)), False),
+        (Identity("bob", ("system:unauthenticated",)), True),
+        (LOCAL, False),
+    ],
+)
+def test_a_stranger_is_whom_nobody_vouches_for(identity: Identity, stranger: bool) -> None:
+    assert is_stranger(identity) is stranger
+
+
+HEADERS = [
+    *("authorization", "x-remote-user", "x-remote-group", "x-remote-extra-a", "x-remote-uid", "upgrade", "connection"),
+    *("impersonate-user", "impersonate-group", "impersonate-uid", "impersonate-extra-%", "sec-websocket-protocol"),
+]
+VALUES = st.one_of(
+    st.text(st.characters(max_codepoint=255)),
+    st.sampled_from([MASTERS, "alice", "bob", "Bearer good", "Bearer bad", "websocket", "system:anonymous"]),
+)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
+    with stand_in() as cluster:
+        cluster.config_map = dict(CONFIG)
+        api = ClusterApi(kubeconfig(tmp_path_factory.mktemp("shared"), cluster.port))
+        made = opened(api)
+        yield made
+        made.close()
+        api.close()
+
+
+@given(
+    st.sampled_from(list(CERTIFICATES)),
+    st.lists(st.tuples(st.sampled_from(HEADERS), VALUES)),
+    st.sampled_from([METRIC, DISCOVERY, "/livez"]),
+    st.booleans(),
+)
+def test_no_headers_whatever_do_more_than_refuse_and_nobody_becomes_a_master_untold(
+    shared: Access, identity: str, headers: list[tuple[str, str]], uri: str, patient: bool
+) -> None:
+    asking = Request.of("GET", uri, headers, CERTIFICATES[identity], patient=patient)
+    with suppress(Refusal, MustWait):
+        found = admitted(shared, asking)
+        assert MASTERS not in found.groups or identity == "admin" or (identity == "proxy" and MASTERS in str(headers))
+
+
+def recorded() -> list[dict[str, Any]]:
+    if not RECORDED.exists():
+        return []
+    rows = [json.loads(line) for line in RECORDED.read_text("utf-8").splitlines()]
+    return [row for row in rows if row["id"].startswith("auth-")]
+
+
+@pytest.mark.parametrize("row", recorded(), ids=lambda row: row["id"])
+def test_recorded(access: Access, cluster: StandInCluster, row: dict[str, Any]) -> None:
+    """The visible rows auth-*: admitted where Go answers 200, else refused with the same document."""
+    if row["note"] == "tokenreview 500":
+        cluster.failures += [status(500, "token review failed")] * 5
+    lines = [(name.lower(), value) for name, value in row["request_headers"].items()]
+    asking = Request.of(row["method"], row["path"], lines, CERTIFICATES[row["identity"]])
+    if row["status"] == 200:
+        admitted(access, asking)
+        return
+    answer = refused(access, asking)
+    assert (answer.code, answer.document) == (row["status"], json.loads(row["body"]))
+    assert ("X-Content-Type-Options" in answer.headers) == ("X-Content-Type-Options" in row["headers"])

@@ -1,0 +1,254 @@
+"""May he do that: what the cluster is asked, and what becomes of its answers."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from access_builders import Clock
+from stand_in_cluster import DENIED, HPA, StandInCluster, status
+
+from adapter.errors import SourceError
+from adapter.serving.access.asking import Persistence
+from adapter.serving.access.cluster import ClusterApi
+from adapter.serving.access.identity import ANONYMOUS, AUTHENTICATED, MASTERS, Identity
+from adapter.serving.access.review_spec import asked, spec
+from adapter.serving.access.reviews import LONGEST_REMEMBERED, Decision, Reviews, needs_none
+from adapter.serving.api.attributes import Attributes, attributes
+from adapter.serving.api.request import MustWait
+
+E = "/apis/external.metrics.k8s.io/v1beta1"
+C = "/apis/custom.metrics.k8s.io/v1beta1"
+ALICE = Identity("alice", (AUTHENTICATED,))
+WHO = {"user": "alice", "groups": [AUTHENTICATED]}
+METRIC = attributes("GET", f"{E}/namespaces/default/m")
+QUESTION = asked(ALICE, METRIC, {})
+LISTED = {
+    "namespace": "default",
+    "verb": "list",
+    "group": "external.metrics.k8s.io",
+    "version": "v1beta1",
+    "resource": "m",
+}
+GOT = {
+    "namespace": "ns",
+    "verb": "get",
+    "group": "custom.metrics.k8s.io",
+    "version": "v1beta1",
+    "resource": "pods",
+    "subresource": "some-metric",
+    "name": "*",
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", f"{E}/namespaces/default/m", {"resourceAttributes": LISTED}),
+        ("POST", f"{E}/namespaces/default/m", {"resourceAttributes": LISTED | {"verb": "create"}}),
+        ("GET", f"{C}/namespaces/ns/pods/*/some-metric", {"resourceAttributes": GOT}),
+        ("GET", E, {"nonResourceAttributes": {"path": E, "verb": "get"}}),
+        ("POST", "/version", {"nonResourceAttributes": {"path": "/version", "verb": "post"}}),
+    ],
+    ids=["case 61 external", "auth-185 another method", "auth-187 custom", "auth-165 discovery", "any path"],
+)
+def test_the_cluster_is_asked_what_go_asks(method: str, path: str, expected: dict[str, Any]) -> None:
+    assert spec(asked(ALICE, attributes(method, path), {})) == expected | WHO
+
+
+@pytest.mark.parametrize(
+    ("text", "requirements"),
+    [
+        ("foo=bar", [{"key": "foo", "operator": "In", "values": ["bar"]}]),
+        ("foo==", [{"key": "foo", "operator": "In", "values": [""]}]),
+        (
+            "z notin (b,a),!y",
+            [{"key": "y", "operator": "DoesNotExist"}, {"key": "z", "operator": "NotIn", "values": ["a", "b"]}],
+        ),
+        ("x", [{"key": "x", "operator": "Exists"}]),
+        ("a!=1,b>2", [{"key": "a", "operator": "NotIn", "values": ["1"]}]),
+    ],
+    ids=["equal", "empty", "sorted", "exists", "no operator for >"],
+)
+def test_the_cluster_is_told_the_label_selector(text: str, requirements: list[dict[str, Any]]) -> None:
+    expected = LISTED | {"labelSelector": {"requirements": requirements}}
+    assert spec(asked(ALICE, METRIC, {"labelSelector": text}))["resourceAttributes"] == expected
+
+
+def test_the_cluster_is_told_the_field_selector() -> None:
+    requirements = [
+        {"key": "metadata.name", "operator": "NotIn", "values": ["a,b"]},
+        {"key": "x", "operator": "In", "values": ["y"]},
+    ]
+    found = spec(asked(ALICE, METRIC, {"fieldSelector": "x=y,metadata.name!=a\\,b"}))["resourceAttributes"]
+    assert found == LISTED | {"fieldSelector": {"requirements": requirements}}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"labelSelector": "foo==="}, {"labelSelector": "b>2"}, {"labelSelector": ""}, {"fieldSelector": "x"}, {"x": "y"}],
+)
+def test_a_selector_that_says_nothing_is_left_out(query: dict[str, str]) -> None:
+    assert spec(asked(ALICE, METRIC, query))["resourceAttributes"] == LISTED
+
+
+@pytest.mark.parametrize(
+    "where", [attributes("GET", f"{C}/namespaces/ns/pods/*/some-metric"), attributes("GET", E)], ids=["get", "a path"]
+)
+def test_a_selector_matters_for_lists_alone(where: Attributes) -> None:
+    assert asked(ALICE, where, {"labelSelector": "a=b"}) == asked(ALICE, where, {})
+
+
+def test_the_cluster_is_told_all_of_the_identity() -> None:
+    identity = Identity("alice", ("a", AUTHENTICATED), "7", {"z": ("1", "2"), "a/b": ("",)})
+    found = spec(asked(identity, METRIC, {}))
+    extra = {"z": ["1", "2"], "a/b": [""]}
+    assert found == {
+        "resourceAttributes": LISTED,
+        "user": "alice",
+        "uid": "7",
+        "groups": list(identity.groups),
+        "extra": extra,
+    }
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+def test_a_bare_probe_needs_no_review(path: str) -> None:
+    """case 54, auth-166"""
+    assert needs_none(ANONYMOUS, attributes("GET", path))
+
+
+@pytest.mark.parametrize("path", ["/livez/ping", "/healthz/", "/metrics", "/version", "/apis", "/", E])
+def test_every_other_path_needs_one_but_for_masters(path: str) -> None:
+    """case 56, auth-178"""
+    assert not needs_none(ANONYMOUS, attributes("GET", path))
+    assert needs_none(Identity("bob", (MASTERS,)), attributes("GET", path))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def reviews(api: ClusterApi, clock: Clock) -> Iterator[Reviews]:
+    opened = Reviews(api, Persistence(deadline_s=5.0, first_pause_s=0.001), clock)
+    yield opened
+    opened.close()
+
+
+def test_the_cluster_decides(reviews: Reviews, cluster: StandInCluster) -> None:
+    assert reviews.decide(QUESTION, patient=True) == Decision(True)
+    denied = asked(Identity("bob"), METRIC, {})
+    assert reviews.decide(denied, patient=True) == Decision(False, DENIED)
+    assert cluster.specs() == [spec(QUESTION), spec(denied)]
+
+
+@pytest.mark.parametrize("user", ["alice", "bob"], ids=["allowed", "denied"])
+def test_100_at_once_and_100_within_ten_seconds_cost_one_review(
+    reviews: Reviews, cluster: StandInCluster, clock: Clock, user: str
+) -> None:
+    """case 62"""
+    question = asked(Identity(user), METRIC, {})
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(lambda _: reviews.decide(question, patient=True), range(100)))
+    clock.now_s += 9.9
+    reviews.decide(question, patient=False)
+    assert cluster.count("SubjectAccessReview") == 1
+    clock.now_s += 0.2
+    with pytest.raises(MustWait):
+        reviews.decide(question, patient=False)
+    reviews.decide(question, patient=True)
+    assert cluster.count("SubjectAccessReview") == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        asked(Identity("bob", (AUTHENTICATED,)), METRIC, {}),
+        asked(Identity("alice"), METRIC, {}),
+        asked(Identity("alice", (AUTHENTICATED,), "7"), METRIC, {}),
+        asked(Identity("alice", (AUTHENTICATED,), "", {"a": ("b",)}), METRIC, {}),
+        asked(ALICE, attributes("GET", f"{E}/namespaces/other/m"), {}),
+        asked(ALICE, attributes("POST", f"{E}/namespaces/default/m"), {}),
+        asked(ALICE, METRIC, {"labelSelector": "a=b"}),
+    ],
+    ids=["user", "groups", "uid", "extra", "namespace", "verb", "selector"],
+)
+def test_whatever_is_asked_differently_is_another_question(
+    reviews: Reviews, cluster: StandInCluster, other: Any
+) -> None:
+    reviews.decide(QUESTION, patient=True)
+    reviews.decide(other, patient=True)
+    assert cluster.count("SubjectAccessReview") == 2
+
+
+def test_an_answer_to_a_very_long_question_is_not_remembered(reviews: Reviews, cluster: StandInCluster) -> None:
+    question = asked(ALICE, attributes("GET", f"{E}/namespaces/default/{'m' * LONGEST_REMEMBERED}"), {})
+    assert [reviews.decide(question, patient=True).allowed for _ in range(2)] == [True, True]
+    assert cluster.count("SubjectAccessReview") == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "cause"),
+    [
+        (b"[]", "expected a SubjectAccessReview"),
+        (b'"allowed"', "expected a SubjectAccessReview"),
+        (b"{}", "expected a SubjectAccessReview"),
+        (b'{"status":{}}', "expected a SubjectAccessReview"),
+        (b'{"status":{"allowed":"true"}}', "expected a SubjectAccessReview"),
+        (b'{"status":{"allowed":1}}', "expected a SubjectAccessReview"),
+        (b'{"status":{"allowed":true,"denied":true}}', "returned both allow and deny response"),
+    ],
+)
+def test_an_answer_that_does_not_decide_allows_nothing(
+    reviews: Reviews, cluster: StandInCluster, body: bytes, cause: str
+) -> None:
+    cluster.failures.append((201, body))
+    with pytest.raises(SourceError, match=cause):
+        reviews.decide(QUESTION, patient=True)
+
+
+def test_a_denial_without_a_reason_is_one(reviews: Reviews, cluster: StandInCluster) -> None:
+    cluster.failures.append((201, b'{"status":{"allowed":false,"denied":true}}'))
+    assert reviews.decide(QUESTION, patient=True) == Decision(False, "")
+
+
+def test_a_cluster_that_flaps_decides_in_the_end(reviews: Reviews, cluster: StandInCluster) -> None:
+    cluster.failures += [status(500, "boom"), status(503, "boom"), (200, b"<html>")]
+    assert reviews.decide(QUESTION, patient=True).allowed
+
+
+def test_a_cluster_that_fails_decides_nothing(reviews: Reviews, cluster: StandInCluster) -> None:
+    """case 57"""
+    cluster.failures += [status(500, "subject access review failed")] * 5
+    with pytest.raises(SourceError) as raised:
+        reviews.decide(QUESTION, patient=True)
+    assert raised.value.cause == "subject access review failed"
+    assert cluster.count("SubjectAccessReview") == 5
+
+
+def test_a_right_that_is_missing_is_told_at_once(reviews: Reviews, cluster: StandInCluster) -> None:
+    cluster.failures.append(status(403, "cannot create resource"))
+    with pytest.raises(SourceError, match="cannot create resource"):
+        reviews.decide(QUESTION, patient=True)
+    assert cluster.count("SubjectAccessReview") == 1
+
+
+def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: ClusterApi, cluster: StandInCluster) -> None:
+    cluster.silent = True
+    reviews = Reviews(api, Persistence(deadline_s=0.2))
+    started_s = time.monotonic()
+    with ThreadPoolExecutor(40) as threads:
+        questions = [asked(Identity(f"user-{n}"), METRIC, {}) for n in range(40)]
+        waiting = [threads.submit(reviews.decide, question, patient=True) for question in questions]
+        assert all(isinstance(each.exception(10), SourceError) for each in waiting)
+    assert time.monotonic() - started_s < 2
+    reviews.close()
+
+
+def test_a_cluster_that_is_not_there_is_told(reviews: Reviews, cluster: StandInCluster) -> None:
+    cluster.stop()
+    with pytest.raises(SourceError, match="refused"):
+        reviews.decide(asked(Identity(HPA), METRIC, {}), patient=True)

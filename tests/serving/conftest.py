@@ -1,0 +1,1 @@
+"""Its folder is where the tests below it find serving_builders."""

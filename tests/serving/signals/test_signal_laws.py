@@ -1,0 +1,128 @@
+"""What holds for every snapshot and every question."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from serving_builders import AT_S, entry, snapshot
+from signal_builders import FLEET, Cluster, external, objects, pod, readings, with_pods
+
+from adapter.core.decisions import Decision, Reason
+from adapter.serving.api.custom import EVERY_NAME, ObjectQuestion, ObjectValue
+from adapter.serving.api.external import ExternalValue
+from adapter.serving.api.quantity import LARGEST
+from adapter.serving.api.quantity import parse as number
+from adapter.serving.api.selectors import Requirement, Selector, parse
+from adapter.serving.api.status import Answer
+from adapter.serving.signals.metrics import METRICS
+from adapter.serving.signals.object_values import KINDS, ObjectSignals
+from adapter.serving.snapshot import Entry
+from adapter.serving.store import Candidate, SnapshotStore
+
+ANY = st.none() | st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([-1.0, -0.0, 1e16, 1e308, 5e-324])
+SIGNALS = [field.name for field in fields(Decision) if field.default is None and not field.name.endswith("_age_s")]
+WORDS = st.sampled_from(["orders", "payments", "clicks", "red", "blue", "join", "parse", "x", "", "5"])
+TERMS = st.builds(
+    "".join,
+    st.one_of(
+        st.tuples(st.sampled_from(["workload", "team", "stage", "zone"]), st.sampled_from(["=", "!=", "=="]), WORDS),
+        st.tuples(st.sampled_from(["", "!"]), st.sampled_from(["workload", "team", "stage", "zone"])),
+        st.tuples(
+            st.sampled_from(["workload", "team", "stage"]),
+            st.sampled_from([" in ", " notin "]),
+            st.lists(WORDS, min_size=1, max_size=3).map(lambda words: f"({','.join(words)})"),
+        ),
+        st.tuples(st.sampled_from(["team>1", "zone<7"])),
+    ),
+)
+SELECTORS = st.lists(TERMS, max_size=4).map(",".join)
+METRIC_NAMES = st.sampled_from(sorted(METRICS))
+
+
+def values_of(given_back: object) -> list[str]:
+    """The numbers that left, none for a refusal."""
+    if isinstance(given_back, Answer):
+        return []
+    items = given_back if isinstance(given_back, Sequence) else [given_back]
+    assert all(isinstance(item, ExternalValue | ObjectValue) for item in items)
+    return [item.value for item in items]
+
+
+@given(st.fixed_dictionaries(dict.fromkeys(SIGNALS, ANY)), METRIC_NAMES)
+def test_cases_45_to_48_no_number_leaves_that_an_hpa_misreads(signals: dict[str, float | None], metric: str) -> None:
+    """Never negative but by the signed name, never NaN or infinite, never so large that it wraps, never finer than a
+    thousandth: whichever door it takes."""
+    found = readings(entry(**signals))
+    objects_signals = with_pods(found, Cluster(pod("a")).read)
+    left = values_of(external(found, metric=metric))
+    for resource, name in (("deployments.apps", "orders"), ("deployments.apps", EVERY_NAME), ("pods", EVERY_NAME)):
+        left += values_of(objects(objects_signals, ObjectQuestion("shop", resource, name, metric)))
+    lowest = -LARGEST if METRICS[metric].signed else 0
+    for value in left:
+        assert lowest <= number(value) <= LARGEST
+        assert number(value) * 1000 % 1 == 0
+
+
+@given(SELECTORS, METRIC_NAMES, st.sampled_from(["shop", "web", "none"]))
+def test_case_51_whatever_the_selector_one_item_or_a_refusal_with_a_sentence(
+    selector: str, metric: str, namespace: str
+) -> None:
+    found = external(readings(*FLEET), selector, metric, namespace)
+    if isinstance(found, Answer):
+        assert found.code in (400, 404, 503)
+        assert found.document["message"]
+        assert found.document["code"] == found.code
+
+
+def _picked(entries: Sequence[Entry], selector: Selector, namespace: str) -> list[Candidate]:
+    """By looking at each."""
+    store = SnapshotStore(clock=lambda: AT_S)
+    assert store.put(snapshot(*entries))
+    assert store.current is not None
+    everything = store.current.namespaces[namespace].candidates(None, stages=selector.mentions("stage"))
+    return [candidate for candidate in everything if selector.matches(candidate.labels)]
+
+
+@given(SELECTORS)
+def test_an_index_finds_what_looking_at_each_finds(text: str) -> None:
+    selector = parse(text)
+    expected = _picked(FLEET, selector, "shop")
+    found = external(readings(*FLEET), text, "backlog")
+    assert (isinstance(found, Answer) and found.code == 404) is (not expected)
+    assert (isinstance(found, Answer) and found.code == 400) is (len(expected) > 1)
+    if len(expected) > 1 and isinstance(found, Answer):
+        assert f"matches {len(expected)} in namespace shop" in found.document["message"]
+
+
+@given(METRIC_NAMES, WORDS.filter(bool), SELECTORS, st.sampled_from(sorted(KINDS)))
+def test_an_object_and_an_external_metric_agree(metric: str, name: str, text: str, resource: str) -> None:
+    selector = parse(text)
+    by_name = Selector((Requirement("workload", "in", (name,)), *selector.requirements))
+    same = str(selector if selector.mentions("workload") else by_name)
+    question = ObjectQuestion("shop", resource, name, metric, metric_selector=selector)
+    found = objects(ObjectSignals(readings(*FLEET), None), question)
+    assert values_of(found) == values_of(external(readings(*FLEET), same, metric))
+
+
+@given(
+    st.lists(st.text("abc", min_size=1, max_size=5), unique=True, min_size=1, max_size=8),
+    st.floats(min_value=0, max_value=2),
+)
+def test_the_average_over_pods_is_the_number_itself(names: list[str], ratio: float) -> None:
+    """What the HPA controller makes of a Pods metric: the sum over the pods that have an item, by their number."""
+    found = readings(entry(utilization_ratio=ratio))
+    pods = with_pods(found, Cluster(*(pod(name) for name in names)).read)
+    values = pods.read(ObjectQuestion("shop", "pods", EVERY_NAME, "utilization"))
+    assert [value.name for value in values] == names
+    average = sum(number(value.value) for value in values) / len(values)
+    assert math.isclose(average, ratio, abs_tol=0.0005)
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_x06_whatever_was_decided_there_is_a_number_or_a_sentence(reason: Reason) -> None:
+    for workers in (None, 3.0):
+        found = external(readings(entry(required_workers=workers, reason=reason)))
+        assert isinstance(found, ExternalValue) is (workers is not None)

@@ -1,0 +1,186 @@
+"""What is counted and logged of answered requests, however callers word them and wherever the log goes."""
+
+import errno
+import io
+import threading
+from typing import Any
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from adapter.serving.access.identity import Identity
+from adapter.serving.accounting import LONGEST_SHOWN, SAID_AGAIN_S, Accounting, Wanted, shown
+from adapter.serving.api.metrics_api import Answered
+from adapter.serving.api.request import Request
+from adapter.serving.api.routes import route
+from adapter.serving.lines import unhindered_logs
+from adapter.serving.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
+
+METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/required_workers"
+OBJECT = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps/orders/backlog"
+HPA = Identity("system:serviceaccount:kube-system:horizontal-pod-autoscaler", ("system:serviceaccounts",) * 100)
+
+
+def answered(uri: str = METRIC, code: int = 200, identity: Identity | None = HPA, **headers: str) -> Answered:
+    request = Request.of("GET", uri, [(name.replace("_", "-"), value) for name, value in headers.items()])
+    return Answered(request, identity, route(request.path), code, 0.01234)
+
+
+def logged(*given: Answered, wanted: Wanted = "refusals") -> list[Any]:
+    with structlog.testing.capture_logs() as logs:
+        accounting = Accounting(Telemetry(SnapshotStore(), workloads=False), structlog.get_logger(), wanted)
+        for each in given:
+            accounting.answered(each)
+    return logs
+
+
+@pytest.mark.parametrize(
+    ("uri", "metric", "group"),
+    [
+        (METRIC, "required_workers", "external"),
+        (METRIC.replace("required_workers", "s0-kafka"), "other", "external"),
+        (OBJECT, "backlog", "custom"),
+        ("/apis", "", "discovery"),
+        ("/apis/external.metrics.k8s.io/v1beta1", "", "discovery"),
+        ("/openapi/v3", "", "discovery"),
+        ("/readyz", "", "other"),
+        ("/", "", "other"),
+    ],
+)
+def test_an_answer_is_counted_by_what_was_asked_for(uri: str, metric: str, group: str) -> None:
+    telemetry = Telemetry(SnapshotStore(), workloads=False)
+    Accounting(telemetry, structlog.get_logger(), "none").answered(answered(uri, 503))
+    families = text_string_to_metric_families(telemetry.exposition().decode())
+    labels = [each.labels for family in families for each in family.samples if each.name.endswith("_requests_total")]
+    assert labels == [{"metric": metric, "code": "503", "group": group}]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "codes"),
+    [("all", [200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503]), ("none", [])],
+)
+def test_all_or_nothing_is_logged_where_that_is_wanted(wanted: Wanted, codes: list[int]) -> None:
+    given = [answered(code=code) for code in (200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503)]
+    assert [log["code"] for log in logged(*given, wanted=wanted)] == codes
+
+
+def test_by_default_what_was_refused_is_logged_and_what_failed_is_a_warning() -> None:
+    given = [answered(code=code) for code in (200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503)]
+    assert [(log["code"], log["log_level"]) for log in logged(*given)] == [
+        (301, "info"),
+        (400, "info"),
+        (401, "info"),
+        (403, "info"),
+        (404, "info"),
+        (429, "info"),
+        (500, "warning"),
+        (503, "warning"),
+    ]
+
+
+def test_the_same_refusal_of_a_caller_is_logged_once_in_a_while() -> None:
+    """An HPA without a number asks every 15 s, and so do a thousand of them while the pipeline is down."""
+    now_s = [0.0]
+    with structlog.testing.capture_logs() as logs:
+        telemetry = Telemetry(SnapshotStore(), workloads=False)
+        accounting = Accounting(telemetry, structlog.get_logger(), clock=lambda: now_s[0])
+        for _ in range(3):
+            for given in (
+                answered(code=503),
+                answered(code=503, identity=None),
+                answered(OBJECT, 503),
+                answered(code=404),
+            ):
+                accounting.answered(given)
+        assert len(logs) == 4
+        now_s[0] = SAID_AGAIN_S
+        accounting.answered(answered(code=503))
+    assert len(logs) == 5
+
+
+def test_a_line_says_who_asked_what_with_which_program_and_not_for_all_his_groups() -> None:
+    headers = {"user_agent": "kube-controller-manager/v1.36", "audit_id": "4f2a", "authorization": "Bearer secret"}
+    uri = f"{METRIC}?labelSelector=workload%3Dorders"
+    assert logged(answered(uri, 404, **headers)) == [
+        {
+            "event": "request",
+            "log_level": "info",
+            "caller": "system:serviceaccount:kube-system:horizontal-pod-autoscaler",
+            "agent": "kube-controller-manager/v1.36",
+            "method": "GET",
+            "uri": uri,
+            "code": 404,
+            "took_ms": 12.3,
+            "audit_id": "4f2a",
+        }
+    ]
+
+
+def test_what_is_not_known_of_a_caller_is_left_open() -> None:
+    (line,) = logged(answered(code=401, identity=None))
+    assert line["caller"] is None
+    assert "audit_id" not in line
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("/apis?a=b", "/apis?a=b"),
+        ("/métriques", "/métriques"),
+        ("a\r\nforged line", "a\\r\\nforged line"),
+        ("\x1b[2Jgone", "\\x1b[2Jgone"),
+        ("\u202eright to left", "\\u202eright to left"),
+        ("a\udcffb", "a\\udcffb"),
+        ("x" * LONGEST_SHOWN, "x" * LONGEST_SHOWN),
+        ("x" * (LONGEST_SHOWN + 1), "x" * LONGEST_SHOWN + "…"),
+    ],
+    ids=["plain", "letters", "line feed", "terminal", "direction", "half a character", "as long as may be", "longer"],
+)
+def test_what_a_caller_chose_is_one_short_line(given: str, expected: str) -> None:
+    assert shown(given) == expected
+
+
+@given(st.text(max_size=2 * LONGEST_SHOWN))
+def test_whatever_a_caller_chose_can_be_printed_on_one_line(text: str) -> None:
+    line = shown(text)
+    assert line.isprintable()
+    assert len(line) <= 12 * LONGEST_SHOWN
+    line.encode()
+
+
+class Full(io.StringIO):
+    """A file on a full disk."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class Stuck(io.StringIO):
+    """A pipe that nobody reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_over = threading.Event()
+
+    def write(self, text: str) -> int:
+        self.is_over.wait(10)
+        return len(text)
+
+
+@pytest.mark.parametrize("file", [Full(), Stuck()], ids=["full disk", "stuck pipe"])
+def test_a_log_that_cannot_be_written_neither_fails_nor_delays_an_answer(file: io.StringIO) -> None:
+    telemetry = Telemetry(SnapshotStore(), workloads=False)
+    with unhindered_logs(file) as lines:
+        telemetry.add(lines.gauges)
+        accounting = Accounting(telemetry, structlog.get_logger(), "all")
+        for _ in range(2_000):
+            accounting.answered(answered(code=503))
+        assert b'code="503",group="external",metric="required_workers"} 2000.0' in telemetry.exposition()
+        assert lines.lost > 900
+        assert b"backlog_adapter_log_lines_lost_total" in telemetry.exposition()
+        if isinstance(file, Stuck):
+            file.is_over.set()

@@ -1,0 +1,89 @@
+"""What Prometheus is shown of answers, of the snapshot and of what else is added."""
+
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.parser import text_string_to_metric_families
+from serving_builders import AT_S, entry, snapshot
+
+from adapter.serving.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry, certificate
+
+DAY_S = 86_400.0
+
+
+def shown(telemetry: Telemetry, name: str) -> dict[tuple[str, ...], float]:
+    """The samples of that name by the values of their labels, which are sorted by name."""
+    families = text_string_to_metric_families(telemetry.exposition().decode())
+    samples = (sample for family in families for sample in family.samples if sample.name == f"backlog_adapter_{name}")
+    return {tuple(sample.labels.values()): sample.value for sample in samples}
+
+
+def bare() -> Telemetry:
+    return Telemetry(SnapshotStore(), workloads=False)
+
+
+def test_answers_are_counted_by_metric_code_and_group() -> None:
+    telemetry = bare()
+    telemetry.answered("required_workers", 200, 0.002, "external")
+    telemetry.answered("required_workers", 200, 0.002, "external")
+    telemetry.answered("required_workers", 200, 0.002, "custom")
+    telemetry.answered("required_workers", 503, 0.002, "external")
+    telemetry.answered("", 200, 0.0)
+    assert shown(telemetry, "requests_total") == {
+        ("200", "external", "required_workers"): 2,
+        ("200", "custom", "required_workers"): 1,
+        ("503", "external", "required_workers"): 1,
+        ("200", "other", ""): 1,
+    }
+
+
+def test_whatever_callers_ask_for_makes_no_more_series_than_there_are_metrics() -> None:
+    telemetry = bare()
+    for number in range(1_000):
+        telemetry.answered(f"metric-{number}", 404, 0.001, "external")
+    assert shown(telemetry, "requests_total") == {("404", "external", "other"): 1_000}
+
+
+def test_times_are_counted_by_metric_and_class_of_the_code() -> None:
+    telemetry = bare()
+    telemetry.answered("backlog", 200, 0.002, "external")
+    telemetry.answered("backlog", 404, 0.002, "external")
+    telemetry.answered("backlog", 400, 0.3, "custom")
+    assert shown(telemetry, "request_seconds_count") == {("2xx", "backlog"): 1, ("4xx", "backlog"): 2}
+    assert shown(telemetry, "request_seconds_sum")[("4xx", "backlog")] == pytest.approx(0.302)
+    assert shown(telemetry, "request_seconds_bucket")[("4xx", "0.0025", "backlog")] == 1
+
+
+def test_the_age_of_the_snapshot_grows_even_where_the_clock_is_set_back() -> None:
+    now_s, up_s = [AT_S + 5], [0.0]
+    store = SnapshotStore(clock=lambda: now_s[0], monotonic=lambda: up_s[0])
+    telemetry = Telemetry(store, workloads=False)
+    assert shown(telemetry, "snapshot_age_seconds") == {}
+    store.put(snapshot(entry()))
+    assert shown(telemetry, "snapshot_age_seconds") == {(): 5}
+    now_s[0], up_s[0] = AT_S - 3600, 60.0
+    assert shown(telemetry, "snapshot_age_seconds") == {(): 60}
+
+
+@pytest.mark.parametrize(
+    ("ends_s", "expected"),
+    [(AT_S + 30 * DAY_S, {(): 30.0}), (AT_S - DAY_S / 2, {(): -0.5}), (None, {})],
+    ids=["valid", "over", "none"],
+)
+def test_the_days_that_the_certificate_has_left_are_shown(ends_s: float | None, expected: dict[object, float]) -> None:
+    telemetry = bare()
+    telemetry.add(certificate(lambda: ends_s, clock=lambda: AT_S))
+    assert shown(telemetry, "certificate_days_left") == expected
+
+
+def test_what_is_added_is_asked_at_each_scrape() -> None:
+    values = iter([1.0, 2.0])
+
+    def gauges() -> Iterator[Metric]:
+        yield GaugeMetricFamily("backlog_adapter_added", "for this test", value=next(values))
+
+    telemetry = bare()
+    telemetry.add(gauges)
+    assert [shown(telemetry, "added"), shown(telemetry, "added")] == [{(): 1.0}, {(): 2.0}]
