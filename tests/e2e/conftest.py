@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from parts.adapter import IMAGES, Adapter, Systems, values
+from parts.adapter import IMAGES, NAME, NAMESPACE, Adapter, Systems, values
 from parts.broker import Broker
-from parts.controlplane import ControlPlane
+from parts.controlplane import ControlPlane, User
 from parts.exporter import Exporter
+from parts.goserver import GoServer
 from parts.kubelet import Kubelet
 from parts.pravega import Pravega
-from parts.process import tail, tools
+from parts.process import tail, tools, until
 from parts.prometheus import Prometheus
 
 _RUN = pytest.StashKey[Path]()
@@ -88,8 +89,14 @@ def kubelet(run: Path, controlplane: ControlPlane) -> Iterator[Kubelet]:
 
 
 @pytest.fixture(scope="session")
-def systems(broker: Broker, prometheus: Prometheus, pravega: Pravega) -> Systems:
-    return Systems(broker, prometheus, pravega)
+def other(controlplane: ControlPlane) -> GoServer:
+    """Not started: the adapter lives with a neighbour who is not there."""
+    return GoServer(controlplane)
+
+
+@pytest.fixture(scope="session")
+def systems(broker: Broker, prometheus: Prometheus, pravega: Pravega, other: GoServer) -> Systems:
+    return Systems(broker, prometheus, pravega, other)
 
 
 @pytest.fixture(scope="session")
@@ -97,3 +104,20 @@ def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Sy
     adapter = Adapter(controlplane, kubelet, run / "adapter")
     adapter.install(values(systems))
     return adapter
+
+
+@pytest.fixture(scope="session")
+def clicks(adapter: Adapter, pravega: Pravega) -> str:
+    """A workload that has a number and needs no load: it is sized by the segments of its stream."""
+    pravega.create_stream("shop", "clicks", 2)
+    # Either server may be asked, and each has its own second in which it pulls the new snapshot.
+    until(lambda: all(adapter.ask("segments", "clicks").is_success for _ in range(10)), 60, "its segments are served")
+    return "clicks"
+
+
+@pytest.fixture(scope="session")
+def reader(adapter: Adapter, controlplane: ControlPlane) -> User:
+    """Somebody who may read every metric in one namespace, and has to be reviewed for that as the HPA controller is."""
+    role = f"--clusterrole={NAMESPACE}-{NAME}-metrics-reader"
+    controlplane.kubectl("create", "rolebinding", "reader", "--namespace=default", role, "--user=reader")
+    return controlplane.user("reader")

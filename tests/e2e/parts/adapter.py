@@ -12,6 +12,8 @@ import yaml
 
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
+from parts.direct import Direct
+from parts.goserver import GoServer
 from parts.kubelet import Kubelet
 from parts.pod import Pod
 from parts.pravega import Pravega
@@ -19,7 +21,7 @@ from parts.process import until
 from parts.prometheus import Prometheus
 
 CHART = Path(__file__).parents[3] / "charts" / "backlog-adapter"
-NAMESPACE = "backlog-adapter"
+NAME = NAMESPACE = "backlog-adapter"
 IMAGES = {"backlog-adapter-pipeline": ["backlog-adapter"], "backlog-adapter-serve": ["backlog-adapter"]}
 TICK_S = 5
 ERROR_AFTER_S = 30
@@ -37,16 +39,21 @@ RULES = {
     "down_window_s": 45,
     "cooldown_down_s": 45,
 }
-METRICS = "/apis/external.metrics.k8s.io/v1beta1"
+EXTERNAL = "external.metrics.k8s.io/v1beta1"
+CUSTOM = ("custom.metrics.k8s.io/v1beta1", "custom.metrics.k8s.io/v1beta2")
+VERSIONS = (EXTERNAL, *CUSTOM)
+# A metric that always has a number, see the fixture clicks.
+SEGMENTS = f"/apis/{EXTERNAL}/namespaces/default/segments?labelSelector=workload%3Dclicks"
 
 
 @dataclass(frozen=True, slots=True)
 class Systems:
-    """What the adapter reads, beside the cluster."""
+    """What the adapter reads, beside the cluster, and another adapter."""
 
     broker: Broker
     prometheus: Prometheus
     pravega: Pravega
+    other: GoServer
 
 
 def values(systems: Systems) -> dict[str, Any]:
@@ -58,7 +65,7 @@ def values(systems: Systems) -> dict[str, Any]:
         "streams": {"kind": "pravega", "url": systems.pravega.url, "deadline_s": 2.0},
     }
     workloads = [
-        *({"name": name, "read": [_offsets(name)]} for name in ("orders", "returns")),
+        *({"name": name, "read": [_offsets(name)]} for name in ("orders", "returns", "invoices", "parcels")),
         *({"name": name, "read": [_series(name)]} for name in ("payments", "refunds")),
         {
             "name": "clicks",
@@ -66,8 +73,15 @@ def values(systems: Systems) -> dict[str, Any]:
             "rules": {"policy": "segments"},
         },
     ]
-    timing = {"tick_s": TICK_S, "warm_up_s": 60}
-    return {"config": {"sources": sources, "workloads": workloads, "rules": RULES, "timing": timing}}
+    other = {"url": systems.other.url, "ca_file": "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"}
+    config = {
+        "sources": sources,
+        "workloads": workloads,
+        "rules": RULES,
+        "timing": {"tick_s": TICK_S, "warm_up_s": 60},
+        "serving": {"pass_through": {"external": other, "custom": other}},
+    }
+    return {"config": config, "apiService": {"custom": {"create": True, "pods": True}}}
 
 
 def _offsets(name: str) -> dict[str, Any]:
@@ -76,6 +90,12 @@ def _offsets(name: str) -> dict[str, Any]:
 
 def _series(name: str) -> dict[str, Any]:
     return {"source": "metrics", "preset": "kafka-exporter", "match": {"consumergroup": name}}
+
+
+def api_service(version: str) -> str:
+    """Where the cluster says who answers for a group and version."""
+    group, _, number = version.partition("/")
+    return f"/apis/apiregistration.k8s.io/v1/apiservices/{number}.{group}"
 
 
 class Adapter:
@@ -87,24 +107,28 @@ class Adapter:
         self._folder = folder
 
     def install(self, settings: dict[str, Any]) -> None:
-        """helm install; returns when the cluster calls the API available and the first decisions are published."""
+        """helm install; returns when the cluster calls the APIs available and the first decisions are published."""
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / "values.yaml"
         file.write_text(yaml.safe_dump(settings))
         options = ["--namespace", NAMESPACE, "--create-namespace", "--values", str(file)]
-        self._plane.helm("install", "backlog-adapter", str(CHART), *options)
-        until(self.is_available, 120, "the API service is available")
+        self._plane.helm("install", NAME, str(CHART), *options)
+        for version in VERSIONS:
+            until(lambda version=version: self.is_available(version), 120, f"{version} is available")
         until(self.snapshot, 180, "the first decisions are published")
 
     def upgrade(self) -> None:
         """helm upgrade with the same values."""
-        self._plane.helm("upgrade", "backlog-adapter", str(CHART), "--namespace", NAMESPACE, "--reuse-values")
+        self._plane.helm("upgrade", NAME, str(CHART), "--namespace", NAMESPACE, "--reuse-values")
 
-    def is_available(self) -> bool:
-        """What the aggregator says."""
-        service = self._plane.api.get("/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io")
-        found = {item["type"]: item["status"] for item in service.get("status", {}).get("conditions", [])}
-        return found.get("Available") == "True"
+    def is_available(self, version: str) -> bool:
+        """What the aggregator says of a group and version."""
+        return self.availability(version).get("status") == "True"
+
+    def availability(self, version: str) -> dict[str, str]:
+        """The condition in which it says so; empty while it says nothing."""
+        conditions = self._plane.api.get(api_service(version)).get("status", {}).get("conditions", [])
+        return next((each for each in conditions if each["type"] == "Available"), {})
 
     def pipeline(self) -> Pod:
         """Its one pod. LookupError before it is there."""
@@ -115,9 +139,18 @@ class Adapter:
         pods = self._kubelet.pods(NAMESPACE, "backlog-adapter-")
         return [pod for pod in pods if not pod.name.startswith("backlog-adapter-pipeline-")]
 
+    def secret(self, name: str) -> dict[str, bytes]:
+        """What a Secret of its namespace holds."""
+        found = self._plane.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}")
+        return {key: base64.b64decode(text) for key, text in found["data"].items()}
+
+    def direct(self, server: Pod) -> Direct:
+        """One of its servers, past the aggregator."""
+        return Direct(server.ip, f"{NAME}.{NAMESPACE}.svc", self.secret(f"{NAME}-tls")["ca.crt"].decode())
+
     def ask(self, metric: str, workload: str) -> httpx.Response:
         """What the cluster answers to kubectl and to the HPA controller."""
-        path = f"{METRICS}/namespaces/default/{metric}"
+        path = f"/apis/{EXTERNAL}/namespaces/default/{metric}"
         return self._plane.api.raw(path, labelSelector=f"workload={workload}")
 
     def number(self, metric: str, workload: str) -> float:
@@ -136,8 +169,7 @@ class Adapter:
 
     def snapshot(self) -> dict[str, dict[str, Any]]:
         """The pipeline's own newest decisions, by workload."""
-        secret = self._plane.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/backlog-adapter-token")
-        token = base64.b64decode(secret["data"]["token"]).decode()
+        token = self.secret(f"{NAME}-token")["token"].decode()
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # asked by address, not by name
         url = f"https://{self.pipeline().ip}:8443/v1/snapshot"

@@ -35,16 +35,21 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self.path = folder / f"{name}.crt"
         constraints = x509.BasicConstraints(ca=True, path_length=None)
-        self._write(_draft(self._name, self._key).add_extension(constraints, critical=True), self.path)
+        identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
+        draft = _draft(self._name, self._key).add_extension(constraints, critical=True)
+        self._write(draft.add_extension(identifier, critical=False), self.path)
 
     def issue(self, name: str, group: str | None = None, addresses: tuple[str, ...] = ()) -> tuple[Path, Path]:
-        """A certificate for a client, and for a server at these addresses: (certificate, key)."""
+        """A certificate for a client, and for a server at these addresses or names: (certificate, key)."""
         key = ec.generate_private_key(ec.SECP256R1())
         usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH])
+        # By this a CA is found among those of the same name, such as the one it replaces.
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         draft = _draft(_subject(name, group), key).add_extension(usages, critical=False)
+        draft = draft.add_extension(signer, critical=False)
         if addresses:
-            names = [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
-            draft = draft.add_extension(x509.SubjectAlternativeName(names), critical=False)
+            alternatives = x509.SubjectAlternativeName([_alternative(address) for address in addresses])
+            draft = draft.add_extension(alternatives, critical=False)
         path = self._folder / f"{name.replace(':', '-')}.crt"
         self._write(draft, path)
         return path, write_key(key, path.with_suffix(".key"))
@@ -52,6 +57,13 @@ class Authority:
     def _write(self, draft: x509.CertificateBuilder, path: Path) -> None:
         signed = draft.issuer_name(self._name).sign(self._key, hashes.SHA256())
         path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+
+
+def _alternative(address: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(address))
+    except ValueError:
+        return x509.DNSName(address)
 
 
 def _subject(name: str, group: str | None = None) -> x509.Name:

@@ -4,6 +4,7 @@ import json
 import ssl
 import subprocess
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +12,7 @@ from typing import Any, Self
 import httpx
 import yaml
 
+from parts import frontproxy
 from parts.certificates import Authority, write_key_pair
 from parts.process import HOST, Process, free_port, tools, until
 
@@ -22,8 +24,17 @@ _CONTROLLERS = (
 HPA_SYNC_S = 5
 
 
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody with a client certificate of the cluster. kubeconfig: for programs that act for him."""
+
+    name: str
+    certificate: tuple[Path, Path]
+    kubeconfig: Path
+
+
 class Api:
-    """The Kubernetes API as the cluster's administrator: JSON in, JSON out. Raises httpx.HTTPStatusError."""
+    """The Kubernetes API as one user sees it: JSON in, JSON out. Raises httpx.HTTPStatusError."""
 
     def __init__(self, url: str, ca: Path, certificate: tuple[Path, Path]) -> None:
         context = ssl.create_default_context(cafile=ca)
@@ -38,15 +49,15 @@ class Api:
         answer.raise_for_status()
         return answer.json()
 
-    def get(self, path: str, **parameters: str) -> Any:
+    def get(self, path: str, *, accept: str = "application/json", **parameters: str) -> Any:
         """Reads one object or list."""
-        answer = self._client.get(path, params=parameters)
+        answer = self._client.get(path, params=parameters or None, headers={"Accept": accept})
         answer.raise_for_status()
         return answer.json()
 
     def raw(self, path: str, **parameters: str) -> httpx.Response:
         """The answer as it is, whatever its status."""
-        return self._client.get(path, params=parameters)
+        return self._client.get(path, params=parameters or None)
 
     def close(self) -> None:
         """Releases the connections."""
@@ -57,7 +68,7 @@ class ControlPlane:
     """Ready when the API answers ok, its roles exist and the controllers run."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._pki = folder / "pki"
         self._pki.mkdir(parents=True)
         self._etcd_url = f"http://{HOST}:{free_port()}"
@@ -65,34 +76,51 @@ class ControlPlane:
         self.url = f"https://{HOST}:{self.port}"
         self._server_ca = Authority(self._pki, "server-ca")
         self._client_ca = Authority(self._pki, "client-ca")
-        self._proxy_ca = Authority(self._pki, "front-proxy-ca")
+        self.front_proxy = frontproxy.FrontProxy(self._pki / "front-proxy")
         self._account_public, self._account_private = write_key_pair(self._pki, "service-account")
-        self.kubeconfig = self._write_kubeconfig("admin", "system:masters")
-        certificate = (self._pki / "admin.crt", self._pki / "admin.key")
-        self.api = Api(self.url, self._server_ca.path, certificate)
+        self.admin = self.user("admin", "system:masters")
         self._programs = ExitStack()
+        self.api = self.api_of(self.admin)
 
     def start(self) -> None:
         """Starts everything, in order, each when the one before is ready."""
         self._start_etcd()
         self._start_apiserver()
-        kubeconfig = self._write_kubeconfig("system:kube-controller-manager", None)
-        self._start_controller_manager(kubeconfig)
+        self._start_controller_manager(self.user("system:kube-controller-manager").kubeconfig)
 
     def stop(self) -> None:
         """Ends everything, last first."""
-        self.api.close()
         self._programs.close()
 
-    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
-        """What kubectl prints. Raises AssertionError with its complaint."""
+    def user(self, name: str, group: str | None = None) -> User:
+        """Somebody new; what he may, RBAC says."""
+        certificate = self._client_ca.issue(name, group)
+        return User(name, certificate, self._write_kubeconfig(name, certificate))
+
+    def api_of(self, user: User) -> Api:
+        """The API as he sees it."""
+        api = Api(self.url, self._server_ca.path, user.certificate)
+        self._programs.callback(api.close)
+        return api
+
+    def serving_certificate(self, name: str) -> tuple[Path, Path]:
+        """Of a server beside the API server, signed by the CA that pods know: (certificate, key)."""
+        return self._server_ca.issue(name, addresses=(HOST,))
+
+    def log(self, program: str) -> str:
+        """What one of its programs has said so far."""
+        return (self.folder / f"{program}.log").read_text(errors="replace")
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, user: User | None = None) -> str:
+        """What kubectl prints, to the administrator or this user. Raises AssertionError with its complaint."""
         program = tools() / "controlplane-1.36.3" / "kubectl"
-        return _run([str(program), f"--kubeconfig={self.kubeconfig}", *arguments], self._folder, stdin)
+        kubeconfig = (user or self.admin).kubeconfig
+        return _run([str(program), f"--kubeconfig={kubeconfig}", *arguments], self.folder, stdin)
 
     def helm(self, *arguments: str) -> str:
         """What helm prints. Raises AssertionError with its complaint."""
         program = tools() / "helm-4.3.1" / "helm"
-        return _run([str(program), f"--kubeconfig={self.kubeconfig}", *arguments], self._folder, None)
+        return _run([str(program), f"--kubeconfig={self.admin.kubeconfig}", *arguments], self.folder, None)
 
     def apply(self, *manifests: dict[str, Any]) -> None:
         """kubectl apply of these objects."""
@@ -100,20 +128,20 @@ class ControlPlane:
 
     def _program(self, name: str, *options: str) -> Process:
         command = [tools() / "controlplane-1.36.3" / name, *options]
-        return self._programs.enter_context(Process(name, command, self._folder))
+        return self._programs.enter_context(Process(name, command, self.folder))
 
     def _start_etcd(self) -> None:
         peer = f"http://{HOST}:{free_port()}"
         program = self._program(
-            "etcd", f"--data-dir={self._folder}/etcd", "--unsafe-no-fsync", "--log-level=warn",
+            "etcd", f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync", "--log-level=warn",
             f"--listen-client-urls={self._etcd_url}", f"--advertise-client-urls={self._etcd_url}",
             f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
         )  # fmt: skip
         program.ready(lambda: httpx.get(f"{self._etcd_url}/health", timeout=2).status_code == 200)
 
     def _start_apiserver(self) -> None:
-        certificate, key = self._server_ca.issue("kube-apiserver", addresses=(HOST, "127.0.0.1"))
-        proxy_certificate, proxy_key = self._proxy_ca.issue("front-proxy-client")
+        certificate, key = self.serving_certificate("kube-apiserver")
+        proxy = self.front_proxy
         program = self._program(
             "kube-apiserver", f"--etcd-servers={self._etcd_url}", f"--secure-port={self.port}",
             f"--bind-address={HOST}", f"--advertise-address={HOST}", f"--tls-cert-file={certificate}",
@@ -121,11 +149,11 @@ class ControlPlane:
             f"--service-account-key-file={self._account_public}",
             f"--service-account-signing-key-file={self._account_private}",
             "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC",
-            "--service-cluster-ip-range=10.0.0.0/24", f"--requestheader-client-ca-file={self._proxy_ca.path}",
-            "--requestheader-allowed-names=front-proxy-client", "--requestheader-username-headers=X-Remote-User",
+            "--service-cluster-ip-range=10.0.0.0/24", f"--requestheader-client-ca-file={proxy.cas}",
+            f"--requestheader-allowed-names={frontproxy.NAME}", "--requestheader-username-headers=X-Remote-User",
             "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-            f"--proxy-client-cert-file={proxy_certificate}", f"--proxy-client-key-file={proxy_key}",
-            "--enable-aggregator-routing=true",
+            f"--proxy-client-cert-file={proxy.certificate}", f"--proxy-client-key-file={proxy.key}",
+            "--enable-aggregator-routing=true", "--vmodule=dynamic_serving_content=2",
         )  # fmt: skip
         program.ready(lambda: self.api.raw("/readyz").text == "ok")
         # The controller manager exits when it comes before the roles it needs.
@@ -152,14 +180,14 @@ class ControlPlane:
         program.ready(lambda: httpx.get(health, verify=context, timeout=2).text == "ok")
         until(lambda: self.api.raw("/api/v1/namespaces/default/serviceaccounts/default").is_success, 60, "accounts")
 
-    def _write_kubeconfig(self, user: str, group: str | None) -> Path:
-        certificate, key = self._client_ca.issue(user, group)
-        path = self._folder / f"{certificate.stem}.kubeconfig"
+    def _write_kubeconfig(self, user: str, certificate: tuple[Path, Path]) -> Path:
+        public, key = map(str, certificate)
+        path = self.folder / f"{certificate[0].stem}.kubeconfig"
         cluster = {"server": self.url, "certificate-authority": str(self._server_ca.path)}
         content = {
             "apiVersion": "v1", "kind": "Config", "current-context": "bench",
             "clusters": [{"name": "bench", "cluster": cluster}],
-            "users": [{"name": user, "user": {"client-certificate": str(certificate), "client-key": str(key)}}],
+            "users": [{"name": user, "user": {"client-certificate": public, "client-key": key}}],
             "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": user}}],
         }  # fmt: skip
         path.write_text(yaml.safe_dump(content))

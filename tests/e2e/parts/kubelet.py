@@ -46,6 +46,11 @@ class Kubelet:
             pod.start_at_s = time.monotonic() + restart_after_s
             pod.process.kill()
 
+    def refresh(self, namespace: str, prefix: str) -> None:
+        """Brings changed Secrets and ConfigMaps into the pods' files; a real kubelet does so within a minute or two."""
+        for pod in self.pods(namespace, prefix):
+            pod.refresh()
+
     def _run(self) -> None:
         while not self._stopping.wait(_LOOK_S):
             try:

@@ -4,9 +4,11 @@ import base64
 import itertools
 import os
 import shlex
+import shutil
 import signal
 import ssl
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -89,6 +91,10 @@ class Pod:
         self.process = Process("container", isolated, self._folder)
         self.process.start()
 
+    def refresh(self) -> None:
+        """What has changed in its Secrets and ConfigMaps appears in the container's files, and its tokens are new."""
+        self._volumes()
+
     def _init(self, volumes: Mapping[str, Path]) -> str:
         mounts = []
         for mount in self.container.get("volumeMounts", []):
@@ -130,8 +136,8 @@ class Pod:
             if claim := volume.get("persistentVolumeClaim"):
                 folder = self._folder.parent / "claims" / self.namespace / claim["claimName"]
             folder.mkdir(parents=True, exist_ok=True)
-            for path, content in self._files(volume).items():
-                (folder / path).write_bytes(content)
+            if files := self._files(volume):
+                publish(folder, files)
             found[volume["name"]] = folder
         return found
 
@@ -212,6 +218,23 @@ class Pod:
         if self.process.running() and time.monotonic() > self.stop_at_s:
             self.process.kill()
         return not self.process.running()
+
+
+def publish(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Writes the files as a kubelet does: all change in one moment, behind a link to the folder of the newest."""
+    newest = Path(tempfile.mkdtemp(prefix="..", dir=folder))
+    newest.chmod(0o755)
+    for path, content in files.items():
+        (newest / path).write_bytes(content)
+    link, before = folder / "..data", (folder / "..data").resolve()
+    made = folder / "..data_tmp"
+    made.symlink_to(newest.name)
+    made.replace(link)
+    for path in files:
+        if not (folder / path).is_symlink():
+            (folder / path).symlink_to(Path("..data") / path)
+    if before != link:
+        shutil.rmtree(before)
 
 
 def _unverified() -> ssl.SSLContext:

@@ -22,8 +22,17 @@ from parts.process import until
 
 PARTITIONS = 12
 CARRY_300 = (2, 3)  # workers for 300 records/s: how many depends on what the first one was seen to carry as it started
-HPA = Path(__file__).parents[3] / "hpa" / "kafka-consumer.yaml"
+MANIFESTS = Path(__file__).parents[3] / "hpa"
 _RATE_OVER_S = 10.0
+
+
+def autoscaler(hpa: str, name: str) -> dict[str, Any]:
+    """A manifest of ours as a user takes it: with his name in the place of those in it."""
+    text = (MANIFESTS / hpa).read_text()
+    for example in ("orders", "flink-taskmanager"):
+        text = text.replace(example, name)
+    manifest: dict[str, Any] = yaml.safe_load(text)
+    return manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +52,16 @@ class Look:
 
 @dataclass
 class Workload:
-    """Named as its topic, consumer group, Deployment and HPA. looks: what was seen, once a second while watched."""
+    """Named as its topic, consumer group, Deployment and HPA.
+
+    hpa: the manifest of ours that scales it. looks: what was seen, once a second while watched.
+    """
 
     name: str
     broker: Broker
     plane: ControlPlane
     folder: Path
+    hpa: str = "kafka-consumer.yaml"
     looks: list[Look] = field(default_factory=list)
     _done: deque[tuple[float, int]] = field(default_factory=deque)
     _started: ExitStack = field(default_factory=ExitStack)
@@ -61,7 +74,8 @@ class Workload:
     def __enter__(self) -> Self:
         self.broker.create_topic(self.name, PARTITIONS)
         self.load = self._started.enter_context(Load(self.folder, self.broker.bootstrap_servers, self.name, PARTITIONS))
-        self.plane.apply(self._deployment(), self._hpa())
+        self.plane.apply(self._deployment())
+        self.scale_with(self.hpa)
         self._started.callback(self.plane.kubectl, "delete", "deployment,hpa", self.name, "--wait=false")
         return self
 
@@ -74,6 +88,10 @@ class Workload:
         ]
         (self.folder / "looks.log").write_text("\n".join(["time, replicas, backlog, backlog time", *lines, ""]))
         self._started.close()
+
+    def scale_with(self, hpa: str) -> None:
+        """Gives it another manifest of ours."""
+        self.plane.apply(autoscaler(hpa, self.name))
 
     def look(self) -> Look:
         """Looks once and remembers it."""
@@ -118,15 +136,24 @@ class Workload:
         found = [item for item in hpa["status"].get("conditions", []) if item["type"] == kind]
         return found[0] if found else {}
 
+    def current_metrics(self) -> list[dict[str, Any]]:
+        """What its HPA says it was told at last."""
+        hpa = self.plane.api.get(f"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/{self.name}")
+        found: list[dict[str, Any]] = hpa["status"].get("currentMetrics", [])
+        return found
+
     def rescales(self) -> list[int]:
         """The sizes the HPA says it has set, by its events."""
+        return [int(told.split(";")[0].removeprefix("New size: ")) for told in self.rescale_events()]
+
+    def rescale_events(self) -> list[str]:
+        """What the HPA says of them: the size, and which metric asked for it."""
         events = self.plane.api.get("/api/v1/namespaces/default/events")["items"]
-        told = [
+        return [
             e["message"]
             for e in events
             if e["involvedObject"]["name"] == self.name and e["reason"] == "SuccessfulRescale"
         ]
-        return [int(message.split(";")[0].removeprefix("New size: ")) for message in told]
 
     def replica_owners(self) -> set[tuple[str, str]]:
         """(who, through which subresource) has set spec.replicas of the Deployment."""
@@ -143,9 +170,3 @@ class Workload:
         # No replicas: the HPA alone says how many.
         spec = {"selector": {"matchLabels": labels}, "template": template}
         return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": self.name}, "spec": spec}
-
-    def _hpa(self) -> dict[str, Any]:
-        hpa: dict[str, Any] = yaml.safe_load(HPA.read_text())
-        hpa["metadata"]["name"] = hpa["spec"]["scaleTargetRef"]["name"] = self.name
-        hpa["spec"]["metrics"][0]["external"]["metric"]["selector"] = {"matchLabels": {"workload": self.name}}
-        return hpa

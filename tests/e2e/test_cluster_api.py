@@ -1,0 +1,103 @@
+"""What the cluster makes of our API: availability, discovery, OpenAPI, as its own programs see them."""
+
+import json
+import re
+import time
+from datetime import UTC, datetime
+
+import pytest
+from parts.adapter import CUSTOM, EXTERNAL, VERSIONS, Adapter
+from parts.controlplane import ControlPlane
+from parts.process import until
+
+from adapter.serving.signals.metrics import METRICS
+from adapter.serving.signals.object_values import KINDS as OBJECTS
+from adapter.serving.signals.pod_values import RATIOS
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+OPENAPI_S = 150  # the cluster comes back for a document it could not have a minute ago
+KINDS = {EXTERNAL: "ExternalMetricValueList", **dict.fromkeys(CUSTOM, "MetricValueList")}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_cluster_calls_the_api_available(version: str, adapter: Adapter) -> None:
+    assert adapter.is_available(version)
+
+
+def test_kubectl_lists_every_external_metric(adapter: Adapter, controlplane: ControlPlane) -> None:
+    listed = controlplane.kubectl("api-resources", "--api-group=external.metrics.k8s.io", "--no-headers")
+    kinds = {tuple(line.split()) for line in listed.splitlines()}
+    assert kinds >= {(name, EXTERNAL, "true", KINDS[EXTERNAL]) for name in METRICS}
+
+
+@pytest.mark.parametrize("version", CUSTOM)
+def test_kubectl_reads_which_objects_have_which_metrics(
+    version: str, adapter: Adapter, controlplane: ControlPlane
+) -> None:
+    listed = json.loads(controlplane.kubectl("get", "--raw", f"/apis/{version}"))["resources"]
+    expected = {*(f"{kind}/{name}" for kind in OBJECTS for name in METRICS), *(f"pods/{name}" for name in RATIOS)}
+    assert expected <= {each["name"] for each in listed}
+
+
+def test_the_clusters_merged_discovery_holds_our_groups_and_calls_them_current(
+    adapter: Adapter, controlplane: ControlPlane
+) -> None:
+    merged = controlplane.api.get("/apis", accept=AGGREGATED)["items"]
+    found = {f"{group['metadata']['name']}/{each['version']}": each for group in merged for each in group["versions"]}
+    assert {version: found[version]["freshness"] for version in VERSIONS} == dict.fromkeys(VERSIONS, "Current")
+    listed = {version: {each["resource"] for each in found[version]["resources"]} for version in VERSIONS}
+    assert listed[EXTERNAL] >= set(METRICS)
+    assert all(listed[version] >= {*OBJECTS, "pods"} for version in CUSTOM)
+
+
+def test_the_clusters_openapi_documents_take_ours_in(adapter: Adapter, controlplane: ControlPlane) -> None:
+    until(
+        lambda: {f"apis/{version}" for version in VERSIONS} <= set(_v3(controlplane)), OPENAPI_S, "version 3 has them"
+    )
+    found = {version: _schemas(controlplane, version) for version in VERSIONS}
+    assert {version: KINDS[version] in kinds for version, kinds in found.items()} == dict.fromkeys(VERSIONS, True)
+    until(lambda: _in_version_2(controlplane) >= set(VERSIONS), OPENAPI_S, "version 2 has them")
+
+
+def _v3(plane: ControlPlane) -> dict[str, dict[str, str]]:
+    paths: dict[str, dict[str, str]] = json.loads(plane.kubectl("get", "--raw", "/openapi/v3"))["paths"]
+    return paths
+
+
+def _schemas(plane: ControlPlane, version: str) -> set[str]:
+    document = json.loads(plane.kubectl("get", "--raw", _v3(plane)[f"apis/{version}"]["serverRelativeURL"]))
+    return {name.rpartition(".")[2] for name in document["components"]["schemas"]}
+
+
+def _in_version_2(plane: ControlPlane) -> set[str]:
+    paths = json.loads(plane.kubectl("get", "--raw", "/openapi/v2"))["paths"]
+    return {"/".join(path.split("/")[2:4]) for path in paths if path.startswith("/apis/")}
+
+
+def test_kubectl_explains_what_a_metric_is(adapter: Adapter, controlplane: ControlPlane) -> None:
+    asked = ["--api-version", EXTERNAL, "--output", "plaintext-openapiv2"]
+    told = until(lambda: _explained(controlplane, "required_workers.items", *asked), OPENAPI_S, "kubectl explains it")
+    for field in ("metricName", "metricLabels", "timestamp", "value", "window"):
+        assert re.search(rf"^ +{field}\t<", told, re.MULTILINE), told
+
+
+def _explained(plane: ControlPlane, *words: str) -> str:
+    try:
+        return plane.kubectl("explain", *words)
+    except AssertionError as error:
+        raise LookupError(str(error)) from error
+
+
+def test_the_api_server_has_no_complaint_about_us_since_we_answer(adapter: Adapter, controlplane: ControlPlane) -> None:
+    since = [datetime.fromisoformat(adapter.availability(version)["lastTransitionTime"]) for version in VERSIONS]
+    begun_s = max(since).timestamp()
+    until(lambda: time.time() - begun_s > 75, 80, "everything was asked for once more", every_s=1)
+    said = re.split(r"^(?=[IWEF]\d{4} )", controlplane.log("kube-apiserver"), flags=re.MULTILINE)
+    complaints = [each for each in said if each[:1] in "WEF" and ("metrics.k8s.io" in each or "backlog-" in each)]
+    assert [each for each in complaints if _logged_s(each) > begun_s] == []
+
+
+def _logged_s(entry: str) -> float:
+    """E1122 05:45:58.323473: month, day and time of this year, by this machine's clock."""
+    stamp = f"{datetime.now(UTC).year}{entry[1:14]}"
+    return time.mktime(time.strptime(stamp, "%Y%m%d %H:%M:%S"))

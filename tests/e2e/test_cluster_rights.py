@@ -1,0 +1,198 @@
+"""Who may read which metric, as the cluster's own authentication and RBAC decide it."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from parts.adapter import CUSTOM, NAME, NAMESPACE, SEGMENTS, VERSIONS, Adapter
+from parts.controlplane import ControlPlane, User
+from parts.direct import Direct
+from parts.process import until
+
+RBAC = "rbac.authorization.k8s.io"
+OF_AN_OBJECT = f"/apis/{CUSTOM[1]}/namespaces/default/deployments.apps/clicks/segments"
+OF_ALL_OBJECTS = OF_AN_OBJECT.replace("/clicks/", "/*/") + "?labelSelector=workload%3Dclicks"
+REMEMBERED_S = 20  # each server keeps its own decisions for ten seconds
+DENIED = (
+    'segments.external.metrics.k8s.io is forbidden: User "{}" cannot list resource "segments" '
+    'in API group "external.metrics.k8s.io" in the namespace "default"'
+)
+
+
+@dataclass(frozen=True)
+class People:
+    """alice may list one external metric and get it of objects, in one namespace; bob may nothing.
+
+    token: of a service account with the rights of alice.
+    """
+
+    alice: User
+    bob: User
+    token: str
+
+
+@pytest.fixture(scope="module")
+def people(clicks: str, controlplane: ControlPlane) -> People:
+    controlplane.apply(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _named("dashboard")},
+        _role(
+            {"apiGroups": ["external.metrics.k8s.io"], "resources": ["segments"], "verbs": ["list"]},
+            {"apiGroups": ["custom.metrics.k8s.io"], "resources": ["deployments.apps/segments"], "verbs": ["get"]},
+        ),
+        _binding("readers", _user("alice"), {"kind": "ServiceAccount", **_named("dashboard")}),
+    )
+    token = controlplane.kubectl("create", "token", "dashboard").strip()
+    return People(controlplane.user("alice"), controlplane.user("bob"), token)
+
+
+def _named(name: str) -> dict[str, str]:
+    return {"name": name, "namespace": "default"}
+
+
+def _role(*rules: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": _named("segments"), "rules": list(rules)}
+
+
+def _binding(name: str, *subjects: dict[str, str]) -> dict[str, Any]:
+    reference = {"apiGroup": RBAC, "kind": "Role", "name": "segments"}
+    meta = {"apiVersion": f"{RBAC}/v1", "kind": "RoleBinding", "metadata": _named(name)}
+    return {**meta, "roleRef": reference, "subjects": list(subjects)}
+
+
+def _user(name: str) -> dict[str, str]:
+    return {"apiGroup": RBAC, "kind": "User", "name": name}
+
+
+@pytest.fixture
+def server(adapter: Adapter) -> Direct:
+    return adapter.direct(adapter.servers()[0])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(SEGMENTS, id="external"),
+        pytest.param(OF_AN_OBJECT, id="of an object"),
+        pytest.param(OF_ALL_OBJECTS, id="of all objects"),
+    ],
+)
+def test_kubectl_reads_a_metric_for_who_may_and_for_nobody_else(
+    path: str, people: People, controlplane: ControlPlane
+) -> None:
+    assert len(json.loads(controlplane.kubectl("get", "--raw", path, user=people.alice))["items"]) == 1
+    with pytest.raises(AssertionError, match='User "bob" cannot'):
+        controlplane.kubectl("get", "--raw", path, user=people.bob)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(SEGMENTS.replace("/default/", "/kube-public/"), id="in another namespace"),
+        pytest.param(SEGMENTS.replace("/segments", "/backlog"), id="another metric"),
+        pytest.param(OF_AN_OBJECT.replace("/deployments", "/statefulsets"), id="of another kind of object"),
+    ],
+)
+def test_a_right_reaches_no_further_than_it_says(
+    path: str, people: People, controlplane: ControlPlane, server: Direct
+) -> None:
+    with pytest.raises(AssertionError, match='User "alice" cannot'):
+        controlplane.kubectl("get", "--raw", path, user=people.alice)
+    answer = server.get(path, people.alice.certificate)
+    assert (answer.status_code, answer.json()["reason"]) == (403, "Forbidden")
+
+
+def test_a_server_knows_who_asks_it_directly(people: People, server: Direct) -> None:
+    assert server.get(SEGMENTS, people.alice.certificate).status_code == 200
+    denied = server.get(SEGMENTS, people.bob.certificate)
+    assert (denied.status_code, denied.json()["message"]) == (403, DENIED.format("bob"))
+    anonymous = server.get(SEGMENTS)
+    assert (anonymous.status_code, anonymous.json()["message"]) == (403, DENIED.format("system:anonymous"))
+
+
+def test_a_service_accounts_token_is_reviewed_by_the_cluster(people: People, server: Direct) -> None:
+    assert server.get(SEGMENTS, headers=_bearer(people.token)).status_code == 200
+    assert server.get(OF_AN_OBJECT, headers=_bearer(people.token)).status_code == 200
+    assert server.get(SEGMENTS, headers=_bearer(people.token[:-4] + "AAAA")).status_code == 401
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_who_has_no_front_proxys_certificate_is_not_whom_his_headers_name(people: People, server: Direct) -> None:
+    headers = {"X-Remote-User": "alice", "X-Remote-Group": "system:masters"}
+    answer = server.get(SEGMENTS, people.bob.certificate, headers)
+    assert (answer.status_code, answer.json()["message"]) == (403, DENIED.format("bob"))
+    assert server.get(SEGMENTS, headers=headers).status_code == 403
+
+
+def test_impersonation_is_judged_by_whom_it_names_and_allowed_to_who_may(
+    people: People, controlplane: ControlPlane, server: Direct
+) -> None:
+    assert json.loads(controlplane.kubectl("get", "--raw", SEGMENTS, "--as=alice"))["items"]
+    with pytest.raises(AssertionError, match='User "bob" cannot list resource'):
+        controlplane.kubectl("get", "--raw", SEGMENTS, "--as=bob")
+    admin = controlplane.admin.certificate
+    assert server.get(SEGMENTS, admin, {"Impersonate-User": "alice"}).status_code == 200
+    assert server.get(SEGMENTS, admin, {"Impersonate-User": "bob"}).json()["message"] == DENIED.format("bob")
+    wish = server.get(SEGMENTS, people.alice.certificate, {"Impersonate-User": "admin"})
+    assert wish.json()["message"].startswith(
+        'users "admin" is forbidden: User "alice" cannot impersonate resource "users"'
+    )
+
+
+def test_a_right_that_is_given_or_taken_counts_within_seconds(
+    people: People, controlplane: ControlPlane, server: Direct
+) -> None:
+    def is_answered(status: int) -> bool:
+        return server.get(SEGMENTS, people.bob.certificate).status_code == status
+
+    assert is_answered(403)
+    controlplane.apply(_binding("bobs", _user("bob")))
+    until(lambda: is_answered(200), REMEMBERED_S, "bob may")
+    controlplane.kubectl("delete", "rolebinding", "bobs")
+    until(lambda: is_answered(403), REMEMBERED_S, "bob may not any more")
+
+
+@contextmanager
+def _without_the_right_to_ask(plane: ControlPlane) -> Iterator[str]:
+    """Until its end the adapter's account, which is yielded, may not have anybody reviewed."""
+    name = f"{NAMESPACE}-{NAME}-auth-delegator"
+    binding = plane.api.get(f"/apis/{RBAC}/v1/clusterrolebindings/{name}")
+    plane.kubectl("delete", "clusterrolebinding", name)
+    try:
+        yield f"system:serviceaccount:{NAMESPACE}:{NAME}"
+    finally:
+        kept = {key: binding["metadata"][key] for key in ("name", "labels", "annotations")}
+        plane.apply({**binding, "metadata": kept})
+
+
+def test_without_the_right_to_ask_the_cluster_metrics_are_refused_and_the_api_stays(
+    people: People, controlplane: ControlPlane, adapter: Adapter, server: Direct
+) -> None:
+    alice = controlplane.api_of(people.alice)
+    with _without_the_right_to_ask(controlplane) as account:
+        until(lambda: alice.raw(SEGMENTS).status_code == 500, REMEMBERED_S, "nobody is reviewed")
+        what = f'User "{account}" cannot create resource "subjectaccessreviews" in API group "authorization.k8s.io"'
+        expected = (
+            f'Internal Server Error: "{SEGMENTS}": subjectaccessreviews.authorization.k8s.io is forbidden: {what}'
+        )
+        assert alice.raw(SEGMENTS).text.startswith(expected)
+        until(lambda: server.get(SEGMENTS, headers=_bearer(people.token)).status_code == 401, REMEMBERED_S, "no token")
+
+        for version in VERSIONS:
+            assert _as_the_availability_check(controlplane, server, f"/apis/{version}").status_code == 200
+            assert adapter.is_available(version)
+        listed = controlplane.kubectl("api-resources", "--api-group=external.metrics.k8s.io", user=people.bob)
+        assert "segments" in listed
+    until(lambda: alice.raw(SEGMENTS).status_code == 200, REMEMBERED_S, "alice is reviewed again")
+    until(lambda: server.get(SEGMENTS, headers=_bearer(people.token)).status_code == 200, REMEMBERED_S, "and a token")
+
+
+def _as_the_availability_check(plane: ControlPlane, server: Direct, path: str) -> httpx.Response:
+    who = {"X-Remote-User": "system:kube-aggregator", "X-Remote-Group": "system:masters"}
+    return server.get(path, (plane.front_proxy.certificate, plane.front_proxy.key), who)

@@ -1,0 +1,130 @@
+"""HPAs that ask for metrics of objects and of pods, and what they say when there is none."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from parts.adapter import CUSTOM, EXTERNAL, Adapter
+from parts.broker import Broker
+from parts.controlplane import ControlPlane
+from parts.process import until
+from parts.workload import CARRY_300, Workload, autoscaler
+
+DEPLOYMENTS = "namespaces/default/deployments.apps"
+
+
+@pytest.fixture(scope="module")
+def job(adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path) -> Iterator[Workload]:
+    """300 records/s for the workers that an Object metric asks for."""
+    with Workload("invoices", broker, controlplane, run / "invoices", "object.yaml") as job:
+        job.load.set_rate(300)
+        yield job
+
+
+def test_the_hpa_follows_a_metric_of_its_deployment(job: Workload) -> None:
+    job.watch(lambda look: look.replicas in CARRY_300, 180, "two or three workers carry 300 records/s")
+    (told,) = job.current_metrics()  # its events call this metric an external one
+    assert (told["type"], told["object"]["metric"]["name"]) == ("Object", "required_workers")
+    assert job.rescales()
+    assert job.replica_owners() == {("kube-controller-manager", "scale")}
+
+
+@pytest.mark.parametrize("version", CUSTOM)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("invoices/required_workers", id="of an object"),
+        pytest.param("*/backlog?labelSelector=workload%3Dinvoices", id="of selected objects"),
+    ],
+)
+def test_kubectl_reads_a_metric_of_objects(version: str, path: str, job: Workload, controlplane: ControlPlane) -> None:
+    told = json.loads(controlplane.kubectl("get", "--raw", f"/apis/{version}/{DEPLOYMENTS}/{path}"))
+    assert (told["kind"], told["apiVersion"]) == ("MetricValueList", version)
+    assert [described(item) for item in told["items"]] == [("Deployment", "invoices")]
+
+
+@pytest.mark.parametrize("version", CUSTOM)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("*/utilization?labelSelector=app%3Dinvoices", id="of the workload that the pods are of"),
+        pytest.param(
+            "*/relative_lag_change?labelSelector=app%3Dinvoices&metricLabelSelector=workload%3Dinvoices",
+            id="of the workload that is named",
+        ),
+    ],
+)
+def test_kubectl_reads_a_metric_of_pods(version: str, path: str, job: Workload, controlplane: ControlPlane) -> None:
+    def told() -> list[tuple[str, str]]:
+        answer = controlplane.kubectl("get", "--raw", f"/apis/{version}/namespaces/default/pods/{path}")
+        return sorted(described(item) for item in json.loads(answer)["items"])
+
+    def pods() -> list[tuple[str, str]]:
+        listed = controlplane.api.get("/api/v1/namespaces/default/pods", labelSelector="app=invoices")["items"]
+        return sorted(("Pod", pod["metadata"]["name"]) for pod in listed)
+
+    until(lambda: told() == pods(), 20, "each of its pods has a number")
+
+
+def described(item: dict[str, Any]) -> tuple[str, str]:
+    return item["describedObject"]["kind"], item["describedObject"]["name"]
+
+
+def test_the_hpa_follows_two_ratios_of_its_pods(job: Workload) -> None:
+    job.scale_with("two-ratios.yaml")
+    until(lambda: set(names(job)) == {"utilization", "relative_lag_change"}, 60, "the HPA is told both")
+    job.load.set_rate(800)
+    job.watch(lambda look: look.replicas > max(CARRY_300), 120, "more workers than 300 records/s need")
+    until(lambda: any("pods metric" in told for told in job.rescale_events()), 30, "a ratio of them has asked for more")
+
+
+def names(job: Workload) -> list[str]:
+    return [each["pods"]["metric"]["name"] for each in job.current_metrics() if each["type"] == "Pods"]
+
+
+@pytest.mark.parametrize(
+    ("hpa", "reason", "path"),
+    [
+        pytest.param(
+            "kafka-consumer.yaml",
+            "FailedGetExternalMetric",
+            f"{EXTERNAL}/namespaces/default/required_workers?labelSelector=workload%3Dparcels",
+            id="external",
+        ),
+        pytest.param(
+            "object.yaml",
+            "FailedGetObjectMetric",
+            f"{CUSTOM[1]}/namespaces/default/deployments.apps/parcels/required_workers",
+            id="of an object",
+        ),
+    ],
+)
+def test_kubectl_describes_in_our_words_why_an_hpa_has_no_number(
+    hpa: str, reason: str, path: str, adapter: Adapter, controlplane: ControlPlane
+) -> None:
+    answer = controlplane.api.raw(f"/apis/{path}")
+    assert answer.status_code == 503
+    message = answer.json()["message"]
+    assert message.startswith("no required_workers for default/parcels (NoDataYet): ")
+    controlplane.apply(deployment("parcels"), autoscaler(hpa, "parcels"))
+    try:
+        told = until(lambda: explained(controlplane, "parcels", reason), 60, f"{reason} is told")
+        assert f": {message}\n" in told
+    finally:
+        controlplane.kubectl("delete", "hpa,deployment", "parcels")
+
+
+def explained(plane: ControlPlane, name: str, reason: str) -> str:
+    """All that `kubectl describe` says of an HPA, empty until it tells the reason."""
+    told = plane.kubectl("describe", "hpa", name)
+    return told if reason in told else ""
+
+
+def deployment(name: str) -> dict[str, Any]:
+    container = {"name": "idle", "image": "idle:1", "command": [sys.executable, "-c", "import time; time.sleep(900)"]}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
