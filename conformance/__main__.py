@@ -42,7 +42,8 @@ def _replayed(rows: list[Row]) -> int:
     with capture_logs(), started(rows) as running:  # a failure that was asked for is logged all the same
         for verdict in replay(rows, running.caller):
             verdicts.append(verdict)
-            _say(str(verdict))
+            if verdict.kind is not Kind.MATCHED:
+                _say(str(verdict))
     _say(summary(verdicts))
     return int(any(verdict.kind is Kind.FAILED for verdict in verdicts))
 
