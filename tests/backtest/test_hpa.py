@@ -1,4 +1,5 @@
-"""The HPA's arithmetic against the numbers of upstream's own tables, of a real controller, and of a plain retelling."""
+"""The HPA's arithmetic against the numbers of upstream's own tables (case 74), of a real controller, and of a plain
+retelling; what it follows with a tolerance and without (case 75)."""
 
 import math
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """A request, asked in process of the metrics API."""
 
 import time
+from collections.abc import Sized
 
 from fuzz_answers import check
 from fuzz_inputs import Sent
@@ -33,9 +34,11 @@ def answered(of: MetricsApi, sending: Sent) -> Response:
     return found
 
 
-def sound(of: MetricsApi, sending: Sent) -> None:
-    """Who may not wait is sent elsewhere, or answered as everybody else."""
+def sound(of: MetricsApi, sending: Sent, reviews: Sized = ()) -> None:
+    """Who may not wait is sent elsewhere, or answered as everybody else. reviews: those that the cluster made."""
+    reviewed = len(reviews)
     hurried = asked(of, sending, patient=False)
+    assert len(reviews) == reviewed
     response = answered(of, sending)
     again = asked(of, sending, patient=False)
     said = check(response)

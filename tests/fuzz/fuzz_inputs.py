@@ -125,6 +125,15 @@ _known_headers = st.one_of(
 _any_headers = st.tuples(
     st.from_regex(rb"[a-z0-9!#$%&'*+.^_`|~-]{1,20}", fullmatch=True), st.binary(max_size=40).map(sendable)
 )
-_headers = st.lists(mostly(_known_headers, _any_headers, 9), max_size=6)
+# Some mean something together alone.
+_websockets = st.tuples(
+    _header("upgrade", st.just("websocket")),
+    _header("connection", st.just("Upgrade")),
+    _header("sec-websocket-protocol", joined(words.SUBPROTOCOLS, 4)),
+).map(list)
+_impersonations = st.tuples(_header("impersonate-user", _users), _known_headers).map(list)
+_headers = mostly(
+    st.lists(mostly(_known_headers, _any_headers, 9), max_size=6), st.one_of(_websockets, _impersonations), 5
+)
 
 sent = st.builds(Sent, st.sampled_from(METHODS), _paths, _queries, _headers)

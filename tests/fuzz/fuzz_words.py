@@ -11,6 +11,7 @@ TEMPLATES = (
     "/apis/custom.metrics.k8s.io/v1beta1/namespaces/{}/metrics/{}",
     "/apis/custom.metrics.k8s.io/v1beta2/{}/{}/{}",
     *("/apis/{}/{}/{}", "/apis/{}/{}", "/apis/{}", "/apis", "/{}/{}", "/{}"),
+    *("/apis/{}/{}/watch", "/apis/{}/{}/proxy/{}", "/api/{}/watch", "/api/{}/{}"),
     *("/openapi/{}/{}/{}/{}", "/openapi/v3/apis/external.metrics.k8s.io/v1beta1", "/openapi/v2", "/openapi/v3"),
 )
 NAMES = (

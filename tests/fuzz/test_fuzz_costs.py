@@ -74,7 +74,7 @@ def test_what_is_long_is_not_remembered(
         cluster.reviews.clear()
 
     ask(0)
-    assert _kept_bytes(partial(ask, *range(1, 16))) < 15 * KB_4 / 2
+    assert _kept_bytes(partial(ask, *range(1, 31))) < 30 * KB_4 / 2
 
 
 def _kept_bytes(act: Callable[[], object]) -> int:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from adapter.serving.api.metrics_api import MetricsApi
 from adapter.serving.api.rendering import Response
+from conformance.cluster import Cluster
 from conformance.identities import NAMES
 
 # Of which byte of a certificate, and into what. Most callers bring theirs as it is.
@@ -31,11 +32,12 @@ def test_any_request_is_answered_as_http_and_kubernetes_can_read_it(everybody_s:
 @pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore:Attribute's length")
 @examples(300)
 @given(sent, st.sampled_from(NAMES), _changes)
-def test_whoever_asks_a_cluster_s_server_is_answered_so_too(
-    cluster_s: MetricsApi, held: Mapping[str, bytes], sending: Sent, who: str, changes: Changes
+def test_whoever_asks_a_cluster_s_server_is_answered_so_too(  # noqa: PLR0913 - three of them are fixtures
+    cluster_s: MetricsApi, cluster: Cluster, held: Mapping[str, bytes], sending: Sent, who: str, changes: Changes
 ) -> None:
     """Cases 52 to 60, for any request: a 500 is a review that breaks (case 57), and nothing else is."""
-    sound(cluster_s, replace(sending, certificate=_altered(held[who], changes) if who in held else None))
+    certificate = _altered(held[who], changes) if who in held else None
+    sound(cluster_s, replace(sending, certificate=certificate), cluster.reviews)
 
 
 def _altered(certificate: bytes, changes: Changes) -> bytes:
