@@ -180,7 +180,7 @@ def _in_pieces(said: bytes, cuts: Sequence[float]) -> Sequence[bytes]:
     return [said[start:end] for start, end in pairwise(places)]
 
 
-_spoiled_bytes = st.builds(_spoiled, _said, st.lists(_spoiling, max_size=2)) | st.binary(min_size=1, max_size=99)
-_bytes = mostly(_said, _spoiled_bytes, 3)
+_spoiled_bytes = st.builds(_spoiled, _said, st.lists(_spoiling, max_size=2)) | st.binary(min_size=5, max_size=99)
+_bytes = mostly(_said, _spoiled_bytes.filter(bool), 3)
 _pieces = st.builds(_in_pieces, _bytes, st.lists(st.floats(0, 1), max_size=3))
 talks = st.lists(st.builds(Talk, _pieces, st.sampled_from([True] * 7 + [False])), min_size=8, max_size=24)
