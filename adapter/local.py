@@ -19,20 +19,20 @@ from adapter.backtest.fleet import Fleet
 from adapter.config import Config
 from adapter.core.reasons import sentence
 from adapter.pipeline.job import StreamingJob
-from adapter.serving import terminal
 from adapter.serving.accounting import Accounting
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_app
-from adapter.serving.bridge import of_wsgi
-from adapter.serving.changes import Changes
 from adapter.serving.front import Front
-from adapter.serving.history import History
 from adapter.serving.ours import Surroundings, metrics_api
-from adapter.serving.page import page
-from adapter.serving.server import Server
-from adapter.serving.snapshot import Snapshot
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.snapshot import Snapshot
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.sockets.bridge import of_wsgi
+from adapter.serving.sockets.server import Server
 from adapter.serving.telemetry import Telemetry
+from adapter.serving.ui import terminal
+from adapter.serving.ui.changes import Changes
+from adapter.serving.ui.history import History
+from adapter.serving.ui.page import page
 from adapter.wiring import told_to_stop
 
 LOOPBACK = "127.0.0.1"

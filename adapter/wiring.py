@@ -20,13 +20,13 @@ from adapter.pipeline.job import TASK_TRIES, StreamingJob
 from adapter.pipeline.session import Session, settings
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_publisher_app
-from adapter.serving.bridge import of_wsgi
-from adapter.serving.changes import Changes
-from adapter.serving.server import Server
-from adapter.serving.snapshot import Snapshot
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.snapshot import Snapshot
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.sockets.bridge import of_wsgi
+from adapter.serving.sockets.server import Server
+from adapter.serving.sockets.tls import LiveTls
 from adapter.serving.telemetry import Telemetry
-from adapter.serving.tls import LiveTls
+from adapter.serving.ui.changes import Changes
 from adapter.sources import kafka, needs, prometheus_plan
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from typing import Any
 import trustme
 
 from adapter.config import Limits
-from adapter.serving.at_once import Reply
-from adapter.serving.bridge import Receive, Scope, Send
-from adapter.serving.server import Server
-from adapter.serving.tls import LiveTls
+from adapter.serving.sockets.at_once import Reply
+from adapter.serving.sockets.bridge import Receive, Scope, Send
+from adapter.serving.sockets.server import Server
+from adapter.serving.sockets.tls import LiveTls
 from bench.figures import Figure
 from bench.machine import rss_mib
 from bench.processes import free_port, running, wait_until

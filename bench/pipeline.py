@@ -15,7 +15,7 @@ from pyspark.sql.streaming.listener import (
 
 from adapter import config as configuration
 from adapter.pipeline.job import StreamingJob
-from adapter.serving.snapshot import Snapshot
+from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.wiring import load, told_to_stop
 
 

@@ -13,10 +13,10 @@ from adapter.core.decisions import Decision, Reason
 from adapter.serving.api.external import GROUP_VERSION
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_publisher_app
-from adapter.serving.bridge import of_wsgi
-from adapter.serving.server import Server
-from adapter.serving.snapshot import Entry, Snapshot
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.snapshot import Entry, Snapshot
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.sockets.bridge import of_wsgi
+from adapter.serving.sockets.server import Server
 from adapter.serving.telemetry import Telemetry
 from bench.processes import free_port, running, wait_until
 from conformance.cluster import HPA, Cluster

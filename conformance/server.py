@@ -15,10 +15,10 @@ from adapter.serving.access.tokens import Tokens
 from adapter.serving.api.documents import Documents
 from adapter.serving.api.metrics_api import MetricsApi
 from adapter.serving.app import create_app
-from adapter.serving.bridge import of_wsgi
 from adapter.serving.front import Front
-from adapter.serving.server import Server
-from adapter.serving.tls import LiveTls
+from adapter.serving.sockets.bridge import of_wsgi
+from adapter.serving.sockets.server import Server
+from adapter.serving.sockets.tls import LiveTls
 from conformance import fixture
 from conformance.asking import Caller
 from conformance.cluster import Cluster, standing_in

@@ -13,7 +13,7 @@ import msgspec
 
 from adapter.config import Config
 from adapter.errors import AdapterError
-from adapter.serving.records import PATH
+from adapter.serving.snapshots.records import PATH
 
 LOCAL_URL = "http://127.0.0.1:8080"  # where `run` listens
 _DEADLINE_S = 10.0

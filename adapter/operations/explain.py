@@ -13,7 +13,7 @@ from adapter.operations.reading import Reading, read
 from adapter.operations.rows import Row, Section, written
 from adapter.operations.tables import Gate, Step, bound_table, gate_table
 from adapter.operations.words import exact, number, said, title
-from adapter.serving.records import Record, decode
+from adapter.serving.snapshots.records import Record, decode
 
 _OPENS: Mapping[Reason, str] = {
     Reason.PAUSED: "when the pause ends or is removed",

@@ -13,7 +13,7 @@ from adapter.operations.reading import Reading, known
 from adapter.operations.rows import Row, Section
 from adapter.operations.tables import unbounded
 from adapter.operations.words import ago, exact, lasting, number, said, title
-from adapter.serving.view import UNKNOWN
+from adapter.serving.ui.view import UNKNOWN
 
 _SIGNALS = (
     "throughput_records_per_s",

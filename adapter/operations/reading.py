@@ -13,7 +13,7 @@ from adapter.core.gates import OPEN, REASONS
 from adapter.core.record import Columns, case_of
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
-from adapter.serving.records import Record
+from adapter.serving.snapshots.records import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Numbers of a record as text: the unit is in the name."""
 
-from adapter.serving.view import UNKNOWN, count, duration
+from adapter.serving.ui.view import UNKNOWN, count, duration
 
 _FACTORS = ("relative_lag_change_ratio", "hottest_partition_ratio")  # around 1, and not a share of anything
 _IN_SECONDS_UNTIL_S = 600.0

@@ -17,7 +17,7 @@ from adapter.core.report import NOTHING, rows, stage_rows
 from adapter.core.rules import RuleBook, Rules
 from adapter.pipeline.checkpoint import log_of
 from adapter.pipeline.packing import unpack_decisions
-from adapter.serving.snapshot import Entry, Snapshot
+from adapter.serving.snapshots.snapshot import Entry, Snapshot
 
 Publish = Callable[[Snapshot], None]
 

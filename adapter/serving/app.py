@@ -6,7 +6,6 @@ import structlog
 from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound
 
-from adapter.serving import records
 from adapter.serving.api import rendering
 from adapter.serving.api.documents import EXPOSITION
 from adapter.serving.api.metrics_api import MetricsApi
@@ -14,9 +13,10 @@ from adapter.serving.api.probes import Probes
 from adapter.serving.api.request import Request
 from adapter.serving.api.status import Answer, failure, internal_error, unauthorized
 from adapter.serving.front import request_of
-from adapter.serving.store import Held, SnapshotStore
+from adapter.serving.snapshots import records
+from adapter.serving.snapshots.store import Held, SnapshotStore
+from adapter.serving.snapshots.transport import SNAPSHOT_PATH, token_matches
 from adapter.serving.telemetry import Telemetry
-from adapter.serving.transport import SNAPSHOT_PATH, token_matches
 
 _log = structlog.get_logger(__name__)
 

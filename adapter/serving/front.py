@@ -9,8 +9,8 @@ from adapter.serving.api import parameters
 from adapter.serving.api.metrics_api import MetricsApi
 from adapter.serving.api.request import MustWait, Request
 from adapter.serving.api.status import Refusal
-from adapter.serving.at_once import Reply
-from adapter.serving.bridge import Asgi, Receive, Scope, Send
+from adapter.serving.sockets.at_once import Reply
+from adapter.serving.sockets.bridge import Asgi, Receive, Scope, Send
 
 # How long an answer may take that has no `timeout` of its own: everything that is waited for has a shorter deadline.
 DEADLINE_S = 10.0

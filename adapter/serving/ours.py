@@ -8,13 +8,13 @@ from adapter.serving.api import custom, external
 from adapter.serving.api.documents import Documents, Listed
 from adapter.serving.api.metrics_api import Access, Answered, MetricsApi, tell_nobody
 from adapter.serving.api.probes import Probes
-from adapter.serving.passthrough import Elsewhere
+from adapter.serving.elsewhere.passthrough import Elsewhere
 from adapter.serving.signals.external_values import ExternalSignals
 from adapter.serving.signals.object_values import ObjectSignals
 from adapter.serving.signals.pod_values import PodSignals
 from adapter.serving.signals.pods import Pods
 from adapter.serving.signals.reading import Readings
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 
 

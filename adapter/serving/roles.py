@@ -23,18 +23,18 @@ from adapter.serving.accounting import Accounting
 from adapter.serving.api import custom, external
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_app, create_metrics_app
-from adapter.serving.bridge import of_wsgi
+from adapter.serving.elsewhere.passthrough import Elsewhere, gauges
 from adapter.serving.front import Front
 from adapter.serving.lines import unhindered_logs
 from adapter.serving.ours import Surroundings, metrics_api
-from adapter.serving.passthrough import Elsewhere, gauges
-from adapter.serving.server import Server
 from adapter.serving.signals.pods import Pods
 from adapter.serving.slot import Slots
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.snapshots.transport import Follower
+from adapter.serving.sockets.bridge import of_wsgi
+from adapter.serving.sockets.server import Server
+from adapter.serving.sockets.tls import LiveTls
 from adapter.serving.telemetry import Telemetry, certificate
-from adapter.serving.tls import LiveTls
-from adapter.serving.transport import Follower
 
 LOOPBACK = "127.0.0.1"
 # Between being unready and being gone: the time a cluster needs to send requests elsewhere.

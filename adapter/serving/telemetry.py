@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from adapter.core.decisions import Decision
 from adapter.serving.signals.metrics import METRICS
-from adapter.serving.store import Held, SnapshotStore
+from adapter.serving.snapshots.store import Held, SnapshotStore
 
 PREFIX = "backlog_adapter"
 

@@ -21,17 +21,17 @@ from adapter.serving.api import external
 from adapter.serving.api.metrics_api import MetricsApi
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_app
-from adapter.serving.bridge import of_wsgi
+from adapter.serving.elsewhere.passthrough import Elsewhere
+from adapter.serving.elsewhere.passthrough import Limits as ForwardingLimits
 from adapter.serving.front import Front
 from adapter.serving.ours import Surroundings, metrics_api
-from adapter.serving.passthrough import Elsewhere
-from adapter.serving.passthrough import Limits as ForwardingLimits
-from adapter.serving.server import Server
 from adapter.serving.signals.pods import Pods
-from adapter.serving.snapshot import Entry, Snapshot
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.snapshot import Entry, Snapshot
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.sockets.bridge import of_wsgi
+from adapter.serving.sockets.server import Server
+from adapter.serving.sockets.tls import LiveTls
 from adapter.serving.telemetry import Telemetry
-from adapter.serving.tls import LiveTls
 from conformance.cluster import Cluster
 
 AT_S = 1_767_323_045.0

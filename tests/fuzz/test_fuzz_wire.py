@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from adapter.config import Limits
 from adapter.serving.api.metrics_api import MetricsApi
-from adapter.serving.server import Server
-from adapter.serving.tls import LiveTls
+from adapter.serving.sockets.server import Server
+from adapter.serving.sockets.tls import LiveTls
 from conformance.cluster import Cluster
 from conformance.identities import NAMES, UNVERIFIED, Identities
 

@@ -17,7 +17,7 @@ from adapter.core.record import case_of, with_input
 from adapter.core.report import rows
 from adapter.core.rules import RuleBook
 from adapter.core.samples import Samples
-from adapter.serving.records import Record
+from adapter.serving.snapshots.records import Record
 
 
 def decided(ticks: Iterable[Samples], rules: RuleBook) -> Decisions:

@@ -21,13 +21,13 @@ from adapter.core.decisions import Decision
 from adapter.operations import asking
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_publisher_app
-from adapter.serving.bridge import of_wsgi
-from adapter.serving.records import Record
-from adapter.serving.server import Server
-from adapter.serving.snapshot import Entry, Snapshot
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.records import Record
+from adapter.serving.snapshots.snapshot import Entry, Snapshot
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.sockets.bridge import of_wsgi
+from adapter.serving.sockets.server import Server
+from adapter.serving.sockets.tls import LiveTls
 from adapter.serving.telemetry import Telemetry
-from adapter.serving.tls import LiveTls
 
 TOLD = growing(max_workers=12)
 CA, STRANGERS = trustme.CA(), trustme.CA()

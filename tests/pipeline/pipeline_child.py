@@ -11,7 +11,7 @@ from pathlib import Path
 from pipeline_stream import OPENER, RULES, config_of
 
 from adapter.pipeline.job import StreamingJob
-from adapter.serving.snapshot import Snapshot, encode
+from adapter.serving.snapshots.snapshot import Snapshot, encode
 
 
 def main(folder: Path, dies_at: int) -> None:

@@ -19,7 +19,7 @@ from adapter.core.samples import assemble
 from adapter.pipeline.publish import Publisher
 from adapter.pipeline.query import Plan, start_query
 from adapter.pipeline.session import Session
-from adapter.serving.snapshot import Snapshot
+from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.sources import FAULT
 
 OPENER = "recorded_source:open_source"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pipeline_stream import decisions, plain_fold, spans
 
-from adapter.serving.snapshot import Snapshot, decode
+from adapter.serving.snapshots.snapshot import Snapshot, decode
 
 HERE = Path(__file__).parent
 PUBLISHED_WITHIN_S = 250.0

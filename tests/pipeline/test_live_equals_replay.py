@@ -11,7 +11,7 @@ from adapter.core.rules import RuleBook
 from adapter.pipeline.job import CORE, StreamingJob, Watch
 from adapter.pipeline.query import Plan
 from adapter.pipeline.session import Session
-from adapter.serving.snapshot import Snapshot
+from adapter.serving.snapshots.snapshot import Snapshot
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

@@ -13,7 +13,7 @@ from adapter.pipeline.fold import folded
 from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack_decisions
 from adapter.pipeline.publish import Publisher
-from adapter.serving.snapshot import Snapshot, decode, encode
+from adapter.serving.snapshots.snapshot import Snapshot, decode, encode
 
 BOOK = RuleBook(
     by_workload={"shop/of-dead": Rules(error_after_s=90)}, by_fleet=(Rules(error_after_s=120, rate_window_s=30),)

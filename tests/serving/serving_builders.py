@@ -12,8 +12,8 @@ from adapter.core.decisions import Decision, Reason, StageSignals
 from adapter.serving.api.metrics_api import Forward, MetricsApi
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.ours import Surroundings, metrics_api
-from adapter.serving.snapshot import Entry, Snapshot
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.snapshot import Entry, Snapshot
+from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 
 AT_S = 1_767_323_045.0  # 2026-01-02T03:04:05Z

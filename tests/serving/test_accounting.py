@@ -17,7 +17,7 @@ from adapter.serving.api.metrics_api import Answered
 from adapter.serving.api.request import Request
 from adapter.serving.api.routes import route
 from adapter.serving.lines import unhindered_logs
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 
 METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/required_workers"

@@ -11,8 +11,8 @@ from adapter.serving.api.external import GROUP_VERSION
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.api.request import Request
 from adapter.serving.app import create_app, create_metrics_app, create_publisher_app
-from adapter.serving.snapshot import decode
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.snapshot import decode
+from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 
 METRIC = f"/apis/{GROUP_VERSION}/namespaces/shop/required_workers"

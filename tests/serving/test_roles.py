@@ -20,10 +20,10 @@ from adapter.errors import ConfigError, SetupError
 from adapter.serving.api.external import GROUP_VERSION
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_publisher_app
-from adapter.serving.bridge import of_wsgi
 from adapter.serving.roles import start
-from adapter.serving.server import Server
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.sockets.bridge import of_wsgi
+from adapter.serving.sockets.server import Server
 from adapter.serving.telemetry import Telemetry
 
 METRIC = f"/apis/{GROUP_VERSION}/namespaces/shop/required_workers"

@@ -7,7 +7,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from serving_builders import AT_S, entry, snapshot
 
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, certificate
 
 DAY_S = 86_400.0

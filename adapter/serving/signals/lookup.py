@@ -6,7 +6,7 @@ from functools import cached_property
 from adapter.serving.api.selectors import Requirement, Selector
 from adapter.serving.api.status import Refusal, bad_request
 from adapter.serving.signals.near import nearest
-from adapter.serving.store import Candidate, Namespace
+from adapter.serving.snapshots.store import Candidate, Namespace
 
 # Labels compared for one answer: some 20 ms, which five terms over 40 000 workloads take.
 MOST_COMPARISONS = 200_000

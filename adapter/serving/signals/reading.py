@@ -13,8 +13,8 @@ from adapter.serving.api.status import Refusal, bad_request, not_found, unavaila
 from adapter.serving.signals.lookup import MOST_NAMES, Lookup
 from adapter.serving.signals.metrics import METRICS, Metric
 from adapter.serving.signals.near import nearest
-from adapter.serving.snapshot import Entry, Snapshot
-from adapter.serving.store import Candidate, Held, Namespace, SnapshotStore
+from adapter.serving.snapshots.snapshot import Entry, Snapshot
+from adapter.serving.snapshots.store import Candidate, Held, Namespace, SnapshotStore
 
 FIX = "is the pipeline running, and can this server reach it? see its log and /readyz"
 # Read for one answer: some 10 ms, and half a megabyte.

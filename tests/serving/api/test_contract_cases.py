@@ -8,7 +8,7 @@ from serving_builders import AT_S, entry, local_api, snapshot
 
 from adapter.serving.api.request import Request
 from adapter.serving.signals.metrics import METRICS
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore
 
 E = "/apis/external.metrics.k8s.io/v1beta1"
 N = f"{E}/namespaces"

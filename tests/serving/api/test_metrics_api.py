@@ -13,7 +13,7 @@ from adapter.serving.api.rendering import Response
 from adapter.serving.api.request import Request
 from adapter.serving.api.routes import ExternalRoute, ObjectRoute
 from adapter.serving.api.status import Answer
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore
 
 METRIC = f"/apis/{GROUP_VERSION}/namespaces/shop/required_workers"
 CUSTOM = "/apis/custom.metrics.k8s.io"

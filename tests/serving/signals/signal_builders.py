@@ -14,8 +14,8 @@ from adapter.serving.signals.object_values import ObjectSignals
 from adapter.serving.signals.pod_values import PodSignals
 from adapter.serving.signals.pods import Pods, ReadCluster
 from adapter.serving.signals.reading import Readings
-from adapter.serving.snapshot import Entry
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.snapshot import Entry
+from adapter.serving.snapshots.store import SnapshotStore
 
 FLEET = (
     entry("shop/orders", {"team": "red", "stage": "mine"}, required_workers=4.0, utilization_ratio=0.9),

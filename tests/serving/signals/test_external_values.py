@@ -15,8 +15,8 @@ from adapter.serving.api.status import Answer, Refusal
 from adapter.serving.signals.external_values import ExternalSignals
 from adapter.serving.signals.metrics import METRICS, NOT_YET
 from adapter.serving.signals.reading import MOST_IN_PASSING, Readings
-from adapter.serving.snapshot import Entry
-from adapter.serving.store import SnapshotStore
+from adapter.serving.snapshots.snapshot import Entry
+from adapter.serving.snapshots.store import SnapshotStore
 
 
 def ask(

@@ -12,7 +12,7 @@ from adapter.serving.api.selectors import parse
 from adapter.serving.signals.metrics import METRICS
 from adapter.serving.signals.object_values import KINDS, Kind, ObjectSignals
 from adapter.serving.signals.reading import MOST_AT_ONCE
-from adapter.serving.snapshot import Entry
+from adapter.serving.snapshots.snapshot import Entry
 
 
 def signals(*entries: Entry, age_s: float = 5.0) -> ObjectSignals:

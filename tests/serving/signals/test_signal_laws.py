@@ -19,8 +19,8 @@ from adapter.serving.api.selectors import Requirement, Selector, parse
 from adapter.serving.api.status import Answer
 from adapter.serving.signals.metrics import METRICS
 from adapter.serving.signals.object_values import KINDS, ObjectSignals
-from adapter.serving.snapshot import Entry
-from adapter.serving.store import Candidate, SnapshotStore
+from adapter.serving.snapshots.snapshot import Entry
+from adapter.serving.snapshots.store import Candidate, SnapshotStore
 
 ANY = st.none() | st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([-1.0, -0.0, 1e16, 1e308, 5e-324])
 SIGNALS = [field.name for field in fields(Decision) if field.default is None and not field.name.endswith("_age_s")]

@@ -1,0 +1,1 @@
+"""Metrics that another adapter has."""

@@ -1,0 +1,1 @@
+"""What the pipeline publishes: its form, its way here, and what is held of it."""

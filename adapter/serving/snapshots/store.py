@@ -1,0 +1,165 @@
+"""The snapshot that is held: swapped whole, never changed, quick to look up."""
+
+import gzip
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import structlog
+
+from adapter.core.decisions import Decision, StageSignals
+from adapter.serving.snapshots.snapshot import Entry, Snapshot, decode, encode
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing a selector may pick: a workload, or a stage of it. labels: what the selector sees."""
+
+    labels: Mapping[str, str]
+    entry: Entry
+    stage: StageSignals | None = None
+
+    @property
+    def workload(self) -> str:
+        """Its namespace/name."""
+        return self.entry.decision.workload
+
+    @property
+    def decision(self) -> Decision:
+        """Of the whole workload."""
+        return self.entry.decision
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """The workloads of one namespace by name, sorted."""
+
+    workloads: Mapping[str, Candidate] = field(default_factory=dict)
+    stages: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+
+    def candidates(self, names: tuple[str, ...] | None, *, stages: bool) -> list[Candidate]:
+        """The workloads of these names (None: all), with their stages when asked for."""
+        found = self.workloads.values() if names is None else (self.workloads[n] for n in names if n in self.workloads)
+        if not stages:
+            return list(found)
+        return [picked for whole in found for picked in (whole, *self.stages[whole.labels["workload"]])]
+
+
+@dataclass(frozen=True)  # no slots: the bytes are made once, by who publishes them, and never where they are not
+class Held:
+    """A snapshot with its index by namespace, and the bytes that are published. since_s: when it came, monotonic."""
+
+    snapshot: Snapshot
+    namespaces: Mapping[str, Namespace]
+    since_s: float = field(default=0.0, compare=False)
+
+    @cached_property
+    def body(self) -> bytes:
+        """The snapshot as JSON."""
+        return encode(self.snapshot)
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The JSON, gzipped. Level 1: it shrinks about tenfold already, and more would cost the tick."""
+        return gzip.compress(self.body, compresslevel=1, mtime=0)
+
+    @cached_property
+    def etag(self) -> str:
+        """A strong validator of the JSON."""
+        return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
+
+
+class SnapshotStore:
+    """Holds the newest snapshot. Readers take `current` and keep it; writers swap it.
+
+    clock: Unix seconds. monotonic: seconds of a clock that nobody sets.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._monotonic = monotonic
+        self._told: str | None = None
+        self._lock = threading.Lock()
+        self._held: Held | None = None
+
+    @property
+    def current(self) -> Held | None:
+        """The newest snapshot with its index, or None before the first."""
+        return self._held
+
+    def now_s(self) -> float:
+        """Unix seconds by which the age of what is held is judged.
+
+        It never lies before the held tick and the time it has been held for: a clock that is set back makes no old
+        number young.
+        """
+        held, now_s = self._held, self._clock()
+        return now_s if held is None else max(now_s, held.snapshot.at_s + self._monotonic() - held.since_s)
+
+    def put(self, snapshot: Snapshot | bytes) -> bool:
+        """Hold a snapshot (or the JSON of one). A tick of the future, or not newer than the held one, changes nothing.
+
+        Returns whether it was taken; logs when it begins to look wrong. Raises ValueError when bytes are no snapshot
+        of this version.
+        """
+        parsed = decode(snapshot) if isinstance(snapshot, bytes) else snapshot
+        with self._lock:
+            now_s = self._clock()
+            is_taken = self._is_newer(parsed, now_s)
+            if is_taken:
+                self._held = Held(parsed, _index(parsed.entries), self._monotonic())
+            self._tell(*self._doubt(parsed, now_s))
+            return is_taken
+
+    def _is_newer(self, snapshot: Snapshot, now_s: float) -> bool:
+        # A tick of the future would keep out every right one until its time has come.
+        if snapshot.is_ahead(now_s):
+            return False
+        held = None if self._held is None else self._held.snapshot
+        # What is held may have been put by a clock that was wrong then: this one's.
+        return held is None or held.is_ahead(now_s) or snapshot.at_s > held.at_s
+
+    def _doubt(self, snapshot: Snapshot, now_s: float) -> tuple[str | None, float]:
+        """What looks wrong about a snapshot that was taken or refused, and by how many seconds."""
+        ahead_s = snapshot.at_s - now_s
+        if snapshot.is_ahead(now_s):
+            return "a snapshot of the future is refused: compare the clocks of the pipeline and this server", ahead_s
+        if self._held is not None and snapshot.at_s < self._held.snapshot.at_s:
+            older_s = self._held.snapshot.at_s - snapshot.at_s
+            return "a snapshot older than the held one is refused: do two pipelines publish here?", older_s
+        if -ahead_s > snapshot.error_after_s:
+            return "the newest snapshot is too old to answer: compare the clocks, or the pipeline is behind", -ahead_s
+        return None, 0.0
+
+    def _tell(self, doubt: str | None, off_s: float) -> None:
+        if doubt is not None and doubt != self._told:
+            _log.warning(doubt, off_s=round(off_s, 1))
+        self._told = doubt
+
+
+def _index(entries: tuple[Entry, ...]) -> dict[str, Namespace]:
+    workloads: dict[str, dict[str, Candidate]] = {}
+    stages: dict[str, dict[str, tuple[Candidate, ...]]] = {}
+    for entry in entries:
+        namespace, _, name = entry.decision.workload.partition("/")
+        workloads.setdefault(namespace, {})[name] = _whole(entry, name)
+        stages.setdefault(namespace, {})[name] = _stages(entry, name)
+    return {namespace: Namespace(found, stages[namespace]) for namespace, found in workloads.items()}
+
+
+def _whole(entry: Entry, name: str) -> Candidate:
+    # `stage` would be a label only stages have, whatever the configuration says.
+    own = {key: value for key, value in entry.labels.items() if key != "stage"}
+    return Candidate(dict(sorted((own | {"workload": name}).items())), entry)
+
+
+def _stages(entry: Entry, name: str) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(dict(sorted((entry.labels | {"workload": name, "stage": stage.stage}).items())), entry, stage)
+        for stage in entry.stages
+    )

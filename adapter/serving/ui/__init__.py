@@ -1,0 +1,1 @@
+"""The same numbers for people: a page, a table, lines of news."""

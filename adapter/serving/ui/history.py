@@ -1,0 +1,83 @@
+"""The last minutes of every workload, for sparklines: small, in memory, gone with the process."""
+
+import threading
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+
+from adapter.serving.snapshots.snapshot import Snapshot
+
+WINDOW_S = 600.0
+MOST_TICKS = 600
+MOST_POINTS = 120
+SERIES = (
+    "input_rate_records_per_s",
+    "throughput_records_per_s",
+    "backlog_time_s",
+    "required_workers",
+    "ready_workers",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tick:
+    at_s: float
+    number: int  # of the tick on the clock's grid
+    place: dict[str, int]  # workload -> index; one dictionary for all ticks of the same workloads
+    values: "array[float]"  # SERIES of one workload after the other, NaN where unknown
+
+
+class History:
+    """Filled by see(), once a tick; bounded in time and ticks. 1000 workloads take 20 kB a tick."""
+
+    def __init__(self, window_s: float = WINDOW_S) -> None:
+        self.window_s = window_s
+        self._ticks: deque[_Tick] = deque(maxlen=MOST_TICKS)
+        self._lock = threading.Lock()
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Remember a snapshot; one that is not newer than the last changes nothing."""
+        with self._lock:
+            last = self._ticks[-1] if self._ticks else None
+            if last is not None and snapshot.at_s <= last.at_s:
+                return
+            self._ticks.append(_tick(snapshot, last))
+            while self._ticks[0].at_s < snapshot.at_s - self.window_s:
+                self._ticks.popleft()
+
+    def of(self, workloads: Sequence[str]) -> tuple[list[float], dict[str, dict[str, list[float | None]]]]:
+        """Times (Unix seconds, at most MOST_POINTS + 1) and workload -> series -> a value a time, None unknown."""
+        with self._lock:
+            ticks = _thinned(tuple(self._ticks))
+        return [tick.at_s for tick in ticks], {
+            workload: {name: [_value(tick, workload, offset) for tick in ticks] for offset, name in enumerate(SERIES)}
+            for workload in workloads
+        }
+
+
+def _tick(snapshot: Snapshot, last: _Tick | None) -> _Tick:
+    place = {entry.decision.workload: index for index, entry in enumerate(snapshot.entries)}
+    if last is not None and place == last.place:
+        place = last.place
+    seen = (getattr(entry.decision, name) for entry in snapshot.entries for name in SERIES)
+    number = round(snapshot.at_s / snapshot.tick_s)
+    return _Tick(snapshot.at_s, number, place, array("f", (nan if value is None else value for value in seen)))
+
+
+def _thinned(ticks: tuple[_Tick, ...]) -> tuple[_Tick, ...]:
+    """Every n-th tick of the grid, not of the list, so that a curve does not dance as it moves on; and the last."""
+    stride = -(-len(ticks) // MOST_POINTS)
+    if stride <= 1:
+        return ticks
+    kept = tuple(tick for tick in ticks[:-1] if tick.number % stride == 0)
+    return (*kept, ticks[-1])
+
+
+def _value(tick: _Tick, workload: str, offset: int) -> float | None:
+    index = tick.place.get(workload)
+    if index is None:
+        return None
+    value = tick.values[index * len(SERIES) + offset]
+    return None if isnan(value) else round(value, 3)

@@ -1,0 +1,112 @@
+"""The page at `/`: one self-contained document, and the JSON it polls."""
+
+import base64
+import hashlib
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.resources import files
+
+import msgspec
+from flask import Blueprint, Response, request
+
+from adapter.core.decisions import Decision
+from adapter.serving.snapshots.snapshot import Snapshot
+from adapter.serving.ui import view
+from adapter.serving.ui.history import History
+
+FIRST_ROWS = 50
+MOST_ROWS = 500
+
+
+def page(
+    snapshot: Callable[[], Snapshot | None], history: History, clock: Callable[[], float] = time.time
+) -> Blueprint:
+    """The blueprint. snapshot: the newest one or None; clock: Unix seconds, only for the age of a snapshot.
+
+    Polling feeds the history too; see() once a tick fills it while nobody looks.
+    """
+    document = files("adapter.serving.ui").joinpath("page.html").read_text(encoding="utf-8")
+    headers = {
+        "Content-Security-Policy": _content_security_policy(document),
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+    blueprint = Blueprint("page", __name__)
+
+    @blueprint.get("/")
+    def show() -> Response:
+        return Response(document, mimetype="text/html", headers=headers)
+
+    @blueprint.get("/page/data")
+    def data() -> Response:
+        try:
+            rows = _rows_wanted(request.args.get("rows", str(FIRST_ROWS)))
+        except ValueError as error:
+            return _json({"message": str(error)}, status=400)
+        return _json(content(snapshot(), history, clock(), (request.args.get("filter", ""), rows)))
+
+    return blueprint
+
+
+def content(snapshot: Snapshot | None, history: History, now_s: float, wanted: tuple[str, int]) -> dict[str, object]:
+    """What the page shows. wanted: words to filter by, and the most rows; only these rows carry sparklines."""
+    state, notice = view.freshness(snapshot, now_s)
+    if snapshot is None:
+        return {"state": state, "notice": notice, "total": 0, "matching": 0, "urgencies": {}, "rows": []}
+    history.see(snapshot)
+    words, most = wanted
+    found = view.matching(snapshot.entries, words)
+    shown = view.urgent_first(found)[:most]
+    times_s, series = history.of([entry.decision.workload for entry in shown])
+    counts = Counter(view.urgency(entry.decision) for entry in snapshot.entries)
+    return {
+        "state": state,
+        "notice": notice,
+        "total": len(snapshot.entries),
+        "matching": len(found),
+        "urgencies": {urgency: counts[urgency] for urgency in view.Urgency if counts[urgency]},
+        "age_s": [round(snapshot.at_s - at_s, 3) for at_s in times_s],
+        "window_s": history.window_s,
+        "rows": [_row(entry.decision, series[entry.decision.workload]) for entry in shown],
+    }
+
+
+def _row(decision: Decision, series: dict[str, list[float | None]]) -> dict[str, object]:
+    target_s = decision.backlog_time_target_s
+    return {**asdict(view.line(decision)), "target_s": target_s, "series": series}
+
+
+def _rows_wanted(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_ROWS:
+        raise ValueError(f"rows must be a whole number from 1 to {MOST_ROWS}, got {text!r}")
+    return int(text)
+
+
+def _json(body: object, status: int = 200) -> Response:
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return Response(msgspec.json.encode(body), status, mimetype="application/json", headers=headers)
+
+
+def _content_security_policy(document: str) -> str:
+    """Only the document's one script and one style sheet run, named by their hashes; data comes from here alone."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_hash(document, 'script')}'",
+            f"style-src '{_hash(document, 'style')}'",
+            "connect-src 'self'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+def _hash(document: str, tag: str) -> str:
+    (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", document, re.DOTALL)
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,170 @@
+"""Decisions as people read them: what needs a look first, numbers as words."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from math import log2
+
+from adapter.core.decisions import Bound, Decision, Reason
+from adapter.core.reasons import sentence
+from adapter.serving.snapshots.snapshot import Entry, Snapshot
+
+UNKNOWN = "unknown"
+_DAY_S = 86_400.0
+
+
+class Urgency(StrEnum):
+    """What a workload asks of its reader, most urgent first."""
+
+    NO_NUMBER = "no number"
+    ATTENTION = "attention"
+    BEHIND = "behind"
+    MOVING = "moving"
+    CALM = "calm"
+
+
+_ATTENTION = frozenset(
+    (
+        Reason.PAUSED,
+        Reason.EXPIRED,
+        Reason.STALE,
+        Reason.NO_WORKERS,
+        Reason.NOT_RUNNING,
+        Reason.FAILURES,
+        Reason.UNSCHEDULABLE,
+        Reason.STUCK,
+        Reason.NOT_ENACTED,
+    )
+)
+_MOVING = frozenset((Reason.IN_FLIGHT, Reason.SETTLING, Reason.DISCONTINUITY, Reason.UP, Reason.DOWN, Reason.IDLE))
+_LIMITS = frozenset((Bound.HOT, Bound.MAX, Bound.PARTITIONS, Bound.MIN, Bound.MEMORY))  # the end of the range
+_RANK = {urgency: rank for rank, urgency in enumerate(Urgency)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One workload in words; a number nobody knows is UNKNOWN, never 0. over: its backlog time exceeds the target."""
+
+    workload: str
+    stage: str
+    urgency: Urgency
+    reason: str
+    sentence: str
+    arrival: str
+    throughput: str
+    backlog: str
+    backlog_time: str
+    target: str
+    over: bool
+    required: str
+    bound: str
+    current: str
+
+
+def urgency(decision: Decision) -> Urgency:
+    """The first that applies."""
+    if decision.required_workers is None:
+        return Urgency.NO_NUMBER
+    if decision.reason in _ATTENTION:
+        return Urgency.ATTENTION
+    if _excess(decision) > 1:
+        return Urgency.BEHIND
+    return Urgency.MOVING if decision.reason in _MOVING else Urgency.CALM
+
+
+def urgent_first(entries: Iterable[Entry]) -> list[Entry]:
+    """Most urgent first, then by name. Among those behind only a doubling changes places, so that lines stay put."""
+    return sorted(entries, key=lambda entry: _order(entry.decision))
+
+
+def matching(entries: Iterable[Entry], wanted: str) -> list[Entry]:
+    """Entries in which every word of `wanted` occurs: name, reason, urgency or a label written key=value."""
+    words = wanted.lower().split()
+    return [entry for entry in entries if all(word in _searchable(entry) for word in words)] if words else list(entries)
+
+
+def line(decision: Decision) -> Line:
+    """One workload in words."""
+    return Line(
+        workload=decision.workload,
+        stage=decision.stage,
+        urgency=urgency(decision),
+        reason=str(decision.reason),
+        sentence=sentence(decision),
+        arrival=count(decision.input_rate_records_per_s),
+        throughput=count(decision.throughput_records_per_s),
+        backlog=count(decision.backlog_records),
+        backlog_time=duration(decision.backlog_time_s),
+        target=duration(decision.backlog_time_target_s),
+        over=_excess(decision) > 1,
+        required=count(decision.required_workers),
+        bound=f"at {decision.bound}" if decision.bound in _LIMITS else "",
+        current=_current(decision),
+    )
+
+
+def freshness(snapshot: Snapshot | None, now_s: float) -> tuple[str, str]:
+    """How far the snapshot can be trusted: waiting, fresh, late or stale, and the sentence to show with it."""
+    if snapshot is None:
+        return "waiting", "waiting for the first decision: the pipeline has published nothing yet"
+    age_s = now_s - snapshot.at_s
+    if snapshot.is_ahead(now_s):
+        return "stale", (
+            f"the last tick is {duration(-age_s)} in the future: compare clocks; "
+            "the API answers 503 and HPAs hold their size until it has come"
+        )
+    if age_s > snapshot.error_after_s:
+        return "stale", (
+            f"the last tick is {duration(age_s)} old, more than {duration(snapshot.error_after_s)}: "
+            "the API answers 503 and HPAs hold their size until the pipeline decides again"
+        )
+    if age_s > 3 * snapshot.tick_s:
+        return (
+            "late",
+            f"the last tick is {duration(age_s)} old: the pipeline is late, what it last decided is served",
+        )
+    return "fresh", f"decided {duration(max(age_s, 0.0))} ago"
+
+
+def count(value: float | None) -> str:
+    """A number of records, records a second or workers."""
+    if value is None:
+        return UNKNOWN
+    text = f"{value:,.1f}" if abs(value) < 10 and value != round(value) else f"{value:,.0f}"
+    return text.replace(",", " ")
+
+
+def duration(seconds: float | None) -> str:
+    """A time in the unit a person would choose."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds >= _DAY_S:
+        return "over a day"
+    if seconds < 120:
+        return f"{count(seconds)} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _excess(decision: Decision) -> float:
+    """Backlog time as a multiple of its target; 0 when either is unknown."""
+    if decision.backlog_time_s is None or not decision.backlog_time_target_s:
+        return 0.0
+    return decision.backlog_time_s / decision.backlog_time_target_s
+
+
+def _order(decision: Decision) -> tuple[int, int, str]:
+    excess = _excess(decision)
+    return _RANK[urgency(decision)], -int(log2(excess)) if excess > 1 else 0, decision.workload
+
+
+def _searchable(entry: Entry) -> str:
+    decision = entry.decision
+    labels = (f"{key}={value}" for key, value in entry.labels.items())
+    return " ".join((decision.workload, decision.reason, urgency(decision), *labels)).lower()
+
+
+def _current(decision: Decision) -> str:
+    asked, ready = decision.spec_workers, decision.ready_workers
+    if ready is None:
+        return count(asked)
+    return count(ready) if asked is None or asked == ready else f"{count(ready)} of {count(asked)}"

@@ -1,0 +1,101 @@
+"""`/explain/<namespace>/<name>`: the record behind a number, as the pipeline hands it out."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving_builders import decision, entry, local_api, snapshot
+
+from adapter import __version__
+from adapter.core.decisions import Decision
+from adapter.core.reasons import sentence
+from adapter.serving.api.probes import Probes, Readiness
+from adapter.serving.app import add_records, create_app, create_publisher_app
+from adapter.serving.snapshots.records import decode
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
+
+DECIDED = decision(workers=3.0)
+NUMBERS = {"evidence.workers": 3.0, "fit.a": None}
+
+
+def record_of(workload: str) -> tuple[Decision, Mapping[str, float | None]] | None:
+    return (DECIDED, NUMBERS) if workload == "shop/orders" else None
+
+
+def store_of(*names: str) -> SnapshotStore:
+    store = SnapshotStore()
+    store.put(snapshot(*(entry(name) for name in names)))
+    return store
+
+
+def publisher(store: SnapshotStore, token_file: Path | None = None) -> Any:
+    token = None if token_file is None else str(token_file)
+    app = create_publisher_app(
+        store,
+        token_file=token,
+        probes=Probes.of(Readiness(lambda: True)),
+        telemetry=Telemetry(store, workloads=True),
+    )
+    add_records(app, store, record_of, token_file=token)
+    return app.test_client()
+
+
+def test_a_record_carries_the_decision_its_sentence_and_every_number_unknown_as_null() -> None:
+    answer = publisher(store_of("shop/orders")).get("/explain/shop/orders")
+    assert answer.status_code == 200
+    assert answer.json["record"] == NUMBERS
+    assert answer.json["decision"]["required_workers"] == 3
+    assert (answer.json["version"], answer.json["sentence"]) == (__version__, sentence(DECIDED))
+    assert decode(answer.data).decision == DECIDED
+
+
+def test_the_api_of_run_hands_records_out_too() -> None:
+    store = store_of("shop/orders")
+    app = create_app(local_api(store))
+    assert app.test_client().get("/explain/shop/orders").status_code == 404, "without a pipeline there are none"
+    app = create_app(local_api(store))
+    add_records(app, store, record_of, token_file=None)
+    assert app.test_client().get("/explain/shop/orders").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "words"),
+    [
+        ("shop/order", 404, "did you mean 'shop/orders'?"),
+        ("shp/orders", 404, "did you mean 'shop/orders'?"),
+        ("x/y", 404, "2 workloads are known"),
+        ("shop/late", 503, "not decided at the last tick"),
+        ("shop/%3Cb%3E", 404, "there is no workload"),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_is_near(asked: str, code: int, words: str) -> None:
+    answer = publisher(store_of("shop/late", "shop/orders")).get(f"/explain/{asked}")
+    assert answer.status_code == code
+    assert answer.json["code"] == code
+    assert words in answer.json["message"]
+
+
+def test_before_the_first_decision_there_is_no_record() -> None:
+    answer = publisher(SnapshotStore()).get("/explain/shop/orders")
+    assert answer.status_code == 503
+    assert "nothing was decided yet" in answer.json["message"]
+
+
+def test_a_record_costs_the_token_that_a_snapshot_costs(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret")
+    client = publisher(store_of("shop/orders"), token)
+    assert client.get("/explain/shop/orders").status_code == 401
+    assert client.get("/explain/shop/orders", headers={"Authorization": "Bearer guess"}).status_code == 401
+    assert client.get("/explain/shop/nobody").status_code == 401, "nor are names told"
+    assert client.get("/explain/shop/orders", headers={"Authorization": "Bearer secret"}).status_code == 200
+
+
+def test_a_record_of_another_release_and_what_is_none_are_refused() -> None:
+    body = publisher(store_of("shop/orders")).get("/explain/shop/orders").data
+    with pytest.raises(ValueError, match="a record of release 9"):
+        decode(body.replace(__version__.encode(), b"9"))
+    with pytest.raises(ValueError, match="not a record"):
+        decode(b'{"version": "1"}')

@@ -1,0 +1,163 @@
+import gzip
+from dataclasses import dataclass
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+from serving_builders import AT_S, entry, snapshot
+
+from adapter.serving.snapshots.snapshot import decode, encode
+from adapter.serving.snapshots.store import SnapshotStore
+
+
+def test_a_newer_tick_replaces_the_held_one() -> None:
+    store = SnapshotStore()
+    assert store.put(snapshot(entry(required_workers=1.0)))
+    assert store.put(snapshot(entry(required_workers=2.0), at_s=AT_S + 15))
+    assert store.current is not None
+    assert store.current.snapshot.entries[0].decision.required_workers == 2.0
+
+
+@pytest.mark.parametrize("later_s", [0.0, -15.0], ids=["equal", "older"])
+def test_a_tick_that_is_not_newer_changes_nothing(later_s: float) -> None:
+    store = SnapshotStore()
+    store.put(snapshot(entry(required_workers=1.0)))
+    before = store.current
+    assert not store.put(snapshot(entry(required_workers=2.0), at_s=AT_S + later_s))
+    assert store.current is before
+
+
+@dataclass
+class Clocks:
+    """A wall clock that somebody sets, and one that nobody does."""
+
+    now_s: float = AT_S
+    up_s: float = 1000.0
+
+    def store(self) -> SnapshotStore:
+        return SnapshotStore(clock=lambda: self.now_s, monotonic=lambda: self.up_s)
+
+    def passes(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.up_s += seconds
+
+
+def test_a_tick_of_the_future_is_refused_and_keeps_out_no_right_one() -> None:
+    store = Clocks().store()
+    with structlog.testing.capture_logs() as logs:
+        assert not store.put(snapshot(entry(), at_s=AT_S + 3600))
+        assert not store.put(encode(snapshot(entry(), at_s=AT_S + 3601)))
+        assert store.put(snapshot(entry()))
+        assert store.put(snapshot(entry(), at_s=AT_S + 30)), "clocks differ a little"
+    assert [(log["log_level"], log["off_s"]) for log in logs] == [("warning", 3600)]
+    assert "compare the clocks" in logs[0]["event"]
+
+
+def test_a_tick_older_than_the_held_one_is_told_once_and_an_equal_one_never() -> None:
+    store = Clocks().store()
+    store.put(snapshot(entry()))
+    with structlog.testing.capture_logs() as logs:
+        assert not store.put(snapshot(entry()))
+        assert not store.put(snapshot(entry(), at_s=AT_S - 45))
+        assert not store.put(snapshot(entry(), at_s=AT_S - 30))
+        assert store.put(snapshot(entry(), at_s=AT_S + 15))
+    assert [(log["log_level"], log["off_s"]) for log in logs] == [("warning", 45)]
+    assert "older than the held one is refused" in logs[0]["event"]
+
+
+def test_what_was_held_by_a_clock_that_was_fast_gives_way_when_it_is_set_right() -> None:
+    clocks = Clocks(now_s=AT_S + 3600)
+    store = clocks.store()
+    assert store.put(snapshot(entry(), at_s=AT_S + 3600))
+    clocks.now_s = AT_S
+    assert store.put(snapshot(entry()))
+
+
+def test_a_clock_that_is_set_back_makes_no_old_number_young() -> None:
+    clocks = Clocks(now_s=AT_S + 5)
+    store = clocks.store()
+    store.put(snapshot(entry()))
+    clocks.passes(100)
+    assert store.now_s() == AT_S + 105
+    clocks.now_s -= 3600
+    assert store.now_s() == AT_S + 100, "the time it has been held for, at least"
+    clocks.passes(80)
+    assert store.now_s() == AT_S + 180
+    clocks.now_s += 3600
+    assert store.now_s() == AT_S + 185
+
+
+def test_a_clock_that_is_set_forward_makes_it_old_and_that_is_told_once() -> None:
+    clocks = Clocks()
+    store = clocks.store()
+    store.put(snapshot(entry()))
+    clocks.now_s += 3600
+    assert store.now_s() == AT_S + 3600
+    with structlog.testing.capture_logs() as logs:
+        clocks.passes(15)
+        assert store.put(snapshot(entry(), at_s=AT_S + 15))
+        assert store.put(snapshot(entry(), at_s=AT_S + 30))
+    assert [(log["log_level"], log["off_s"]) for log in logs] == [("warning", 3600)]
+    assert "too old to answer: compare the clocks" in logs[0]["event"]
+
+
+def test_without_a_snapshot_the_time_is_that_of_the_clock() -> None:
+    clocks = Clocks()
+    assert clocks.store().now_s() == AT_S
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e4), st.floats(-1e5, 1e5)), max_size=8))
+def test_the_age_of_what_is_held_is_never_less_than_the_time_it_was_held_for(
+    steps: list[tuple[float, float]],
+) -> None:
+    clocks = Clocks()
+    store = clocks.store()
+    store.put(snapshot(entry()))
+    for passes_s, jumps_s in steps:
+        clocks.passes(passes_s)
+        clocks.now_s += jumps_s
+        assert store.now_s() - AT_S >= clocks.up_s - 1000.0 - 1e-6
+
+
+def test_bytes_are_held_like_the_snapshot_they_are() -> None:
+    given, sent = SnapshotStore(), SnapshotStore()
+    given.put(snapshot(entry()))
+    sent.put(encode(snapshot(entry())))
+    assert given.current == sent.current
+
+
+def test_what_is_published_is_the_snapshot() -> None:
+    store = SnapshotStore()
+    store.put(snapshot(entry()))
+    assert store.current is not None
+    assert decode(store.current.body) == snapshot(entry())
+    assert gzip.decompress(store.current.compressed) == store.current.body
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (b"", "not a snapshot"),
+        (b"{}", "not a snapshot"),
+        (encode(snapshot(entry()))[:-20], "not a snapshot"),
+        (encode(snapshot(entry())).replace(b'"version":2', b'"version":3'), "expected 2"),
+    ],
+    ids=["empty", "no fields", "truncated", "another version"],
+)
+def test_what_is_no_snapshot_is_refused_and_the_held_one_stays(body: bytes, fault: str) -> None:
+    store = SnapshotStore()
+    store.put(snapshot(entry()))
+    before = store.current
+    with pytest.raises(ValueError, match=fault):
+        store.put(body)
+    assert store.current is before
+
+
+def test_the_etag_tells_snapshots_apart() -> None:
+    one, other = SnapshotStore(), SnapshotStore()
+    one.put(snapshot(entry()))
+    other.put(snapshot(entry(required_workers=9.0)))
+    assert one.current is not None
+    assert other.current is not None
+    assert one.current.etag != other.current.etag

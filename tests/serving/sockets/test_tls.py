@@ -1,0 +1,318 @@
+"""Certificates and CAs that change while a server listens, over real handshakes; cases 64 and 65."""
+
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import trustme
+from cryptography import x509
+from raw_callers import Caller, eventually, serving, trust
+from serving_certificates import CLIENTS, PROXIES, SERVER, STRANGERS, Files, pem, serving_files
+from structlog.testing import capture_logs
+
+from adapter.errors import ConfigError
+from adapter.serving.sockets.server import Server
+from adapter.serving.sockets.tls import LiveTls
+
+NEW_SERVER = trustme.CA()
+PROXY = PROXIES.issue_cert(common_name="front-proxy-client")
+
+
+class Running:
+    """A server, its files, and the CAs it is told."""
+
+    def __init__(self, folder: Path, cas: str) -> None:
+        self.files = serving_files(folder)
+        self.cas = cas
+        self.tls = LiveTls(str(self.files.cert), str(self.files.key), lambda: self.cas)
+
+    def now_trusts(self, *authorities: trustme.CA) -> None:
+        self.cas = pem(*authorities)
+        assert self.tls.refresh()
+
+
+@contextmanager
+def listening(folder: Path, cas: str = "") -> Iterator[tuple[Running, Server]]:
+    running = Running(folder, cas)
+    with serving(tls=running.tls) as server:
+        yield running, server
+
+
+def knows(server: Server, leaf: trustme.LeafCert | None) -> bool:
+    """Whether a caller with this certificate is known by it. Raises OSError when the handshake fails."""
+    with Caller(server, trust(leaf)) as caller:
+        return bool(caller.ask("/").document["known"])
+
+
+def trusting(*authorities: trustme.CA) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for authority in authorities:
+        authority.configure_trust(context)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("version", "accepted"),
+    [(ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True)],
+    ids=["1.1", "1.2", "1.3"],
+)
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+def test_case_65_tls_is_1_2_or_1_3(tmp_path: Path, version: ssl.TLSVersion, accepted: bool) -> None:
+    context = trust()
+    context.set_ciphers("ALL:@SECLEVEL=0")  # the client would refuse 1.1 by itself
+    context.minimum_version = context.maximum_version = version
+    with listening(tmp_path) as (_, server):
+        if not accepted:
+            with pytest.raises(ssl.SSLError):
+                Caller(server, context)
+            return
+        with Caller(server, context) as caller:
+            assert caller.ask("/memory").code == 200
+            assert isinstance(caller.socket, ssl.SSLSocket)
+            assert caller.socket.version() == f"TLSv{version.name[-3:].replace('_', '.')}"
+
+
+def test_http_1_1_is_agreed_with_who_also_speaks_http_2(tmp_path: Path) -> None:
+    context = trust()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with listening(tmp_path) as (_, server), Caller(server, context) as caller:
+        assert isinstance(caller.socket, ssl.SSLSocket)
+        assert caller.socket.selected_alpn_protocol() == "http/1.1"
+
+
+# Who is asked for a certificate, and whose is taken.
+
+
+def test_a_verified_certificate_is_told_to_the_application(tmp_path: Path) -> None:
+    with listening(tmp_path, pem(PROXIES, CLIENTS)) as (_, server):
+        assert knows(server, PROXY)
+        assert knows(server, CLIENTS.issue_cert(common_name="alice"))
+        assert not knows(server, None)
+
+
+def test_auth_182_a_certificate_of_an_unknown_ca_does_not_pass_the_handshake(tmp_path: Path) -> None:
+    """Go answers 401; Python's TLS ends the connection. Nobody is served either way."""
+    with listening(tmp_path, pem(PROXIES)) as (_, server):
+        with pytest.raises(OSError, match=r"alert|reset|closed"):
+            knows(server, STRANGERS.issue_cert(common_name="front-proxy-client"))
+        assert knows(server, PROXY)
+
+
+def test_before_the_cas_are_known_nobody_is_asked_and_everybody_may_connect(tmp_path: Path) -> None:
+    with listening(tmp_path) as (running, server):
+        assert not knows(server, PROXY)
+        assert not knows(server, STRANGERS.issue_cert(common_name="anyone"))
+        running.now_trusts(PROXIES)
+        assert knows(server, PROXY)
+
+
+def test_a_connection_made_before_the_cas_were_known_is_served_without_its_certificate(tmp_path: Path) -> None:
+    with listening(tmp_path) as (running, server), Caller(server, trust(PROXY)) as early:
+        running.now_trusts(PROXIES)
+        assert early.ask("/").document["known"] is False
+        assert knows(server, PROXY)
+
+
+def test_case_63_a_replaced_ca_is_followed_without_a_restart(tmp_path: Path) -> None:
+    new = trustme.CA()
+    with listening(tmp_path, pem(PROXIES)) as (running, server), Caller(server, trust(PROXY)) as open_before:
+        running.now_trusts(PROXIES, new)
+        assert knows(server, PROXY)
+        assert knows(server, new.issue_cert(common_name="front-proxy-client"))
+        running.now_trusts(new)
+        with pytest.raises(OSError, match=r"alert|reset|closed"):
+            knows(server, PROXY)
+        assert open_before.ask("/").document["known"], "whether it still counts is for the application to say"
+
+
+@pytest.mark.parametrize("nonsense", ["nonsense", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"])
+def test_a_bundle_that_cannot_be_read_keeps_the_one_before(tmp_path: Path, nonsense: str) -> None:
+    with listening(tmp_path, pem(PROXIES)) as (running, server), capture_logs() as logs:
+        running.cas = nonsense
+        assert not running.tls.refresh()
+        assert not running.tls.refresh()
+        assert knows(server, PROXY)
+        assert [line["log_level"] for line in logs] == ["error"], "told once"
+
+
+def test_a_bundle_that_cannot_be_read_at_the_start_does_not_keep_discovery_from_answering(tmp_path: Path) -> None:
+    with capture_logs() as logs, listening(tmp_path, "nonsense") as (running, server):
+        assert not knows(server, None)
+        assert "the client CAs cannot be used" in logs[0]["event"]
+        running.now_trusts(PROXIES)
+        assert knows(server, PROXY)
+
+
+# The server's own certificate.
+
+
+def test_case_64_a_replaced_certificate_is_used_by_new_connections_only(tmp_path: Path) -> None:
+    with listening(tmp_path) as (running, server), Caller(server, trust()) as old:
+        running.files.write(NEW_SERVER.issue_cert("localhost"))
+        assert running.tls.refresh()
+        with Caller(server, trusting(NEW_SERVER)) as new:
+            assert new.ask("/memory").code == 200
+        with pytest.raises(ssl.SSLCertVerificationError):
+            Caller(server, trust())
+        assert old.ask("/memory").code == 200
+
+
+def test_case_64_no_request_fails_while_certificates_are_replaced(tmp_path: Path) -> None:
+    done = threading.Event()
+    served: list[int] = []
+
+    def connect_and_ask(server: Server) -> None:
+        context = trusting(SERVER, NEW_SERVER)
+        while not done.is_set():
+            with Caller(server, context) as caller:
+                served.append(caller.ask("/memory").code)
+
+    with listening(tmp_path) as (running, server), Caller(server, trust()) as kept:
+        threads = [threading.Thread(target=connect_and_ask, args=(server,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for authority in (NEW_SERVER, SERVER):
+            running.files.write(authority.issue_cert("localhost"))
+            assert eventually(lambda authority=authority: connects(server, trusting(authority)))
+            assert kept.ask("/memory").code == 200
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert set(served) == {200}
+    assert len(served) > 10
+
+
+def test_changed_files_are_noticed_without_being_told(tmp_path: Path) -> None:
+    with listening(tmp_path) as (running, server):
+        running.files.write(NEW_SERVER.issue_cert("localhost"))
+        assert eventually(lambda: connects(server, trusting(NEW_SERVER)), within_s=30)
+
+
+def connects(server: Server, context: ssl.SSLContext) -> bool:
+    try:
+        with Caller(server, context) as caller:
+            return caller.ask("/memory").code == 200
+    except ssl.SSLError:
+        return False
+
+
+def test_a_certificate_swapped_as_a_mounted_secret_is_noticed(tmp_path: Path) -> None:
+    """A kubelet writes a new folder and turns one link, which both files are reached by."""
+    leaves = [SERVER.issue_cert("localhost"), NEW_SERVER.issue_cert("localhost")]
+    for name, leaf in zip(["one", "two"], leaves, strict=True):
+        (tmp_path / name).mkdir()
+        Files(tmp_path / name / "tls.crt", tmp_path / name / "tls.key").write(leaf)
+    link, turned = tmp_path / "..data", tmp_path / "..tmp"
+    link.symlink_to("one")
+    tls = LiveTls(str(link / "tls.crt"), str(link / "tls.key"))
+    assert not tls.refresh()
+    turned.symlink_to("two")
+    turned.rename(link)
+    assert tls.refresh()
+    with serving(tls=tls) as server, Caller(server, trusting(NEW_SERVER)) as caller:
+        assert caller.ask("/memory").code == 200
+
+
+def half_written(files: Files) -> None:
+    NEW_SERVER.issue_cert("localhost").private_key_pem.write_to_path(str(files.key))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [half_written, lambda files: files.cert.unlink(), lambda files: files.cert.write_text("nonsense")],
+    ids=["only the key is new", "the certificate is gone", "the certificate is nonsense"],
+)
+def test_a_pair_that_cannot_be_used_keeps_the_one_before(tmp_path: Path, damage: Callable[[Files], None]) -> None:
+    with listening(tmp_path) as (running, server):
+        ends_at_s = running.tls.certificate_ends_at()
+        damage(running.files)
+        assert not running.tls.refresh()
+        with Caller(server, trust()) as caller:
+            assert caller.ask("/memory").code == 200
+        assert running.tls.certificate_ends_at() == ends_at_s
+        running.files.write(NEW_SERVER.issue_cert("localhost"))
+        assert running.tls.refresh()
+
+
+def test_a_client_that_names_no_host_is_served_the_newest_certificate(tmp_path: Path) -> None:
+    """The kubelet asks by address, without a name in the handshake."""
+    context = trusting(NEW_SERVER)
+    context.check_hostname = False
+    with listening(tmp_path) as (running, server):
+        running.files.write(NEW_SERVER.issue_cert("127.0.0.1"))
+        running.tls.refresh()
+        with Caller(server, context, name=None) as kubelet:
+            assert kubelet.ask("/memory").code == 200
+
+
+def test_certificate_files_that_cannot_be_loaded_are_told_at_start(tmp_path: Path) -> None:
+    files = serving_files(tmp_path)
+    files.cert.write_text("nonsense")
+    with pytest.raises(ConfigError, match="expected a PEM certificate and its key"):
+        LiveTls(str(files.cert), str(files.key))
+
+
+def test_when_the_certificate_expires_is_known(tmp_path: Path) -> None:
+    files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
+    ends_at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=30)
+    files.write(SERVER.issue_cert("localhost", not_after=ends_at))
+    tls = LiveTls(str(files.cert), str(files.key))
+    assert tls.certificate_ends_at() == ends_at.timestamp()
+    later = ends_at + timedelta(days=60)
+    files.write(SERVER.issue_cert("localhost", not_after=later))
+    assert tls.refresh()
+    assert tls.certificate_ends_at() == later.timestamp()
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted"),
+    [
+        (["localhost"], "adapter.monitoring.svc"),
+        (["monitoring.svc"], "adapter.monitoring.svc"),
+        (["*.svc"], "adapter.monitoring.svc"),
+        (["127.0.0.1"], "127.0.0.1.monitoring.svc"),
+    ],
+    ids=["localhost", "a part of it", "a wildcard for two labels", "an address"],
+)
+def test_a_certificate_without_the_name_of_the_service_is_told_with_the_fix(
+    tmp_path: Path, held: list[str], wanted: str
+) -> None:
+    files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
+    files.write(SERVER.issue_cert(*held))
+    with capture_logs() as logs:
+        LiveTls(str(files.cert), str(files.key), names=[wanted])
+    assert [(line["log_level"], line["missing"]) for line in logs] == [("warning", [wanted])]
+    assert wanted in logs[0]["fix"]
+
+
+@pytest.mark.parametrize("held", ["adapter.monitoring.svc", "ADAPTER.monitoring.svc", "*.monitoring.svc"])
+def test_a_certificate_with_the_name_of_the_service_is_fine(tmp_path: Path, held: str) -> None:
+    files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
+    files.write(SERVER.issue_cert("localhost", held))
+    with capture_logs() as logs:
+        LiveTls(str(files.cert), str(files.key), names=["adapter.monitoring.svc"])
+    assert logs == []
+
+
+def test_a_certificate_without_any_name_is_told(tmp_path: Path) -> None:
+    files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
+    files.write(SERVER.issue_cert(common_name="adapter.monitoring.svc"))
+    with capture_logs() as logs:
+        tls = LiveTls(str(files.cert), str(files.key), names=["adapter.monitoring.svc"])
+    assert logs[0]["missing"] == ["adapter.monitoring.svc"]
+    assert isinstance(tls.context, ssl.SSLContext)
+
+
+def test_the_certificate_on_the_wire_is_the_one_in_the_file(tmp_path: Path) -> None:
+    with listening(tmp_path) as (running, server), Caller(server, trust()) as caller:
+        assert isinstance(caller.socket, ssl.SSLSocket)
+        seen = caller.socket.getpeercert(binary_form=True)
+        assert seen is not None
+        in_file = x509.load_pem_x509_certificate(running.files.cert.read_bytes())
+        assert x509.load_der_x509_certificate(seen) == in_file
+        assert time.time() < running.tls.certificate_ends_at()

@@ -1,0 +1,145 @@
+"""Decisions as people read them."""
+
+import pytest
+from decided import AT_S, decision, snapshot
+
+from adapter.core.decisions import Bound, Decision, Reason
+from adapter.serving.ui import view
+from adapter.serving.ui.view import Urgency
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "unknown"),
+        (0.0, "0"),
+        (0.04, "0.0"),
+        (3.0, "3"),
+        (3.26, "3.3"),
+        (10.4, "10"),
+        (1234.5, "1 234"),
+        (1e7, "10 000 000"),
+    ],
+)
+def test_counts(value: float | None, text: str) -> None:
+    assert view.count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "unknown"),
+        (0.0, "0 s"),
+        (6.13, "6.1 s"),
+        (119.0, "119 s"),
+        (600.0, "10 min"),
+        (9000.0, "2.5 h"),
+        (86_400.0, "over a day"),
+    ],
+)
+def test_durations(seconds: float | None, text: str) -> None:
+    assert view.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        pytest.param(decision(required_workers=None, reason=Reason.EXPIRED), Urgency.NO_NUMBER, id="no number"),
+        pytest.param(decision(reason=Reason.STALE), Urgency.ATTENTION, id="a held target"),
+        pytest.param(decision(reason=Reason.STUCK, backlog_time_s=86_400.0), Urgency.ATTENTION, id="stuck"),
+        pytest.param(decision(reason=Reason.NOT_ENACTED), Urgency.ATTENTION, id="nobody follows"),
+        pytest.param(decision(reason=Reason.EXCLUDED), Urgency.CALM, id="a pause that was planned"),
+        pytest.param(decision(reason=Reason.EXCLUDED, backlog_time_s=61.0), Urgency.BEHIND, id="planned, and behind"),
+        pytest.param(decision(reason=Reason.UP, backlog_time_s=61.0), Urgency.BEHIND, id="over its target"),
+        pytest.param(decision(reason=Reason.UP, backlog_time_s=60.0), Urgency.MOVING, id="at its target, on its way"),
+        pytest.param(decision(), Urgency.CALM, id="nothing to do"),
+        pytest.param(
+            decision(backlog_time_s=None), Urgency.CALM, id="an unknown backlog time is not trouble by itself"
+        ),
+        pytest.param(decision(backlog_time_s=5.0, backlog_time_target_s=None), Urgency.CALM, id="no target"),
+    ],
+)
+def test_urgency(one: Decision, expected: Urgency) -> None:
+    assert view.urgency(one) is expected
+
+
+def test_the_most_urgent_come_first_then_the_alphabet() -> None:
+    shown = snapshot(
+        decision("a/calm"),
+        decision("b/moving", reason=Reason.DOWN),
+        decision("c/late", backlog_time_s=90.0),
+        decision("d/later", backlog_time_s=900.0),
+        decision("e/lost", required_workers=None, reason=Reason.NO_DATA),
+        decision("f/late", backlog_time_s=91.0),
+    )
+
+    names = [entry.decision.workload for entry in view.urgent_first(shown.entries)]
+
+    assert names == ["e/lost", "d/later", "c/late", "f/late", "b/moving", "a/calm"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("", ["shop/cart", "shop/orders"]),
+        ("ORD", ["shop/orders"]),
+        ("team=a", ["shop/cart", "shop/orders"]),
+        ("scaleup team=a", ["shop/orders"]),
+        ("moving", ["shop/orders"]),
+        ("shop nothing", []),
+    ],
+)
+def test_every_word_of_a_filter_must_occur(wanted: str, found: list[str]) -> None:
+    shown = snapshot(decision("shop/cart"), decision("shop/orders", reason=Reason.UP), labels={"team": "a"})
+
+    assert [entry.decision.workload for entry in view.matching(shown.entries, wanted)] == found
+
+
+def test_an_unknown_number_is_said_never_0() -> None:
+    line = view.line(Decision(workload="demo/lost", at_s=AT_S, policy="dataflow", reason=Reason.NO_DATA))
+
+    numbers = (line.arrival, line.throughput, line.backlog, line.backlog_time, line.required, line.current)
+    assert set(numbers) == {view.UNKNOWN}
+    assert "no sample of demo/lost yet" in line.sentence
+
+
+@pytest.mark.parametrize(
+    ("asked", "ready", "text"),
+    [
+        (4.0, 4.0, "4"),
+        (6.0, 4.0, "4 of 6"),
+        (6.0, None, "6"),
+        (None, 3.0, "3"),
+        (None, None, "unknown"),
+        (0.0, 0.0, "0"),
+    ],
+)
+def test_current_workers(asked: float | None, ready: float | None, text: str) -> None:
+    assert view.line(decision(spec_workers=asked, ready_workers=ready)).current == text
+
+
+def test_a_limit_that_was_hit_is_named() -> None:
+    assert view.line(decision(bound=Bound.MAX)).bound == "at max"
+    assert view.line(decision(bound=Bound.HOT)).bound == "at hot partition"
+    assert view.line(decision(bound=Bound.STEP)).bound == ""
+
+
+@pytest.mark.parametrize(
+    ("age_s", "state", "says"),
+    [
+        (3.0, "fresh", "decided 3 s ago"),
+        (-0.5, "fresh", "decided 0 s ago"),
+        (46.0, "late", "the pipeline is late"),
+        (181.0, "stale", "the API answers 503"),
+        (-3600.0, "stale", "the last tick is 60 min in the future: compare clocks"),
+    ],
+)
+def test_how_far_a_snapshot_can_be_trusted(age_s: float, state: str, says: str) -> None:
+    seen, notice = view.freshness(snapshot(decision()), AT_S + age_s)
+
+    assert seen == state
+    assert says in notice
+
+
+def test_before_the_first_snapshot_there_is_a_sentence_too() -> None:
+    assert view.freshness(None, AT_S)[0] == "waiting"
