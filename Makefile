@@ -18,8 +18,8 @@ run: $(READY) need-java ## Run everything on an embedded simulated fleet; ARGS="
 test: lint need-java ## Lint, types, import rules, unit tests and the tests that start Spark
 	$(BIN)/pytest -m "not e2e" $(ARGS)
 
-unit: $(READY) ## The fast tests alone (no Java, no hours of simulation)
-	$(BIN)/pytest -m "not e2e and not spark and not simulation" $(ARGS)
+unit: $(READY) ## The fast tests alone (no Java, no hours of simulation), on all cores
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not e2e and not spark and not simulation" $(ARGS)
 
 e2e: $(READY) need-java tools ## The same program on real servers: Kafka, Prometheus, Pravega, Kubernetes
 	tests/e2e/run tests/e2e $(ARGS)
