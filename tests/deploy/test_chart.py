@@ -18,6 +18,7 @@ CHART = ROOT / "charts" / "backlog-adapter"
 NAME = "orders-backlog-adapter"
 EXTERNAL = "v1beta1.external.metrics.k8s.io"
 CUSTOM = ["v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"]
+PODS_TOO = ["apiService.custom.create=true", "apiService.custom.pods=true"]
 Render = Callable[..., dict[tuple[str, str], dict[str, Any]]]
 
 
@@ -179,6 +180,33 @@ def test_a_server_that_goes_is_missed_by_nobody(render: Render) -> None:
     assert pod(render(), NAME)["terminationGracePeriodSeconds"] > 15
 
 
+@pytest.mark.parametrize(("name", "role"), [(NAME, "serve"), (f"{NAME}-pipeline", "pipeline")])
+def test_each_role_runs_where_its_values_say_and_the_other_does_not(render: Render, name: str, role: str) -> None:
+    said = ["priorityClassName=first", "nodeSelector.zone=a", "tolerations[0].key=b", "podLabels.team=c"]
+    objects = render(*(f"{role}.{each}" for each in (*said, "podAnnotations.d=e")))
+    template = objects["Deployment", name]["spec"]["template"]
+    assert template["spec"]["priorityClassName"] == "first"
+    assert template["spec"]["nodeSelector"] == {"zone": "a"}
+    assert template["spec"]["tolerations"] == [{"key": "b"}]
+    assert template["metadata"]["labels"]["team"] == "c"
+    assert template["metadata"]["annotations"]["d"] == "e"
+    (other,) = {NAME, f"{NAME}-pipeline"} - {name}
+    assert not {"priorityClassName", "nodeSelector", "tolerations"} & pod(objects, other).keys()
+
+
+def test_both_images_are_pulled_with_the_secrets_that_are_named(render: Render) -> None:
+    objects = render("images.pullSecrets={first,second}")
+    for name in (NAME, f"{NAME}-pipeline"):
+        assert pod(objects, name)["imagePullSecrets"] == [{"name": "first"}, {"name": "second"}]
+
+
+@pytest.mark.parametrize("size", ["10Gi", "1.5Gi", "500M"])
+def test_a_size_is_any_amount_that_kubernetes_takes(render: Render, size: str) -> None:
+    claim = render("pipeline.persistence.enabled=true", f"pipeline.persistence.size={size}")
+    requested = claim["PersistentVolumeClaim", f"{NAME}-checkpoint"]["spec"]["resources"]["requests"]["storage"]
+    assert requested == size
+
+
 def test_secrets_that_exist_are_used_and_none_is_made(render: Render) -> None:
     ca = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
     objects = render("tls.existingSecret=own-tls", f"tls.caBundle={ca}", "token.existingSecret=own-token")
@@ -203,7 +231,8 @@ def test_an_api_service_of_another_owner_needs_no_ca(render: Render) -> None:
     [
         pytest.param([], set(), id="as it comes"),
         pytest.param(["apiService.custom.create=true"], set(), id="Object metrics"),
-        pytest.param(["apiService.custom.pods=true"], {f"streaming-{NAME}-pods"}, id="Pods metrics"),
+        pytest.param(["apiService.custom.pods=true"], set(), id="Pods metrics that nobody can ask for"),
+        pytest.param(PODS_TOO, {f"streaming-{NAME}-pods"}, id="Pods metrics"),
     ],
 )
 def test_serving_has_the_rights_it_uses_and_no_more(render: Render, values: list[str], more: set[str]) -> None:
@@ -212,7 +241,7 @@ def test_serving_has_the_rights_it_uses_and_no_more(render: Render, values: list
 
 
 def test_pods_are_listed_and_nothing_else_is_done_with_them(render: Render) -> None:
-    role = render("apiService.custom.pods=true")["ClusterRole", f"streaming-{NAME}-pods"]
+    role = render(*PODS_TOO)["ClusterRole", f"streaming-{NAME}-pods"]
     assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
 
 
@@ -262,6 +291,8 @@ def test_a_network_policy_that_names_nobody_lets_everybody_to_the_servers(render
         pytest.param("apiService.create=false", "'create' not allowed", id="one switch for both groups"),
         pytest.param("networkPolicy.serveFrom[0].cidr=10.0.0.0/8", "'cidr' not allowed", id="no peer of a policy"),
         pytest.param("config.sources=null", "'sources'", id="no source"),
+        pytest.param("serve.resources.limits.memory=banana", "/serve/resources/limits/memory", id="no amount"),
+        pytest.param("pipeline.nodeSelectors.zone=a", "'nodeSelectors' not allowed", id="no place of a pod"),
         pytest.param("tls.existingSecret=own", "tls.caBundle is required", id="a certificate without its CA"),
         pytest.param("tls.caBundle=LS0tLS1CRUdJTiA=", "/tls/existingSecret", id="a CA without its certificate"),
         pytest.param("tls.caBundle=-----BEGIN", "/tls/caBundle", id="a CA that is not in base64"),

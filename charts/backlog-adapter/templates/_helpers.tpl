@@ -55,6 +55,18 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
+{{/* How the images are pulled, and what the values of a role, the last of the two, say of its pod's place. */}}
+{{- define "backlog-adapter.placement" -}}
+{{- $pod := dict -}}
+{{- range $name, $said := pick (last .) "priorityClassName" "nodeSelector" "tolerations" "affinity" -}}
+{{- if $said }}{{ $_ := set $pod $name $said }}{{ end -}}
+{{- end -}}
+{{- range (first .).images.pullSecrets -}}
+{{- $_ := set $pod "imagePullSecrets" (append (get $pod "imagePullSecrets" | default list) (dict "name" .)) -}}
+{{- end -}}
+{{- with $pod }}{{ toYaml . }}{{ end -}}
+{{- end }}
+
 {{- define "backlog-adapter.mounts" -}}
 - {name: config, mountPath: /etc/backlog-adapter, readOnly: true}
 - {name: tls, mountPath: /run/secrets/backlog-adapter/tls, readOnly: true}
