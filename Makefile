@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 .PHONY: help run test unit e2e wire fuzz bench bench-policies bench-api picture tools lint format lock image clean need-java need-go need-maven
 
@@ -63,10 +64,10 @@ lock: ## Resolve requirements/*.lock anew from pyproject.toml
 	  --no-annotate --no-emit-index-url --upgrade pyproject.toml "$${@:2}" --output-file requirements/$$1.lock; }; \
 	compile serve; compile pipeline --extra pipeline; compile dev --extra pipeline --group dev
 
-image: ## Build the two container images
+image: ## Build the two container images; REGISTRY=registry.example.com/team/ goes before their names
 	@command -v docker >/dev/null || { echo "docker is missing: install it, or build the two targets of the Dockerfile elsewhere"; exit 1; }
-	docker build --target serve --tag backlog-adapter-serve .
-	docker build --target pipeline --tag backlog-adapter-pipeline .
+	docker build --target serve --tag $(REGISTRY)backlog-adapter-serve:$(VERSION) .
+	docker build --target pipeline --tag $(REGISTRY)backlog-adapter-pipeline:$(VERSION) .
 
 clean: ## Remove what was built here; the tools' cache stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist logs

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments: those of the process by default.
     """
     # A traceback with its variables would show the tokens of requests.
-    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    plain = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
     processors = [*structlog.get_config()["processors"][:-1], plain]
     structlog.configure(processors=processors, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:

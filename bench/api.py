@@ -1,6 +1,6 @@
 """A `serve` process under the load of an aggregator: how fast it answers over TLS, and what memory it holds.
 
-Real: the process, its TLS, its check of who asks and whether he may, the pull of snapshots. Stand-ins: the cluster's
+Real: the process, its TLS, its check of who asks and whether they may, the pull of snapshots. Stand-ins: the cluster's
 API, and the pipeline, whose snapshots hold one decision many times over.
 """
 

@@ -19,7 +19,7 @@ from typing import Any
 import trustme
 
 from adapter.config import Limits
-from adapter.serving.sockets.at_once import Reply
+from adapter.serving.api.rendering import Response
 from adapter.serving.sockets.bridge import Receive, Scope, Send
 from adapter.serving.sockets.server import Server
 from adapter.serving.sockets.tls import LiveTls
@@ -33,7 +33,7 @@ TIMES = 2_000
 STARTS_WITHIN_S = 30.0
 ENDS_WITHIN_S = 300.0
 _QUESTION = b"GET /apis/external.metrics.k8s.io/v1beta1 HTTP/1.1\r\nHost: bench\r\n\r\n"
-_ANSWER = Reply(200, ((b"content-type", b"application/json"),), b'{"kind":"ExternalMetricValueList","items":[]}\n')
+_ANSWER = Response(200, ((b"content-type", b"application/json"),), b'{"kind":"ExternalMetricValueList","items":[]}\n')
 
 
 def figures() -> Iterator[Figure]:
@@ -137,7 +137,7 @@ def _serve(port: str, folder: str) -> None:
     threading.Event().wait()
 
 
-def _at_once(scope: Mapping[str, Any]) -> Reply:
+def _at_once(scope: Mapping[str, Any]) -> Response:
     return _ANSWER
 
 

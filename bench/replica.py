@@ -60,6 +60,7 @@ class Fleet:
         publisher = create_publisher_app(self._store, token_file=None, probes=probes, telemetry=telemetry)
         self.server = Server(of_wsgi(publisher), "127.0.0.1", 0)
         self._stop = threading.Event()
+        self._one_at_a_time = threading.Lock()
         self._thread = threading.Thread(target=self._renew)
 
     def start(self, started: ExitStack) -> None:
@@ -73,10 +74,14 @@ class Fleet:
     def resize(self, workloads: int) -> None:
         """Publish so many from now on."""
         self._workloads = workloads
-        self._store.put(_snapshot(workloads))
+        self._publish()
 
     def _renew(self) -> None:
         while not self._stop.wait(TICK_S):
+            self._publish()
+
+    def _publish(self) -> None:
+        with self._one_at_a_time:  # the one that began first comes first, or it would be refused as older
             self._store.put(_snapshot(self._workloads))
 
 

@@ -13,12 +13,16 @@ from conformance.recording import RecordingError, Row, read
 from conformance.replay import Kind, Verdict, replay, summary
 from conformance.server import started
 
+_FORMAT = """A recording is JSON, one request a line: id, method, path (with its query), identity (whose certificate is
+presented), request_headers, request_body; and what was answered: status, headers, body with its encoding (utf-8, base64
+or omitted), or error where no answer came."""
+
 RECORDED = Path(__file__).parents[2] / "shared" / "wire" / "recorded.jsonl"
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """One line a row, then how many; 1 when a row failed, 2 when there is nothing to replay. given: None is argv."""
-    parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__, epilog=_FORMAT)
     parser.add_argument("file", nargs="?", type=Path, help=f"the recording; else $RECORDING, else {RECORDED}")
     parser.add_argument("--divergences", action="store_true", help="print the listed divergences as a table and stop")
     arguments = parser.parse_args(given)

@@ -134,7 +134,7 @@ class _Answers(BaseHTTPRequestHandler):
             self._send(201, asked | {"status": verdict})
 
     def log_message(self, *_: object) -> None:
-        """Nothing: who starts it has an output of his own."""
+        """Nothing: who starts it has an output already."""
 
     def _watched(self) -> None:
         self.send_response(200)

@@ -7,11 +7,13 @@ answer is checked too.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import msgspec
 import yaml
 
+from adapter.serving.api import custom, external
+from adapter.serving.api.negotiation import PROTOBUF
 from adapter.serving.api.status import Document
 from conformance.asking import Caller
 from conformance.comparing import differences
@@ -74,6 +76,9 @@ def _is_filled(row: Row, ours: Outcome, _: Caller) -> list[str]:
 
 
 def _unfilled(ours: Outcome) -> list[str]:
+    if isinstance(ours, Answered) and PROTOBUF in ours.headers.get("content-type", ""):
+        missing = [group for group in (custom.GROUP, external.GROUP) if group.encode() not in (ours.body or b"")]
+        return [f"expected {group} in it" for group in missing]
     try:
         discovery = msgspec.convert(_document(ours), _Discovery)
     except msgspec.ValidationError as error:
@@ -85,7 +90,7 @@ def _unfilled(ours: Outcome) -> list[str]:
 
 
 def _breaks_on_metric_selector(row: Row) -> bool:
-    given = parse_qs(urlsplit(row.asked.uri).query)
+    given = parse_qs(row.asked.uri.partition("?")[2])
     broken = isinstance(row.outcome, Answered) and row.outcome.status == 500
     return broken and "metricLabelSelector" in given
 
@@ -170,7 +175,7 @@ DIVERGENCES = (
     ),
     Divergence(
         name="bad-metric-selector",
-        asked="a `metricLabelSelector` that does not parse",
+        asked="a `metricLabelSelector` that does not parse, or has `>`, `<` or `!=`",
         theirs="500",
         ours="400 with the same message, as for `labelSelector`",
         because="the fault is the caller's, and a 500 sends its reader to look for it here",

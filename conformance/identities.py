@@ -59,7 +59,7 @@ class _Holder:
         return x509.Name(parts)
 
 
-# Who is named how in a recording, and which of the three authorities signed for him.
+# Who is named how in a recording, and which of the three authorities signed.
 _CLIENTS = {
     "admin": _Holder("admin", ("system:masters",)),
     "alice": _Holder("alice"),
@@ -89,7 +89,7 @@ class Identities:
         return str(self.folder / "server.pem"), str(self.folder / "server.key")
 
     def context(self, identity: str) -> ssl.SSLContext:
-        """How somebody connects: he trusts the server's authority and presents his certificate, if he has one."""
+        """How somebody connects: the server's authority is trusted, and a certificate presented where there is one."""
         context = ssl.create_default_context(cafile=str(self.folder / "server-ca.pem"))
         if identity != NOBODY:
             context.load_cert_chain(self.folder / f"{identity}.pem", self.folder / f"{identity}.key")

@@ -96,7 +96,7 @@ def _stop(course: Course, tick: int) -> tuple[int, int]:
     if not len(edges):
         return tick, tick
     begin, end = max(edges.tolist(), key=lambda edge: float(lost[edge[0] : edge[1]].sum()))
-    # Who comes back slowly is low for longer than he stood.
+    # Who comes back slowly is low for longer than it stood.
     stood = np.flatnonzero(lost[begin:end] > 1 - _STOOD_RATIO) + begin
     return (int(stood[0]), int(stood[-1]) + 1) if len(stood) else (begin, end)
 

@@ -39,5 +39,5 @@ class Limits(Model):
         default=120.0, gt=0, description="Between two requests; above the 90 s after which an API server hangs up."
     )
     linger_s: float = Field(
-        default=1.0, gt=0, description="For a caller to fall silent after his last answer, or his system drops it."
+        default=1.0, gt=0, description="For a caller to fall silent after the last answer, or the system drops it."
     )

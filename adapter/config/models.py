@@ -141,7 +141,17 @@ class OtherAdapter(Model):
 
     url: Origin = Field(description="Address of its Service, as https://keda-operator-metrics-apiserver.keda.svc.")
     ca_file: Text | None = Field(default=None, description="PEM file of the CA of its certificate; else the system's.")
+    insecure_skip_tls_verify: bool = Field(
+        default=False, description="Whether any certificate will do, as an APIService can say of its Service."
+    )
     token_file: Text = Field(default=_OWN_TOKEN, description="File of the token to bring; the pod's own by default.")
+
+    @classmethod
+    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """A CA is named to be asked for."""
+        if given.get("insecure_skip_tls_verify") is True and has(given, "ca_file"):
+            return [Fault(("insecure_skip_tls_verify",), "cannot stand beside ca_file; keep one of them")]
+        return []
 
 
 class PassThrough(Model):

@@ -90,9 +90,9 @@ def trust_at(table: Table, size: Array) -> Array:
 
 
 def with_prior(table: Table, worker_capacity: Array) -> Table:
-    """The table to look things up in where a user said what one worker carries, records/s; NaN where he did not.
+    """The table to look things up in where a user said what one worker carries, records/s; NaN where nobody did.
 
-    His word holds, in proportion to the workers, until something better than a lower bound is known; a lower bound
+    That word holds, in proportion to the workers, until something better than a lower bound is known; a lower bound
     above it raises it. To learn, take the table itself.
     """
     rows = np.flatnonzero((worker_capacity > 0) & ~(table.trust >= ESTIMATED).any(axis=0))
@@ -136,7 +136,7 @@ def strength(rate: Array, throughput: Array, saturated: Mask) -> Array:
 def utilization(measured: Array, throughput: Array, backlog: Array, capacity: Array) -> Array:
     """Busy share of the workers: as measured, else throughput / capacity, else NaN.
 
-    capacity: of all workers. Who has nothing to do is idle, whatever he could carry.
+    capacity: of all workers. Who has nothing to do is idle, whatever they could carry.
     """
     estimated = np.where(capacity > 0, throughput / np.where(capacity > 0, capacity, 1.0), np.nan)
     idle = (throughput <= 0) & (backlog <= 0)

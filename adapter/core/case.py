@@ -19,7 +19,7 @@ from adapter.core.signals import backlog_time, moves
 from adapter.core.state import KEPT, KEPT_OF_STAGE, fit_of, table_of
 
 DAY_S = 86_400.0
-_HELD_BACK = 0.5  # who waits for others for more of his time than this is not the bottleneck (S1-19)
+_HELD_BACK = 0.5  # who waits for others for more of the time than this is not the bottleneck (S1-19)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def saturated(tick: Tick) -> Mask:
     late = tick.signals["lowest_backlog_time_s"] > tick.stage_rules["short_backlog_time_s"]
     fast = tick.state.fast
     disturbed_s = tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[tick.owner]
-    # Who has just started is not yet as fast as he will be.
+    # Who has just started is not yet as fast as later.
     always: Mask = tick.rates_known & late & ~(disturbed_s < settled_s(tick.stage_rules))
     return always
 

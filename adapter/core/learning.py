@@ -51,7 +51,7 @@ def _measured(tick: Tick, *, minute: bool) -> Slow:
     slow, before, workers = tick.state.slow, table_of(tick.state.slow.table), tick.workers[tick.owner]
     trust, full, outrun = trust_at(before, workers), saturated(tick), overtaken(tick)
     throughput = tick.signals["throughput_records_per_s"]
-    # Who was outrun in mid-window had less to do before: the last tick shows all he can.
+    # Who was outrun in mid-window had less to do before: the last tick shows all it can.
     latest = np.fmax(throughput, tick.signals["latest_throughput_records_per_s"])
     eager = (trust <= CARRIED) | (full & (trust < OBSERVED))
     well = tick.facts["sink_healthy"][tick.owner] != 0

@@ -9,7 +9,7 @@ from adapter.serving.api.metrics_api import Answered
 from adapter.serving.api.routes import ExternalRoute
 from adapter.serving.telemetry import Telemetry
 
-LONGEST_SHOWN = 256  # characters of what a caller chose: his name, his program, the path
+LONGEST_SHOWN = 256  # characters of what a caller chose: name, program, path
 Wanted = Literal["all", "refusals", "none"]
 
 SAID_AGAIN_S = 300.0
@@ -38,20 +38,20 @@ class Accounting:
         self._clock = clock
         self._told_s: dict[int, float] = {}
 
-    def answered(self, answered: Answered) -> None:
-        """Account for one answer."""
-        code = answered.code
+    def answered(self, answered: Answered, took_s: float) -> None:
+        """Account for one answer. took_s: how long its caller waited."""
+        code = answered.response.code
         metric = "" if answered.route is None else answered.route.metric
-        self._telemetry.answered(metric, code, answered.took_s, _group(answered))
+        self._telemetry.answered(metric, code, took_s, _group(answered))
         is_refusal = not 200 <= code < 300 and code != _UNCHANGED
         if self._wanted == "all" or (is_refusal and self._wanted == "refusals" and self._is_news(answered)):
             tell = self._log.warning if code >= 500 else self._log.info
-            tell("request", **_line(answered))
+            tell("request", **_line(answered, took_s))
 
     def _is_news(self, answered: Answered) -> bool:
         """Whether the same was not refused to the same caller lately: an HPA without a number asks every 15 s."""
         caller = "" if answered.identity is None else answered.identity.user
-        refused, now_s = hash((caller, answered.request.uri, answered.code)), self._clock()
+        refused, now_s = hash((caller, answered.request.uri, answered.response.code)), self._clock()
         if now_s - self._told_s.get(refused, -inf) < SAID_AGAIN_S:
             return False
         if len(self._told_s) >= _MOST_TOLD:
@@ -67,15 +67,15 @@ def _group(answered: Answered) -> str:
     return "discovery" if answered.request.path.startswith(("/apis", "/openapi")) else "other"
 
 
-def _line(answered: Answered) -> dict[str, object]:
+def _line(answered: Answered, took_s: float) -> dict[str, object]:
     request, identity = answered.request, answered.identity
     line: dict[str, object] = {
         "caller": None if identity is None else shown(identity.user),
         "agent": shown(request.header("user-agent")),
         "method": shown(request.method),
         "uri": shown(request.uri),
-        "code": answered.code,
-        "took_ms": round(answered.took_s * 1000, 1),
+        "code": answered.response.code,
+        "took_ms": round(took_s * 1000, 1),
     }
     audit_id = request.header("audit-id")
     return line | {"audit_id": shown(audit_id)} if audit_id else line

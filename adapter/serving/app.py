@@ -12,7 +12,8 @@ from adapter.serving.api.metrics_api import MetricsApi
 from adapter.serving.api.probes import Probes
 from adapter.serving.api.request import Request
 from adapter.serving.api.status import Answer, failure, internal_error, unauthorized
-from adapter.serving.front import request_of
+from adapter.serving.api.stored import is_known
+from adapter.serving.front import leave, request_of
 from adapter.serving.snapshots import records
 from adapter.serving.snapshots.store import Held, SnapshotStore
 from adapter.serving.snapshots.transport import SNAPSHOT_PATH, token_matches
@@ -26,7 +27,13 @@ def create_app(api: MetricsApi, *before: Blueprint) -> Flask:
     app = _bare_app("adapter.serving.api")
     for blueprint in before:
         app.register_blueprint(blueprint)
-    _add_everything_else(app, api.respond)
+
+    def patiently(asked: Request) -> rendering.Response:
+        answered = api.answered(asked)
+        leave(request.environ.get("asgi.scope", {}), answered)
+        return answered.response
+
+    _add_everything_else(app, patiently)
     return app
 
 
@@ -127,7 +134,7 @@ def _published(held: Held | None) -> Response:
     if held is None:
         return Response("no snapshot yet\n", 404, content_type="text/plain; charset=utf-8")
     headers = {"ETag": held.etag, "Vary": "Accept-Encoding"}
-    if request.headers.get("If-None-Match") == held.etag:
+    if is_known(held.etag, request.headers.get("If-None-Match", "")):
         return Response(b"", 304, headers)
     if "gzip" in request.headers.get("Accept-Encoding", ""):
         return Response(held.compressed, 200, headers | {"Content-Encoding": "gzip"}, content_type="application/json")

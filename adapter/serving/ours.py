@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from adapter.serving.access.access import Everybody
 from adapter.serving.api import custom, external
 from adapter.serving.api.documents import Documents, Listed
-from adapter.serving.api.metrics_api import Access, Answered, MetricsApi, tell_nobody
+from adapter.serving.api.metrics_api import Access, Account, MetricsApi, tell_nobody
 from adapter.serving.api.probes import Probes
 from adapter.serving.elsewhere.passthrough import Elsewhere
 from adapter.serving.signals.external_values import ExternalSignals
@@ -26,7 +26,7 @@ class Surroundings:
     access: Access = field(default_factory=Everybody)
     pods: Pods | None = None
     elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
-    account: Callable[[Answered], None] = tell_nobody
+    account: Account = tell_nobody
 
 
 def metrics_api(

@@ -1,6 +1,9 @@
 """What is wrong with another server, told once while it lasts."""
 
+from collections.abc import Callable
 from typing import Any
+
+from adapter.errors import AdapterError
 
 MOST_CAUSES = 10  # told of one outage: a server that words each of its errors anew fills no log
 
@@ -23,11 +26,26 @@ class Outage:
         """Whether the last attempt failed."""
         return bool(self._causes)
 
-    def failed(self, cause: str) -> None:
-        """An attempt failed."""
+    def attempt(self, act: Callable[[], object], *, is_grave: bool = False, **more: object) -> bool:
+        """Do it, and tell of it. Returns whether it worked.
+
+        What a thread does again and again is done through this: no error of one round ends the thread, for the next
+        round may meet another world. One that nobody foresaw is told with its traceback.
+        """
+        try:
+            act()
+        except Exception as error:
+            traceback = {} if isinstance(error, AdapterError) else {"exc_info": error}
+            self.failed(told(error), is_grave=is_grave, **more, **traceback)
+            return False
+        self.worked()
+        return True
+
+    def failed(self, cause: str, *, is_grave: bool = False, **more: object) -> None:
+        """An attempt failed. is_grave: somebody has to act. more: what else this line carries."""
         if cause not in self._causes and len(self._causes) < MOST_CAUSES:
             self._causes.add(cause)
-            self._log.warning(self._began, cause=cause, **self._about)
+            (self._log.error if is_grave else self._log.warning)(self._began, cause=cause, **self._about, **more)
 
     def worked(self) -> None:
         """An attempt succeeded."""
@@ -37,5 +55,6 @@ class Outage:
 
 
 def told(error: Exception) -> str:
-    """An error in one line, its kind first."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """An error in one line, its kind first where it is none of ours."""
+    text = " ".join(str(error).split())
+    return text if text and isinstance(error, AdapterError) else f"{type(error).__name__}: {text}".removesuffix(": ")

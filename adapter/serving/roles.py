@@ -21,6 +21,7 @@ from adapter.serving.access.settings import AuthenticationSettings, read_setting
 from adapter.serving.access.tokens import Tokens
 from adapter.serving.accounting import Accounting
 from adapter.serving.api import custom, external
+from adapter.serving.api.metrics_api import MetricsApi
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_app, create_metrics_app
 from adapter.serving.elsewhere.passthrough import Elsewhere, gauges
@@ -85,19 +86,16 @@ class Replica:
 def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) -> Replica:
     """Start everything one replica is made of; closing the stack stops it, the last started first."""
     _check(settings, insecure_local)
+    host = LOOPBACK if insecure_local else settings.host
     store = SnapshotStore()
     readiness = Readiness(lambda: store.current is not None)
-    telemetry = Telemetry(store, workloads=False)
+    probes, telemetry = Probes.of(readiness), Telemetry(store, workloads=False)
     # Before the port opens: a connection made without its certificate stays anonymous.
     cluster = None if insecure_local else _Cluster.start(settings, telemetry, stack)
     _follow(settings, store, stack)
-    tls = _tls(settings, cluster, telemetry)
-    probes = Probes.of(readiness)
     around = _surroundings(settings, cluster, telemetry, stack)
     api = metrics_api(store, probes, telemetry, lambda: server.port, around)
-    front = Front(api, of_wsgi(create_app(api)))
-    host = LOOPBACK if insecure_local else settings.host
-    server = Server(front, host, settings.port, tls, at_once=front.at_once, limits=settings.limits)
+    server = _server(settings, host, api, _tls(settings, cluster, telemetry))
     _run(server, stack)
     if settings.metrics_port is not None:
         metrics = create_metrics_app(probes=probes, telemetry=telemetry)
@@ -135,7 +133,7 @@ def _surroundings(settings: Serving, cluster: _Cluster | None, telemetry: Teleme
     if cluster is None:
         return Surroundings(account=account)
     elsewhere = _elsewhere(settings, telemetry, stack)
-    pods = Pods(cluster.api.get, time.time)
+    pods = Pods(cluster.api.get_raw, time.time)
     return Surroundings(access=cluster.access, pods=pods, elsewhere=elsewhere, account=account)
 
 
@@ -177,6 +175,11 @@ def _own_names(settings: Serving) -> tuple[str, ...]:
     """What the API server calls this one."""
     namespace, slash, name = (settings.service or "").partition("/")
     return (f"{name}.{namespace}.svc",) if slash else ()
+
+
+def _server(settings: Serving, host: str, api: MetricsApi, tls: LiveTls | None) -> Server:
+    front = Front(api, of_wsgi(create_app(api)))
+    return Server(front, host, settings.port, tls, at_once=front.at_once, limits=settings.limits)
 
 
 def _run(server: Server, stack: ExitStack) -> None:

@@ -73,17 +73,8 @@ class Slots:
 
     def refresh(self) -> None:
         """Look once."""
-        try:
-            self._known = tuple(_slot(self._get, *names) for names in _SLOTS)
-        except (SourceError, ValueError) as error:
+        if not self._outage.attempt(self._look):
             self._known = ()
-            self._outage.failed(str(error))
-            return
-        self._outage.worked()
-        for slot in self._known:
-            if self._told.get(slot.name) != slot:
-                self._tell(slot)
-                self._told[slot.name] = slot
 
     def gauges(self) -> Iterator[Metric]:
         """For Telemetry.add."""
@@ -100,6 +91,13 @@ class Slots:
                 available.add_metric([slot.group, slot.version], float(slot.is_available))
         yield info
         yield available
+
+    def _look(self) -> None:
+        self._known = tuple(_slot(self._get, *names) for names in _SLOTS)
+        for slot in self._known:
+            if self._told.get(slot.name) != slot:
+                self._tell(slot)
+                self._told[slot.name] = slot
 
     def _tell(self, slot: Slot) -> None:
         event, fix = _sentence(slot, self._own)

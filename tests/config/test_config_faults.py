@@ -203,6 +203,11 @@ def test_a_file_of_other_bytes_is_named(tmp_path: Path):
             id="a pass-through in the clear",
         ),
         pytest.param(
+            whole('serving: {pass_through: {custom: {url: "https://p", ca_file: a, insecure_skip_tls_verify: true}}}'),
+            "serving.pass_through.custom.insecure_skip_tls_verify: cannot stand beside ca_file; keep one of them",
+            id="a CA for a certificate that is not verified",
+        ),
+        pytest.param(
             whole('serving: {pass_through: {custom: {url: "https://prom.svc/apis"}}}'),
             "serving.pass_through.custom.url: expected https://host with nothing behind it",
             id="a pass-through to a path",

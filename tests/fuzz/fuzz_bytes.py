@@ -32,8 +32,9 @@ _NO_TARGETS = (
     *(b"/apis?timeout=1ns", b"/metrics?timeout=1ns", b"/" + b"a" * 70_000, b"/apis?" + b"&" * 70_000),
 )
 _VERSIONS = (*[b"HTTP/1.1"] * 40, b"HTTP/1.0", b"HTTP/0.9", b"HTTP/2.0", b"HTTP/9", b"http/1.1", b"HTTP/1.1 ", b"")
+_HOSTS = (*[(b"Host: x",)] * 30, (), (b"Host:",), (b"Host: x", b"Host: y"), (b"Host: a b",))
 _LINES = (
-    *(b"Host: x", b"Accept: application/json", b"Accept: */*;q=\xff", b"User-Agent: curl/8", b"If-None-Match: *"),
+    *(b"Accept: application/json", b"Accept: */*;q=\xff", b"User-Agent: curl/8", b"If-None-Match: *"),
     *(b"X-Remote-User: alice", b"X-Remote-Group: system:masters", b"Authorization: Bearer good", b"Audit-Id: \xc3\xa9"),
     *(
         b"Impersonate-User: bob",
@@ -119,7 +120,9 @@ def _often(usual: Sequence[bytes], unusual: Sequence[bytes]) -> st.SearchStrateg
     return mostly(st.sampled_from(usual), st.sampled_from(unusual), 12)
 
 
-_lines = st.lists(_often(_LINES, _NO_LINES), max_size=4)
+_lines = st.builds(
+    lambda host, lines: (*host, *lines), st.sampled_from(_HOSTS), st.lists(_often(_LINES, _NO_LINES), max_size=4)
+)
 _chunks = st.lists(_often(_CHUNKS, _NO_CHUNKS), max_size=4).map(b"".join)
 _ends_of_lines = st.sampled_from([b"\r\n"] * 30 + [b"\n"])
 

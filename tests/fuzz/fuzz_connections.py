@@ -14,7 +14,7 @@ _QUIET_S = 0.03
 # Its limits are shorter by far: this is a hang.
 HANG_S = 20.0
 CONTINUE = 100  # the answer is yet to come
-CODES = frozenset((CONTINUE, 200, 301, 304, 400, 401, 403, 404, 405, 406, 414, 422, 429, 431, 500, 503, 504))
+CODES = frozenset((CONTINUE, 200, 301, 304, 400, 401, 403, 404, 405, 406, 414, 422, 429, 431, 500, 501, 503, 504))
 _EMPTY = (CONTINUE, 204, 304)
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) [ -~]*")
 _FIELD = re.compile(rb"([A-Za-z0-9!#$%&'*+.^_`|~-]+): ([^\r\n\0]*)")

@@ -86,7 +86,8 @@ def large_fleet(workloads: int) -> Sequence[Entry]:
 
 def pods() -> Pods:
     """One pod for every question."""
-    return Pods(lambda path, deadline_s: (200, {"kind": "PodList", "items": [_POD]}), lambda: AT_S)
+    listed = json.dumps({"kind": "PodList", "items": [_POD]}).encode()
+    return Pods(lambda path, accept, deadline_s: (200, listed), lambda: AT_S)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from adapter.serving.access.identity import Identity
 from adapter.serving.accounting import LONGEST_SHOWN, SAID_AGAIN_S, Accounting, Wanted, shown
 from adapter.serving.api.metrics_api import Answered
+from adapter.serving.api.rendering import Response
 from adapter.serving.api.request import Request
 from adapter.serving.api.routes import route
 from adapter.serving.lines import unhindered_logs
@@ -25,16 +26,19 @@ OBJECT = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps/o
 HPA = Identity("system:serviceaccount:kube-system:horizontal-pod-autoscaler", ("system:serviceaccounts",) * 100)
 
 
+TOOK_S = 0.01234
+
+
 def answered(uri: str = METRIC, code: int = 200, identity: Identity | None = HPA, **headers: str) -> Answered:
     request = Request.of("GET", uri, [(name.replace("_", "-"), value) for name, value in headers.items()])
-    return Answered(request, identity, route(request.path), code, 0.01234)
+    return Answered(request, identity, route(request.path), Response(code, (), b""))
 
 
 def logged(*given: Answered, wanted: Wanted = "refusals") -> list[Any]:
     with structlog.testing.capture_logs() as logs:
         accounting = Accounting(Telemetry(SnapshotStore(), workloads=False), structlog.get_logger(), wanted)
         for each in given:
-            accounting.answered(each)
+            accounting.answered(each, TOOK_S)
     return logs
 
 
@@ -53,7 +57,7 @@ def logged(*given: Answered, wanted: Wanted = "refusals") -> list[Any]:
 )
 def test_an_answer_is_counted_by_what_was_asked_for(uri: str, metric: str, group: str) -> None:
     telemetry = Telemetry(SnapshotStore(), workloads=False)
-    Accounting(telemetry, structlog.get_logger(), "none").answered(answered(uri, 503))
+    Accounting(telemetry, structlog.get_logger(), "none").answered(answered(uri, 503), TOOK_S)
     families = text_string_to_metric_families(telemetry.exposition().decode())
     labels = [each.labels for family in families for each in family.samples if each.name.endswith("_requests_total")]
     assert labels == [{"metric": metric, "code": "503", "group": group}]
@@ -95,10 +99,10 @@ def test_the_same_refusal_of_a_caller_is_logged_once_in_a_while() -> None:
                 answered(OBJECT, 503),
                 answered(code=404),
             ):
-                accounting.answered(given)
+                accounting.answered(given, TOOK_S)
         assert len(logs) == 4
         now_s[0] = SAID_AGAIN_S
-        accounting.answered(answered(code=503))
+        accounting.answered(answered(code=503), TOOK_S)
     assert len(logs) == 5
 
 
@@ -178,7 +182,7 @@ def test_a_log_that_cannot_be_written_neither_fails_nor_delays_an_answer(file: i
         telemetry.add(lines.gauges)
         accounting = Accounting(telemetry, structlog.get_logger(), "all")
         for _ in range(2_000):
-            accounting.answered(answered(code=503))
+            accounting.answered(answered(code=503), TOOK_S)
         assert b'code="503",group="external",metric="required_workers"} 2000.0' in telemetry.exposition()
         assert lines.lost > 900
         assert b"backlog_adapter_log_lines_lost_total" in telemetry.exposition()

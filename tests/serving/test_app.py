@@ -69,6 +69,10 @@ def test_another_method_on_a_route_of_flask_s_own_is_a_status() -> None:
     assert publisher(filled()).post("/v1/snapshot").get_json()["kind"] == "Status"
 
 
+def test_two_slashes_are_not_one() -> None:
+    assert publisher(filled()).get("/v1//snapshot").status_code == 404
+
+
 def test_the_pipeline_shows_every_known_number_of_every_workload() -> None:
     text = publisher(filled()).get("/metrics").text
     assert 'backlog_adapter_required_workers{namespace="shop",workload="orders"} 3.0' in text
@@ -100,11 +104,16 @@ def test_the_snapshot_is_published_plain_and_compressed() -> None:
     assert gzip.decompress(packed.data) == plain.data
 
 
-def test_a_snapshot_that_is_known_is_not_sent_again() -> None:
+@pytest.mark.parametrize("known", ["{etag}", 'W/{etag}, "another"', "*"], ids=["strong", "one of two, weak", "any"])
+def test_a_snapshot_that_is_known_is_not_sent_again(known: str) -> None:
     client = publisher(filled())
     etag = client.get("/v1/snapshot").headers["ETag"]
-    again = client.get("/v1/snapshot", headers={"If-None-Match": etag})
+    again = client.get("/v1/snapshot", headers={"If-None-Match": known.format(etag=etag)})
     assert (again.status_code, again.data) == (304, b"")
+
+
+def test_a_snapshot_that_is_another_is_sent() -> None:
+    assert publisher(filled()).get("/v1/snapshot", headers={"If-None-Match": '"another"'}).status_code == 200
 
 
 def test_before_the_first_tick_there_is_nothing_to_publish() -> None:

@@ -1,6 +1,7 @@
 """Who owns the API services, as the cluster's API tells it, and what is said of it."""
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -35,7 +36,7 @@ class Cluster:
         folder, _, name = path.rpartition("/")
         assert folder == PATH
         answer = self.answers.get(name, (404, {"kind": "Status", "code": 404}))
-        if isinstance(answer[1], SourceError):
+        if isinstance(answer[1], Exception):
             raise answer[1]
         return answer
 
@@ -156,6 +157,24 @@ def test_what_cannot_be_asked_is_unknown_and_told_once(answer: tuple[int, Any], 
     assert [log["log_level"] for log in logs] == ["warning", "info"], "the owner did not change"
     assert cause in logs[0]["cause"]
     assert shown(slots)[EXTERNAL]["ours"] == "true"
+
+
+def test_no_error_whatever_ends_its_looking() -> None:
+    cluster = Cluster(**{EXTERNAL: (200, RuntimeError("nobody foresaw it"))})
+    slots = Slots(cluster.get, OURS, every_s=0.01)
+    with structlog.testing.capture_logs() as logs:
+        slots.start()
+        for _ in range(3):
+            assert cluster.asked.wait(10)
+            cluster.asked.clear()
+        assert shown(slots) == {}
+        cluster.answers[EXTERNAL] = api_service(OURS, UP)
+        deadline_s = time.monotonic() + 10
+        while not slots.known and time.monotonic() < deadline_s:
+            time.sleep(0.001)
+        slots.stop()
+    assert EXTERNAL in shown(slots)
+    assert [log["cause"] for log in logs if "cause" in log] == ["RuntimeError: nobody foresaw it"]
 
 
 def test_it_looks_by_itself_until_it_is_stopped() -> None:

@@ -120,7 +120,7 @@ def _needed(evidence: Evidence, known: _Known, calm: Mask, rates: tuple[Array, A
     probed = np.maximum(np.ceil(workers * (1 - rules["probe_ratio"]) - 1e-9), 1.0)
     sized = np.where(known.proven, sized, np.where(calm, np.fmin(sized, probed), np.maximum(workers, 1.0)))
     slots = rules["slots_per_worker"]
-    # The fullest subtask is to carry what stays: for a backlog that passes nobody needs a partition of his own. By what
+    # The fullest subtask is to carry what stays: for a backlog that passes nobody needs a partition of its own. By what
     # a worker carries now: where the table is bent more load would else leave fewer of them.
     able = known.rate(workers) / np.maximum(workers, 1.0) * sized
     usable = known.proven & (able > 0)

@@ -1,1 +1,1 @@
-"""Who asks, and whether he may."""
+"""Who asks, and whether they may."""

@@ -1,4 +1,4 @@
-"""Every request -> who asks, where he may."""
+"""Every request -> who asks, where they may."""
 
 import time
 from collections.abc import Callable
@@ -9,10 +9,11 @@ import structlog
 from adapter.errors import SourceError
 from adapter.serving.access import frontproxy, impersonation
 from adapter.serving.access.certificates import subject
-from adapter.serving.access.frontproxy import FrontProxy
+from adapter.serving.access.frontproxy import FrontProxy, FrontProxyHeaders
 from adapter.serving.access.identity import ANONYMOUS, LOCAL, Identity, is_stranger
-from adapter.serving.access.review_spec import asked
-from adapter.serving.access.reviews import Decision, Reviews, needs_none
+from adapter.serving.access.review_spec import Asked, asked
+from adapter.serving.access.reviews import ALLOWED, Decision, Reviews, needs_none
+from adapter.serving.access.said import Said, Sayings
 from adapter.serving.access.settings import AuthenticationSettings
 from adapter.serving.access.tokens import Tokens, presented
 from adapter.serving.api.attributes import Attributes, forbidden
@@ -24,6 +25,8 @@ _OPEN = ("/apis", "/healthz", "/livez", "/openapi", "/readyz", "/version")
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 _CLOSE = {"Connection": "close"}
 _MOST_TOLD = 256
+# The cause may name addresses, and this is read by anybody.
+_UNKNOWN = "how callers are recognised is unknown: the log of this server has the cause"
 
 _log = structlog.get_logger(__name__)
 
@@ -37,7 +40,7 @@ class Everybody:
 
 
 class Access:
-    """Asks who calls, then whether he may, in the order of Go's servers (apiserver, DefaultBuildHandlerChain).
+    """Asks who calls, then whether they may, in the order of Go's servers (apiserver, DefaultBuildHandlerChain).
 
     clock: Unix seconds, for the validity of certificates.
     """
@@ -49,29 +52,27 @@ class Access:
         self._tokens = tokens
         self._reviews = reviews
         self._clock = clock
+        self._sayings = Sayings(FrontProxyHeaders())
         self._told: set[bytes] = set()
 
     def admit(self, request: Request, attributes: Attributes) -> Identity:
-        """Who asks, or whom he impersonates.
+        """Who asks, or whom they impersonate.
 
-        Raises Refusal: 401 for a credential that is not accepted, 403 for what he may not, 400 for impersonation of
+        Raises Refusal: 401 for a credential that is not accepted, 403 for what is not allowed, 400 for impersonation of
         nobody, 500 where the cluster does not say. Raises MustWait where the cluster has to be asked and the request
-        is not patient. A stranger is told to close his connection: it was made before its certificate was asked for,
-        or accepted, and the next one may fare better.
+        is not patient. A stranger without a certificate is told to close the connection: it was made before its
+        certificate was asked for, or accepted, and the next one may fare better.
         """
         settings = self._settings.current
         if settings is None and _is_open(attributes):
             return ANONYMOUS
-        identity = self._identity(settings, request)
+        said = self._said(settings, request)
+        identity = self._identity(settings, said, request)
         if settings is None and identity is ANONYMOUS:
-            raise _refusal(attributes, identity, f"how callers are recognised is unknown: {self._settings.fault}")
-        identity = self._impersonated(identity, request)
-        try:
-            decision = self._decision(identity, attributes, request)
-        except SourceError as error:
-            raise Refusal(internal_server_error(request.uri, error.cause)) from error
-        if not decision.allowed:
-            raise _refusal(attributes, identity, decision.reason)
+            raise _refusal(attributes, identity, request, _UNKNOWN)
+        if said.wanted:
+            identity = self._impersonated(identity, said, request)
+        self._check(identity, attributes, request)
         return identity
 
     def close(self) -> None:
@@ -79,24 +80,34 @@ class Access:
         self._tokens.close()
         self._reviews.close()
 
-    def _identity(self, settings: FrontProxy | None, request: Request) -> Identity:
+    def _said(self, settings: FrontProxy | None, request: Request) -> Said:
+        if settings is None or request.certificate is None:
+            return Said(None, request.headers)
+        sayings = self._sayings
+        if sayings.names is not settings.headers:
+            sayings = self._sayings = Sayings(settings.headers)
+        return sayings.of(request.headers)
+
+    def _identity(self, settings: FrontProxy | None, said: Said, request: Request) -> Identity:
         """Who the first credential that is accepted says; ANONYMOUS without any. A bad one beside a good one does not
         matter."""
         certificate = None if settings is None else request.certificate
+        known = None
         if settings is not None and certificate is not None:
-            known = frontproxy.identify(settings, certificate, request.headers, self._clock())
-            if known is not None:
-                return known
-        tokens = presented(request.headers)
-        for token in tokens:
-            owner = self._tokens.owner(token, patient=request.patient)
-            if owner is not None:
-                return owner
-        if certificate is None and not tokens:
-            return ANONYMOUS
+            known = frontproxy.identify(settings, certificate, said.named, self._clock())
+        known = known or self._owner(request)
+        if known is not None:
+            return known
         if certificate is not None:
             self._doubt(certificate)
+        elif not presented(request.headers):
+            return ANONYMOUS
         raise Refusal(replace(unauthorized(), headers=_CLOSE))
+
+    def _owner(self, request: Request) -> Identity | None:
+        """Whose the first token is that is accepted."""
+        owners = (self._tokens.owner(token, patient=request.patient) for token in presented(request.headers))
+        return next((owner for owner in owners if owner is not None), None)
 
     def _doubt(self, certificate: bytes) -> None:
         """Perhaps the settings are old; if not, somebody should know, once."""
@@ -109,30 +120,45 @@ class Access:
         hint = "expected a front proxy's of an allowed name, with user headers, or a client's with a common name"
         _log.warning("a client certificate is refused", name=subject(certificate), hint=hint)
 
-    def _impersonated(self, identity: Identity, request: Request) -> Identity:
-        """Whom he wants to be, where each part of that is allowed. Where the cluster does not say, it is not."""
+    def _impersonated(self, identity: Identity, said: Said, request: Request) -> Identity:
+        """Whom the caller wants to be, where each part of that is allowed."""
         try:
-            wishes = impersonation.wishes(request.headers)
+            wishes = impersonation.wishes(said.wanted)
         except ValueError as error:
             raise Refusal(replace(bad_request(str(error)), headers=_NO_SNIFFING)) from error
         for wish in wishes:
-            try:
-                decision = self._decision(identity, wish, request)
-            except SourceError:
-                decision = Decision(False)
-            if not decision.allowed:
-                raise _refusal(wish, identity, decision.reason)
+            self._grant(identity, wish, request)
         return impersonation.identity_of(wishes) if wishes else identity
+
+    def _grant(self, identity: Identity, wish: Attributes, request: Request) -> None:
+        """Raises Refusal where that is not allowed, or the cluster does not say."""
+        try:
+            decision = self._decision(identity, wish, request)
+        except SourceError:
+            decision = Decision(False)
+        if not decision.allowed:
+            raise _refusal(wish, identity, request, decision.reason)
+
+    def _check(self, identity: Identity, attributes: Attributes, request: Request) -> None:
+        """Raises Refusal where that is not allowed."""
+        try:
+            decision = self._decision(identity, attributes, request)
+        except SourceError as error:
+            raise Refusal(internal_server_error(request.uri, error.cause)) from error
+        if not decision.allowed:
+            raise _refusal(attributes, identity, request, decision.reason)
 
     def _decision(self, identity: Identity, attributes: Attributes, request: Request) -> Decision:
         if needs_none(identity, attributes):
-            return Decision(True)
-        question = asked(identity, attributes, request.query)
-        # The widest first: every HPA has a selector of its own, and one answer does for all of them.
-        decision = self._reviews.decide(question.widest, patient=request.patient)
-        if decision.allowed or question.widest == question:
+            return ALLOWED
+        # The widest first: who may read everything may read what a selector picks. Every HPA has a selector of its own,
+        # and one answer does for all of them.
+        everything = Asked(identity, attributes)
+        decision = self._reviews.decide(everything, patient=request.patient)
+        if decision.allowed:
             return decision
-        return self._reviews.decide(question, patient=request.patient)
+        question = asked(identity, attributes, request.query)
+        return decision if question == everything else self._reviews.decide(question, patient=request.patient)
 
 
 def _is_open(attributes: Attributes) -> bool:
@@ -141,6 +167,7 @@ def _is_open(attributes: Attributes) -> bool:
     return attributes.path in _OPEN or attributes.path.startswith(tuple(f"{path}/" for path in _OPEN))
 
 
-def _refusal(attributes: Attributes, identity: Identity, reason: str) -> Refusal:
+def _refusal(attributes: Attributes, identity: Identity, request: Request, reason: str) -> Refusal:
     answer = forbidden(attributes, identity.user, reason)
-    return Refusal(replace(answer, headers={**answer.headers, **_CLOSE}) if is_stranger(identity) else answer)
+    closes = request.certificate is None and is_stranger(identity)
+    return Refusal(replace(answer, headers={**answer.headers, **_CLOSE}) if closes else answer)

@@ -11,13 +11,16 @@ import structlog
 
 from adapter.errors import SourceError
 from adapter.serving.access.cluster import SOURCE
+from adapter.serving.access.kept import Kept
 from adapter.serving.api.request import MustWait
+from adapter.serving.outage import Outage
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 # Asks the other server: given when to give up, of the monotonic clock. Raises SourceError.
 Ask = Callable[[float], Value]
 
+_FIX = "reach the API server, and bind ClusterRole system:auth-delegator to the service account"
 _log = structlog.get_logger(__name__)
 
 
@@ -25,13 +28,13 @@ _log = structlog.get_logger(__name__)
 class Terms:
     """name: of the questions, in the plural. deadline_s: how long anybody waits for an answer. lasts_s: how long one
     counts. most_in_flight: questions that are asked at the same time; the others wait, within the same deadline.
-    most_remembered: answers that are kept."""
+    most_bytes: of answers that are kept, some 4 000 usual ones."""
 
     name: str
     deadline_s: float
     lasts_s: float = 10.0
     most_in_flight: int = 16
-    most_remembered: int = 8192
+    most_bytes: int = 10 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +50,26 @@ class Answers(Generic[Key, Value]):
     does. Reading takes no lock and writes nothing down: all answers last equally long, so that the oldest is always
     the one to drop when there are too many.
 
-    clock: monotonic seconds, for how long answers last.
+    weight: of a question and its answer, as Kept.put. clock: monotonic seconds, for how long answers last.
     """
 
-    def __init__(self, terms: Terms, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, terms: Terms, weight: Callable[[Key, Value], int], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._terms = terms
+        self._weight = weight
         self._clock = clock
-        self._held: dict[Key, tuple[Value, float]] = {}
+        self._kept: Kept[Key, tuple[Value, float]] = Kept(terms.most_bytes)
         self._flights: dict[Key, _Flight[Value]] = {}
         self._lock = Lock()
         self._threads = ThreadPoolExecutor(terms.most_in_flight, thread_name_prefix=terms.name.replace(" ", "-"))
-        self._failing = False
+        began, over = "the cluster does not answer; who needs its answer is refused", "the cluster answers again"
+        self._outage = Outage(_log, began, over, asked_for=terms.name)
+        began, over = "more is asked of the cluster than it answers in time; some are refused", "all are answered again"
+        self._crowd = Outage(_log, began, over, asked_for=terms.name)
 
-    def get(self, key: Key, ask: Ask[Value], *, patient: bool, keep: bool = True) -> Value:
-        """The answer that is remembered, or a new one, which is remembered if `keep`.
+    def get(self, key: Key, ask: Ask[Value], *, patient: bool) -> Value:
+        """The answer that is remembered, or a new one.
 
         Raises MustWait when it has to be asked for and `patient` is false, SourceError when it cannot be had.
         """
@@ -69,55 +78,56 @@ class Answers(Generic[Key, Value]):
             return known
         if not patient:
             raise MustWait
-        return self._awaited(self._flight(key, ask, keep))
+        return self._awaited(self._flight(key, ask))
 
     def close(self) -> None:
         """Ask nothing more; what is on its way ends at its deadline."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _known(self, key: Key) -> Value | None:
-        held = self._held.get(key)
+        held = self._kept.get(key)
         return held[0] if held is not None and self._clock() < held[1] else None
 
-    def _flight(self, key: Key, ask: Ask[Value], keep: bool) -> _Flight[Value]:
+    def _flight(self, key: Key, ask: Ask[Value]) -> _Flight[Value]:
         with self._lock:
             flight = self._flights.get(key)
             if flight is None:
                 ends_s = time.monotonic() + self._terms.deadline_s
-                flight = _Flight(self._threads.submit(self._fly, key, ask, keep, ends_s), ends_s)
+                flight = _Flight(self._threads.submit(self._fly, key, ask, ends_s), ends_s)
                 self._flights[key] = flight
             return flight
 
-    def _fly(self, key: Key, ask: Ask[Value], keep: bool, ends_s: float) -> Value | SourceError:
+    def _fly(self, key: Key, ask: Ask[Value], ends_s: float) -> Value | SourceError:
         try:
-            known = self._known(key)
-            if known is not None:  # another flight landed since the caller looked
-                return known
-            outcome = self._asked(ask, ends_s)
-            if keep and not isinstance(outcome, SourceError):
-                self._remember(key, outcome)
-            return outcome
+            known = self._known(key)  # another flight may have landed since the caller looked
+            return self._asked(key, ask, ends_s) if known is None else known
         finally:
-            with self._lock:
-                del self._flights[key]
+            self._land(key)
 
-    def _asked(self, ask: Ask[Value], ends_s: float) -> Value | SourceError:
+    def _asked(self, key: Key, ask: Ask[Value], ends_s: float) -> Value | SourceError:
+        if time.monotonic() >= ends_s:
+            return self._too_late()
         try:
-            if time.monotonic() >= ends_s:
-                raise SourceError(SOURCE, f"more than {self._terms.most_in_flight} {self._terms.name} at the same time")
             answer = ask(ends_s)
         except SourceError as fault:
-            self._tell(fault)
+            self._outage.failed(fault.cause, is_grave=True, fix=_FIX)
             return fault
-        self._tell(None)
+        self._outage.worked()
+        self._kept.put(key, (answer, self._clock() + self._terms.lasts_s), self._weight(key, answer))
         return answer
 
-    def _remember(self, key: Key, answer: Value) -> None:
+    def _too_late(self) -> SourceError:
+        """It waited in vain for its turn, which is no fault of the question and perhaps none of the cluster."""
+        cause = f"more than {self._terms.most_in_flight} {self._terms.name} at the same time"
+        self._crowd.failed(cause)
+        return SourceError(SOURCE, cause)
+
+    def _land(self, key: Key) -> None:
         with self._lock:
-            self._held.pop(key, None)  # to be the newest again
-            while len(self._held) >= self._terms.most_remembered:
-                del self._held[next(iter(self._held))]
-            self._held[key] = answer, self._clock() + self._terms.lasts_s
+            del self._flights[key]
+            is_calm = len(self._flights) < self._terms.most_in_flight
+        if is_calm:
+            self._crowd.worked()
 
     def _awaited(self, flight: _Flight[Value]) -> Value:
         try:
@@ -127,13 +137,3 @@ class Answers(Generic[Key, Value]):
         if isinstance(outcome, SourceError):
             raise SourceError(outcome.source, outcome.cause)
         return outcome
-
-    def _tell(self, fault: SourceError | None) -> None:
-        """Log, once a change."""
-        if fault is not None and not self._failing:
-            fix = "reach the API server, and bind ClusterRole system:auth-delegator to the service account"
-            what = "the cluster does not answer; who needs its answer is refused"
-            _log.error(what, asked_for=self._terms.name, cause=fault.cause, fix=fix)
-        elif fault is None and self._failing:
-            _log.info("the cluster answers again", asked_for=self._terms.name)
-        self._failing = fault is not None

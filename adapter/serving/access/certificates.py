@@ -2,7 +2,13 @@
 
 The rules are those of Go's `x509.Verify` with the usage clientAuth, as far as they tell one CA from another. The rest
 of the verification, critical extensions and name constraints, was done in the handshake, against all CAs at once.
-Only the leaf is known here: one that an intermediate CA signed is accepted where that CA stands in the bundle itself.
+
+CAs of one name are told apart by whose key verifies the signature. The handshake, which is OpenSSL's, tries only one of
+them: the one that the certificate's key identifier names, else the first. So two CAs of one name, as during a rotation,
+need key identifiers, which Kubernetes and Go give to all that they issue.
+
+Only the leaf is known here. Go also takes CAs in between that a client sends beside it; here such a CA has to stand in
+the bundle, beside its root, and a client of one that does not is refused.
 """
 
 from dataclasses import dataclass
@@ -38,7 +44,7 @@ _UNREADABLE = (
 class Holder:
     """Whom a certificate belongs to.
 
-    client: who he is by the certificate alone, None where it names nobody. spans: when it counts, as (from, until) in
+    client: who that is by the certificate alone, None where it names nobody. spans: when it counts, as (from, until) in
     Unix seconds, one for each CA that signed it.
     """
 

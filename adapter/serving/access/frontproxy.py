@@ -1,20 +1,13 @@
 """A client certificate and headers -> who asks, as kube-apiserver's aggregator and the cluster's own CA tell it."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from urllib.parse import unquote
 
 from adapter.serving.access.certificates import authorities, holder
 from adapter.serving.access.identity import Identity, authenticated
-from adapter.serving.api.request import Headers
-
-_MALFORMED = re.compile(r"%(?![0-9a-fA-F]{2})")
-
-
-_REMEMBERED = 2_000  # characters of headers that are remembered with whom they name
+from adapter.serving.api.request import Headers, is_well_formed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +18,6 @@ class FrontProxyHeaders:
     uid: tuple[str, ...] = ()
     group: tuple[str, ...] = ("x-remote-group",)
     extra: tuple[str, ...] = ("x-remote-extra-",)
-
-    def pick(self, headers: Headers) -> tuple[tuple[str, str], ...]:
-        """Those of the headers that say who asks. Names must match whole: X_Remote_User is another header."""
-        names, prefixes = {*self.user, *self.uid, *self.group}, self.extra
-        return tuple([pair for pair in headers if pair[0] in names or pair[0].startswith(prefixes)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +76,16 @@ def _names(data: Mapping[str, str], key: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def identify(settings: FrontProxy, certificate: bytes, headers: Headers, now_s: float) -> Identity | None:
+def identify(settings: FrontProxy, certificate: bytes, told: Identity | None, now_s: float) -> Identity | None:
     """Who asks, None for a certificate that is not accepted.
 
     The front proxy is tried first, so that where both CAs are the same its headers count. Then the certificate speaks
     for itself, and the headers are anybody's. certificate: the peer's, DER, from a handshake that verified it against
-    some CA; here it is decided against which.
+    some CA; here it is decided against which. told: whom the headers name.
     """
-    told = None
-    if _is_front_proxy(settings, certificate, now_s):
-        picked = settings.headers.pick(headers)
-        read = _told if sum(len(name) + len(value) for name, value in picked) <= _REMEMBERED else _told.__wrapped__
-        told = read(settings.headers, picked)
-    return told or _client(settings, certificate, now_s)
+    if told is not None and _is_front_proxy(settings, certificate, now_s):
+        return told
+    return _client(settings, certificate, now_s)
 
 
 def _is_front_proxy(settings: FrontProxy, certificate: bytes, now_s: float) -> bool:
@@ -115,9 +100,8 @@ def _client(settings: FrontProxy, certificate: bytes, now_s: float) -> Identity 
     return found.client if found is not None and found.counts_at(now_s) else None
 
 
-@lru_cache(maxsize=2048)  # a few controllers ask most of the time, each with the same headers
-def _told(names: FrontProxyHeaders, headers: Headers) -> Identity | None:
-    """Whom the headers name, None where they name nobody."""
+def named_by(names: FrontProxyHeaders, headers: Headers) -> Identity | None:
+    """Whom the headers name, None where they name nobody. Names must match whole: X_Remote_User is another header."""
     user = _first(headers, names.user)
     if not user:
         return None
@@ -139,7 +123,7 @@ def _first(headers: Headers, names: tuple[str, ...]) -> str:
 
 def extra_key(written: str) -> str:
     """A key of `extra` from a header's name: percent-decoded, or as written where that is malformed."""
-    return written if _MALFORMED.search(written) else unquote(written, errors="replace")
+    return unquote(written, errors="replace") if is_well_formed(written) else written
 
 
 def text(value: str) -> str:

@@ -8,7 +8,7 @@ from adapter.serving.access.identity import ANONYMOUS, UNAUTHENTICATED, Identity
 from adapter.serving.api.attributes import Attributes
 from adapter.serving.api.request import Headers
 
-_PREFIX = "impersonate-"
+PREFIX = "impersonate-"
 _EXTRA = "impersonate-extra-"
 _LABEL = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _ACCOUNT = re.compile(rf"system:serviceaccount:(?P<namespace>{_LABEL}):(?P<name>{_LABEL}(?:\.{_LABEL})*)")
@@ -16,11 +16,11 @@ _KINDS = {"groups": "Group", "userextras": "UserExtra", "uids": "UID"}
 
 
 def wishes(headers: Headers) -> tuple[Attributes, ...]:
-    """What the caller wants to be, as the attributes he is reviewed for, one by one; empty where he wants nothing.
+    """What the caller wants to be, as the attributes to be reviewed, one by one; empty for a caller who wants nothing.
 
-    Raises ValueError, in Kubernetes' words, where he wants to be something of somebody without naming whom.
+    Raises ValueError, in Kubernetes' words, where that is something of somebody without naming whom.
     """
-    wanted = [pair for pair in headers if pair[0].startswith(_PREFIX)]
+    wanted = [pair for pair in headers if pair[0].startswith(PREFIX)]
     if not wanted:
         return ()
     user = text(next((value for name, value in wanted if name == "impersonate-user"), ""))

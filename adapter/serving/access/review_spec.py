@@ -13,39 +13,27 @@ _OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "absent": "DoesN
 
 
 class Asked(NamedTuple):
-    """One question, comparable. extra: the identity's, sorted. The selectors are those of the query, "" where they do
-    not matter; what of them does not parse is left out, for it could only have narrowed the question."""
+    """One question, comparable. The selectors are those of the query, "" where they do not matter: then it is about
+    all there is. What of them does not parse is left out, for it could only have narrowed the question."""
 
-    user: str
-    groups: tuple[str, ...]
-    uid: str
-    extra: tuple[tuple[str, tuple[str, ...]], ...]
+    identity: Identity
     attributes: Attributes
-    label_selector: str
-    field_selector: str
+    label_selector: str = ""
+    field_selector: str = ""
 
     @property
-    def widest(self) -> "Asked":
-        """The same question of all there is: who may read everything may read what a selector picks."""
-        selecting = self.label_selector or self.field_selector
-        return self._replace(label_selector="", field_selector="") if selecting else self
-
-    def size(self) -> int:
-        """Characters of it that the caller chooses."""
-        chosen = self.attributes
-        parts = (chosen.path, chosen.namespace, chosen.resource, chosen.subresource, chosen.name)
-        about = [text for key, values in self.extra for text in (key, *values)]
-        who = (self.user, self.uid, *self.groups, *about)
-        return sum(map(len, (*parts, *who, self.label_selector, self.field_selector)))
+    def texts(self) -> tuple[str, ...]:
+        """All that it consists of. The path of the attributes has their group and version in it."""
+        what = self.attributes
+        parts = (what.path, what.namespace, what.resource, what.subresource, what.name)
+        return (*self.identity.texts, *parts, self.label_selector, self.field_selector)
 
 
 def asked(identity: Identity, attributes: Attributes, query: Mapping[str, str]) -> Asked:
     """The question of a request. query: the first value of each parameter."""
-    extra = tuple(sorted(identity.extra.items())) if identity.extra else ()
-    by_label = by_field = ""
-    if query and attributes.is_resource and attributes.verb in _SELECTING:
-        by_label, by_field = query.get("labelSelector", ""), query.get("fieldSelector", "")
-    return Asked(identity.user, identity.groups, identity.uid, extra, attributes, by_label, by_field)
+    if not attributes.is_resource or attributes.verb not in _SELECTING:
+        return Asked(identity, attributes)
+    return Asked(identity, attributes, query.get("labelSelector", ""), query.get("fieldSelector", ""))
 
 
 def spec(question: Asked) -> Document:
@@ -55,8 +43,9 @@ def spec(question: Asked) -> Document:
         what = {"resourceAttributes": _resource(question)}
     else:
         what = {"nonResourceAttributes": _said({"path": wanted.path, "verb": wanted.verb})}
-    extra = {key: list(values) for key, values in question.extra}
-    who = {"user": question.user, "groups": list(question.groups), "extra": extra, "uid": question.uid}
+    caller = question.identity
+    extra = {key: list(values) for key, values in sorted(caller.extra.items())}
+    who = {"user": caller.user, "groups": list(caller.groups), "extra": extra, "uid": caller.uid}
     return what | _said(who)
 
 

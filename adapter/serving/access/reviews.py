@@ -1,4 +1,4 @@
-"""May he do that: SubjectAccessReviews of the cluster's API, remembered for a short time."""
+"""May they do that: SubjectAccessReviews of the cluster's API, remembered for a short time."""
 
 import time
 from collections.abc import Callable
@@ -11,13 +11,12 @@ from adapter.serving.access.answers import Answers, Terms
 from adapter.serving.access.asking import Persistence, ask
 from adapter.serving.access.cluster import SOURCE, ClusterApi
 from adapter.serving.access.identity import MASTERS, Identity
+from adapter.serving.access.kept import weight
 from adapter.serving.access.review_spec import Asked, spec
 from adapter.serving.api.attributes import Attributes
 
 PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 PERSISTENCE = Persistence(deadline_s=3.0)
-# An answer to a longer question is not remembered: whoever asks many of them would fill the memory.
-LONGEST_REMEMBERED = 2_000
 # For the kubelet, which has no credential. Single checks, as /livez/ping, are not among them.
 ALWAYS_ALLOWED = ("/healthz", "/livez", "/readyz")
 
@@ -28,6 +27,9 @@ class Decision:
 
     allowed: bool
     reason: str = ""
+
+
+ALLOWED = Decision(True)
 
 
 class _Status(msgspec.Struct):
@@ -54,12 +56,12 @@ class Reviews:
     ) -> None:
         self._api = api
         self._persistence = persistence
-        self._answers: Answers[Asked, Decision] = Answers(Terms("access reviews", persistence.deadline_s), clock)
+        terms = Terms("access reviews", persistence.deadline_s)
+        self._answers: Answers[Asked, Decision] = Answers(terms, lambda question, _: weight(question.texts), clock)
 
     def decide(self, question: Asked, *, patient: bool) -> Decision:
-        """Whether he may. Raises SourceError where the cluster does not say, MustWait."""
-        keep = question.size() <= LONGEST_REMEMBERED
-        return self._answers.get(question, lambda ends_s: self._asked(question, ends_s), patient=patient, keep=keep)
+        """Whether they may. Raises SourceError where the cluster does not say, MustWait."""
+        return self._answers.get(question, lambda ends_s: self._asked(question, ends_s), patient=patient)
 
     def close(self) -> None:
         """Ask nothing more."""

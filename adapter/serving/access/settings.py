@@ -8,6 +8,7 @@ import structlog
 from adapter.errors import SourceError
 from adapter.serving.access.cluster import DEADLINE_S, SOURCE, ClusterApi
 from adapter.serving.access.frontproxy import FrontProxy, front_proxy
+from adapter.serving.outage import Outage
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 # Asked for again and again rather than watched: it is 3 KB, and there is no stream that can stall unnoticed, expire
@@ -32,7 +33,8 @@ def read_settings(api: ClusterApi) -> Mapping[str, str]:
 
 
 class AuthenticationSettings:
-    """How callers are recognised, None until it was read once; what was read stays when it cannot be read again.
+    """How callers are recognised, None until it was read once, and the same object until it changes; what was read
+    stays when it cannot be read again.
 
     read: gives the ConfigMap's data, or raises SourceError.
     """
@@ -41,8 +43,11 @@ class AuthenticationSettings:
         self._read = read
         self._every_s = every_s
         self.current: FrontProxy | None = None
-        self.fault = "they were not asked for yet"
-        self._failing = False
+        self._outage = Outage(
+            _log,
+            "the cluster's authentication settings cannot be read; retrying",
+            "the cluster's authentication settings can be read again",
+        )
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="cluster-authentication", daemon=True)
@@ -70,32 +75,23 @@ class AuthenticationSettings:
 
     def refresh(self) -> bool:
         """Read the settings once. Returns whether it succeeded."""
+        is_first = self.current is None
+        effect = "metrics are refused until then" if is_first else "the last settings stay in force"
+        return self._outage.attempt(self._take, is_grave=is_first, effect=effect)
+
+    def _take(self) -> None:
         try:
             settings = front_proxy(self._read())
-        except (SourceError, ValueError) as error:
-            self._failed(str(error))
-            return False
-        if self._failing or settings != self.current:
+        except ValueError as error:
+            raise SourceError(SOURCE, f"{CONFIG_MAP}: {error}") from error
+        if settings != self.current:
+            self.current = settings
             _log.info("the cluster's authentication settings were read", allowed_names=settings.allowed_names)
-        self._failing = False
-        self.current = settings
-        return True
-
-    def _failed(self, cause: str) -> None:
-        self.fault = cause
-        if self._failing:
-            return
-        self._failing = True
-        what = "the cluster's authentication settings cannot be read; retrying"
-        if self.current is None:
-            _log.error(what, cause=cause, effect="metrics are refused until then")
-        else:
-            _log.warning(what, cause=cause, effect="the last settings stay in force")
 
     def _follow(self) -> None:
         retry_s = EARLIEST_S
         while not self._stop.wait(min(EARLIEST_S, self._every_s)):
-            self._wake.wait((retry_s if self._failing else self._every_s) - EARLIEST_S)
+            self._wake.wait((retry_s if self._outage.lasts else self._every_s) - EARLIEST_S)
             self._wake.clear()
             if not self._stop.is_set():
                 retry_s = EARLIEST_S if self.refresh() else min(retry_s * 2, self._every_s)

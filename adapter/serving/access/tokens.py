@@ -15,6 +15,7 @@ from adapter.serving.access.asking import Persistence, ask
 from adapter.serving.access.cluster import SOURCE, ClusterApi
 from adapter.serving.access.frontproxy import text
 from adapter.serving.access.identity import Identity, authenticated
+from adapter.serving.access.kept import weight
 from adapter.serving.api.request import Headers
 
 PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -46,6 +47,10 @@ class _Review(msgspec.Struct):
 @dataclass(frozen=True, slots=True)
 class _Verdict:
     owner: Identity | None
+
+    @property
+    def texts(self) -> Iterator[str]:
+        return iter(()) if self.owner is None else self.owner.texts
 
 
 def presented(headers: Headers) -> tuple[str, ...]:
@@ -101,7 +106,8 @@ class Tokens:
     ) -> None:
         self._api = api
         self._persistence = persistence
-        self._answers: Answers[bytes, _Verdict] = Answers(Terms("token reviews", persistence.deadline_s), clock)
+        terms = Terms("token reviews", persistence.deadline_s)
+        self._answers: Answers[bytes, _Verdict] = Answers(terms, lambda _, verdict: weight(verdict.texts), clock)
         self._secret = secrets.token_bytes(32)
 
     def owner(self, token: str, *, patient: bool) -> Identity | None:

@@ -1,21 +1,22 @@
 """A method and a path -> what is asked for, as the Kubernetes API reads them before it looks at anything else."""
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
+
+from msgspec import structs
 
 from adapter.serving.api import parameters
 from adapter.serving.api.quoting import quoted
+from adapter.serving.api.remembering import remembered
 from adapter.serving.api.request import Request
 from adapter.serving.api.status import Answer, Document, Refusal, failure, internal_server_error, without_markup
+from adapter.serving.api.values import Value
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _SPECIAL_VERBS = ("proxy", "watch")
 _OF_A_NAMESPACE = ("status", "finalize")
-_REMEMBERED = 256  # characters of a path that is remembered: HPAs ask for the same few thousand
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Value, frozen=True):
     """What an access review is told of a request.
 
     verb: of Kubernetes for a resource (get, list, create, ...), the method in lower case for another path.
@@ -48,16 +49,17 @@ def of_request(request: Request) -> Attributes:
     if found.verb != "list" or not ("watch" in query or "fieldSelector" in query):
         return found
     verb = "watch" if parameters.watches(query) else "list"
-    return replace(found, verb=verb, name=parameters.selected_name(query))
+    return structs.replace(found, verb=verb, name=parameters.selected_name(query))
 
 
 def attributes(method: str, path: str, watch: bool = False) -> Attributes:
     """What a method on a path asks for. watch: whether a list is one. Raises NoResourceError."""
-    found = _remembered(method, path) if len(path) <= _REMEMBERED else _read(method, path)
-    return replace(found, verb="watch") if watch and found.verb == "list" else found
+    found = _read(path, method)
+    return structs.replace(found, verb="watch") if watch and found.verb == "list" else found
 
 
-def _read(method: str, path: str) -> Attributes:
+@remembered(most=4096, longest=256)
+def _read(path: str, method: str) -> Attributes:
     segments = path.strip("/").split("/")
     known = {"apis": 4, "api": 3}.get(segments[0])
     if known is None or len(segments) < known:
@@ -81,10 +83,7 @@ def _resource(found: Attributes, segments: list[str]) -> Attributes:
     if found.verb == "proxy":
         subresource = ""
     verb = found.verb if name else {"get": "list", "delete": "deletecollection"}.get(found.verb, found.verb)
-    return replace(found, verb=verb, namespace=namespace, resource=resource, name=name, subresource=subresource)
-
-
-_remembered = lru_cache(maxsize=4096)(_read)
+    return structs.replace(found, verb=verb, namespace=namespace, resource=resource, name=name, subresource=subresource)
 
 
 def forbidden(attributes: Attributes, user: str, reason: str) -> Answer:

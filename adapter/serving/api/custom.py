@@ -7,6 +7,7 @@ from typing import Protocol
 from adapter.serving.api.selectors import EVERYTHING, Selector, label_selector
 from adapter.serving.api.status import Document
 from adapter.serving.api.times import rfc3339
+from adapter.serving.api.values import Value
 
 GROUP = "custom.metrics.k8s.io"
 VERSIONS = ("v1beta1", "v1beta2")
@@ -22,8 +23,7 @@ class ObjectMetric:
     namespaced: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectQuestion:
+class ObjectQuestion(Value, frozen=True):
     """What is asked of objects of one resource.
 
     namespace: None for resources that have none. name: EVERY_NAME asks for all that the selector picks.
@@ -39,8 +39,7 @@ class ObjectQuestion:
     patient: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectValue:
+class ObjectValue(Value, frozen=True):
     """One item: a number of the object described. value: a Quantity. window_s: left out when None."""
 
     kind: str

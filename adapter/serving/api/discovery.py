@@ -6,11 +6,9 @@ from functools import cached_property
 
 from adapter.serving.api import custom, external
 from adapter.serving.api.custom import ObjectMetric
-from adapter.serving.api.negotiation import JSON
-from adapter.serving.api.status import Answer, Document, encode
+from adapter.serving.api.negotiation import AGGREGATED_JSON, JSON
+from adapter.serving.api.status import JSON_CONTENT, Answer, Document, encode
 from adapter.serving.api.stored import Stored
-
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 # Of each group the first version is announced and preferred, as Go servers do; the others are served all the same.
 _VERSIONS = {custom.GROUP: custom.VERSIONS, external.GROUP: (external.VERSION,)}
@@ -73,7 +71,8 @@ class Discovery:
 
         media_type: what it will be written in; the validator is the same for all.
         """
-        answer = self._aggregated.answer(if_none_match)
+        is_known = if_none_match == self._aggregated.headers["Etag"]  # as a whole, as Go's servers compare it
+        answer = self._aggregated.answer(if_none_match if is_known else "")
         if answer.code == 304 or media_type == JSON:
             return answer
         headers = {name: value for name, value in answer.headers.items() if name != "Content-Type"}
@@ -85,7 +84,7 @@ class Discovery:
 
     def path_list_answer(self, code: int) -> Answer:
         """`path_list`, in JSON whatever the caller accepts."""
-        return Answer(code, body=self._path_list, headers={"Content-Type": "application/json"})
+        return Answer(code, body=self._path_list, headers=JSON_CONTENT)
 
     @cached_property
     def _external_resources(self) -> list[Document]:
@@ -100,7 +99,7 @@ class Discovery:
 
     @cached_property
     def _aggregated(self) -> Stored:
-        headers = {"Content-Type": AGGREGATED, "Cache-Control": "public", "Vary": "Accept"}
+        headers = {"Content-Type": AGGREGATED_JSON.content_type, "Cache-Control": "public", "Vary": "Accept"}
         return Stored.of(encode(self.aggregated()), headers)
 
     @cached_property

@@ -1,20 +1,19 @@
 """external.metrics.k8s.io: what a provider answers, as an ExternalMetricValueList."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from adapter.serving.api.selectors import EVERYTHING, Labels, Selector
 from adapter.serving.api.status import Document
 from adapter.serving.api.times import rfc3339
+from adapter.serving.api.values import Value
 
 GROUP = "external.metrics.k8s.io"
 VERSION = "v1beta1"
 GROUP_VERSION = f"{GROUP}/{VERSION}"
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalQuestion:
+class ExternalQuestion(Value, frozen=True):
     """What is asked: one metric of what the selector picks in a namespace. patient: as of Request."""
 
     namespace: str
@@ -23,8 +22,7 @@ class ExternalQuestion:
     patient: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalValue:
+class ExternalValue(Value, frozen=True):
     """One item. labels: None is written as null. value: a Quantity. window_s: left out when None; at_s: Unix seconds,
     None is written as null."""
 

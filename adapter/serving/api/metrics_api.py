@@ -14,6 +14,7 @@ from adapter.serving.api.custom import CustomProvider, ObjectQuestion
 from adapter.serving.api.documents import Documents
 from adapter.serving.api.external import ExternalProvider, ExternalQuestion
 from adapter.serving.api.negotiation import EXTERNAL, check_acceptable, negotiate
+from adapter.serving.api.rendering import Response
 from adapter.serving.api.request import MustWait, Request
 from adapter.serving.api.routes import ExternalRoute, ObjectRoute, Route, route
 from adapter.serving.api.status import (
@@ -24,6 +25,7 @@ from adapter.serving.api.status import (
     method_not_allowed,
     no_such_resource,
 )
+from adapter.serving.api.values import Value
 
 # Another adapter's answer to a request; raises MustWait where it may not be waited for.
 Forward = Callable[[Request], Answer]
@@ -32,46 +34,56 @@ _log = structlog.get_logger(__name__)
 
 
 class Access(Protocol):
-    """Who asks, and whether he may."""
+    """Who asks, and whether they may."""
 
     def admit(self, request: Request, attributes: Attributes) -> Identity:
-        """Who asks. Raises Refusal where he may not, MustWait where that has to be asked and may not be waited for."""
+        """Who asks. Raises Refusal where that is not allowed, MustWait where it has to be asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What is told of an answered request. identity: None where it was not found out."""
+class Answered(Value, frozen=True):
+    """A request with the response to it. identity: who asks, None where it was not found out. route: None for what is
+    no metric."""
 
     request: Request
     identity: Identity | None
     route: Route | None
-    code: int
-    took_s: float
+    response: Response
 
 
-def tell_nobody(answered: Answered) -> None:
+# Told of each response once, when it is handed to its caller, and how many seconds that took.
+Account = Callable[[Answered, float], None]
+
+
+def tell_nobody(answered: Answered, took_s: float) -> None:
     """For a server that keeps no account."""
 
 
 @dataclass(frozen=True)
 class MetricsApi:
-    """Answers requests. elsewhere: by group, who has the metrics that are not ours. account: told of every answer."""
+    """Answers requests. elsewhere: by group, who has the metrics that are not ours."""
 
     external: ExternalProvider
     custom: CustomProvider
     access: Access
     documents: Documents
     elsewhere: Mapping[str, Forward] = field(default_factory=dict)
-    account: Callable[[Answered], None] = tell_nobody
+    account: Account = tell_nobody
 
-    def respond(self, request: Request) -> rendering.Response:
-        """The response, whatever is wrong with the request. Raises MustWait where the request is not patient."""
-        started_s, found = perf_counter(), route(request.path)
-        identity: Identity | None = None
+    def respond(self, request: Request) -> Response:
+        """As `answered`, for a caller who has the response when this returns: it is accounted for."""
+        began_s = perf_counter()
+        answered = self.answered(request)
+        self.account(answered, perf_counter() - began_s)
+        return answered.response
+
+    def answered(self, request: Request) -> Answered:
+        """The response, whatever is wrong with the request, to be accounted for by whoever hands it on.
+
+        Raises MustWait where it has to be waited for and the request is not patient.
+        """
+        found, identity = route(request.path), None
         try:
-            asked = attributes.of_request(request)
-            parameters.check_timeout(request.query, watching=asked.verb == "watch")
-            identity = self.access.admit(request, asked)
+            identity = self._admitted(request)
             response = rendering.respond(request, self._answer(request, found))
         except Refusal as refusal:
             response = rendering.respond(request, refusal.answer)
@@ -81,8 +93,12 @@ class MetricsApi:
             # The top loop of a request: the caller gets a Status, and the log gets the rest.
             _log.error("a request failed", uri=request.uri[:200], exc_info=error)
             response = rendering.respond(request, internal_error())
-        self.account(Answered(request, identity, found, response.code, perf_counter() - started_s))
-        return response
+        return Answered(request, identity, found, response)
+
+    def _admitted(self, request: Request) -> Identity:
+        asked = attributes.of_request(request)
+        parameters.check_timeout(request.query, watching=asked.verb == "watch")
+        return self.access.admit(request, asked)
 
     def _answer(self, request: Request, found: Route | None) -> Answer:
         if found is None:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from adapter.serving.api.status import Refusal, failure
+from adapter.serving.api.remembering import remembered
+from adapter.serving.api.status import Answer, Refusal, failure
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 
@@ -14,7 +14,6 @@ _TYPES = (JSON, YAML, PROTOBUF)
 _STREAMED = (JSON, PROTOBUF)
 _WITH_STREAMS = (*_TYPES, *(f"{name};stream=watch" for name in _STREAMED))
 
-_REMEMBERED = 512  # characters of a header that is remembered: clients send the same few
 _MOST_CLAUSES = 100  # the rest is not read
 # Each digit fits in one place only: looking for another would take the square of their number.
 _QUALITY = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -55,6 +54,7 @@ class MediaType:
 
 # For an error, when nothing that is accepted can be written.
 FOR_PEOPLE = MediaType(JSON, indented=True)
+AGGREGATED_JSON = MediaType(JSON, transform=_AGGREGATED)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -76,23 +76,30 @@ CUSTOM = Offer(_WITH_STREAMS, _PLAIN)
 
 def negotiate(accept: str, offer: Offer = EXTERNAL) -> MediaType:
     """What an answer is written as. Raises Refusal (406)."""
-    check_acceptable(accept, offer.representations)
-    found = _found(accept, offer)
-    if found is None:
-        message = f"only the following media types are accepted: {', '.join(_TYPES)}"
-        raise Refusal(failure(406, "NotAcceptable", message))
+    found = _negotiated(accept, offer)
+    if isinstance(found, Answer):
+        raise Refusal(found)
     return found
+
+
+@remembered(most=1024, longest=512)
+def _negotiated(accept: str, offer: Offer) -> MediaType | Answer:
+    try:
+        check_acceptable(accept, offer.representations)
+    except Refusal as refusal:
+        return refusal.answer
+    message = f"only the following media types are accepted: {', '.join(_TYPES)}"
+    return _found(accept, offer) or failure(406, "NotAcceptable", message)
 
 
 def check_acceptable(accept: str, representations: Sequence[str]) -> None:
     """What a route asks first: one of the bare types, letter by letter. Raises Refusal (406)."""
-    covers = _covers if len(accept) <= _REMEMBERED else _covers.__wrapped__
-    if not covers(accept, tuple(representations)):
+    if not _covers(accept, tuple(representations)):
         message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(representations)}"
         raise Refusal(failure(406, "NotAcceptable", message, {}))
 
 
-@lru_cache(maxsize=1024)
+@remembered(most=1024, longest=512)
 def _covers(accept: str, representations: tuple[str, ...]) -> bool:
     types = (clause.partition(";")[0].strip(" ") for clause in accept.split(","))
     return not accept or any(name == "*/*" or name in representations for name in types)
@@ -126,11 +133,8 @@ class _Clause:
         return (self.main, self.sub) in ((main, sub), (main, "*"), ("*", "*"))
 
 
+@remembered(most=1024, longest=512)
 def _found(accept: str, offer: Offer) -> MediaType | None:
-    return _remembered(accept, offer) if len(accept) <= _REMEMBERED else _read(accept, offer)
-
-
-def _read(accept: str, offer: Offer) -> MediaType | None:
     if not accept:
         return MediaType(JSON)
     for clause in _clauses(accept):
@@ -139,9 +143,6 @@ def _read(accept: str, offer: Offer) -> MediaType | None:
             if media is not None:
                 return media
     return None
-
-
-_remembered = lru_cache(maxsize=1024)(_read)
 
 
 def _of_clause(parameters: Mapping[str, str], name: str, offer: Offer) -> MediaType | None:

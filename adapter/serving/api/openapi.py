@@ -8,13 +8,12 @@ from functools import cache
 
 from adapter.serving.api import only_json, openapi_documents
 from adapter.serving.api.request import Request
-from adapter.serving.api.status import Answer, encode
+from adapter.serving.api.status import JSON_CONTENT, Answer, encode
 from adapter.serving.api.stored import Stored
 
 PATHS = ("/openapi/v2", "/openapi/v3", "/openapi/v3/")
 
 _VERSION_2, _INDEX, _VERSION_3 = PATHS
-_JSON = {"Content-Type": "application/json"}
 _RANGES = ("application/json", "application/*", "*/json", "*/*", "*")
 _YEAR_S = 365 * 86_400
 
@@ -27,11 +26,11 @@ class OpenApi:
 
     def answer(self, request: Request) -> Answer | None:
         """A document, whatever the method; None when the path has none."""
-        if request.path in (_INDEX, _VERSION_3):
+        if request.path == _INDEX:
             return _index().answer(request.header("if-none-match"))
         stored = _documents().get(request.path)
-        if stored is None:
-            return None
+        if stored is None:  # below `/openapi/v3/` Go's servers answer to any name, of unknown ones nothing
+            return Answer(200, body=b"") if request.path.startswith(_VERSION_3) else None
         refusal = only_json.refusal(request, _RANGES)
         if refusal is not None:
             return replace(refusal, headers={"Vary": "Accept"})
@@ -55,7 +54,7 @@ def _documents() -> Mapping[str, Stored]:
     """Every document by its path."""
     parts = {f"{_VERSION_3}{name}": document for name, document in openapi_documents.version_3().items()}
     documents = {_VERSION_2: openapi_documents.version_2(), **parts}
-    headers = _JSON | {"Vary": "Accept"}
+    headers = JSON_CONTENT | {"Vary": "Accept"}
     return {path: Stored.of(encode(document), headers) for path, document in documents.items()}
 
 
@@ -68,7 +67,7 @@ def _index() -> Stored:
     paths = {
         path.removeprefix(_VERSION_3): {"serverRelativeURL": _address(path, stored)} for path, stored in listed.items()
     }
-    return Stored.of(encode({"paths": paths}), _JSON)
+    return Stored.of(encode({"paths": paths}), JSON_CONTENT)
 
 
 def _address(path: str, stored: Stored) -> str:

@@ -6,11 +6,11 @@ checks them; unknown ones are ignored.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 
-from adapter.serving.api import durations, fields, selectors
+from adapter.serving.api import durations, external, fields, selectors
 from adapter.serving.api.fields import FieldSelectorError, FieldTerm
 from adapter.serving.api.quoting import quoted
+from adapter.serving.api.remembering import remembered
 from adapter.serving.api.selectors import EVERYTHING, Selector, SelectorError
 from adapter.serving.api.status import Document, Refusal, bad_request, failure
 
@@ -22,13 +22,8 @@ LONGEST_SELECTOR = 16_384
 # A request is given up after so long, whatever its caller would wait.
 LONGEST_WAIT_S = 60.0
 
-# Selectors that are remembered: HPAs ask with the same few, every 15 s. Full of the largest this memory holds 10 MB.
-_MOST_REMEMBERED = 4096
-_LONGEST_REMEMBERED = 256  # characters
-_MOST_REMEMBERED_COMMAS = 8
 # No digit fits in two places: trying both would take the square of their number.
 _INTEGER = re.compile(r"[+-]?0*([1-9]\d*)?", re.ASCII)
-_EXTERNAL = "external.metrics.k8s.io"
 
 
 def external_selector(query: Query) -> Selector:
@@ -37,8 +32,8 @@ def external_selector(query: Query) -> Selector:
     _check_versions(query)
     _check_known(terms)
     if watches(query):
-        message = f'watch is not supported on resources of kind "*.{_EXTERNAL}"'
-        raise Refusal(failure(405, "MethodNotAllowed", message, {"group": _EXTERNAL, "kind": "*"}))
+        message = f'watch is not supported on resources of kind "*.{external.GROUP}"'
+        raise Refusal(failure(405, "MethodNotAllowed", message, {"group": external.GROUP, "kind": "*"}))
     return selector
 
 
@@ -55,7 +50,7 @@ def object_selectors(query: Query, name: str) -> tuple[Selector, Selector]:
     try:
         selectors.label_selector(metric_selector)
     except SelectorError as error:
-        raise Refusal(bad_request(f"metricLabelSelector: {error}")) from None
+        raise Refusal(bad_request(str(error))) from None
     return selector, metric_selector
 
 
@@ -112,17 +107,13 @@ def _check_int64(text: str) -> None:
 def _selector(query: Query, name: str) -> Selector:
     text = _short(query, name)
     try:
-        return _remembered(text) if _is_small(text) else selectors.parse(text)
+        return _parsed(text)
     except SelectorError as error:
         raise Refusal(bad_request(str(error))) from None
 
 
-def _is_small(text: str) -> bool:
-    return len(text) <= _LONGEST_REMEMBERED and text.count(",") <= _MOST_REMEMBERED_COMMAS
-
-
-@lru_cache(maxsize=_MOST_REMEMBERED)
-def _remembered(text: str) -> Selector:
+@remembered(most=4096, longest=256, parts=",")
+def _parsed(text: str) -> Selector:
     return selectors.parse(text) if text else EVERYTHING
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from adapter.serving.api.remembering import remembered
 from adapter.serving.api.status import Document
 
 # Writes what a message has of a document: one field.
@@ -19,7 +20,6 @@ _Message = Sequence[_Field]
 _ENVELOPE = b"k8s\0"
 _NO_ENCODING_NO_TYPE = b"\x1a\0\x22\0"
 _VARINT, _DELIMITED = 0, 2  # wire types
-_REMEMBERED = 64  # characters of a text whose form is remembered: messages are as long as their callers make them
 
 
 def written(document: Document) -> bytes | None:
@@ -64,15 +64,11 @@ def _integer(field: int, number: int) -> bytes:
 
 
 def _text(field: int, key: str) -> _Field:
-    return lambda document: _text_field(field, document.get(key, ""))
+    return lambda document: _text_field(document.get(key, ""), field)
 
 
-def _text_field(field: int, text: str) -> bytes:
-    return _remembered(field, text) if len(text) <= _REMEMBERED else _delimited(field, text.encode())
-
-
-@lru_cache(maxsize=1024)  # names of metrics, kinds and labels
-def _remembered(field: int, text: str) -> bytes:
+@remembered(most=1024, longest=64)  # names of metrics, kinds and labels
+def _text_field(text: str, field: int) -> bytes:
     return _delimited(field, text.encode())
 
 
@@ -95,7 +91,7 @@ def _repeated(field: int, texts: Sequence[str]) -> bytes:
 def _text_map(field: int, key: str) -> _Field:
     def write(document: Document) -> bytes:
         pairs = sorted((document.get(key) or {}).items())
-        return b"".join([_delimited(field, _text_field(1, k) + _delimited(2, v.encode())) for k, v in pairs])
+        return b"".join([_delimited(field, _text_field(k, 1) + _delimited(2, v.encode())) for k, v in pairs])
 
     return write
 

@@ -2,15 +2,15 @@
 
 import gzip
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from random import getrandbits
 
 from adapter.serving.api import negotiation, protobuf, yaml_text
 from adapter.serving.api.negotiation import FOR_PEOPLE, PROTOBUF, YAML, MediaType
-from adapter.serving.api.request import MustWait, Request
+from adapter.serving.api.request import Headers, MustWait, Request
 from adapter.serving.api.status import Answer, Document, Refusal, encode, failure
+from adapter.serving.api.values import Value
 
 # Smaller bodies arrive sooner as they are.
 _COMPRESSED_ABOVE_BYTES = 128 * 1024
@@ -28,10 +28,10 @@ _OFFERS = {
 }
 
 _ALWAYS = {"cache-control": "no-cache, private"}
+_GZIPPED = (("content-encoding", "gzip"), ("vary", "Accept-Encoding"))
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Value, frozen=True):
     """What goes over the wire. headers: (name in lower case, value), as ASGI wants them, without the length."""
 
     code: int
@@ -46,19 +46,19 @@ def respond(request: Request, answer: Answer) -> Response:
     ten times as long as JSON, a second for the list of a large neighbour.
     """
     if answer.body is not None:
-        return _response(request, answer, answer.body, {})
+        return _response(request, answer, answer.body)
     try:
         media = _media(request.header("accept"), answer)
         if media.name == YAML and not request.patient:
             raise MustWait
-        body = _written(_transformed(answer.document, media), media, indented=wants_indented(request))
+        body = _written(_transformed(answer.document, media), media, request)
     except Refusal as refusal:
         return respond(request, refusal.answer)
-    headers = {"content-type": media.content_type}
+    content: Headers = (("content-type", media.content_type),)
     if len(body) > _COMPRESSED_ABOVE_BYTES and _takes_gzip(request):
         body = gzip.compress(body, compresslevel=1, mtime=0)
-        headers |= {"content-encoding": "gzip", "vary": "Accept-Encoding"}
-    return _response(request, answer, body, headers)
+        content = (*content, *_GZIPPED)
+    return _response(request, answer, body, content)
 
 
 def wants_indented(request: Request) -> bool:
@@ -89,12 +89,12 @@ def _transformed(document: Document, media: MediaType) -> Document:
     return {"kind": wanted.kind, "apiVersion": f"{wanted.group}/{wanted.version}", "metadata": {}, "items": None}
 
 
-def _written(document: Document, media: MediaType, *, indented: bool) -> bytes:
+def _written(document: Document, media: MediaType, request: Request) -> bytes:
     if media.name == YAML:
         return yaml_text.written(document)
     if media.name == PROTOBUF:
         return _protobuf(document)
-    return encode(document, indented=indented or media.indented)
+    return encode(document, indented=media.indented or wants_indented(request))
 
 
 def _protobuf(document: Document) -> bytes:
@@ -109,23 +109,22 @@ def _takes_gzip(request: Request) -> bool:
     return "gzip" in map(str.strip, request.header("accept-encoding").split(","))
 
 
-def _response(request: Request, answer: Answer, body: bytes, headers: Mapping[str, str]) -> Response:
-    own = {name.lower(): value for name, value in answer.headers.items()}
-    pairs = [*map(_wire, (_ALWAYS | own).items()), *map(_wire, headers.items())]
-    pairs.append((b"audit-id", _audit_id(request).encode("latin-1", "replace")))
-    return Response(answer.code, tuple(pairs), body)
+def _response(request: Request, answer: Answer, body: bytes, content: Headers = ()) -> Response:
+    """content: headers that say what the body is, where the answer's own do not."""
+    headers = _wire(tuple(answer.headers.items()), content)
+    return Response(answer.code, (*headers, (b"audit-id", _audit_id(request))), body)
 
 
 @lru_cache(maxsize=256)  # the same few in every answer
-def _wire(pair: tuple[str, str]) -> tuple[bytes, bytes]:
-    name, value = pair
-    return name.encode(), value.encode("latin-1", "replace")
+def _wire(own: Headers, content: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    pairs = ((_ALWAYS | {name.lower(): value for name, value in own}).items(), content)
+    return tuple((name.encode(), value.encode("latin-1", "replace")) for name, value in chain(*pairs))
 
 
-def _audit_id(request: Request) -> str:
-    """The one that the caller, or an API server before him, gave the request; else a new one."""
+def _audit_id(request: Request) -> bytes:
+    """The one that the caller, or an API server before it, gave the request; else a new one."""
     given = request.header("audit-id")[:_LONGEST_AUDIT_ID]
-    return given if given and _AUDIT_ID.fullmatch(given) else _new_id()
+    return (given if given and _AUDIT_ID.fullmatch(given) else _new_id()).encode("latin-1", "replace")
 
 
 def _new_id() -> str:

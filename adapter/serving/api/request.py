@@ -2,30 +2,24 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Self
 from urllib.parse import parse_qsl, unquote
 
+from adapter.serving.api.remembering import remembered
+from adapter.serving.api.values import Value
+
 Headers = Sequence[tuple[str, str]]
 
-# Targets that are remembered: HPAs ask for the same few thousand again and again, short ones with few parameters.
-# Anybody may fill this memory, before it is known who he is: full of the largest it holds 10 MB.
-_MOST_REMEMBERED = 4096
-_LONGEST_REMEMBERED = 512  # characters
-_MOST_REMEMBERED_PARAMETERS = 8
-
 _MOST_PARAMETERS = 1_000  # the rest is not read
-_FAULT = re.compile(r";|%(?![0-9A-Fa-f]{2})")
+_NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 class MustWait(Exception):  # noqa: N818  # no error: the answer is had on another thread
     """The answer needs another server, and this thread may not wait for one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Value, frozen=True):
     """A request. Made with `of`.
 
     uri: path and query as sent. path: percent-decoded. query: the first value of each parameter.
@@ -47,7 +41,7 @@ class Request:
         cls, method: str, uri: str, headers: Headers = (), certificate: bytes | None = None, *, patient: bool = True
     ) -> Self:
         """A request from its parts as they came over the wire."""
-        path, query = _remembered(uri) if _is_small(uri) else _taken_apart(uri)
+        path, query = _taken_apart(uri)
         return cls(method, uri, path, query, headers, certificate, patient)
 
     def header(self, name: str) -> str:
@@ -58,16 +52,16 @@ class Request:
         return ""
 
 
-def _is_small(uri: str) -> bool:
-    return len(uri) <= _LONGEST_REMEMBERED and uri.count("&") < _MOST_REMEMBERED_PARAMETERS
+def is_well_formed(text: str) -> bool:
+    """Whether every percent sign in it is followed by two hexadecimal digits, as of a path, a query's pair, a key."""
+    return _NO_ESCAPE.search(text) is None
 
 
+@remembered(most=4096, longest=512, parts="&")
 def _taken_apart(uri: str) -> tuple[str, Mapping[str, str]]:
     path, _, query = uri.partition("?")
     # A pair that is not well-formed is as good as not sent, as in Go.
-    sound = "&".join(pair for pair in query.split("&", _MOST_PARAMETERS)[:_MOST_PARAMETERS] if not _FAULT.search(pair))
-    pairs = parse_qsl(sound, keep_blank_values=True, errors="replace")
-    return unquote(path, errors="replace"), MappingProxyType(dict(reversed(pairs)))
-
-
-_remembered = lru_cache(maxsize=_MOST_REMEMBERED)(_taken_apart)
+    pairs = query.split("&", _MOST_PARAMETERS)[:_MOST_PARAMETERS]
+    sound = "&".join(pair for pair in pairs if ";" not in pair and is_well_formed(pair))
+    parameters = parse_qsl(sound, keep_blank_values=True, errors="replace")
+    return unquote(path, errors="replace"), MappingProxyType(dict(reversed(parameters)))

@@ -1,12 +1,10 @@
 """A path -> the metric it names. Paths of documents are looked up elsewhere, whole."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from adapter.serving.api import custom, external
 from adapter.serving.api.custom import EVERY_NAME
-
-_REMEMBERED = 256  # characters of a path that is remembered
+from adapter.serving.api.remembering import remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +32,9 @@ class ObjectRoute:
 Route = ExternalRoute | ObjectRoute
 
 
+@remembered(most=4096, longest=256)
 def route(path: str) -> Route | None:
     """The metric that a percent-decoded path names; None for every other path. Slashes at the end do not matter."""
-    return _remembered(path) if len(path) <= _REMEMBERED else _found(path)
-
-
-def _found(path: str) -> Route | None:
     match path.rstrip("/").split("/"):
         case ["", "apis", external.GROUP, external.VERSION, *parts]:
             return _external(parts)
@@ -69,6 +64,3 @@ def _object(version: str, parts: list[str]) -> ObjectRoute | None:
         case [resource, name, metric]:
             return ObjectRoute(version, None, resource, name or EVERY_NAME, metric)
     return None
-
-
-_remembered = lru_cache(maxsize=4096)(_found)

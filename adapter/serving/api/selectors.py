@@ -96,8 +96,10 @@ def parse(text: str) -> Selector:
 
 
 def label_selector(selector: Selector) -> Document | None:
-    """A selector as a `LabelSelector` document, None when it matches everything. Raises SelectorError for `>` and `<`,
-    which that form does not have."""
+    """A selector as a `LabelSelector` document, None when it matches everything.
+
+    Raises SelectorError for `>` and `<`, which that form does not have, and for `!=`, which Go does not put into it.
+    """
     equal = {term.key: term.values[0] for term in selector.requirements if term.sign in _EQUAL}
     others = [_expression(term) for term in selector.requirements if term.sign not in _EQUAL]
     parts = {"matchLabels": equal, "matchExpressions": others}
@@ -109,6 +111,8 @@ _EXPRESSIONS = {"in": "In", "notin": "NotIn", "exists": "Exists", "absent": "Doe
 
 
 def _expression(term: Requirement) -> Document:
+    if term.sign == "!=":
+        raise SelectorError('"!=" is not a valid label selector operator')
     if term.operator not in _EXPRESSIONS:
         raise SelectorError(f'"{"gt" if term.operator == ">" else "lt"}" isn\'t supported in label selectors')
     values = {"values": list(term.values)} if term.values else {}

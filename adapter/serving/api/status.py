@@ -10,6 +10,9 @@ from adapter.serving.api.quoting import quoted
 
 Document = dict[str, Any]
 
+JSON_CONTENT = {"Content-Type": "application/json"}
+_TEXT_CONTENT = {"Content-Type": "text/plain; charset=utf-8"}
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -91,8 +94,15 @@ def internal_error() -> Answer:
 def internal_server_error(uri: str, fault: object) -> Answer:
     """500 in plain text, whatever is accepted: what failed before that was looked at. uri: as sent."""
     text = without_markup(f"Internal Server Error: {quoted(uri)}: {fault}\n")
-    headers = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
-    return Answer(500, body=text.encode(), headers=headers)
+    return Answer(500, body=text.encode(), headers=_TEXT_CONTENT | {"X-Content-Type-Options": "nosniff"})
+
+
+def timed_out() -> Answer:
+    """504: not done by when its caller wanted it. As Go's servers write it, whose watch over time knows no kinds and no
+    media types."""
+    message = "Timeout: request did not complete within the allotted timeout"
+    document = {"metadata": {}, "status": "Failure", "message": message, "reason": "Timeout", "details": {}}
+    return Answer(504, body=encode(document | {"code": 504}), headers=_TEXT_CONTENT)
 
 
 def without_markup(text: str) -> str:

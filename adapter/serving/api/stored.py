@@ -23,8 +23,12 @@ class Stored:
         return cls(body, digest, {**headers, "Etag": f'"{digest}"'})
 
     def answer(self, if_none_match: str) -> Answer:
-        """The body, or 304 for a caller whose If-None-Match names it (RFC 9110, 13.1.2)."""
-        known = (tag.strip().removeprefix("W/") for tag in if_none_match.split(","))
-        if any(tag in ("*", self.headers["Etag"]) for tag in known):
+        """The body, or 304 for a caller who has it."""
+        if is_known(self.headers["Etag"], if_none_match):
             return Answer(304, body=b"", headers={k: v for k, v in self.headers.items() if k != "Content-Type"})
         return Answer(200, body=self.body, headers=self.headers)
+
+
+def is_known(etag: str, if_none_match: str) -> bool:
+    """Whether a caller's If-None-Match names the validator (RFC 9110, 13.1.2)."""
+    return any(tag.strip().removeprefix("W/") in ("*", etag) for tag in if_none_match.split(","))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from adapter import __version__
 from adapter.serving.api import only_json
 from adapter.serving.api.request import Request
-from adapter.serving.api.status import Answer, Document, encode, method_not_allowed, no_such_resource
+from adapter.serving.api.status import JSON_CONTENT, Answer, Document, encode, method_not_allowed, no_such_resource
 
 PATH = "/version"
 
@@ -51,6 +51,4 @@ class Version:
         if request.method != "GET":
             return method_not_allowed()
         body = encode(self.document, indented=True)
-        return only_json.refusal(request, _RANGES) or Answer(
-            200, body=body, headers={"Content-Type": "application/json"}
-        )
+        return only_json.refusal(request, _RANGES) or Answer(200, body=body, headers=JSON_CONTENT)

@@ -3,8 +3,10 @@
 import asyncio
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -29,8 +31,7 @@ class Neighbour:
         self._deadline_s = deadline_s
         self._largest = largest
         self._url = httpx.URL(other.url)
-        self._client: httpx.AsyncClient | None = None
-        self._trusted: str | None = None
+        self._clients: list[_Client] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=f"asking {self.host}", daemon=True)
         self._thread.start()
@@ -66,11 +67,13 @@ class Neighbour:
             raise UnansweredError("unreachable", told(error)) from error
 
     async def _exchanged(self, target: str, headers: Mapping[str, str]) -> Reply:
-        client = await self._opened()
         sent = {"Accept-Encoding": "identity", **headers, "Authorization": bearer(self._other.token_file)}
         # The target goes as the caller sent it; httpx would resolve its dots and escape it in its own way.
         extensions = {"target": target.encode("ascii")}
-        async with client.stream("GET", self._url, headers=sent, extensions=extensions) as response:
+        async with (
+            self._client() as client,
+            client.stream("GET", self._url, headers=sent, extensions=extensions) as response,
+        ):
             body = await self._whole(response)
         return Reply(response.status_code, response.headers.get("Content-Type", ""), body)
 
@@ -82,25 +85,30 @@ class Neighbour:
         async for chunk in response.aiter_raw():
             body += chunk
             if len(body) > self._largest:
-                raise UnansweredError("malformed", f"expected at most {self._largest} bytes, got more")
+                raise UnansweredError("large", f"expected at most {self._largest} bytes, got more")
         return bytes(body)
 
-    async def _opened(self) -> httpx.AsyncClient:
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
+        """One that trusts what the file says now. The one before is closed when the last question on it has ended."""
         ca_file = self._other.ca_file
         trusted = "" if ca_file is None else Path(ca_file).read_text("ascii")
-        if self._client is None or trusted != self._trusted:
-            context = ssl.create_default_context(cadata=trusted or None)
-            await self._close()
-            # No proxy of the environment stands between, and no time limit but the deadline. HPAs ask every 15 s.
-            kept = httpx.Limits(keepalive_expiry=_KEPT_S)
-            self._client = httpx.AsyncClient(verify=context, timeout=None, trust_env=False, limits=kept)  # noqa: S113
-            self._trusted = trusted
-        return self._client
+        if not self._clients or self._clients[-1].trusted != trusted:
+            verify = not self._other.insecure_skip_tls_verify
+            self._clients.append(_Client(trusted, _opened(trusted, verify=verify)))
+        client = self._clients[-1]
+        client.questions += 1
+        try:
+            yield client.connections
+        finally:
+            client.questions -= 1
+            await self._close([each for each in self._clients[:-1] if not each.questions])
 
-    async def _close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-        self._client = None
+    async def _close(self, clients: Sequence["_Client"]) -> None:
+        for client in clients:
+            self._clients.remove(client)
+        for client in clients:
+            await client.connections.aclose()
 
     def _late(self) -> UnansweredError:
         return UnansweredError("late", f"no answer within {self._deadline_s:g} s")
@@ -115,4 +123,23 @@ class Neighbour:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._close()
+        await self._close(self._clients[:])
+
+
+@dataclass(eq=False, slots=True)
+class _Client:
+    """connections: those that trust these CAs, in PEM; "" is the system's. questions: that are under way on them."""
+
+    trusted: str
+    connections: httpx.AsyncClient
+    questions: int = 0
+
+
+def _opened(trusted: str, *, verify: bool) -> httpx.AsyncClient:
+    context = ssl.create_default_context(cadata=trusted or None)
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    # No proxy of the environment stands between, and no time limit but the deadline. HPAs ask every 15 s.
+    kept = httpx.Limits(keepalive_expiry=_KEPT_S)
+    return httpx.AsyncClient(verify=context, timeout=None, trust_env=False, limits=kept)  # noqa: S113

@@ -67,6 +67,7 @@ class Elsewhere:
         self.group = group
         self._limits = limits
         self._clock = clock
+        self._other = other
         self._neighbour = Neighbour(other, deadline_s=limits.deadline_s, largest=limits.largest)
         self._listing = _Listing((), (), 0.0)
         self._breaker = _Breaker(
@@ -81,6 +82,10 @@ class Elsewhere:
 
     def start(self) -> None:
         """Begin to follow its list."""
+        if self._other.insecure_skip_tls_verify:
+            effect = "whoever stands in between gets this pod's token and sets these metrics"
+            about, fix = {"group": self.group, "server": self._neighbour.host}, "name its CA in ca_file"
+            _log.warning("the certificate of another adapter is not verified", effect=effect, fix=fix, **about)
         self._thread.start()
 
     def stop(self) -> None:
@@ -102,19 +107,7 @@ class Elsewhere:
 
     def refresh(self) -> bool:
         """Read its list once. Returns whether it has one; logs when that changes."""
-        try:
-            resources = listed(self._neighbour.ask(f"/apis/{self.group}/{VERSION}", {"User-Agent": AGENT}))
-        except UnansweredError as error:
-            self._outage.failed(str(error))
-            return False
-        self._outage.worked()
-        names = tuple(resource.name for resource in resources)
-        metrics = tuple(found for resource in resources if (found := _object_metric(resource)) is not None)
-        known = self._listing
-        if (names, metrics) == (known.names, known.metrics):
-            names, metrics = known.names, known.metrics
-        self._listing = _Listing(names, metrics, self._clock() + self._limits.kept_s)
-        return True
+        return self._outage.attempt(self._list)
 
     def forward(self, request: Request) -> Answer:
         """Its answer, or a 503 that says why there is none. Raises MustWait where it may not be waited for."""
@@ -126,12 +119,7 @@ class Elsewhere:
             return self._refused("resting", f"it failed {self._limits.most_failures} times in a row and is left alone")
         if not request.patient:
             raise MustWait
-        if not self._free.acquire(blocking=False):
-            return self._refused("busy", f"{self._limits.most_in_flight} questions wait for it already")
-        try:
-            return self._asked(request)
-        finally:
-            self._free.release()
+        return self._in_turn(request)
 
     def outcomes(self) -> dict[str, int]:
         """How many requests ended how: `answered`, or why not."""
@@ -143,6 +131,23 @@ class Elsewhere:
         """Whether it listed its metrics when it was last asked to."""
         return bool(self._listing.ends_s) and not self._outage.lasts
 
+    def _list(self) -> None:
+        resources = listed(self._neighbour.ask(f"/apis/{self.group}/{VERSION}", {"User-Agent": AGENT}))
+        names = tuple(resource.name for resource in resources)
+        metrics = tuple(found for resource in resources if (found := _object_metric(resource)) is not None)
+        known = self._listing
+        if (names, metrics) == (known.names, known.metrics):
+            names, metrics = known.names, known.metrics
+        self._listing = _Listing(names, metrics, self._clock() + self._limits.kept_s)
+
+    def _in_turn(self, request: Request) -> Answer:
+        if not self._free.acquire(blocking=False):
+            return self._refused("busy", f"{self._limits.most_in_flight} questions wait for it already")
+        try:
+            return self._asked(request)
+        finally:
+            self._free.release()
+
     def _asked(self, request: Request) -> Answer:
         # Of what the caller takes, one that can be judged here: what cannot would count against the other adapter.
         headers = {"Accept": negotiate(request.header("accept"), EXTERNAL).name, "User-Agent": _agent(request)}
@@ -150,7 +155,8 @@ class Elsewhere:
             reply = self._neighbour.ask(quote(request.uri, safe=string.punctuation), headers)
             check(reply)
         except UnansweredError as error:
-            self._breaker.failed(str(error))
+            if error.kind != "large":  # it works, and who asks for too much shall not have it left alone
+                self._breaker.failed(str(error))
             return self._refused(error.kind, str(error))
         self._breaker.worked()
         if reply.code in (401, 403):  # of this pod's account: of the caller it would be no word

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from adapter.errors import AdapterError
+
 LISTS = ("ExternalMetricValueList", "MetricValueList")
 
 _JSON, _PROTOBUF, _YAML = "application/json", "application/vnd.kubernetes.protobuf", "application/yaml"
@@ -12,8 +14,8 @@ _FRAME = b"k8s\x00"  # what the protobuf of Kubernetes begins with
 _LONGEST_WORDS = 512  # characters of an error that are repeated
 
 
-class UnansweredError(Exception):
-    """There is no answer. kind: `late`, `unreachable` or `malformed`."""
+class UnansweredError(AdapterError):
+    """There is no answer. kind: `late`, `unreachable`, `malformed` or `large`."""
 
     def __init__(self, kind: str, cause: str) -> None:
         self.kind = kind

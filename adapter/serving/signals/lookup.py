@@ -1,16 +1,14 @@
 """The workloads of one namespace of a snapshot, found by their labels."""
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 from adapter.serving.api.selectors import Requirement, Selector
 from adapter.serving.api.status import Refusal, bad_request
-from adapter.serving.signals.near import nearest
-from adapter.serving.snapshots.store import Candidate, Namespace
+from adapter.serving.signals.near import listed, nearest
+from adapter.serving.snapshots.workloads import Candidate, Labelled, Namespace
 
 # Labels compared for one answer: some 20 ms, which five terms over 40 000 workloads take.
 MOST_COMPARISONS = 200_000
-MOST_NAMES = 10
 # Terms of a selector that are looked at to say which of them matches nothing.
 MOST_TERMS = 10
 
@@ -18,14 +16,13 @@ MOST_TERMS = 10
 class Lookup:
     """What a selector picks of a namespace. stages: whether it may pick stages of workloads too.
 
-    `workload=x` costs a dictionary's look-up. Other labels have an index, made when one is first asked for, and for as
-    long as the snapshot is held.
+    `workload=x` costs a dictionary's look-up. The labels of all are read when another one is first asked for, and kept
+    for as long as the snapshot is held.
     """
 
     def __init__(self, namespace: Namespace, *, stages: bool) -> None:
         self._namespace = namespace
         self._stages = stages
-        self._indexes: dict[str, Mapping[str, Sequence[Candidate]]] = {}
 
     def matching(self, selector: Selector) -> Sequence[Candidate]:
         """All that the selector picks. Raises Refusal (400) when to find it would keep others waiting."""
@@ -45,54 +42,38 @@ class Lookup:
 
     def _narrowed(self, selector: Selector) -> tuple[Sequence[Candidate], Selector]:
         """The fewest that an index gives, and what is still to be compared."""
-        listed = [term for term in selector.requirements if term.operator == "in"]
-        if not listed:
-            return self._everything, selector
-        best = next((term for term in listed if term.key == "workload"), None)
-        best = best or min(listed, key=lambda term: sum(map(len, self._with(term))))
-        rest = Selector(tuple(term for term in selector.requirements if term is not best))
-        if best.key == "workload":
-            return self._namespace.candidates(best.values, stages=self._stages), rest
-        return [candidate for found in self._with(best) for candidate in found], rest
+        indexed = [term for term in selector.requirements if term.operator == "in"]
+        if not indexed:
+            return self._all.candidates, selector
+        best = next((term for term in indexed if term.key == "workload"), None)
+        best = best or min(indexed, key=lambda term: len(self._with(term)))
+        return self._with(best), Selector(tuple(term for term in selector.requirements if term is not best))
 
-    def _with(self, term: Requirement) -> list[Sequence[Candidate]]:
-        index = self._index(term.key)
-        return [index[value] for value in term.values if value in index]
+    def _with(self, term: Requirement) -> list[Candidate]:
+        """Those who have one of the values that a term lists."""
+        if term.key == "workload":
+            return self._namespace.candidates(term.values, stages=self._stages)
+        index = self._all.by(term.key)
+        return [candidate for value in term.values for candidate in index.get(value, ())]
 
-    def _index(self, key: str) -> Mapping[str, Sequence[Candidate]]:
-        """Value of the label -> who has it. A label that nobody has costs nothing and leaves nothing behind."""
-        if key not in self._keys:
-            return {}
-        if key not in self._indexes:
-            made: dict[str, list[Candidate]] = {}
-            for candidate in self._everything:
-                if (value := candidate.labels.get(key)) is not None:
-                    made.setdefault(value, []).append(candidate)
-            self._indexes[key] = dict(sorted(made.items()))
-        return self._indexes[key]
-
-    @cached_property
-    def _everything(self) -> list[Candidate]:
-        return self._namespace.candidates(None, stages=self._stages)
-
-    @cached_property
-    def _keys(self) -> frozenset[str]:
-        return frozenset[str]().union(*(candidate.labels for candidate in self._everything))
+    @property
+    def _all(self) -> Labelled:
+        return self._namespace.labelled(stages=self._stages)
 
     def _satisfies(self, term: Requirement) -> bool:
         if term.operator == "in":
             return bool(self._with(term))
-        if _comparisons(self._everything, term) > MOST_COMPARISONS:
+        if _comparisons(self._all.candidates, term) > MOST_COMPARISONS:
             return True  # nobody waits for a better message
-        return any(term.matches(candidate.labels) for candidate in self._everything)
+        return any(term.matches(candidate.labels) for candidate in self._all.candidates)
 
     def _nearest_to(self, term: Requirement) -> str:
-        if term.key not in self._keys:
-            near = nearest(term.key, self._keys)
-            return f"nearest label is {near}" if near else f"labels are {', '.join(sorted(self._keys)[:MOST_NAMES])}"
-        values = list(self._index(term.key))
+        if term.key != "workload" and term.key not in (keys := self._all.keys):
+            near = nearest(term.key, keys)
+            return f"nearest label is {near}" if near else f"labels are {listed(sorted(keys))}"
+        values = list(self._namespace.workloads if term.key == "workload" else self._all.by(term.key))
         near = nearest(term.values[0] if term.values else "", values)
-        return f"nearest is {near}" if near else f"values are {', '.join(values[:MOST_NAMES])}"
+        return f"nearest is {near}" if near else f"values are {listed(values)}"
 
 
 def _comparisons(candidates: Sequence[Candidate], *terms: Requirement) -> int:

@@ -27,11 +27,11 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "deployments.apps": Kind("Deployment", "apps/v1"),
         "statefulsets.apps": Kind("StatefulSet", "apps/v1"),
         "replicasets.apps": Kind("ReplicaSet", "apps/v1"),
+        "rollouts.argoproj.io": Kind("Rollout", "argoproj.io/v1alpha1"),
         "flinkdeployments.flink.apache.org": Kind("FlinkDeployment", "flink.apache.org/v1beta1"),
         "sparkapplications.sparkoperator.k8s.io": Kind("SparkApplication", "sparkoperator.k8s.io/v1beta2"),
     }
 )
-_NO_MORE: Mapping[str, Kind] = MappingProxyType({})
 
 
 class ObjectSignals:
@@ -39,14 +39,13 @@ class ObjectSignals:
 
     An object stands for the workload of its name. The metric's selector names another with `workload`; its other terms
     narrow what is found (`stage=join`). pods: None where the cluster cannot be asked for its pods; then there are no
-    metrics of pods. kinds: besides KINDS.
+    metrics of pods.
     """
 
-    def __init__(self, readings: Readings, pods: PodSignals | None, kinds: Mapping[str, Kind] = _NO_MORE) -> None:
+    def __init__(self, readings: Readings, pods: PodSignals | None) -> None:
         self._readings = readings
         self._pods = pods
-        self._kinds = {**KINDS, **kinds}
-        objects = [ObjectMetric(resource, name) for resource in self._kinds for name in METRICS]
+        objects = [ObjectMetric(resource, name) for resource in KINDS for name in METRICS]
         ratios = [] if pods is None else [ObjectMetric(PODS, name) for name in RATIOS]
         self._listed = (*objects, *ratios)
         self._ours = frozenset(ratios)
@@ -57,7 +56,7 @@ class ObjectSignals:
 
     def has(self, resource: str, metric: str) -> bool:
         """Whether it is one of ours: another adapter may have a metric of that name of other resources."""
-        return metric in METRIC_NAMES if resource in self._kinds else ObjectMetric(resource, metric) in self._ours
+        return metric in METRIC_NAMES if resource in KINDS else ObjectMetric(resource, metric) in self._ours
 
     def read(self, question: ObjectQuestion) -> Sequence[ObjectValue]:
         """The number of one object, those of all objects that the selector picks, or one for each pod.
@@ -68,7 +67,7 @@ class ObjectSignals:
         namespace = question.namespace
         if namespace is not None and question.resource == PODS and self._pods is not None:
             return self._pods.read(question, namespace)
-        if namespace is None or question.resource not in self._kinds:
+        if namespace is None or question.resource not in KINDS:
             raise Refusal(not_found(self._not_served(question)))
         if question.name == EVERY_NAME:
             return self._of_every(question, namespace)
@@ -88,11 +87,11 @@ class ObjectSignals:
         return [self._value(question, namespace, reading.labels["workload"], reading) for reading in found]
 
     def _value(self, question: ObjectQuestion, namespace: str, name: str, found: Reading) -> ObjectValue:
-        kind = self._kinds[question.resource]
+        kind = KINDS[question.resource]
         return ObjectValue(kind.kind, kind.api_version, namespace, name, found.value, found.at_s, found.window_s)
 
     def _not_served(self, question: ObjectQuestion) -> str:
-        kinds = ", ".join(self._kinds)
+        kinds = ", ".join(KINDS)
         where = "/namespaces/NAMESPACE/RESOURCE/NAME/METRIC"
         pods = "" if self._pods is None else f" and, where it is a ratio, of {PODS}"
         return f"{absent(question.metric, _subject(question))}: it is served as {where} of {kinds}{pods}"

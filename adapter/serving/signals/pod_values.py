@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from adapter.serving.api.custom import EVERY_NAME, ObjectQuestion, ObjectValue
 from adapter.serving.api.selectors import Selector
 from adapter.serving.api.status import Refusal, bad_request, not_found
-from adapter.serving.signals.lookup import MOST_NAMES
 from adapter.serving.signals.metrics import METRICS
+from adapter.serving.signals.near import listed
 from adapter.serving.signals.pods import Pod, PodQuery, Pods
 from adapter.serving.signals.reading import Question, Readings, absent, known, named
 
@@ -31,11 +31,7 @@ class PodSignals:
         if not known(question.metric, PODS).is_ratio:
             raise Refusal(bad_request(_no_ratio(question.metric)))
         workloads = self._readings.workloads(namespace)
-        query = _query(question, namespace)
-        pods = self._pods.listed(query, patient=question.patient)
-        if not pods:
-            nothing = f"no pod {query} runs in namespace {namespace}; an HPA asks for the pods of its scale target"
-            raise Refusal(not_found(f"{absent(question.metric, PODS)}: {nothing}"))
+        pods = self._listed(question, namespace)
         selector = question.metric_selector
         if not selector.mentions("workload"):
             selector = named(selector, _workload(pods, question.selector, workloads))
@@ -43,6 +39,14 @@ class PodSignals:
         found = self._readings.one(Question(namespace, question.metric, selector, question.patient, PODS, hint))
         # "/v1" is how the adapters of this API write the version of a core kind.
         return [ObjectValue("Pod", "/v1", namespace, pod.name, found.value, found.at_s, found.window_s) for pod in pods]
+
+    def _listed(self, question: ObjectQuestion, namespace: str) -> Sequence[Pod]:
+        query = _query(question, namespace)
+        pods = self._pods.listed(query, patient=question.patient)
+        if not pods:
+            nothing = f"no pod {query} runs in namespace {namespace}; an HPA asks for the pods of its scale target"
+            raise Refusal(not_found(f"{absent(question.metric, PODS)}: {nothing}"))
+        return pods
 
 
 def _query(question: ObjectQuestion, namespace: str) -> PodQuery:
@@ -65,7 +69,7 @@ def _workload(pods: Sequence[Pod], selector: Selector, workloads: Mapping[str, o
 
 
 def _several(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMES])
+    shown = listed(names)
     which = f"name one in the metric's selector, for example workload={names[0]}"
     return f"the pods are of {len(names)} workloads, {shown}: {which}"
 

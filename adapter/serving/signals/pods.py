@@ -1,12 +1,13 @@
 """The pods of a cluster, as far as a metric of pods needs to know them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from math import inf
-from typing import Any
 from urllib.parse import quote, urlencode
+
+import msgspec
 
 from adapter.errors import SourceError
 from adapter.serving.api.request import MustWait
@@ -15,13 +16,18 @@ from adapter.serving.api.status import Refusal, unavailable
 
 # An HPA asks for its metrics one right after the other. A pod that is gone by then still counts for it: no longer.
 KEPT_S = 3.0
-MOST_KEPT = 500
+MOST_KEPT = 500  # lists
+MOST_KEPT_PODS = 20_000  # of all lists together, some 4 MB
 
 # An HPA controller waits with one of its five workers.
 DEADLINE_S = 2.0
 
-# GET of a path with its query at the cluster's API within a deadline in seconds -> status and JSON. Raises SourceError.
-ReadCluster = Callable[[str, float], tuple[int, Any]]
+# The metadata of pods is all that is read, a third of them or less; a server that cannot leave out the rest sends it.
+ACCEPT = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
+# GET of a path with its query at the cluster's API, of a media type, within seconds -> status and body. Raises
+# SourceError.
+ReadCluster = Callable[[str, str, float], tuple[int, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,37 +81,65 @@ class Pods:
         if not patient:
             raise MustWait
         pods = self._told(path)
-        if len(self._kept) >= MOST_KEPT:
-            self._kept = {}
+        self._make_room(len(pods))
         self._kept[path] = (now_s, pods)
         return pods
 
+    def _make_room(self, wanted: int) -> None:
+        kept = sum(len(pods) for _, pods in self._kept.values())
+        if len(self._kept) >= MOST_KEPT or kept + wanted > MOST_KEPT_PODS:
+            self._kept = {}
+
     def _told(self, path: str) -> Sequence[Pod]:
         try:
-            status, listed = self._read(path, DEADLINE_S)
+            status, body = self._read(path, ACCEPT, DEADLINE_S)
+            if status == HTTPStatus.OK:
+                return pods_of(body)
         except SourceError as error:
             raise Refusal(unavailable(f"the pods cannot be listed: {error}")) from error
-        if status == HTTPStatus.OK:
-            return pods_of(listed)
+        except (ValueError, RecursionError) as error:
+            raise Refusal(
+                unavailable(f"the pods cannot be listed: expected a list of pods in JSON: {error}")
+            ) from error
         right = "this server's account needs the right to list pods, which the chart gives with apiService.custom.pods"
         why = f"; {right}" if status == HTTPStatus.FORBIDDEN else ""
         raise Refusal(unavailable(f"the pods cannot be listed: the cluster answers {status}{why}"))
 
 
-def pods_of(listed: Mapping[str, Any]) -> Sequence[Pod]:
-    """The pods of a PodList as the API server writes it."""
-    metas = [item["metadata"] for item in listed.get("items") or ()]
-    return [Pod(meta["name"], _controller(meta)) for meta in metas if "deletionTimestamp" not in meta]
+class _Owner(msgspec.Struct):
+    kind: str
+    name: str
+    controller: bool | None = None
 
 
-def _controller(meta: Mapping[str, Any]) -> str:
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str
+    labels: dict[str, str] | None = None
+    owner_references: list[_Owner] | None = None
+    deletion_timestamp: str | None = None
+
+
+class _Item(msgspec.Struct):
+    metadata: _Meta
+
+
+class _List(msgspec.Struct):
+    items: list[_Item] | None = None
+
+
+def pods_of(body: bytes) -> Sequence[Pod]:
+    """The pods of a list in JSON, whole or of their metadata alone. Raises ValueError, RecursionError."""
+    metas = [item.metadata for item in msgspec.json.decode(body, type=_List).items or ()]
+    return [Pod(meta.name, _controller(meta)) for meta in metas if meta.deletion_timestamp is None]
+
+
+def _controller(meta: _Meta) -> str:
     """A Deployment's pods belong to a ReplicaSet, whose name is the Deployment's and a hash that the pods know."""
-    owner = next((owner for owner in meta.get("ownerReferences", ()) if owner.get("controller")), None)
+    owner = next((owner for owner in meta.owner_references or () if owner.controller), None)
     if owner is None:
         return ""
-    name: str = owner["name"]
-    made_of = meta.get("labels", {}).get("pod-template-hash", "")
-    return name.removesuffix(f"-{made_of}") if owner["kind"] == "ReplicaSet" and made_of else name
+    made_of = (meta.labels or {}).get("pod-template-hash", "")
+    return owner.name.removesuffix(f"-{made_of}") if owner.kind == "ReplicaSet" and made_of else owner.name
 
 
 def _escaped(text: str) -> str:

@@ -1,7 +1,6 @@
 """A question about a workload -> the one number that may be served, or a refusal that says why and what to do."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from adapter.core.decisions import Decision, Reason
 from adapter.core.metric_names import METRIC_NAMES
@@ -10,21 +9,26 @@ from adapter.serving.api.quantity import quantity
 from adapter.serving.api.request import MustWait
 from adapter.serving.api.selectors import Labels, Requirement, Selector
 from adapter.serving.api.status import Refusal, bad_request, not_found, unavailable
-from adapter.serving.signals.lookup import MOST_NAMES, Lookup
+from adapter.serving.api.values import Value
+from adapter.serving.signals.lookup import Lookup
 from adapter.serving.signals.metrics import METRICS, Metric
-from adapter.serving.signals.near import nearest
+from adapter.serving.signals.near import listed, nearest
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
-from adapter.serving.snapshots.store import Candidate, Held, Namespace, SnapshotStore
+from adapter.serving.snapshots.store import Held, SnapshotStore
+from adapter.serving.snapshots.workloads import Candidate, Namespace
 
 FIX = "is the pipeline running, and can this server reach it? see its log and /readyz"
-# Read for one answer: some 10 ms, and half a megabyte.
+# Read for one answer: some 10 ms, and 4 MB for as long as the snapshot is held.
 MOST_AT_ONCE = 1_000
-# Labels compared where nobody may be kept waiting, a term of each workload: a millisecond.
+# The same where nobody may be kept waiting: a millisecond.
+MOST_AT_ONCE_IN_PASSING = 100
+# Labels compared where nobody may be kept waiting, a term of each workload: a millisecond. To read them first, once a
+# snapshot, takes as long as so many comparisons.
 MOST_IN_PASSING = 2_000
+_READ_AT_THE_COST_OF = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Value, frozen=True):
     """One metric of what the selector picks in a namespace.
 
     patient: as of Request. subject: of what the metric is asked, where it is not a workload by itself. hint: what to do
@@ -39,8 +43,7 @@ class Question:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Value, frozen=True):
     """A number that may be served. labels: of the workload or its stage. value: a Quantity. at_s: Unix seconds."""
 
     labels: Labels
@@ -49,24 +52,8 @@ class Reading:
     window_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """A snapshot, and the look-ups that were made of it."""
-
-    held: Held
-    lookups: dict[tuple[str, bool], Lookup] = field(default_factory=dict)
-
-    def lookup(self, namespace: str, *, stages: bool) -> Lookup:
-        key = (namespace, stages)
-        if key not in self.lookups:
-            if namespace not in self.held.namespaces:  # whoever asks for any name leaves nothing behind
-                return Lookup(Namespace(), stages=stages)
-            self.lookups[key] = Lookup(self.held.namespaces[namespace], stages=stages)
-        return self.lookups[key]
-
-
 class Readings:
-    """The numbers of the held snapshot. clock: Unix seconds. One is shared by all who read: its indexes are, too.
+    """The numbers of the held snapshot, of which nothing is kept here. clock: Unix seconds.
 
     Every method raises Refusal. 404: an unknown metric, or nothing matches (with the near miss). 400: several match
     (with their names). 503: there is no number (X-06), with the reason; an HPA then keeps its size and shows the
@@ -76,55 +63,48 @@ class Readings:
     def __init__(self, store: SnapshotStore, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
-        self._view: _View | None = None
 
     def one(self, question: Question) -> Reading:
         """Exactly one, for an HPA adds up all it gets (X-08)."""
         metric = known(question.metric, question.subject)
         now_s = self._clock()
-        view = self._answering(now_s)
-        found = _found(view, question)
+        held = self._answering(now_s)
+        found = _found(held, question)
         if len(found) > 1:
             raise Refusal(bad_request(_several(found, question)))
-        return _reading(metric, found[0], view.held.snapshot, now_s)
+        return _reading(metric, found[0], held.snapshot, now_s)
 
     def several(self, question: Question) -> list[Reading]:
         """All that have a number, at least one of them."""
         metric = known(question.metric, question.subject)
         now_s = self._clock()
-        view = self._answering(now_s)
-        found = _found(view, question)
-        if len(found) > MOST_AT_ONCE:
-            most = f"at most {MOST_AT_ONCE} are told at once: narrow the selector"
-            raise Refusal(bad_request(f"{len(found)} workloads match in namespace {question.namespace}; {most}"))
+        held = self._answering(now_s)
         told: list[Reading] = []
         refused: Refusal | None = None
-        for candidate in found:
+        for candidate in _not_too_many(_found(held, question), question):
             try:
-                told.append(_reading(metric, candidate, view.held.snapshot, now_s))
+                told.append(_reading(metric, candidate, held.snapshot, now_s))
             except Refusal as refusal:
                 refused = refused or refusal
         if refused is not None and not told:
             raise refused
         return told
 
-    def workloads(self, namespace: str) -> Mapping[str, Candidate]:
+    def workloads(self, namespace: str) -> Mapping[str, object]:
         """The workloads of a namespace by name, at least one."""
-        found = self._answering(self._clock()).held.namespaces.get(namespace)
+        found = self._answering(self._clock()).namespaces.get(namespace)
         if found is None:
             raise Refusal(not_found(_unknown_namespace(namespace)))
         return found.workloads
 
-    def _answering(self, now_s: float) -> _View:
-        """What is held, if it may answer. What was made of the one before is forgotten here."""
-        held, view = self._store.current, self._view
+    def _answering(self, now_s: float) -> Held:
+        """What is held, if it may answer."""
+        held = self._store.current
         if held is None:
             raise Refusal(unavailable(f"the pipeline has published nothing since this server started; {FIX}"))
-        if view is None or view.held is not held:
-            view = self._view = _View(held)
         if silence := _silence(held.snapshot, now_s):
             raise Refusal(unavailable(silence))
-        return view
+        return held
 
 
 def known(name: str, subject: str = "") -> Metric:
@@ -135,7 +115,8 @@ def known(name: str, subject: str = "") -> Metric:
     missing = absent(name, subject)
     if name in METRIC_NAMES:
         raise Refusal(not_found(f"{missing}: this release does not serve it"))
-    raise Refusal(not_found(f"{missing}: nearest is {nearest(name, METRICS) or ', '.join(METRICS)}"))
+    near = nearest(name, METRICS)
+    raise Refusal(not_found(f"{missing}: " + (f"nearest is {near}" if near else f"there are {', '.join(METRICS)}")))
 
 
 def named(selector: Selector, name: str) -> Selector:
@@ -150,14 +131,13 @@ def absent(name: str, subject: str) -> str:
     return f"the server could not find the metric {name}" + (f" for {subject}" if subject else "")
 
 
-def _found(view: _View, question: Question) -> Sequence[Candidate]:
+def _found(held: Held, question: Question) -> Sequence[Candidate]:
     """What the selector picks, at least one."""
     selector = question.selector
-    namespace = view.held.namespaces.get(question.namespace, Namespace())
-    searched = len(namespace.workloads) * max(1, len(selector.requirements))
-    if not question.patient and searched > MOST_IN_PASSING and selector.only_values("workload") is None:
+    namespace = held.namespaces.get(question.namespace) or Namespace()
+    if not question.patient and _keeps_waiting(namespace, selector):
         raise MustWait
-    lookup = view.lookup(question.namespace, stages=selector.mentions("stage"))
+    lookup = Lookup(namespace, stages=selector.mentions("stage"))
     if found := lookup.matching(selector):
         return found
     if not question.patient:  # to find the near miss takes some 30 ms
@@ -165,11 +145,29 @@ def _found(view: _View, question: Question) -> Sequence[Candidate]:
     raise Refusal(not_found(_nothing(question, namespace, lookup)))
 
 
+def _not_too_many(found: Sequence[Candidate], question: Question) -> Sequence[Candidate]:
+    if len(found) > MOST_AT_ONCE:
+        most = f"at most {MOST_AT_ONCE} are told at once: narrow the selector"
+        raise Refusal(bad_request(f"{len(found)} workloads match in namespace {question.namespace}; {most}"))
+    if not question.patient and len(found) > MOST_AT_ONCE_IN_PASSING:
+        raise MustWait
+    return found
+
+
+def _keeps_waiting(namespace: Namespace, selector: Selector) -> bool:
+    """Whether to search takes milliseconds."""
+    if selector.only_values("workload") is not None:
+        return False
+    terms = max(1, len(selector.requirements)) + (0 if namespace.is_labelled else _READ_AT_THE_COST_OF)
+    return len(namespace.workloads) * terms > MOST_IN_PASSING
+
+
 def _nothing(question: Question, namespace: Namespace, lookup: Lookup) -> str:
     if not namespace.workloads:
         return _unknown_namespace(question.namespace)
     near_miss = lookup.near_miss(question.selector, f"in namespace {question.namespace}")
-    return f"{near_miss}; {question.hint}" if question.hint else near_miss
+    is_there = any(name in namespace.workloads for name in question.selector.only_values("workload") or ())
+    return f"{near_miss}; {question.hint}" if question.hint and not is_there else near_miss
 
 
 def _unknown_namespace(name: str) -> str:
@@ -177,13 +175,17 @@ def _unknown_namespace(name: str) -> str:
 
 
 def _reading(metric: Metric, found: Candidate, snapshot: Snapshot, now_s: float) -> Reading:
+    try:
+        entry = found.entry
+    except ValueError as error:
+        raise Refusal(unavailable(_unreadable(metric, found, error))) from error
     value = _quantity(metric, found)
     if value is None:
-        raise Refusal(unavailable(_no_number(metric, found.decision)))
-    age_s = _age_s(metric, found.decision, now_s)
-    if age_s > found.entry.error_after_s:
-        raise Refusal(unavailable(_too_old(metric, found.entry, age_s)))
-    return Reading(found.labels, value, found.decision.at_s, round(snapshot.window_s))
+        raise Refusal(unavailable(_no_number(metric, entry.decision)))
+    age_s = _age_s(metric, entry.decision, now_s)
+    if age_s > entry.error_after_s:
+        raise Refusal(unavailable(_too_old(metric, entry, age_s)))
+    return Reading(found.labels, value, entry.decision.at_s, round(snapshot.window_s))
 
 
 def _quantity(metric: Metric, found: Candidate) -> str | None:
@@ -211,11 +213,22 @@ def _no_number(metric: Metric, decision: Decision) -> str:
     return f"no {metric.name} for {decision.workload} ({decision.reason}): {cause}{sentence(decision)}"
 
 
+def _unreadable(metric: Metric, found: Candidate, error: ValueError) -> str:
+    what = f"no {metric.name} for workload {found.labels['workload']}: what the pipeline says of it cannot be read"
+    return f"{what}: {error}; run one release of pipeline and serve"
+
+
 def _age_s(metric: Metric, decision: Decision, now_s: float) -> float:
-    """How old the newest sample behind a number is by now. A paused size is held however old its samples were."""
+    """How old the newest sample behind a number is by now.
+
+    Two numbers are as old as the decision alone. A paused size is held however old its samples were. And without any
+    sample of throughput and backlog (None) nothing is known but `segments`, which its source tells by itself: for a
+    job that follows the segments of a stream (S2-02) it is all there is.
+    """
     is_held = decision.reason is Reason.PAUSED and metric.is_size
-    sample_age_s = 0.0 if is_held else decision.sample_age_s or 0.0
-    return now_s - decision.at_s + sample_age_s
+    if is_held or decision.sample_age_s is None:
+        return now_s - decision.at_s
+    return now_s - decision.at_s + decision.sample_age_s
 
 
 def _too_old(metric: Metric, entry: Entry, age_s: float) -> str:
@@ -234,14 +247,13 @@ def _silence(snapshot: Snapshot, now_s: float) -> str | None:
 
 
 def _several(found: Sequence[Candidate], question: Question) -> str:
-    names = [candidate.labels["workload"] + _stage_suffix(candidate) for candidate in found[:MOST_NAMES]]
-    shown = ", ".join(names) + (f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else "")
-    asked = f'selector "{question.selector}"' if question.selector.requirements else "no selector"
+    shown = listed([candidate.labels["workload"] + _stage_suffix(candidate) for candidate in found])
+    asked = f'selector "{question.selector}"' if question.selector.requirements else "a question without selector"
     return (
-        f"{asked} matches {len(found)} in namespace {question.namespace}, and an HPA would add them up: {shown}; "
+        f"{asked} picks {len(found)} in namespace {question.namespace}, and an HPA would add them up: {shown}; "
         f"select one, for example with workload={found[0].labels['workload']}"
     )
 
 
 def _stage_suffix(candidate: Candidate) -> str:
-    return "" if candidate.stage is None else f" stage {candidate.stage.stage}"
+    return "" if candidate.place is None else f" stage {candidate.labels['stage']}"

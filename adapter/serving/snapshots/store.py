@@ -10,44 +10,10 @@ from functools import cached_property
 
 import structlog
 
-from adapter.core.decisions import Decision, StageSignals
-from adapter.serving.snapshots.snapshot import Entry, Snapshot, decode, encode
+from adapter.serving.snapshots.snapshot import Snapshot, decode, encode
+from adapter.serving.snapshots.workloads import Namespace, by_namespace
 
 _log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One thing a selector may pick: a workload, or a stage of it. labels: what the selector sees."""
-
-    labels: Mapping[str, str]
-    entry: Entry
-    stage: StageSignals | None = None
-
-    @property
-    def workload(self) -> str:
-        """Its namespace/name."""
-        return self.entry.decision.workload
-
-    @property
-    def decision(self) -> Decision:
-        """Of the whole workload."""
-        return self.entry.decision
-
-
-@dataclass(frozen=True, slots=True)
-class Namespace:
-    """The workloads of one namespace by name, sorted."""
-
-    workloads: Mapping[str, Candidate] = field(default_factory=dict)
-    stages: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
-
-    def candidates(self, names: tuple[str, ...] | None, *, stages: bool) -> list[Candidate]:
-        """The workloads of these names (None: all), with their stages when asked for."""
-        found = self.workloads.values() if names is None else (self.workloads[n] for n in names if n in self.workloads)
-        if not stages:
-            return list(found)
-        return [picked for whole in found for picked in (whole, *self.stages[whole.labels["workload"]])]
 
 
 @dataclass(frozen=True)  # no slots: the bytes are made once, by who publishes them, and never where they are not
@@ -55,7 +21,7 @@ class Held:
     """A snapshot with its index by namespace, and the bytes that are published. since_s: when it came, monotonic."""
 
     snapshot: Snapshot
-    namespaces: Mapping[str, Namespace]
+    namespaces: Mapping[str, Namespace] = field(compare=False)
     since_s: float = field(default=0.0, compare=False)
 
     @cached_property
@@ -101,18 +67,19 @@ class SnapshotStore:
         held, now_s = self._held, self._clock()
         return now_s if held is None else max(now_s, held.snapshot.at_s + self._monotonic() - held.since_s)
 
-    def put(self, snapshot: Snapshot | bytes) -> bool:
+    def put(self, snapshot: Snapshot | bytes | memoryview) -> bool:
         """Hold a snapshot (or the JSON of one). A tick of the future, or not newer than the held one, changes nothing.
 
         Returns whether it was taken; logs when it begins to look wrong. Raises ValueError when bytes are no snapshot
-        of this version.
+        of this version, or do not say whose an entry is. What else is wrong about an entry keeps back no other: it is
+        told to who asks for that workload.
         """
-        parsed = decode(snapshot) if isinstance(snapshot, bytes) else snapshot
+        parsed = snapshot if isinstance(snapshot, Snapshot) else decode(snapshot)
         with self._lock:
             now_s = self._clock()
             is_taken = self._is_newer(parsed, now_s)
             if is_taken:
-                self._held = Held(parsed, _index(parsed.entries), self._monotonic())
+                self._held = Held(parsed, by_namespace(parsed.entries), self._monotonic())
             self._tell(*self._doubt(parsed, now_s))
             return is_taken
 
@@ -138,28 +105,5 @@ class SnapshotStore:
 
     def _tell(self, doubt: str | None, off_s: float) -> None:
         if doubt is not None and doubt != self._told:
-            _log.warning(doubt, off_s=round(off_s, 1))
+            _log.warning(doubt, off_s=float(f"{off_s:.3g}"))  # however little it is
         self._told = doubt
-
-
-def _index(entries: tuple[Entry, ...]) -> dict[str, Namespace]:
-    workloads: dict[str, dict[str, Candidate]] = {}
-    stages: dict[str, dict[str, tuple[Candidate, ...]]] = {}
-    for entry in entries:
-        namespace, _, name = entry.decision.workload.partition("/")
-        workloads.setdefault(namespace, {})[name] = _whole(entry, name)
-        stages.setdefault(namespace, {})[name] = _stages(entry, name)
-    return {namespace: Namespace(found, stages[namespace]) for namespace, found in workloads.items()}
-
-
-def _whole(entry: Entry, name: str) -> Candidate:
-    # `stage` would be a label only stages have, whatever the configuration says.
-    own = {key: value for key, value in entry.labels.items() if key != "stage"}
-    return Candidate(dict(sorted((own | {"workload": name}).items())), entry)
-
-
-def _stages(entry: Entry, name: str) -> tuple[Candidate, ...]:
-    return tuple(
-        Candidate(dict(sorted((entry.labels | {"workload": name, "stage": stage.stage}).items())), entry, stage)
-        for stage in entry.stages
-    )

@@ -7,11 +7,13 @@ import threading
 import time
 import zlib
 from collections.abc import Iterable, Iterator
+from mmap import mmap
 from pathlib import Path
 
 import httpx
 import structlog
 
+from adapter.errors import SourceError
 from adapter.serving.outage import Outage, told
 from adapter.serving.snapshots.store import SnapshotStore
 
@@ -20,9 +22,10 @@ EVERY_S = 1.0
 DEADLINE_S = 3.0
 LONGEST_PULL_S = 10.0  # a body that trickles, each piece within the deadline
 LONGEST_RETRY_S = 8.0
-LARGEST_BODY = 64 * 2**20  # bytes of JSON, unpacked: some 40 000 workloads, and more than a server's memory is good for
+LARGEST_BODY = 64 * 2**20  # bytes of JSON, unpacked: some 60 000 workloads, and two are more than a server may hold
 JSON = "application/json"
 
+_ELSEWHERE = "is the address that of a pipeline?"
 _LONGEST_ERROR = 200  # bytes of what a server says of an error
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -94,15 +97,15 @@ class Follower:
 
     def pull(self) -> bool:
         """Pull once. Returns whether the pipeline answered as it should; logs when that changes."""
+        return self._outage.attempt(self._pulled)
+
+    def _pulled(self) -> None:
         try:
             self._take()
         except (httpx.HTTPError, OSError, ValueError) as error:
             # The next client reads the CA file anew: it may be the reason.
             self._forget_client()
-            self._outage.failed(told(error) + _hint(self._url, str(error)))
-            return False
-        self._outage.worked()
-        return True
+            raise SourceError("pipeline", told(error) + _hint(self._url, str(error))) from error
 
     def _take(self) -> None:
         with self._opened().stream("GET", self._url, headers=self._headers()) as response:
@@ -144,7 +147,7 @@ class Follower:
             self._stop.wait(pause_s * random.uniform(0.9, 1.1))  # noqa: S311  # not a secret
 
 
-def unpacked(chunks: Iterable[bytes], encoding: str, largest: int) -> bytes:
+def unpacked(chunks: Iterable[bytes], encoding: str, largest: int) -> memoryview:
     """A body from its pieces as they came. encoding: its Content-Encoding.
 
     Never unpacks more than it may hold. Raises ValueError when it holds more than `largest` bytes, ends too early or
@@ -153,17 +156,20 @@ def unpacked(chunks: Iterable[bytes], encoding: str, largest: int) -> bytes:
     if encoding not in ("", "identity", "gzip"):
         raise ValueError(f"expected a body as it is or gzipped, got Content-Encoding {encoding!r}")
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
-    body = bytearray()
+    # Pages of its own: only those that are written to cost memory, none is copied while it grows, and all go back to
+    # the system with the snapshot. The heap would keep as much again for the next one.
+    body = mmap(-1, largest + 1)
     try:
         for chunk in chunks:
-            body += chunk if unpack is None else unpack.decompress(chunk, largest + 1 - len(body))
-            if len(body) > largest:
+            piece = chunk if unpack is None else unpack.decompress(chunk, largest + 1 - body.tell())
+            if body.tell() + len(piece) > largest:
                 raise ValueError(f"expected at most {largest} bytes, got more")
+            body.write(piece)
     except zlib.error as error:
         raise ValueError(f"expected a gzipped body: {error}") from error
     if unpack is not None and not unpack.eof:
         raise ValueError("expected a gzipped body, got the beginning of one")
-    return bytes(body)
+    return memoryview(body)[: body.tell()]
 
 
 def _in_time(response: httpx.Response) -> Iterator[bytes]:
@@ -176,12 +182,14 @@ def _in_time(response: httpx.Response) -> Iterator[bytes]:
 
 def _check(response: httpx.Response) -> None:
     """Raises ValueError for anything but a snapshot."""
+    kind = response.headers.get("Content-Type", "nothing").partition(";")[0].strip()
+    if response.status_code == httpx.codes.NOT_FOUND and kind == JSON:  # another API's; a pipeline says it in text
+        raise ValueError(f"expected 200, got 404: {_ELSEWHERE}")
     if response.status_code != httpx.codes.OK:
         said = next(response.iter_raw(_LONGEST_ERROR), b"").decode("utf-8", "replace").strip()
         raise ValueError(f"expected 200, got {response.status_code}: {said}")
-    kind = response.headers.get("Content-Type", "nothing").partition(";")[0].strip()
     if kind != JSON:
-        raise ValueError(f"expected {JSON}, got {kind}: is the address that of a pipeline?")
+        raise ValueError(f"expected {JSON}, got {kind}: {_ELSEWHERE}")
 
 
 def _hint(url: httpx.URL, cause: str) -> str:

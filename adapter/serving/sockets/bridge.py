@@ -6,7 +6,8 @@ from typing import Any
 import structlog
 from a2wsgi import WSGIMiddleware
 
-from adapter.serving.sockets.at_once import FAILED, REFUSALS, TOO_MANY_REQUESTS, Reply
+from adapter.serving.api.rendering import Response
+from adapter.serving.sockets.at_once import FAILED, REFUSALS, TOO_MANY_REQUESTS
 
 THREADS = 16  # two other adapters may hold six each
 
@@ -72,7 +73,7 @@ def guarded(app: Asgi, most: int) -> Asgi:
             return
         kind = scope["peer_certificate"] is None
         if in_work[kind] >= most:
-            await _say(TOO_MANY_REQUESTS, send)
+            await say(TOO_MANY_REQUESTS, send)
             return
         in_work[kind] += 1
         try:
@@ -100,10 +101,11 @@ async def _answer(app: Asgi, scope: Scope, receive: Receive, send: Send) -> None
             raise  # the answer breaks off, and so has the connection to
         _log.error("a request failed", path=scope["path"], exc_info=error)
         if not begun:
-            await _say(FAILED, send)
+            await say(FAILED, send)
 
 
-async def _say(reply: Reply, send: Send) -> None:
-    headers = [*reply.headers, (b"content-length", b"%d" % len(reply.body))]
-    await send({"type": "http.response.start", "status": reply.code, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
+async def say(response: Response, send: Send) -> None:
+    """The response as an ASGI application sends it."""
+    headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]
+    await send({"type": "http.response.start", "status": response.code, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})

@@ -8,21 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
 
 import httptools
-import structlog
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from adapter.config import Limits
-from adapter.serving.sockets.at_once import BAD_REQUEST, CLOSE, FAILED, REFUSALS, TOO_MANY_REQUESTS, AtOnce, Reply, wire
+from adapter.serving.api.rendering import Response
+from adapter.serving.sockets import at_once
+from adapter.serving.sockets.at_once import BAD_REQUEST, CLOSE, HEAD_TOO_LARGE, REFUSALS, TOO_MANY_REQUESTS, AtOnce
 from adapter.serving.sockets.connections import Connection, Connections, nothing
-from adapter.serving.sockets.heads import Head
+from adapter.serving.sockets.heads import FIELD_BYTES, NOTED, Head, complete
 from adapter.serving.sockets.outlet import UNSENT_BYTES, Exit, Outlet
-
-_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +43,11 @@ def speaking(terms: Terms, config: uvicorn.Config, state: ServerState) -> Callab
 
 class _Protocol(HttpToolsProtocol):
     _certificate: bytes | None = None
-    _refusal: Reply | None = None
+    _refusal: Response | None = None
     _is_last = False  # nothing that comes now is read
     _has_ended = False  # nothing is answered any more
     _is_whole = True  # it has arrived, or none is on its way
+    _has_moved = False  # from one to the other; a part in between buys its caller no time
     _ahead = 0  # requests that came in one piece
     _body_bytes = 0  # of the request's body, as far as it has come
 
@@ -93,6 +92,9 @@ class _Protocol(HttpToolsProtocol):
             self._consider(self._head.hold(0 if self._ahead else len(data)))
         if self._refusal is not None:
             self._refuse(self._refusal)
+        if self._has_moved:
+            self._has_moved = False
+            self._settle()
 
     # The parts of a request, in the order in which they come.
 
@@ -104,27 +106,36 @@ class _Protocol(HttpToolsProtocol):
         self.scope["granted"] = self._granted  # type: ignore[typeddict-unknown-key]  # ours
         self._head.begin()
         self._is_whole = False
+        self._has_moved = True
         self._body_bytes = 0
-        self._settle()
 
     def on_url(self, url: bytes) -> None:
         if self._head.is_open:
-            self.url += url
+            self.url += url.replace(b"#", b"%23")  # a request has no fragment: it would be dropped
             self._consider(self._head.target(len(self.url)))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._head.is_open:  # else it is a trailer, which as a header could say who is asking
-            name = name.lower()
-            self.headers.append((name, value))
-            self._consider(self._head.header(name, value))
+        head = self._head
+        if not head.is_open:  # it is a trailer, which as a header could say who is asking
+            return
+        name = name.lower()
+        self.headers.append((name, value))
+        # Counted here: a call for each header would take as long as all the rest of it.
+        head.size_bytes += len(name) + len(value) + FIELD_BYTES
+        if name in NOTED:
+            head.note(name, value)
+        if head.size_bytes > self._limits.header_bytes:
+            self._consider(HEAD_TOO_LARGE)
 
     def on_headers_complete(self) -> None:
         if not self._head.is_open:
             return
         self._head.end()
         self._ahead += 1
-        if max(self._ahead, len(self.pipeline)) > self._limits.pipelined:
-            self._consider(TOO_MANY_REQUESTS)
+        is_crowd = max(self._ahead, len(self.pipeline)) > self._limits.pipelined
+        fault = TOO_MANY_REQUESTS if is_crowd else self._head.fault(self.url, self.parser)
+        if fault is not None:
+            self._consider(fault)
         elif not (self._head.is_plain and self._answered()):
             self._hand_over()
 
@@ -150,10 +161,9 @@ class _Protocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._is_whole = True
+        self._is_whole = self._has_moved = True
         if self.cycle is not None:
             super().on_message_complete()
-        self._settle()
 
     # Answers.
 
@@ -161,55 +171,39 @@ class _Protocol(HttpToolsProtocol):
         """Whether the answer was at hand, and is on its way."""
         if self._at_once is None or self._busy or self.flow.write_paused or self.parser.get_http_version() != "1.1":
             return False
-        self._complete_scope()
-        reply = self._found(self._at_once)
-        if reply is None:
+        complete(self.scope, self.parser.get_method(), self.url)  # type: ignore[arg-type]  # it is a dict
+        response = at_once.found(self._at_once, self.scope)
+        if response is None:
             return False
-        if reply.code < REFUSALS and not self._connection.admitted:
+        if response.code < REFUSALS and not self._connection.admitted:
             self._granted()
-        self._send(reply)
+        self._send(response)
         self._connections.used(self._connection)
         return True
 
-    def _complete_scope(self) -> None:
-        """As uvicorn does when it hands a request over."""
-        target = httptools.parse_url(self.url)
-        path = target.path.decode("ascii")
-        self.scope["method"] = self.parser.get_method().decode("ascii")
-        self.scope["path"] = unquote(path) if "%" in path else path
-        self.scope["raw_path"] = target.path
-        self.scope["query_string"] = target.query or b""
-
-    def _found(self, at_once: AtOnce) -> Reply | None:
-        try:
-            return at_once(self.scope)
-        except Exception as error:  # the top of a request: the caller gets an answer, the log gets the rest
-            _log.error("a request failed", path=self.scope["path"], exc_info=error)
-            return FAILED
-
-    def _send(self, reply: Reply) -> None:
+    def _send(self, response: Response) -> None:
         is_head = self.scope["method"] == "HEAD"
         self._outlet.sent_bytes = 0
-        self._outlet.write(wire(reply, self.server_state.default_headers, is_head=is_head))
-        if reply.closes:
+        self._outlet.write(at_once.wire(response, self.server_state.default_headers, is_head=is_head))
+        if at_once.closes(response):
             self._close()
 
     def send_400_response(self, msg: str) -> None:
         self._consider(BAD_REQUEST)
 
-    def _consider(self, refusal: Reply | None) -> None:
-        """If it is one: what comes from now on is thrown away, and it is sent when the piece at hand is done with."""
-        if refusal is not None:
+    def _consider(self, refusal: Response | None) -> None:
+        """If it is the first: what comes now is thrown away, and it is sent when the piece at hand is done with."""
+        if refusal is not None and self._refusal is None:
             self._refusal = refusal
             self._is_last = True
             self._head.end()
 
-    def _refuse(self, refusal: Reply) -> None:
+    def _refuse(self, refusal: Response) -> None:
         self.parser = None  # type: ignore[assignment]  # as uvicorn does at the end; it may hold a large head
         if self._busy:  # an answer that was asked for before
             self._make_last()
         elif not self.transport.is_closing():
-            self._outlet.write(wire(refusal, (*self.server_state.default_headers, CLOSE)))
+            self._outlet.write(at_once.wire(refusal, (*self.server_state.default_headers, CLOSE)))
             self._linger()
 
     def _answer_unread(self) -> None:

@@ -8,9 +8,11 @@ from asyncio import sslproto
 from collections.abc import Callable
 from typing import Any
 
+import structlog
 import uvicorn
 
 from adapter.config import Limits
+from adapter.serving.outage import Outage
 from adapter.serving.sockets.at_once import AtOnce
 from adapter.serving.sockets.bridge import Asgi, guarded
 from adapter.serving.sockets.connections import Connections
@@ -26,6 +28,8 @@ LAST_ANSWERS_S = 5
 _LOOK_EVERY_S = 0.1
 # uvicorn's own watch over idle connections is not wanted: ours sees those it does not.
 _NEVER_S = 10**6
+
+_log = structlog.get_logger(__name__)
 
 # asyncio gives each TLS connection a buffer of 256 KiB; a question needs little, and callers keep many connections.
 sslproto.SSLProtocol.max_size = 4 * 1024
@@ -140,8 +144,10 @@ class _Uvicorn(uvicorn.Server):
 
 
 def _refresher(tls: LiveTls) -> Callable[[], Any]:
+    outage = Outage(_log, "certificate and CAs cannot be followed; the last ones stay", "they are followed again")
+
     async def refresh() -> None:
         # In the event loop: no handshake begins while the contexts are swapped.
-        tls.refresh()
+        outage.attempt(tls.refresh)
 
     return refresh

@@ -31,12 +31,13 @@ class Clock:
 
 @dataclass(frozen=True)
 class Authority:
-    """A CA, with the extensions of its own certificate and when that counts."""
+    """A CA, with the extensions of its own certificate, when that counts, and who signed it: itself by default."""
 
     name: str
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
     extensions: tuple[x509.ExtensionType, ...] = (x509.BasicConstraints(ca=True, path_length=None),)
     span: tuple[float, float] = (FROM_S, UNTIL_S)
+    issuer: "Authority | None" = None
 
     @property
     def subject(self) -> x509.Name:
@@ -44,7 +45,7 @@ class Authority:
 
     @cached_property
     def pem(self) -> str:
-        made = _certificate(self, self.subject, self.key, self.extensions, self.span)
+        made = _certificate(self.issuer or self, self.subject, self.key, self.extensions, self.span)
         return made.public_bytes(Encoding.PEM).decode()
 
     def issue(
@@ -52,8 +53,9 @@ class Authority:
         subject: x509.Name,
         usages: Sequence[x509.ObjectIdentifier] = FOR_CLIENTS,
         span: tuple[float, float] = (FROM_S, UNTIL_S),
+        also: Sequence[x509.ExtensionType] = (),
     ) -> bytes:
-        extensions = (x509.ExtendedKeyUsage(usages),) if usages else ()
+        extensions = [*([x509.ExtendedKeyUsage(usages)] if usages else []), *also]
         key = ec.generate_private_key(ec.SECP256R1())
         return _certificate(self, subject, key, extensions, span).public_bytes(Encoding.DER)
 

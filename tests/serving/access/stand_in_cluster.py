@@ -19,13 +19,14 @@ DENIED = "no RBAC policy matched"
 
 
 class StandInCluster:
-    """asked: (kind, spec) of every review. connections: how many were made. failures: answers given before any other,
-    one a call. silent: no answer before the end of the test."""
+    """asked: (kind, spec) of every review. accepted: the Accept of every request. connections: how many were made.
+    failures: answers given before any other, one a call. silent: no answer before the end of the test."""
 
     def __init__(self) -> None:
         self.config_map: dict[str, str] = {}
         self.allowed = {"alice", HPA, "system:aggregator", "system:kube-aggregator"}
         self.asked: list[tuple[str, Any]] = []
+        self.accepted: list[str] = []
         self.reads = 0
         self.connections = 0
         self.failures: list[tuple[int, bytes]] = []
@@ -100,6 +101,10 @@ def _handler(cluster: StandInCluster) -> type[BaseHTTPRequestHandler]:
             cluster.connections += 1
             super().setup()
 
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # whoever asked has hung up
+                super().handle()
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -112,6 +117,7 @@ def _handler(cluster: StandInCluster) -> type[BaseHTTPRequestHandler]:
             self._reply(body)
 
         def _reply(self, body: Any) -> None:
+            cluster.accepted.append(self.headers["Accept"])
             bearer = self.headers.get("Authorization", "").replace("Bearer", "bearer")
             code, content = cluster.answer(self.path, bearer, body)
             self.send_response(code)

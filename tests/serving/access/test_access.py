@@ -130,6 +130,38 @@ def test_a_credential_that_is_accepted_counts_whatever_else_fails(access: Access
     assert admitted(access, asking).user == user
 
 
+def test_what_the_aggregator_s_headers_said_is_nobody_else_s(access: Access) -> None:
+    """case 59: not even when the same headers were read a moment ago."""
+    headers: dict[str, str | list[str]] = {"x_remote_group": MASTERS, **ALICE}
+    assert MASTERS in admitted(access, request("proxy", **headers)).groups
+    assert refused(access, request("dev", **headers)).document["message"].startswith("my-external-metric")
+    assert refused(access, request("badproxy", **headers)).code == 401
+    assert refused(access, request("none", **headers)).code == 403
+
+
+def test_an_aggregator_whose_certificate_has_expired_names_nobody_any_more(api: ClusterApi) -> None:
+    settings, now_s = AuthenticationSettings(lambda: CONFIG), Clock(UNTIL_S)
+    settings.refresh()
+    access = Access(settings, Tokens(api), Reviews(api), now_s)
+    assert admitted(access, request("proxy", **ALICE)).user == "alice"
+    now_s.now_s += 1
+    assert refused(access, request("proxy", **ALICE)).code == 401
+    access.close()
+
+
+def test_other_settings_read_other_headers(api: ClusterApi) -> None:
+    read = dict(CONFIG)
+    settings = AuthenticationSettings(lambda: read)
+    access = opened(api, settings)
+    settings.refresh()
+    headers: dict[str, str] = {"x_user": "bob", **ALICE}
+    assert admitted(access, request("proxy", **headers)).user == "alice"
+    read["requestheader-username-headers"] = '["X-User"]'
+    settings.refresh()
+    assert '"bob"' in refused(access, request("proxy", **headers)).document["message"]
+    access.close()
+
+
 def test_a_token_beside_an_accepted_certificate_is_not_looked_at(access: Access, cluster: StandInCluster) -> None:
     admitted(access, request("proxy", authorization="Bearer good", **ALICE))
     assert cluster.count("TokenReview") == 0
@@ -145,8 +177,14 @@ def test_the_front_proxy_s_user_has_his_own_rights(access: Access, cluster: Stan
     assert cluster.count("SubjectAccessReview") == 3
 
 
-def test_who_is_known_and_forbidden_keeps_his_connection(access: Access) -> None:
-    assert "Connection" not in refused(access, request("proxy", **BOB)).headers
+@pytest.mark.parametrize(
+    "user", ["bob", "system:anonymous"], ids=["who is known", "a stranger for whom the aggregator speaks"]
+)
+def test_a_403_leaves_a_connection_with_a_certificate_open(access: Access, user: str) -> None:
+    """The aggregator has 25 of them, for everybody."""
+    answer = refused(access, request("proxy", x_remote_user=user))
+    assert answer.code == 403
+    assert "Connection" not in answer.headers
 
 
 def test_a_cluster_that_cannot_review_makes_it_a_500_and_never_a_200(access: Access, cluster: StandInCluster) -> None:
@@ -281,7 +319,7 @@ def test_impersonation_that_cannot_be_reviewed_is_a_403(access: Access, cluster:
 
 
 def unknown() -> dict[str, str]:
-    raise SourceError("kubernetes", "expected 200, got 403; bind Role extension-apiserver-authentication-reader")
+    raise SourceError("kubernetes", "https://10.0.0.7:6443: connection refused")
 
 
 @pytest.mark.parametrize(
@@ -296,16 +334,19 @@ def test_before_the_settings_are_known_discovery_answers(api: ClusterApi, cluste
 
 @pytest.mark.parametrize("identity", ["none", "proxy", "alice", "admin"])
 @pytest.mark.parametrize("uri", [METRIC, "/metrics", "/", "/apisx"])
-def test_before_the_settings_are_known_the_rest_is_refused_with_the_cause_and_the_fix(
+def test_before_the_settings_are_known_the_rest_is_refused_and_the_log_has_the_cause(
     api: ClusterApi, cluster: StandInCluster, identity: str, uri: str
 ) -> None:
+    """Whoever asks may be anybody, and is told no address."""
     settings = AuthenticationSettings(unknown)
-    settings.refresh()
+    with structlog.testing.capture_logs() as logs:
+        settings.refresh()
     access = opened(api, settings)
     answer = refused(access, request(identity, uri, patient=False, x_remote_user="alice"))
     assert answer.code == 403
-    assert "bind Role extension-apiserver-authentication-reader" in answer.document["message"]
-    assert answer.headers["Connection"] == "close"
+    assert "how callers are recognised is unknown: the log of this server has" in answer.document["message"]
+    assert "10.0.0.7" not in str(answer.document)
+    assert "10.0.0.7" in logs[0]["cause"]
     assert cluster.asked == []
     access.close()
 
@@ -337,6 +378,15 @@ def test_a_certificate_that_is_refused_is_told_once(access: Access) -> None:
         for _ in range(3):
             refused(access, request("badproxy", **ALICE))
     assert [log["name"] for log in logs] == ["CN=someone-else"]
+
+
+def test_of_certificates_that_are_refused_a_bounded_number_is_remembered(access: Access) -> None:
+    """Who is refused with one after the other fills no memory; the first may be told again."""
+    refused_ones = [Request.of("GET", METRIC, certificate=b"%d" % number) for number in range(300)]
+    with structlog.testing.capture_logs() as logs:
+        for asking in (*refused_ones, refused_ones[0]):
+            refused(access, asking)
+    assert len(logs) == 301
 
 
 def test_an_expired_certificate_is_a_401(api: ClusterApi) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 import structlog
@@ -39,9 +40,24 @@ class Server:
         return ask
 
 
+@dataclass
+class Interrupted(Clock):
+    """A clock during whose next reading something else happens."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def __call__(self) -> float:
+        happens, self.meanwhile = self.meanwhile, None
+        if happens is not None:
+            happens()
+        return self.now_s
+
+
 @contextmanager
-def answers(clock: Clock | None = None, **terms: float) -> Iterator[Answers[object, int]]:
-    opened: Answers[object, int] = Answers(Terms("reviews", **({"deadline_s": 5.0} | terms)), clock or Clock())
+def answers(clock: Clock | None = None, weight: int = 1, **terms: float) -> Iterator[Answers[object, int]]:
+    """weight: of each answer; 0 is not kept."""
+    made = Terms("reviews", **({"deadline_s": 5.0} | terms))
+    opened: Answers[object, int] = Answers(made, lambda key, answer: weight, clock or Clock())
     try:
         yield opened
     finally:
@@ -83,15 +99,24 @@ def test_100_who_ask_the_same_at_once_cost_one_question(server: Server) -> None:
     assert server.asked == ["a"]
 
 
+def test_an_answer_that_lands_while_another_caller_looks_is_not_asked_for_again(server: Server) -> None:
+    clock = Interrupted()
+    with answers(clock, lasts_s=10.0) as held:
+        assert held.get("a", server.about("a"), patient=True) == 1
+        clock.now_s += 10.0
+        clock.meanwhile = lambda: held.get("a", server.about("a"), patient=True)
+        assert held.get("a", server.about("a"), patient=True) == 2
+
+
 def test_an_answer_that_is_not_to_be_kept_is_asked_for_again(server: Server) -> None:
-    with answers() as held:
-        assert [held.get("a", server.about("a"), patient=True, keep=False) for _ in range(2)] == [1, 2]
+    with answers(weight=0) as held:
+        assert [held.get("a", server.about("a"), patient=True) for _ in range(2)] == [1, 2]
         with pytest.raises(MustWait):
             held.get("a", server.about("a"), patient=False)
 
 
 def test_the_oldest_is_dropped_when_there_are_too_many(server: Server) -> None:
-    with answers(most_remembered=2) as held:
+    with answers(most_bytes=2) as held:
         for key in ("a", "b", "c"):
             held.get(key, server.about(key), patient=True)
         assert held.get("b", server.about("b"), patient=False) == 2
@@ -150,6 +175,23 @@ def test_no_more_are_asked_at_the_same_time_than_allowed(server: Server) -> None
         assert held.get("later", server.about("later"), patient=True) == 3
 
 
+def test_what_has_to_wait_for_its_turn_too_long_is_not_told_as_silence_of_the_cluster(server: Server) -> None:
+    server.gate.clear()
+    with (
+        answers(deadline_s=0.1, most_in_flight=1) as held,
+        ThreadPoolExecutor(3) as threads,
+        structlog.testing.capture_logs() as logs,
+    ):
+        waiting = [threads.submit(held.get, n, server.about(n), patient=True) for n in range(3)]
+        assert all(isinstance(each.exception(10), SourceError) for each in waiting)
+        server.gate.set()
+        while len(logs) < 2:
+            time.sleep(0.001)
+    assert [log["log_level"] for log in logs] == ["warning", "info"]
+    assert logs[0]["cause"] == "more than 1 reviews at the same time"
+    assert all("fix" not in log for log in logs)
+
+
 def test_one_that_is_stuck_costs_the_others_nothing(server: Server) -> None:
     server.gate.clear()
     other = Server()
@@ -161,11 +203,11 @@ def test_one_that_is_stuck_costs_the_others_nothing(server: Server) -> None:
 
 
 def test_a_change_is_logged_once(server: Server) -> None:
-    with answers() as held, structlog.testing.capture_logs() as logs:
+    with answers(weight=0) as held, structlog.testing.capture_logs() as logs:
         for fault in (None, FAULT, FAULT, None, None):
             server.fault = fault
             try:
-                held.get("a", server.about("a"), patient=True, keep=False)
+                held.get("a", server.about("a"), patient=True)
             except SourceError:
                 assert fault is not None
     assert [log["log_level"] for log in logs] == ["error", "info"]

@@ -4,7 +4,7 @@ import pytest
 from access_builders import CLIENTS, FROM_S, NOW_S, PROXIES, UNTIL_S, Authority, named
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
 from adapter.serving.access.certificates import CREDENTIAL, UID, holder, subject
 
@@ -99,6 +99,29 @@ def test_a_certificate_that_stands_in_the_bundle_itself_counts() -> None:
     leaf = CLIENTS.issue(named("alice"))
     pem = x509.load_der_x509_certificate(leaf).public_bytes(Encoding.PEM).decode()
     assert holder(leaf, pem) is not None
+
+
+def test_a_ca_in_between_counts_where_it_stands_in_the_bundle_and_else_not() -> None:
+    """Go takes one from the handshake too; here only the leaf is known."""
+    between = Authority("between", issuer=CLIENTS)
+    leaf = between.issue(named("alice"))
+    assert holder(leaf, CLIENTS.pem) is None
+    assert holder(leaf, CLIENTS.pem + between.pem) is not None
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["the first", "the second"])
+def test_of_two_cas_of_one_name_the_one_whose_key_signed_counts_without_key_identifiers(is_first: bool) -> None:
+    old, new = Authority("clients", span=(FROM_S, NOW_S - 1)), Authority("clients")
+    bundle = old.pem + new.pem if is_first else new.pem + old.pem
+    by_old, by_new = holder(old.issue(named("alice")), bundle), holder(new.issue(named("alice")), bundle)
+    assert by_old is not None
+    assert by_new is not None
+    assert [by_old.counts_at(NOW_S), by_new.counts_at(NOW_S)] == [False, True]
+
+
+def test_a_certificate_with_a_name_of_a_kind_that_nobody_reads_is_refused_and_breaks_nothing() -> None:
+    of_x400 = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, bytes.fromhex("3004a3023000"))
+    assert holder(CLIENTS.issue(named("alice"), also=(of_x400,)), CLIENTS.pem) is None
 
 
 def test_while_a_ca_is_rotated_both_are_accepted() -> None:

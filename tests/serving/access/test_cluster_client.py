@@ -1,14 +1,16 @@
 """The cluster's API through the real client, from a stand-in on loopback: answers, faults, deadlines."""
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from stand_in_cluster import CONFIG_MAP, StandInCluster, kubeconfig, status
+from stand_in_cluster import CONFIG_MAP, OURS, StandInCluster, kubeconfig, status
 
 from adapter.errors import SourceError
 from adapter.serving.access.cluster import LARGEST_BYTES, ClusterApi
+from adapter.serving.signals.pods import ACCEPT, pods_of
 
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 BODY = {"kind": "SubjectAccessReview", "spec": {"user": "alice"}}
@@ -58,6 +60,19 @@ def test_an_answer_that_is_too_long_is_not_read(api: ClusterApi, cluster: StandI
     assert api.get(CONFIG_MAP)[0] == 200
 
 
+def test_a_document_in_another_form_is_given_as_it_came(api: ClusterApi, cluster: StandInCluster) -> None:
+    cluster.failures.append((200, b"as it is"))
+    assert api.get_raw(CONFIG_MAP, "application/json;as=Table") == (200, b"as it is")
+    assert cluster.accepted == ["application/json;as=Table"]
+
+
+def test_the_metadata_of_1_900_pods_is_read(api: ClusterApi, cluster: StandInCluster) -> None:
+    pod = b'{"metadata":{"name":"orders-5d8f-a","managedFields":[%s]}}' % (b'"%s"' % (b"f" * 4_300))
+    cluster.failures.append((200, b'{"items":[%s]}' % b",".join([pod] * 1_900)))
+    code, body = api.get_raw("/api/v1/namespaces/shop/pods", ACCEPT)
+    assert (code, len(pods_of(body))) == (200, 1_900)
+
+
 def test_connections_are_used_again_by_all_threads(api: ClusterApi, cluster: StandInCluster) -> None:
     with ThreadPoolExecutor(4) as threads:
         codes = list(threads.map(lambda _: api.post(REVIEWS, BODY)[0], range(100)))
@@ -83,6 +98,33 @@ def test_an_api_that_is_not_there_is_told(api: ClusterApi, cluster: StandInClust
 def test_a_place_without_credentials_is_told(path: str | None) -> None:
     with pytest.raises(SourceError, match="kubernetes"):
         ClusterApi(path).get(CONFIG_MAP)
+
+
+HALF_OF_IT = [0, 20, 40, 150, 200, 250, -2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(pytest.param(lambda text, n=n: text[:n], id=f"up to {n}") for n in HALF_OF_IT),
+        pytest.param(lambda _: "a: [", id="no YAML"),
+        pytest.param(lambda _: "[]", id="a list"),
+        pytest.param(lambda _: "1", id="a number"),
+        pytest.param(lambda _: "contexts: 1\ncurrent-context: c", id="contexts that are none"),
+        pytest.param(lambda text: text.replace('"user": {"token"', '"token": {"user"'), id="a key that is missing"),
+    ],
+)
+def test_a_kubeconfig_that_is_none_is_told_with_the_file_and_the_fix_and_without_the_token(
+    tmp_path: Path, change: Callable[[str], str]
+) -> None:
+    file = Path(kubeconfig(tmp_path, 1))
+    file.write_text(change(file.read_text()))
+    with pytest.raises(SourceError) as raised:
+        ClusterApi(str(file)).get(CONFIG_MAP)
+    told = str(raised.value)
+    assert told.startswith(f"kubernetes: GET {CONFIG_MAP}: expected a kubeconfig in {file}: ")
+    assert told.endswith("; write it to another file and rename that, so that nobody reads half of it")
+    assert OURS not in told
 
 
 def test_a_credential_that_is_refused_is_read_anew(cluster: StandInCluster, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The ConfigMap, read through the real client from a stand-in of the cluster's API on loopback, and followed."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from stand_in_cluster import StandInCluster, kubeconfig
 from adapter.errors import SourceError
 from adapter.serving.access.cluster import ClusterApi
 from adapter.serving.access.frontproxy import identify
+from adapter.serving.access.identity import Identity
 from adapter.serving.access.settings import CONFIG_MAP, AuthenticationSettings, read_settings
 
 
@@ -78,9 +80,9 @@ def test_a_failure_at_start_is_logged_loudly_once_and_retried() -> None:
         assert not settings.refresh()
         assert not settings.refresh()
         assert (settings.ca_pem(), settings.current) == ("", None)
-        assert "connection refused" in settings.fault
+        assert "connection refused" in logs[0]["cause"]
         assert settings.refresh()
-    assert [log["log_level"] for log in logs] == ["error", "info"]
+    assert [log["log_level"] for log in logs] == ["error", "info", "info"]
     assert "metrics are refused" in logs[0]["effect"]
     assert PROXIES.pem.strip() in settings.ca_pem()
 
@@ -107,12 +109,33 @@ def test_settings_that_cannot_be_understood_keep_the_last_ones() -> None:
     assert settings.current is known
 
 
-def test_settings_that_did_not_change_are_not_logged_again() -> None:
+def test_settings_that_did_not_change_are_the_same_object_and_not_logged_again() -> None:
     settings = AuthenticationSettings(Flaky(0))
     with structlog.testing.capture_logs() as logs:
         settings.refresh()
+        known = settings.current
         settings.refresh()
     assert len(logs) == 1
+    assert settings.current is known
+
+
+def test_no_error_whatever_ends_the_following() -> None:
+    """And one that nobody foresaw is logged once, with where it came from."""
+    errors = [RuntimeError("odd"), RuntimeError("odd"), RecursionError(), KeyError("key"), MemoryError()]
+    read = threading.Event()
+
+    def fail() -> dict[str, str]:
+        if errors:
+            raise errors.pop(0)
+        read.set()
+        return CONFIG
+
+    settings = AuthenticationSettings(fail, every_s=0.01)
+    with structlog.testing.capture_logs() as logs, following(settings):
+        assert read.wait(10)
+    causes = [log["cause"] for log in logs if log["log_level"] == "error"]
+    assert causes == ["RuntimeError: odd", "RecursionError", "KeyError: 'key'", "MemoryError"]
+    assert all(isinstance(log["exc_info"], Exception) for log in logs if log["log_level"] == "error")
 
 
 def test_following_stops_at_once() -> None:
@@ -131,17 +154,17 @@ def test_a_new_authority_is_trusted_and_the_old_one_no_more(api: ClusterApi, clu
     settings = AuthenticationSettings(partial(read_settings, api), every_s=0.05)
     new = Authority("new")
     later = new.issue(named("front-proxy-client"))
-    headers = [("x-remote-user", "alice")]
+    alice = Identity("alice")
     with following(settings):
         assert settings.current is not None
-        assert identify(settings.current, CERTIFICATES["proxy"], headers, NOW_S) is not None
-        assert identify(settings.current, later, headers, NOW_S) is None
+        assert identify(settings.current, CERTIFICATES["proxy"], alice, NOW_S) is not None
+        assert identify(settings.current, later, alice, NOW_S) is None
         cluster.config_map["requestheader-client-ca-file"] = new.pem
         deadline_s = time.monotonic() + 10
-        while identify(settings.current, later, headers, NOW_S) is None:
+        while identify(settings.current, later, alice, NOW_S) is None:
             assert time.monotonic() < deadline_s
             time.sleep(0.01)
-        assert identify(settings.current, CERTIFICATES["proxy"], headers, NOW_S) is None
+        assert identify(settings.current, CERTIFICATES["proxy"], alice, NOW_S) is None
         assert new.pem.strip() in settings.ca_pem()
 
 

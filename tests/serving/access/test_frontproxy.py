@@ -7,7 +7,7 @@ from access_builders import CERTIFICATES, CLIENTS, CONFIG, NOW_S, PROXIES, SETTI
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.serving.access.frontproxy import FrontProxy, FrontProxyHeaders, front_proxy, identify
+from adapter.serving.access.frontproxy import FrontProxy, FrontProxyHeaders, front_proxy, identify, named_by
 from adapter.serving.access.identity import AUTHENTICATED, MASTERS, Identity
 
 PROXY, ALICE = CERTIFICATES["proxy"], [("x-remote-user", "alice")]
@@ -17,7 +17,7 @@ NAMES = ["x-remote-user", "x-remote-uid", "x-remote-group", "x-remote-extra-a", 
 
 
 def who(identity: str, *headers: tuple[str, str], settings: FrontProxy = SETTINGS) -> Identity | None:
-    return identify(settings, CERTIFICATES[identity], headers, NOW_S)
+    return identify(settings, CERTIFICATES[identity], named_by(settings.headers, headers), NOW_S)
 
 
 def test_the_aggregator_says_who_asks() -> None:
@@ -30,9 +30,9 @@ def test_the_aggregator_says_who_asks() -> None:
         ("x-remote-group", "b,system:masters"),
         ("x-remote-extra-scopes%2ffoo", "1"),
         ("x-remote-extra-scopes%2ffoo", "2"),
-        ("x-remote-extra-50%", ""),
+        ("x-remote-extra-%35%30%", ""),
     )
-    extra = {"scopes/foo": ("1", "2"), "50%": ("",)}
+    extra = {"scopes/foo": ("1", "2"), "%35%30%": ("",)}
     assert found == Identity("alice", ("a", "b,system:masters", AUTHENTICATED), "7", extra)
 
 
@@ -130,9 +130,9 @@ def test_where_both_authorities_are_one_the_headers_of_the_proxy_count_first() -
 
 def test_an_expired_certificate_is_refused_on_an_open_connection_too() -> None:
     """ath-10427"""
-    assert identify(SETTINGS, CERTIFICATES["alice"], [], UNTIL_S) is not None
-    assert identify(SETTINGS, CERTIFICATES["alice"], [], UNTIL_S + 1) is None
-    assert identify(SETTINGS, PROXY, ALICE, UNTIL_S + 1) is None
+    assert identify(SETTINGS, CERTIFICATES["alice"], None, UNTIL_S) is not None
+    assert identify(SETTINGS, CERTIFICATES["alice"], None, UNTIL_S + 1) is None
+    assert identify(SETTINGS, PROXY, named_by(SETTINGS.headers, ALICE), UNTIL_S + 1) is None
 
 
 def test_a_cluster_without_authorities_accepts_no_certificate() -> None:
@@ -187,4 +187,4 @@ def test_settings_that_cannot_be_read_name_their_key(data: dict[str, str], fault
 
 
 def test_a_certificate_may_have_any_subject() -> None:
-    assert identify(SETTINGS, CLIENTS.issue(named("system:node:1", "system:nodes")), [], NOW_S) is not None
+    assert identify(SETTINGS, CLIENTS.issue(named("system:node:1", "system:nodes")), None, NOW_S) is not None

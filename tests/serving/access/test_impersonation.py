@@ -62,6 +62,11 @@ def group(name: str) -> dict[str, str]:
             Identity("system:anonymous", (AUTHENTICATED, UNAUTHENTICATED)),
         ),
         (
+            {"user": "system:anonymous", "group": UNAUTHENTICATED},
+            [user("system:anonymous"), group(UNAUTHENTICATED)],
+            Identity("system:anonymous", (UNAUTHENTICATED,)),
+        ),
+        (
             {"user": "bob", "uid": "7", "extra_scopes%2ffoo": ["1", "2"]},
             [
                 user("bob"),
@@ -81,6 +86,7 @@ def group(name: str) -> dict[str, str]:
         "the group itself",
         "anonymous",
         "anonymous with a group",
+        "anonymous with the group of its own",
         "uid and extra",
     ],
 )

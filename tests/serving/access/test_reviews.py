@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import UUID
 
 import pytest
 from access_builders import Clock
@@ -13,8 +14,9 @@ from adapter.errors import SourceError
 from adapter.serving.access.asking import Persistence
 from adapter.serving.access.cluster import ClusterApi
 from adapter.serving.access.identity import ANONYMOUS, AUTHENTICATED, MASTERS, Identity
+from adapter.serving.access.kept import LONGEST_TEXT
 from adapter.serving.access.review_spec import asked, spec
-from adapter.serving.access.reviews import LONGEST_REMEMBERED, Decision, Reviews, needs_none
+from adapter.serving.access.reviews import Decision, Reviews, needs_none
 from adapter.serving.api.attributes import Attributes, attributes
 from adapter.serving.api.request import MustWait
 
@@ -184,10 +186,25 @@ def test_whatever_is_asked_differently_is_another_question(
     assert cluster.count("SubjectAccessReview") == 2
 
 
+def test_callers_who_differ_in_extra_alone_are_looked_up_as_fast() -> None:
+    """As the tokens of one service account do, of which anybody who has one may make many."""
+    extras = [{"authentication.kubernetes.io/credential-id": (f"JTI={number}",)} for number in range(500)]
+    assert len({hash(Identity("alice", (AUTHENTICATED,), "7", extra)) for extra in extras}) == 500
+    assert hash(Identity("a", extra={"b": (), "c": ()})) == hash(Identity("a", extra={"c": (), "b": ()}))
+
+
 def test_an_answer_to_a_very_long_question_is_not_remembered(reviews: Reviews, cluster: StandInCluster) -> None:
-    question = asked(ALICE, attributes("GET", f"{E}/namespaces/default/{'m' * LONGEST_REMEMBERED}"), {})
+    question = asked(ALICE, attributes("GET", f"{E}/namespaces/default/{'m' * LONGEST_TEXT}"), {})
     assert [reviews.decide(question, patient=True).allowed for _ in range(2)] == [True, True]
     assert cluster.count("SubjectAccessReview") == 2
+
+
+def test_the_answers_to_somebody_of_many_groups_are_remembered(reviews: Reviews, cluster: StandInCluster) -> None:
+    """As directories name their groups: what the cluster says of somebody may be long, what he asks for may not."""
+    somebody = Identity("alice", tuple(str(UUID(int=number)) for number in range(200)))
+    for _ in range(3):
+        reviews.decide(asked(somebody, METRIC, {}), patient=True)
+    assert cluster.count("SubjectAccessReview") == 1
 
 
 @pytest.mark.parametrize(

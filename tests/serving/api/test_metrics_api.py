@@ -92,8 +92,8 @@ def test_an_error_inside_is_a_500_that_tells_nothing_of_it() -> None:
 def test_every_answer_is_accounted_for_with_what_was_asked() -> None:
     told: list[Answered] = []
     for uri in (METRIC, f"{CUSTOM}/v1beta2/namespaces/shop/pods/*/utilization", "/apis?timeout=x"):
-        get(uri, account=told.append)
-    assert [answered.code for answered in told] == [400, 404, 400]
+        get(uri, account=lambda answered, took_s: told.append(answered))
+    assert [answered.response.code for answered in told] == [400, 404, 400]
     assert [type(answered.route) for answered in told] == [ExternalRoute, ObjectRoute, type(None)]
     assert [answered.identity is None for answered in told] == [False, False, True]
 

@@ -191,6 +191,11 @@ def test_a_header_of_any_length_is_read() -> None:
     assert negotiate(f"application/json,{'a/b;q=0.5,' * 20_000}").name == JSON
 
 
+@pytest.mark.parametrize(("before", "is_read"), [(99, True), (100, False)])
+def test_a_hundred_clauses_are_read_and_no_more(before: int, is_read: bool) -> None:
+    assert (takes_aggregated(f"{'text/html,' * before}{V2}") is not None) == is_read
+
+
 @pytest.mark.parametrize("quality", ["1" * 20_000 + "x", "1." + "1" * 20_000 + "x", "1e" + "1" * 20_000 + "x"])
 def test_a_quality_takes_no_longer_than_its_length_says(quality: str) -> None:
     began_s = time.perf_counter()

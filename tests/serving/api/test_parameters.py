@@ -241,7 +241,7 @@ def test_case_72_a_bad_selector_of_series_is_the_callers_fault() -> None:
     assert message.startswith('unable to parse requirement: <nil>: Invalid value: "$$"')
     assert told(refused_object({"metricLabelSelector": "a>1"})) == (
         400,
-        'metricLabelSelector: "gt" isn\'t supported in label selectors',
+        '"gt" isn\'t supported in label selectors',
     )
 
 

@@ -3,10 +3,10 @@
 import gzip
 import json
 import re
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from msgspec import structs
 
 from adapter.serving.api import external
 from adapter.serving.api.custom import ObjectQuestion
@@ -69,10 +69,10 @@ def test_an_answer_is_in_the_form_that_is_preferred(accept: str, content_type: s
 
 @pytest.mark.parametrize("answer", [Answer(200, ONE), not_found("m")], ids=["an answer", "an error"])
 def test_yaml_is_written_where_nobody_else_has_to_wait(answer: Answer) -> None:
-    hurried = replace(asked("application/yaml"), patient=False)
+    hurried = structs.replace(asked("application/yaml"), patient=False)
     with pytest.raises(MustWait):
         respond(hurried, answer)
-    assert respond(replace(hurried, patient=True), answer).code == answer.code
+    assert respond(structs.replace(hurried, patient=True), answer).code == answer.code
 
 
 @pytest.mark.parametrize(

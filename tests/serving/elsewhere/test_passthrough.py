@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,8 +245,8 @@ TROUBLES: dict[str, tuple[Behave, str, str]] = {
         "malformed",
         "Content-Encoding 'gzip'",
     ),
-    "its answer is huge": (saying(response(200, b" " * 10_001)), "malformed", "at most 10000 bytes"),
-    "its answer never ends": (endless, "malformed", "at most 10000 bytes"),
+    "its answer is huge": (saying(response(200, b" " * 10_001)), "large", "at most 10000 bytes"),
+    "its answer never ends": (endless, "large", "at most 10000 bytes"),
 }
 
 
@@ -286,6 +287,23 @@ def test_our_token_goes_to_nobody_who_cannot_show_the_certificate(tmp_path: Path
         assert asked.server.heads == []
 
 
+def test_one_that_signs_its_own_certificate_is_asked_where_that_is_said_and_a_warning_tells_it(tmp_path: Path) -> None:
+    """As prometheus-adapter does by default, for the name localhost."""
+    (tmp_path / "token").write_text("secret")
+    with (
+        strange_server(Other(), tls_of(STRANGERS.issue_cert("another.svc"))) as server,
+        structlog.testing.capture_logs() as logs,
+    ):
+        other = OtherAdapter(url=server.url, insecure_skip_tls_verify=True, token_file=f"{tmp_path}/token")
+        elsewhere = Elsewhere(CUSTOM, other, SHORT)
+        elsewhere.start()
+        assert elsewhere.forward(request()).code == 200
+        elsewhere.stop()
+    warning = logs[0]
+    assert (warning["log_level"], warning["group"]) == ("warning", CUSTOM)
+    assert "this pod's token" in warning["effect"]
+
+
 def test_token_and_ca_are_read_anew(tmp_path: Path) -> None:
     with asking(tmp_path, Other(), leaf=STRANGERS.issue_cert("localhost")) as asked:
         asked.elsewhere.forward(request())
@@ -293,6 +311,34 @@ def test_token_and_ca_are_read_anew(tmp_path: Path) -> None:
         (tmp_path / "token").write_text("another")
         assert asked.elsewhere.forward(request()).code == 200
         assert "Authorization: Bearer another" in asked.lines()
+
+
+def test_a_ca_that_is_rotated_breaks_no_question_off_and_leaves_no_connection_behind(tmp_path: Path) -> None:
+    may_end, ended = threading.Event(), threading.Event()
+
+    def behave(connection: socket.socket, head: str) -> None:
+        is_slow = "/slow" in head
+        if is_slow:
+            may_end.wait(10)
+        connection.sendall(response(200, VALUES, Connection="keep-alive"))
+        while connection.recv(4096):  # kept open until the other side closes it
+            pass
+        if is_slow:
+            ended.set()
+
+    slow = request(URI.replace("/s0-kafka", "/slow"))
+    limits = Limits(deadline_s=10.0)
+    with asking(tmp_path, Other(answers=behave), limits) as asked, ThreadPoolExecutor(3) as threads:
+        under_way = threads.submit(asked.elsewhere.forward, slow)
+        while not asked.server.heads:
+            time.sleep(0.001)
+        (tmp_path / "ca.crt").write_text(pem(SERVER, STRANGERS))
+        later = [threads.submit(asked.elsewhere.forward, request()) for _ in range(2)]
+        assert [each.result(10).code for each in later] == [200, 200]
+        assert not ended.is_set()
+        may_end.set()
+        assert under_way.result(10).code == 200
+        assert ended.wait(10)
 
 
 @pytest.mark.parametrize(
@@ -365,6 +411,13 @@ def test_after_failures_in_a_row_it_is_left_alone_for_a_while_and_then_tried_onc
         assert asked.elsewhere.outcomes() == {"malformed": 5, "resting": 2, "answered": 1}
     told = [(log["log_level"], log["event"]) for log in logs]
     assert told == [("warning", "another adapter fails its metrics; ours are not touched"), ("info", "it is over")]
+
+
+def test_who_asks_for_too_much_does_not_have_it_left_alone(tmp_path: Path) -> None:
+    limits = Limits(most_failures=2, largest=10_000)
+    with asking(tmp_path, Other(answers=saying(response(200, b" " * 10_001))), limits) as asked:
+        assert ["left alone" in message(asked.elsewhere.forward(request())) for _ in range(3)] == [False] * 3
+        assert asked.elsewhere.outcomes() == {"large": 3}
 
 
 def test_an_error_that_it_tells_is_no_failure_of_it(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A fleet, and what external and custom metrics answer about it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -83,13 +84,15 @@ class Cluster:
         self.fault: Exception | None = None
         self.status = 200
         self.asked: list[str] = []
+        self.accepted: list[str] = []
 
-    def read(self, path: str, deadline_s: float) -> tuple[int, Any]:
+    def read(self, path: str, accept: str, deadline_s: float) -> tuple[int, bytes]:
         assert 0 < deadline_s <= 5
         self.asked.append(path)
+        self.accepted.append(accept)
         if self.fault is not None:
             raise self.fault
-        return self.status, {"kind": "PodList", "items": list(self.pods)}
+        return self.status, json.dumps({"kind": "PodList", "items": list(self.pods)}).encode()
 
 
 def with_pods(found: Readings, read: ReadCluster, now_s: Sequence[float] = (AT_S,)) -> ObjectSignals:

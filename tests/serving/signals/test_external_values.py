@@ -56,7 +56,7 @@ def test_the_only_workload_of_a_namespace_needs_no_selector() -> None:
 def test_x08_case_51_several_are_refused_with_their_names() -> None:
     given = ask("team=red")
     assert code(given) == 400
-    assert "matches 2 in namespace shop" in message(given)
+    assert "picks 2 in namespace shop" in message(given)
     assert "orders, payments" in message(given)
 
 
@@ -94,8 +94,8 @@ def test_a_namespace_without_workloads_says_so() -> None:
 def test_case_36_and_38_an_unknown_metric_names_the_nearest(name: str) -> None:
     given = ask("workload=orders", metric=name)
     assert code(given) == 404
-    assert message(given).startswith(f"the server could not find the metric {name}: nearest is ")
-    assert name != "requird_workers" or message(given).endswith("nearest is required_workers")
+    words = "nearest is required_workers" if name == "requird_workers" else f"there are {', '.join(METRICS)}"
+    assert message(given) == f"the server could not find the metric {name}: {words}"
 
 
 def test_a_metric_that_will_be_is_no_misspelling() -> None:
@@ -165,6 +165,14 @@ def test_x06_what_was_measured_of_a_paused_workload_expires_by_the_age_of_its_sa
         200,
         200,
     ]
+
+
+def test_segments_of_a_workload_without_any_sample_are_served_while_decisions_come() -> None:
+    """S2-02: of a job that follows the segments of a stream nothing else may be known; their source tells no more."""
+    lone = entry(partitions=7.0, required_workers=None, reason=Reason.NO_DATA, sample_age_s=None)
+    assert value(ask("", lone, metric="segments")) == "7"
+    assert [code(ask("", lone, metric="segments", age_s=age_s)) for age_s in (180.0, 181.0)] == [200, 503]
+    assert code(ask("", lone)) == 503
 
 
 def test_a_strict_workload_shortens_nobody_elses_number() -> None:
@@ -267,6 +275,14 @@ def test_a_search_among_very_many_keeps_nobody_waiting(selector: str, waits: boo
             signals.read(hurried)
     else:
         assert len(signals.read(hurried)) == 1
+
+
+def test_labels_are_read_where_nobody_else_has_to_wait_and_once_a_snapshot() -> None:
+    found = readings(*CROWD[: MOST_IN_PASSING // 4])
+    with pytest.raises(MustWait):
+        external(found, "team=t7", patient=False)
+    assert isinstance(external(found, "team=t7"), ExternalValue)
+    assert isinstance(external(found, "team=t8", patient=False), ExternalValue)
 
 
 @pytest.mark.parametrize("selector", ["workload=order", "team=rad", "!team"])

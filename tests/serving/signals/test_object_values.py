@@ -8,10 +8,11 @@ from signal_builders import FLEET, Cluster, code, external, message, objects, re
 
 from adapter.serving.api.custom import EVERY_NAME, ObjectMetric, ObjectQuestion, ObjectValue
 from adapter.serving.api.external import ExternalValue
+from adapter.serving.api.request import MustWait
 from adapter.serving.api.selectors import parse
 from adapter.serving.signals.metrics import METRICS
-from adapter.serving.signals.object_values import KINDS, Kind, ObjectSignals
-from adapter.serving.signals.reading import MOST_AT_ONCE
+from adapter.serving.signals.object_values import KINDS, ObjectSignals
+from adapter.serving.signals.reading import MOST_AT_ONCE, MOST_AT_ONCE_IN_PASSING
 from adapter.serving.snapshots.snapshot import Entry
 
 
@@ -36,19 +37,6 @@ def test_an_object_is_described_as_what_it_is(resource: str) -> None:
     (value,) = signals().read(question(resource=resource))
     assert (value.kind, value.api_version) == (KINDS[resource].kind, KINDS[resource].api_version)
     assert resource == f"{value.kind.lower()}s.{value.api_version.partition('/')[0]}"
-
-
-def test_a_kind_of_ones_own_can_be_added() -> None:
-    own = ObjectSignals(readings(), None, {"rollouts.argoproj.io": Kind("Rollout", "argoproj.io/v1alpha1")})
-    (value,) = own.read(question(resource="rollouts.argoproj.io"))
-    assert (value.kind, value.api_version, value.name, value.value) == (
-        "Rollout",
-        "argoproj.io/v1alpha1",
-        "orders",
-        "4",
-    )
-    assert ObjectMetric("rollouts.argoproj.io", "backlog") in own.metrics()
-    assert ObjectMetric("deployments.apps", "backlog") in own.metrics()
 
 
 @pytest.mark.parametrize(
@@ -84,10 +72,13 @@ def test_the_metrics_selector_says_which_number_of_the_object(asked: ObjectQuest
             id="no workload of that name",
         ),
         pytest.param(
-            question(metric_selector="team=blue"), 404, "team=blue matches nothing", id="a selector of nobody"
+            question(metric_selector="team=blue"),
+            404,
+            "team=blue matches nothing in namespace shop; values are red",
+            id="a selector of nobody",
         ),
         pytest.param(
-            question("x", metric_selector="workload in (orders,payments)"), 400, "matches 2", id="case 51: several"
+            question("x", metric_selector="workload in (orders,payments)"), 400, "picks 2", id="case 51: several"
         ),
         pytest.param(
             question("payments", metric_selector="stage=join"), 400, "leave stage out of the", id="workers of a stage"
@@ -110,7 +101,7 @@ def test_the_metrics_selector_says_which_number_of_the_object(asked: ObjectQuest
             404,
             "the server could not find the metric required_workers for ingresses.networking.k8s.io web: it is served "
             "as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of deployments.apps, statefulsets.apps, replicasets.apps, "
-            "flinkdeployments.flink.apache.org, sparkapplications.sparkoperator.k8s.io",
+            "rollouts.argoproj.io, flinkdeployments.flink.apache.org, sparkapplications.sparkoperator.k8s.io",
             id="an unknown kind",
         ),
         pytest.param(
@@ -203,6 +194,15 @@ def test_no_more_than_can_be_told_at_once_is_told() -> None:
         "1001 workloads match in namespace shop; at most 1000 are told at once: narrow the selector"
     )
     assert len(crowd.read(question(EVERY_NAME, selector="workload!=job-00000"))) == MOST_AT_ONCE
+
+
+def test_many_are_read_where_nobody_else_has_to_wait() -> None:
+    few = signals(*(entry(f"shop/job-{n:05}") for n in range(MOST_AT_ONCE_IN_PASSING)))
+    many = signals(*(entry(f"shop/job-{n:05}") for n in range(MOST_AT_ONCE_IN_PASSING + 1)))
+    hurried = ObjectQuestion("shop", "deployments.apps", EVERY_NAME, "required_workers", patient=False)
+    assert len(few.read(hurried)) == MOST_AT_ONCE_IN_PASSING
+    with pytest.raises(MustWait):
+        many.read(hurried)
 
 
 def test_every_metric_of_every_kind_is_listed_and_of_pods_the_ratios() -> None:

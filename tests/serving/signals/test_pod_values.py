@@ -1,5 +1,7 @@
 """Ratios as metrics of pods: what an HPA's average over pods needs."""
 
+import json
+
 import pytest
 from serving_builders import AT_S, entry
 from signal_builders import Cluster, code, message, objects, pod, readings, with_pods
@@ -9,7 +11,7 @@ from adapter.serving.api.custom import EVERY_NAME, ObjectQuestion, ObjectValue
 from adapter.serving.api.request import MustWait
 from adapter.serving.api.selectors import parse
 from adapter.serving.signals.metrics import METRICS
-from adapter.serving.signals.pods import KEPT_S, MOST_KEPT, Pod, pods_of
+from adapter.serving.signals.pods import KEPT_S, MOST_KEPT, MOST_KEPT_PODS, Pod, pods_of
 
 THREE = (pod("orders-5d8f-a"), pod("orders-5d8f-b"), pod("orders-77c2-c", "ReplicaSet/orders-77c2", "77c2"))
 
@@ -77,11 +79,28 @@ def test_a_name_is_a_value_of_the_field_selector_and_nothing_more() -> None:
     ],
 )
 def test_a_pod_is_of_what_makes_its_like(item: dict[str, object], expected: list[Pod]) -> None:
-    assert pods_of({"items": [item]}) == expected
+    assert pods_of(json.dumps({"items": [item]}).encode()) == expected
 
 
 def test_no_list_is_an_empty_one() -> None:
-    assert list(pods_of({"items": None})) == []
+    assert list(pods_of(b'{"items":null}')) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"[]", b'{"items":[{}]}', b'{"items":[{"metadata":{"name":"\xff"}}]}', b"[" * 100_000],
+    ids=["nothing", "HTML", "a list", "no metadata", "no UTF-8", "deep"],
+)
+def test_what_is_no_list_of_pods_is_a_503(body: bytes) -> None:
+    given = objects(with_pods(readings(), lambda *_: (200, body)), question())
+    assert code(given) == 503
+    assert message(given).startswith("the pods cannot be listed: expected a list of pods in JSON: ")
+
+
+def test_metadata_alone_is_asked_for_and_what_cannot_give_it_may_send_all() -> None:
+    cluster = Cluster(*THREE)
+    with_pods(readings(), cluster.read).read(question())
+    assert cluster.accepted == ["application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"]
 
 
 @pytest.mark.parametrize(
@@ -256,3 +275,14 @@ def test_only_so_many_lists_are_remembered() -> None:
     signals.read(question(selector="app=one-more"))
     signals.read(question(selector="app=n0"))
     assert len(cluster.asked) == MOST_KEPT + 2
+
+
+def test_only_so_many_pods_are_remembered() -> None:
+    cluster = Cluster(*(pod(f"pod-{n}") for n in range(MOST_KEPT_PODS // 4)))
+    signals = with_pods(readings(), cluster.read)
+    for label in "abcde":
+        signals.read(question(selector=f"app={label}"))
+    signals.read(question(selector="app=e"))
+    assert len(cluster.asked) == 5
+    signals.read(question(selector="app=a"))
+    assert len(cluster.asked) == 6

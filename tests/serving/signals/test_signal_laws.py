@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 import pytest
+from builders import TICK_S, book, counts, job, last, tick
 from hypothesis import given
 from hypothesis import strategies as st
 from serving_builders import AT_S, entry, snapshot
 from signal_builders import FLEET, Cluster, external, objects, pod, readings, with_pods
 
 from adapter.core.decisions import Decision, Reason
+from adapter.core.samples import STAGE_SIGNALS
 from adapter.serving.api.custom import EVERY_NAME, ObjectQuestion, ObjectValue
 from adapter.serving.api.external import ExternalValue
 from adapter.serving.api.quantity import LARGEST
@@ -20,7 +22,8 @@ from adapter.serving.api.status import Answer
 from adapter.serving.signals.metrics import METRICS
 from adapter.serving.signals.object_values import KINDS, ObjectSignals
 from adapter.serving.snapshots.snapshot import Entry
-from adapter.serving.snapshots.store import Candidate, SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.snapshots.workloads import Candidate
 
 ANY = st.none() | st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([-1.0, -0.0, 1e16, 1e308, 5e-324])
 SIGNALS = [field.name for field in fields(Decision) if field.default is None and not field.name.endswith("_age_s")]
@@ -82,8 +85,8 @@ def _picked(entries: Sequence[Entry], selector: Selector, namespace: str) -> lis
     store = SnapshotStore(clock=lambda: AT_S)
     assert store.put(snapshot(*entries))
     assert store.current is not None
-    everything = store.current.namespaces[namespace].candidates(None, stages=selector.mentions("stage"))
-    return [candidate for candidate in everything if selector.matches(candidate.labels)]
+    everything = store.current.namespaces[namespace].labelled(stages=selector.mentions("stage"))
+    return [candidate for candidate in everything.candidates if selector.matches(candidate.labels)]
 
 
 @given(SELECTORS)
@@ -94,7 +97,7 @@ def test_an_index_finds_what_looking_at_each_finds(text: str) -> None:
     assert (isinstance(found, Answer) and found.code == 404) is (not expected)
     assert (isinstance(found, Answer) and found.code == 400) is (len(expected) > 1)
     if len(expected) > 1 and isinstance(found, Answer):
-        assert f"matches {len(expected)} in namespace shop" in found.document["message"]
+        assert f" {len(expected)} in namespace shop, and an HPA would add them up" in found.document["message"]
 
 
 @given(METRIC_NAMES, WORDS.filter(bool), SELECTORS, st.sampled_from(sorted(KINDS)))
@@ -126,3 +129,17 @@ def test_x06_whatever_was_decided_there_is_a_number_or_a_sentence(reason: Reason
     for workers in (None, 3.0):
         found = external(readings(entry(required_workers=workers, reason=reason)))
         assert isinstance(found, ExternalValue) is (workers is not None)
+
+
+@pytest.mark.parametrize("seen", [*STAGE_SIGNALS, "partitions"])
+@pytest.mark.parametrize("falls_silent", [True, False])
+def test_x06_of_what_was_never_sampled_only_segments_are_a_number(seen: str, falls_silent: bool) -> None:
+    """Without a throughput and a backlog no sample has an age, so nothing that ages may be known."""
+    ticks = [
+        tick(at_s, job(**counts(), **({} if falls_silent and at_s > 60 else {seen: 7.0 + at_s})))
+        for at_s in (TICK_S * number for number in range(20))
+    ]
+    decided = last(ticks, book(policy="segments"))
+    assert decided.sample_age_s is None
+    known = {name for name, metric in METRICS.items() if metric.read(decided) is not None}
+    assert known == ({"segments"} if seen == "partitions" else set())

@@ -1,4 +1,6 @@
 import gzip
+import tracemalloc
+import weakref
 from dataclasses import dataclass
 
 import pytest
@@ -7,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving_builders import AT_S, entry, snapshot
 
+from adapter.serving.api.selectors import parse
+from adapter.serving.signals.reading import Question, Readings
 from adapter.serving.snapshots.snapshot import decode, encode
 from adapter.serving.snapshots.store import SnapshotStore
 
@@ -16,7 +20,7 @@ def test_a_newer_tick_replaces_the_held_one() -> None:
     assert store.put(snapshot(entry(required_workers=1.0)))
     assert store.put(snapshot(entry(required_workers=2.0), at_s=AT_S + 15))
     assert store.current is not None
-    assert store.current.snapshot.entries[0].decision.required_workers == 2.0
+    assert [entry.decision.required_workers for entry in store.current.snapshot.entries] == [2.0]
 
 
 @pytest.mark.parametrize("later_s", [0.0, -15.0], ids=["equal", "older"])
@@ -152,6 +156,70 @@ def test_what_is_no_snapshot_is_refused_and_the_held_one_stays(body: bytes, faul
     with pytest.raises(ValueError, match=fault):
         store.put(body)
     assert store.current is before
+
+
+BODY = encode(snapshot(entry("shop/orders", {"team": "red"}, ("join",)), entry("shop/payments")))
+NOBODYS: dict[str, tuple[bytes, bytes]] = {
+    "no workload": (b'"workload":"shop/payments",', b""),
+    "a workload that is a number": (b'"shop/payments"', b"7"),
+    "no decision": (b'{"decision":{"workload":"shop/payments"', b'{"verdict":{"workload":"shop/payments"'),
+    "an entry that is a number": (b'"entries":[', b'"entries":[7,'),
+    "labels that are a list": (b'{"team":"red"}', b'["team"]'),
+    "a label that is a number": (b'"red"', b"7"),
+    "a label that is no text": (b'"red"', b'"\xff"'),
+    "a stage without a name": (b'"stage":"join"', b'"stag":"join"'),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), NOBODYS.values(), ids=NOBODYS)
+def test_a_snapshot_in_which_an_entry_cannot_be_found_is_refused_whole(old: bytes, new: bytes) -> None:
+    """What it is found by would be missing for all who search, and nobody could be told."""
+    store = SnapshotStore()
+    store.put(snapshot(entry(), at_s=AT_S - 15))
+    before = store.current
+    assert BODY.count(old) == 1
+    with pytest.raises(ValueError, match="not a snapshot: an entry of it is none: "):
+        store.put(BODY.replace(old, new))
+    assert store.current is before
+
+
+def test_an_entry_whose_numbers_are_none_keeps_back_no_other() -> None:
+    store = SnapshotStore()
+    assert store.put(BODY.replace(b'"backlog_records":10.0', b'"backlog_records":"many"'))
+    assert store.current is not None
+    assert sorted(store.current.namespaces["shop"].workloads) == ["orders", "payments"]
+
+
+def test_of_a_workload_that_nobody_asks_for_little_more_is_held_than_its_text() -> None:
+    workloads = 2_000
+    body = encode(snapshot(*(entry(f"shop/job-{number:05}", {"team": "red"}) for number in range(workloads))))
+    store = SnapshotStore(clock=lambda: AT_S)
+    tracemalloc.start()
+    try:
+        store.put(body)
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held_bytes / workloads < 250
+
+
+def test_of_the_snapshot_before_nothing_is_kept_though_it_was_asked() -> None:
+    """A large one twice is more memory than a server may have."""
+    store = SnapshotStore(clock=lambda: AT_S)
+    store.put(encode(snapshot(entry(labels={"team": "red"}))))
+    before = weakref.ref(store.current)
+    found = Readings(store, lambda: AT_S)
+    assert found.one(Question("shop", "required_workers", parse("team=red"))).value == "3"
+    store.put(encode(snapshot(entry(), at_s=AT_S + 15)))
+    assert before() is None
+
+
+def test_a_doubt_of_less_than_a_second_is_told_as_what_it_is() -> None:
+    store = Clocks().store()
+    store.put(snapshot(entry()))
+    with structlog.testing.capture_logs() as logs:
+        store.put(snapshot(entry(), at_s=AT_S - 0.015625))
+    assert [log["off_s"] for log in logs] == [0.0156]
 
 
 def test_the_etag_tells_snapshots_apart() -> None:

@@ -95,6 +95,12 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "packed otherwise": (response(200, BODY, Content_Encoding="br"), "got Content-Encoding 'br'"),
     "packed twice": (response(200, BODY, Content_Encoding="gzip, gzip"), "got Content-Encoding 'gzip, gzip'"),
     "nested too deep": (response(200, b'{"version":' + b"[" * 100_000), "not a snapshot"),
+    "an entry of nobody": (response(200, BODY.replace(b'"workload":', b'"worker":')), "an entry of it is none"),
+    "an entry that is text": (
+        response(200, BODY.replace(b'"entries":[', b'"entries":["x",')),
+        "an entry of it is none",
+    ),
+    "no text": (response(200, BODY.replace(b"shop/orders", b"\xff/orders")), "can't decode byte 0xff"),
     "a gzip bomb": (
         response(200, gzip.compress(b" " * (LARGEST_BODY + 1)), Content_Encoding="gzip"),
         f"expected at most {LARGEST_BODY} bytes, got more",
@@ -105,6 +111,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "of no type": (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "expected application/json, got nothing"),
     "not there yet": (response(404, b"no snapshot yet\n", "text/plain"), "expected 200, got 404: no snapshot yet"),
+    "another API": (response(404, b'{"paths":[]}'), "expected 200, got 404: is the address that of a pipeline?"),
     "not for us": (response(401, b'{"message":"Unauthorized"}'), "expected 200, got 401"),
     "elsewhere": (response(302, b"", Location="http://localhost:1/"), "expected 200, got 302"),
     "said to be known": (b"HTTP/1.1 304 Not Modified\r\n\r\n", "expected 200, got 304"),
@@ -117,6 +124,15 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 def test_what_is_no_snapshot_is_told_and_the_held_one_stays(tmp_path: Path, sent: bytes, cause: str) -> None:
     with pulling(tmp_path, saying(sent)) as (follower, held, _):
         assert cause in refused(follower, held)
+
+
+def test_one_with_an_entry_that_cannot_be_read_is_held_for_the_sake_of_the_others(tmp_path: Path) -> None:
+    body = encode(snapshot(entry("shop/orders"), entry("web/clicks"))).replace(b'"Hold"', b'"Foreseen"', 1)
+    with pulling(tmp_path, saying(response(200, body))) as (follower, held, _):
+        assert follower.pull()
+        assert held.current is not None
+        assert held.current.snapshot.at_s == AT_S
+        assert sorted(held.current.namespaces) == ["shop", "web"]
 
 
 def test_an_older_one_is_told_by_the_store_and_asked_for_again(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import trustme
 from serving_certificates import SERVER
 
 from adapter.config import Limits
-from adapter.serving.sockets.at_once import Reply
+from adapter.serving.api.rendering import Response
 from adapter.serving.sockets.bridge import Receive, Scope, Send
 from adapter.serving.sockets.server import Server
 from adapter.serving.sockets.tls import LiveTls
@@ -55,22 +55,23 @@ async def _asked(scope: Scope, receive: Receive) -> dict[str, Any]:
     headers = [[name.decode(), value.decode()] for name, value in scope["headers"]]
     return {
         "path": scope["path"],
+        "query": scope["query_string"].decode(),
         "body": len(body),
         "headers": headers,
         "known": scope["peer_certificate"] is not None,
     }
 
 
-def from_memory(scope: Mapping[str, Any]) -> Reply | None:
+def from_memory(scope: Mapping[str, Any]) -> Response | None:
     """Answers /memory..., and nothing else."""
     path = scope["path"]
     if path == "/memory/fails":
         raise RuntimeError("secret of the inside")
     if path == "/memory/large":
-        return Reply(200, (), LARGE)
+        return Response(200, (), LARGE)
     if path == "/memory/last":
-        return Reply(200, ((b"Connection", b"close"),), b"bye")
-    return Reply(200, ((b"content-type", b"text/plain"),), path.encode()) if path.startswith("/memory") else None
+        return Response(200, ((b"connection", b"close"),), b"bye")
+    return Response(200, ((b"content-type", b"text/plain"),), path.encode()) if path.startswith("/memory") else None
 
 
 @contextmanager

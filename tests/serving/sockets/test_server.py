@@ -15,7 +15,8 @@ from serving_certificates import serving_files
 
 from adapter.config import Limits
 from adapter.errors import SetupError
-from adapter.serving.sockets.at_once import Reply, wire
+from adapter.serving.api.rendering import Response
+from adapter.serving.sockets.at_once import wire
 from adapter.serving.sockets.bridge import of_wsgi
 from adapter.serving.sockets.listening import listen
 from adapter.serving.sockets.server import Server
@@ -170,6 +171,84 @@ def test_what_is_no_request_is_a_400_and_the_end(caller: Caller, nonsense: bytes
     assert caller.is_closed(within_s=5)
 
 
+@pytest.mark.parametrize("path", ["/memory", "/elsewhere"], ids=["at once", "by the application"])
+@pytest.mark.parametrize(
+    ("head", "code", "text"),
+    [
+        pytest.param(
+            "GET {path}/%zz HTTP/1.1\r\nHost: x", 400, "400 Bad Request", id="no digits behind a percent sign"
+        ),
+        pytest.param("GET {path}/%2 HTTP/1.1\r\nHost: x", 400, "400 Bad Request", id="one digit"),
+        pytest.param("GET {path}/% HTTP/1.1\r\nHost: x", 400, "400 Bad Request", id="none at the end"),
+        pytest.param("GET {path}#% HTTP/1.1\r\nHost: x", 400, "400 Bad Request", id="none behind a number sign"),
+        pytest.param("GET http://x{path}/%zz?a HTTP/1.1\r\nHost: x", 400, "400 Bad Request", id="in a whole address"),
+        pytest.param("GET {path} HTTP/1.1", 400, "400 Bad Request: missing required Host header", id="no Host"),
+        pytest.param("GET {path} HTTP/1.1\r\nHost: x\r\nhost: x", 400, "400 Bad Request", id="two Hosts"),
+        pytest.param("GET {path} HTTP/1.0\r\nHost: x\r\nHost: y", 400, "400 Bad Request", id="two Hosts, HTTP/1.0"),
+        pytest.param(
+            "GET {path} HTTP/1.1\r\nHost: a b", 400, "400 Bad Request: malformed Host header", id="a blank in Host"
+        ),
+        pytest.param(
+            "GET {path} HTTP/1.1\r\nHost: a/b", 400, "400 Bad Request: malformed Host header", id="a slash in Host"
+        ),
+        *(
+            pytest.param(
+                f"POST {{path}} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: {coding}",
+                501,
+                "Unsupported transfer encoding",
+                id=coding,
+            )
+            for coding in ("gzip, chunked", "gzip", "identity", "xchunked", "gzip\r\nTransfer-Encoding: chunked")
+        ),
+    ],
+)
+def test_a_head_that_go_refuses_is_refused_as_go_does(
+    caller: Caller, path: str, head: str, code: int, text: str
+) -> None:
+    caller.say(f"{head.format(path=path)}\r\n\r\n".encode() + request("/memory"))
+    answer = caller.answer()
+    assert (answer.code, answer.body.decode()) == (code, text)
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["connection"] == "close"
+    assert caller.is_closed(within_s=5)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET /elsewhere HTTP/1.1\r\nHost: \r\n\r\n",
+        b"GET /elsewhere HTTP/1.1\r\nhOST:[fe80::1%25eth0]:6443 \r\n\r\n",
+        b"GET /elsewhere?a=%zz HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /%65lsewhere HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET http://y/elsewhere HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /elsewhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked \r\n\r\n0\r\n\r\n",
+    ],
+    ids=["an empty Host", "an address", "a query that is not well-formed", "an escape", "a whole address", "chunked"],
+)
+def test_a_head_that_go_takes_is_taken(caller: Caller, said: bytes) -> None:
+    for _ in range(2):
+        caller.say(said)
+        assert caller.answer().document["path"] == "/elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        ("/a#b", "/a#b", ""),
+        ("/a#b?c=d", "/a#b", "c=d"),
+        ("/a?c=d#e", "/a", "c=d%23e"),
+        ("/a?c=d#e?f#g", "/a", "c=d%23e?f%23g"),
+        ("http://x/a#b", "/a#b", ""),
+    ],
+)
+def test_nothing_of_a_target_is_dropped_behind_a_number_sign(
+    caller: Caller, target: str, path: str, query: str
+) -> None:
+    asked = caller.ask(target).document
+    assert (asked["path"], asked["query"]) == (path, query)
+    assert caller.ask(target.replace("/a", "/memory")).body.decode() == path.replace("/a", "/memory")
+
+
 def test_nonsense_after_a_question_does_not_spoil_its_answer(caller: Caller) -> None:
     caller.say(request("/slow/0.05") + b"nonsense\r\n\r\n")
     assert caller.answer().document["path"] == "/slow/0.05"
@@ -186,7 +265,7 @@ def test_many_ask_at_once(server: Server) -> None:
 
 
 def test_a_reply_without_content_has_no_length() -> None:
-    assert wire(Reply(304, ((b"ETag", b'"1"'),), b"")) == b'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n'
+    assert wire(Response(304, ((b"ETag", b'"1"'),), b"")) == b'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n'
 
 
 # What waits on threads.

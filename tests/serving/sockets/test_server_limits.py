@@ -236,6 +236,14 @@ def test_a_head_that_comes_in_one_piece_is_measured_too() -> None:
         assert caller.is_closed(within_s=5)
 
 
+def test_a_head_is_measured_without_the_requests_that_came_before_it_in_the_same_piece() -> None:
+    with serving(Limits(header_bytes=1_000, linger_s=0.2)) as server, Caller(server) as caller:
+        caller.say(request("/memory", f"X-Padding: {'a' * 800}") + request("/memory", f"X-Small: {'a' * 300}")[:-4])
+        assert caller.answer().code == 200
+        caller.say(b"\r\n\r\n")
+        assert caller.answer().code == 200
+
+
 @pytest.mark.parametrize("path", ["/", "/body"], ids=["unread", "read"])
 def test_a_body_that_is_announced_as_too_large_is_not_waited_for(patient: Server, path: str) -> None:
     with Caller(patient, trust()) as caller:

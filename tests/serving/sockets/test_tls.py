@@ -201,6 +201,17 @@ def connects(server: Server, context: ssl.SSLContext) -> bool:
         return False
 
 
+def test_what_nobody_foresaw_does_not_end_the_server_and_is_told_once(tmp_path: Path) -> None:
+    files, asked = serving_files(tmp_path), iter([""] * 3)  # what the start asks for; then it breaks
+    tls = LiveTls(str(files.cert), str(files.key), lambda: next(asked))
+    with capture_logs() as logs, serving(tls=tls) as server:
+        told = "certificate and CAs cannot be followed; the last ones stay"
+        assert eventually(lambda: told in [line["event"] for line in logs])
+        assert knows(server, None) is False
+        time.sleep(1.5)  # more rounds
+    assert [line["event"] for line in logs].count(told) == 1
+
+
 def test_a_certificate_swapped_as_a_mounted_secret_is_noticed(tmp_path: Path) -> None:
     """A kubelet writes a new folder and turns one link, which both files are reached by."""
     leaves = [SERVER.issue_cert("localhost"), NEW_SERVER.issue_cert("localhost")]
