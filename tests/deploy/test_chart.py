@@ -200,11 +200,11 @@ def test_both_images_are_pulled_with_the_secrets_that_are_named(render: Render) 
         assert pod(objects, name)["imagePullSecrets"] == [{"name": "first"}, {"name": "second"}]
 
 
-@pytest.mark.parametrize("size", ["10Gi", "1.5Gi", "500M"])
+@pytest.mark.parametrize("size", ["10Gi", "1.5Gi", "500M", "1e+10", "10737418240"])
 def test_a_size_is_any_amount_that_kubernetes_takes(render: Render, size: str) -> None:
     claim = render("pipeline.persistence.enabled=true", f"pipeline.persistence.size={size}")
     requested = claim["PersistentVolumeClaim", f"{NAME}-checkpoint"]["spec"]["resources"]["requests"]["storage"]
-    assert requested == size
+    assert str(requested) == size
 
 
 def test_secrets_that_exist_are_used_and_none_is_made(render: Render) -> None:
@@ -292,6 +292,11 @@ def test_a_network_policy_that_names_nobody_lets_everybody_to_the_servers(render
         pytest.param("networkPolicy.serveFrom[0].cidr=10.0.0.0/8", "'cidr' not allowed", id="no peer of a policy"),
         pytest.param("config.sources=null", "'sources'", id="no source"),
         pytest.param("serve.resources.limits.memory=banana", "/serve/resources/limits/memory", id="no amount"),
+        pytest.param("pipeline.persistence.size=-1", "/pipeline/persistence/size", id="less than nothing"),
+        pytest.param("serve.podLabels.app\\.kubernetes\\.io/name=x", "/serve/podLabels", id="a label of the chart's"),
+        pytest.param(
+            "serve.podAnnotations.checksum/config=x", "/serve/podAnnotations", id="an annotation of the chart's"
+        ),
         pytest.param("pipeline.nodeSelectors.zone=a", "'nodeSelectors' not allowed", id="no place of a pod"),
         pytest.param("tls.existingSecret=own", "tls.caBundle is required", id="a certificate without its CA"),
         pytest.param("tls.caBundle=LS0tLS1CRUdJTiA=", "/tls/existingSecret", id="a CA without its certificate"),

@@ -93,6 +93,8 @@ class Neighbour:
         """One that trusts what the file says now. The one before is closed when the last question on it has ended."""
         ca_file = self._other.ca_file
         trusted = "" if ca_file is None else Path(ca_file).read_text("ascii")
+        if ca_file is not None and not trusted.strip():  # half replaced: nobody is trusted in its stead
+            raise ValueError(f"expected the PEM of a CA in {ca_file}, got an empty file")
         if not self._clients or self._clients[-1].trusted != trusted:
             verify = not self._other.insecure_skip_tls_verify
             self._clients.append(_Client(trusted, _opened(trusted, verify=verify)))

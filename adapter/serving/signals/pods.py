@@ -1,10 +1,11 @@
 """The pods of a cluster, as far as a metric of pods needs to know them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from math import inf
+from threading import Lock
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -69,7 +70,8 @@ class Pods:
     def __init__(self, read: ReadCluster, clock: Callable[[], float]) -> None:
         self._read = read
         self._clock = clock
-        self._kept: dict[str, tuple[float, Sequence[Pod]]] = {}
+        self._kept: Mapping[str, tuple[float, Sequence[Pod]]] = {}
+        self._lock = Lock()
 
     def listed(self, query: PodQuery, *, patient: bool) -> Sequence[Pod]:
         """The pods. Raises Refusal (503) when the cluster does not tell, MustWait when it has to be asked and patient
@@ -81,14 +83,15 @@ class Pods:
         if not patient:
             raise MustWait
         pods = self._told(path)
-        self._make_room(len(pods))
-        self._kept[path] = (now_s, pods)
+        self._keep(path, now_s, pods)
         return pods
 
-    def _make_room(self, wanted: int) -> None:
-        kept = sum(len(pods) for _, pods in self._kept.values())
-        if len(self._kept) >= MOST_KEPT or kept + wanted > MOST_KEPT_PODS:
-            self._kept = {}
+    def _keep(self, path: str, now_s: float, pods: Sequence[Pod]) -> None:
+        with self._lock:  # who reads meanwhile has the one before
+            fresh = {known: kept for known, kept in self._kept.items() if 0 <= now_s - kept[0] < KEPT_S}
+            held = len(pods) + sum(len(each) for _, each in fresh.values())
+            room = len(fresh) < MOST_KEPT and held <= MOST_KEPT_PODS
+            self._kept = (fresh if room else {}) | {path: (now_s, pods)}
 
     def _told(self, path: str) -> Sequence[Pod]:
         try:

@@ -156,10 +156,13 @@ def _not_too_many(found: Sequence[Candidate], question: Question) -> Sequence[Ca
 
 def _keeps_waiting(namespace: Namespace, selector: Selector) -> bool:
     """Whether to search takes milliseconds."""
-    if selector.only_values("workload") is not None:
-        return False
-    terms = max(1, len(selector.requirements)) + (0 if namespace.is_labelled else _READ_AT_THE_COST_OF)
-    return len(namespace.workloads) * terms > MOST_IN_PASSING
+    names, stages = selector.only_values("workload"), selector.mentions("stage")
+    if names is not None:
+        return len(names) > MOST_AT_ONCE_IN_PASSING
+    terms = max(1, len(selector.requirements))
+    if namespace.is_labelled(stages=stages):
+        return len(namespace.labelled(stages=stages).candidates) * terms > MOST_IN_PASSING
+    return stages or len(namespace.workloads) * (terms + _READ_AT_THE_COST_OF) > MOST_IN_PASSING
 
 
 def _nothing(question: Question, namespace: Namespace, lookup: Lookup) -> str:

@@ -71,8 +71,8 @@ class SnapshotStore:
         """Hold a snapshot (or the JSON of one). A tick of the future, or not newer than the held one, changes nothing.
 
         Returns whether it was taken; logs when it begins to look wrong. Raises ValueError when bytes are no snapshot
-        of this version, or do not say whose an entry is. What else is wrong about an entry keeps back no other: it is
-        told to who asks for that workload.
+        of this version, or do not say whose an entry is, with which labels and stages. What else is wrong about an
+        entry keeps back no other: it is told to who asks for that workload.
         """
         parsed = snapshot if isinstance(snapshot, Snapshot) else decode(snapshot)
         with self._lock:

@@ -46,16 +46,12 @@ class Candidate:
 
 
 class Labelled:
-    """What a selector may pick. A label has an index from the first time it is asked for."""
+    """What a selector may pick. keys: every label that somebody has; one has an index once it is asked for."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self.candidates = candidates
+        self.keys = frozenset[str]().union(*(candidate.labels for candidate in candidates))
         self._indexes: dict[str, Mapping[str, Sequence[Candidate]]] = {}
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """Every label that somebody has."""
-        return frozenset[str]().union(*(candidate.labels for candidate in self.candidates))
 
     def by(self, key: str) -> Mapping[str, Sequence[Candidate]]:
         """Value of the label -> who has it. A label that nobody has costs nothing and leaves nothing behind."""
@@ -84,10 +80,9 @@ class Namespace:
         found = [self._found.get(name) or self._read(name) for name in names if name in self.workloads]
         return [picked for whole, *parts in found for picked in (whole, *parts)] if stages else [f[0] for f in found]
 
-    @property
-    def is_labelled(self) -> bool:
+    def is_labelled(self, *, stages: bool) -> bool:
         """Whether the labels of all were read already."""
-        return bool(self._labelled)
+        return stages in self._labelled
 
     def labelled(self, *, stages: bool) -> Labelled:
         """All of them, by label. To read the labels of 40 000 takes some 0.1 s, once a snapshot."""

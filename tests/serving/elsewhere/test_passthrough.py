@@ -313,6 +313,15 @@ def test_token_and_ca_are_read_anew(tmp_path: Path) -> None:
         assert "Authorization: Bearer another" in asked.lines()
 
 
+def test_a_ca_file_that_is_empty_for_a_moment_trusts_nobody(tmp_path: Path) -> None:
+    with asking(tmp_path, Other(), leaf=STRANGERS.issue_cert("localhost")) as asked:
+        (tmp_path / "ca.crt").write_text("\n")
+        refused = asked.elsewhere.forward(request())
+        assert refused.code == 503
+        assert "got an empty file" in str(refused.document)
+        assert asked.server.heads == []
+
+
 def test_a_ca_that_is_rotated_breaks_no_question_off_and_leaves_no_connection_behind(tmp_path: Path) -> None:
     may_end, ended = threading.Event(), threading.Event()
 

@@ -14,7 +14,7 @@ from adapter.serving.api.selectors import parse
 from adapter.serving.api.status import Answer, Refusal
 from adapter.serving.signals.external_values import ExternalSignals
 from adapter.serving.signals.metrics import METRICS, NOT_YET
-from adapter.serving.signals.reading import MOST_IN_PASSING, Readings
+from adapter.serving.signals.reading import MOST_AT_ONCE_IN_PASSING, MOST_IN_PASSING, Readings
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
 
@@ -283,6 +283,21 @@ def test_labels_are_read_where_nobody_else_has_to_wait_and_once_a_snapshot() -> 
         external(found, "team=t7", patient=False)
     assert isinstance(external(found, "team=t7"), ExternalValue)
     assert isinstance(external(found, "team=t8", patient=False), ExternalValue)
+
+
+def test_the_stages_of_all_are_read_where_nobody_else_has_to_wait() -> None:
+    found = readings()
+    assert isinstance(external(found, "team=blue", namespace="web"), ExternalValue)
+    with pytest.raises(MustWait):
+        external(found, "stage=join", "backlog", patient=False)
+    answer = external(found, "stage=join", "backlog")
+    assert external(found, "stage=join", "backlog", patient=False) == answer
+
+
+def test_very_many_names_are_looked_up_where_nobody_else_has_to_wait() -> None:
+    names = ",".join(f"job-{n:05}" for n in range(MOST_AT_ONCE_IN_PASSING + 1))
+    with pytest.raises(MustWait):
+        external(readings(*CROWD), f"workload in ({names}),team=t7", patient=False)
 
 
 @pytest.mark.parametrize("selector", ["workload=order", "team=rad", "!team"])

@@ -1,6 +1,7 @@
 """Ratios as metrics of pods: what an HPA's average over pods needs."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from serving_builders import AT_S, entry
@@ -286,3 +287,15 @@ def test_only_so_many_pods_are_remembered() -> None:
     assert len(cluster.asked) == 5
     signals.read(question(selector="app=a"))
     assert len(cluster.asked) == 6
+
+
+def test_lists_are_kept_by_many_threads_at_once() -> None:
+    cluster = Cluster(pod("orders-a"))
+    signals = with_pods(readings(), cluster.read)
+
+    def ask(thread: int) -> list[int]:
+        return [code(objects(signals, question(selector=f"app=t{thread}n{n}"))) for n in range(150)]
+
+    with ThreadPoolExecutor(8) as threads:
+        codes = {found for answers in threads.map(ask, range(8)) for found in answers}
+    assert codes == {200}
