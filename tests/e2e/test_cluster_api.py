@@ -94,7 +94,11 @@ def test_the_api_server_has_no_complaint_about_us_since_we_answer(adapter: Adapt
     until(lambda: time.time() - begun_s > 75, 80, "everything was asked for once more", every_s=1)
     said = re.split(r"^(?=[IWEF]\d{4} )", controlplane.log("kube-apiserver"), flags=re.MULTILINE)
     complaints = [each for each in said if each[:1] in "WEF" and ("metrics.k8s.io" in each or "backlog-" in each)]
-    assert [each for each in complaints if _logged_s(each) > begun_s] == []
+    assert [each for each in complaints if _OWN_HASTE not in each and _logged_s(each) > begun_s] == []
+
+
+# Two of its own controllers wrote the state of an API service at once: it tries again, and it is nobody's fault.
+_OWN_HASTE = "the object has been modified; please apply your changes to the latest version"
 
 
 def _logged_s(entry: str) -> float:
