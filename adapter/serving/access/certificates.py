@@ -30,7 +30,7 @@ _Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 
 
 # What reading no certificate, or one that nobody should have signed, ends with.
-_UNREADABLE = (
+UNREADABLE = (
     ValueError,
     TypeError,
     UnsupportedAlgorithm,
@@ -61,7 +61,7 @@ def authorities(bundle: str) -> tuple[x509.Certificate, ...]:
     """The CAs of a PEM bundle, which may be empty. Raises ValueError."""
     try:
         return tuple(x509.load_pem_x509_certificates(bundle.encode())) if bundle.strip() else ()
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ValueError(error) from error
 
 
@@ -78,7 +78,7 @@ def holder(certificate: bytes, bundle: str) -> Holder | None:
             return None
         names = _values(leaf, NameOID.COMMON_NAME)
         return Holder(names[-1] if names else "", _client(leaf), tuple(_span(leaf, ca) for ca in signers))
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
@@ -86,7 +86,7 @@ def subject(certificate: bytes) -> str:
     """Whom a certificate (DER) names, for a message; nothing of it is verified."""
     try:
         return x509.load_der_x509_certificate(certificate).subject.rfc4514_string()
-    except _UNREADABLE:
+    except UNREADABLE:
         return "unreadable"
 
 

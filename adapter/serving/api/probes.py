@@ -13,7 +13,7 @@ from prometheus_client.exposition import generate_latest
 
 from adapter.serving.api.quoting import quoted
 from adapter.serving.api.request import Request
-from adapter.serving.api.status import Answer
+from adapter.serving.api.status import SAFE_TEXT, TEXT_CONTENT, Answer
 
 # A server without a snapshot waits so long to become ready: time for the first pull. Then it is ready without one,
 # for discovery has to answer even while the pipeline is down, or namespaces cannot be deleted.
@@ -22,9 +22,6 @@ FIRST_SNAPSHOT_S = 10.0
 Checks = Mapping[str, Callable[[], bool]]
 
 NO_CHECKS: Checks = MappingProxyType({})
-
-_TEXT = {"Content-Type": "text/plain; charset=utf-8"}
-_SAFE_TEXT = _TEXT | {"X-Content-Type-Options": "nosniff"}
 
 
 class Readiness:
@@ -152,9 +149,9 @@ def _warning(unknown: set[str]) -> Iterator[str]:
 
 def _single(check: str, *, passed: bool) -> Answer:
     if passed:
-        return Answer(200, body=b"ok", headers=_TEXT)
+        return Answer(200, body=b"ok", headers=TEXT_CONTENT)
     return _text(500, f"internal server error: {check} does not pass\n")
 
 
 def _text(code: int, text: str) -> Answer:
-    return Answer(code, body=text.encode(), headers=_SAFE_TEXT)
+    return Answer(code, body=text.encode(), headers=SAFE_TEXT)

@@ -11,7 +11,8 @@ from adapter.serving.api.quoting import quoted
 Document = dict[str, Any]
 
 JSON_CONTENT = {"Content-Type": "application/json"}
-_TEXT_CONTENT = {"Content-Type": "text/plain; charset=utf-8"}
+TEXT_CONTENT = {"Content-Type": "text/plain; charset=utf-8"}
+SAFE_TEXT = TEXT_CONTENT | {"X-Content-Type-Options": "nosniff"}  # what callers sent stands in it
 
 _encoder = msgspec.json.Encoder()
 
@@ -94,7 +95,7 @@ def internal_error() -> Answer:
 def internal_server_error(uri: str, fault: object) -> Answer:
     """500 in plain text, whatever is accepted: what failed before that was looked at. uri: as sent."""
     text = without_markup(f"Internal Server Error: {quoted(uri)}: {fault}\n")
-    return Answer(500, body=text.encode(), headers=_TEXT_CONTENT | {"X-Content-Type-Options": "nosniff"})
+    return Answer(500, body=text.encode(), headers=SAFE_TEXT)
 
 
 def timed_out() -> Answer:
@@ -102,7 +103,7 @@ def timed_out() -> Answer:
     media types."""
     message = "Timeout: request did not complete within the allotted timeout"
     document = {"metadata": {}, "status": "Failure", "message": message, "reason": "Timeout", "details": {}}
-    return Answer(504, body=encode(document | {"code": 504}), headers=_TEXT_CONTENT)
+    return Answer(504, body=encode(document | {"code": 504}), headers=TEXT_CONTENT)
 
 
 def without_markup(text: str) -> str:

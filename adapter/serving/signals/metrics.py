@@ -5,9 +5,6 @@ from dataclasses import dataclass
 
 from adapter.core.decisions import Decision, StageSignals
 
-# Names of METRIC_NAMES whose signal does not exist yet; they are not listed and not served.
-NOT_YET = ("pods_advised",)
-
 Signals = Decision | StageSignals
 
 

@@ -8,6 +8,7 @@ import structlog
 from cryptography import x509
 
 from adapter.errors import ConfigError
+from adapter.serving.access.certificates import UNREADABLE
 
 _log = structlog.get_logger(__name__)
 
@@ -108,21 +109,11 @@ class LiveTls:
             _log.warning("the certificate lacks a name it is asked by", holds=held, missing=missing, fix=fix)
 
 
-# No extension of that kind, or none that can be read; most of these are no ValueErrors.
-_UNREADABLE = (
-    ValueError,
-    x509.DuplicateExtension,
-    x509.ExtensionNotFound,
-    x509.InvalidVersion,
-    x509.UnsupportedGeneralNameType,
-)
-
-
 def _names(certificate: x509.Certificate) -> list[str]:
     """The DNS names it is good for. A common name counts for nobody who verifies."""
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except _UNREADABLE:
+    except (x509.ExtensionNotFound, *UNREADABLE):
         return []
     return extension.value.get_values_for_type(x509.DNSName)
 
