@@ -4,5 +4,4 @@ import msgspec
 
 
 class Value(msgspec.Struct, frozen=True):
-    """Immutable, and equal to what holds the same. A frozen dataclass is that too, and takes ten times as long to make:
-    with all that a request needs, a tenth of the time of an answer."""
+    """Immutable, and equal to what holds the same. A frozen dataclass is that too, and takes much longer to make."""

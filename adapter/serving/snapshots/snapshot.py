@@ -50,8 +50,8 @@ Told = Entry | msgspec.Raw
 
 
 class Texts(Collection[Entry]):
-    """Entries as they came. Those of 40 000 workloads would take 160 MiB as objects, and a third of a second to make,
-    while HPAs ask for some: each is read when it is looked at. Raises ValueError for one that is none."""
+    """Entries as they came. As objects those of 40 000 workloads would double the memory of a server, and HPAs ask for
+    some of them: each is read when it is looked at. Raises ValueError for one that is none."""
 
     def __init__(self, texts: Sequence[msgspec.Raw]) -> None:
         self.texts = texts
