@@ -118,7 +118,9 @@ def test_a_killed_container_is_started_again_in_the_same_pod(controlplane: Contr
     controlplane.apply(deployment("smoke-kill", ["sleep", "1000"], replicas=1))
     until(lambda: ready_replicas(controlplane, "smoke-kill") == 1, 30, "the pod is ready")
     (pod,) = kubelet.pods("default", "smoke-kill")
-    kubelet.kill(pod)
-    until(lambda: pod.restarts == 1 and ready_replicas(controlplane, "smoke-kill") == 1, 30, "ready again")
+    with (Path("/proc") / str(pod.process.child.pid) / "ns" / "net").open():  # it stays, as by last sockets
+        kubelet.kill(pod)
+        until(lambda: pod.restarts == 1 and ready_replicas(controlplane, "smoke-kill") == 1, 30, "ready again")
+        assert pod.process.running()
     assert kubelet.pods("default", "smoke-kill") == [pod]
     controlplane.kubectl("delete", "deployment", "smoke-kill")

@@ -25,6 +25,8 @@ _numbers = itertools.count(10)
 _INIT = """\
 set -eu
 ip link set lo up
+# A killed container's sockets can outlive it and keep its network, with this address and this link, for minutes.
+nsenter -t {bench} -n ip link del {veth} 2> /dev/null || true
 nsenter -t {bench} -n ip link add {veth} master bench0 up type veth peer name eth0 netns $$
 ip addr add {ip}/16 dev eth0
 ip link set eth0 up
