@@ -28,7 +28,7 @@ from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.sockets.bridge import of_wsgi
 from adapter.serving.sockets.server import Server
-from adapter.serving.telemetry import Telemetry
+from adapter.serving.telemetry import Telemetry, door
 from adapter.serving.ui import terminal
 from adapter.serving.ui.changes import Changes
 from adapter.serving.ui.history import History
@@ -102,6 +102,7 @@ class _View:
         self.app = create_app(api, page(self.snapshot, self._history))
         front = Front(api, of_wsgi(self.app))
         self.server = Server(front, LOOPBACK, port, at_once=front.at_once)
+        telemetry.add(door(self.server.connections))
 
     def snapshot(self) -> Snapshot | None:
         """The newest snapshot."""

@@ -25,7 +25,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.sockets.bridge import of_wsgi
 from adapter.serving.sockets.server import Server
 from adapter.serving.sockets.tls import LiveTls
-from adapter.serving.telemetry import Telemetry
+from adapter.serving.telemetry import Telemetry, door
 from adapter.serving.ui.changes import Changes
 from adapter.sources import kafka, needs, prometheus_plan
 
@@ -75,6 +75,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
     )
     add_records(app, store, job.publisher.record, token_file=settings.token_file)
     server = Server(of_wsgi(app), settings.host, settings.port, _tls(config))
+    telemetry.add(door(server.connections))
     with told_to_stop() as stop, ExitStack() as started:
         server.start()
         started.callback(server.stop)

@@ -35,7 +35,7 @@ from adapter.serving.snapshots.transport import Follower
 from adapter.serving.sockets.bridge import of_wsgi
 from adapter.serving.sockets.server import Server
 from adapter.serving.sockets.tls import LiveTls
-from adapter.serving.telemetry import Telemetry, certificate
+from adapter.serving.telemetry import Telemetry, certificate, door
 
 LOOPBACK = "127.0.0.1"
 # Between being unready and being gone: the time a cluster needs to send requests elsewhere.
@@ -96,6 +96,7 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     around = _surroundings(settings, cluster, telemetry, stack)
     api = metrics_api(store, probes, telemetry, lambda: server.port, around)
     server = _server(settings, host, api, _tls(settings, cluster, telemetry))
+    telemetry.add(door(server.connections))
     _run(server, stack)
     if settings.metrics_port is not None:
         metrics = create_metrics_app(probes=probes, telemetry=telemetry)

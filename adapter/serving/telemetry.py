@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from adapter.core.decisions import Decision
 from adapter.serving.signals.metrics import METRICS
 from adapter.serving.snapshots.store import Held, SnapshotStore
+from adapter.serving.sockets.connections import Connections
 
 PREFIX = "backlog_adapter"
 
@@ -90,6 +91,22 @@ def certificate(ends_s: Callable[[], float | None], clock: Callable[[], float] =
         if end_s is not None:
             days = (end_s - clock()) / 86_400
             yield GaugeMetricFamily(f"{PREFIX}_certificate_days_left", "until it ends; below 0 it has", value=days)
+
+    return gauges
+
+
+def door(connections: Connections) -> Gauges:
+    """Who is there, and who was not let in: what `requests` counts came through."""
+
+    def gauges() -> Iterator[Metric]:
+        yield GaugeMetricFamily(f"{PREFIX}_connections", "open connections", value=connections.open)
+        ended = CounterMetricFamily(f"{PREFIX}_connections_ended", "connections cut off by a limit", labels=["limit"])
+        ended.add_metric(["room"], connections.ended_for_room)
+        ended.add_metric(["time"], connections.ended_for_time)
+        refused = CounterMetricFamily(f"{PREFIX}_refused", "requests that never reached the API", labels=["code"])
+        for code, number in sorted(connections.refused.copy().items()):
+            refused.add_metric([str(code)], number)
+        yield from (ended, refused)
 
     return gauges
 

@@ -1,5 +1,6 @@
 """An answer that is ready -> its bytes on the wire, in one piece."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,12 +25,13 @@ _log = structlog.get_logger(__name__)
 AtOnce = Callable[[Mapping[str, Any]], Response | None]
 
 
-def found(at_once: AtOnce, scope: Mapping[str, Any]) -> Response | None:
-    """The answer, whatever happens on the way to it."""
+def found(at_once: AtOnce, scope: Mapping[str, Any], refused: Counter[int]) -> Response | None:
+    """The answer, whatever happens on the way to it. refused: counts a failure by its code."""
     try:
         return at_once(scope)
     except Exception as error:  # the top of a request: the caller gets an answer, the log gets the rest
         _log.error("a request failed", path=scope["path"], exc_info=error)
+        refused[FAILED.code] += 1
         return FAILED
 
 

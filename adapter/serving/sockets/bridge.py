@@ -1,5 +1,6 @@
 """A WSGI application -> an ASGI one, on threads; and an ASGI application -> one that always answers."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
@@ -60,10 +61,11 @@ def _pool(app: Wsgi, threads: int) -> Any:
     return WSGIMiddleware(app, workers=threads)  # type: ignore[arg-type]
 
 
-def guarded(app: Asgi, most: int) -> Asgi:
+def guarded(app: Asgi, most: int, refused: Counter[int]) -> Asgi:
     """Answers 500 when the application fails, and 429 beyond what may be in work.
 
     most: requests of callers with a verified certificate, and of those without: neither takes the other's room.
+    refused: counts both, by code.
     """
     in_work = {True: 0, False: 0}
 
@@ -73,18 +75,19 @@ def guarded(app: Asgi, most: int) -> Asgi:
             return
         kind = scope["peer_certificate"] is None
         if in_work[kind] >= most:
+            refused[TOO_MANY_REQUESTS.code] += 1
             await say(TOO_MANY_REQUESTS, send)
             return
         in_work[kind] += 1
         try:
-            await _answer(app, scope, receive, send)
+            await _answer(app, scope, receive, send, refused)
         finally:
             in_work[kind] -= 1
 
     return guard
 
 
-async def _answer(app: Asgi, scope: Scope, receive: Receive, send: Send) -> None:
+async def _answer(app: Asgi, scope: Scope, receive: Receive, send: Send, refused: Counter[int]) -> None:
     begun = ended = False
 
     async def watched(message: MutableMapping[str, Any]) -> None:
@@ -100,6 +103,7 @@ async def _answer(app: Asgi, scope: Scope, receive: Receive, send: Send) -> None
         if begun and not ended:
             raise  # the answer breaks off, and so has the connection to
         _log.error("a request failed", path=scope["path"], exc_info=error)
+        refused[FAILED.code] += 1
         if not begun:
             await say(FAILED, send)
 

@@ -1,7 +1,7 @@
 """Accepted connections -> a bounded number of them, each with a time by which it has to be of use."""
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 
@@ -25,6 +25,7 @@ class Connections:
     """All open connections. Of one event loop; its counts may be read from anywhere.
 
     most: open at once. handshakes: of them, not ready yet. handshake_s: from being accepted until it is ready.
+    refused: code -> requests that were answered with it before anybody looked who asks, or because the answer failed.
     """
 
     def __init__(self, most: int, handshakes: int, handshake_s: float) -> None:
@@ -39,6 +40,7 @@ class Connections:
         self.held_bytes = 0  # of all requests that have arrived in part
         self.ended_for_room = 0
         self.ended_for_time = 0
+        self.refused: Counter[int] = Counter()
 
     @property
     def open(self) -> int:

@@ -99,7 +99,7 @@ class _Protocol(HttpToolsProtocol):
     # The parts of a request, in the order in which they come.
 
     def on_message_begin(self) -> None:
-        if self._is_last:
+        if self._is_last or self._has_ended:
             return
         super().on_message_begin()
         self.scope["peer_certificate"] = self._certificate  # type: ignore[typeddict-unknown-key]  # ours
@@ -172,7 +172,7 @@ class _Protocol(HttpToolsProtocol):
         if self._at_once is None or self._busy or self.flow.write_paused or self.parser.get_http_version() != "1.1":
             return False
         complete(self.scope, self.parser.get_method(), self.url)  # type: ignore[arg-type]  # it is a dict
-        response = at_once.found(self._at_once, self.scope)
+        response = at_once.found(self._at_once, self.scope, self._connections.refused)
         if response is None:
             return False
         if response.code < REFUSALS and not self._connection.admitted:
@@ -203,6 +203,7 @@ class _Protocol(HttpToolsProtocol):
         if self._busy:  # an answer that was asked for before
             self._make_last()
         elif not self.transport.is_closing():
+            self._connections.refused[refusal.code] += 1
             self._outlet.write(at_once.wire(refusal, (*self.server_state.default_headers, CLOSE)))
             self._linger()
 

@@ -55,7 +55,10 @@ class Server:
         self._wanted_port = port
         self._limits = limits
         self.connections = Connections(limits.connections, limits.handshakes, limits.handshake_s)
-        self._server = _Uvicorn(_settings(guarded(app, limits.requests), tls), Terms(limits, self.connections, at_once))
+        self._server = _Uvicorn(
+            _settings(guarded(app, limits.requests, self.connections.refused), tls),
+            Terms(limits, self.connections, at_once),
+        )
         self._socket: socket.socket | None = None
         self.name = f"server {host}:{port}"
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
