@@ -82,10 +82,18 @@ class Neighbour:
         if encoding != "identity":
             raise UnansweredError("malformed", f"expected a body as it is, got Content-Encoding {encoding[:50]!r}")
         body = bytearray()
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > self._largest:
-                raise UnansweredError("large", f"expected at most {self._largest} bytes, got more")
+        try:
+            async with asyncio.timeout(None) as reading:
+                async for chunk in response.aiter_raw():
+                    body += chunk
+                    if len(body) > self._largest:
+                        # Not left: what httpx nests in it would be closed later, one by one, or never.
+                        reading.reschedule(0)
+        except TimeoutError:
+            if not reading.expired():
+                raise
+        if len(body) > self._largest:
+            raise UnansweredError("large", f"expected at most {self._largest} bytes, got more")
         return bytes(body)
 
     @asynccontextmanager
