@@ -18,6 +18,7 @@ from adapter.backtest import demo
 from adapter.backtest.fleet import Fleet
 from adapter.config import Config
 from adapter.core.reasons import sentence
+from adapter.errors import SetupError
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.accounting import Accounting
 from adapter.serving.api.probes import Probes, Readiness
@@ -158,5 +159,10 @@ def _embedded(url: str, checkpoint: Path) -> Config:
 
 def _scratch(started: ExitStack) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="backlog-adapter-"))
-    started.callback(shutil.rmtree, folder, ignore_errors=True)
+
+    def remove(kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not SetupError:  # its message names what to read there
+            shutil.rmtree(folder, ignore_errors=True)
+
+    started.push(remove)
     return folder

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from adapter.errors import SetupError
 
+LOOPBACK = "127.0.0.1"
 STREAMING = "spark.sql.streaming."
 # The heap holds little (state is in RocksDB, samples pass through): the serial collector and the first compiler
 # tier cost no time here and save about 150 MB. The stack: Spark's regular expressions overflow 1 MB when a
@@ -26,6 +27,7 @@ STREAMING = "spark.sql.streaming."
 JVM_ENDS_WITHIN_S = 15.0
 SPARK_STOPS_WITHIN_S = 15.0
 MOST_LOG_BYTES = 4_000_000
+_CAUSE = "Caused by: "  # of a line in the trace of an error in Java; the last one tells the most
 JVM_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss8m"
 
 
@@ -53,7 +55,7 @@ def settings(memory: str, master: str, state_partitions: int) -> dict[str, str]:
         f"{STREAMING}stopTimeout": "20s",
     }
     if master.startswith("local"):
-        chosen |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        chosen |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     return chosen
 
 
@@ -70,6 +72,9 @@ class Session:
     def __init__(self, chosen: Mapping[str, str], log: str, keep: Sequence[int] = ()) -> None:
         # Workers run this very Python, else they would take python3 from the path.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        if chosen["spark.master"].startswith("local"):
+            # Else Spark looks for this machine by its name, which nobody has to know, and ends where nobody does.
+            os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         conf = SparkConf().setAll(list(chosen.items()))
         self._gateway: Any = None
         if SparkContext._active_spark_context is None:
@@ -150,14 +155,27 @@ def _start(conf: SparkConf, gateway: Any) -> None:
 @contextmanager
 def _explained(conf: SparkConf, log: str) -> Iterator[None]:
     """Whatever Spark says when it does not start, as a SetupError."""
+    before = len(_written(log))
     try:
         yield
     except (Py4JError, PySparkException) as error:
-        # The text of an error in the JVM is there, and the JVM ends now.
+        # The text of an error in the JVM is there, and the JVM ends now. One that never was leaves it in the log.
         told = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
-        first = told.partition("\n")[0].rstrip(".")
+        first = told.partition("\n")[0].rstrip(".") + _last_cause(log, before)
         master = conf.get("spark.master")
         raise SetupError(f"Spark does not start with --master {master}: {first}; more is in {log}") from None
+
+
+def _last_cause(log: str, since: int) -> str:
+    lines = _written(log)[since:].decode(errors="replace").splitlines()
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    return f": {causes[-1]}" if causes else ""
+
+
+def _written(log: str) -> bytes:
+    with suppress(FileNotFoundError):
+        return Path(log).read_bytes()
+    return b""
 
 
 @contextmanager
