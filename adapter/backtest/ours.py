@@ -95,7 +95,7 @@ class Ours:
                 "utilization_ratio": np.where(self._shows_busy, samples["busy"], samples["cpu"]),
             },
             by_workload={
-                "partitions": self._partitions,
+                "partitions": np.where(np.isfinite(samples["backlog"]), self._partitions, np.nan),
                 "spec_workers": workers.spec_workers,
                 "workers": workers.paid_workers,
                 "ready_workers": workers.ready_workers,

@@ -11,7 +11,7 @@ from adapter.core.capacity import with_prior
 from adapter.core.downs import DOWNS_DOUBLE, Bucket, Place, paying_workers
 from adapter.core.gates import Situation
 from adapter.core.grouping import every, largest, smallest
-from adapter.core.observe import Tick
+from adapter.core.observe import Tick, follows
 from adapter.core.policies.verdict import Evidence
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
@@ -197,10 +197,11 @@ def _situation(tick: Tick) -> Situation:
     recent = tick.at_s - kept["failed_at_s"] <= rules["failures_window_s"]
     spec, ready = tick.facts["spec_workers"], tick.facts["ready_workers"]
     asked = first_known(spec, tick.workers)
+    seen_age_s = tick.at_s - smallest(fast.seen_at_s, owner, count)
     return Situation(
         paused=no_up & no_down,
         excluded=rules["excluded"] == 1,
-        sample_age_s=tick.at_s - smallest(fast.seen_at_s, owner, count),
+        sample_age_s=np.where(follows(rules), np.fmax(seen_age_s, tick.facts["partitions_age_s"]), seen_age_s),
         workers_age_s=tick.at_s - fast.counted_at_s,
         changed_age_s=tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s),
         asked_age_s=tick.at_s - fast.asked_at_s,
@@ -208,7 +209,7 @@ def _situation(tick: Tick) -> Situation:
         too_few=(ready >= 1) & (ready < spec) & ~(fast.complete_at_s >= fast.asked_at_s),
         stopped=tick.facts["running"] == 0,
         failures=np.where(recent, kept["failures"], 0.0),
-        rates_known=every(tick.rates_known, tick.counting, owner, count),
+        rates_known=tick.alone | every(tick.rates_known, tick.counting, owner, count),
         discontinuous=~every(~tick.discontinuous, tick.counting, owner, count),
         nothing_moves=~every(moving, tick.counting, owner, count) & (asked > 0),
         rules=rules,

@@ -71,7 +71,7 @@ def decide(case: Case) -> Judgement:
 
 
 def _at_work(case: Case) -> Array:
-    """Workers at work, of each workload; NaN for one without a stage."""
+    """Workers at work, of each workload."""
     workers = np.full(len(case.standing.current_workers), np.nan)
     workers[case.owner] = case.evidence.workers
     return workers

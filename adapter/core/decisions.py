@@ -67,6 +67,7 @@ class Decision:
     whether or not a change is worth it. held_workers: the target before this tick, decided committed_age_s ago.
     window_workers: the largest size needed within the window of downs.
     capacity_records_per_s: of the workers at work, as far as `confidence` says.
+    partitions: None also where they were last counted, partitions_age_s ago, too long ago to be told.
     stuck_backlog_records: of the backlog, what waits in partitions that do not move: no worker mends that.
     sink_healthy: 1 or 0. bad_annotations: how many of the HPA's are not understood.
     change_workers: the other size that was looked at; keep_* and change_*: how far behind the job would be at most, in
@@ -99,6 +100,7 @@ class Decision:
     min_workers: float | None = None
     max_workers: float | None = None
     partitions: float | None = None
+    partitions_age_s: float | None = None
     slots_per_worker: float | None = None
     sink_healthy: float | None = None
     bad_annotations: float | None = None

@@ -1,6 +1,6 @@
 """Samples -> state: who is there, what was counted, and the points of the window."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +8,10 @@ import numpy as np
 from adapter.core.gates import settle_s
 from adapter.core.rates import Mask
 from adapter.core.rules import RuleBook
-from adapter.core.samples import OVERRIDE, OVERRIDES, Array, Samples, first_known
+from adapter.core.samples import OVERRIDE, OVERRIDES, WHOLE, Array, Samples, first_known
 from adapter.core.state import COUNTED, KEPT, LIMITING, Fast, Slow, State, aligned
 
+Stage = tuple[str, str]
 FORGET_S = 3600.0  # a found workload that is not seen for so long is no longer there
 PARTITIONS = LIMITING.index("partitions")
 HEALTH = ("running", "sink_healthy")
@@ -30,10 +31,11 @@ def take(state: State, samples: Samples, book: RuleBook) -> State:
     workloads, stages = _there(state, samples, book)
     state = aligned(state, workloads, stages)
     limiting = laid([samples.whole(name) for name in LIMITING], samples.workloads, workloads)
-    kept = first_known(limiting, state.slow.limiting)
+    kept, told = first_known(limiting, state.slow.limiting), np.isfinite(limiting[PARTITIONS])
     # Sums over another set of partitions are other counters: the difference between them is no progress.
-    other = np.flatnonzero((limiting != state.slow.limiting)[PARTITIONS] & np.isfinite(limiting[PARTITIONS]))
+    other = np.flatnonzero((limiting != state.slow.limiting)[PARTITIONS] & told)
     fast = _blanked(state.fast, stages, {workloads[place] for place in other})
+    fast = replace(fast, partitions_at_s=np.where(told, samples.at_s, fast.partitions_at_s))
     state = replace(state, slow=_overridden(replace(state.slow, limiting=kept), samples, workloads))
     return replace(state, fast=_counted(_pushed(fast, samples, stages), samples, workloads))
 
@@ -64,11 +66,10 @@ def trimmed(fast: Fast, oldest_s: float) -> Fast:
     return replace(fast, **points)
 
 
-def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, ...], tuple[Stage, ...]]:
     slow = state.slow
-    if (slow.workloads, slow.stages) == (samples.workloads, samples.stages) and book.by_workload.keys() <= set(
-        slow.workloads
-    ):
+    same = slow.workloads == samples.workloads and book.by_workload.keys() <= set(slow.workloads)
+    if same and (slow.stages == samples.stages or slow.stages == _staged(samples.workloads, samples.stages)):
         return slow.workloads, slow.stages
     counted = dict(zip(slow.workloads, samples.at_s - state.fast.counted_at_s, strict=True))
     seen = dict(zip(slow.stages, state.fast.seen_at_s, strict=True))
@@ -79,7 +80,13 @@ def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, .
     silent_s = {w: np.fmin(counted[w], samples.at_s - newest.get(w, -np.inf)) for w in slow.workloads}
     workloads = named | {w for w, age_s in silent_s.items() if age_s < FORGET_S}
     stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s > newest[w] - REPLACED_S}
-    return tuple(sorted(workloads)), tuple(sorted(stages | set(samples.stages)))
+    return tuple(sorted(workloads)), _staged(workloads, stages | set(samples.stages))
+
+
+def _staged(workloads: Iterable[str], stages: Collection[Stage]) -> tuple[Stage, ...]:
+    """Sorted. Of whom no stage is told, the whole is one: the segments of a stream may be all there is (S2-01)."""
+    named = {workload for workload, _ in stages}
+    return tuple(sorted([*stages, *((workload, WHOLE) for workload in workloads if workload not in named)]))
 
 
 def _found(samples: Samples) -> set[str]:
@@ -88,7 +95,7 @@ def _found(samples: Samples) -> set[str]:
     return {name for name, found in zip(samples.workloads, in_fleet, strict=True) if found}
 
 
-def _blanked(fast: Fast, stages: tuple[tuple[str, str], ...], workloads: set[str]) -> Fast:
+def _blanked(fast: Fast, stages: tuple[Stage, ...], workloads: set[str]) -> Fast:
     """Without the counts so far of some workloads."""
     if not workloads:
         return fast
@@ -113,7 +120,7 @@ def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slo
     return replace(slow, overridden=tuple(names[place] for place in used), overrides=overrides[used])
 
 
-def _pushed(fast: Fast, samples: Samples, stages: tuple[tuple[str, str], ...]) -> Fast:
+def _pushed(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fast:
     seen = laid([samples.stage(name) for name in _POINTS.values()], samples.stages, stages)
     # What waits in a partition that is stuck waits for its repair, not for workers.
     seen[2] -= np.fmin(

@@ -8,9 +8,10 @@ import numpy as np
 
 from adapter.core import parameters
 from adapter.core.gates import settle_s
+from adapter.core.grouping import some
 from adapter.core.intake import HEALTH, failed, laid, take, trimmed
 from adapter.core.rates import Mask, counter_rate, last_rate, rising, robust_slope, since_reset, stalled
-from adapter.core.rules import RuleBook
+from adapter.core.rules import POLICIES, RuleBook
 from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
 from adapter.core.state import COUNTED, HELD, LIMITING, State
@@ -27,9 +28,11 @@ class Tick:
 
     state: with this tick's samples in it. owner: (stages,) the workload of each stage.
     plain: every workload has one stage, in the same order, and none is visible. counting: (stages,) it was seen
-    with throughput and backlog, so it has a say. now: what this tick's samples say of each stage.
-    rules, facts, workers: (workloads,). complaints: workload -> why its overrides do not count.
-    stage_rules, signals, rates_known, discontinuous: (stages,).
+    with throughput and backlog, or is of a workload that has but partitions, so it has a say. now: what this tick's
+    samples say of each stage.
+    rules, facts, workers: (workloads,); partitions are the last known, counted partitions_age_s ago. alone:
+    (workloads,) partitions are all that was ever told, and all that the policy looks at.
+    complaints: workload -> why its overrides do not count. stage_rules, signals, rates_known, discontinuous: (stages,).
     """
 
     at_s: float
@@ -37,6 +40,7 @@ class Tick:
     owner: IntArray
     plain: bool
     counting: Mask
+    alone: Mask
     rules: Mapping[str, Array]
     complaints: Mapping[str, str]
     facts: Mapping[str, Array]
@@ -58,6 +62,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     overrides = dict(zip(state.slow.overridden, state.slow.overrides, strict=True))
     given = parameters.columns(names, facts["fleet"], book, samples.at_s, overrides)
     rules = given.values
+    facts["partitions_age_s"] = samples.at_s - fast.partitions_at_s
     silent = ~(samples.at_s - fast.told_at_s <= rules["error_after_s"])
     facts |= {name: np.where(silent, np.nan, facts[name]) for name in HEALTH}
     state = failed(state, samples, rules)
@@ -69,6 +74,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     found = _rates(state, now, stage_rules, owner)
     told = np.isfinite(first_known(now["processed_records"], now["throughput_records_per_s"]) + now["backlog_records"])
     seen_at_s = np.where(told, samples.at_s, fast.seen_at_s)
+    alone = follows(rules) & np.isfinite(fast.partitions_at_s) & ~some(np.isfinite(seen_at_s), owner, len(names))
     expired = samples.at_s - seen_at_s > stage_rules["error_after_s"]
     latest = np.array([first_known(found[name], was) for name, was in zip(HELD, fast.signals, strict=True)])
     held = np.where(expired, np.nan, latest)
@@ -80,7 +86,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         state=state,
         owner=owner,
         plain=plain,
-        counting=np.isfinite(seen_at_s),
+        counting=np.isfinite(seen_at_s) | alone[owner],
+        alone=alone,
         rules=rules,
         complaints=given.complaints,
         stage_rules=stage_rules,
@@ -91,6 +98,12 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         rates_known=np.isfinite(known),
         discontinuous=_discontinuous(state, found, stage_rules),
     )
+
+
+def follows(rules: Mapping[str, Array]) -> Mask:
+    """Whether the policy looks at the partitions and at nothing else (S2-17)."""
+    segments: Mask = rules["policy"] == POLICIES.index("segments")
+    return segments
 
 
 @lru_cache(maxsize=64)

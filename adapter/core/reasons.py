@@ -1,9 +1,10 @@
 """One decision -> the one sentence that API message, page, terminal and log say about it."""
 
 from collections.abc import Callable, Mapping
-from math import ceil
+from math import ceil, inf
 
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
+from adapter.core.silence import expired, stale, uncounted, unseen
 from adapter.core.wording import DAY_S, count, rate, seconds, share, soon, times
 
 _HIDDEN_S = 30.0  # less is nothing to tell of
@@ -17,6 +18,7 @@ def sentence(decision: Decision) -> str:
         told += (
             _short_of_partitions(decision) + _ill_sink(decision) + _stuck_partitions(decision) + _slow_worker(decision)
         )
+    told += uncounted(decision)
     return f"{told}{'; ' if decided else ': '}{decision.fault}" if decision.fault else told
 
 
@@ -39,12 +41,16 @@ def _moved(d: Decision) -> str:
 def _up(d: Decision) -> str:
     if d.wanted_workers is None:
         return f"{_scaled(d)}: raised to the minimum"
+    if _is_counted_alone(d):
+        return f"{_scaled(d)}: {_terms(d)}"
     stage = f" of stage {d.stage}" if d.stage else ""
     why = f"; {_what_if(d)}" if d.keep_behind_s is not None else f": {_terms(d)}"
     return f"{_scaled(d)}: {_behind(d)}{stage}{_capacity(d)}{why}"
 
 
 def _down(d: Decision) -> str:
+    if _is_counted_alone(d):
+        return f"{_scaled(d)}: {_terms(d)}"
     busy = d.utilization_ratio
     spare = "fewer are tried" if busy is None else f"utilization {share(busy)} leaves room"
     room = f", {spare}" if d.bound not in _CAPS else ""
@@ -53,7 +59,14 @@ def _down(d: Decision) -> str:
     return f"{_scaled(d)}: {_behind(d)}{_capacity(d)}{room}{change}"
 
 
+def _is_counted_alone(d: Decision) -> bool:
+    """Whether nothing is known but the segments, which are all that the policy looks at."""
+    return d.policy == "segments" and d.throughput_records_per_s is None and d.backlog_records is None
+
+
 def _hold(d: Decision) -> str:
+    if _is_counted_alone(d):
+        return f"{_keep(d)}: {_terms(d)}"
     spare = f", utilization {share(d.utilization_ratio)}" if d.utilization_ratio is not None else ""
     return f"{_keep(d)}: {_behind(d)}{_capacity(d)}{spare}{_declined(d)}"
 
@@ -139,8 +152,8 @@ def _change(d: Decision) -> str:
 
 def _no_data(d: Decision) -> str:
     if d.sample_age_s is None:
-        return f"no sample of {d.workload} yet; check its sources in the configuration"
-    if d.policy == "segments" and d.partitions is None:
+        return unseen(d)
+    if d.policy == "segments" and not d.partitions:
         return f"{_keep(d)}: the segments of {d.workload} are not known; check the source that counts them"
     return f"{_keep(d)}: too few samples of {d.workload} for a rate; the next ticks bring them"
 
@@ -171,8 +184,8 @@ _SAYS: Mapping[Reason, Callable[[Decision], str]] = {
     Reason.PAUSED: lambda d: f"{_keep(d)}: paused; remove the pause to go on",
     Reason.EXCLUDED: lambda d: f"{_keep(d)}: an excluded period is on; wait for its end or change excluded_periods",
     Reason.NO_DATA: _no_data,
-    Reason.EXPIRED: lambda d: f"no sample of {d.workload} for {seconds(d.sample_age_s)}; bring its sources back",
-    Reason.STALE: lambda d: f"{_keep(d)}: the last sample is {seconds(d.sample_age_s)} old",
+    Reason.EXPIRED: expired,
+    Reason.STALE: lambda d: f"{_keep(d)}: {stale(d)}",
     Reason.NO_WORKERS: lambda d: f"{_keep(d)}: the number of workers is unknown; check the HPA and its scale target",
     Reason.NOT_RUNNING: lambda d: f"{_keep(d)}: the job does not run; start it, or see why it ended",
     Reason.FAILURES: lambda d: f"{_keep(d)}: {count(d.restarts)} restarts of late; mend what makes the job fail",
@@ -244,7 +257,7 @@ _CUTS: Mapping[Bound, Callable[[Decision], str]] = {
     Bound.MAX: lambda d: f"; the maximum is {count(d.max_workers)}",
     Bound.PARTITIONS: lambda d: "",  # told below, also where the policy itself kept to the partitions
     Bound.MIN: lambda d: f"; the minimum is {count(d.min_workers)}",
-    Bound.MEMORY: lambda d: f"; memory for {count(d.partitions)} partitions takes {count(d.min_workers)} workers",
+    Bound.MEMORY: lambda d: f"; memory for {_partitions(d)} takes {count(d.min_workers)} workers",
 }
 
 
@@ -252,9 +265,14 @@ def _short_of_partitions(d: Decision) -> str:
     """How many partitions it would take, where they cut the size."""
     if d.bound is not Bound.PARTITIONS:
         return ""
-    few = f"; only {count(d.partitions)} partitions, more workers will not help"
+    few = f"; only {_partitions(d)}, more workers will not help"
     needed = _needed(d) * (d.slots_per_worker or 1)
-    return f"{few}: {count(needed)} would be needed" if needed > (d.partitions or 0) else few
+    return f"{few}: {count(needed)} would be needed" if needed > (d.partitions or inf) else few
+
+
+def _partitions(d: Decision) -> str:
+    """As they bound the size: by the last known number of them, where that is too old to be told."""
+    return "the partitions last known" if d.partitions is None else f"{count(d.partitions)} partitions"
 
 
 def _needed(d: Decision) -> int:

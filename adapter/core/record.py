@@ -46,10 +46,9 @@ def case_of(columns: Columns) -> Case:
     """The cases that records tell of, one workload with one stage a row."""
     count = len(columns["standing.current_workers"])
     rules = {name.removeprefix("rules."): column for name, column in columns.items() if name.startswith("rules.")}
-    seen = np.isfinite(columns["evidence.backlog_records"])
     return Case(
         owner=np.arange(count),
-        counting=seen,
+        counting=np.isfinite(columns["evidence.rising"]),  # known of the stage that decided, if there was one
         policy=rules["policy"].astype(np.int64),
         evidence=Evidence(
             **_read(columns, Evidence),

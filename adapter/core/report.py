@@ -14,6 +14,7 @@ from adapter.core.decisions import CONFIDENCE, Bound, Decision, Decisions, Reaso
 from adapter.core.grouping import pick
 from adapter.core.observe import Tick
 from adapter.core.policies.verdict import foreseen
+from adapter.core.rates import Mask
 from adapter.core.record import recorded
 from adapter.core.rules import POLICIES
 from adapter.core.samples import EVERY, WHOLE, Array, IntArray
@@ -98,11 +99,17 @@ def _faults(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> tuple[s
     names, complaints = tick.state.slow.workloads, tick.complaints
     if not faults and not complaints:
         return ("",) * len(names)
-    of_all = np.where(np.isin(judged.gate, _UNTOLD), faults.get(EVERY, ""), "").tolist()
+    of_all = np.where(np.isin(judged.gate, _UNTOLD) | _lost(tick), faults.get(EVERY, ""), "").tolist()
     return tuple(
         _together(_own(faults.get(name, ""), every), complaints.get(name, ""))
         for name, every in zip(names, of_all, strict=True)
     )
+
+
+def _lost(tick: Tick) -> Mask:
+    """Whether the number of partitions is too old to be told; as a bound the last known one stays."""
+    lost: Mask = tick.facts["partitions_age_s"] > tick.rules["error_after_s"]
+    return lost
 
 
 def _own(fault: str, every: str) -> str:
@@ -136,7 +143,8 @@ def _numbers(tick: Tick, case: Case, judged: Judgement) -> Mapping[str, Array]:
             "ready_workers": tick.facts["ready_workers"],
             "min_workers": case.range_.least,
             "max_workers": case.range_.most,
-            "partitions": tick.facts["partitions"],
+            "partitions": np.where(_lost(tick), np.nan, tick.facts["partitions"]),
+            "partitions_age_s": tick.facts["partitions_age_s"],
             "sink_healthy": tick.facts["sink_healthy"],
             "bad_annotations": tick.facts["bad_annotations"],
             "slots_per_worker": tick.rules["slots_per_worker"],

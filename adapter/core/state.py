@@ -11,7 +11,7 @@ from adapter.core.capacity import SLOTS, Table
 from adapter.core.forecast import POINTS, Fit
 from adapter.core.samples import Array
 
-VERSION = 3
+VERSION = 4
 HELD = (
     "throughput_records_per_s",
     "growth_records_per_s",
@@ -62,9 +62,10 @@ class Fast:
     signals: (len(HELD), stages) as last known. seen_at_s: (stages,) the last tick with throughput and backlog.
     counted: (len(COUNTED), workloads) as last seen, at counted_at_s. changed_at_s: the worker count last changed;
     disturbed_at_s: the job stood still, did not run or was started again;
-    asked_at_s: another count was asked for; told_at_s: the job, or its sink, told how it is; complete_at_s: all that
-    were asked for were ready; target_workers: what was last served, decided at committed_at_s; peak_workers: the
-    largest size needed since the last bucket of the window was closed; each (workloads,).
+    asked_at_s: another count was asked for; told_at_s: the job, or its sink, told how it is; partitions_at_s: its
+    partitions were counted; complete_at_s: all that were asked for were ready; target_workers: what was last served,
+    decided at committed_at_s; peak_workers: the largest size needed since the last bucket of the window was closed;
+    each (workloads,).
     """
 
     at_s: Array
@@ -80,6 +81,7 @@ class Fast:
     disturbed_at_s: Array
     asked_at_s: Array
     told_at_s: Array
+    partitions_at_s: Array
     complete_at_s: Array
     target_workers: Array
     committed_at_s: Array
@@ -90,7 +92,8 @@ class Fast:
 class Slow:
     """Rewritten when it changes.
 
-    workloads: sorted. stages: (workload, stage), sorted. limiting: (len(LIMITING), workloads) as last seen.
+    workloads: sorted. stages: (workload, stage), sorted, at least one of each workload. limiting: (len(LIMITING),
+    workloads) as last seen.
     overridden: the parameters that any workload overrides; overrides: (len(overridden), workloads), NaN where not.
     kept: (len(KEPT), workloads). peaks: (BUCKETS, workloads) the largest sizes needed, oldest first.
     kept_of_stage: (len(KEPT_OF_STAGE), stages). points: (POINTS, stages) the input rate, one a minute, the last of
@@ -140,6 +143,7 @@ EMPTY = State(
         disturbed_at_s=_unknown(0),
         asked_at_s=_unknown(0),
         told_at_s=_unknown(0),
+        partitions_at_s=_unknown(0),
         complete_at_s=_unknown(0),
         target_workers=_unknown(0),
         committed_at_s=_unknown(0),
@@ -171,6 +175,7 @@ _FAST_BY_WORKLOAD = (
     "disturbed_at_s",
     "asked_at_s",
     "told_at_s",
+    "partitions_at_s",
     "complete_at_s",
     "target_workers",
     "committed_at_s",

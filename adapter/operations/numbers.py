@@ -113,9 +113,12 @@ def _current(reading: Reading) -> str:
 
 
 def _limited(reading: Reading) -> str:
-    partitions = reading.decision.partitions
+    decided = reading.decision
     told = f"{reading.least_by} to {reading.most_by}"
-    return f"{told}; {number(partitions)} partitions" if partitions is not None else told
+    if decided.partitions is not None:
+        return f"{told}; {number(decided.partitions)} partitions"
+    age_s = decided.partitions_age_s
+    return told if age_s is None else f"{told}; partitions last counted {ago(age_s)}"
 
 
 def _at_work(reading: Reading, table: Table) -> Row:

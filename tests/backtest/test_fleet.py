@@ -236,7 +236,7 @@ def test_in_a_closed_loop_with_the_default_policy_steady_needs_four_workers_at_e
 ) -> None:
     rules = Rules(rate_window_s=window_s, settle_s=10, max_workers=12)
 
-    sizes, events = closed_loop(rules, tick_s, 240)
+    sizes, events = closed_loop(rules, tick_s, 60 * tick_s)
 
     assert set(sizes["demo/steady"]) == {4}
     assert "demo/steady" not in events

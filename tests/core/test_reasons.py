@@ -63,6 +63,57 @@ SENTENCES = {
         decision(Reason.STALE, sample_age_s=15.0, fault="prometheus: connection refused"),
         "keep 10: the last sample is 15 s old: prometheus: connection refused",
     ),
+    "S2-18 segments stale": (
+        decision(Reason.STALE, policy="segments", partitions=10, partitions_age_s=15.0, sample_age_s=15.0),
+        "keep 10: the segments were last counted 15 s ago",
+    ),
+    "S2-18 segments expired": (
+        decision(
+            Reason.EXPIRED,
+            policy="segments",
+            required_workers=None,
+            partitions_age_s=7000.0,
+            sample_age_s=7000.0,
+            fault="pravega: no answer",
+        ),
+        "the segments of shop/orders were last counted 117 min ago; check the source that counts them: "
+        "pravega: no answer",
+    ),
+    "segments known, the rest expired": (
+        decision(
+            Reason.EXPIRED,
+            policy="segments",
+            required_workers=None,
+            partitions=7,
+            partitions_age_s=0.0,
+            sample_age_s=195.0,
+        ),
+        "no sample of shop/orders for 195 s; bring its sources back",
+    ),
+    "nothing but partitions": (
+        decision(Reason.NO_DATA, policy="drain", required_workers=None, partitions=7, partitions_age_s=0.0),
+        "of shop/orders only the 7 partitions are told; read what it processes and what waits, too, or set the policy "
+        "segments",
+    ),
+    "S2-18 partitions alone are not told": (
+        decision(Reason.HOLD, **CALM, partitions_age_s=195.0, sample_age_s=0.0, fault="pravega: no answer"),
+        f"keep 10: {RATES}; the partitions were last counted 195 s ago: check the source that counts them; "
+        "pravega: no answer",
+    ),
+    "S2-18 partitions are not told, and nothing else ever was": (
+        decision(Reason.NO_DATA, required_workers=None, partitions_age_s=195.0),
+        "no sample of shop/orders yet; check its sources in the configuration; the partitions were last counted 195 s "
+        "ago: check the source that counts them",
+    ),
+    "S2-18 paused, and the segments are not told": (
+        decision(Reason.PAUSED, policy="segments", partitions_age_s=195.0, sample_age_s=195.0),
+        "keep 10: paused; remove the pause to go on; the partitions were last counted 195 s ago: check the source that "
+        "counts them",
+    ),
+    "nothing is told any more": (
+        decision(Reason.EXPIRED, required_workers=None, partitions_age_s=195.0, sample_age_s=195.0),
+        "no sample of shop/orders for 195 s; bring its sources back",
+    ),
     "workers unknown": (
         decision(Reason.NO_WORKERS, required_workers=None),
         "no target yet: the number of workers is unknown; check the HPA and its scale target",
@@ -124,6 +175,10 @@ SENTENCES = {
         decision(Reason.UP, **BEHIND | {"policy": "netflix", "wanted_workers": 15, "confidence": "observed"}),
         "10 -> 20: backlog time 30 s, input 1 500/s against throughput 1 000/s: "
         "15.0 to keep up or 5.0 to catch up, so 15",
+    ),
+    "S2-01 up, by segments and nothing else": (
+        decision(Reason.UP, policy="segments", required_workers=12, wanted_workers=12, partitions=12),
+        "10 -> 12: 12 segments, so 12",
     ),
     "S2-01 up, by segments": (
         decision(Reason.UP, **CALM, policy="segments", required_workers=12, wanted_workers=12, partitions=12),
@@ -283,6 +338,10 @@ PARTITIONS = {
     "S4-36 cut, two slots a worker": (
         {"bound": Bound.PARTITIONS, "required_workers": 4, "partitions": 8, "slots_per_worker": 2, "wanted_workers": 7},
         "; only 8 partitions, more workers will not help: 14 would be needed",
+    ),
+    "S2-18 cut by partitions that are not told any more": (
+        {"bound": Bound.PARTITIONS, "required_workers": 8, "max_workers": 8, "wanted_workers": 14},
+        "; only the partitions last known, more workers will not help",
     ),
     "no cut": ({"required_workers": 8, "partitions": 9, "keep_up_workers": 13.2, "backlog_time_s": 61.0}, ""),
 }

@@ -15,16 +15,17 @@ from adapter.operations.reading import read
 
 
 @pytest.mark.parametrize(
-    ("told", "name"),
+    ("signals", "rules", "name"),
     [
-        (growing(), "input_rate_records_per_s"),
-        (growing({"partitions": 20}), "partitions"),
-        (growing(max_workers=12), "max_workers"),
-        (growing(min_workers=30, latch_s=0.0), "min_workers"),
+        ({}, {}, "input_rate_records_per_s"),
+        ({"partitions": 20}, {}, "partitions"),
+        ({}, {"max_workers": 12}, "max_workers"),
+        ({}, {"min_workers": 30, "latch_s": 0.0}, "min_workers"),
     ],
     ids=["the load", "partitions", "the maximum", "the minimum"],
 )
-def test_changing_the_input_that_decided_alone_changes_the_number(told, name):
+def test_changing_the_input_that_decided_alone_changes_the_number(signals, rules, name):
+    told = growing(signals, **rules)
     reading = read(told)
     changes = nearest(reading)
     assert decided_by(reading, changes) == name

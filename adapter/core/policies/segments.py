@@ -2,8 +2,8 @@
 
 The stream scales itself by its own rates and the readers follow, so nothing but the count of segments is looked at
 (S2-17): neither what the readers can carry nor what waits for them. Minimum, maximum and the wait before a down are the
-HPA's (S2-02, S2-16) and bounds like any other. The count vanishes between two scalings of the stream (S2-18): then
-there is no size, and the target is held. segments_per_worker is 1, the demo's AverageValue.
+HPA's (S2-02, S2-16) and bounds like any other. The count may vanish between two scalings of the stream (S2-18): then
+the target is held, and after error_after_s there is none. segments_per_worker is 1, the demo's AverageValue.
 """
 
 import numpy as np

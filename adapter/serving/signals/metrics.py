@@ -13,7 +13,8 @@ class Metric:
     """One metric.
 
     target: the HPA target it is meant for. read: its number of a workload, None when it is not known. read_stage: the
-    same of a stage, None where a stage has no such number. signed: may be negative, so never for an HPA.
+    same of a stage, None where a stage has no such number. signed: may be negative, so never for an HPA. age_s: how old
+    what it was read from was when it was decided, None when that has no age.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Metric:
     read: Callable[[Decision], float | None]
     read_stage: Callable[[StageSignals], float | None] | None = None
     signed: bool = False
+    age_s: Callable[[Decision], float | None] = lambda decision: decision.sample_age_s
 
     @property
     def is_ratio(self) -> bool:
@@ -136,6 +138,7 @@ _ALL = (
         "partitions",
         'AverageValue "1"',
         lambda decision: decision.partitions,
+        age_s=lambda decision: decision.partitions_age_s,
     ),
 )
 

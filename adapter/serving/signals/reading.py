@@ -156,10 +156,10 @@ def _not_too_many(found: Sequence[Candidate], question: Question) -> Sequence[Ca
 
 def _keeps_waiting(namespace: Namespace, selector: Selector) -> bool:
     """Whether to search takes milliseconds."""
-    names, stages = selector.only_values("workload"), selector.mentions("stage")
+    names = selector.only_values("workload")
     if names is not None:
         return len(names) > MOST_AT_ONCE_IN_PASSING
-    terms = max(1, len(selector.requirements))
+    terms, stages = max(1, len(selector.requirements)), selector.mentions("stage")
     if namespace.is_labelled(stages=stages):
         return len(namespace.labelled(stages=stages).candidates) * terms > MOST_IN_PASSING
     return stages or len(namespace.workloads) * (terms + _READ_AT_THE_COST_OF) > MOST_IN_PASSING
@@ -222,16 +222,10 @@ def _unreadable(metric: Metric, found: Candidate, error: ValueError) -> str:
 
 
 def _age_s(metric: Metric, decision: Decision, now_s: float) -> float:
-    """How old the newest sample behind a number is by now.
-
-    Two numbers are as old as the decision alone. A paused size is held however old its samples were. And without any
-    sample of throughput and backlog (None) nothing is known but `segments`, which its source tells by itself: for a
-    job that follows the segments of a stream (S2-02) it is all there is.
-    """
+    """How old the newest sample behind a number is by now; a paused size is held, however old its samples were."""
     is_held = decision.reason is Reason.PAUSED and metric.is_size
-    if is_held or decision.sample_age_s is None:
-        return now_s - decision.at_s
-    return now_s - decision.at_s + decision.sample_age_s
+    told_s = None if is_held else metric.age_s(decision)
+    return now_s - decision.at_s + (told_s or 0.0)
 
 
 def _too_old(metric: Metric, entry: Entry, age_s: float) -> str:

@@ -170,6 +170,13 @@ def test_x06_what_was_measured_of_a_paused_workload_expires_by_the_age_of_its_sa
     ]
 
 
+def test_s2_18_segments_expire_by_the_age_of_their_own_count() -> None:
+    held = entry(partitions=7.0, partitions_age_s=150.0, sample_age_s=0.0)
+    assert [code(ask("", held, metric="segments", age_s=age_s)) for age_s in (29.0, 31.0)] == [200, 503]
+    alone = entry(partitions=7.0, partitions_age_s=0.0, sample_age_s=5000.0)
+    assert [code(ask("", alone, metric="segments", age_s=age_s)) for age_s in (180.0, 181.0)] == [200, 503]
+
+
 def test_segments_of_a_workload_without_any_sample_are_served_while_decisions_come() -> None:
     """S2-02: of a job that follows the segments of a stream nothing else may be known; their source tells no more."""
     lone = entry(partitions=7.0, required_workers=None, reason=Reason.NO_DATA, sample_age_s=None)

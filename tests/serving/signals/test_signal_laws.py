@@ -131,15 +131,18 @@ def test_x06_whatever_was_decided_there_is_a_number_or_a_sentence(reason: Reason
         assert isinstance(found, ExternalValue) is (workers is not None)
 
 
+@pytest.mark.parametrize("policy", ["drain", "segments"])
 @pytest.mark.parametrize("seen", [*STAGE_SIGNALS, "partitions"])
 @pytest.mark.parametrize("falls_silent", [True, False])
-def test_x06_of_what_was_never_sampled_only_segments_are_a_number(seen: str, falls_silent: bool) -> None:
-    """Without a throughput and a backlog no sample has an age, so nothing that ages may be known."""
+def test_x06_of_what_was_never_sampled_only_segments_are_a_number(policy: str, seen: str, falls_silent: bool) -> None:
+    """And who follows them, while they are told: without a throughput and a backlog no other sample has an age."""
     ticks = [
         tick(at_s, job(**counts(), **({} if falls_silent and at_s > 60 else {seen: 7.0 + at_s})))
         for at_s in (TICK_S * number for number in range(20))
     ]
-    decided = last(ticks, book(policy="segments"))
-    assert decided.sample_age_s is None
+    decided = last(ticks, book(policy=policy))
+    followed = policy == "segments" and seen == "partitions"
+    assert (decided.sample_age_s is not None) == followed
+    sizes = {name for name, metric in METRICS.items() if metric.is_size and followed}
     known = {name for name, metric in METRICS.items() if metric.read(decided) is not None}
-    assert known == ({"segments"} if seen == "partitions" else set())
+    assert known == ({"segments"} | sizes if seen == "partitions" and not falls_silent else set())

@@ -1,0 +1,167 @@
+"""What becomes of a count of partitions that nobody tells any more (S2-18: held, with a limit of age)."""
+
+from dataclasses import asdict
+
+import pytest
+from builders import JOB, book, counts, flow, fold, history, job, last, replay, tick
+
+from adapter.core.decide import decide
+from adapter.core.decisions import Bound, Reason
+from adapter.core.engine import advance
+from adapter.core.gates import REASONS
+from adapter.core.reasons import sentence
+from adapter.core.record import case_of
+from adapter.core.report import stage_rows
+from adapter.core.rules import POLICIES
+from adapter.core.samples import EVERY
+from adapter.core.state import EMPTY, VERSION, decode, encode_fast, encode_slow
+
+TOLD_UNTIL_S, ERROR_AFTER_S, UNTIL_S, BACK_S = 60, 180, 480, 420
+FAULT = "pravega: no answer from http://controller:10080 within 5 s"
+LAST_GOOD_S = TOLD_UNTIL_S + ERROR_AFTER_S
+
+
+def silent(at_s):
+    return TOLD_UNTIL_S < at_s < BACK_S
+
+
+def stream(at_s, **more):
+    """A stream of 7 segments whose controller does not answer for a while, and its readers."""
+    told = {"partitions": None if silent(at_s) else 7.0}
+    return tick(at_s, job(**counts(5), **told, **more), faults=[(EVERY, FAULT)] if silent(at_s) else [])
+
+
+def alone():
+    """Nothing but the segments is ever told."""
+    return [stream(at_s) for at_s in range(0, UNTIL_S, 15)]
+
+
+def loaded():
+    """What the readers do is told all the time."""
+    return [stream(at_s, **flow(at_s)) for at_s in range(0, UNTIL_S, 15)]
+
+
+TOLD = {"of the segments alone": alone, "of the load, too": loaded}
+every_told = pytest.mark.parametrize("ticks", TOLD.values(), ids=TOLD)
+
+
+# --- what leaves
+
+
+@every_told
+@pytest.mark.parametrize("policy", POLICIES)
+def test_s2_18_a_count_that_nobody_tells_any_more_leaves_for_error_after_s_and_no_longer(ticks, policy):
+    left = {d.at_s: d.partitions for d in history(ticks(), book(policy=policy))}
+    assert {left[at_s] for at_s in left if at_s <= LAST_GOOD_S or at_s >= BACK_S} == {7}
+    assert {left[at_s] for at_s in left if LAST_GOOD_S < at_s < BACK_S} == {None}
+
+
+def test_a_count_that_was_never_told_has_no_age():
+    found = last([tick(0, job(**counts(), **flow(0)))])
+    assert (found.partitions, found.partitions_age_s) == (None, None)
+
+
+def test_s2_18_how_long_a_count_was_not_told_outlives_a_restart():
+    ticks, state = alone(), EMPTY
+    for one in ticks[:10]:
+        state, _ = advance(state, one, book())
+    stored = decode(VERSION, encode_fast(state), encode_slow(state))
+    assert fold(ticks[10:], book(), stored) == fold(ticks[10:], book(), state)
+
+
+# --- what is sized by it
+
+
+@every_told
+def test_s2_18_who_follows_the_segments_holds_the_target_then_has_none_then_goes_on(ticks):
+    by_time = {d.at_s: d for d in history(ticks(), book(policy="segments"))}
+    assert (by_time[60].reason, by_time[60].required_workers) == (Reason.UP, 7)
+    held = [by_time[at_s] for at_s in range(75, LAST_GOOD_S + 1, 15)]
+    assert {(d.reason, d.required_workers) for d in held} == {(Reason.STALE, 7)}
+    gone = [by_time[at_s] for at_s in range(LAST_GOOD_S + 15, BACK_S, 15)]
+    assert {(d.reason, d.required_workers) for d in gone} == {(Reason.EXPIRED, None)}
+    assert (by_time[BACK_S].reason, by_time[BACK_S].required_workers) == (Reason.UP, 7)
+
+
+@every_told
+def test_who_follows_the_segments_is_told_which_count_is_old_how_old_and_which_source_is_silent(ticks):
+    by_time = {d.at_s: sentence(d) for d in history(ticks(), book(policy="segments"))}
+    assert by_time[90] == f"keep 7: the segments were last counted 30 s ago: {FAULT}"
+    gone = f"the segments of {JOB} were last counted 195 s ago; check the source that counts them"
+    assert by_time[LAST_GOOD_S + 15] == f"{gone}: {FAULT}"
+
+
+def test_s2_01_segments_are_all_that_who_follows_them_needs_and_their_next_count_is_followed_at_once():
+    ticks = [tick(at_s, job(**counts(5), partitions=segments)) for at_s, segments in ((0, 5), (15, 7), (30, 3))]
+    found = history(ticks, book(policy="segments"))
+    assert [(d.required_workers, d.reason) for d in found] == [(5, Reason.HOLD), (7, Reason.UP), (3, Reason.DOWN)]
+    assert [sentence(d) for d in found] == [
+        "keep 5: 5 segments, so 5",
+        "5 -> 7: 7 segments, so 7",
+        "5 -> 3: 3 segments, so 3",
+    ]
+
+
+def test_who_follows_segments_that_were_never_told_has_no_target():
+    found = last([tick(0, job(**counts()))], book(policy="segments"))
+    assert (found.reason, found.required_workers, found.sample_age_s) == (Reason.NO_DATA, None, None)
+
+
+@pytest.mark.parametrize("until", [5, 10, 20], ids=["told", "held", "too old"])
+@every_told
+def test_a_record_of_a_target_that_follows_segments_gives_it_again(ticks, until):
+    decisions = list(replay(ticks()[:until], book(policy="segments")))[-1][1]
+    again = decide(case_of(decisions.record))
+    assert again.served == pytest.approx(decisions.numbers["required_workers"], nan_ok=True)
+    assert REASONS[again.reason[0]] == decisions.text["reason"][0]
+
+
+# --- what is only bounded and spread by it
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"growth": 500}, id="more partitions would be needed"),
+        pytest.param({"growth": 500, "hottest_partition_ratio": 6.0}, id="one of them is hot"),
+        pytest.param({"growth": -300, "backlog": 600_000}, id="a backlog falls"),
+    ],
+)
+@pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "segments"])
+def test_losing_the_count_alone_moves_no_bound_and_no_spread(policy, more):
+    rules = book(policy=policy, max_partitions_per_worker=4, worker_capacity_records_per_s=110.0)
+    load = {name: more[name] for name in more.keys() & {"growth", "backlog"}}
+    seen = {"utilization_ratio": 0.9, "hottest_partition_ratio": more.get("hottest_partition_ratio")}
+    told, lost = (
+        history(
+            [
+                tick(at_s, job(**counts(), **flow(at_s, **load), **seen, partitions=12 if known(at_s) else None))
+                for at_s in range(0, UNTIL_S, 15)
+            ],
+            rules,
+        )
+        for known in (lambda at_s: True, lambda at_s: at_s <= TOLD_UNTIL_S)
+    )
+    other = {"partitions": None, "partitions_age_s": None}
+    assert [asdict(d) | other for d in lost] == [asdict(d) | other for d in told]
+
+
+def test_a_bound_of_partitions_that_are_not_told_any_more_stays_and_says_so():
+    ticks = [stream(at_s, **flow(at_s, growth=900), utilization_ratio=0.95) for at_s in range(0, BACK_S, 15)]
+    found = last(ticks)
+    assert (found.required_workers, found.bound, found.partitions) == (7, Bound.PARTITIONS, None)
+    assert "only the partitions last known, more workers will not help" in sentence(found)
+    age = "the partitions were last counted 345 s ago: check the source that counts them"
+    assert sentence(found).endswith(f"; {age}; {FAULT}")
+
+
+# --- a workload without a stage
+
+
+def test_stages_that_show_up_take_the_place_of_the_whole():
+    def seen(at_s):
+        return tick(at_s, job(**counts(5), partitions=7), job(stage="read", **flow(at_s)) if at_s > 30 else [])
+
+    *_, (_, decisions) = replay([seen(at_s) for at_s in range(0, 121, 15)], book(policy="segments"))
+    assert [found.stage for found in stage_rows(decisions)] == ["read"]
+    assert decisions.text["stage"] == ("read",)
