@@ -97,7 +97,10 @@ def _add_everything_else(app: Flask, respond: Callable[[Request], rendering.Resp
     @app.before_request
     def everything_else() -> Response | None:
         # Not a route: those of Flask know no other methods, no upgrades, and no line feed in a path.
-        return _sent(respond(_asked())) if isinstance(request.routing_exception, NotFound) else None
+        if not isinstance(request.routing_exception, NotFound):
+            return None
+        request.routing_exception = None  # its traceback refers to the request, with all that was made for it
+        return _sent(respond(_asked()))
 
 
 def _asked() -> Request:

@@ -1,9 +1,12 @@
 """The Flask applications: what a thread answers, and the pipeline's publishing side."""
 
+import gc
 import gzip
+import weakref
 from pathlib import Path
 
 import pytest
+from flask import Blueprint, request
 from flask.testing import FlaskClient
 from serving_builders import AT_S, entry, local_api, snapshot
 
@@ -50,6 +53,19 @@ def test_what_a_thread_answers_is_what_the_api_answers(path: str) -> None:
     expected = api.respond(Request.of("GET", path))
     assert (response.status_code, response.data) == (expected.code, expected.body)
     assert response.content_type == dict(expected.headers)[b"content-type"].decode()
+
+
+def test_nothing_of_a_request_waits_for_the_garbage_collector() -> None:
+    seen, watching = list[weakref.ref[object]](), Blueprint("watching", __name__)
+    watching.before_app_request(lambda: seen.append(weakref.ref(request.headers)))
+    client = create_app(local_api(filled()), watching).test_client()
+    gc.disable()
+    try:
+        status = client.get(f"{METRIC}?labelSelector=workload=orders").status_code
+        left = [each() for each in seen]
+    finally:
+        gc.enable()
+    assert (status, left) == (200, [None])
 
 
 def test_a_route_of_flask_s_own_that_crashes_is_a_500_that_tells_nothing_of_it() -> None:

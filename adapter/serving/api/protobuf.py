@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from adapter.serving.api.remembering import remembered
 from adapter.serving.api.status import Document
 
 # Writes what a message has of a document: one field.
@@ -64,12 +63,7 @@ def _integer(field: int, number: int) -> bytes:
 
 
 def _text(field: int, key: str) -> _Field:
-    return lambda document: _text_field(document.get(key, ""), field)
-
-
-@remembered(most=1024, longest=64)  # names of metrics, kinds and labels
-def _text_field(text: str, field: int) -> bytes:
-    return _delimited(field, text.encode())
+    return lambda document: _delimited(field, document.get(key, "").encode())
 
 
 def _number(field: int, key: str) -> _Field:
@@ -91,7 +85,7 @@ def _repeated(field: int, texts: Sequence[str]) -> bytes:
 def _text_map(field: int, key: str) -> _Field:
     def write(document: Document) -> bytes:
         pairs = sorted((document.get(key) or {}).items())
-        return b"".join([_delimited(field, _text_field(k, 1) + _delimited(2, v.encode())) for k, v in pairs])
+        return b"".join([_delimited(field, _delimited(1, k.encode()) + _delimited(2, v.encode())) for k, v in pairs])
 
     return write
 

@@ -76,12 +76,12 @@ class Selector:
 
     def mentions(self, key: str) -> bool:
         """Whether a term speaks of the key."""
-        return any(requirement.key == key for requirement in self.requirements)
+        return key in [requirement.key for requirement in self.requirements]
 
     def only_values(self, key: str) -> tuple[str, ...] | None:
         """The values the key must have one of, or None when no term lists them."""
-        listed = (r.values for r in self.requirements if r.key == key and r.operator == "in")
-        return next(listed, None)
+        listed = [r.values for r in self.requirements if r.key == key and r.operator == "in"]
+        return listed[0] if listed else None
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

@@ -27,11 +27,12 @@ class Lookup:
     def matching(self, selector: Selector) -> Sequence[Candidate]:
         """All that the selector picks. Raises Refusal (400) when to find it would keep others waiting."""
         some, rest = self._narrowed(selector)
-        if not rest.requirements:
+        if not rest:
             return some
-        if _comparisons(some, *rest.requirements) > MOST_COMPARISONS:
-            raise Refusal(bad_request(_too_costly(len(some), len(rest.requirements))))
-        return [candidate for candidate in some if rest.matches(candidate.labels)]
+        if _comparisons(some, *rest) > MOST_COMPARISONS:
+            raise Refusal(bad_request(_too_costly(len(some), len(rest))))
+        matches = Selector(rest).matches
+        return [candidate for candidate in some if matches(candidate.labels)]
 
     def near_miss(self, selector: Selector, where: str) -> str:
         """Why nothing matched: the first term that nothing satisfies, and what is nearest to it."""
@@ -40,14 +41,15 @@ class Lookup:
                 return f"{term} matches nothing {where}; {self._nearest_to(term)}"
         return f"each of {selector} matches something {where}, but nothing matches all of it"
 
-    def _narrowed(self, selector: Selector) -> tuple[Sequence[Candidate], Selector]:
+    def _narrowed(self, selector: Selector) -> tuple[Sequence[Candidate], tuple[Requirement, ...]]:
         """The fewest that an index gives, and what is still to be compared."""
-        indexed = [term for term in selector.requirements if term.operator == "in"]
+        terms = selector.requirements
+        indexed = [term for term in terms if term.operator == "in"]
         if not indexed:
-            return self._all.candidates, selector
-        best = next((term for term in indexed if term.key == "workload"), None)
-        best = best or min(indexed, key=lambda term: len(self._with(term)))
-        return self._with(best), Selector(tuple(term for term in selector.requirements if term is not best))
+            return self._all.candidates, terms
+        workloads = [term for term in indexed if term.key == "workload"]
+        best = workloads[0] if workloads else min(indexed, key=lambda term: len(self._with(term)))
+        return self._with(best), tuple([term for term in terms if term is not best])
 
     def _with(self, term: Requirement) -> list[Candidate]:
         """Those who have one of the values that a term lists."""
