@@ -62,7 +62,7 @@ class Cluster:
 def standing_in(identities: Identities, broken: str = BROKEN) -> Iterator[Cluster]:
     """Answer while the block lasts. broken: the body of a review that breaks."""
     server = _StandIn(_config_map(identities), broken)
-    thread = threading.Thread(target=server.serve_forever, name="stand-in", daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="stand-in", daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{server.server_port}"
     kubeconfig = identities.folder / "kubeconfig"

@@ -296,7 +296,7 @@ KEYS = st.one_of(
     st.sampled_from(NAMES), st.sampled_from(NAMES), st.text(max_size=4), st.integers(), st.none(), st.booleans()
 )
 JUNK = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=25
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=8
 )
 
 
@@ -332,14 +332,17 @@ PARTS = st.fixed_dictionaries(
         "sources": st.dictionaries(
             st.sampled_from(["a", "b", "c d"]),
             st.fixed_dictionaries({"kind": st.sampled_from(NAMES)}, optional=dict.fromkeys(INNER, JUNK)),
+            max_size=2,
         ),
         "workloads": st.lists(
             st.fixed_dictionaries(
                 {}, optional=dict.fromkeys(["name", "read", "rules", "labels", "excluded_periods"], JUNK)
-            )
+            ),
+            max_size=2,
         ),
         "fleets": st.lists(
-            st.fixed_dictionaries({"source": st.sampled_from("ab")}, optional=dict.fromkeys(INNER[1:], JUNK))
+            st.fixed_dictionaries({"source": st.sampled_from("ab")}, optional=dict.fromkeys(INNER[1:], JUNK)),
+            max_size=2,
         ),
     },
     optional={

@@ -3,6 +3,8 @@
 import os
 import subprocess
 from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +35,12 @@ def helm() -> Callable[..., subprocess.CompletedProcess[str]]:
 def render(helm: Callable[..., subprocess.CompletedProcess[str]]) -> Render:
     """The objects of a release `orders` in namespace `streaming`, by kind and name, with these --set values."""
 
-    def objects(*values: str) -> dict[tuple[str, str], dict[str, Any]]:
+    @cache
+    def rendered(*values: str) -> dict[tuple[str, str], dict[str, Any]]:
         options = [word for value in values for word in ("--set", value)]
         done = helm("template", "orders", str(CHART), "--namespace", "streaming", *options)
         assert done.returncode == 0, done.stderr
         found = [item for item in yaml.safe_load_all(done.stdout) if item]
         return {(item["kind"], item["metadata"]["name"]): item for item in found}
 
-    return objects
+    return lambda *values: deepcopy(rendered(*values))

@@ -59,7 +59,6 @@ def tls_of(leaf: object) -> ssl.SSLContext:
 def strange_server(behave: Behave, tls: ssl.SSLContext | None) -> Iterator[StrangeServer]:
     """Serves until the end of the block. tls: None is plain HTTP. `behave` of the server may be replaced."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(0.05)
         server = StrangeServer(listener.getsockname()[1], behave)
         threads: list[threading.Thread] = []
         accepting = threading.Thread(target=_accept, args=(server, listener, tls, threads))
@@ -68,6 +67,7 @@ def strange_server(behave: Behave, tls: ssl.SSLContext | None) -> Iterator[Stran
             yield server
         finally:
             server.ends.set()
+            socket.create_connection(listener.getsockname()).close()  # whoever waits for a connection has one
             for thread in [accepting, *threads]:
                 thread.join(10)
 
@@ -75,12 +75,14 @@ def strange_server(behave: Behave, tls: ssl.SSLContext | None) -> Iterator[Stran
 def _accept(
     server: StrangeServer, listener: socket.socket, tls: ssl.SSLContext | None, threads: list[threading.Thread]
 ) -> None:
-    while not server.ends.is_set():
-        with contextlib.suppress(TimeoutError):
-            connection, _ = listener.accept()
-            thread = threading.Thread(target=_serve, args=(server, connection, tls))
-            threads.append(thread)
-            thread.start()
+    while True:
+        connection, _ = listener.accept()
+        if server.ends.is_set():
+            connection.close()
+            return
+        thread = threading.Thread(target=_serve, args=(server, connection, tls))
+        threads.append(thread)
+        thread.start()
 
 
 def _serve(server: StrangeServer, connection: socket.socket, tls: ssl.SSLContext | None) -> None:

@@ -25,7 +25,7 @@ from adapter.serving.sockets.tls import LiveTls
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with serving(Limits(linger_s=0.2)) as running:
+    with serving(Limits(linger_s=0.05)) as running:
         yield running
 
 
