@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from parts.adapter import IMAGES, NAME, NAMESPACE, Adapter, Systems, values
+from parts.adapter import IMAGES, NAME, NAMESPACE, SEGMENTS, Adapter, Systems, values
 from parts.broker import Broker
 from parts.controlplane import ControlPlane, User
 from parts.exporter import Exporter
@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.e2e)
-            item.add_marker(pytest.mark.timeout(900))
+            item.add_marker(pytest.mark.timeout(1800))  # no promise: what hangs shall end
 
 
 @pytest.hookimpl(wrapper=True)
@@ -111,7 +111,7 @@ def clicks(adapter: Adapter, pravega: Pravega) -> str:
     """A workload that has a number and needs no load: it is sized by the segments of its stream."""
     pravega.create_stream("shop", "clicks", 2)
     # Either server may be asked, and each has its own second in which it pulls the new snapshot.
-    until(lambda: all(adapter.ask("segments", "clicks").is_success for _ in range(10)), 60, "its segments are served")
+    until(lambda: all(each.is_success for each in adapter.ask_every_server(SEGMENTS)), 120, "its segments are served")
     return "clicks"
 
 

@@ -1,5 +1,6 @@
 """What breaks does not scale anything: a count that is not known is said to be unknown."""
 
+import math
 import re
 import time
 from collections.abc import Iterator
@@ -7,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from parts.adapter import ERROR_AFTER_S, NAMESPACE, TICK_S, Adapter
+from parts.adapter import ERROR_AFTER_S, NAMESPACE, RULES, TICK_S, Adapter
 from parts.broker import Broker
-from parts.controlplane import HPA_SYNC_S, ControlPlane
+from parts.controlplane import ControlPlane
 from parts.kubelet import Kubelet
 from parts.process import until
 from parts.prometheus import Prometheus
-from parts.workload import CARRY_300, Workload
+from parts.workload import CARRY_300, Look, Workload
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +27,25 @@ def jobs(adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path
         for job in found:
             job.load.set_rate(300)
         for job in found:
-            job.watch(lambda look: look.replicas in CARRY_300, 180, "enough workers")
-            job.watch(lambda look, job=job: job.longest_backlog_time_s(0, 15) < 10, 120, "no backlog")
+            come_to_rest(job, adapter)
         yield found
+
+
+def come_to_rest(job: Workload, adapter: Adapter) -> None:
+    """Returns when nothing is to be caught up with, and no other size was wanted for as long as rates are looked at.
+
+    Else a change that was under way would be taken for what a fault has done.
+    """
+    since_s = math.inf
+
+    def rests(look: Look) -> bool:
+        nonlocal since_s
+        decision = adapter.snapshot()[f"default/{job.name}"]
+        sizes = {look.replicas, decision.get("wanted_workers"), decision.get("required_workers")}
+        since_s = min(since_s, look.at_s) if len(sizes) == 1 else math.inf
+        return look.at_s - since_s > RULES["rate_window_s"] and job.longest_backlog_time_s(0, 15) < 10
+
+    job.watch(lambda look: look.replicas >= min(CARRY_300) and rests(look), 420, "it is at rest")
 
 
 def is_active(job: Workload) -> bool:
@@ -40,56 +57,60 @@ def without_ages(message: str) -> str:
     return re.sub(r"\d+(\.\d+)?", "#", message)
 
 
-@pytest.mark.timeout(600)
 def test_a_broker_and_a_prometheus_that_are_down_freeze_replicas_and_the_hpa_says_why(
     jobs: list[Workload], adapter: Adapter, broker: Broker, prometheus: Prometheus
 ) -> None:
     before = {job.name: job.plane.api.get(job.path)["spec"]["replicas"] for job in jobs}
     pods = [adapter.pipeline(), *adapter.servers()]
+    restarts = [pod.restarts for pod in pods]
     broker.stop()
     prometheus.stop()
     down_s = time.time()
     try:
         for job in jobs:
-            until(lambda job=job: not is_active(job), 55, f"the HPA of {job.name} is not active", every_s=1.0)
-            said = job.condition("ScalingActive")
-            assert said["reason"] == "FailedGetExternalMetric"
-            ours = adapter.message("required_workers", job.name)
-            assert job.name in ours
-            assert without_ages(ours) in without_ages(said["message"])
-        until(lambda: time.time() - down_s > 60, 61, "a minute has passed", every_s=1.0)
+            until(lambda job=job: not is_active(job), 90, f"the HPA of {job.name} is not active", every_s=1.0)
+            assert job.condition("ScalingActive")["reason"] == "FailedGetExternalMetric"
+            until(lambda job=job: says_why(job, adapter), 30, f"the HPA of {job.name} says why in our words")
+        until(lambda: time.time() - down_s > 60, 90, "a minute has passed", every_s=1.0)
         assert {job.name: job.plane.api.get(job.path)["spec"]["replicas"] for job in jobs} == before
     finally:
         broker.start()
         prometheus.start()
     for job in jobs:
-        until(lambda job=job: is_active(job), 120, f"the HPA of {job.name} is active again", every_s=1.0)
+        until(lambda job=job: is_active(job), 240, f"the HPA of {job.name} is active again", every_s=1.0)
     assert [adapter.pipeline(), *adapter.servers()] == pods
-    assert [pod.restarts for pod in pods] == [0, 0, 0]
+    assert [pod.restarts for pod in pods] == restarts
 
 
-@pytest.mark.timeout(600)
+def says_why(job: Workload, adapter: Adapter) -> bool:
+    """Whether the HPA was told what is told now; it asks every few seconds, and the cause may change in between."""
+    ours = adapter.message("required_workers", job.name)
+    return job.name in ours and without_ages(ours) in without_ages(job.condition("ScalingActive")["message"])
+
+
 def test_a_killed_pipeline_is_bridged_until_its_snapshot_is_stale_and_goes_on_from_its_checkpoint(
     jobs: list[Workload], adapter: Adapter, kubelet: Kubelet
 ) -> None:
     job = jobs[0]
-    # The test before left a backlog to catch up with; from rest the number has no reason to be another one after.
-    job.watch(lambda look: look.replicas in CARRY_300, 300, "enough workers again")
-    job.watch(lambda look: job.longest_backlog_time_s(0, 15) < 10, 120, "and no backlog")
+    come_to_rest(job, adapter)  # the number has no reason to be another one after
     before = until(lambda: adapter.number("required_workers", job.name), 60, "a number is served")
-    restarts = adapter.pipeline().restarts
-    until(lambda: 0.1 < time.time() % TICK_S < 0.6, 2 * TICK_S, "a tick has begun", every_s=0.05)
-    kubelet.kill(adapter.pipeline(), restart_after_s=ERROR_AFTER_S + 15)
-    killed_s = time.time()
-    held_s = _last_answer_s(adapter, job.name)
-    assert ERROR_AFTER_S - 2 * TICK_S < held_s - killed_s < ERROR_AFTER_S + TICK_S
-    assert "the pipeline published nothing for" in adapter.message("required_workers", job.name)
+    pipeline = adapter.pipeline()
+    restarts = pipeline.restarts
+    until(lambda: 0.1 < time.time() % TICK_S < 0.6, 4 * TICK_S, "a tick has begun", every_s=0.05)
+    newest_s = adapter.snapshot()[f"default/{job.name}"]["at_s"]
+    with kubelet.killed(pipeline):
+        held_s = _last_answer_s(adapter, job.name)
+        # A tick more, when one was published since we asked, or less, when no server has asked since.
+        assert ERROR_AFTER_S - 2 * TICK_S < held_s - newest_s < ERROR_AFTER_S + TICK_S
+        # For the last moment before, the sample is too old, which is older than the decision.
+        told = "the pipeline published nothing for"
+        until(lambda: told in adapter.message("required_workers", job.name), TICK_S, told)
 
-    until(adapter.snapshot, 180, "the pipeline publishes again", every_s=0.2)
-    first = adapter.snapshot()[f"default/{job.name}"]
-    assert first["reason"] != "NoDataYet", first  # without its checkpoint it would know nothing
-    after = until(lambda: adapter.number("required_workers", job.name), 60, "a number is served again")
-    assert (after, adapter.pipeline().restarts) == (before, restarts + 1)
+    decided = until(lambda: adapter.snapshot()[f"default/{job.name}"], 360, "the pipeline publishes again")
+    assert decided["reason"] != "NoDataYet", decided  # without its checkpoint it would know nothing
+    after = until(lambda: adapter.number("required_workers", job.name), 120, "a number is served again")
+    assert (after, pipeline.restarts) == (before, restarts + 1)
+    assert adapter.pipeline() == pipeline
 
 
 def _last_answer_s(adapter: Adapter, name: str) -> float:
@@ -110,9 +131,9 @@ def _last_answer_s(adapter: Adapter, name: str) -> float:
 def test_one_of_two_servers_is_killed_and_the_other_one_answers(
     jobs: list[Workload], adapter: Adapter, controlplane: ControlPlane, kubelet: Kubelet
 ) -> None:
-    until(lambda: is_active(jobs[0]), 60, "the HPA gets its number")  # the test before may have frozen it
+    until(lambda: is_active(jobs[0]), 120, "the HPA gets its number")  # the test before may have frozen it
     victim, survivor = adapter.servers()
-    kubelet.kill(victim, restart_after_s=25)
+    restarts = victim.restarts
     path = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
     selector = "kubernetes.io/service-name=backlog-adapter"
 
@@ -121,8 +142,12 @@ def test_one_of_two_servers_is_killed_and_the_other_one_answers(
         points = [point for item in slices for point in item["endpoints"] if point["conditions"]["ready"]]
         return [address for point in points for address in point["addresses"]]
 
-    until(lambda: addresses() == [survivor.ip], 10, "the cluster sends requests to the other one only")
-    answers = [adapter.ask("required_workers", jobs[0].name).status_code for _ in range(40)]
-    assert answers == [200] * 40
-    until(lambda: is_active(jobs[0]), 3 * HPA_SYNC_S, "the HPA gets its number")
-    until(lambda: victim.restarts == 1 and len(addresses()) == 2, 60, "both answer again")
+    def answers(count: int) -> list[int]:
+        return [adapter.ask("required_workers", jobs[0].name).status_code for _ in range(count)]
+
+    with kubelet.killed(victim):
+        until(lambda: addresses() == [survivor.ip], 30, "the cluster sends requests to the other one only")
+        until(lambda: answers(10) == [200] * 10, 60, "kube-apiserver, which is told of it, does so")
+        assert answers(40) == [200] * 40
+        until(lambda: is_active(jobs[0]), 60, "the HPA gets its number")
+    until(lambda: victim.restarts == restarts + 1 and len(addresses()) == 2, 120, "both answer again")

@@ -110,7 +110,7 @@ def test_the_page_follows_the_colour_scheme_of_its_reader(browser: Browser, repo
     with browser.page(report.as_uri(), "light") as page:
         light = _looks(page)
         page.prefer("dark")
-        until(lambda: _looks(page)[3] != light[3], 10, "the charts are painted anew")
+        until(lambda: _looks(page)[3] != light[3], 60, "the charts are painted anew")
         dark = _looks(page)
 
     assert light[0] > 0.9 > 0.3 > light[1]

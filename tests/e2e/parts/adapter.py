@@ -114,8 +114,8 @@ class Adapter:
         options = ["--namespace", NAMESPACE, "--create-namespace", "--values", str(file)]
         self._plane.helm("install", NAME, str(CHART), *options)
         for version in VERSIONS:
-            until(lambda version=version: self.is_available(version), 120, f"{version} is available")
-        until(self.snapshot, 180, "the first decisions are published")
+            until(lambda version=version: self.is_available(version), 360, f"{version} is available")
+        until(self.snapshot, 360, "the first decisions are published")
 
     def upgrade(self) -> None:
         """helm upgrade with the same values."""
@@ -153,6 +153,10 @@ class Adapter:
         path = f"/apis/{EXTERNAL}/namespaces/default/{metric}"
         return self._plane.api.raw(path, labelSelector=f"workload={workload}")
 
+    def ask_every_server(self, path: str) -> list[httpx.Response]:
+        """What each of them answers to the administrator, past the aggregator, which takes any of them."""
+        return [self.direct(server).get(path, self._plane.admin.certificate) for server in self.servers()]
+
     def number(self, metric: str, workload: str) -> float:
         """The number that is served. ValueError, with the message, when there is none."""
         answer = self.ask(metric, workload)
@@ -173,6 +177,6 @@ class Adapter:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # asked by address, not by name
         url = f"https://{self.pipeline().ip}:8443/v1/snapshot"
-        answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, verify=context, timeout=3)
+        answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, verify=context, timeout=10)
         answer.raise_for_status()
         return {entry["decision"]["workload"]: entry["decision"] for entry in json.loads(answer.content)["entries"]}

@@ -60,7 +60,7 @@ class Broker:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._folder / "server.properties"]
         with Process("format", [*self._java, *arguments], self._folder) as process:
-            assert process.child.wait(60) == 0, process.log.read_text()
+            assert process.child.wait(180) == 0, process.log.read_text()
 
     def start(self) -> None:
         """Returns when the broker answers."""
@@ -76,8 +76,8 @@ class Broker:
 
     def create_topic(self, topic: str, partitions: int) -> None:
         """Returns when the topic exists."""
-        self._admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
-        until(lambda: len(self.end_offsets(topic)) == partitions, 30, f"{topic} has its leaders")
+        self._admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(60)
+        until(lambda: len(self.end_offsets(topic)) == partitions, 60, f"{topic} has its leaders")
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """Partition -> the offset the next record gets."""
@@ -90,7 +90,7 @@ class Broker:
         if group not in self._observers:
             self._observers[group] = observer(self.bootstrap_servers, group)
         asked = [TopicPartition(topic, number) for number in self.end_offsets(topic)]
-        found = self._observers[group].committed(asked, timeout=5)
+        found = self._observers[group].committed(asked, timeout=15)
         return {item.partition: item.offset for item in found if item.offset >= 0}
 
     def backlog_records(self, group: str, topic: str) -> int:

@@ -14,7 +14,7 @@ import yaml
 
 from parts import frontproxy
 from parts.certificates import Authority, write_key_pair
-from parts.process import HOST, Process, free_port, tools, until
+from parts.process import HOST, CommandError, Process, free_port, tools, until
 
 _CONTROLLERS = (
     "horizontal-pod-autoscaler-controller", "deployment-controller", "replicaset-controller",
@@ -112,13 +112,13 @@ class ControlPlane:
         return (self.folder / f"{program}.log").read_text(errors="replace")
 
     def kubectl(self, *arguments: str, stdin: str | None = None, user: User | None = None) -> str:
-        """What kubectl prints, to the administrator or this user. Raises AssertionError with its complaint."""
+        """What kubectl prints, to the administrator or this user. Raises CommandError with its complaint."""
         program = tools() / "controlplane-1.36.3" / "kubectl"
         kubeconfig = (user or self.admin).kubeconfig
         return _run([str(program), f"--kubeconfig={kubeconfig}", *arguments], self.folder, stdin)
 
     def helm(self, *arguments: str) -> str:
-        """What helm prints. Raises AssertionError with its complaint."""
+        """What helm prints. Raises CommandError with its complaint."""
         program = tools() / "helm-4.3.1" / "helm"
         return _run([str(program), f"--kubeconfig={self.admin.kubeconfig}", *arguments], self.folder, None)
 
@@ -157,7 +157,7 @@ class ControlPlane:
         )  # fmt: skip
         program.ready(lambda: self.api.raw("/readyz").text == "ok")
         # The controller manager exits when it comes before the roles it needs.
-        until(self._has_bootstrap_roles, 60, "the bootstrap roles exist")
+        until(self._has_bootstrap_roles, 180, "the bootstrap roles exist")
 
     def _has_bootstrap_roles(self) -> bool:
         role = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/system::{}"
@@ -178,7 +178,7 @@ class ControlPlane:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it signs its own certificate
         health = f"https://{HOST}:{port}/healthz"
         program.ready(lambda: httpx.get(health, verify=context, timeout=2).text == "ok")
-        until(lambda: self.api.raw("/api/v1/namespaces/default/serviceaccounts/default").is_success, 60, "accounts")
+        until(lambda: self.api.raw("/api/v1/namespaces/default/serviceaccounts/default").is_success, 180, "accounts")
 
     def _write_kubeconfig(self, user: str, certificate: tuple[Path, Path]) -> Path:
         public, key = map(str, certificate)
@@ -210,8 +210,9 @@ class ControlPlane:
 def _run(command: list[str], folder: Path, stdin: str | None) -> str:
     # A home of its own: no cache or plugin of the developer's takes part.
     done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=120, check=False,
+        command, input=stdin, capture_output=True, text=True, timeout=360, check=False,
         env={"HOME": str(folder), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+    if done.returncode != 0:
+        raise CommandError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
     return done.stdout

@@ -5,9 +5,12 @@ probe, reports the pod's status, starts a dead container again, and lets a delet
 Service names resolve, through /etc/hosts, to the ready pods behind them.
 """
 
+import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,81 +23,107 @@ from parts.pod import Pod
 _NODE = "bench"
 _LOOK_S = 0.3
 _RESTART_S = 2.0
+_FORESEEN = (httpx.HTTPError, OSError)  # the API comes back; a Secret, or a pod, is not there yet or not any more
 
 
 class Kubelet:
-    """Runs the pods of all namespaces while it is entered. images: image without tag -> its entrypoint."""
+    """Runs the pods of all namespaces while it is entered. images: image without tag -> its entrypoint.
+
+    log: what it could not do, and which container has ended by itself.
+    """
 
     def __init__(self, api: Api, folder: Path, images: Mapping[str, Sequence[str]]) -> None:
         self._api = api
         self._folder = folder
+        self.log = folder / "kubelet.log"
         self._images = images
         self._pods: dict[str, Pod] = {}
+        self._names = ""
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="kubelet")
-        self.faults: list[str] = []
 
     def pods(self, namespace: str, prefix: str) -> list[Pod]:
         """The pods that run now, by the beginning of their name."""
         with self._lock:
             return [pod for pod in self._pods.values() if pod.namespace == namespace and pod.name.startswith(prefix)]
 
-    def kill(self, pod: Pod, restart_after_s: float = _RESTART_S) -> None:
-        """Ends the container at once with all its processes; it is started again after restart_after_s."""
+    @contextmanager
+    def killed(self, pod: Pod) -> Iterator[None]:
+        """Ends the container at once with all its processes; at the end of the block it is started again."""
         with self._lock:
-            pod.start_at_s = time.monotonic() + restart_after_s
+            pod.start_at_s = math.inf
             pod.process.kill()
+        try:
+            yield
+        finally:
+            pod.start_at_s = 0.0
 
     def refresh(self, namespace: str, prefix: str) -> None:
         """Brings changed Secrets and ConfigMaps into the pods' files; a real kubelet does so within a minute or two."""
         for pod in self.pods(namespace, prefix):
-            pod.refresh()
+            with self._lock:  # it may be starting again
+                pod.refresh()
 
     def _run(self) -> None:
         while not self._stopping.wait(_LOOK_S):
-            try:
-                self._look()
-            except (httpx.HTTPError, OSError) as error:  # the API comes back; the pods run on
-                self.faults.append(repr(error))
+            self._attempt("pods", self._look)
+
+    def _attempt(self, name: str, act: Callable[..., None], *arguments: object) -> None:
+        """The trouble of one pod is not that of the others, and the next look tries again."""
+        try:
+            act(*arguments)
+        except _FORESEEN as error:
+            self._note(f"{name}: {error!r}")
+        except Exception:
+            self._note(f"{name}: {traceback.format_exc()}")
+
+    def _note(self, text: str) -> None:
+        with self.log.open("a") as log:
+            log.write(f"{time.ctime()} {text}\n")
 
     def _look(self) -> None:
         found = {item["metadata"]["uid"]: item for item in self._api.get("/api/v1/pods")["items"]}
         for uid, manifest in found.items():
-            self._tend(uid, manifest)
+            self._attempt(manifest["metadata"]["name"], self._tend, uid, manifest)
         for uid in set(self._pods) - set(found):
-            self._pods.pop(uid).process.stop(0)
-        self._resolve()
+            self._pods[uid].process.stop(0)
+            self._forget(uid)
+        self._attempt("names", self._resolve)
 
     def _tend(self, uid: str, manifest: dict[str, Any]) -> None:
-        if uid not in self._pods:
-            self._admit(manifest)
-            return
-        pod = self._pods[uid]
+        pod = self._pods.get(uid) or Pod(self._api, manifest, self._folder, self._images)
         if "deletionTimestamp" in manifest["metadata"]:
             self._let_go(pod)
-            return
-        with self._lock:
-            if not pod.process.running() and time.monotonic() > pod.start_at_s:
-                pod.restarts += 1
-                pod.start_at_s = time.monotonic() + _RESTART_S
-                pod.start()
-        self._report(pod)
+        elif uid in self._pods:
+            self._keep_alive(pod)
+            self._report(pod)
+        else:
+            self._admit(pod)
 
-    def _admit(self, manifest: dict[str, Any]) -> None:
-        pod = Pod(self._api, manifest, self._folder, self._images)
-        try:
-            pod.start()
-        except httpx.HTTPStatusError as error:  # a Secret or ConfigMap that is not there yet: the next look tries again
-            self.faults.append(f"{pod.name}: {error}")
-            return
-        if not manifest["spec"].get("nodeName"):
+    def _admit(self, pod: Pod) -> None:
+        if not pod.manifest["spec"].get("nodeName"):
             target = {"apiVersion": "v1", "kind": "Node", "name": _NODE}
             body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name}, "target": target}
             self._api.ask("POST", f"{pod.path}/binding", body)
+        pod.resolve(self._names)  # a server that does not find the pipeline at once waits before it tries again
+        pod.start()  # last: what is started is known
         pod.start_at_s = time.monotonic() + _RESTART_S
         with self._lock:
             self._pods[pod.uid] = pod
+
+    def _keep_alive(self, pod: Pod) -> None:
+        with self._lock:
+            if pod.process.running() or time.monotonic() < pod.start_at_s:
+                return
+            self._note(f"{pod.name}: its container ended with {pod.process.child.returncode}, it is started again")
+            pod.start_at_s = time.monotonic() + _RESTART_S
+            pod.start()
+            pod.restarts += 1
+
+    def _forget(self, uid: str) -> None:
+        with self._lock:
+            self._pods.pop(uid, None)
 
     def _report(self, pod: Pod) -> None:
         status = pod.status(pod.ready())
@@ -109,24 +138,23 @@ class Kubelet:
             return
         pod.process.stop(0)
         self._api.ask("DELETE", pod.path, {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}})
-        with self._lock:
-            del self._pods[pod.uid]
+        self._forget(pod.uid)
 
     def _resolve(self) -> None:
-        lines = ["127.0.0.1 localhost"]
+        lines = []
         for item in self._api.get("/apis/discovery.k8s.io/v1/endpointslices")["items"]:
             namespace = item["metadata"]["namespace"]
             service = item["metadata"]["labels"].get("kubernetes.io/service-name", "")
             for endpoint in item.get("endpoints") or []:
                 if endpoint["conditions"].get("ready"):
                     name = f"{service}.{namespace}"
-                    lines.append(f"{endpoint['addresses'][0]} {name}.svc {name} {name}.svc.cluster.local")
+                    lines.append(f"{endpoint['addresses'][0]} {name}.svc {name} {name}.svc.cluster.local\n")
+        self._names = "".join(lines)
         for pod in self._pods.values():
-            text = "\n".join([*lines, f"{pod.ip} {pod.name}", ""])
-            if pod.hosts.read_text() != text:
-                pod.hosts.write_text(text)  # in place: the pod's mount is of this very file
+            pod.resolve(self._names)
 
     def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
         self._api.ask("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": _NODE}})
         self._thread.start()
         return self
@@ -135,6 +163,6 @@ class Kubelet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stopping.set()
-        self._thread.join(30)
+        self._thread.join(120)
         for pod in self._pods.values():
             pod.process.stop(0)

@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import math
 import os
 import shlex
 import shutil
@@ -21,6 +22,26 @@ from parts.process import HOST, Process
 
 _numbers = itertools.count(10)
 
+# For sh: what changes from now on in a folder, named from the root on, is seen here alone.
+COVER = """\
+cover() {{
+  mkdir -p {overlay}/$1/upper {overlay}/$1/work {overlay}/$1/pieces
+  layers=lowerdir=/$1,upperdir={overlay}/$1/upper,workdir={overlay}/$1/work
+  mount -t overlay overlay -o $layers /$1 2> /dev/null || piece_together $1
+}}
+# In a user namespace nothing is laid over a folder below which somebody had mounted something before. What goes
+# while its turn comes is nothing that a pod needs.
+piece_together() {{
+  for each in /$1/* /$1/.[!.]*; do
+    place={overlay}/$1/pieces/${{each##*/}}
+    if [ -L "$each" ]; then cp -P "$each" "$place"
+    elif [ -d "$each" ]; then mkdir "$place" && mount --rbind "$each" "$place"
+    elif [ -e "$each" ]; then touch "$place" && mount --bind "$each" "$place"
+    fi || true
+  done
+  mount --rbind {overlay}/$1/pieces /$1
+}}"""
+
 # Run by sh inside the new namespaces. What changes in /etc, /run, /tmp or /var stays in the pod, in overlays.
 _INIT = """\
 set -eu
@@ -33,10 +54,7 @@ ip link set eth0 up
 hostname {name}
 mount -t proc proc /proc
 mount -t tmpfs tmpfs {overlay}
-cover() {{
-  mkdir -p {overlay}/$1/upper {overlay}/$1/work
-  mount -t overlay overlay -o lowerdir=/$1,upperdir={overlay}/$1/upper,workdir={overlay}/$1/work /$1
-}}
+{cover}
 cover etc
 cover run
 cover var
@@ -52,7 +70,9 @@ exec env -i {env} {as_user} {command}
 # Only one user is mapped here, so another one is mapped in its place: the same owner of files under another number,
 # without capabilities. The images know theirs by this name (Dockerfile); for any other, programs find no name.
 _IMAGE_USER = 10001
-_PASSWD = f"echo adapter:x:{_IMAGE_USER}:{_IMAGE_USER}::/nonexistent:/usr/sbin/nologin >> /etc/passwd"
+_PASSWD = f"""\
+(cat /etc/passwd; echo adapter:x:{_IMAGE_USER}:{_IMAGE_USER}::/nonexistent:/usr/sbin/nologin) > /run/passwd
+mount --bind /run/passwd /etc/passwd"""
 
 
 class Pod:
@@ -70,6 +90,7 @@ class Pod:
         self.stop_at_s: float | None = None  # when the grace period of a deleted pod ends
         self.start_at_s = 0.0  # not before this time is a dead container started again
         self.patched: dict[str, Any] = {}
+        self._answered_s = -math.inf  # when its readiness probe succeeded last
         self._api = api
         self._images = images
         self._folder = folder / f"{self.namespace}-{self.name}"
@@ -83,15 +104,29 @@ class Pod:
         return self._folder / "hosts"
 
     def start(self) -> None:
-        """Starts the container, the first time or again; its volumes of this pod's life stay."""
+        """Starts the container, the first time or again; its volumes of this pod's life stay. After `resolve`."""
         (self._folder / "overlay").mkdir(parents=True, exist_ok=True)
-        self.hosts.touch()
         script = self._folder / "init.sh"
         script.write_text(self._init(self._volumes()))
         isolated = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--kill-child", "sh", str(script)]
         self.process.stop(0)
+        self._answered_s = -math.inf
         self.process = Process("container", isolated, self._folder)
         self.process.start()
+
+    def resolve(self, services: str) -> None:
+        """Which names the container finds: its own, and those of services, as lines of /etc/hosts.
+
+        In place, for the pod's mount is of this very file, and never empty: somebody may be reading it. What is new
+        covers what was, and the rest of that is cut off.
+        """
+        text = f"127.0.0.1 localhost\n{self.ip} {self.name}\n{services}"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.hosts.touch()
+        if self.hosts.read_text() != text:
+            with self.hosts.open("r+") as hosts:
+                hosts.write(text)
+                hosts.truncate()
 
     def refresh(self) -> None:
         """What has changed in its Secrets and ConfigMaps appears in the container's files, and its tokens are new."""
@@ -104,12 +139,13 @@ class Pod:
                 source, target = shlex.quote(str(volumes[mount["name"]])), shlex.quote(mount["mountPath"])
                 mounts.append(f"mkdir -p {target}\nmount --bind {source} {target}")
         env = " ".join(shlex.quote(f"{key}={value}") for key, value in self._env().items())
+        overlay = self._folder / "overlay"
         user = self.manifest["spec"].get("securityContext", {}).get("runAsUser")
         as_user = "" if user is None else f"unshare --user --map-user={user} --map-group={user}"
         return _INIT.format(
-            veth=self._veth, bench=os.getpid(), ip=self.ip, name=self.name, overlay=self._folder / "overlay",
-            hosts=self.hosts, mounts="\n".join(mounts), env=env, command=shlex.join(self._command()), as_user=as_user,
-            user=_PASSWD if user == _IMAGE_USER else "",
+            veth=self._veth, bench=os.getpid(), ip=self.ip, name=self.name, overlay=overlay, hosts=self.hosts,
+            cover=COVER.format(overlay=overlay), mounts="\n".join(mounts), env=env, as_user=as_user,
+            command=shlex.join(self._command()), user=_PASSWD if user == _IMAGE_USER else "",
         )  # fmt: skip
 
     def _command(self) -> list[str]:
@@ -180,15 +216,25 @@ class Pod:
             os.kill(int(child), number)
 
     def ready(self) -> bool:
-        """What the readiness probe says; without one, whether the container runs."""
-        probe = self.container.get("readinessProbe", {}).get("httpGet")
+        """What the readiness probe says; without one, whether the container runs.
+
+        A container that was ready stays so for the time in which the probes of its manifest may fail.
+        """
+        probe = self.container.get("readinessProbe")
         if not self.process.running() or probe is None:
             return self.process.running()
+        now_s = time.monotonic()
+        if self._probed(probe):
+            self._answered_s = now_s
+        return now_s - self._answered_s < probe.get("failureThreshold", 3) * probe.get("periodSeconds", 10)
+
+    def _probed(self, settings: Mapping[str, Any]) -> bool:
+        probe = settings["httpGet"]
         named = {port.get("name"): port["containerPort"] for port in self.container.get("ports", [])}
         port = named.get(probe["port"], probe["port"])
-        scheme = probe.get("scheme", "HTTP").lower()
+        url = f"{probe.get('scheme', 'HTTP').lower()}://{self.ip}:{port}{probe['path']}"
         try:
-            answer = httpx.get(f"{scheme}://{self.ip}:{port}{probe['path']}", verify=_UNVERIFIED, timeout=1)
+            answer = httpx.get(url, verify=_UNVERIFIED, timeout=settings.get("timeoutSeconds", 1))
         except (httpx.HTTPError, OSError):
             return False
         return answer.is_success

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import httpx
 
-from parts.process import HOST, Process, free_port, tools
+from parts.process import HOST, Process, free_port, tools, until
 
 _SETTINGS = """\
 singlenode.controller.rest.enable=true
@@ -55,16 +55,21 @@ class Pravega:
 
     def create_stream(self, scope: str, stream: str, segments: int) -> None:
         """Makes the scope and the stream when they are new; a new one has this fixed number of segments."""
-        made = httpx.post(f"{self.url}/v1/scopes", json={"scopeName": scope}, timeout=10)
-        assert made.status_code in (201, 409), made.text
-        body = {"streamName": stream, "scalingPolicy": _fixed(segments)}
-        made = httpx.post(f"{self.url}/v1/scopes/{scope}/streams", json=body, timeout=30)
-        assert made.status_code in (201, 409), made.text
+        self._make("/v1/scopes", {"scopeName": scope})
+        self._make(f"/v1/scopes/{scope}/streams", {"streamName": stream, "scalingPolicy": _fixed(segments)})
+
+    def _make(self, path: str, what: dict[str, object]) -> None:
+        """Asks until it is there: a controller that just lists its scopes may not be able to make one yet."""
+
+        def is_there() -> bool:
+            return httpx.post(f"{self.url}{path}", json=what, timeout=60).status_code in (201, 409)
+
+        until(is_there, 120, f"{what} is in {path}", every_s=1.0)
 
     def scale(self, scope: str, stream: str, segments: int) -> None:
         """A real scale of the stream: segments are sealed, split or merged."""
         body = {"scalingPolicy": _fixed(segments)}
-        answer = httpx.put(f"{self.url}/v1/scopes/{scope}/streams/{stream}", json=body, timeout=30)
+        answer = httpx.put(f"{self.url}/v1/scopes/{scope}/streams/{stream}", json=body, timeout=60)
         assert answer.status_code == 200, answer.text
 
     def segments(self, scope: str, stream: str) -> int:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -17,12 +18,21 @@ from confluent_kafka import KafkaException
 HOST = "10.244.0.1"  # the bridge of tests/e2e/run: reachable from the tests and from every pod
 
 T = TypeVar("T")
-# What a server that is not there yet, or an object that is not there yet, looks like from a client.
-_NOT_YET = (OSError, ValueError, LookupError, httpx.HTTPError, KafkaException)
+# Below those that the kernel gives to who names none (ip_local_port_range): a port stays free until its server is
+# started, or started again, whatever connects in the meantime.
+_PORTS = iter(random.sample(range(20_000, 32_000), 12_000))
+
+
+class CommandError(AssertionError):
+    """A program refused what it was asked for; the message is its complaint."""
 
 
 class NotReadyError(AssertionError):
     """Something asked for did not come true in time; the message says what, and what was answered last."""
+
+
+# What a server that is not there yet, or an object that is not there yet, looks like from a client.
+_NOT_YET = (OSError, ValueError, LookupError, httpx.HTTPError, KafkaException, CommandError)
 
 
 def tools() -> Path:
@@ -32,11 +42,12 @@ def tools() -> Path:
 
 
 def free_port() -> int:
-    """A port nobody listens on, on any address."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """A port nobody listens on, on any address; never the same twice."""
+    for port in _PORTS:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            return port
+    raise OSError("no port is free")
 
 
 def until(question: Callable[[], T], within_s: float, what: str, every_s: float = 0.2) -> T:
@@ -97,7 +108,7 @@ class Process:
         """Whether it still runs."""
         return self._child is not None and self._child.poll() is None
 
-    def ready(self, question: Callable[[], object], within_s: float = 60) -> None:
+    def ready(self, question: Callable[[], object], within_s: float = 180) -> None:
         """Waits until the answer is true. Raises NotReadyError with the log's end when it exits or stays silent."""
 
         def answered() -> object:

@@ -35,7 +35,7 @@ class Traffic:
         while not self._stopping.wait(_PAUSE_S):
             try:
                 answer = self._ask()
-            except httpx.HTTPError as error:
+            except Exception as error:  # whatever it is, it is no answer, and the asking goes on
                 self._count(repr(error), repr(error))
             else:
                 self._count(answer.status_code, answer.text)
@@ -53,4 +53,4 @@ class Traffic:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stopping.set()
-        self._thread.join(30)
+        self._thread.join(60)
