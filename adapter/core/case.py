@@ -10,8 +10,8 @@ from adapter.core.bounds import Range
 from adapter.core.capacity import with_prior
 from adapter.core.downs import DOWNS_DOUBLE, Bucket, Place, paying_workers
 from adapter.core.gates import Situation
-from adapter.core.grouping import every, largest, smallest
-from adapter.core.observe import Tick, follows
+from adapter.core.grouping import every, largest
+from adapter.core.observe import Tick, follows_partitions
 from adapter.core.policies.verdict import Evidence
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
@@ -197,11 +197,13 @@ def _situation(tick: Tick) -> Situation:
     recent = tick.at_s - kept["failed_at_s"] <= rules["failures_window_s"]
     spec, ready = tick.facts["spec_workers"], tick.facts["ready_workers"]
     asked = first_known(spec, tick.workers)
-    seen_age_s = tick.at_s - smallest(fast.seen_at_s, owner, count)
+    load_age_s = tick.facts["load_age_s"]
+    # Who follows a count needs it, and the load as long as there is one.
+    followed_age_s = np.fmax(np.where(tick.alone, np.nan, load_age_s), tick.facts["partitions_age_s"])
     return Situation(
         paused=no_up & no_down,
         excluded=rules["excluded"] == 1,
-        sample_age_s=np.where(follows(rules), np.fmax(seen_age_s, tick.facts["partitions_age_s"]), seen_age_s),
+        sample_age_s=np.where(follows_partitions(rules), followed_age_s, load_age_s),
         workers_age_s=tick.at_s - fast.counted_at_s,
         changed_age_s=tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s),
         asked_age_s=tick.at_s - fast.asked_at_s,

@@ -135,6 +135,11 @@ class Decision:
     restarts: float | None = None
     fleet: float | None = None
 
+    @property
+    def decided_age_s(self) -> float | None:
+        """How old that was by which the size is decided: throughput and backlog, or the count that is followed."""
+        return self.partitions_age_s if self.policy == "segments" else self.sample_age_s
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSignals:

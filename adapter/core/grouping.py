@@ -22,13 +22,6 @@ def largest(values: Array, owner: IntArray, count: int) -> Array:
     return -smallest(-values, owner, count)
 
 
-def some(holds: Mask, owner: IntArray, count: int) -> Mask:
-    """Whether it holds for any of each workload's stages."""
-    found = np.zeros(count, dtype=bool)
-    found[owner[holds]] = True
-    return found
-
-
 def every(holds: Mask, counting: Mask, owner: IntArray, count: int) -> Mask:
     """Whether it holds for all counting stages of each workload; False for a workload without one."""
     some = np.zeros(count, dtype=bool)

@@ -69,14 +69,16 @@ def trimmed(fast: Fast, oldest_s: float) -> Fast:
 def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, ...], tuple[Stage, ...]]:
     slow = state.slow
     same = slow.workloads == samples.workloads and book.by_workload.keys() <= set(slow.workloads)
-    if same and (slow.stages == samples.stages or slow.stages == _staged(samples.workloads, samples.stages)):
+    if same and slow.stages == samples.stages:
+        return slow.workloads, slow.stages
+    named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _found(samples)
+    if same and named >= set(slow.workloads) and slow.stages == _staged(slow.workloads, samples.stages):
         return slow.workloads, slow.stages
     counted = dict(zip(slow.workloads, samples.at_s - state.fast.counted_at_s, strict=True))
     seen = dict(zip(slow.stages, state.fast.seen_at_s, strict=True))
     newest: dict[str, float] = {}
     for (workload, _), at_s in seen.items():
         newest[workload] = np.fmax(at_s, newest.get(workload, -np.inf))
-    named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _found(samples)
     silent_s = {w: np.fmin(counted[w], samples.at_s - newest.get(w, -np.inf)) for w in slow.workloads}
     workloads = named | {w for w, age_s in silent_s.items() if age_s < FORGET_S}
     stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s > newest[w] - REPLACED_S}

@@ -8,7 +8,7 @@ import numpy as np
 
 from adapter.core import parameters
 from adapter.core.gates import settle_s
-from adapter.core.grouping import some
+from adapter.core.grouping import smallest
 from adapter.core.intake import HEALTH, failed, laid, take, trimmed
 from adapter.core.rates import Mask, counter_rate, last_rate, rising, robust_slope, since_reset, stalled
 from adapter.core.rules import POLICIES, RuleBook
@@ -28,10 +28,9 @@ class Tick:
 
     state: with this tick's samples in it. owner: (stages,) the workload of each stage.
     plain: every workload has one stage, in the same order, and none is visible. counting: (stages,) it was seen
-    with throughput and backlog, or is of a workload that has but partitions, so it has a say. now: what this tick's
-    samples say of each stage.
-    rules, facts, workers: (workloads,); partitions are the last known, counted partitions_age_s ago. alone:
-    (workloads,) partitions are all that was ever told, and all that the policy looks at.
+    with throughput and backlog, or partitions stand alone, so it has a say. now: what this tick's samples say of each
+    stage. rules, facts, workers: (workloads,); partitions are the last known, counted partitions_age_s ago; throughput
+    and backlog were seen load_age_s ago. alone: (workloads,) the policy follows the partitions, and nobody tells more.
     complaints: workload -> why its overrides do not count. stage_rules, signals, rates_known, discontinuous: (stages,).
     """
 
@@ -74,7 +73,9 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     found = _rates(state, now, stage_rules, owner)
     told = np.isfinite(first_known(now["processed_records"], now["throughput_records_per_s"]) + now["backlog_records"])
     seen_at_s = np.where(told, samples.at_s, fast.seen_at_s)
-    alone = follows(rules) & np.isfinite(fast.partitions_at_s) & ~some(np.isfinite(seen_at_s), owner, len(names))
+    facts["load_age_s"] = samples.at_s - smallest(seen_at_s, owner, len(names))
+    counted = np.isfinite(facts["partitions_age_s"])
+    alone = follows_partitions(rules) & counted & ~(facts["load_age_s"] <= rules["error_after_s"])
     expired = samples.at_s - seen_at_s > stage_rules["error_after_s"]
     latest = np.array([first_known(found[name], was) for name, was in zip(HELD, fast.signals, strict=True)])
     held = np.where(expired, np.nan, latest)
@@ -100,8 +101,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     )
 
 
-def follows(rules: Mapping[str, Array]) -> Mask:
-    """Whether the policy looks at the partitions and at nothing else (S2-17)."""
+def follows_partitions(rules: Mapping[str, Array]) -> Mask:
+    """Whether the policy sizes by the partitions and by nothing else (S2-17)."""
     segments: Mask = rules["policy"] == POLICIES.index("segments")
     return segments
 

@@ -151,9 +151,9 @@ def _change(d: Decision) -> str:
 
 
 def _no_data(d: Decision) -> str:
-    if d.sample_age_s is None:
+    if d.decided_age_s is None:
         return unseen(d)
-    if d.policy == "segments" and not d.partitions:
+    if d.policy == "segments":
         return f"{_keep(d)}: the segments of {d.workload} are not known; check the source that counts them"
     return f"{_keep(d)}: too few samples of {d.workload} for a rate; the next ticks bring them"
 

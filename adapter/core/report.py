@@ -152,7 +152,7 @@ def _numbers(tick: Tick, case: Case, judged: Judgement) -> Mapping[str, Array]:
             "backlog_time_target_s": np.where(
                 drains, tick.rules["backlog_time_target_s"], tick.rules["time_to_reduce_backlog_s"]
             ),
-            "sample_age_s": seen.sample_age_s,
+            "sample_age_s": tick.facts["load_age_s"],
             "workers_age_s": seen.workers_age_s,
             "changed_age_s": seen.changed_age_s,
             "asked_age_s": seen.asked_age_s,

@@ -7,7 +7,9 @@ _LOOK = "check the source that counts them"
 
 
 def unseen(d: Decision) -> str:
-    """Of a workload whose throughput and backlog were never told."""
+    """Of a workload of which that was never told by which it is decided."""
+    if d.policy == "segments":
+        return f"the segments of {d.workload} were never counted; {_LOOK}"
     if d.partitions is None:
         return f"no sample of {d.workload} yet; check its sources in the configuration"
     told = f"of {d.workload} only the {count(d.partitions)} partitions are told"
@@ -23,7 +25,7 @@ def stale(d: Decision) -> str:
 
 def expired(d: Decision) -> str:
     """Of a workload whose samples are too old to decide by."""
-    if d.policy == "segments" and d.partitions is None and d.partitions_age_s is not None:
+    if d.policy == "segments":
         return f"the segments of {d.workload} were last counted {seconds(d.partitions_age_s)} ago; {_LOOK}"
     return f"no sample of {d.workload} for {seconds(d.sample_age_s)}; bring its sources back"
 
@@ -32,6 +34,6 @@ def uncounted(d: Decision) -> str:
     """Behind any reason: since when the partitions are unknown, where it does not say so of all samples."""
     if d.partitions is not None or d.partitions_age_s is None:
         return ""
-    if d.reason is Reason.EXPIRED and d.partitions_age_s <= (d.sample_age_s or 0.0):
+    if d.reason is Reason.EXPIRED and d.partitions_age_s <= (d.decided_age_s or 0.0):
         return ""
     return f"; the partitions were last counted {seconds(d.partitions_age_s)} ago: {_LOOK}"

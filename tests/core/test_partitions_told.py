@@ -11,8 +11,8 @@ from adapter.core.engine import advance
 from adapter.core.gates import REASONS
 from adapter.core.reasons import sentence
 from adapter.core.record import case_of
-from adapter.core.report import stage_rows
-from adapter.core.rules import POLICIES
+from adapter.core.report import rows, stage_rows
+from adapter.core.rules import POLICIES, RuleBook
 from adapter.core.samples import EVERY
 from adapter.core.state import EMPTY, VERSION, decode, encode_fast, encode_slow
 
@@ -107,6 +107,26 @@ def test_who_follows_segments_that_were_never_told_has_no_target():
     assert (found.reason, found.required_workers, found.sample_age_s) == (Reason.NO_DATA, None, None)
 
 
+def test_s2_17_who_follows_the_segments_goes_on_by_them_when_nobody_tells_the_load_any_more():
+    def seen(at_s):
+        load = flow(at_s) if at_s <= TOLD_UNTIL_S else {}
+        return tick(at_s, job(**counts(5), partitions=7 if at_s < LAST_GOOD_S + 60 else 8, **load))
+
+    rules, state, found = book(policy="segments"), EMPTY, {}
+    for at_s in range(0, UNTIL_S, 15):
+        state = decode(VERSION, encode_fast(state), encode_slow(state))
+        state, decisions = advance(state, seen(at_s), rules)
+        (found[at_s],) = rows(decisions)
+    held = [found[at_s] for at_s in range(75, LAST_GOOD_S + 1, 15)]
+    assert {(d.reason, d.required_workers) for d in held} == {(Reason.STALE, 7)}
+    assert (found[LAST_GOOD_S + 15].required_workers, found[LAST_GOOD_S + 15].sample_age_s) == (7, 195)
+    assert (found[LAST_GOOD_S + 60].reason, found[LAST_GOOD_S + 60].required_workers) == (Reason.UP, 8)
+
+
+def test_s2_18_a_lost_count_makes_nothing_else_older():
+    assert {d.sample_age_s for d in history(loaded(), book(policy="segments"))} == {0}
+
+
 @pytest.mark.parametrize("until", [5, 10, 20], ids=["told", "held", "too old"])
 @every_told
 def test_a_record_of_a_target_that_follows_segments_gives_it_again(ticks, until):
@@ -156,6 +176,20 @@ def test_a_bound_of_partitions_that_are_not_told_any_more_stays_and_says_so():
 
 
 # --- a workload without a stage
+
+
+def test_a_found_workload_of_which_nobody_but_its_hpa_tells_is_forgotten_in_an_hour():
+    def seen(at_s):
+        found = {**counts(), **flow(at_s), "fleet": 0} if at_s <= 120 else {}
+        return tick(at_s, job(**found, max_workers=10))
+
+    there = {at_s: state.slow.workloads for at_s, (state, _) in _folded(seen, range(0, 4200, 60))}
+    assert there[120 + 3540] == (JOB,)
+    assert there[4140] == ()
+
+
+def _folded(seen, times):
+    return zip(times, replay([seen(at_s) for at_s in times], RuleBook(by_workload={})), strict=True)
 
 
 def test_stages_that_show_up_take_the_place_of_the_whole():

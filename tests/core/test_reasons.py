@@ -79,16 +79,13 @@ SENTENCES = {
         "the segments of shop/orders were last counted 117 min ago; check the source that counts them: "
         "pravega: no answer",
     ),
-    "segments known, the rest expired": (
-        decision(
-            Reason.EXPIRED,
-            policy="segments",
-            required_workers=None,
-            partitions=7,
-            partitions_age_s=0.0,
-            sample_age_s=195.0,
-        ),
-        "no sample of shop/orders for 195 s; bring its sources back",
+    "S2-18 segments counted, the rest stale": (
+        decision(Reason.STALE, policy="segments", partitions=7, partitions_age_s=0.0, sample_age_s=15.0),
+        "keep 10: the last sample is 15 s old",
+    ),
+    "S2-18 segments never counted": (
+        decision(Reason.NO_DATA, policy="segments", required_workers=None, sample_age_s=0.0),
+        "the segments of shop/orders were never counted; check the source that counts them",
     ),
     "nothing but partitions": (
         decision(Reason.NO_DATA, policy="drain", required_workers=None, partitions=7, partitions_age_s=0.0),

@@ -57,6 +57,7 @@ _ALL = (
         "workers",
         'AverageValue "1"; 800m is 25 % headroom',
         lambda decision: decision.required_workers,
+        age_s=lambda decision: decision.decided_age_s,
     ),
     Metric(
         "required_workers_padded",
@@ -64,6 +65,7 @@ _ALL = (
         "workers",
         'AverageValue "1", where an HPA cannot set its tolerance',
         lambda decision: _padded(decision.required_workers),
+        age_s=lambda decision: decision.decided_age_s,
     ),
     _both(
         "backlog_time_seconds",
