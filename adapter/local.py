@@ -19,6 +19,7 @@ from adapter.backtest.fleet import Fleet
 from adapter.config import Config
 from adapter.core.reasons import sentence
 from adapter.errors import SetupError
+from adapter.pipeline.checkpoint import LOG
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.accounting import Accounting
 from adapter.serving.api.probes import Probes, Readiness
@@ -161,7 +162,7 @@ def _scratch(started: ExitStack) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="backlog-adapter-"))
 
     def remove(kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not SetupError:  # its message names what to read there
+        if kind is not SetupError or not (folder / LOG).exists():  # the message names it
             shutil.rmtree(folder, ignore_errors=True)
 
     started.push(remove)

@@ -123,11 +123,10 @@ def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slo
 
 
 def _pushed(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fast:
-    seen = laid([samples.stage(name) for name in _POINTS.values()], samples.stages, stages)
+    told = [samples.stage(name) for name in (*_POINTS.values(), "stuck_backlog_records")]
+    *seen, stuck = laid(told, samples.stages, stages)
     # What waits in a partition that is stuck waits for its repair, not for workers.
-    seen[2] -= np.fmin(
-        np.nan_to_num(laid([samples.stage("stuck_backlog_records")], samples.stages, stages)[0]), seen[2]
-    )
+    seen[2] -= np.fmin(np.nan_to_num(stuck), seen[2])
     points = {name: np.vstack([getattr(fast, name), row]) for name, row in zip(_POINTS, seen, strict=True)}
     return replace(fast, at_s=np.append(fast.at_s, samples.at_s), **points)
 

@@ -68,11 +68,12 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     fast = trimmed(fast, samples.at_s - _FAR_WINDOWS * float(rules["rate_window_s"].max(initial=0.0)))
 
     state = replace(state, fast=fast)
-    now = {name: laid([samples.stage(name)], samples.stages, state.slow.stages)[0] for name in STAGE_SIGNALS}
+    told = laid([samples.stage(name) for name in STAGE_SIGNALS], samples.stages, state.slow.stages)
+    now = dict(zip(STAGE_SIGNALS, told, strict=True))
     stage_rules = rules if plain else {name: column[owner] for name, column in rules.items()}
     found = _rates(state, now, stage_rules, owner)
-    told = np.isfinite(first_known(now["processed_records"], now["throughput_records_per_s"]) + now["backlog_records"])
-    seen_at_s = np.where(told, samples.at_s, fast.seen_at_s)
+    seen = np.isfinite(first_known(now["processed_records"], now["throughput_records_per_s"]) + now["backlog_records"])
+    seen_at_s = np.where(seen, samples.at_s, fast.seen_at_s)
     facts["load_age_s"] = samples.at_s - smallest(seen_at_s, owner, len(names))
     counted = np.isfinite(facts["partitions_age_s"])
     alone = follows_partitions(rules) & counted & ~(facts["load_age_s"] <= rules["error_after_s"])

@@ -10,8 +10,8 @@ from adapter.errors import SetupError
 
 OLDEST = 17
 INSTALL = (
-    "install it, e.g. `apt-get install openjdk-17-jre-headless` (Debian, Ubuntu), "
-    "`dnf install java-17-openjdk-headless` (Fedora) or `brew install openjdk@17` (macOS), "
+    "install it, e.g. `apt-get install openjdk-21-jre-headless` (Debian 13, Ubuntu; openjdk-17 on Debian 12), "
+    "`dnf install java-21-openjdk-headless` (Fedora) or `brew install openjdk@21` (macOS), "
     "and put it on PATH or name it in JAVA_HOME"
 )
 ANSWER_WITHIN_S = 30.0

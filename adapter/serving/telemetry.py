@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 from adapter.core.decisions import Decision
 from adapter.serving.signals.metrics import METRICS
 from adapter.serving.snapshots.store import Held, SnapshotStore
+from adapter.serving.sockets.at_once import OWN_CODES
 from adapter.serving.sockets.connections import Connections
 
 PREFIX = "backlog_adapter"
@@ -96,17 +97,16 @@ def certificate(ends_s: Callable[[], float | None], clock: Callable[[], float] =
 
 
 def door(connections: Connections) -> Gauges:
-    """Who is there, and who was not let in: what `requests` counts came through."""
+    """Who is there, and who was not let in; what `requests` counts came through."""
 
     def gauges() -> Iterator[Metric]:
         yield GaugeMetricFamily(f"{PREFIX}_connections", "open connections", value=connections.open)
-        ended = CounterMetricFamily(f"{PREFIX}_connections_ended", "connections cut off by a limit", labels=["limit"])
-        ended.add_metric(["room"], connections.ended_for_room)
-        ended.add_metric(["time"], connections.ended_for_time)
-        refused = CounterMetricFamily(f"{PREFIX}_refused", "requests that never reached the API", labels=["code"])
-        for code, number in sorted(connections.refused.copy().items()):
-            refused.add_metric([str(code)], number)
-        yield from (ended, refused)
+        crowded = "connections ended to make room for others"
+        yield CounterMetricFamily(f"{PREFIX}_connections_crowded_out", crowded, value=connections.ended_for_room)
+        refused = CounterMetricFamily(f"{PREFIX}_refused", "requests that the server answered itself", labels=["code"])
+        for code in OWN_CODES:
+            refused.add_metric([str(code)], connections.refused[code])
+        yield refused
 
     return gauges
 

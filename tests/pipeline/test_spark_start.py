@@ -45,6 +45,12 @@ def test_the_last_cause_is_told_and_the_log_it_came_from_is_kept(java: Path) -> 
     assert re.search(r"java\.net\.UnknownHostException: asked for .*; more is in ", said)
 
 
+def test_nothing_is_kept_where_spark_was_not_tried(java: Path) -> None:
+    (java / "bin" / "java").unlink()
+    assert "Java is missing" in told(java, "run", "--port", "0")
+    assert list(java.glob("backlog-adapter-*")) == []
+
+
 def test_a_spark_in_this_process_needs_nobody_to_know_the_name_of_this_machine(java: Path) -> None:
     assert "asked for 127.0.0.1;" in told(java, "run", "--port", "0")
 

@@ -83,14 +83,13 @@ class Neighbour:
             raise UnansweredError("malformed", f"expected a body as it is, got Content-Encoding {encoding[:50]!r}")
         body = bytearray()
         try:
-            async with asyncio.timeout(None) as reading:
-                async for chunk in response.aiter_raw():
-                    body += chunk
-                    if len(body) > self._largest:
-                        # Not left: what httpx nests in it would be closed later, one by one, or never.
-                        reading.reschedule(0)
-        except TimeoutError:
-            if not reading.expired():
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > self._largest:
+                    # And read on, to the error in the depth: left here, what httpx nests would stay open for a while.
+                    await response.aclose()
+        except httpx.HTTPError:
+            if len(body) <= self._largest:
                 raise
         if len(body) > self._largest:
             raise UnansweredError("large", f"expected at most {self._largest} bytes, got more")

@@ -25,7 +25,7 @@ class Connections:
     """All open connections. Of one event loop; its counts may be read from anywhere.
 
     most: open at once. handshakes: of them, not ready yet. handshake_s: from being accepted until it is ready.
-    refused: code -> requests that were answered with it before anybody looked who asks, or because the answer failed.
+    refused: code -> requests for which the server itself had this answer, and none of the application's.
     """
 
     def __init__(self, most: int, handshakes: int, handshake_s: float) -> None:

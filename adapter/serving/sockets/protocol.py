@@ -152,7 +152,7 @@ class _Protocol(HttpToolsProtocol):
             self._make_last()
 
     def on_body(self, body: bytes) -> None:
-        if self._is_last:
+        if self._is_last or self._has_ended:
             return
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.body_bytes:
@@ -195,6 +195,7 @@ class _Protocol(HttpToolsProtocol):
         """If it is the first: what comes now is thrown away, and it is sent when the piece at hand is done with."""
         if refusal is not None and self._refusal is None:
             self._refusal = refusal
+            self._connections.refused[refusal.code] += 1
             self._is_last = True
             self._head.end()
 
@@ -202,8 +203,7 @@ class _Protocol(HttpToolsProtocol):
         self.parser = None  # type: ignore[assignment]  # as uvicorn does at the end; it may hold a large head
         if self._busy:  # an answer that was asked for before
             self._make_last()
-        elif not self.transport.is_closing():
-            self._connections.refused[refusal.code] += 1
+        elif not (self._has_ended or self.transport.is_closing()):
             self._outlet.write(at_once.wire(refusal, (*self.server_state.default_headers, CLOSE)))
             self._linger()
 
