@@ -197,9 +197,9 @@ def _situation(tick: Tick) -> Situation:
     recent = tick.at_s - kept["failed_at_s"] <= rules["failures_window_s"]
     spec, ready = tick.facts["spec_workers"], tick.facts["ready_workers"]
     asked = first_known(spec, tick.workers)
-    load_age_s = tick.facts["load_age_s"]
+    load_age_s, count_age_s = tick.facts["load_age_s"], tick.facts["partitions_age_s"]
     # Who follows a count needs it, and the load as long as there is one.
-    followed_age_s = np.fmax(np.where(tick.alone, np.nan, load_age_s), tick.facts["partitions_age_s"])
+    followed_age_s = np.where(tick.alone, count_age_s, np.maximum(load_age_s, count_age_s))
     return Situation(
         paused=no_up & no_down,
         excluded=rules["excluded"] == 1,

@@ -105,6 +105,10 @@ def test_s2_01_segments_are_all_that_who_follows_them_needs_and_their_next_count
 def test_who_follows_segments_that_were_never_told_has_no_target():
     found = last([tick(0, job(**counts()))], book(policy="segments"))
     assert (found.reason, found.required_workers, found.sample_age_s) == (Reason.NO_DATA, None, None)
+    lost = [tick(at_s, job(**counts(), **(flow(at_s) if at_s <= 60 else {}))) for at_s in range(0, UNTIL_S, 15)]
+    assert {d.reason for d in history(lost, book(policy="segments"))} == {Reason.NO_DATA}
+    never = f"the segments of {JOB} were never counted; check the source that counts them"
+    assert {sentence(d) for d in history(lost, book(policy="segments"))} == {never}
 
 
 def test_s2_17_who_follows_the_segments_goes_on_by_them_when_nobody_tells_the_load_any_more():
