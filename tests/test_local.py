@@ -185,4 +185,4 @@ def test_without_java_it_names_the_command_that_installs_it(tmp_path: Path) -> N
     lines = refused(tmp_path, environment=environment)
     assert len(lines) == 1
     assert "Java is missing" in lines[0]
-    assert "apt-get install openjdk-17-jre-headless" in lines[0]
+    assert "apt-get install openjdk-21-jre-headless" in lines[0]
