@@ -83,7 +83,7 @@ $(READY): requirements/dev.lock pyproject.toml
 
 need-java:
 	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | awk -F '"' '/version/ {split($$2, v, "."); found = 1; exit v[1] < 17} END {if (!found) exit 1}' || \
-	  { echo "Java 17 or newer is needed: install it (Debian: apt-get install openjdk-17-jre-headless), on PATH or, where it is set, in JAVA_HOME"; exit 1; }
+	  { echo "Java 17 or newer is needed: install it (Debian: apt-get install openjdk-17-jre-headless, openjdk-21-jre-headless from Debian 13 on), on PATH or, where it is set, in JAVA_HOME"; exit 1; }
 
 need-go:
 	@command -v go >/dev/null || { echo "Go is needed for the end-to-end tests: install it (Debian: apt-get install golang-go; 1.26 or newer, it fetches its own toolchain)"; exit 1; }
