@@ -22,14 +22,14 @@ from adapter.wiring import load, told_to_stop
 class Ticks(StreamingQueryListener):
     """Tells what Spark took for each batch; Spark's camelCase."""
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing to tell."""
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """A batch is done."""
         _tell(took_s=event.progress.durationMs["triggerExecution"] / 1000)
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing to tell."""
 
 

@@ -22,7 +22,7 @@ class Event(msgspec.Struct, frozen=True):
 
     timestamp: int
     segments: list[dict[str, float]] = []
-    segmentList: list[dict[str, float]] = []  # noqa: N815 the name on the wire
+    segmentList: list[dict[str, float]] = []  # noqa: N815 - the name on the wire
 
     def count(self) -> int:
         """How many segments are in force after it."""

@@ -107,8 +107,8 @@ def _configuration(kubeconfig: str | None) -> Configuration:
         load_kube_config(  # type: ignore[no-untyped-call]  # theirs
             config_file=kubeconfig, client_configuration=configuration, persist_config=False
         )
-    except Exception as error:
-        # What is half written has its reader fail in any way. It repeats what it did not understand, perhaps the token.
+    except Exception as error:  # what is half written has its reader fail in any way
+        # It repeats what it did not understand, perhaps the token.
         cause = told(error).partition("{")[0]
         fix = "write it to another file and rename that, so that nobody reads half of it"
         raise ConfigException(f"expected a kubeconfig in {kubeconfig}: {cause}; {fix}") from None

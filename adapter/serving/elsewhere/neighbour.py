@@ -151,4 +151,4 @@ def _opened(trusted: str, *, verify: bool) -> httpx.AsyncClient:
         context.verify_mode = ssl.CERT_NONE
     # No proxy of the environment stands between, and no time limit but the deadline. HPAs ask every 15 s.
     kept = httpx.Limits(keepalive_expiry=_KEPT_S)
-    return httpx.AsyncClient(verify=context, timeout=None, trust_env=False, limits=kept)  # noqa: S113
+    return httpx.AsyncClient(verify=context, timeout=None, trust_env=False, limits=kept)  # noqa: S113 - the deadline

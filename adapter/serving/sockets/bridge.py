@@ -58,7 +58,7 @@ def _in_one_piece(send: Send) -> Send:
 
 def _pool(app: Wsgi, threads: int) -> Any:
     # Any: a2wsgi has types of its own for what are plain dicts here.
-    return WSGIMiddleware(app, workers=threads)  # type: ignore[arg-type]
+    return WSGIMiddleware(app, workers=threads)  # type: ignore[arg-type]  # see above
 
 
 def guarded(app: Asgi, most: int, refused: Counter[int]) -> Asgi:

@@ -75,7 +75,7 @@ class Kubelet:
             act(*arguments)
         except _FORESEEN as error:
             self._note(f"{name}: {error!r}")
-        except Exception:
+        except Exception:  # whatever it is, it is the trouble of one pod
             self._note(f"{name}: {traceback.format_exc()}")
 
     def _note(self, text: str) -> None:
