@@ -70,4 +70,5 @@ URI_TOO_LONG = _status(
 HEAD_TOO_LARGE = _status(431, "RequestHeaderFieldsTooLarge", "the request's headers are too large")
 TOO_MANY_REQUESTS = _status(429, "TooManyRequests", "too many requests are in work; ask again later")
 FAILED = Response(500, _JSON, encode(internal_error().document))
-OWN_CODES = (400, 414, 429, 431, 500, 501)
+_OWN = (BAD_REQUEST, URI_TOO_LONG, TOO_MANY_REQUESTS, HEAD_TOO_LARGE, FAILED, UNKNOWN_CODING)
+OWN_CODES = tuple(each.code for each in _OWN)
