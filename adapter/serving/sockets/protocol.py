@@ -103,6 +103,8 @@ class _Protocol(HttpToolsProtocol):
             return
         super().on_message_begin()
         self.scope["peer_certificate"] = self._certificate  # type: ignore[typeddict-unknown-key]  # ours
+        if self._certificate is not None:
+            self.scope["extensions"] = {"tls": {"client_cert": self._certificate}}
         self.scope["granted"] = self._granted  # type: ignore[typeddict-unknown-key]  # ours
         self._head.begin()
         self._is_whole = False

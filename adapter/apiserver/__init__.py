@@ -1,0 +1,1 @@
+"""An aggregated API server: TLS, HTTP, authentication, authorization. It knows nothing of streaming jobs."""
