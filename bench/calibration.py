@@ -19,7 +19,7 @@ from adapter.backtest.trace import read, resampled
 from adapter.backtest.world import Case
 from adapter.core.samples import Array
 
-TRACES = Path("../shared/traces")
+TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
 WORKERS = 24
 # Of the static run, means of a minute: CPU = 0.067 + 8.93e-5 * (events/s of a worker). It is full at a CPU of 1.
 IDLE_CPU_RATIO, CPU_PER_EVENT = 0.067, 8.93e-5

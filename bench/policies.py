@@ -17,6 +17,7 @@ from adapter.errors import AdapterError
 from adapter.wiring import spark, told_to_stop
 from bench.machine import described
 
+TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
 PROFILES = "consumer-group,flink-reactive,flink-operator,netflix"
 # The published comparison is of 18 hours; its own metric delay belongs to it.
 SHORT_PROFILES = "pause-0-0,pause-10-15,pause-30-60,pause-57-57,pause-120-180"
@@ -50,7 +51,7 @@ def asked(arguments: argparse.Namespace) -> command.Asked:
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.policies", description=__doc__)
-    parser.add_argument("--traces", type=Path, default=Path("../shared/traces"), help="folder of `seconds,rate` files")
+    parser.add_argument("--traces", type=Path, default=TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profiles", default="", help=f"default: {PROFILES}; and of less than a day {SHORT_PROFILES}")
     parser.add_argument("--policies", default=",".join(command.RUNNABLE), help="default: all")
     parser.add_argument("--seeds", type=int, default=1)

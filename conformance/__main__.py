@@ -17,7 +17,7 @@ _FORMAT = """A recording is JSON, one request a line: id, method, path (with its
 presented), request_headers, request_body; and what was answered: status, headers, body with its encoding (utf-8, base64
 or omitted), or error where no answer came."""
 
-RECORDED = Path(__file__).parents[2] / "shared" / "wire" / "recorded.jsonl"
+RECORDED = Path(__file__).parents[1] / "tests" / "data" / "wire" / "recorded.jsonl"
 
 
 def main(given: Sequence[str] | None = None) -> int:

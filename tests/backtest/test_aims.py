@@ -16,7 +16,7 @@ from adapter.core.rules import POLICIES
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(300)]
 
-TRACES = Path(__file__).parents[3] / "shared" / "traces"
+TRACES = Path(__file__).parents[1] / "data" / "traces"
 LIVE = ("consumer-group", "flink-reactive", "flink-operator", "netflix")
 # Who follows something else than the load: partitions, or nothing.
 FOLLOWERS = tuple(name for name in (*POLICIES, *PEERS) if name not in ("segments", "static-peak"))
@@ -54,11 +54,8 @@ def test_the_default_policy_is_never_five_minutes_late_and_does_not_turn_back_wi
 
 
 def test_on_the_published_comparison_it_needs_fewer_workers_than_flinks_formula_and_is_less_late() -> None:
-    file = TRACES / "dsp_ads_18h_1s.csv"
-    if not file.exists():
-        pytest.skip("the traces are not beside the project")
     profile = PROFILES["pause-30-60"]
-    load = scaled(read(file), profile)
+    load = scaled(read(TRACES / "dsp_ads_18h_1s.csv"), profile)
     ours, flink = (
         {name: float(values[lane]) for name, values in found.items()}
         for found in [scores(loop.run([Case(load, 0, name, profile, 1) for name in ("drain", "flink-default")]).tally)]

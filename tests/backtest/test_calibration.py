@@ -3,12 +3,9 @@
 import pytest
 
 from adapter.backtest.profiles import PROFILES
-from bench.calibration import RUNS, TRACES, Figures, measured, simulated, table
+from bench.calibration import RUNS, Figures, measured, simulated, table
 
-pytestmark = [
-    pytest.mark.simulation,
-    pytest.mark.skipif(not (TRACES / "measured").exists(), reason="the measured runs are not beside the tree"),
-]
+pytestmark = pytest.mark.simulation
 
 # Error of the worker-hours, least and most, per cent; of the share of time with more than 10 s and 60 s of delay, in
 # points. What is missed, and why:

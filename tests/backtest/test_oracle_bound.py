@@ -13,11 +13,8 @@ from adapter.backtest.trace import read, scaled
 from adapter.backtest.world import Case, World
 from adapter.core.samples import Array
 
-TRACES = Path(__file__).parents[2] / "../shared/traces"
-pytestmark = [
-    pytest.mark.simulation,
-    pytest.mark.skipif(not TRACES.exists(), reason="the traces are not beside the project"),
-]
+TRACES = Path(__file__).parents[1] / "data" / "traces"
+pytestmark = pytest.mark.simulation
 
 BEGINS_H = {"dsp_ads_18h_1s": 2, "ms_mongo_01": 30, "crane_02_onoff1m": 12, "nab_twitter_goog_5m": 100}
 PROFILE_NAMES = ("consumer-group", "flink-operator", "pause-0-0")

@@ -15,7 +15,7 @@ from adapter.backtest.sharing import worker_share
 from adapter.core.samples import Array
 
 PARTITIONS, SLOTS = 12, 24
-MEASURED = Path(__file__).parents[2] / "../shared/traces/measured/khaos_recovery.csv"
+MEASURED = Path(__file__).parents[1] / "data" / "traces" / "measured" / "khaos_recovery.csv"
 
 
 def a_plant(
@@ -484,7 +484,6 @@ def test_without_noise_recovery_takes_what_the_law_says() -> None:
     assert simulated_s == pytest.approx(law_s, rel=0.05, abs=1.0)
 
 
-@pytest.mark.skipif(not MEASURED.exists(), reason="the measured recoveries are not beside the project")
 @pytest.mark.parametrize(("job", "room"), [pytest.param("ysb", 1.35, id="YSB"), pytest.param("iot", 1.25, id="IoT")])
 def test_simulated_recoveries_are_about_those_measured(job: str, room: float) -> None:
     """119 failures, 67 s until a job works again, and room times the highest load as its capacity."""

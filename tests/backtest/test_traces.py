@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adapter.backtest.profiles import PROFILES
 from adapter.backtest.trace import LEAD_S, STEP_S, WINDOW_S, Trace, TraceError, peak, read, resampled, scaled, windows
 
-SHARED = Path(__file__).parents[3] / "shared" / "traces"
+TRACES = Path(__file__).parents[1] / "data" / "traces"
 CONSUMER_GROUP = PROFILES["consumer-group"]
 
 
@@ -157,9 +157,7 @@ def test_windows_are_equally_long_short_enough_and_begin_before_they_score(steps
 
 @pytest.mark.parametrize("name", ["dsp_ads_18h_1s", "crane_02_onoff1m", "nab_nyc_taxi_30m", "azure_llm_conv_1s"])
 def test_a_real_trace_is_read_and_scaled(name: str) -> None:
-    if not SHARED.is_dir():
-        pytest.skip(f"{SHARED} is absent")
-    trace = read(SHARED / f"{name}.csv")
+    trace = read(TRACES / f"{name}.csv")
     rate = scaled(trace, CONSUMER_GROUP)
     assert len(rate) == int(len(trace.rate) * trace.step_s / STEP_S)
     means = rate[: len(rate) // 60 * 60].reshape(-1, 60).mean(axis=1)

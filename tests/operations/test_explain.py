@@ -14,7 +14,7 @@ from adapter.operations.reading import read
 from adapter.operations.rows import COLUMNS
 from adapter.operations.tables import bound_table
 
-GOLDEN = Path(__file__).parent / "golden" / "growing.txt"
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "growing.txt"
 
 
 def section(told, title):

@@ -1,4 +1,4 @@
-"""The reader on answers that a real broker gave; recorded/kafka/*.json are the calls of one tick each."""
+"""The reader on answers that a real broker gave; data/kafka/*.json are the calls of one tick each."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from adapter.sources.kafka import KafkaReader, check, readings
 from adapter.sources.kafka_properties import parse, without_secrets
 from adapter.sources.offsets import Pattern, Plan, Reading
 
-RECORDED = Path(__file__).parent / "recorded" / "kafka"
+RECORDED = Path(__file__).parents[1] / "data" / "kafka"
 SETTINGS = KafkaSource(kind="kafka", bootstrap_servers="broker:9092", deadline_s=2)
 PLAN = Plan(
     explicit=(

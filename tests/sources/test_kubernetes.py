@@ -1,4 +1,4 @@
-"""The reader on answers that a real API server gave; recorded/kubernetes/*.json are its answers by path."""
+"""The reader on answers that a real API server gave; data/kubernetes/*.json are its answers by path."""
 
 import copy
 import json
@@ -15,7 +15,7 @@ from adapter.errors import SourceError
 from adapter.sources import FAULT
 from adapter.sources.kubernetes import KubernetesReader, _RefusedError
 
-RECORDED = json.loads((Path(__file__).parent / "recorded" / "kubernetes" / "a_tick.json").read_text())["answers"]
+RECORDED = json.loads((Path(__file__).parents[1] / "data" / "kubernetes" / "a_tick.json").read_text())["answers"]
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 for item in RECORDED[HPAS]["items"]:  # these were recorded with the targets of others, which is a fault of its own
     if item["metadata"]["name"] in ("twice-a", "twice-b", "badpause"):

@@ -1,4 +1,4 @@
-"""The reader on answers that a real controller gave; recorded/pravega/*.json are their bodies."""
+"""The reader on answers that a real controller gave; data/pravega/*.json are their bodies."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from adapter.errors import SourceError
 from adapter.sources import FAULT, Row
 from adapter.sources.pravega import PravegaReader, Reading, readings
 
-RECORDED = Path(__file__).parent / "recorded" / "pravega"
+RECORDED = Path(__file__).parents[1] / "data" / "pravega"
 SETTINGS = PravegaSource(kind="pravega", url="http://controller:10080/")
 CLICKS = Reading("shop/clicks", "s1", "clicks")
 CREATED_S, SPLIT_S, MERGED_S = 1795283939, 1795283941, 1795283944  # the seconds of the recorded events

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adapter.sources.segments import Event, Policy, events, policy, segments_at
 
-RECORDED = Path(__file__).parent / "recorded" / "pravega"
+RECORDED = Path(__file__).parents[1] / "data" / "pravega"
 SPECIFIED = b"""{"scalingEvents": [
   {"timestamp": 2000, "segmentList": [{"number": 1}, {"number": 2}], "splits": 1, "merges": 0},
   {"timestamp": 1000, "segmentList": [{"number": 0}], "splits": 0, "merges": 0}]}"""

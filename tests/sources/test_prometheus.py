@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 import trustme
-from recorded.prometheus.fleet import CONFIG
+from prometheus_fleet import CONFIG
 
 from adapter.config import PrometheusSource
 from adapter.errors import SourceError
@@ -22,7 +22,7 @@ from adapter.sources import Row
 from adapter.sources.prometheus import MOST_POINTS, PrometheusReader, Query, queries
 from adapter.sources.prometheus_plan import Found, Named
 
-RECORDED = json.loads((Path(__file__).parent / "recorded/prometheus/answers.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[1] / "data/prometheus/answers.json").read_text())
 AT_S = int(RECORDED[0]["form"]["time"])
 ONE = Query("workloads[0].read[0]", "backlog_records", "depth", Named((), {(): ("default/orders",)}))
 FLEET = Query("fleets[0]", "backlog_records", "depth", Found(0, "app", "ns", "unused"))
@@ -30,7 +30,7 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 
 def replay(request: httpx.Request) -> httpx.Response:
-    """What the real Prometheus answered; a query that was not recorded needs record.py to be run again."""
+    """What the real Prometheus answered; a query that was not recorded needs record_prometheus.py to be run again."""
     form = {key: values[0] for key, values in parse_qs(request.content.decode()).items()}
     for entry in RECORDED:
         if request.url.path.endswith(f"/api/v1/{entry['path']}") and entry["form"].items() <= form.items():

@@ -43,7 +43,7 @@ def _answers() -> dict[str, dict[str, Any]]:
 
 
 def recorded_answer(name: str) -> dict[str, Any]:
-    """By its id; a skip where there is no recording."""
+    """By its id."""
     return _answers()[name]
 
 

@@ -1,9 +1,9 @@
 """Records what a real Prometheus answers to our queries, so that the tests can replay it without one.
 
-    python tests/sources/recorded/prometheus/record.py PATH/TO/prometheus
+    python tests/sources/record_prometheus.py PATH/TO/prometheus
 
 Starts an exporter whose series have the form of kafka_exporter, Flink and Spark, and Prometheus beside it, both on
-loopback; asks every query of the presets, and some that fail; writes answers.json beside this file; stops both.
+loopback; asks every query of the presets, and some that fail; writes tests/data/prometheus/answers.json; stops both.
 """
 
 import json
@@ -17,13 +17,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
+from prometheus_fleet import CONFIG, FAILING, exposition
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+from adapter.sources.prometheus import queries
 
-from fleet import CONFIG, FAILING, exposition  # noqa: E402 - lies beside this file
-
-from adapter.sources.prometheus import queries  # noqa: E402 - after the path above
+ANSWERS = Path(__file__).parents[1] / "data" / "prometheus" / "answers.json"
 
 
 class Exporter(BaseHTTPRequestHandler):
@@ -77,7 +75,7 @@ def main(program: str) -> None:
             server.wait(timeout=30)
             exporter.shutdown()
             exporter.server_close()
-    HERE.joinpath("answers.json").write_text(json.dumps(answers, indent=1) + "\n")
+    ANSWERS.write_text(json.dumps(answers, indent=1) + "\n")
 
 
 if __name__ == "__main__":
