@@ -13,10 +13,10 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(READY) need-java ## Run everything on an embedded simulated fleet; ARGS="--for 120s" ends by itself
+run: need-java $(READY) ## Run everything on an embedded simulated fleet; ARGS="--for 120s" ends by itself
 	$(BIN)/backlog-adapter run $(ARGS)
 
-test: lint need-java ## Lint, types, import rules, unit tests and the tests that start Spark
+test: need-java lint ## Lint, types, import rules, unit tests and the tests that start Spark
 	$(BIN)/pytest -m "not e2e" $(ARGS)
 
 unit: $(READY) ## The fast tests alone (no Java, no hours of simulation), on all cores
@@ -31,14 +31,14 @@ wire: $(READY) ## Replay recorded answers of a Go metrics server against this on
 fuzz: $(READY) ## Nonsense for the metrics API, for longer than the tests do; EXAMPLES=n a property
 	FUZZ_EXAMPLES=$(or $(EXAMPLES),5000) $(BIN)/pytest tests/fuzz --timeout 3600 $(ARGS)
 
-bench: $(READY) need-java ## Print speed and memory; nothing is asserted
+bench: need-java $(READY) ## Print speed and memory; nothing is asserted
 	$(BIN)/python -m bench $(ARGS)
 
-bench-policies: $(READY) need-java ## Every policy and rival on every trace; TRACES=folder PROFILES=a,b SEEDS=n DELAYS=0,120 DAYS=28 OUT=dir
+bench-policies: need-java $(READY) ## Every policy and rival on every trace; TRACES=folder PROFILES=a,b SEEDS=n DELAYS=0,120 DAYS=28 OUT=dir
 	$(BIN)/python -m bench.policies $(if $(TRACES),--traces "$(TRACES)") $(if $(PROFILES),--profiles "$(PROFILES)") \
 	  $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DELAYS),--delays "$(DELAYS)") $(if $(DAYS),--days "$(DAYS)") $(if $(OUT),--out "$(OUT)") $(ARGS)
 
-bench-api: $(READY) need-java ## The metrics API beside a Go server, if `make tools` has built it: speed, memory, stalled neighbours
+bench-api: need-java $(READY) ## The metrics API beside a Go server, if `make tools` has built it: speed, memory, stalled neighbours
 	$(BIN)/python -m bench.metrics_api $(ARGS)
 
 picture: $(READY) ## Draw docs/scenario.svg anew: one load step under every policy
@@ -76,8 +76,9 @@ clean: ## Remove what was built here; the tools' cache stays
 $(READY): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed, $$($(PYTHON) --version) found: install it (Debian: apt-get install python3 python3-venv), or say make PYTHON=python3.12"; exit 1; }
+	@echo "Building $(VENV), about 1.6 GB, most of it Spark and its columns; this is done once"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes --requirement requirements/dev.lock
+	$(BIN)/pip install --disable-pip-version-check --require-hashes --requirement requirements/dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -19,7 +19,6 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Sizes streaming jobs by their backlog, serves the numbers to Kubernetes' HPA, and says why.",
 )
 ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The YAML configuration.")]
 
@@ -29,6 +28,21 @@ _ONLY_WITH = {  # options of `backtest` -> those that they mean something with
     "report": ("price", "currency"),
 }
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"backlog-adapter {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def backlog_adapter(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Sizes streaming jobs by their backlog, serves the numbers to Kubernetes' HPA, and says why."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -214,9 +228,3 @@ def schema() -> None:
     from adapter import config as configuration
 
     typer.echo(json.dumps(configuration.json_schema(), indent=2))
-
-
-@app.command()
-def version() -> None:
-    """Print the version."""
-    typer.echo(__version__)

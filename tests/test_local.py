@@ -146,12 +146,13 @@ def test_it_ends_by_itself_with_a_summary(tmp_path: Path) -> None:
         assert re.search(r"\d workloads, \d+ rescales?$", run.printed, re.MULTILINE), run.printed
 
 
-def test_a_taken_port_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_the_message_of_a_taken_port_names_the_option(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         lines = refused(tmp_path, "--port", str(port))
     assert len(lines) == 1
     assert lines[0].startswith(f"backlog-adapter: cannot listen on 127.0.0.1:{port}: the port is taken; ")
+    assert "--port" in lines[0]
 
 
 def test_every_fault_of_a_configuration_is_told_at_once(tmp_path: Path) -> None:

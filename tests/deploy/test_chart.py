@@ -71,7 +71,8 @@ def test_the_users_configuration_stays_as_it_is_beside_what_the_chart_adds(rende
 @pytest.mark.parametrize("role", ["pipeline", "serving"])
 def test_every_file_the_configuration_names_is_mounted(render: Render, role: str) -> None:
     objects = render()
-    mounted = [mount["mountPath"] for mount in container(objects, f"{NAME}-pipeline")["volumeMounts"]]
+    deployment = {"pipeline": f"{NAME}-pipeline", "serving": NAME}[role]
+    mounted = [mount["mountPath"] for mount in container(objects, deployment)["volumeMounts"]]
     files = {key: path for key, path in config(objects)[role].items() if key.endswith("_file")}
     assert files
     assert [key for key, path in files.items() if not any(path.startswith(f"{folder}/") for folder in mounted)] == []
@@ -91,14 +92,34 @@ def test_each_role_is_started_with_its_configuration(render: Render, name: str, 
     assert container(render(), name)["args"] == [role, "--config", "/etc/backlog-adapter/config.yaml"]
 
 
-def test_the_certificate_names_both_services_and_every_api_service_trusts_its_ca(render: Render) -> None:
-    objects = render("apiService.custom.create=true")
-    secret = objects["Secret", f"{NAME}-tls"]["data"]
-    leaf = x509.load_pem_x509_certificate(base64.b64decode(secret["tls.crt"]))
+@pytest.mark.parametrize("service", [NAME, f"{NAME}-pipeline"])
+def test_each_role_has_a_certificate_for_its_service(render: Render, service: str) -> None:
+    secret = render()["Secret", f"{service}-tls"]["data"]
+    leaf, ca = (x509.load_pem_x509_certificate(base64.b64decode(secret[key])) for key in ("tls.crt", "ca.crt"))
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    expected = [f"{NAME}.streaming.svc", f"{NAME}-pipeline.streaming.svc"]
-    assert names.get_values_for_type(x509.DNSName) == expected
-    assert {item["spec"]["caBundle"] for item in api_services(objects).values()} == {secret["ca.crt"]}
+    assert names.get_values_for_type(x509.DNSName) == [f"{service}.streaming.svc"]
+    leaf.verify_directly_issued_by(ca)
+
+
+def test_every_api_service_trusts_the_ca_of_the_servers(render: Render) -> None:
+    objects = render("apiService.custom.create=true")
+    expected = objects["Secret", f"{NAME}-tls"]["data"]["ca.crt"]
+    assert {item["spec"]["caBundle"] for item in api_services(objects).values()} == {expected}
+
+
+def test_no_role_holds_the_key_of_the_other(render: Render) -> None:
+    """The pipeline parses what sources answer; the servers are what the cluster trusts."""
+    objects = render()
+    mounted = {
+        name: {
+            (volume["secret"]["secretName"], *(item["key"] for item in volume["secret"].get("items", [])))
+            for volume in pod(objects, name)["volumes"]
+            if volume["name"] in ("tls", "pipeline-ca")
+        }
+        for name in (NAME, f"{NAME}-pipeline")
+    }
+    assert mounted[f"{NAME}-pipeline"] == {(f"{NAME}-pipeline-tls",)}
+    assert mounted[NAME] == {(f"{NAME}-tls",), (f"{NAME}-pipeline-tls", "ca.crt")}
 
 
 def test_each_service_selects_the_pods_of_its_deployment(render: Render) -> None:
@@ -209,24 +230,26 @@ def test_a_size_is_any_amount_that_kubernetes_takes(render: Render, size: str) -
 
 def test_secrets_that_exist_are_used_and_none_is_made(render: Render) -> None:
     ca = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
-    objects = render("tls.existingSecret=own-tls", f"tls.caBundle={ca}", "token.existingSecret=own-token")
+    own = ["tls.serve.existingSecret=serve", "tls.pipeline.existingSecret=pipeline", "token.existingSecret=token"]
+    objects = render(*own, f"tls.serve.caBundle={ca}")
     assert not [name for kind, name in objects if kind == "Secret"]
     assert objects["APIService", EXTERNAL]["spec"]["caBundle"] == ca
-    for name in (NAME, f"{NAME}-pipeline"):
-        assert secrets(objects, name) == {"tls": "own-tls", "token": "own-token"}
+    assert secrets(objects, NAME) == {"tls": "serve", "pipeline-ca": "pipeline", "token": "token"}
+    assert secrets(objects, f"{NAME}-pipeline") == {"tls": "pipeline", "token": "token"}
 
 
 def test_a_chart_with_its_secrets_given_renders_the_same_each_time(
     helm: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    given = "tls.existingSecret=own-tls,tls.caBundle=LS0tLS1CRUdJTiA=,token.existingSecret=own-token"
+    tls = "tls.serve.existingSecret=serve,tls.serve.caBundle=LS0tLS1CRUdJTiA=,tls.pipeline.existingSecret=pipeline"
+    given = f"{tls},token.existingSecret=token"
     once, again = (helm("template", "orders", str(CHART), "--set", given) for _ in range(2))
     assert once.returncode == 0, once.stderr
     assert once.stdout == again.stdout
 
 
 def test_an_api_service_of_another_owner_needs_no_ca(render: Render) -> None:
-    objects = render("tls.existingSecret=own-tls", "apiService.external.create=false")
+    objects = render("tls.serve.existingSecret=own-tls", "apiService.external.create=false")
     assert secrets(objects, NAME)["tls"] == "own-tls"
 
 
@@ -302,9 +325,13 @@ def test_a_network_policy_that_names_nobody_lets_everybody_to_the_servers(render
             "serve.podAnnotations.checksum/config=x", "/serve/podAnnotations", id="an annotation of the chart's"
         ),
         pytest.param("pipeline.nodeSelectors.zone=a", "'nodeSelectors' not allowed", id="no place of a pod"),
-        pytest.param("tls.existingSecret=own", "tls.caBundle is required", id="a certificate without its CA"),
-        pytest.param("tls.caBundle=LS0tLS1CRUdJTiA=", "/tls/existingSecret", id="a CA without its certificate"),
-        pytest.param("tls.caBundle=-----BEGIN", "/tls/caBundle", id="a CA that is not in base64"),
+        pytest.param(
+            "tls.serve.existingSecret=own", "tls.serve.caBundle is required", id="a certificate without its CA"
+        ),
+        pytest.param(
+            "tls.serve.caBundle=LS0tLS1CRUdJTiA=", "/tls/serve/existingSecret", id="a CA without its certificate"
+        ),
+        pytest.param("tls.serve.caBundle=-----BEGIN", "/tls/serve/caBundle", id="a CA that is not in base64"),
     ],
 )
 def test_a_wrong_value_is_refused_before_anything_is_installed(

@@ -19,7 +19,7 @@ from parts.kubelet import Kubelet
 from parts.process import until
 from parts.traffic import Traffic
 
-HOSTS = tuple(f"{service}.{NAMESPACE}.svc" for service in (NAME, f"{NAME}-pipeline"))
+HOST = f"{NAME}.{NAMESPACE}.svc"
 SETTINGS = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 BUNDLE = "requestheader-client-ca-file"
 ENOUGH = 100  # answers between one step and the next
@@ -55,7 +55,7 @@ def test_a_serving_certificate_of_another_ca_takes_over_without_a_failed_request
 ) -> None:
     (run / "rotation").mkdir()
     authority = Authority(run / "rotation", "serving-ca")
-    certificate, key = (path.read_bytes() for path in authority.issue(NAME, addresses=HOSTS))
+    certificate, key = (path.read_bytes() for path in authority.issue(NAME, addresses=(HOST,)))
     old, new = adapter.secret(f"{NAME}-tls")["ca.crt"], authority.path.read_bytes()
 
     trust(controlplane, old + new)
@@ -79,7 +79,7 @@ def test_an_upgrade_keeps_certificate_ca_and_token(
 ) -> None:
     def kept() -> list[object]:
         bundles = [controlplane.api.get(api_service(version))["spec"]["caBundle"] for version in VERSIONS]
-        return [adapter.secret(f"{NAME}-tls"), adapter.secret(f"{NAME}-token"), bundles]
+        return [*(adapter.secret(f"{NAME}-{each}") for each in ("tls", "pipeline-tls", "token")), bundles]
 
     before = kept()
     adapter.upgrade()

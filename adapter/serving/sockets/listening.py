@@ -118,7 +118,9 @@ def listen(host: str, port: int) -> socket.socket:
 def _cannot_listen(host: str, port: int, error: OSError) -> str:
     where = f"cannot listen on {host}:{port}"
     if error.errno == errno.EADDRINUSE:
-        return f"{where}: the port is taken; set another one, or stop who has it (ss -ltnp 'sport = :{port}')"
+        settings = "`run --port`, serving.port or pipeline.port"
+        owner = f"ss -ltnp 'sport = :{port}'"
+        return f"{where}: the port is taken; choose another one ({settings}), or stop its owner ({owner})"
     if error.errno == errno.EACCES:
         return f"{where}: ports below 1024 need a privilege; set a higher one"
     return f"{where}: {error.strerror}; the address must be one of this machine"

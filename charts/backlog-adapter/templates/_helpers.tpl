@@ -14,8 +14,27 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{- define "backlog-adapter.tlsSecret" -}}
-{{ .Values.tls.existingSecret | default (printf "%s-tls" (include "backlog-adapter.name" .)) }}
+{{- define "backlog-adapter.serveSecret" -}}
+{{ .Values.tls.serve.existingSecret | default (printf "%s-tls" (include "backlog-adapter.name" .)) }}
+{{- end }}
+
+{{- define "backlog-adapter.pipelineSecret" -}}
+{{ .Values.tls.pipeline.existingSecret | default (printf "%s-pipeline-tls" (include "backlog-adapter.name" .)) }}
+{{- end }}
+
+{{/* Of a list of the root context, a Secret and a Service: the Secret's data, from the cluster or, when it is new, made
+here with a CA of its own. */}}
+{{- define "backlog-adapter.certificate" -}}
+{{- $root := index . 0 -}}
+{{- $found := lookup "v1" "Secret" $root.Release.Namespace (index . 1) -}}
+{{- if $found -}}
+{{- toYaml $found.data -}}
+{{- else -}}
+{{- $host := printf "%s.%s.svc" (index . 2) $root.Release.Namespace -}}
+{{- $ca := genCA (printf "%s-ca" (index . 2)) 3650 -}}
+{{- $leaf := genSignedCert $host nil (list $host) 3650 $ca -}}
+{{- toYaml (dict "ca.crt" ($ca.Cert | b64enc) "tls.crt" ($leaf.Cert | b64enc) "tls.key" ($leaf.Key | b64enc)) -}}
+{{- end -}}
 {{- end }}
 
 {{- define "backlog-adapter.tokenSecret" -}}
@@ -35,12 +54,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $pipeline := merge (dict "checkpoint" "/var/lib/backlog-adapter/checkpoint" "port" 8443 "token_file" $token) $tls -}}
 {{- $url := printf "https://%s-pipeline.%s.svc:8443" $name .Release.Namespace -}}
 {{- $serving := merge (dict "port" 6443 "snapshot_url" $url "snapshot_token_file" $token) $tls -}}
-{{- $_ := set $serving "snapshot_ca_file" (printf "%s/tls/ca.crt" $mounts) -}}
+{{- $_ := set $serving "snapshot_ca_file" (printf "%s/pipeline-ca/ca.crt" $mounts) -}}
 {{- $_ := set $serving "service" (printf "%s/%s" .Release.Namespace $name) -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) (dict "pipeline" $pipeline "serving" $serving)) -}}
 {{- end }}
 
-{{/* The same for both: the user is the Dockerfile's, and nothing is written but where it has to be. */}}
+{{/* The same for both pods: the user is the Dockerfile's, and nothing is written but where it has to be. */}}
 {{- define "backlog-adapter.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 10001
@@ -55,11 +74,11 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* How the images are pulled, and what the values of a role, the last of the two, say of its pod's place. */}}
+{{/* Of a list of all values and those of one role: how the pod's images are pulled and where it runs. */}}
 {{- define "backlog-adapter.placement" -}}
 {{- $pod := dict -}}
-{{- range $name, $said := pick (last .) "priorityClassName" "nodeSelector" "tolerations" "affinity" -}}
-{{- if $said }}{{ $_ := set $pod $name $said }}{{ end -}}
+{{- range $field, $value := pick (last .) "priorityClassName" "nodeSelector" "tolerations" "affinity" -}}
+{{- if $value }}{{ $_ := set $pod $field $value }}{{ end -}}
 {{- end -}}
 {{- range (first .).images.pullSecrets -}}
 {{- $_ := set $pod "imagePullSecrets" (append (get $pod "imagePullSecrets" | default list) (dict "name" .)) -}}
@@ -77,8 +96,6 @@ capabilities: {drop: [ALL]}
 {{- define "backlog-adapter.volumes" -}}
 - name: config
   configMap: {name: {{ include "backlog-adapter.name" . }}}
-- name: tls
-  secret: {secretName: {{ include "backlog-adapter.tlsSecret" . }}, defaultMode: 0440}
 - name: token
   secret: {secretName: {{ include "backlog-adapter.tokenSecret" . }}, defaultMode: 0440}
 - name: tmp

@@ -337,7 +337,7 @@ def test_an_idle_client_does_not_hold_up_the_end() -> None:
 def test_a_taken_port_is_told_with_the_fix() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(SetupError, match=f"cannot listen on 127.0.0.1:{port}: the port is taken; set another"):
+        with pytest.raises(SetupError, match=f"cannot listen on 127.0.0.1:{port}: the port is taken; choose another"):
             Server(of_wsgi(wsgi), "127.0.0.1", port).start()
 
 
