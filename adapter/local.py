@@ -17,7 +17,7 @@ from adapter import config as configuration
 from adapter.backtest import demo
 from adapter.backtest.fleet import Fleet
 from adapter.config import Config
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 from adapter.errors import SetupError
 from adapter.pipeline.checkpoint import LOG
 from adapter.pipeline.job import StreamingJob

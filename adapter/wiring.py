@@ -13,7 +13,7 @@ import structlog
 
 from adapter import config as configuration
 from adapter.config import Config
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 from adapter.errors import ConfigError
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import TASK_TRIES, StreamingJob

@@ -11,7 +11,7 @@ from adapter.core.decisions import Decision
 from adapter.core.engine import advance, replay
 from adapter.core.forecast import Fit
 from adapter.core.parameters import columns
-from adapter.core.policies.verdict import Evidence
+from adapter.core.policies.interface import PolicyInput
 from adapter.core.report import rows
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, Samples, assemble
@@ -92,19 +92,19 @@ def rule_columns(count: int = 1, **changes: object) -> dict[str, Array]:
     return {name: np.full(count, value[0]) for name, value in found.values.items()}
 
 
-def evidence(
+def policy_input(
     workers: float | Sequence[float],
     throughput: float | Sequence[float],
     growth: float | Sequence[float] = 0,
     backlog: float | Sequence[float] = 0,
     **more: object,
-) -> Evidence:
+) -> PolicyInput:
     """What a policy is asked. more: cpu, partition_behind_s and latest input rate (else unknown), most (else 100),
     partitions (else most), fit and table (else unknown), saturated and bottleneck, and rules."""
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     at_work, passed, grown, waiting = (line.copy() for line in lines)
     most = more.pop("most", 100.0)
-    return Evidence(
+    return PolicyInput(
         workers=at_work,
         most_workers=np.full(len(at_work), most),
         partitions=np.full(len(at_work), more.pop("partitions", most)),

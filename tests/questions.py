@@ -5,14 +5,14 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
-from builders import column, evidence, rule_columns
+from builders import column, policy_input, rule_columns
 
 from adapter.core import bounds
 from adapter.core.capacity import OBSERVED, SLOTS, Table
 from adapter.core.decisions import Bound
 from adapter.core.forecast import Fit
 from adapter.core.policies import beam_flink, dataflow, netflix, segments, varga
-from adapter.core.policies.verdict import Evidence
+from adapter.core.policies.interface import PolicyInput
 from adapter.core.samples import WORKLOAD_SIGNALS
 
 SEEDS = {
@@ -26,24 +26,24 @@ Numbers = float | Sequence[float]
 UNFORESEEN = (np.nan, np.nan, np.nan)
 
 
-def question(*numbers: Numbers, **more: object) -> Evidence:
-    """Evidence of one stage, or of several by sequences: workers, throughput and, else 0, growth and backlog.
+def question(*numbers: Numbers, **more: object) -> PolicyInput:
+    """PolicyInput of one stage, or of several by sequences: workers, throughput and, else 0, growth and backlog.
 
-    more: fit: its a, b, c, and fit_age_s; records: the table as (size, rate) pairs; all else as in builders.evidence,
-    but partitions are unknown unless they are told.
+    more: fit: its a, b, c, and fit_age_s; records: the table as (size, rate) pairs; all else as in
+    builders.policy_input, but partitions are unknown unless they are told.
     """
     count = np.broadcast(*(np.atleast_1d(number) for number in numbers)).size
     a, b, c = (np.full(count, value, float) for value in more.pop("fit", UNFORESEEN))
     fit = Fit(a=a, b=b, c=c, sigma=np.where(np.isnan(c), np.nan, 0.0))
     age_s = np.full(count, more.pop("fit_age_s", 0.0))
     known = {"partitions": np.nan, "table": _table(count, more.pop("records", ()))} | more
-    return replace(evidence(*numbers, fit=fit, **known), fit_age_s=age_s)
+    return replace(policy_input(*numbers, fit=fit, **known), fit_age_s=age_s)
 
 
 def asked(policy: str, *numbers: Numbers, **more: object) -> tuple[float, float, float]:
     """What one stage wants, and the two terms of it."""
-    verdict = SEEDS[policy](question(*numbers, **more))
-    return verdict.wanted_workers[0], verdict.keep_up_workers[0], verdict.catch_up_workers[0]
+    policy_result = SEEDS[policy](question(*numbers, **more))
+    return policy_result.wanted_workers[0], policy_result.keep_up_workers[0], policy_result.catch_up_workers[0]
 
 
 def wanted(policy: str, *numbers: Numbers, **more: object) -> float:
@@ -55,14 +55,14 @@ def bounded(size: float, current: float, **rules: object) -> tuple[float, Bound]
     """A size after the bounds of rules alone, and the bound that cut it."""
     columns = rule_columns(1, **rules)
     range_ = bounds.limits(columns, {name: column(np.nan) for name in WORKLOAD_SIGNALS})
-    brakes = {f.name: column(np.nan) if f.name.endswith("_workers") else np.array([False])
-              for f in fields(bounds.Brakes)}  # fmt: skip
-    found, cut = bounds.within(column(size), column(current), columns, range_, bounds.Brakes(**brakes))
+    bound_inputs = {f.name: column(np.nan) if f.name.endswith("_workers") else np.array([False])
+              for f in fields(bounds.BoundInputs)}  # fmt: skip
+    found, cut = bounds.apply_bounds(column(size), column(current), columns, range_, bounds.BoundInputs(**bound_inputs))
     return found[0], bounds.BOUNDS[cut[0]]
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Several pieces of evidence as one, stage after stage."""
+    """Several pieces of policy_input as one, stage after stage."""
     first = parts[0]
     if is_dataclass(first):
         return type(first)(**{f.name: joined([getattr(part, f.name) for part in parts]) for f in fields(first)})

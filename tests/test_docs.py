@@ -12,7 +12,7 @@ import yaml
 from adapter import config
 from adapter.cli import app
 from adapter.core.decisions import Bound, Reason
-from adapter.core.meanings import BOUND_MEANINGS, MEANINGS
+from adapter.core.descriptions import BOUND_DESCRIPTIONS, REASON_DESCRIPTIONS
 from adapter.core.rules import POLICIES
 from adapter.serving.signals.metrics import METRICS
 from conformance import divergences
@@ -79,13 +79,13 @@ def anchors(path: Path) -> set[str]:
 
 def test_the_readme_explains_each_reason_in_order_and_in_the_words_of_the_program() -> None:
     told = [(row[0].strip("`"), row[1]) for row in table(section("Why it scaled"))]
-    assert told == [(reason.value, MEANINGS[reason]) for reason in Reason]
+    assert told == [(reason.value, REASON_DESCRIPTIONS[reason]) for reason in Reason]
 
 
 def test_the_readme_explains_each_bound_in_order_and_in_the_words_of_the_program() -> None:
     after = section("Why it scaled").partition("Then bounds cut")[2]
     told = [(row[0].strip("`"), row[1]) for row in table(after)]
-    assert told == [(bound.value, BOUND_MEANINGS[bound]) for bound in Bound if bound is not Bound.NONE]
+    assert told == [(bound.value, BOUND_DESCRIPTIONS[bound]) for bound in Bound if bound is not Bound.NONE]
 
 
 def test_the_readme_lists_exactly_the_policies_there_are() -> None:

@@ -9,7 +9,7 @@ from adapter.backtest.ours import rules_of
 from adapter.backtest.profiles import Profile
 from adapter.core.decisions import Decision, Decisions
 from adapter.core.engine import replay
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.samples import EVERY, Array, Samples

@@ -28,7 +28,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brakes:
+class BoundInputs:
     """What slows a decision down; every array has the shape (workloads,).
 
     no_up, no_down: a pause of that direction is in force. failover: traffic may come back. sink_unhealthy: what the
@@ -54,7 +54,7 @@ class Brakes:
     pending_workers: Array
 
 
-class Cut(NamedTuple):
+class Clamp(NamedTuple):
     """A size is not left below `least` nor above `most`; NaN, or None for all, does not cut."""
 
     name: Bound
@@ -89,27 +89,29 @@ def _at_least_one(count: Array) -> Array:
     return np.where(count >= 1, count, np.nan)
 
 
-def table(wanted: Array, current: Array, rules: Mapping[str, Array], range_: Range, brakes: Brakes) -> tuple[Cut, ...]:
+def table(
+    wanted: Array, current: Array, rules: Mapping[str, Array], range_: Range, bound_inputs: BoundInputs
+) -> tuple[Clamp, ...]:
     """Every cut in the order in which it is made; those measured from a current size that is unknown do not cut."""
     stay = _Stay(current)
-    unhealthy = brakes.sink_unhealthy
-    window = np.minimum(whole(brakes.window_workers), current)
+    unhealthy = bound_inputs.sink_unhealthy
+    window = np.minimum(whole(bound_inputs.window_workers), current)
     return (
-        Cut(Bound.WINDOW, window, None),
-        _latch(np.fmax(wanted, window), current, window, brakes.pending_workers),
-        Cut(Bound.PAUSE, stay.where(brakes.no_down), stay.where(brakes.no_up)),
-        Cut(Bound.FAILOVER, stay.where(brakes.failover), None),
-        Cut(Bound.SINK, stay.where(unhealthy & brakes.behind), stay.where(unhealthy)),
-        Cut(Bound.INEFFECTIVE, None, stay.where(brakes.blocked)),
-        Cut(Bound.COOLDOWN, stay.where(brakes.cooling_down), stay.where(brakes.cooling_up)),
-        Cut(Bound.BUDGET, stay.where(brakes.unaffordable), None),
-        Cut(Bound.TRIAL, None, np.where(brakes.suspect, one_more(current, rules), np.nan)),
-        Cut(Bound.HOT, None, np.maximum(brakes.hot_workers, current)),
-        Cut(Bound.STEP, current - rules["max_step_down_workers"], current + rules["max_step_up_workers"]),
-        Cut(Bound.MAX, None, np.where(range_.by_partitions, np.nan, range_.most)),
-        Cut(Bound.PARTITIONS, None, np.where(range_.by_partitions, range_.most, np.nan)),
-        Cut(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
-        Cut(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),
+        Clamp(Bound.WINDOW, window, None),
+        _latch(np.fmax(wanted, window), current, window, bound_inputs.pending_workers),
+        Clamp(Bound.PAUSE, stay.where(bound_inputs.no_down), stay.where(bound_inputs.no_up)),
+        Clamp(Bound.FAILOVER, stay.where(bound_inputs.failover), None),
+        Clamp(Bound.SINK, stay.where(unhealthy & bound_inputs.behind), stay.where(unhealthy)),
+        Clamp(Bound.INEFFECTIVE, None, stay.where(bound_inputs.blocked)),
+        Clamp(Bound.COOLDOWN, stay.where(bound_inputs.cooling_down), stay.where(bound_inputs.cooling_up)),
+        Clamp(Bound.BUDGET, stay.where(bound_inputs.unaffordable), None),
+        Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
+        Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
+        Clamp(Bound.STEP, current - rules["max_step_down_workers"], current + rules["max_step_up_workers"]),
+        Clamp(Bound.MAX, None, np.where(range_.by_partitions, np.nan, range_.most)),
+        Clamp(Bound.PARTITIONS, None, np.where(range_.by_partitions, range_.most, np.nan)),
+        Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
+        Clamp(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),
     )
 
 
@@ -120,7 +122,7 @@ class _Stay(NamedTuple):
         return np.where(mask, self.current, np.nan)
 
 
-def _latch(size: Array, current: Array, window: Array, pending: Array) -> Cut:
+def _latch(size: Array, current: Array, window: Array, pending: Array) -> Clamp:
     """A pending target stands until the size asked for turns away from it; a pending down not below the window.
 
     An up may grow while it waits. A down may not: each piece that an HPA makes of it costs a pause.
@@ -128,19 +130,19 @@ def _latch(size: Array, current: Array, window: Array, pending: Array) -> Cut:
     up = (pending > current) & (size >= current)
     down = (pending < current) & (size <= current)
     stands = np.where(down, np.fmax(pending, window), np.nan)
-    return Cut(Bound.LATCH, np.where(up, pending, stands), stands)
+    return Clamp(Bound.LATCH, np.where(up, pending, stands), stands)
 
 
-def within(
-    wanted: Array, current: Array, rules: Mapping[str, Array], range_: Range, brakes: Brakes
+def apply_bounds(
+    wanted: Array, current: Array, rules: Mapping[str, Array], range_: Range, bound_inputs: BoundInputs
 ) -> tuple[Array, IntArray]:
     """The bounded size, and the last cut that changed it (an index into BOUNDS). An unknown size stays unknown.
 
     Minimum, maximum, partitions and memory are cut last: they hold even against a pause.
     """
     size, which = wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)
-    for cut in table(wanted, current, rules, range_, brakes):
-        after = cut_to(size, cut)
+    for cut in table(wanted, current, rules, range_, bound_inputs):
+        after = clamp(size, cut)
         which = np.where((after == size) | np.isnan(size), which, BOUNDS.index(cut.name))
         size = after
     return size, which
@@ -152,7 +154,7 @@ def one_more(current: Array, rules: Mapping[str, Array]) -> Array:
     return more
 
 
-def cut_to(size: Array, cut: Cut) -> Array:
+def clamp(size: Array, cut: Clamp) -> Array:
     """The size after one cut; an unknown size stays unknown."""
     raised = size if cut.least is None else np.fmax(size, cut.least)
     lowered = raised if cut.most is None else np.fmin(raised, cut.most)

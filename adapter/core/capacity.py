@@ -37,7 +37,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Observation:
     """What one tick shows of each stage; every array has the shape (stages,).
 
     utilization_ratio: as measured, NaN when unknown. saturated: the backlog never ended within the window.
@@ -103,7 +103,7 @@ def with_prior(table: Table, worker_capacity: Array) -> Table:
     return _written(table, rows, [_alone(value, len(rows)) for value in entry])
 
 
-def learn(table: Table, look: Look, exponent: Array) -> Table:
+def learn(table: Table, look: Observation, exponent: Array) -> Table:
     """The table after one look; the very same one where nothing was learned. exponent: as in rate_at.
 
     Greater trust replaces lesser, equal trust blends, lesser trust only raises. At a size never less is known than the
@@ -165,7 +165,7 @@ def _entry(table: Table, workers: Array) -> _Entry:
     )
 
 
-def _level(look: Look, expected: Array) -> Array:
+def _level(look: Observation, expected: Array) -> Array:
     """How much trust a look earns. What only raises earns none where the table expects as much already."""
     raises = ~(look.throughput_records_per_s <= expected)
     measured = ~look.overtaken & (look.utilization_ratio >= _LEAST_UTILIZATION)
@@ -173,7 +173,7 @@ def _level(look: Look, expected: Array) -> Array:
     return np.select([proven, measured, raises], [OBSERVED, ESTIMATED, CARRIED], NONE)
 
 
-def _taught(was: _Entry, level: Array, look: Look) -> Array:
+def _taught(was: _Entry, level: Array, look: Observation) -> Array:
     """The rate of the entry after the look."""
     throughput, busy = look.throughput_records_per_s, look.utilization_ratio
     estimate = throughput / np.where(busy >= _LEAST_UTILIZATION, busy, 1.0)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
-from adapter.core.case import weigh
 from adapter.core.decide import decide
+from adapter.core.decision_input import decision_input
 from adapter.core.decisions import Decisions
-from adapter.core.learning import taught
-from adapter.core.memory import remembered
+from adapter.core.learning import update_estimates
+from adapter.core.next_state import next_state
 from adapter.core.observe import observe
-from adapter.core.report import NOTHING, report
+from adapter.core.report import NO_DECISIONS, report
 from adapter.core.rules import RuleBook
 from adapter.core.samples import Samples
 from adapter.core.state import EMPTY, State
@@ -21,11 +21,11 @@ def advance(state: State, samples: Samples, rules: RuleBook) -> tuple[State, Dec
     clock that runs backwards, are without effect.
     """
     if state.fast.at_s.size and samples.at_s <= state.fast.at_s[-1]:
-        return state, NOTHING
-    tick = taught(observe(state, samples, rules))
-    case = weigh(tick)
-    judgement = decide(case)
-    return remembered(tick, case, judgement), report(tick, case, judgement, samples.faults)
+        return state, NO_DECISIONS
+    tick = update_estimates(observe(state, samples, rules))
+    inputs = decision_input(tick)
+    result = decide(inputs)
+    return next_state(tick, inputs, result), report(tick, inputs, result, samples.faults)
 
 
 def replay(ticks: Iterable[Samples], rules: RuleBook, state: State = EMPTY) -> Iterator[tuple[State, Decisions]]:

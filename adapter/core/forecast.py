@@ -64,13 +64,13 @@ class Fit:
         return np.where(rootless, 0.0, low_s), np.where(rootless, 0.0, high_s)
 
 
-def fitted(points: Array, odd_run: Array, step_s: float = STEP_S) -> Fit:
+def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
     """Least squares: a trough if the lowest point of the parabola lies among the known points, else a line (S4-13).
 
-    points: shape (POINTS, stages), records/s, oldest first, NaN unknown. odd_run: shape (stages,), how many of the
-    newest known points are outliers that wait for a verdict; they stay out (S4-17).
+    points: shape (POINTS, stages), records/s, oldest first, NaN unknown. outlier_run: shape (stages,), how many of the
+    newest known points are outliers that wait for a policy_result; they stay out (S4-17).
     """
-    known = np.isfinite(points) & ~_waiting(points, odd_run)
+    known = np.isfinite(points) & ~_waiting(points, outlier_run)
     axes = _axes(known)
     level = _total(np.where(known, points, 0.0)) / axes.count
     errors = [np.where(seen, point - level, 0.0) for seen, point in zip(known, points, strict=True)]
@@ -88,18 +88,18 @@ def fitted(points: Array, odd_run: Array, step_s: float = STEP_S) -> Fit:
     )
 
 
-def pushed(points: Array, odd_run: Array, fit: Fit, newest: Array, most_outliers: Array) -> tuple[Array, Array]:
-    """The next point taken in: points and odd_run, as in fitted, one step later.
+def pushed(points: Array, outlier_run: Array, fit: Fit, newest: Array, most_outliers: Array) -> tuple[Array, Array]:
+    """The next point taken in: points and outlier_run, as in fitted, one step later.
 
     fit: of these points. newest: shape (stages,), NaN for a step without a value, which only shifts. An outlier waits;
     the first point in the band drops all that wait, for good. most_outliers in a row drop what was before them and are
     the new baseline (S4-16). Where there is no fit yet nothing is an outlier.
     """
     outlier = _is_outlier(fit, newest)
-    run = odd_run + outlier
+    run = outlier_run + outlier
     settled = np.isfinite(newest) & ~outlier
     overturned = outlier & (run >= most_outliers)
-    waiting = _waiting(points, odd_run)
+    waiting = _waiting(points, outlier_run)
     forgotten = (waiting & settled) | (~waiting & overturned)
     kept = np.where(forgotten[1:], np.nan, points[1:])
     return np.concatenate([kept, newest[None]]), np.where(settled | overturned, 0.0, run)
@@ -161,10 +161,10 @@ def _is_outlier(fit: Fit, newest: Array) -> Mask:
     return outlier
 
 
-def _waiting(points: Array, odd_run: Array) -> Mask:
-    """The newest odd_run known points, and the unknown ones among and after them."""
+def _waiting(points: Array, outlier_run: Array) -> Mask:
+    """The newest outlier_run known points, and the unknown ones among and after them."""
     newer = np.cumsum(np.isfinite(points[::-1]), axis=0, dtype=np.int8)[::-1]
-    waiting: Mask = newer <= odd_run
+    waiting: Mask = newer <= outlier_run
     return waiting
 
 

@@ -14,7 +14,7 @@ OPEN = -1  # no gate applies: the policy decides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class GateInputs:
     """What the gates look at; every array has the shape (workloads,). Ages in seconds, NaN when it never happened.
 
     incomplete: the workers are not as many as were asked for, or not ready. too_few: at least one is ready, but never
@@ -44,7 +44,7 @@ def settle_s(rules: Mapping[str, Array]) -> Array:
     return np.maximum(rules["settle_s"], rules["rescale_pause_s"]) + rules["metric_delay_s"]
 
 
-def table(see: Situation) -> tuple[tuple[Reason, Mask], ...]:
+def table(see: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
     """Every gate in the order in which it is asked."""
     rules = see.rules
     settled_s = settle_s(rules)
@@ -68,7 +68,7 @@ def table(see: Situation) -> tuple[tuple[Reason, Mask], ...]:
     )
 
 
-def first_closed(see: Situation) -> IntArray:
+def first_closed(see: GateInputs) -> IntArray:
     """The first gate that applies to each workload, as an index into REASONS; OPEN where none does."""
     gates = table(see)
     return np.select([mask for _, mask in gates], [REASONS.index(reason) for reason, _ in gates], OPEN).astype(np.int64)

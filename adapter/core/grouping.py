@@ -6,42 +6,42 @@ from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray
 
 
-def smallest(values: Array, owner: IntArray, count: int) -> Array:
+def smallest(values: Array, workload_index: IntArray, count: int) -> Array:
     """The smallest known value among each workload's stages; NaN where none is known.
 
-    values: (stages,). owner: (stages,), the workload of each stage. count: how many workloads.
+    values: (stages,). workload_index: (stages,), the workload of each stage. count: how many workloads.
     """
     found = np.full(count, np.inf)
     known = np.isfinite(values)
-    np.minimum.at(found, owner[known], values[known])
+    np.minimum.at(found, workload_index[known], values[known])
     return np.where(np.isinf(found), np.nan, found)
 
 
-def largest(values: Array, owner: IntArray, count: int) -> Array:
+def largest(values: Array, workload_index: IntArray, count: int) -> Array:
     """The largest known value among each workload's stages; NaN where none is known."""
-    return -smallest(-values, owner, count)
+    return -smallest(-values, workload_index, count)
 
 
-def every(holds: Mask, counting: Mask, owner: IntArray, count: int) -> Mask:
+def every(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> Mask:
     """Whether it holds for all counting stages of each workload; False for a workload without one."""
     some = np.zeros(count, dtype=bool)
-    some[owner[counting]] = True
-    some[owner[counting & ~holds]] = False
+    some[workload_index[counting]] = True
+    some[workload_index[counting & ~holds]] = False
     return some
 
 
-def first_largest(values: Array, counting: Mask, owner: IntArray, count: int) -> IntArray:
+def first_largest(values: Array, counting: Mask, workload_index: IntArray, count: int) -> IntArray:
     """The first counting stage with the largest value of each workload, as an index; -1 for a workload without one.
 
     An unknown value is larger than any: what one stage does not know, its workload does not know.
     """
     weight = np.where(np.isnan(values), np.inf, values)
     top = np.full(count, -np.inf)
-    np.maximum.at(top, owner[counting], weight[counting])
-    first = np.full(count, len(owner), dtype=np.int64)
-    best = np.flatnonzero(counting & (weight == top[owner]))
-    np.minimum.at(first, owner[best], best)
-    return np.where(first == len(owner), -1, first)
+    np.maximum.at(top, workload_index[counting], weight[counting])
+    first = np.full(count, len(workload_index), dtype=np.int64)
+    best = np.flatnonzero(counting & (weight == top[workload_index]))
+    np.minimum.at(first, workload_index[best], best)
+    return np.where(first == len(workload_index), -1, first)
 
 
 def pick(values: Array, stage: IntArray) -> Array:

@@ -8,7 +8,7 @@ from adapter.core.capacity import (
     CARRIED,
     ESTIMATED,
     OBSERVED,
-    Look,
+    Observation,
     Table,
     learn,
     rate_at,
@@ -17,7 +17,7 @@ from adapter.core.capacity import (
     utilization,
     with_prior,
 )
-from adapter.core.case import DAY_S, overtaken, saturated
+from adapter.core.decision_input import DAY_S, overtaken, saturated
 from adapter.core.forecast import POINTS, STEP_S, fitted, pushed
 from adapter.core.grouping import largest
 from adapter.core.observe import Tick
@@ -30,7 +30,7 @@ _LEAST_POINTS = 10  # a curve through fewer says more about noise than about whe
 _MOST_DOUBLINGS = 8.0  # a block is at most so many times the first one
 
 
-def taught(tick: Tick) -> Tick:
+def update_estimates(tick: Tick) -> Tick:
     """The tick with what it teaches in its state, and with the signals that follow from it."""
     passed = _minutes(tick)
     slow = _judged(tick, _measured(tick, minute=passed > 0))
@@ -41,26 +41,28 @@ def taught(tick: Tick) -> Tick:
 
 def _minutes(tick: Tick) -> int:
     """How many minutes have ended since the last point of the curve."""
-    last_s = float(tick.state.slow.pointed_at_s[0])
+    last_s = float(tick.state.slow.newest_point_at_s[0])
     return 1 if np.isnan(last_s) else int((tick.at_s - last_s) // STEP_S)
 
 
 def _measured(tick: Tick, *, minute: bool) -> Slow:
     """The capacity table after this tick. What is not proven, or is seen full for the first time, learns at once, the
     rest on the minute."""
-    slow, before, workers = tick.state.slow, table_of(tick.state.slow.table), tick.workers[tick.owner]
+    slow, before, workers = tick.state.slow, table_of(tick.state.slow.table), tick.workers[tick.workload_index]
     trust, full, outrun = trust_at(before, workers), saturated(tick), overtaken(tick)
     throughput = tick.signals["throughput_records_per_s"]
     # Who was outrun in mid-window had less to do before: the last tick shows all it can.
     latest = np.fmax(throughput, tick.signals["latest_throughput_records_per_s"])
     eager = (trust <= CARRIED) | (full & (trust < OBSERVED))
-    well = tick.facts["sink_healthy"][tick.owner] != 0
-    look = Look(
+    well = tick.facts["sink_healthy"][tick.workload_index] != 0
+    look = Observation(
         at_s=tick.at_s,
         workers=workers,
         throughput_records_per_s=np.where(outrun & ~full, latest, throughput),
         # All stages share the workers: what the busiest leaves is all there is.
-        utilization_ratio=largest(tick.now["utilization_ratio"], tick.owner, len(tick.workers))[tick.owner],
+        utilization_ratio=largest(tick.now["utilization_ratio"], tick.workload_index, len(tick.workers))[
+            tick.workload_index
+        ],
         saturated=full,
         overtaken=outrun,
         clean=tick.rates_known & ~tick.discontinuous & well & (minute | eager),
@@ -79,7 +81,10 @@ def _by_capacity(tick: Tick, slow: Slow) -> dict[str, Array]:
     """The signals that follow from what the workers carry, as far as that is known by now."""
     rules, signals, measured = tick.stage_rules, tick.signals, tick.now["utilization_ratio"]
     throughput, backlog = signals["throughput_records_per_s"], signals["backlog_records"]
-    table, workers = with_prior(table_of(slow.table), rules["worker_capacity_records_per_s"]), tick.workers[tick.owner]
+    table, workers = (
+        with_prior(table_of(slow.table), rules["worker_capacity_records_per_s"]),
+        tick.workers[tick.workload_index],
+    )
     trust = trust_at(table, workers)
     rate = rate_at(table, workers, rules["scaling_exponent"])
     capacity = np.where(trust > CARRIED, rate * strength(rate, throughput, saturated(tick)), np.nan)
@@ -94,20 +99,20 @@ def _by_capacity(tick: Tick, slow: Slow) -> dict[str, Array]:
 def _judged(tick: Tick, slow: Slow) -> Slow:
     """The block on further ups where the last one brought little.
 
-    An up is judged once, when the stage is saturated and grows again at the larger size: unsaturated it has helped.
+    An up is result once, when the stage is saturated and grows again at the larger size: unsaturated it has helped.
     """
     kept = dict(zip(KEPT_OF_STAGE, slow.kept_of_stage, strict=True))
-    rules, workers, before = tick.stage_rules, tick.workers[tick.owner], kept["from_records_per_s"]
-    judged = saturated(tick) & overtaken(tick) & (workers > kept["from_workers"]) & (kept["from_workers"] > 0)
-    if not judged.any():
+    rules, workers, before = tick.stage_rules, tick.workers[tick.workload_index], kept["from_records_per_s"]
+    result = saturated(tick) & overtaken(tick) & (workers > kept["from_workers"]) & (kept["from_workers"] > 0)
+    if not result.any():
         return slow
-    grown = np.where(judged, workers / np.where(judged, kept["from_workers"], 1.0), 1.0)
+    grown = np.where(result, workers / np.where(result, kept["from_workers"], 1.0), 1.0)
     hoped = before * (grown ** rules["scaling_exponent"] - 1.0)
     gained = tick.signals["throughput_records_per_s"] - before
-    failed = judged & (gained < rules["ineffective_gain_ratio"] * hoped)
+    failed = result & (gained < rules["ineffective_gain_ratio"] * hoped)
     for name in ("from_workers", "from_records_per_s"):
-        kept[name] = np.where(judged, np.nan, kept[name])
-    kept["block_s"] = np.where(judged & ~failed, np.nan, kept["block_s"])
+        kept[name] = np.where(result, np.nan, kept[name])
+    kept["block_s"] = np.where(result & ~failed, np.nan, kept["block_s"])
     return blocked_further(tick, replace(slow, kept_of_stage=np.array([kept[name] for name in KEPT_OF_STAGE])), failed)
 
 
@@ -123,21 +128,23 @@ def blocked_further(tick: Tick, slow: Slow, failed: Mask) -> Slow:
 
 def _drawn(tick: Tick, slow: Slow, minutes: int) -> Slow:
     """The curve of the input with this minute's rate as its newest point; minutes nobody saw are unknown."""
-    unseen = np.full(len(tick.owner), np.nan)
+    unseen = np.full(len(tick.workload_index), np.nan)
     rate = np.where(tick.rates_known, tick.signals["input_rate_records_per_s"], np.nan)
-    points, odd_run = slow.points, np.nan_to_num(slow.odd_run)
+    points, outlier_run = slow.points, np.nan_to_num(slow.outlier_run)
     fit = fit_of(slow.fit)
     for newest in [unseen] * (min(minutes, POINTS) - 1) + [rate]:
-        points, odd_run = pushed(points, odd_run, fit, newest, tick.stage_rules["forecast_outliers"])
-    curve = fitted(points, odd_run)
+        points, outlier_run = pushed(points, outlier_run, fit, newest, tick.stage_rules["forecast_outliers"])
+    curve = fitted(points, outlier_run)
     enough = np.isfinite(points).sum(axis=0) >= _LEAST_POINTS
     return replace(
         slow,
         points=points,
-        odd_run=odd_run,
+        outlier_run=outlier_run,
         fit=np.array([np.where(enough, getattr(curve, name), np.nan) for name in FIT]),
         # On a grid of its own, so that ticks that do not divide a minute do not stretch it.
-        pointed_at_s=np.where(np.isnan(slow.pointed_at_s), tick.at_s, slow.pointed_at_s + minutes * STEP_S),
+        newest_point_at_s=np.where(
+            np.isnan(slow.newest_point_at_s), tick.at_s, slow.newest_point_at_s + minutes * STEP_S
+        ),
     )
 
 

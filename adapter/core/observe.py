@@ -9,7 +9,7 @@ import numpy as np
 from adapter.core import parameters
 from adapter.core.gates import settle_s
 from adapter.core.grouping import smallest
-from adapter.core.intake import HEALTH, failed, laid, take, trimmed
+from adapter.core.ingest import HEALTH, failed, reindex, take, trimmed
 from adapter.core.rates import Mask, counter_rate, last_rate, rising, robust_slope, since_reset, stalled
 from adapter.core.rules import POLICIES, RuleBook
 from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, IntArray, Samples, first_known
@@ -26,7 +26,7 @@ _JUMP = 10.0  # a backlog that is so many times the last one, in one tick, is lo
 class Tick:
     """All that is known at one tick.
 
-    state: with this tick's samples in it. owner: (stages,) the workload of each stage.
+    state: with this tick's samples in it. workload_index: (stages,) the workload of each stage.
     plain: every workload has one stage, in the same order, and none is visible. counting: (stages,) it was seen
     with throughput and backlog, or partitions stand alone, so it has a say. now: what this tick's samples say of each
     stage. rules, facts, workers: (workloads,); partitions are the last known, counted partitions_age_s ago; throughput
@@ -36,7 +36,7 @@ class Tick:
 
     at_s: float
     state: State
-    owner: IntArray
+    workload_index: IntArray
     plain: bool
     counting: Mask
     alone: Mask
@@ -55,26 +55,26 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     """Take the samples in and derive all that the gates and policies look at."""
     state = take(state, samples, book)
     names, fast = state.slow.workloads, state.fast
-    owner, plain = _owners(names, state.slow.stages)
+    workload_index, plain = _workload_index(names, state.slow.stages)
     facts = dict(zip((*COUNTED, *LIMITING), (*fast.counted, *state.slow.limiting), strict=True))
-    facts["bad_annotations"] = laid([samples.whole("bad_annotations")], samples.workloads, names)[0]
+    facts["bad_annotations"] = reindex([samples.whole("bad_annotations")], samples.workloads, names)[0]
     overrides = dict(zip(state.slow.overridden, state.slow.overrides, strict=True))
     given = parameters.columns(names, facts["fleet"], book, samples.at_s, overrides)
     rules = given.values
-    facts["partitions_age_s"] = samples.at_s - fast.partitions_at_s
-    silent = ~(samples.at_s - fast.told_at_s <= rules["error_after_s"])
+    facts["partitions_age_s"] = samples.at_s - fast.partitions_seen_at_s
+    silent = ~(samples.at_s - fast.health_seen_at_s <= rules["error_after_s"])
     facts |= {name: np.where(silent, np.nan, facts[name]) for name in HEALTH}
     state = failed(state, samples, rules)
     fast = trimmed(fast, samples.at_s - _FAR_WINDOWS * float(rules["rate_window_s"].max(initial=0.0)))
 
     state = replace(state, fast=fast)
-    told = laid([samples.stage(name) for name in STAGE_SIGNALS], samples.stages, state.slow.stages)
+    told = reindex([samples.stage(name) for name in STAGE_SIGNALS], samples.stages, state.slow.stages)
     now = dict(zip(STAGE_SIGNALS, told, strict=True))
-    stage_rules = rules if plain else {name: column[owner] for name, column in rules.items()}
-    found = _rates(state, now, stage_rules, owner)
+    stage_rules = rules if plain else {name: column[workload_index] for name, column in rules.items()}
+    found = _rates(state, now, stage_rules, workload_index)
     seen = np.isfinite(first_known(now["processed_records"], now["throughput_records_per_s"]) + now["backlog_records"])
     seen_at_s = np.where(seen, samples.at_s, fast.seen_at_s)
-    facts["load_age_s"] = samples.at_s - smallest(seen_at_s, owner, len(names))
+    facts["load_age_s"] = samples.at_s - smallest(seen_at_s, workload_index, len(names))
     counted = np.isfinite(facts["partitions_age_s"])
     alone = follows_partitions(rules) & counted & ~(facts["load_age_s"] <= rules["error_after_s"])
     expired = samples.at_s - seen_at_s > stage_rules["error_after_s"]
@@ -86,9 +86,9 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     return Tick(
         at_s=samples.at_s,
         state=state,
-        owner=owner,
+        workload_index=workload_index,
         plain=plain,
-        counting=np.isfinite(seen_at_s) | alone[owner],
+        counting=np.isfinite(seen_at_s) | alone[workload_index],
         alone=alone,
         rules=rules,
         complaints=given.complaints,
@@ -109,18 +109,22 @@ def follows_partitions(rules: Mapping[str, Array]) -> Mask:
 
 
 @lru_cache(maxsize=64)
-def _owners(workloads: tuple[str, ...], stages: tuple[tuple[str, str], ...]) -> tuple[IntArray, bool]:
+def _workload_index(workloads: tuple[str, ...], stages: tuple[tuple[str, str], ...]) -> tuple[IntArray, bool]:
     """The workload of each stage, and whether each workload is one stage that is the whole of it."""
     place = {name: number for number, name in enumerate(workloads)}
-    owner = np.array([place[workload] for workload, _ in stages], dtype=np.int64)
+    workload_index = np.array([place[workload] for workload, _ in stages], dtype=np.int64)
     whole = all(stage == WHOLE for _, stage in stages)
-    return owner, whole and np.array_equal(owner, np.arange(len(workloads)))
+    return workload_index, whole and np.array_equal(workload_index, np.arange(len(workloads)))
 
 
-def _rates(state: State, now: Mapping[str, Array], rules: Mapping[str, Array], owner: IntArray) -> dict[str, Array]:
+def _rates(
+    state: State, now: Mapping[str, Array], rules: Mapping[str, Array], workload_index: IntArray
+) -> dict[str, Array]:
     """Rates over the clean points of each stage's window: after the last reset, and after the last change settled."""
     fast = state.fast
-    settled_s = np.nan_to_num(np.fmax(fast.changed_at_s, fast.disturbed_at_s)[owner] + settle_s(rules), nan=-np.inf)
+    settled_s = np.nan_to_num(
+        np.fmax(fast.changed_at_s, fast.disturbed_at_s)[workload_index] + settle_s(rules), nan=-np.inf
+    )
     window_s, at_s = rules["rate_window_s"], fast.at_s[:, None]
     far = (at_s >= np.maximum(at_s[-1] - _FAR_WINDOWS * window_s, settled_s)) & since_reset(
         fast.processed, fast.appended
@@ -145,7 +149,9 @@ def _rates(state: State, now: Mapping[str, Array], rules: Mapping[str, Array], o
         "input_rate_records_per_s": first_known(sized, input_rate(throughput, growth)),
         "latest_input_rate_records_per_s": last_rate(fast.at_s, fast.appended, near),
         "latest_throughput_records_per_s": last_rate(fast.at_s, fast.processed, near),
-        "rose": fast.processed[-1] > fast.processed[-2] if len(fast.at_s) > 1 else np.zeros(len(owner), dtype=bool),
+        "rose": fast.processed[-1] > fast.processed[-2]
+        if len(fast.at_s) > 1
+        else np.zeros(len(workload_index), dtype=bool),
         "stalled": stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         "backlog_records": fast.backlog[-1],
         # Without two points of a backlog the rates alone can tell.

@@ -1,6 +1,7 @@
 """Decision records: all that decisions were made from, as flat columns, and the way back to the same decisions.
 
-A record is one workload's case with the stage that decided. `decide(case_of(record))` gives the decision again, and
+A record holds the decision inputs of one workload, for the stage that decided.
+`decide(decision_input_of(record))` gives the decision again, and
 `with_input` tells what it would have been had one input been another.
 """
 
@@ -12,11 +13,11 @@ import numpy as np
 
 from adapter.core.bounds import Range, limits
 from adapter.core.capacity import SLOTS, Table, rate_at
-from adapter.core.case import Case, Marks, Standing
-from adapter.core.decide import Judgement
-from adapter.core.gates import Situation
+from adapter.core.decide import DecisionResult
+from adapter.core.decision_input import DecisionInput, ScaleUpBlockers, WorkloadStatus
+from adapter.core.gates import GateInputs
 from adapter.core.grouping import pick
-from adapter.core.policies.verdict import Evidence
+from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
 from adapter.core.signals import backlog_time
@@ -25,41 +26,47 @@ from adapter.core.state import FIT, TABLE, fit_of, table_of
 Columns = Mapping[str, Array]
 
 _APART = ("rules", "table", "fit")  # told by columns of their own
+_PREFIXES: Mapping[type, str] = {
+    PolicyInput: "policy_input",
+    GateInputs: "gate_inputs",
+    Range: "range",
+    WorkloadStatus: "workload_status",
+}
 
 
-def recorded(case: Case, judged: Judgement) -> dict[str, Array]:
+def recorded(inputs: DecisionInput, result: DecisionResult) -> dict[str, Array]:
     """The records of all workloads of a tick: name of a number -> shape (workloads,), masks as 1 and 0."""
-    of_stage = {f"evidence.{f.name}": getattr(case.evidence, f.name) for f in _plain(Evidence)}
-    of_stage |= {f"marks.{f.name}": getattr(case.marks, f.name) for f in fields(Marks)}
-    of_stage |= {f"fit.{name}": getattr(case.evidence.fit, name) for name in FIT}
+    of_stage = {f"policy_input.{f.name}": getattr(inputs.policy_input, f.name) for f in _plain(PolicyInput)}
+    of_stage |= {f"scale_up_blockers.{f.name}": getattr(inputs.blockers, f.name) for f in fields(ScaleUpBlockers)}
+    of_stage |= {f"fit.{name}": getattr(inputs.policy_input.fit, name) for name in FIT}
     for name in TABLE:
-        of_stage |= {f"table.{name}.{slot}": row for slot, row in enumerate(getattr(case.evidence.table, name))}
-    whole = {f"{name}.{f.name}": getattr(part, f.name) for name, part in _parts(case) for f in _plain(type(part))}
-    whole |= {f"rules.{name}": column for name, column in case.standing.rules.items()}
+        of_stage |= {f"table.{name}.{slot}": row for slot, row in enumerate(getattr(inputs.policy_input.table, name))}
+    whole = {f"{name}.{f.name}": getattr(part, f.name) for name, part in _parts(inputs) for f in _plain(type(part))}
+    whole |= {f"rules.{name}": column for name, column in inputs.status.rules.items()}
     # The largest size needed is that of all stages: with it, the one that decided is enough.
-    whole["standing.peak_workers"] = np.fmax(judged.brakes.window_workers, case.standing.peak_workers)
-    picked = {name: pick(column.astype(np.float64, copy=False), judged.stage) for name, column in of_stage.items()}
+    whole["workload_status.peak_workers"] = np.fmax(result.bound_inputs.window_workers, inputs.status.peak_workers)
+    picked = {name: pick(column.astype(np.float64, copy=False), result.stage) for name, column in of_stage.items()}
     return picked | {name: column.astype(np.float64, copy=False) for name, column in whole.items()}
 
 
-def case_of(columns: Columns) -> Case:
+def decision_input_of(columns: Columns) -> DecisionInput:
     """The cases that records tell of, one workload with one stage a row."""
-    count = len(columns["standing.current_workers"])
+    count = len(columns["workload_status.current_workers"])
     rules = {name.removeprefix("rules."): column for name, column in columns.items() if name.startswith("rules.")}
-    return Case(
-        owner=np.arange(count),
-        counting=np.isfinite(columns["evidence.rising"]),  # known of the stage that decided, if there was one
+    return DecisionInput(
+        workload_index=np.arange(count),
+        counting=np.isfinite(columns["policy_input.rising"]),  # known of the stage that decided, if there was one
         policy=rules["policy"].astype(np.int64),
-        evidence=Evidence(
-            **_read(columns, Evidence),
+        policy_input=PolicyInput(
+            **_read(columns, PolicyInput),
             fit=fit_of([columns[f"fit.{name}"] for name in FIT]),
             table=table_in(columns),
             rules=rules,
         ),
-        marks=Marks(**{f.name: columns[f"marks.{f.name}"] for f in fields(Marks)}),
-        situation=Situation(**_read(columns, Situation), rules=rules),
+        blockers=ScaleUpBlockers(**{f.name: columns[f"scale_up_blockers.{f.name}"] for f in fields(ScaleUpBlockers)}),
+        gate_inputs=GateInputs(**_read(columns, GateInputs), rules=rules),
         range_=Range(**_read(columns, Range)),
-        standing=Standing(**_read(columns, Standing), rules=rules),
+        status=WorkloadStatus(**_read(columns, WorkloadStatus), rules=rules),
     )
 
 
@@ -74,7 +81,7 @@ def with_input(columns: Columns, name: str, value: Array) -> dict[str, Array]:
 
 
 def _read(columns: Columns, part: type) -> dict[str, Any]:
-    prefix = part.__name__.lower()
+    prefix = _PREFIXES[part]
     return {
         f.name: columns[f"{prefix}.{f.name}"] == 1 if _is_mask(f) else columns[f"{prefix}.{f.name}"]
         for f in _plain(part)
@@ -89,8 +96,8 @@ def _is_mask(column: Field[Any]) -> bool:
     return column.type == Mask
 
 
-def _parts(case: Case) -> tuple[tuple[str, Any], ...]:
-    return ("situation", case.situation), ("range", case.range_), ("standing", case.standing)
+def _parts(inputs: DecisionInput) -> tuple[tuple[str, Any], ...]:
+    return ("gate_inputs", inputs.gate_inputs), ("range", inputs.range_), ("workload_status", inputs.status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,30 +114,30 @@ def _column(name: str) -> Input:
 
 
 def _input_rate(columns: Columns, value: Array) -> dict[str, Array]:
-    was = columns["evidence.input_rate_records_per_s"]
+    was = columns["policy_input.input_rate_records_per_s"]
     ratio = np.where(was > 0, value / np.where(was > 0, was, 1.0), 1.0)
     curve = {f"fit.{name}": columns[f"fit.{name}"] * ratio for name in FIT}
-    growth = value - columns["evidence.throughput_records_per_s"]
-    noise = columns["rules.growth_noise_ratio"] * columns["evidence.throughput_records_per_s"]
+    growth = value - columns["policy_input.throughput_records_per_s"]
+    noise = columns["rules.growth_noise_ratio"] * columns["policy_input.throughput_records_per_s"]
     return curve | {
-        "evidence.input_rate_records_per_s": value,
-        "evidence.growth_records_per_s": growth,
-        "evidence.rising": (growth > noise).astype(np.float64),
+        "policy_input.input_rate_records_per_s": value,
+        "policy_input.growth_records_per_s": growth,
+        "policy_input.rising": (growth > noise).astype(np.float64),
     }
 
 
 def _backlog(columns: Columns, value: Array) -> dict[str, Array]:
-    time_s = backlog_time(value, columns["evidence.throughput_records_per_s"])
+    time_s = backlog_time(value, columns["policy_input.throughput_records_per_s"])
     return {
-        "evidence.backlog_records": value,
-        "evidence.backlog_time_s": time_s,
-        "evidence.lowest_backlog_time_s": time_s,
-        "evidence.saturated": (time_s > columns["rules.short_backlog_time_s"]).astype(np.float64),
+        "policy_input.backlog_records": value,
+        "policy_input.backlog_time_s": time_s,
+        "policy_input.lowest_backlog_time_s": time_s,
+        "policy_input.saturated": (time_s > columns["rules.short_backlog_time_s"]).astype(np.float64),
     }
 
 
 def _capacity(columns: Columns) -> Array:
-    workers = columns["evidence.workers"]
+    workers = columns["policy_input.workers"]
     return rate_at(table_in(columns), workers, columns["rules.scaling_exponent"])
 
 
@@ -146,28 +153,28 @@ def _limit(name: str) -> Callable[[Columns, Array], dict[str, Array]]:
     def follows(columns: Columns, value: Array) -> dict[str, Array]:
         rules = {key.removeprefix("rules."): column for key, column in columns.items() if key.startswith("rules.")}
         facts = {
-            "partitions": columns["evidence.partitions"],
+            "partitions": columns["policy_input.partitions"],
             "max_workers": np.where(columns["range.by_partitions"] == 1, np.nan, columns["range.most"]),
             "min_workers": np.where(columns["range.by_memory"] == 1, np.nan, columns["range.least"]),
         }
         range_ = limits(rules | {name: value}, facts | {name: value})
         moved = {f"range.{f.name}": getattr(range_, f.name).astype(np.float64) for f in fields(Range)}
-        own = {"evidence.partitions": value} if name == "partitions" else {}
-        return moved | own | {"evidence.most_workers": range_.most}
+        own = {"policy_input.partitions": value} if name == "partitions" else {}
+        return moved | own | {"policy_input.most_workers": range_.most}
 
     return follows
 
 
 INPUTS: Mapping[str, Input] = {
-    "input_rate_records_per_s": Input(lambda columns: columns["evidence.input_rate_records_per_s"], _input_rate),
-    "backlog_records": Input(lambda columns: columns["evidence.backlog_records"], _backlog),
+    "input_rate_records_per_s": Input(lambda columns: columns["policy_input.input_rate_records_per_s"], _input_rate),
+    "backlog_records": Input(lambda columns: columns["policy_input.backlog_records"], _backlog),
     "capacity_records_per_s": Input(_capacity, _carrying),
-    "utilization_ratio": _column("evidence.utilization_ratio"),
-    "partitions": Input(lambda columns: columns["evidence.partitions"], _limit("partitions")),
+    "utilization_ratio": _column("policy_input.utilization_ratio"),
+    "partitions": Input(lambda columns: columns["policy_input.partitions"], _limit("partitions")),
     "max_workers": Input(lambda columns: columns["range.most"], _limit("max_workers")),
     "min_workers": Input(lambda columns: columns["range.least"], _limit("min_workers")),
-    "window_workers": _column("standing.peak_workers"),
-    "held_workers": _column("standing.target_workers"),
+    "window_workers": _column("workload_status.peak_workers"),
+    "held_workers": _column("workload_status.target_workers"),
     "backlog_time_target_s": _column("rules.backlog_time_target_s"),
     "time_to_reduce_backlog_s": _column("rules.time_to_reduce_backlog_s"),
 }

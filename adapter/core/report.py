@@ -1,4 +1,4 @@
-"""What is known + what was judged -> decisions: the evidence beside the answer."""
+"""What is known + what was result -> decisions: the policy_input beside the answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -8,12 +8,12 @@ import numpy as np
 
 from adapter.core import gates
 from adapter.core.bounds import BOUNDS
-from adapter.core.case import Case
-from adapter.core.decide import Judgement
+from adapter.core.decide import DecisionResult
+from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Decisions, Reason, StageSignals
 from adapter.core.grouping import pick
 from adapter.core.observe import Tick
-from adapter.core.policies.verdict import foreseen
+from adapter.core.policies.interface import foreseen
 from adapter.core.rates import Mask
 from adapter.core.record import recorded
 from adapter.core.rules import POLICIES
@@ -22,20 +22,20 @@ from adapter.core.samples import EVERY, WHOLE, Array, IntArray
 TEXTS = ("workload", "policy", "reason", "bound", "confidence", "fault", "stage")
 NUMBERS = tuple(f.name for f in fields(Decision) if f.name not in (*TEXTS, "at_s"))
 STAGE_NUMBERS = tuple(f.name for f in fields(StageSignals) if f.name not in ("workload", "stage"))
-NOTHING = Decisions(at_s=np.nan, text={}, numbers={}, stages=(), stage_numbers={})
+NO_DECISIONS = Decisions(at_s=np.nan, text={}, numbers={}, stages=(), stage_numbers={})
 
 
-def report(tick: Tick, case: Case, judged: Judgement, faults: Mapping[str, str]) -> Decisions:
+def report(tick: Tick, inputs: DecisionInput, result: DecisionResult, faults: Mapping[str, str]) -> Decisions:
     """One decision a workload, with the numbers it was made from; the signals are those of the deciding stage."""
     slow = tick.state.slow
     visible = [] if tick.plain else [place for place, (_, stage) in enumerate(slow.stages) if stage != WHOLE]
     return Decisions(
         at_s=tick.at_s,
-        text=_text(tick, judged, faults),
-        numbers=_numbers(tick, case, judged),
+        text=_text(tick, result, faults),
+        numbers=_numbers(tick, inputs, result),
         stages=tuple(slow.stages[place] for place in visible),
         stage_numbers={name: tick.signals[name][visible] for name in STAGE_NUMBERS},
-        record=recorded(case, judged),
+        record=recorded(inputs, result),
     )
 
 
@@ -78,16 +78,16 @@ def _known(column: Array) -> list[float | None]:
 _UNTOLD = [gates.REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, Reason.STALE, Reason.NO_WORKERS)]
 
 
-def _text(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
-    trust = np.nan_to_num(pick(tick.signals["trust"], judged.stage))
+def _text(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    trust = np.nan_to_num(pick(tick.signals["trust"], result.stage))
     return {
         "workload": tick.state.slow.workloads,
         "policy": _named(POLICIES, tick.rules["policy"]),
-        "reason": _named([reason.value for reason in gates.REASONS], judged.reason),
-        "bound": _named([bound.value for bound in BOUNDS], judged.bound),
+        "reason": _named([reason.value for reason in gates.REASONS], result.reason),
+        "bound": _named([bound.value for bound in BOUNDS], result.bound),
         "confidence": _named(CONFIDENCE, trust),
-        "fault": _faults(tick, judged, faults),
-        "stage": _named([*(stage for _, stage in tick.state.slow.stages), WHOLE], judged.stage),
+        "fault": _faults(tick, result, faults),
+        "stage": _named([*(stage for _, stage in tick.state.slow.stages), WHOLE], result.stage),
     }
 
 
@@ -95,11 +95,11 @@ def _named(names: Sequence[str], place: Array | IntArray) -> tuple[str, ...]:
     return tuple(np.array(names, dtype=object)[place.astype(np.int64)].tolist())
 
 
-def _faults(tick: Tick, judged: Judgement, faults: Mapping[str, str]) -> tuple[str, ...]:
+def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tuple[str, ...]:
     names, complaints = tick.state.slow.workloads, tick.complaints
     if not faults and not complaints:
         return ("",) * len(names)
-    of_all = np.where(np.isin(judged.gate, _UNTOLD) | _lost(tick), faults.get(EVERY, ""), "").tolist()
+    of_all = np.where(np.isin(result.gate, _UNTOLD) | _lost(tick), faults.get(EVERY, ""), "").tolist()
     return tuple(
         _together(_own(faults.get(name, ""), every), complaints.get(name, ""))
         for name, every in zip(names, of_all, strict=True)
@@ -123,11 +123,11 @@ def _together(one: str, other: str) -> str:
     return other if one in other else one if other in one else f"{one}; {other}"
 
 
-def _numbers(tick: Tick, case: Case, judged: Judgement) -> Mapping[str, Array]:
-    seen, decided = case.situation, judged.gate == gates.OPEN
-    of_stage = {name: pick(tick.signals[name], judged.stage) for name in _SHOWN}
-    of_now = {name: pick(tick.now[name], judged.stage) for name in _SHOWN_NOW}
-    said = _said(judged)
+def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mapping[str, Array]:
+    seen, decided = inputs.gate_inputs, result.gate == gates.OPEN
+    of_stage = {name: pick(tick.signals[name], result.stage) for name in _SHOWN}
+    of_now = {name: pick(tick.now[name], result.stage) for name in _SHOWN_NOW}
+    said = _said(result)
     workers = np.where(tick.workers > 0, tick.workers, np.nan)
     drains = POLICIES.index("drain") == tick.rules["policy"]
     return (
@@ -135,14 +135,14 @@ def _numbers(tick: Tick, case: Case, judged: Judgement) -> Mapping[str, Array]:
         | of_now
         | {name: np.where(decided, column, np.nan) for name, column in said.items()}
         | {
-            "required_workers": judged.served,
-            "forecast_input_rate_records_per_s": pick(foreseen(case.evidence), judged.stage),
-            "held_workers": case.standing.target_workers,
+            "required_workers": result.served,
+            "forecast_input_rate_records_per_s": pick(foreseen(inputs.policy_input), result.stage),
+            "held_workers": inputs.status.target_workers,
             "spec_workers": tick.facts["spec_workers"],
             "workers": tick.workers,
             "ready_workers": tick.facts["ready_workers"],
-            "min_workers": case.range_.least,
-            "max_workers": case.range_.most,
+            "min_workers": inputs.range_.least,
+            "max_workers": inputs.range_.most,
             "partitions": np.where(_lost(tick), np.nan, tick.facts["partitions"]),
             "partitions_age_s": tick.facts["partitions_age_s"],
             "sink_healthy": tick.facts["sink_healthy"],
@@ -156,25 +156,25 @@ def _numbers(tick: Tick, case: Case, judged: Judgement) -> Mapping[str, Array]:
             "workers_age_s": seen.workers_age_s,
             "changed_age_s": seen.changed_age_s,
             "asked_age_s": seen.asked_age_s,
-            "committed_age_s": case.standing.committed_age_s,
+            "committed_age_s": inputs.status.committed_age_s,
             "restarts": seen.failures,
             "fleet": tick.facts["fleet"],
         }
     )
 
 
-def _said(judged: Judgement) -> dict[str, Array]:
+def _said(result: DecisionResult) -> dict[str, Array]:
     """What the policy and the bounds said; they have a say only where no gate is closed."""
-    verdict, ahead = judged.verdict, judged.verdict.outlook
-    unknown = np.full(len(judged.served), np.nan)
+    policy_result, ahead = result.policy_result, result.policy_result.outlook
+    unknown = np.full(len(result.served), np.nan)
     return {
-        "wanted_workers": verdict.wanted_workers,
-        "needed_workers": verdict.needed_workers,
-        "keep_up_workers": verdict.keep_up_workers,
-        "catch_up_workers": verdict.catch_up_workers,
-        "window_workers": judged.brakes.window_workers,
-        "allowed_workers": judged.brakes.hot_workers,
-        "blocked_s": np.where(judged.blocked_s > 0, judged.blocked_s, np.nan),
+        "wanted_workers": policy_result.wanted_workers,
+        "needed_workers": policy_result.needed_workers,
+        "keep_up_workers": policy_result.keep_up_workers,
+        "catch_up_workers": policy_result.catch_up_workers,
+        "window_workers": result.bound_inputs.window_workers,
+        "allowed_workers": result.bound_inputs.hot_workers,
+        "blocked_s": np.where(result.blocked_s > 0, result.blocked_s, np.nan),
         "change_workers": unknown if ahead is None else ahead.workers,
         "keep_behind_s": unknown if ahead is None else ahead.keep_behind_s,
         "keep_after_s": unknown if ahead is None else ahead.keep_after_s,

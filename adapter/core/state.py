@@ -60,10 +60,11 @@ class Fast:
     at_s: (points,) the ticks held, oldest first. processed, appended, backlog, partition: (points, stages) as seen, NaN
     where not; partition is the backlog of the one furthest behind.
     signals: (len(HELD), stages) as last known. seen_at_s: (stages,) the last tick with throughput and backlog.
-    counted: (len(COUNTED), workloads) as last seen, at counted_at_s. changed_at_s: the worker count last changed;
+    counted: (len(COUNTED), workloads) as last seen, at workers_seen_at_s. changed_at_s: the worker count last changed;
     disturbed_at_s: the job stood still, did not run or was started again;
-    asked_at_s: another count was asked for; told_at_s: the job, or its sink, told how it is; partitions_at_s: its
-    partitions were counted; complete_at_s: all that were asked for were ready; target_workers: what was last served,
+    spec_changed_at_s: another count was asked for; health_seen_at_s: the job, or its sink, told how it is;
+    partitions_seen_at_s: its partitions were counted;
+    all_ready_at_s: all that were asked for were ready; target_workers: what was last served,
     decided at committed_at_s; peak_workers: the largest size needed since the last bucket of the window was closed;
     each (workloads,).
     """
@@ -76,13 +77,13 @@ class Fast:
     signals: Array
     seen_at_s: Array
     counted: Array
-    counted_at_s: Array
+    workers_seen_at_s: Array
     changed_at_s: Array
     disturbed_at_s: Array
-    asked_at_s: Array
-    told_at_s: Array
-    partitions_at_s: Array
-    complete_at_s: Array
+    spec_changed_at_s: Array
+    health_seen_at_s: Array
+    partitions_seen_at_s: Array
+    all_ready_at_s: Array
     target_workers: Array
     committed_at_s: Array
     peak_workers: Array
@@ -97,7 +98,7 @@ class Slow:
     overridden: the parameters that any workload overrides; overrides: (len(overridden), workloads), NaN where not.
     kept: (len(KEPT), workloads). peaks: (BUCKETS, workloads) the largest sizes needed, oldest first.
     kept_of_stage: (len(KEPT_OF_STAGE), stages). points: (POINTS, stages) the input rate, one a minute, the last of
-    pointed_at_s, shape (1,); odd_run: (stages,) outliers at their end. fit: (len(FIT), stages).
+    newest_point_at_s, shape (1,); outlier_run: (stages,) outliers at their end. fit: (len(FIT), stages).
     table: (len(TABLE), SLOTS, stages) what sizes were seen to carry.
     """
 
@@ -109,9 +110,9 @@ class Slow:
     kept: Array
     peaks: Array
     kept_of_stage: Array
-    pointed_at_s: Array
+    newest_point_at_s: Array
     points: Array
-    odd_run: Array
+    outlier_run: Array
     fit: Array
     table: Array
 
@@ -138,13 +139,13 @@ EMPTY = State(
         signals=_unknown(len(HELD), 0),
         seen_at_s=_unknown(0),
         counted=_unknown(len(COUNTED), 0),
-        counted_at_s=_unknown(0),
+        workers_seen_at_s=_unknown(0),
         changed_at_s=_unknown(0),
         disturbed_at_s=_unknown(0),
-        asked_at_s=_unknown(0),
-        told_at_s=_unknown(0),
-        partitions_at_s=_unknown(0),
-        complete_at_s=_unknown(0),
+        spec_changed_at_s=_unknown(0),
+        health_seen_at_s=_unknown(0),
+        partitions_seen_at_s=_unknown(0),
+        all_ready_at_s=_unknown(0),
         target_workers=_unknown(0),
         committed_at_s=_unknown(0),
         peak_workers=_unknown(0),
@@ -158,9 +159,9 @@ EMPTY = State(
         kept=_unknown(len(KEPT), 0),
         peaks=_unknown(BUCKETS, 0),
         kept_of_stage=_unknown(len(KEPT_OF_STAGE), 0),
-        pointed_at_s=_unknown(1),
+        newest_point_at_s=_unknown(1),
         points=_unknown(POINTS, 0),
-        odd_run=_unknown(0),
+        outlier_run=_unknown(0),
         fit=_unknown(len(FIT), 0),
         table=_unknown(len(TABLE), SLOTS, 0),
     ),
@@ -170,18 +171,18 @@ EMPTY = State(
 _FAST_BY_STAGE = ("processed", "appended", "backlog", "partition", "signals", "seen_at_s")
 _FAST_BY_WORKLOAD = (
     "counted",
-    "counted_at_s",
+    "workers_seen_at_s",
     "changed_at_s",
     "disturbed_at_s",
-    "asked_at_s",
-    "told_at_s",
-    "partitions_at_s",
-    "complete_at_s",
+    "spec_changed_at_s",
+    "health_seen_at_s",
+    "partitions_seen_at_s",
+    "all_ready_at_s",
     "target_workers",
     "committed_at_s",
     "peak_workers",
 )
-_SLOW_BY_STAGE = ("kept_of_stage", "points", "odd_run", "fit", "table")
+_SLOW_BY_STAGE = ("kept_of_stage", "points", "outlier_run", "fit", "table")
 _SLOW_BY_WORKLOAD = ("limiting", "overrides", "kept", "peaks")
 
 

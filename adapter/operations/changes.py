@@ -6,11 +6,11 @@ from math import inf, log
 
 import numpy as np
 
-from adapter.core.decide import Judgement, decide
+from adapter.core.decide import DecisionResult, decide
 from adapter.core.decisions import Bound, Reason
 from adapter.core.gates import OPEN, REASONS
 from adapter.core.rates import Mask
-from adapter.core.record import INPUTS, Columns, case_of, with_input
+from adapter.core.record import INPUTS, Columns, decision_input_of, with_input
 from adapter.core.samples import Array
 from adapter.operations.reading import Reading, known
 
@@ -33,27 +33,27 @@ _OF_BOUND = {
 }
 # What is closed -> the part of a record that opens it: a number, or the name of the number it then has.
 _OPENED: Mapping[Reason | Bound, Mapping[str, float | str]] = {
-    Reason.PAUSED: {"situation.paused": 0, "standing.no_up": 0, "standing.no_down": 0},
-    Reason.EXCLUDED: {"situation.excluded": 0},
-    Reason.NO_DATA: {"situation.sample_age_s": 0, "situation.rates_known": 1},
-    Reason.EXPIRED: {"situation.sample_age_s": 0},
-    Reason.STALE: {"situation.sample_age_s": 0},
-    Reason.NO_WORKERS: {"situation.workers_age_s": 0},
-    Reason.NOT_RUNNING: {"situation.stopped": 0, "situation.changed_age_s": inf},
-    Reason.FAILURES: {"situation.failures": 0},
-    Reason.UNSCHEDULABLE: {"situation.too_few": 0, "situation.incomplete": 0},
-    Reason.IN_FLIGHT: {"situation.incomplete": 0},
-    Reason.SETTLING: {"situation.changed_age_s": inf},
-    Reason.DISCONTINUITY: {"situation.discontinuous": 0},
-    Reason.STUCK: {"situation.nothing_moves": 0, "situation.changed_age_s": inf},
-    Bound.PAUSE: {"standing.no_up": 0, "standing.no_down": 0},
-    Bound.FAILOVER: {"standing.failover": 0},
-    Bound.SINK: {"standing.sink_unhealthy": 0},
-    Bound.INEFFECTIVE: {"marks.blocked_s": 0},
-    Bound.COOLDOWN: {"standing.asked_age_s": inf},
-    Bound.BUDGET: {"standing.budget_s": inf},
-    Bound.TRIAL: {"marks.measured_utilization_ratio": 1},
-    Bound.HOT: {"marks.hottest_partition_ratio": 1},
+    Reason.PAUSED: {"gate_inputs.paused": 0, "workload_status.no_up": 0, "workload_status.no_down": 0},
+    Reason.EXCLUDED: {"gate_inputs.excluded": 0},
+    Reason.NO_DATA: {"gate_inputs.sample_age_s": 0, "gate_inputs.rates_known": 1},
+    Reason.EXPIRED: {"gate_inputs.sample_age_s": 0},
+    Reason.STALE: {"gate_inputs.sample_age_s": 0},
+    Reason.NO_WORKERS: {"gate_inputs.workers_age_s": 0},
+    Reason.NOT_RUNNING: {"gate_inputs.stopped": 0, "gate_inputs.changed_age_s": inf},
+    Reason.FAILURES: {"gate_inputs.failures": 0},
+    Reason.UNSCHEDULABLE: {"gate_inputs.too_few": 0, "gate_inputs.incomplete": 0},
+    Reason.IN_FLIGHT: {"gate_inputs.incomplete": 0},
+    Reason.SETTLING: {"gate_inputs.changed_age_s": inf},
+    Reason.DISCONTINUITY: {"gate_inputs.discontinuous": 0},
+    Reason.STUCK: {"gate_inputs.nothing_moves": 0, "gate_inputs.changed_age_s": inf},
+    Bound.PAUSE: {"workload_status.no_up": 0, "workload_status.no_down": 0},
+    Bound.FAILOVER: {"workload_status.failover": 0},
+    Bound.SINK: {"workload_status.sink_unhealthy": 0},
+    Bound.INEFFECTIVE: {"scale_up_blockers.blocked_s": 0},
+    Bound.COOLDOWN: {"workload_status.asked_age_s": inf},
+    Bound.BUDGET: {"workload_status.budget_s": inf},
+    Bound.TRIAL: {"scale_up_blockers.measured_utilization_ratio": 1},
+    Bound.HOT: {"scale_up_blockers.hottest_partition_ratio": 1},
     Bound.STEP: {"rules.max_step_up_workers": inf, "rules.max_step_down_workers": inf},
     Bound.MEMORY: {"range.least": "rules.min_workers"},
 }
@@ -90,12 +90,14 @@ def nearest(reading: Reading) -> tuple[Change, ...]:
         return ()
     # The present value comes first: what follows from it may already differ a little from what was seen.
     parts = [_with(reading.columns, name, values) for name, values in tried.items()]
-    decided = decide(case_of({name: np.concatenate([part[name] for part in parts]) for name in reading.columns}))
+    decided = decide(
+        decision_input_of({name: np.concatenate([part[name] for part in parts]) for name in reading.columns})
+    )
     found, begin = [], 0
     for name, values in tried.items():
         served = decided.served[begin : begin + len(values)]
         begin += len(values)
-        found += _nearest_of(name, values, served, reading.judged.served[0])
+        found += _nearest_of(name, values, served, reading.result.served[0])
     return tuple(sorted(found, key=lambda change: change.distance))
 
 
@@ -108,8 +110,8 @@ def opened(reading: Reading) -> Opened | None:
         key: reading.columns[to] if isinstance(to, str) else np.array([to], np.float64)
         for key, to in _OPENED[name].items()
     }
-    judged = decide(case_of({**reading.columns, **other}))
-    return Opened(name=name, required_workers=known(judged.served), then=_gate(judged))
+    result = decide(decision_input_of({**reading.columns, **other}))
+    return Opened(name=name, required_workers=known(result.served), then=_gate(result))
 
 
 def decided_by(reading: Reading, changes: Iterable[Change]) -> str:
@@ -188,6 +190,6 @@ def _same(served: Array, other: float) -> Mask:
     return same
 
 
-def _gate(judged: Judgement) -> Reason | None:
-    place = int(judged.gate[0])
+def _gate(result: DecisionResult) -> Reason | None:
+    place = int(result.gate[0])
     return None if place == OPEN else REASONS[place]

@@ -15,7 +15,7 @@ _TOLERANCES = {
 
 def enacted(reading: Reading) -> Section:
     """For an External metric required_workers with AverageValue "1", by the tolerances an HPA is likely to have."""
-    served, status = reading.served, reading.number("standing.current_workers")
+    served, status = reading.served, reading.number("workload_status.current_workers")
     title = 'What the HPA will do (required_workers, AverageValue "1")'
     if served is None:
         return Section(title, (Row(name="no metric", value="503: it keeps its size, and shows the sentence above"),))
@@ -42,7 +42,7 @@ def _late(reading: Reading) -> list[Row]:
     if reading.decision.reason is not Reason.NOT_ENACTED:
         return []
     namespace = reading.decision.workload.partition("/")[0]
-    waited = f"for {lasting(reading.number('standing.committed_age_s'))}"
+    waited = f"for {lasting(reading.number('workload_status.committed_age_s'))}"
     return [
         Row(name=f"not enacted {waited}", note=f"kubectl -n {namespace} describe hpa: find the HPA that names it"),
         Row(name="ScalingLimited there", note="its minReplicas, maxReplicas or behavior keep it"),

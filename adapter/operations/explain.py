@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from adapter.core.decisions import Bound, Reason
-from adapter.core.meanings import BOUND_MEANINGS, MEANINGS
+from adapter.core.descriptions import BOUND_DESCRIPTIONS, REASON_DESCRIPTIONS
 from adapter.errors import AdapterError
 from adapter.operations.changes import MEASURED, Change, Opened, decided_by, nearest, opened
 from adapter.operations.enactment import enacted
@@ -125,7 +125,9 @@ def _decider(reading: Reading, by: str, changes: tuple[Change, ...]) -> str:
 
 
 def _meaning(by: str) -> str:
-    return MEANINGS[by] if isinstance(by, Reason) else BOUND_MEANINGS[by] if isinstance(by, Bound) else ""
+    return (
+        REASON_DESCRIPTIONS[by] if isinstance(by, Reason) else BOUND_DESCRIPTIONS[by] if isinstance(by, Bound) else ""
+    )
 
 
 def _input(reading: Reading, name: str) -> str:

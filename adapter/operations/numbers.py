@@ -71,13 +71,13 @@ def capacity(reading: Reading) -> Section:
 
 def terms(reading: Reading) -> Section:
     """What the policy made of it, also where a gate kept it from deciding."""
-    verdict = reading.judged.verdict
+    policy_result = reading.result.policy_result
     sizes = {
-        "to keep up": verdict.keep_up_workers,
-        "to catch up": verdict.catch_up_workers,
-        "needed": verdict.needed_workers,
-        "wanted": verdict.wanted_workers,
-        "at least, by the window": reading.columns["standing.peak_workers"],
+        "to keep up": policy_result.keep_up_workers,
+        "to catch up": policy_result.catch_up_workers,
+        "needed": policy_result.needed_workers,
+        "wanted": policy_result.wanted_workers,
+        "at least, by the window": reading.columns["workload_status.peak_workers"],
     }
     rows = [Row(name=name, value=_size(known(size))) for name, size in sizes.items() if known(size) is not None]
     unused = " (not used: a gate is closed)" if reading.gate is not None else ""
@@ -108,7 +108,7 @@ def _origin(reading: Reading) -> str:
 
 
 def _current(reading: Reading) -> str:
-    current = reading.number("standing.current_workers")
+    current = reading.number("workload_status.current_workers")
     return UNKNOWN if current is None else number(current)
 
 
@@ -122,7 +122,7 @@ def _limited(reading: Reading) -> str:
 
 
 def _at_work(reading: Reading, table: Table) -> Row:
-    told, workers = reading.decision, reading.columns["evidence.workers"]
+    told, workers = reading.decision, reading.columns["policy_input.workers"]
     learned = known(rate_at(table, workers, reading.columns["rules.scaling_exponent"]))
     now = told.capacity_records_per_s
     value, note = said("_per_s", now), f"confidence: {told.confidence}"
@@ -143,11 +143,11 @@ def _entry(reading: Reading, size: float, rate: float, trust: float, seen_at_s: 
 
 
 def _what_if(reading: Reading) -> list[Row]:
-    ahead = reading.judged.verdict.outlook
+    ahead = reading.result.policy_result.outlook
     behind_s = None if ahead is None else known(ahead.change_behind_s)
     if ahead is None or behind_s is None:
         return []
-    current, other = number(reading.number("evidence.workers")), number(known(ahead.workers))
+    current, other = number(reading.number("policy_input.workers")), number(known(ahead.workers))
     kept_s, after_s, end_s = known(ahead.keep_behind_s), known(ahead.keep_after_s), known(ahead.caught_up_s)
     caught_up = f"caught up in {lasting(end_s)}" if end_s is not None and end_s < HORIZON_S else "not caught up"
     return [

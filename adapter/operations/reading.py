@@ -1,4 +1,4 @@
-"""A record -> the case it tells of, and the decision made of it again."""
+"""A record -> its decision inputs, and the decision computed from them again."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -6,11 +6,11 @@ from math import isfinite
 import numpy as np
 
 from adapter.core.bounds import BOUNDS
-from adapter.core.case import Case
-from adapter.core.decide import Judgement, decide
+from adapter.core.decide import DecisionResult, decide
+from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import Bound, Decision, Reason
 from adapter.core.gates import OPEN, REASONS
-from adapter.core.record import Columns, case_of
+from adapter.core.record import Columns, decision_input_of
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
 from adapter.serving.snapshots.records import Record
@@ -23,29 +23,29 @@ class Reading:
     decision: Decision
     sentence: str
     columns: Columns
-    case: Case
-    judged: Judgement
+    inputs: DecisionInput
+    result: DecisionResult
 
     @property
     def gate(self) -> Reason | None:
         """The gate that is closed, None where the policy decided."""
-        place = int(self.judged.gate[0])
+        place = int(self.result.gate[0])
         return None if place == OPEN else REASONS[place]
 
     @property
     def bound(self) -> Bound:
         """The bound that cut last."""
-        return BOUNDS[int(self.judged.bound[0])]
+        return BOUNDS[int(self.result.bound[0])]
 
     @property
     def held_by_sink(self) -> bool:
         """Whether neither more nor fewer workers help, as what the job writes to is not well and the job is behind."""
-        return bool(self.judged.brakes.sink_unhealthy[0] and self.judged.brakes.behind[0])
+        return bool(self.result.bound_inputs.sink_unhealthy[0] and self.result.bound_inputs.behind[0])
 
     @property
     def served(self) -> float | None:
         """The workers that are asked for, None where there is no number."""
-        return known(self.judged.served)
+        return known(self.result.served)
 
     @property
     def most_by(self) -> str:
@@ -76,11 +76,11 @@ def read(told: Record) -> Reading:
     """Decide again from the record. Raises AdapterError when this release cannot, or decides otherwise."""
     columns = {name: np.array([np.nan if number is None else number]) for name, number in told.record.items()}
     try:
-        case = case_of(columns)
-        judged = decide(case)
+        inputs = decision_input_of(columns)
+        result = decide(inputs)
     except (KeyError, ValueError) as error:
         raise AdapterError(f"the record cannot be read ({error}): use the release that runs the pipeline") from error
-    reading = Reading(decision=told.decision, sentence=told.sentence, columns=columns, case=case, judged=judged)
+    reading = Reading(decision=told.decision, sentence=told.sentence, columns=columns, inputs=inputs, result=result)
     if reading.served != told.decision.required_workers:
         decided = f"{told.decision.required_workers} was decided, {reading.served} follows from its record"
         raise AdapterError(f"{decided}: use the release that runs the pipeline")

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapter.core import bounds, gates
-from adapter.core.bounds import Cut
+from adapter.core.bounds import Clamp
 from adapter.core.decisions import Bound, Reason
-from adapter.core.meanings import BOUND_MEANINGS
+from adapter.core.descriptions import BOUND_DESCRIPTIONS
 from adapter.operations.reading import Reading, known
 from adapter.operations.words import ago, number, said, yes
 
@@ -37,7 +37,7 @@ class Step:
 def gate_table(reading: Reading) -> tuple[Gate, ...]:
     """Every gate in its order."""
     found, open_so_far = [], True
-    for (name, mask), look in zip(gates.table(reading.case.situation), _LOOKS, strict=True):
+    for (name, mask), look in zip(gates.table(reading.inputs.gate_inputs), _LOOKS, strict=True):
         closed = bool(mask[0])
         found.append(Gate(name=name, numbers=look(reading), closed=closed, decided=closed and open_so_far))
         open_so_far &= not closed
@@ -46,17 +46,17 @@ def gate_table(reading: Reading) -> tuple[Gate, ...]:
 
 def unbounded(reading: Reading) -> float | None:
     """The size before the bounds: the policy's, or the one a closed gate holds."""
-    return known(reading.judged.answer)
+    return known(reading.result.answer)
 
 
 def bound_table(reading: Reading) -> tuple[Step, ...]:
     """Every bound in its order, and the size on its way through them."""
-    case, size = reading.case, reading.judged.answer
+    inputs, size = reading.inputs, reading.result.answer
     found = []
     for cut in bounds.table(
-        size, case.standing.current_workers, case.standing.rules, case.range_, reading.judged.brakes
+        size, inputs.status.current_workers, inputs.status.rules, inputs.range_, reading.result.bound_inputs
     ):
-        after = bounds.cut_to(size, cut)
+        after = bounds.clamp(size, cut)
         found.append(
             Step(
                 name=cut.name,
@@ -73,10 +73,10 @@ def bound_table(reading: Reading) -> tuple[Step, ...]:
 def _meaning(reading: Reading, name: Bound) -> str:
     if name is Bound.MAX:
         return f"not above {reading.most_by}"
-    return f"not below {reading.least_by}" if name is Bound.MIN else BOUND_MEANINGS[name]
+    return f"not below {reading.least_by}" if name is Bound.MIN else BOUND_DESCRIPTIONS[name]
 
 
-def _limit(cut: Cut) -> str:
+def _limit(cut: Clamp) -> str:
     least = None if cut.least is None else known(cut.least)
     most = None if cut.most is None else known(cut.most)
     told = [f"at least {number(least)}"] if least is not None else []
@@ -88,7 +88,8 @@ def _rule(reading: Reading, name: str) -> str:
 
 
 def _paused(reading: Reading) -> str:
-    return f"ups paused: {yes(reading.number('standing.no_up'))}, downs: {yes(reading.number('standing.no_down'))}"
+    up, down = (reading.number(f"workload_status.{name}") for name in ("no_up", "no_down"))
+    return f"ups paused: {yes(up)}, downs: {yes(down)}"
 
 
 def _mask(text: str, name: str) -> Look:
@@ -97,45 +98,45 @@ def _mask(text: str, name: str) -> Look:
 
 def _seen(*rules: str) -> Look:
     return lambda reading: ", ".join(
-        [f"last sample {ago(reading.number('situation.sample_age_s'))}", *(_rule(reading, name) for name in rules)]
+        [f"last sample {ago(reading.number('gate_inputs.sample_age_s'))}", *(_rule(reading, name) for name in rules)]
     )
 
 
 def _counted(reading: Reading) -> str:
-    return f"counted {ago(reading.number('situation.workers_age_s'))}, {_rule(reading, 'stale_after_s')}"
+    return f"counted {ago(reading.number('gate_inputs.workers_age_s'))}, {_rule(reading, 'stale_after_s')}"
 
 
 def _failed(reading: Reading) -> str:
-    return f"{number(reading.number('situation.failures'))} restarts, {_rule(reading, 'max_failures')}"
+    return f"{number(reading.number('gate_inputs.failures'))} restarts, {_rule(reading, 'max_failures')}"
 
 
 def _present(reading: Reading) -> str:
     told = reading.decision
-    ready, asked = number(told.ready_workers), number(reading.number("standing.current_workers"))
-    waited = f"asked {ago(reading.number('situation.asked_age_s'))}, {_rule(reading, 'in_flight_timeout_s')}"
+    ready, asked = number(told.ready_workers), number(reading.number("workload_status.current_workers"))
+    waited = f"asked {ago(reading.number('gate_inputs.asked_age_s'))}, {_rule(reading, 'in_flight_timeout_s')}"
     return f"{ready} of {asked} ready, {waited}"
 
 
 def _settled(reading: Reading) -> str:
-    settles_s = said("settle_s", known(gates.settle_s(reading.case.situation.rules)))
-    changed = f"last change {ago(reading.number('situation.changed_age_s'))}"
+    settles_s = said("settle_s", known(gates.settle_s(reading.inputs.gate_inputs.rules)))
+    changed = f"last change {ago(reading.number('gate_inputs.changed_age_s'))}"
     return f"{changed}, settling {settles_s}, {_rule(reading, 'rate_window_s')}"
 
 
 # One a row of gates.table, in its order.
 _LOOKS: tuple[Look, ...] = (
     _paused,
-    _mask("in an excluded period", "situation.excluded"),
+    _mask("in an excluded period", "gate_inputs.excluded"),
     _seen(),
     _seen("error_after_s"),
     _seen(),
     _counted,
-    _mask("the job says that it does not run", "situation.stopped"),
+    _mask("the job says that it does not run", "gate_inputs.stopped"),
     _failed,
     _present,
     _present,
-    _mask("a backlog waits and nothing moves", "situation.nothing_moves"),
+    _mask("a backlog waits and nothing moves", "gate_inputs.nothing_moves"),
     _settled,
-    _mask("rates are known", "situation.rates_known"),
-    _mask("the backlog jumped as no input explains", "situation.discontinuous"),
+    _mask("rates are known", "gate_inputs.rates_known"),
+    _mask("the backlog jumped as no input explains", "gate_inputs.discontinuous"),
 )

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from adapter.config import Config
 from adapter.core.decisions import Decision, Decisions, StageSignals
-from adapter.core.report import NOTHING, rows, stage_rows
+from adapter.core.report import NO_DECISIONS, rows, stage_rows
 from adapter.core.rules import RuleBook, Rules
 from adapter.pipeline.checkpoint import log_of
 from adapter.pipeline.packing import unpack_decisions
@@ -36,7 +36,7 @@ class Publisher:
     def __init__(self, config: Config, rules: RuleBook, publish: Publish) -> None:
         self._snapshot = Labelled(config, rules)
         self._publish = publish
-        self._decisions = NOTHING  # swapped whole, so that whoever asks for a record needs no lock
+        self._decisions = NO_DECISIONS  # swapped whole, so that whoever asks for a record needs no lock
         self._spark_log = log_of(config)
         self._lock = threading.Lock()  # never held while Spark computes: that may hang
         self._open = True
@@ -90,7 +90,7 @@ class Publisher:
         newest = [shard for shard in shards if shard["at"] == at_s]
         self._note_faults(sum(shard["faults"] > 0 for shard in newest))
         streams = [shard["decisions"] for shard in newest if shard["decisions"]]
-        self._decisions = unpack_decisions(at_s, streams) if streams else NOTHING
+        self._decisions = unpack_decisions(at_s, streams) if streams else NO_DECISIONS
         self._publish(self._snapshot.of(at_s, self._decisions))
         self.tick_at_s, self.published_s = at_s, time.monotonic()
         self.lateness_s = time.time() - at_s

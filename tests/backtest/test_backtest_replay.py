@@ -11,7 +11,7 @@ from adapter.backtest.calibrate import calibrated
 from adapter.backtest.closed import Run, average_value, closed, late_ratio, outrun_ratio
 from adapter.backtest.courses import courses
 from adapter.backtest.replay import Asked, asked, policies_of
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.samples import EVERY, Samples
 

@@ -9,17 +9,17 @@ from builders import column, rule_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.bounds import BOUNDS, Brakes, limits, pauses, table, within
+from adapter.core.bounds import BOUNDS, BoundInputs, apply_bounds, limits, pauses, table
 from adapter.core.decisions import Bound
 from adapter.core.samples import WORKLOAD_SIGNALS
 
 WORKERS = ("hot_workers", "window_workers", "pending_workers")
-MASKS = tuple(f.name for f in fields(Brakes) if f.name not in WORKERS)
+MASKS = tuple(f.name for f in fields(BoundInputs) if f.name not in WORKERS)
 
 
-def brakes(*pulled, **workers):
+def bound_inputs(*pulled, **workers):
     masks = {name: np.array([name in pulled]) for name in MASKS}
-    return Brakes(**masks, **{name: column(workers.get(name, nan)) for name in WORKERS})
+    return BoundInputs(**masks, **{name: column(workers.get(name, nan)) for name in WORKERS})
 
 
 def known(facts=None):
@@ -29,8 +29,8 @@ def known(facts=None):
 def cut(wanted, current=10, pulled=(), facts=None, workers=None, **rules):
     columns = rule_columns(1, **rules)
     pulled = (pulled,) if isinstance(pulled, str) else pulled
-    braked = brakes(*pulled, **(workers or {}))
-    size, bound = within(column(wanted), column(current), columns, limits(columns, known(facts)), braked)
+    braked = bound_inputs(*pulled, **(workers or {}))
+    size, bound = apply_bounds(column(wanted), column(current), columns, limits(columns, known(facts)), braked)
     return size[0], BOUNDS[bound[0]]
 
 
@@ -168,7 +168,7 @@ def test_each_cut_has_its_name(wanted, changes, size, bound):
 
 def test_every_bound_has_an_example_and_a_place_in_the_table():
     columns = rule_columns()
-    cuts = table(column(10), column(10), columns, limits(columns, known()), brakes())
+    cuts = table(column(10), column(10), columns, limits(columns, known()), bound_inputs())
     assert {bound for *_, bound in CUTS.values()} == set(Bound)
     assert [one.name for one in cuts] == [bound for bound in Bound if bound is not Bound.NONE]
 
@@ -245,6 +245,6 @@ def test_rows_are_cut_by_their_own_limits():
     columns = rule_columns(2) | {"max_workers": column(5, 50)}
     facts = {name: np.full(2, nan) for name in WORKLOAD_SIGNALS}
     free = {name: np.zeros(2, dtype=bool) for name in MASKS} | {name: column(nan, nan) for name in WORKERS}
-    size, which = within(column(20, 20), column(10, 10), columns, limits(columns, facts), Brakes(**free))
+    size, which = apply_bounds(column(20, 20), column(10, 10), columns, limits(columns, facts), BoundInputs(**free))
     assert size.tolist() == [5, 20]
     assert [BOUNDS[number] for number in which] == [Bound.MAX, Bound.NONE]

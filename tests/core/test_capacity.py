@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapter.core.capacity import (
     CONFIDENCE,
     SLOTS,
-    Look,
+    Observation,
     Table,
     empty,
     learn,
@@ -33,7 +33,7 @@ LINEAR = column(1)
 
 def look(workers=4, throughput=10_000, at_s=0, **seen):
     """One look at one stage; seen: utilization, saturated, overtaken, clean."""
-    return Look(
+    return Observation(
         at_s=at_s,
         workers=column(workers),
         throughput_records_per_s=column(throughput),
@@ -44,7 +44,7 @@ def look(workers=4, throughput=10_000, at_s=0, **seen):
     )
 
 
-def taught(*looks, table=None):
+def update_estimates(*looks, table=None):
     """The table after these looks, one a tick."""
     table = empty(1) if table is None else table
     for number, one in enumerate(looks):
@@ -54,12 +54,12 @@ def taught(*looks, table=None):
 
 
 def look_at(one, at_s):
-    return Look(**{f.name: getattr(one, f.name) for f in fields(Look)} | {"at_s": at_s})
+    return Observation(**{f.name: getattr(one, f.name) for f in fields(Observation)} | {"at_s": at_s})
 
 
 def observed(records_by_workers):
     """A table of saturated looks."""
-    return taught(*(look(workers, rate, saturated=True) for workers, rate in records_by_workers.items()))
+    return update_estimates(*(look(workers, rate, saturated=True) for workers, rate in records_by_workers.items()))
 
 
 def rate(table, size, exponent=1.0):
@@ -160,7 +160,7 @@ def test_more_workers_never_carry_less():
     ],
 )
 def test_the_trust_is_that_of_the_entries_it_rests_on(workers, expected):
-    table = taught(look(4, 10_000, saturated=True), look(8, 9_000, utilization=0.5), look(12, 90_000))
+    table = update_estimates(look(4, 10_000, saturated=True), look(8, 9_000, utilization=0.5), look(12, 90_000))
     assert trust(table, workers) == expected
 
 
@@ -217,7 +217,7 @@ LESSONS = [
 
 @pytest.mark.parametrize(("looks", "expected", "level"), LESSONS)
 def test_what_looks_teach(looks, expected, level):
-    assert entries(taught(*looks)) == {4: (pytest.approx(expected), level)}
+    assert entries(update_estimates(*looks)) == {4: (pytest.approx(expected), level)}
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_what_looks_teach(looks, expected, level):
 @pytest.mark.parametrize("proof", [{"saturated": True}, {"overtaken": True}, {"utilization": 0.5}, {}], ids=str)
 def test_an_unclean_look_and_one_at_nothing_teach_nothing(seen, proof):
     table = empty(1)
-    assert taught(look(**seen, **proof), table=table) is table
+    assert update_estimates(look(**seen, **proof), table=table) is table
 
 
 @pytest.mark.parametrize(
@@ -236,21 +236,23 @@ def test_an_unclean_look_and_one_at_nothing_teach_nothing(seen, proof):
     [(15, 10_000, False), (15, 9_500, False), (15, 9_000, True), (HOUR_S, 10_000, False), (HOUR_S + 1, 10_000, True)],
 )
 def test_a_table_is_rewritten_for_a_change_or_once_an_hour(at_s, throughput, rewritten):
-    table = taught(look(saturated=True))
-    assert (taught(look(throughput=throughput, at_s=at_s, saturated=True), table=table) is not table) == rewritten
+    table = update_estimates(look(saturated=True))
+    assert (
+        update_estimates(look(throughput=throughput, at_s=at_s, saturated=True), table=table) is not table
+    ) == rewritten
 
 
 @pytest.mark.parametrize("proof", [{}, {"overtaken": True}], ids=["carried", "overtaken"])
 def test_a_lower_bound_below_what_other_sizes_say_teaches_nothing(proof):
     table = observed({4: 10_000})
-    assert taught(look(8, 15_000, at_s=60, **proof), table=table) is table
-    assert 8 in entries(taught(look(8, 25_000, at_s=60, **proof), table=table))
+    assert update_estimates(look(8, 15_000, at_s=60, **proof), table=table) is table
+    assert 8 in entries(update_estimates(look(8, 25_000, at_s=60, **proof), table=table))
 
 
 def test_a_lower_bound_goes_once_better_entries_say_more():
-    idle = taught(look(2, 100), look(8, 6_000), look(12, 50_000))
+    idle = update_estimates(look(2, 100), look(8, 6_000), look(12, 50_000))
     assert entries(idle) == {2: (100, CARRIED), 8: (6_000, CARRIED), 12: (50_000, CARRIED)}
-    table = taught(look(4, 10_000, at_s=60, saturated=True), table=idle)
+    table = update_estimates(look(4, 10_000, at_s=60, saturated=True), table=idle)
     assert entries(table) == {4: (10_000, OBSERVED), 12: (50_000, CARRIED)}
 
 
@@ -258,7 +260,7 @@ def test_a_full_table_forgets_the_size_seen_longest_ago():
     looks = [look(workers, 1_000 * workers, at_s=workers, saturated=True) for workers in range(1, SLOTS + 1)]
     again = look(1, 1_000, at_s=2 * HOUR_S, saturated=True)
     more = look(2.5, 2_500, at_s=2 * HOUR_S + 15, saturated=True)
-    assert list(entries(taught(*looks, again, more))) == [1, 2.5, *range(3, SLOTS + 1)]
+    assert list(entries(update_estimates(*looks, again, more))) == [1, 2.5, *range(3, SLOTS + 1)]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +274,7 @@ def test_a_full_table_forgets_the_size_seen_longest_ago():
     ],
 )
 def test_a_prior_holds_until_something_better_is_known(looks, expected, level):
-    table = with_prior(taught(*looks), column(300))
+    table = with_prior(update_estimates(*looks), column(300))
     assert (rate(table, 4, exponent=0.5), trust(table, 4)) == (expected, level)
 
 
@@ -339,7 +341,7 @@ def test_p_09_the_size_has_no_jump_at_a_stored_rate(steps, exponent):
 
 @given(st.lists(LOOKS, min_size=1, max_size=12), RATES, RATES, EXPONENTS)
 def test_p_09_neither_size_nor_rate_ever_falls(looks, one, other, exponent):
-    table, (low, high) = taught(*looks), sorted((one, other))
+    table, (low, high) = update_estimates(*looks), sorted((one, other))
     assume(entries(table))
     assert size(table, low, exponent) <= size(table, high, exponent) * (1 + 1e-9)
     assert rate(table, low, exponent) <= rate(table, high, exponent) * (1 + 1e-9)
@@ -347,14 +349,14 @@ def test_p_09_neither_size_nor_rate_ever_falls(looks, one, other, exponent):
 
 @given(st.lists(LOOKS, min_size=1, max_size=12), RATES, EXPONENTS)
 def test_the_size_for_a_rate_carries_that_rate(looks, wanted, exponent):
-    table = taught(*looks)
+    table = update_estimates(*looks)
     assume(entries(table))
     assert rate(table, size(table, wanted, exponent), exponent) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
 
 
 @given(st.lists(LOOKS, max_size=20))
 def test_a_learned_table_is_sorted_and_holds_a_size_once(looks):
-    table = taught(*looks)
+    table = update_estimates(*looks)
     sizes = table.sizes[:, 0]
     known = int(np.isfinite(sizes).sum())
     assert np.all(np.diff(sizes[:known]) > 0)
@@ -364,14 +366,14 @@ def test_a_learned_table_is_sorted_and_holds_a_size_once(looks):
 
 @given(st.lists(LOOKS, max_size=20), LOOKS)
 def test_no_less_is_known_at_a_size_than_was_just_seen_there(looks, last):
-    table = taught(*looks, look_at(last, 15 * len(looks)))
+    table = update_estimates(*looks, look_at(last, 15 * len(looks)))
     if last.clean[0] and last.workers[0] > 0 and last.throughput_records_per_s[0] > 1e-9:
         assert rate(table, last.workers[0]) * 1.02 >= last.throughput_records_per_s[0] * (1 - 1e-9)
 
 
 @given(st.lists(LOOKS, max_size=20), LOOKS, st.floats(0, 100), RATES, EXPONENTS)
 def test_a_table_with_an_entry_knows_every_answer(looks, one, workers, wanted, exponent):
-    table = taught(*looks, one)
+    table = update_estimates(*looks, one)
     known = bool(entries(table))
     answers = rate(table, workers, exponent), size(table, wanted, exponent), trust(table, workers) or nan
     assert np.isfinite(answers).tolist() == [known] * 3
@@ -382,10 +384,12 @@ def test_each_stage_learns_and_answers_alone(ticks, wanted, workers):
     joined = empty(3)
     for number, stages in enumerate(ticks):
         together = {
-            f.name: np.concatenate([getattr(one, f.name) for one in stages]) for f in fields(Look) if f.name != "at_s"
+            f.name: np.concatenate([getattr(one, f.name) for one in stages])
+            for f in fields(Observation)
+            if f.name != "at_s"
         }
-        joined = learn(joined, Look(at_s=15 * number, **together), np.ones(3))
-    alone = [taught(*(stages[number] for stages in ticks)) for number in range(3)]
+        joined = learn(joined, Observation(at_s=15 * number, **together), np.ones(3))
+    alone = [update_estimates(*(stages[number] for stages in ticks)) for number in range(3)]
     for f in fields(Table):
         assert np.array_equal(getattr(joined, f.name), np.hstack([getattr(t, f.name) for t in alone]), equal_nan=True)
     many = np.full(3, workers), np.ones(3)

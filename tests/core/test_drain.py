@@ -35,7 +35,7 @@ sizes = st.integers(1, 200)
 times = st.floats(5, 3600)
 
 
-def verdict(*numbers, trust=None, **more):
+def policy_result(*numbers, trust=None, **more):
     """What is said of one stage whose size was observed to carry its throughput, unless `records` says otherwise."""
     workers, throughput, _, backlog = (*numbers, 0, 0)[:4]
     known = {"policy": "drain", "records": ((workers, throughput),), "saturated": backlog > 10 * throughput}
@@ -46,11 +46,11 @@ def verdict(*numbers, trust=None, **more):
 
 
 def wanted(*numbers, **more):
-    return verdict(*numbers, **more).wanted_workers[0]
+    return policy_result(*numbers, **more).wanted_workers[0]
 
 
 def needed(*numbers, **more):
-    return verdict(*numbers, **more).needed_workers[0]
+    return policy_result(*numbers, **more).needed_workers[0]
 
 
 def whole(size):
@@ -63,7 +63,7 @@ def whole(size):
 @given(sizes, rates, growths, backlogs, times)
 def test_s3_06_s3_07_p_01_p_02_without_any_cost_the_size_is_keep_up_plus_catch_up(workers, rate, growth, backlog, time):
     total = workers * (rate + growth) / rate + workers * backlog / rate / time
-    found = verdict(workers, rate, growth, backlog, backlog_time_target_s=time, **FREE)
+    found = policy_result(workers, rate, growth, backlog, backlog_time_target_s=time, **FREE)
     assert found.catch_up_workers[0] == pytest.approx(total)
     assert found.needed_workers[0] in {whole(total * (1 - 1e-12)), whole(total * (1 + 1e-12))}
 
@@ -242,7 +242,7 @@ def test_above_the_partitions_the_size_stays_so_that_the_bound_can_say_how_many_
 
 
 def test_where_only_a_lower_bound_is_known_a_share_less_is_tried_and_nothing_is_foreseen():
-    found = verdict(10, 1000, trust=CARRIED, saturated=False, **CALM)
+    found = policy_result(10, 1000, trust=CARRIED, saturated=False, **CALM)
     assert (found.wanted_workers[0], found.needed_workers[0]) == (8, 8)
     assert np.isnan([found.outlook.keep_behind_s[0], found.outlook.change_behind_s[0]]).all()
     assert wanted(10, 1000, trust=CARRIED, saturated=False, probe_ratio=0.0, **CALM) == 10
@@ -327,7 +327,7 @@ def test_a_fit_that_errs_is_not_believed():
 
 
 def test_the_terms_are_those_of_the_size():
-    found = verdict(10, 1000, 200, 180_000, **FREE)
+    found = policy_result(10, 1000, 200, 180_000, **FREE)
     assert (found.keep_up_workers[0], found.catch_up_workers[0], found.outlook.workers[0]) == pytest.approx(
         (12, 42, 42)
     )
@@ -353,7 +353,7 @@ facts = st.fixed_dictionaries(
 )
 
 
-def judged(workers, rate, input_, backlog, **known):
+def result(workers, rate, input_, backlog, **known):
     """Saturated and rising as the backlog time says; the input beside the throughput."""
     behind = bool(backlog / rate > 10)
     asked = question(workers, rate, input_ - rate, backlog, **{"policy": "drain", "saturated": behind} | known)
@@ -361,7 +361,7 @@ def judged(workers, rate, input_, backlog, **known):
 
 
 def asked_for(*numbers, **known):
-    return judged(*numbers, **known).wanted_workers[0]
+    return result(*numbers, **known).wanted_workers[0]
 
 
 @given(sizes, rates, rates, st.tuples(backlogs, backlogs), facts)

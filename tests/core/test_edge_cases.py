@@ -31,7 +31,7 @@ from builders import (
 from adapter.backtest import hpa
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import replay
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.state import VERSION, decode, encode_fast, encode_slow

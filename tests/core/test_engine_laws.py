@@ -1,7 +1,7 @@
 """What must hold for any history: random ticks of eight jobs, all policies, with gaps, resets, restarts and changes.
 
 A history is drawn from a seed: ten times as fast as draw by draw, and as easy to repeat. What is decided of a seed is
-remembered, so that each law looks at the same histories.
+next_state, so that each law looks at the same histories.
 """
 
 import json
@@ -22,7 +22,7 @@ from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance, replay
 from adapter.core.gates import REASONS
 from adapter.core.periods import Period
-from adapter.core.record import case_of
+from adapter.core.record import decision_input_of
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.samples import STAGE_SIGNALS, assemble
@@ -444,7 +444,7 @@ def test_a_decision_is_reproducible_from_its_record_alone(seed):
         if decisions.record:
             told = json.loads(json.dumps({name: known(column) for name, column in decisions.record.items()}))
             columns = {name: np.array(column, dtype=np.float64) for name, column in told.items()}
-            again = decide(case_of(columns))
+            again = decide(decision_input_of(columns))
             assert np.array_equal(again.served, decisions.numbers["required_workers"], equal_nan=True)
             assert [REASONS[place].value for place in again.reason] == list(decisions.text["reason"])
             assert [BOUNDS[place].value for place in again.bound] == list(decisions.text["bound"])

@@ -12,7 +12,7 @@ from adapter.core import gates
 from adapter.core.decisions import Reason
 
 YES, NO = np.array([True]), np.array([False])
-OPEN = gates.Situation(
+OPEN = gates.GateInputs(
     paused=NO,
     excluded=NO,
     sample_age_s=column(0),

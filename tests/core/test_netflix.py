@@ -190,6 +190,6 @@ def test_p_03_s4_27_cpu_work_is_conserved_and_fits_the_new_size(workers, rate, c
 
 
 def test_what_is_needed_is_told_also_where_nothing_changes():
-    verdict = netflix.size(question(10, 10_000, 0, 300_000, cpu=0.1, records=TABLE, rescale_pause_s=0))
-    assert verdict.wanted_workers == 10
-    assert verdict.needed_workers == 5  # 10,500/s: 4.3
+    policy_result = netflix.size(question(10, 10_000, 0, 300_000, cpu=0.1, records=TABLE, rescale_pause_s=0))
+    assert policy_result.wanted_workers == 10
+    assert policy_result.needed_workers == 5  # 10,500/s: 4.3

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import column, evidence
+from builders import column, policy_input
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ backlogs = st.one_of(st.just(0.0), st.floats(0.01, 1e9))
 
 def ahead(rate, backlog, capacities, foreseen=None, **rules):
     """One stage with so much input and backlog; capacities: of the present size and of the other one."""
-    asked = evidence(10, rate, 0, backlog, **FREE | rules)
+    asked = policy_input(10, rate, 0, backlog, **FREE | rules)
     asked = replace(asked, input_rate_records_per_s=column(rate))
     found = look_ahead(asked, column(rate if foreseen is None else foreseen), *(column(each) for each in capacities))
     return {name: getattr(found, name)[0] for name in found.__dataclass_fields__}

@@ -9,8 +9,8 @@ from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance
 from adapter.core.gates import REASONS
-from adapter.core.reasons import sentence
-from adapter.core.record import case_of
+from adapter.core.messages import sentence
+from adapter.core.record import decision_input_of
 from adapter.core.report import rows, stage_rows
 from adapter.core.rules import POLICIES, RuleBook
 from adapter.core.samples import EVERY
@@ -135,7 +135,7 @@ def test_s2_18_a_lost_count_makes_nothing_else_older():
 @every_told
 def test_a_record_of_a_target_that_follows_segments_gives_it_again(ticks, until):
     decisions = list(replay(ticks()[:until], book(policy="segments")))[-1][1]
-    again = decide(case_of(decisions.record))
+    again = decide(decision_input_of(decisions.record))
     assert again.served == pytest.approx(decisions.numbers["required_workers"], nan_ok=True)
     assert REASONS[again.reason[0]] == decisions.text["reason"][0]
 

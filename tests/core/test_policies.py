@@ -64,12 +64,12 @@ def test_the_cap_of_beam_flink_is_a_bound_like_any_other(size, most, expected):
 
 
 @pytest.mark.parametrize(
-    ("cpu", "backlog", "verdict"),
+    ("cpu", "backlog", "policy_result"),
     [(0.95, 180_000, 1), (0.8, 60_000, 0), (0.35, 5_000, -1)],
     ids=["scale up", "no action", "scale down"],
 )
-def test_s0_14_the_verdict_is_one_of_three(cpu, backlog, verdict):
-    assert np.sign(wanted("beam-flink", 10, 1000, 0, backlog, cpu=cpu) - 10) == verdict
+def test_s0_14_the_verdict_is_one_of_three(cpu, backlog, policy_result):
+    assert np.sign(wanted("beam-flink", 10, 1000, 0, backlog, cpu=cpu) - 10) == policy_result
 
 
 def test_s0_09_s3_09_the_time_to_reduce_the_backlog_is_60_s_unless_set():
@@ -154,8 +154,8 @@ def test_where_partitions_are_unknown_the_cap_is_split_into_quanta():
 
 def test_each_stage_is_sized_by_its_own_policy():
     stages = question([10, 10], [1000, 1000], [500, 500], [0, 0], cpu=0.5, quanta="none")
-    verdict = policies.size(stages, np.array([POLICIES.index("dataflow"), POLICIES.index("beam-flink")]))
-    assert verdict.wanted_workers.tolist() == [15, 10]
+    policy_result = policies.size(stages, np.array([POLICIES.index("dataflow"), POLICIES.index("beam-flink")]))
+    assert policy_result.wanted_workers.tolist() == [15, 10]
 
 
 def test_no_stage_has_no_size():

@@ -8,7 +8,7 @@ from adapter.core.bounds import BOUNDS
 from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
 from adapter.core.gates import REASONS
-from adapter.core.record import INPUTS, case_of, with_input
+from adapter.core.record import INPUTS, decision_input_of, with_input
 from adapter.core.rules import POLICIES
 
 BEHIND = {"throughput": 1000, "growth": 500, "utilization_ratio": 0.95, "partitions": 60}
@@ -23,7 +23,7 @@ def recorded(ticks, **rules):
 
 
 def again(columns):
-    found = decide(case_of(columns))
+    found = decide(decision_input_of(columns))
     return found.served[0], REASONS[found.reason[0]], BOUNDS[found.bound[0]]
 
 

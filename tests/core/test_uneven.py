@@ -3,7 +3,7 @@
 import pytest
 from builders import book, counts, flow, job, last, tick
 
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 
 # 91 % busy: more workers would have room for what lags, fewer partitions each.
 BUSY = {"policy": "drain", "worker_capacity_records_per_s": 110.0, "max_workers": 20}

@@ -8,12 +8,12 @@ import numpy as np
 from builders import book, steady
 
 from adapter import __version__
-from adapter.core.case import Case
 from adapter.core.decide import decide
+from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import Decisions
 from adapter.core.engine import replay
-from adapter.core.reasons import sentence
-from adapter.core.record import case_of, with_input
+from adapter.core.messages import sentence
+from adapter.core.record import decision_input_of, with_input
 from adapter.core.report import rows
 from adapter.core.rules import RuleBook
 from adapter.core.samples import Samples
@@ -57,9 +57,9 @@ def columns_of(told: Record) -> dict[str, np.ndarray]:
 
 def asked_with(told: Record, name: str, value: float) -> float:
     """What is asked for when one input alone is another."""
-    return asked(case_of(with_input(columns_of(told), name, np.array([value]))))
+    return asked(decision_input_of(with_input(columns_of(told), name, np.array([value]))))
 
 
-def asked(case: Case) -> float:
+def asked(inputs: DecisionInput) -> float:
     """What is asked for."""
-    return float(decide(case).served[0])
+    return float(decide(inputs).served[0])

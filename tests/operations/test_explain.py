@@ -147,7 +147,7 @@ def test_what_the_workers_carry_now_is_told_beside_what_was_learned_where_it_dif
 
 def test_columns_that_this_release_does_not_know_are_no_fault():
     told = growing()
-    assert lines(explain(replace(told, record={**told.record, "evidence.mood": 1.0}))) == lines(explain(told))
+    assert lines(explain(replace(told, record={**told.record, "policy_input.mood": 1.0}))) == lines(explain(told))
 
 
 def test_what_one_worker_carries_is_told_where_somebody_configured_it():

@@ -7,7 +7,7 @@ from builders import book, steady, tick
 from records_made import asked, asked_with, columns_of, growing, record_of
 
 from adapter.core.decisions import Bound, Reason
-from adapter.core.record import INPUTS, case_of
+from adapter.core.record import INPUTS, decision_input_of
 from adapter.core.rules import POLICIES
 from adapter.errors import AdapterError
 from adapter.operations.changes import decided_by, nearest, opened
@@ -126,7 +126,7 @@ def test_every_change_is_what_follows_from_that_value_nearest_first(policy):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_decision_is_reproducible_from_its_record_alone(policy):
     told = record_of(steady(240, throughput=1000, growth=200, backlog=5000, partitions=48), book(policy=policy))
-    assert asked(case_of(columns_of(told))) == told.decision.required_workers
+    assert asked(decision_input_of(columns_of(told))) == told.decision.required_workers
 
 
 def test_a_workload_of_which_nothing_is_known_has_nothing_to_change():
@@ -138,7 +138,9 @@ def test_a_workload_of_which_nothing_is_known_has_nothing_to_change():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: replace(told, record={k: v for k, v in told.record.items() if k != "standing.current_workers"}),
+        lambda told: replace(
+            told, record={k: v for k, v in told.record.items() if k != "workload_status.current_workers"}
+        ),
         lambda told: replace(told, decision=replace(told.decision, required_workers=23.0)),
     ],
     ids=["a number is missing", "another number follows"],

@@ -82,7 +82,7 @@ def test_rows_of_another_tick_and_values_that_are_no_numbers_are_left_out() -> N
 
 
 numbers = st.floats(width=64)
-RECORDED = ("evidence.workers", "rules.max_workers")
+RECORDED = ("policy_input.workers", "rules.max_workers")
 
 
 @settings(max_examples=40, deadline=None)

@@ -194,7 +194,7 @@ def test_the_record_of_a_workload_is_that_of_the_newest_tick_and_no_other(publis
     decision, numbers = publisher.record("shop/found")
     assert (decision.workload, decision.at_s) == ("shop/found", 45)
     assert numbers["rules.rate_window_s"] == 30, "its fleet's rules"
-    assert numbers["standing.current_workers"] is None, "unknown is no number"
+    assert numbers["workload_status.current_workers"] is None, "unknown is no number"
     other, _ = publisher.record("shop/of-dead")
     assert other.workload == "shop/of-dead"
     assert [publisher.record(name) for name in ("shop/foun", "shop/found2", "", "zoo/z")] == [None] * 4

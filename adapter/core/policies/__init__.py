@@ -6,10 +6,10 @@ from dataclasses import fields
 import numpy as np
 
 from adapter.core.policies import beam_flink, dataflow, drain, netflix, segments, varga
-from adapter.core.policies.verdict import Evidence, Outlook, Verdict
+from adapter.core.policies.interface import Outlook, PolicyInput, PolicyResult
 from adapter.core.samples import Array, IntArray
 
-Policy = Callable[[Evidence], Verdict]
+Policy = Callable[[PolicyInput], PolicyResult]
 POLICIES: Mapping[str, Policy] = {
     "drain": drain.size,
     "dataflow": dataflow.size,
@@ -22,19 +22,19 @@ _SIZES = ("wanted_workers", "keep_up_workers", "catch_up_workers", "needed_worke
 _AHEAD = tuple(f.name for f in fields(Outlook))
 
 
-def size(evidence: Evidence, policy: IntArray) -> Verdict:
+def size(policy_input: PolicyInput, policy: IntArray) -> PolicyResult:
     """Each stage sized by its workload's policy. policy: index into POLICIES, shape (stages,)."""
     sizes = {name: np.full(len(policy), np.nan) for name in _SIZES}
     ahead = {name: np.full(len(policy), np.nan) for name in _AHEAD}
     for number, rule in enumerate(POLICIES.values()):
         asked = policy == number
         if asked.any():
-            said = rule(evidence)
+            said = rule(policy_input)
             _fill(sizes, said, asked)
             _fill(ahead, said.outlook, asked)
-    return Verdict(**sizes, outlook=Outlook(**ahead))
+    return PolicyResult(**sizes, outlook=Outlook(**ahead))
 
 
-def _fill(columns: dict[str, Array], said: Verdict | Outlook | None, asked: Array) -> None:
+def _fill(columns: dict[str, Array], said: PolicyResult | Outlook | None, asked: Array) -> None:
     for name in columns if said is not None else ():
         columns[name] = np.where(asked, getattr(said, name), columns[name])

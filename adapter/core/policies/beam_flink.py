@@ -3,24 +3,24 @@
 import numpy as np
 
 from adapter.core.partitions import whole
-from adapter.core.policies.verdict import Evidence, Verdict, catch_up, drains_in_time, keep_up, keeps_pace
+from adapter.core.policies.interface import PolicyInput, PolicyResult, catch_up, drains_in_time, keep_up, keeps_pace
 
 
-def size(evidence: Evidence) -> Verdict:
+def size(policy_input: PolicyInput) -> PolicyResult:
     """Up when far behind or hot, down when calm and cool, else as it is (S0-10, S0-11, S0-14).
 
     The text gives no size for a hot stage without backlog: the formula then returns the workers it has. It gives no
     limit for the utilisation after a scale-down either: down_cpu_desired_ratio (S0-13).
     """
-    rules, workers, cpu = evidence.rules, evidence.workers, evidence.utilization_ratio
-    needed, extra = keep_up(evidence), catch_up(evidence)
+    rules, workers, cpu = policy_input.rules, policy_input.workers, policy_input.utilization_ratio
+    needed, extra = keep_up(policy_input), catch_up(policy_input)
     larger = np.maximum(whole(needed + extra), workers)  # S0-08; its cap is a bound like any other
     # S0-12: the smallest size whose utilisation workers / size * cpu stays within the limit
     smaller = np.clip(whole(workers * cpu / rules["down_cpu_desired_ratio"]), np.minimum(1.0, workers), workers)
 
-    late = (evidence.backlog_time_s > rules["up_backlog_time_s"]) | (cpu > rules["up_cpu_ratio"])
-    up = late & ~drains_in_time(evidence)  # else a stage that catches up at full speed would grow on
-    calm = keeps_pace(evidence) & (evidence.lowest_backlog_time_s < rules["short_backlog_time_s"])
+    late = (policy_input.backlog_time_s > rules["up_backlog_time_s"]) | (cpu > rules["up_cpu_ratio"])
+    up = late & ~drains_in_time(policy_input)  # else a stage that catches up at full speed would grow on
+    calm = keeps_pace(policy_input) & (policy_input.lowest_backlog_time_s < rules["short_backlog_time_s"])
     down = calm & (cpu < rules["down_cpu_ratio"])
     wanted = np.select([np.isnan(needed + extra), up, down], [np.nan, larger, smaller], workers)
-    return Verdict(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra, needed_workers=wanted)
+    return PolicyResult(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra, needed_workers=wanted)

@@ -14,8 +14,8 @@ import numpy as np
 from adapter.core.bounds import one_more
 from adapter.core.capacity import CARRIED, Table, rate_at, size_for, strength, trust_at
 from adapter.core.partitions import evened, whole
+from adapter.core.policies.interface import Outlook, PolicyInput, PolicyResult, foreseen, keeps_pace
 from adapter.core.policies.outlook import look_ahead
-from adapter.core.policies.verdict import Evidence, Outlook, Verdict, foreseen, keeps_pace
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
 
@@ -47,27 +47,27 @@ class _Known:
         return size_for(self.table, rate / self.strength, self.exponent)
 
 
-def size(evidence: Evidence) -> Verdict:
+def size(policy_input: PolicyInput) -> PolicyResult:
     """Up where staying breaks the target, down where fewer have been enough, else as it is."""
-    rules, workers, known = evidence.rules, evidence.workers, _known(evidence)
-    highest = foreseen(evidence)
-    keep, catch = _rates_needed(evidence, highest)
-    calm = (evidence.lowest_backlog_time_s < rules["short_backlog_time_s"]) & keeps_pace(evidence)
-    needed = _needed(evidence, known, calm, (highest, np.maximum(keep, catch)))
+    rules, workers, known = policy_input.rules, policy_input.workers, _known(policy_input)
+    highest = foreseen(policy_input)
+    keep, catch = _rates_needed(policy_input, highest)
+    calm = (policy_input.lowest_backlog_time_s < rules["short_backlog_time_s"]) & keeps_pace(policy_input)
+    needed = _needed(policy_input, known, calm, (highest, np.maximum(keep, catch)))
     # Most of a window is from before a step of the input: whoever moves now moves for what comes now, and once.
-    newest = np.minimum(evidence.latest_input_rate_records_per_s, highest * rules["forecast_cap_ratio"])
+    newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules["forecast_cap_ratio"])
     newest = np.fmax(highest, newest)
-    up_to = _needed(evidence, known, calm, (newest, np.maximum(*_rates_needed(evidence, newest))))
+    up_to = _needed(policy_input, known, calm, (newest, np.maximum(*_rates_needed(policy_input, newest))))
     larger = np.maximum(up_to, one_more(workers, rules))
 
     capacity = known.capacity_records_per_s
     enough = first_known(capacity, np.full(len(capacity), _ENOUGH))
     other = np.where(needed > workers, larger, needed)
-    ahead = look_ahead(evidence, highest, enough, known.rate(other))
-    uneven = evidence.partition_behind_s > rules["backlog_time_target_s"]
+    ahead = look_ahead(policy_input, highest, enough, known.rate(other))
+    uneven = policy_input.partition_behind_s > rules["backlog_time_target_s"]
     up = (needed > workers) & (ahead.late | uneven)
     down = calm & (workers - needed > rules["tolerance_ratio"] * workers)
-    return Verdict(
+    return PolicyResult(
         wanted_workers=np.select([np.isnan(needed), up, down], [np.nan, larger, needed], workers),
         keep_up_workers=known.size(keep),
         catch_up_workers=known.size(catch),
@@ -83,11 +83,11 @@ def size(evidence: Evidence) -> Verdict:
     )
 
 
-def _known(evidence: Evidence) -> _Known:
-    table, exponent = evidence.table, evidence.rules["scaling_exponent"]
-    rate = rate_at(table, evidence.workers, exponent)
-    now = strength(rate, evidence.throughput_records_per_s, evidence.saturated)
-    proven = trust_at(table, evidence.workers) > CARRIED
+def _known(policy_input: PolicyInput) -> _Known:
+    table, exponent = policy_input.table, policy_input.rules["scaling_exponent"]
+    rate = rate_at(table, policy_input.workers, exponent)
+    now = strength(rate, policy_input.throughput_records_per_s, policy_input.saturated)
+    proven = trust_at(table, policy_input.workers) > CARRIED
     return _Known(
         table=table,
         exponent=exponent,
@@ -97,17 +97,17 @@ def _known(evidence: Evidence) -> _Known:
     )
 
 
-def _rates_needed(evidence: Evidence, rate: Array) -> tuple[Array, Array]:
+def _rates_needed(policy_input: PolicyInput, rate: Array) -> tuple[Array, Array]:
     """Records/s that keep up with headroom, and that catch up with all that waits once a rescale is over."""
-    rules = evidence.rules
+    rules = policy_input.rules
     catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules["rescale_pause_s"], _LONGEST_CATCH_UP_S)
     catch_up_s = np.maximum(catch_up_s, rules["backlog_time_target_s"])
     warming_s = np.where(rules["rescale_pause_s"] > 0, _LOST_WARMING * rules["warm_up_s"], 0.0)
-    waits = evidence.backlog_records + rate * (rules["rescale_pause_s"] + rules["replay_s"] / 2 + warming_s)
+    waits = policy_input.backlog_records + rate * (rules["rescale_pause_s"] + rules["replay_s"] / 2 + warming_s)
     return rate / rules["target_utilization_ratio"], waits / catch_up_s + rate
 
 
-def _needed(evidence: Evidence, known: _Known, calm: Mask, rates: tuple[Array, Array]) -> Array:
+def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[Array, Array]) -> Array:
     """Whole workers, spare ones included, so many that partitions spread evenly; 0 for nothing at all.
 
     rates: of the input that stays, and of all that has to be carried until the backlog is gone.
@@ -115,7 +115,7 @@ def _needed(evidence: Evidence, known: _Known, calm: Mask, rates: tuple[Array, A
     Where nobody knows what workers carry a share of them less is tried while all is calm: what they carry then is
     learned.
     """
-    rules, workers, (stays, rate) = evidence.rules, evidence.workers, rates
+    rules, workers, (stays, rate) = policy_input.rules, policy_input.workers, rates
     sized = whole(known.size(rate)) + rules["min_spare_workers"]
     probed = np.maximum(np.ceil(workers * (1 - rules["probe_ratio"]) - 1e-9), 1.0)
     sized = np.where(known.proven, sized, np.where(calm, np.fmin(sized, probed), np.maximum(workers, 1.0)))
@@ -125,7 +125,7 @@ def _needed(evidence: Evidence, known: _Known, calm: Mask, rates: tuple[Array, A
     able = known.rate(workers) / np.maximum(workers, 1.0) * sized
     usable = known.proven & (able > 0)
     load = np.where(usable, stays / np.where(usable, able, 1.0), rules["target_utilization_ratio"])
-    even = evened(sized, evidence.partitions, slots, load, rules["high_utilization_ratio"])
+    even = evened(sized, policy_input.partitions, slots, load, rules["high_utilization_ratio"])
     # Above the partitions it stays as it is: a bound cuts it, and says how many partitions it would take.
-    even = np.where(sized * slots > evidence.partitions, np.maximum(sized, even), even)
+    even = np.where(sized * slots > policy_input.partitions, np.maximum(sized, even), even)
     return np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules["min_spare_workers"]))

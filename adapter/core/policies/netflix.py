@@ -23,33 +23,33 @@ import numpy as np
 from adapter.core.capacity import size_for
 from adapter.core.forecast import Fit, catch_up_from, recovery_rate
 from adapter.core.partitions import balanced, whole
-from adapter.core.policies.verdict import Evidence, Verdict
+from adapter.core.policies.interface import PolicyInput, PolicyResult
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
 from adapter.core.signals import moves
 
 
-def size(evidence: Evidence) -> Verdict:
+def size(policy_input: PolicyInput) -> PolicyResult:
     """Up when late or hot, down without lag and without more to come, to what carries the foreseen; else as it is."""
-    rules, workers, present = evidence.rules, evidence.workers, evidence.input_rate_records_per_s
-    late = (evidence.backlog_time_s > rules["significant_backlog_time_s"]) | (
-        evidence.utilization_ratio > rules["safe_utilization_ratio"]
+    rules, workers, present = policy_input.rules, policy_input.workers, policy_input.input_rate_records_per_s
+    late = (policy_input.backlog_time_s > rules["significant_backlog_time_s"]) | (
+        policy_input.utilization_ratio > rules["safe_utilization_ratio"]
     )
-    times = catch_up_from(evidence.fit_age_s, rules["rescale_pause_s"], rules["catch_up_s"])
-    curve = _curve(evidence)
-    recovery = recovery_rate(curve, evidence.backlog_records, times)
+    times = catch_up_from(policy_input.fit_age_s, rules["rescale_pause_s"], rules["catch_up_s"])
+    curve = _curve(policy_input)
+    recovery = recovery_rate(curve, policy_input.backlog_records, times)
     workload = np.maximum(curve.at(times.t3_s), present)  # at least the present one: S4-05
-    keep, catch = _carrying(evidence, workload, late), _carrying(evidence, recovery, late)
-    needed = _needed(evidence, np.maximum(keep, catch), workload)  # S4-20's larger rate, as its size
+    keep, catch = _carrying(policy_input, workload, late), _carrying(policy_input, recovery, late)
+    needed = _needed(policy_input, np.maximum(keep, catch), workload)  # S4-20's larger rate, as its size
 
     rises = workload > present * (1 + rules["growth_noise_ratio"])
-    calm = (evidence.lowest_backlog_time_s <= rules["no_backlog_time_s"]) & ~rises
-    down = calm & np.isfinite(evidence.utilization_ratio)
-    unknown = np.isnan(workers + evidence.backlog_time_s + workload)
+    calm = (policy_input.lowest_backlog_time_s <= rules["no_backlog_time_s"]) & ~rises
+    down = calm & np.isfinite(policy_input.utilization_ratio)
+    unknown = np.isnan(workers + policy_input.backlog_time_s + workload)
     wanted = np.select(
         [unknown, late, down], [np.nan, np.maximum(needed, workers), np.minimum(needed, workers)], workers
     )
-    return Verdict(
+    return PolicyResult(
         wanted_workers=wanted,
         keep_up_workers=keep,
         catch_up_workers=catch,
@@ -57,31 +57,31 @@ def size(evidence: Evidence) -> Verdict:
     )
 
 
-def _curve(evidence: Evidence) -> Fit:
+def _curve(policy_input: PolicyInput) -> Fit:
     """The fit; where there is none, the present input for ever."""
-    fit, none = evidence.fit, np.isnan(evidence.fit.c)
+    fit, none = policy_input.fit, np.isnan(policy_input.fit.c)
     return replace(
         fit,
         a=np.where(none, 0.0, fit.a),
         b=np.where(none, 0.0, fit.b),
-        c=np.where(none, evidence.input_rate_records_per_s, fit.c),
+        c=np.where(none, policy_input.input_rate_records_per_s, fit.c),
     )
 
 
-def _carrying(evidence: Evidence, rate: Array, late: Mask) -> Array:
+def _carrying(policy_input: PolicyInput, rate: Array, late: Mask) -> Array:
     """The workers that carry a rate by the table (S4-23..26); on an empty one as many as there are, unless late."""
-    workers, throughput = evidence.workers, evidence.throughput_records_per_s
+    workers, throughput = policy_input.workers, policy_input.throughput_records_per_s
     moving = moves(throughput)
     first_record = np.where(moving, workers * rate / np.where(moving, throughput, 1.0), workers + 1)
-    by_table = size_for(evidence.table, rate, np.ones_like(rate))  # linear above the table's top (S4-25)
+    by_table = size_for(policy_input.table, rate, np.ones_like(rate))  # linear above the table's top (S4-25)
     return first_known(by_table, np.where(late, first_record, workers))
 
 
-def _needed(evidence: Evidence, carrying: Array, workload: Array) -> Array:
+def _needed(policy_input: PolicyInput, carrying: Array, workload: Array) -> Array:
     """Whole workers that carry, run cool enough (S4-27) and share the partitions evenly (S4-37)."""
-    rules, throughput = evidence.rules, evidence.throughput_records_per_s
+    rules, throughput = policy_input.rules, policy_input.throughput_records_per_s
     moving = moves(throughput)
     work = np.where(moving, workload / np.where(moving, throughput, 1.0), 1.0)
-    cool = evidence.workers * evidence.utilization_ratio * work / rules["sized_utilization_ratio"]
+    cool = policy_input.workers * policy_input.utilization_ratio * work / rules["sized_utilization_ratio"]
     sized = np.maximum(whole(np.fmax(carrying, cool)), 1.0)
-    return balanced(sized, evidence.partitions, rules["slots_per_worker"])
+    return balanced(sized, policy_input.partitions, rules["slots_per_worker"])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.policies.verdict import Evidence
+from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
 from adapter.core.signals import HORIZON_S
@@ -54,19 +54,19 @@ class _Job:
         return self.backlog / np.maximum(self._capacity, _LEAST_RATE)
 
 
-def look_ahead(evidence: Evidence, foreseen: Array, capacity: Array, changed_capacity: Array) -> Ahead:
+def look_ahead(policy_input: PolicyInput, foreseen: Array, capacity: Array, changed_capacity: Array) -> Ahead:
     """Follow the backlog with the present capacity and with another one, records/s each.
 
     The input rises evenly from the present rate to the foreseen one. A change works on with the present capacity until
     its workers have started, then nothing for the pause, in which what was done since the last checkpoint comes back.
     """
-    rules, present = evidence.rules, evidence.input_rate_records_per_s
+    rules, present = policy_input.rules, policy_input.input_rate_records_per_s
     horizon_s = np.maximum(rules["forecast_horizon_s"], _LEAST_PAUSES * rules["rescale_pause_s"])
     step_s = np.maximum(horizon_s, _LEAST_HORIZON_S) / _STEPS
     starts_s, ends_s = rules["worker_start_s"], rules["worker_start_s"] + rules["rescale_pause_s"]
     again = present * rules["replay_s"] / 2
-    keep = _Job(evidence.backlog_records, capacity, rules["backlog_time_target_s"])
-    change = _Job(evidence.backlog_records + again, changed_capacity, rules["backlog_time_target_s"])
+    keep = _Job(policy_input.backlog_records, capacity, rules["backlog_time_target_s"])
+    change = _Job(policy_input.backlog_records + again, changed_capacity, rules["backlog_time_target_s"])
     late = np.zeros(len(present), dtype=bool)
     for number in range(1, _STEPS + 1):
         at_s = number * step_s
@@ -78,7 +78,7 @@ def look_ahead(evidence: Evidence, foreseen: Array, capacity: Array, changed_cap
         able = capacity * old_s + changed_capacity * new_s
         change.step(at_s, step_s, arrived, np.minimum(able, arrived + change.backlog))
     return Ahead(
-        late=late | (np.minimum(evidence.backlog_time_s, keep.behind_s()) > rules["short_backlog_time_s"]),
+        late=late | (np.minimum(policy_input.backlog_time_s, keep.behind_s()) > rules["short_backlog_time_s"]),
         keep_behind_s=np.minimum(keep.longest_s, HORIZON_S),
         keep_after_s=keep.longest_at_s,
         change_behind_s=np.minimum(change.longest_s, HORIZON_S),

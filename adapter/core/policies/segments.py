@@ -9,12 +9,12 @@ the target is held, and after error_after_s there is none. segments_per_worker i
 import numpy as np
 
 from adapter.core.partitions import whole
-from adapter.core.policies.verdict import Evidence, Verdict
+from adapter.core.policies.interface import PolicyInput, PolicyResult
 
 
-def size(evidence: Evidence) -> Verdict:
+def size(policy_input: PolicyInput) -> PolicyResult:
     """Segments over segments a worker, in whole workers; NaN while the count is unknown, as a count of 0 is."""
-    segments = np.where(evidence.partitions >= 1, evidence.partitions, np.nan)
-    wanted = whole(segments / evidence.rules["segments_per_worker"])
+    segments = np.where(policy_input.partitions >= 1, policy_input.partitions, np.nan)
+    wanted = whole(segments / policy_input.rules["segments_per_worker"])
     none = np.full_like(wanted, np.nan)
-    return Verdict(wanted_workers=wanted, keep_up_workers=none, catch_up_workers=none, needed_workers=wanted)
+    return PolicyResult(wanted_workers=wanted, keep_up_workers=none, catch_up_workers=none, needed_workers=wanted)

@@ -14,25 +14,25 @@ varga_utilization_ratio is the largest of the three targets it tried (S1-15), th
 import numpy as np
 
 from adapter.core.partitions import whole
-from adapter.core.policies.verdict import Evidence, Verdict
+from adapter.core.policies.interface import PolicyInput, PolicyResult
 from adapter.core.signals import gated_lag_change, relative_lag_change
 
 
-def size(evidence: Evidence) -> Verdict:
+def size(policy_input: PolicyInput) -> PolicyResult:
     """The larger of workers * lag change and workers * utilization / target, at least one (S1-16).
 
     A workload scaled to zero stays there until something waits.
     """
-    rules, workers = evidence.rules, evidence.workers
-    change = relative_lag_change(evidence.throughput_records_per_s, evidence.growth_records_per_s)
-    gated = gated_lag_change(change, evidence.backlog_records, rules["lag_threshold_records"])
-    lag = np.where(evidence.bottleneck, gated, -1.0)
-    busy = evidence.utilization_ratio / rules["varga_utilization_ratio"]
+    rules, workers = policy_input.rules, policy_input.workers
+    change = relative_lag_change(policy_input.throughput_records_per_s, policy_input.growth_records_per_s)
+    gated = gated_lag_change(change, policy_input.backlog_records, rules["lag_threshold_records"])
+    lag = np.where(policy_input.bottleneck, gated, -1.0)
+    busy = policy_input.utilization_ratio / rules["varga_utilization_ratio"]
 
     asked = whole(workers * np.maximum(lag, np.where(np.isnan(busy), 1.0, busy)))
-    least = np.where((workers > 0) | (evidence.backlog_records > 0), 1.0, 0.0)
+    least = np.where((workers > 0) | (policy_input.backlog_records > 0), 1.0, 0.0)
     wanted = np.maximum(asked, least)
-    return Verdict(
+    return PolicyResult(
         wanted_workers=wanted,
         keep_up_workers=workers * change,
         catch_up_workers=np.full_like(wanted, np.nan),

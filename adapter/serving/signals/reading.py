@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from adapter.core.decisions import Decision, Reason
+from adapter.core.messages import sentence
 from adapter.core.metric_names import METRIC_NAMES
-from adapter.core.reasons import sentence
 from adapter.serving.api.quantity import quantity
 from adapter.serving.api.request import MustWait
 from adapter.serving.api.selectors import Labels, Requirement, Selector

@@ -7,7 +7,7 @@ import msgspec
 
 from adapter import __version__
 from adapter.core.decisions import Decision
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 from adapter.serving.api.status import Answer, not_found, unavailable
 from adapter.serving.signals.near import nearest
 from adapter.serving.snapshots.store import Held

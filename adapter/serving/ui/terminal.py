@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.ui import view
 from adapter.serving.ui.view import Line, Urgency

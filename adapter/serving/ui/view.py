@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import log2
 
 from adapter.core.decisions import Bound, Decision, Reason
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 
 UNKNOWN = "unknown"

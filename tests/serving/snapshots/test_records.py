@@ -9,7 +9,7 @@ from serving_builders import decision, entry, local_api, snapshot
 
 from adapter import __version__
 from adapter.core.decisions import Decision
-from adapter.core.reasons import sentence
+from adapter.core.messages import sentence
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_app, create_publisher_app
 from adapter.serving.snapshots.records import decode
@@ -17,7 +17,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 
 DECIDED = decision(workers=3.0)
-NUMBERS = {"evidence.workers": 3.0, "fit.a": None}
+NUMBERS = {"policy_input.workers": 3.0, "fit.a": None}
 
 
 def record_of(workload: str) -> tuple[Decision, Mapping[str, float | None]] | None:

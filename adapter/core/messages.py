@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from math import ceil, inf
 
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
-from adapter.core.silence import expired, stale, uncounted, unseen
-from adapter.core.wording import DAY_S, count, rate, seconds, share, soon, times
+from adapter.core.formatting import DAY_S, count, rate, seconds, share, soon, times
+from adapter.core.missing_samples import expired, stale, uncounted, unseen
 
 _HIDDEN_S = 30.0  # less is nothing to tell of
 

@@ -13,7 +13,7 @@ from adapter.core.signals import moves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class PolicyInput:
     """What is known of each stage; every array has the shape (stages,).
 
     workers: of the workload, at work now. most_workers: the cap that max and partitions leave. partitions: the parts
@@ -66,7 +66,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class PolicyResult:
     """The size each stage asks for, in workers; NaN where an input is unknown.
 
     keep_up_workers, catch_up_workers: its terms, where the policy has them. needed_workers: what the load needs now,
@@ -80,49 +80,54 @@ class Verdict:
     outlook: Outlook | None = None
 
 
-def positive_growth(evidence: Evidence) -> Array:
+def positive_growth(policy_input: PolicyInput) -> Array:
     """Backlog growth floored at 0 (X-03); a small share of the throughput, or a backlog that does not rise, is none."""
-    noise = evidence.rules["growth_noise_ratio"] * evidence.throughput_records_per_s
-    growth = evidence.growth_records_per_s
-    return np.where(evidence.rising & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
+    noise = policy_input.rules["growth_noise_ratio"] * policy_input.throughput_records_per_s
+    growth = policy_input.growth_records_per_s
+    return np.where(policy_input.rising & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
 
 
-def keeps_pace(evidence: Evidence) -> Mask:
+def keeps_pace(policy_input: PolicyInput) -> Mask:
     """Whether nothing grows: neither the rates nor, sooner than they can tell, the backlog above all it was before."""
-    noise = evidence.rules["growth_noise_ratio"] * evidence.throughput_records_per_s
-    risen = evidence.backlog_records - evidence.highest_backlog_records
-    far = evidence.backlog_time_s > evidence.rules["up_backlog_time_s"]  # a jump that the window does not show yet
-    return (positive_growth(evidence) <= 0) & ~(risen > noise) & ~far
+    noise = policy_input.rules["growth_noise_ratio"] * policy_input.throughput_records_per_s
+    risen = policy_input.backlog_records - policy_input.highest_backlog_records
+    far = (
+        policy_input.backlog_time_s > policy_input.rules["up_backlog_time_s"]
+    )  # a jump that the window does not show yet
+    return (positive_growth(policy_input) <= 0) & ~(risen > noise) & ~far
 
 
-def keep_up(evidence: Evidence) -> Array:
+def keep_up(policy_input: PolicyInput) -> Array:
     """Workers that absorb the input: M * (T + G) / T, G positive (S0-06, S3-06).
 
     Where nothing is processed the question has no answer: M without backlog (X-02); with one, the cap (X-01), or one
     worker to begin with where there is none.
     """
-    moving = moves(evidence.throughput_records_per_s)
-    throughput = np.where(moving, evidence.throughput_records_per_s, 1.0)
-    absorbed = evidence.workers * (throughput + positive_growth(evidence)) / throughput
-    begun = np.where(evidence.workers > 0, evidence.most_workers, 1.0)
-    halted = np.where(evidence.backlog_records > 0, begun, evidence.workers)
-    return np.where(moving, absorbed, np.where(np.isnan(evidence.throughput_records_per_s), np.nan, halted))
+    moving = moves(policy_input.throughput_records_per_s)
+    throughput = np.where(moving, policy_input.throughput_records_per_s, 1.0)
+    absorbed = policy_input.workers * (throughput + positive_growth(policy_input)) / throughput
+    begun = np.where(policy_input.workers > 0, policy_input.most_workers, 1.0)
+    halted = np.where(policy_input.backlog_records > 0, begun, policy_input.workers)
+    return np.where(moving, absorbed, np.where(np.isnan(policy_input.throughput_records_per_s), np.nan, halted))
 
 
-def catch_up(evidence: Evidence) -> Array:
+def catch_up(policy_input: PolicyInput) -> Array:
     """Workers that clear the backlog within R: M * B / R (S0-07, S3-07)."""
-    return evidence.workers * evidence.backlog_time_s / evidence.rules["time_to_reduce_backlog_s"]
+    return policy_input.workers * policy_input.backlog_time_s / policy_input.rules["time_to_reduce_backlog_s"]
 
 
-def foreseen(evidence: Evidence) -> Array:
+def foreseen(policy_input: PolicyInput) -> Array:
     """The highest input within the horizon, never below the present one (S4-20, S4-32)."""
-    rules, present = evidence.rules, evidence.input_rate_records_per_s
-    fit, begin_s, horizon_s = evidence.fit, evidence.fit_age_s, rules["forecast_horizon_s"]
+    rules, present = policy_input.rules, policy_input.input_rate_records_per_s
+    fit, begin_s, horizon_s = policy_input.fit, policy_input.fit_age_s, rules["forecast_horizon_s"]
     highest = fit.highest(begin_s, begin_s + horizon_s)
     used = trusted(fit, present, rules["forecast_error_ratio"]) & (horizon_s > 0)
     return np.where(used, np.clip(highest, present, present * rules["forecast_cap_ratio"]), present)
 
 
-def drains_in_time(evidence: Evidence) -> Mask:
+def drains_in_time(policy_input: PolicyInput) -> Mask:
     """Whether the backlog, as it falls now, is gone within R: then nothing more is needed (S0-28, fourth step)."""
-    return evidence.backlog_records <= -evidence.growth_records_per_s * evidence.rules["time_to_reduce_backlog_s"]
+    return (
+        policy_input.backlog_records
+        <= -policy_input.growth_records_per_s * policy_input.rules["time_to_reduce_backlog_s"]
+    )

@@ -1,7 +1,7 @@
 """One decision -> what its sentence says of samples that are missing: which, since when, and where to look."""
 
 from adapter.core.decisions import Decision, Reason
-from adapter.core.wording import count, seconds
+from adapter.core.formatting import count, seconds
 
 _LOOK = "check the source that counts them"
 

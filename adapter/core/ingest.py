@@ -30,23 +30,23 @@ def take(state: State, samples: Samples, book: RuleBook) -> State:
     """The state with this tick's samples in it. What was not seen stays as it was last known."""
     workloads, stages = _there(state, samples, book)
     state = aligned(state, workloads, stages)
-    limiting = laid([samples.whole(name) for name in LIMITING], samples.workloads, workloads)
+    limiting = reindex([samples.whole(name) for name in LIMITING], samples.workloads, workloads)
     kept, told = first_known(limiting, state.slow.limiting), np.isfinite(limiting[PARTITIONS])
     # Sums over another set of partitions are other counters: the difference between them is no progress.
     other = np.flatnonzero((limiting != state.slow.limiting)[PARTITIONS] & told)
     fast = _blanked(state.fast, stages, {workloads[place] for place in other})
-    fast = replace(fast, partitions_at_s=np.where(told, samples.at_s, fast.partitions_at_s))
+    fast = replace(fast, partitions_seen_at_s=np.where(told, samples.at_s, fast.partitions_seen_at_s))
     state = replace(state, slow=_overridden(replace(state.slow, limiting=kept), samples, workloads))
     return replace(state, fast=_counted(_pushed(fast, samples, stages), samples, workloads))
 
 
 def failed(state: State, samples: Samples, rules: Mapping[str, Array]) -> State:
     """The state with the restarts that nobody planned counted (S4-09): those not near a change of the workers."""
-    restarts = laid([samples.whole("restarts")], samples.workloads, state.slow.workloads)[0]
+    restarts = reindex([samples.whole("restarts")], samples.workloads, state.slow.workloads)[0]
     kept = dict(zip(KEPT, state.slow.kept, strict=True))
     if not (np.isfinite(restarts) & (restarts != kept["restarts"])).any():
         return state
-    changed_s = np.fmax(state.fast.changed_at_s, state.fast.asked_at_s)
+    changed_s = np.fmax(state.fast.changed_at_s, state.fast.spec_changed_at_s)
     planned = samples.at_s - changed_s < settle_s(rules) + rules["rate_window_s"] + rules["worker_start_s"]
     rose = (restarts > kept["restarts"]) & ~planned
     recent = samples.at_s - kept["failed_at_s"] <= rules["failures_window_s"]
@@ -74,7 +74,7 @@ def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, .
     named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _found(samples)
     if same and named >= set(slow.workloads) and slow.stages == _staged(slow.workloads, samples.stages):
         return slow.workloads, slow.stages
-    counted = dict(zip(slow.workloads, samples.at_s - state.fast.counted_at_s, strict=True))
+    counted = dict(zip(slow.workloads, samples.at_s - state.fast.workers_seen_at_s, strict=True))
     seen = dict(zip(slow.stages, state.fast.seen_at_s, strict=True))
     newest: dict[str, float] = {}
     for (workload, _), at_s in seen.items():
@@ -115,8 +115,8 @@ def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slo
     unknown = np.full(len(workloads), np.nan)
     held = dict(zip(slow.overridden, slow.overrides, strict=True))
     before = np.array([held.get(name, unknown) for name in names])
-    now = laid([samples.whole(OVERRIDE + name) for name in names], samples.workloads, workloads)
-    read = np.isfinite(laid([samples.whole("max_workers")], samples.workloads, workloads)[0])
+    now = reindex([samples.whole(OVERRIDE + name) for name in names], samples.workloads, workloads)
+    read = np.isfinite(reindex([samples.whole("max_workers")], samples.workloads, workloads)[0])
     overrides = np.where(read, now, before)
     used = [place for place, row in enumerate(overrides) if np.isfinite(row).any()]
     return replace(slow, overridden=tuple(names[place] for place in used), overrides=overrides[used])
@@ -124,7 +124,7 @@ def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slo
 
 def _pushed(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fast:
     told = [samples.stage(name) for name in (*_POINTS.values(), "stuck_backlog_records")]
-    *seen, stuck = laid(told, samples.stages, stages)
+    *seen, stuck = reindex(told, samples.stages, stages)
     # What waits in a partition that is stuck waits for its repair, not for workers.
     seen[2] -= np.fmin(np.nan_to_num(stuck), seen[2])
     points = {name: np.vstack([getattr(fast, name), row]) for name, row in zip(_POINTS, seen, strict=True)}
@@ -132,28 +132,28 @@ def _pushed(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fast:
 
 
 def _counted(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fast:
-    now = laid([samples.whole(name) for name in COUNTED], samples.workloads, workloads)
+    now = reindex([samples.whole(name) for name in COUNTED], samples.workloads, workloads)
     told = np.isfinite(now).any(axis=0)
     asked, exist, ready = np.nan_to_num(np.abs(now - fast.counted))
     # One pod of many that comes and goes does not spoil the rates, and must not keep the rest from being sized.
     changed = (asked > 0) | (exist > 0) | (ready > _FEW_RATIO * fast.counted[2])
-    first = told & np.isnan(fast.asked_at_s)
+    first = told & np.isnan(fast.spec_changed_at_s)
     adopted = (asked > 0) & ~_on_the_way(fast, now[0])
     return replace(
         fast,
         counted=first_known(now, fast.counted),
-        counted_at_s=np.where(told, samples.at_s, fast.counted_at_s),
+        workers_seen_at_s=np.where(told, samples.at_s, fast.workers_seen_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
-        asked_at_s=np.where(first | (asked > 0), samples.at_s, fast.asked_at_s),
-        told_at_s=np.where(_health_told(samples, workloads), samples.at_s, fast.told_at_s),
-        complete_at_s=np.where(now[2] >= now[0], samples.at_s, fast.complete_at_s),
+        spec_changed_at_s=np.where(first | (asked > 0), samples.at_s, fast.spec_changed_at_s),
+        health_seen_at_s=np.where(_health_told(samples, workloads), samples.at_s, fast.health_seen_at_s),
+        all_ready_at_s=np.where(now[2] >= now[0], samples.at_s, fast.all_ready_at_s),
         target_workers=np.where(adopted, now[0], fast.target_workers),
         committed_at_s=np.where(adopted, samples.at_s, fast.committed_at_s),
     )
 
 
 def _health_told(samples: Samples, workloads: tuple[str, ...]) -> Mask:
-    running, sink = laid([samples.whole(name) for name in HEALTH], samples.workloads, workloads)
+    running, sink = reindex([samples.whole(name) for name in HEALTH], samples.workloads, workloads)
     told: Mask = np.isfinite(running) | np.isfinite(sink)
     return told
 
@@ -165,8 +165,8 @@ def _on_the_way(fast: Fast, spec: Array) -> Mask:
     return between | np.isnan(target)
 
 
-def laid(rows: list[Array], names: tuple[object, ...], among: tuple[object, ...]) -> Array:
-    """Arrays over `names` laid out over `among`, NaN where a name is absent there; shape (len(rows), len(among))."""
+def reindex(rows: list[Array], names: tuple[object, ...], among: tuple[object, ...]) -> Array:
+    """Arrays over `names` reindex out over `among`, NaN where a name is absent there; shape (len(rows), len(among))."""
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     if names == among:
         return values

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
-from adapter.core.meanings import BOUND_MEANINGS, MEANINGS
-from adapter.core.reasons import sentence
+from adapter.core.descriptions import BOUND_DESCRIPTIONS, REASON_DESCRIPTIONS
+from adapter.core.messages import sentence
 from adapter.core.rules import POLICIES
 
 NUMBERS = tuple(f.name for f in fields(Decision) if f.default is None)
@@ -275,8 +275,8 @@ def test_each_reason_has_its_sentence(said_of, expected):
 
 def test_every_reason_has_an_example_and_a_meaning():
     assert {said_of.reason for said_of, _ in SENTENCES.values()} == set(Reason)
-    assert list(MEANINGS) == list(Reason)
-    assert list(BOUND_MEANINGS) == list(Bound)
+    assert list(REASON_DESCRIPTIONS) == list(Reason)
+    assert list(BOUND_DESCRIPTIONS) == list(Bound)
 
 
 TOLD = {

@@ -1,4 +1,4 @@
-"""A judgement -> what is remembered: targets, the window of downs, the pause budget, what ups began from."""
+"""A result -> what is remembered: targets, the window of downs, the pause budget, what ups began from."""
 
 from dataclasses import replace
 
@@ -6,38 +6,38 @@ import numpy as np
 
 from adapter.core import gates
 from adapter.core.capacity import OBSERVED, rate_at
-from adapter.core.case import Case, budget_s, downs
-from adapter.core.decide import Judgement
+from adapter.core.decide import DecisionResult
+from adapter.core.decision_input import DecisionInput, budget_s, downs
 from adapter.core.decisions import Reason
-from adapter.core.downs import REGRET_DOWNS, REGRETTED_WITHIN_S
 from adapter.core.grouping import largest
 from adapter.core.learning import blocked_further
 from adapter.core.observe import Tick
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
+from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S
 from adapter.core.state import BUCKETS, KEPT, KEPT_OF_STAGE, Slow, State
 
 
-def remembered(tick: Tick, case: Case, judged: Judgement) -> State:
+def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> State:
     """The state after the decision."""
-    fast, current = tick.state.fast, case.standing.current_workers
-    same = (judged.served == fast.target_workers) | (np.isnan(judged.served) & np.isnan(fast.target_workers))
-    committed = ~same & np.isfinite(judged.served)
+    fast, current = tick.state.fast, inputs.status.current_workers
+    same = (result.served == fast.target_workers) | (np.isnan(result.served) & np.isnan(fast.target_workers))
+    committed = ~same & np.isfinite(result.served)
     # What goes further the way that nobody has gone yet is still the same wish.
-    onward = (np.sign(judged.served - current) == np.sign(fast.target_workers - current)) & (judged.served != current)
-    peak, slow = _windowed(tick, case, judged)
-    slow = _spent(tick, slow, committed & ~onward & (judged.served < current))
-    slow = _regretted(tick, slow, committed & ~onward & (judged.served > current))
-    slow = _tried(tick, case, slow, committed & (judged.served > current))
-    slow = _displaced(tick, slow, judged.gate == gates.REASONS.index(Reason.UNSCHEDULABLE))
-    stalled = largest(tick.signals["stalled"] * 1.0, tick.owner, len(current)) == 1
+    onward = (np.sign(result.served - current) == np.sign(fast.target_workers - current)) & (result.served != current)
+    peak, slow = _windowed(tick, inputs, result)
+    slow = _spent(tick, slow, committed & ~onward & (result.served < current))
+    slow = _regretted(tick, slow, committed & ~onward & (result.served > current))
+    slow = _tried(tick, inputs, slow, committed & (result.served > current))
+    slow = _displaced(tick, slow, result.gate == gates.REASONS.index(Reason.UNSCHEDULABLE))
+    stalled = largest(tick.signals["stalled"] * 1.0, tick.workload_index, len(current)) == 1
     return State(
         fast=replace(
             fast,
-            target_workers=judged.served,
+            target_workers=result.served,
             committed_at_s=np.where(same | onward, fast.committed_at_s, tick.at_s),
             peak_workers=peak,
-            disturbed_at_s=np.where(stalled | np.isin(judged.gate, _STOOD), tick.at_s, fast.disturbed_at_s),
+            disturbed_at_s=np.where(stalled | np.isin(result.gate, _STOOD), tick.at_s, fast.disturbed_at_s),
         ),
         slow=slow,
     )
@@ -46,12 +46,12 @@ def remembered(tick: Tick, case: Case, judged: Judgement) -> State:
 _STOOD = [gates.REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
 
 
-def _windowed(tick: Tick, case: Case, judged: Judgement) -> tuple[Array, Slow]:
+def _windowed(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> tuple[Array, Slow]:
     """The window of downs: what was needed now, in the bucket of now; the oldest bucket goes where another begins.
 
     In a bucket that nobody could look into all workers may have been needed.
     """
-    slow, needed = tick.state.slow, np.where(judged.gate == gates.OPEN, judged.verdict.needed_workers, np.nan)
+    slow, needed = tick.state.slow, np.where(result.gate == gates.OPEN, result.policy_result.needed_workers, np.nan)
     width_s = tick.rules["down_window_s"] / BUCKETS
     counts = width_s > 0
     width_s = np.where(counts, width_s, 1.0)
@@ -61,7 +61,7 @@ def _windowed(tick: Tick, case: Case, judged: Judgement) -> tuple[Array, Slow]:
         kept = slow.kept.copy()
         kept[KEPT.index("bucket_at_s")] = np.where(np.isnan(passed), tick.at_s, began_s + passed * width_s)
         slow, passed = replace(slow, kept=kept), np.nan_to_num(passed)
-    closed = first_known(peak, case.standing.current_workers)
+    closed = first_known(peak, inputs.status.current_workers)
     for number in range(int(min(passed.max(initial=0.0), BUCKETS + 1))):
         slow = replace(slow, peaks=np.where(passed > number, np.vstack([slow.peaks[1:], closed]), slow.peaks))
     return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
@@ -69,7 +69,7 @@ def _windowed(tick: Tick, case: Case, judged: Judgement) -> tuple[Array, Slow]:
 
 def _displaced(tick: Tick, slow: Slow, displaced: Mask) -> Slow:
     """No more workers are asked for, for a while, where the last ones found no place."""
-    blocked = displaced[tick.owner] & ~(slow.kept_of_stage[KEPT_OF_STAGE.index("blocked_until_s")] > tick.at_s)
+    blocked = displaced[tick.workload_index] & ~(slow.kept_of_stage[KEPT_OF_STAGE.index("blocked_until_s")] > tick.at_s)
     return blocked_further(tick, slow, blocked) if blocked.any() else slow
 
 
@@ -97,15 +97,17 @@ def _regretted(tick: Tick, slow: Slow, up: Mask) -> Slow:
     return replace(slow, kept=np.array([kept[name] for name in KEPT]))
 
 
-def _tried(tick: Tick, case: Case, slow: Slow, up: Mask) -> Slow:
+def _tried(tick: Tick, inputs: DecisionInput, slow: Slow, up: Mask) -> Slow:
     """What each up starts from: who has always work shows it now, else the capacity table may hold it."""
-    begun = up[tick.owner]
+    begun = up[tick.workload_index]
     if not begun.any():
         return slow
-    evidence, kept = case.evidence, dict(zip(KEPT_OF_STAGE, slow.kept_of_stage, strict=True))
-    observed = ((evidence.table.sizes == evidence.workers) & (evidence.table.trust == OBSERVED)).any(axis=0)
-    held = np.where(observed, rate_at(evidence.table, evidence.workers, evidence.rules["scaling_exponent"]), np.nan)
-    known = np.where(evidence.saturated, evidence.throughput_records_per_s, held)
-    kept["from_workers"] = np.where(begun, evidence.workers, kept["from_workers"])
+    policy_input, kept = inputs.policy_input, dict(zip(KEPT_OF_STAGE, slow.kept_of_stage, strict=True))
+    observed = ((policy_input.table.sizes == policy_input.workers) & (policy_input.table.trust == OBSERVED)).any(axis=0)
+    held = np.where(
+        observed, rate_at(policy_input.table, policy_input.workers, policy_input.rules["scaling_exponent"]), np.nan
+    )
+    known = np.where(policy_input.saturated, policy_input.throughput_records_per_s, held)
+    kept["from_workers"] = np.where(begun, policy_input.workers, kept["from_workers"])
     kept["from_records_per_s"] = np.where(begun, known, kept["from_records_per_s"])
     return replace(slow, kept_of_stage=np.array([kept[name] for name in KEPT_OF_STAGE]))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from adapter.core.decisions import Bound, Reason
 
-MEANINGS: Mapping[Reason, str] = {
+REASON_DESCRIPTIONS: Mapping[Reason, str] = {
     Reason.PAUSED: "a pause is in force: the target is held",
     Reason.EXCLUDED: "an excluded period is on: the target is held until it ends",
     Reason.NO_DATA: "no sample yet, or too few for a rate: the target is held, if there is one",
@@ -25,7 +25,7 @@ MEANINGS: Mapping[Reason, str] = {
     Reason.HOLD: "the workers that run are right, or a bound keeps them",
 }
 
-BOUND_MEANINGS: Mapping[Bound, str] = {
+BOUND_DESCRIPTIONS: Mapping[Bound, str] = {
     Bound.NONE: "nothing cut what the policy wanted",
     Bound.WINDOW: "not below the largest size needed within down_window_s; drain: no down that does not pay yet",
     Bound.LATCH: "a target that is not enacted yet stands for latch_s",

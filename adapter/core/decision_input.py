@@ -1,4 +1,4 @@
-"""What is known at a tick -> the case of each workload: all that a decision is made from, and nothing else."""
+"""A tick -> the decision inputs of each workload: all that a decision is made from, and nothing else."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ import numpy as np
 from adapter.core import bounds
 from adapter.core.bounds import Range
 from adapter.core.capacity import with_prior
-from adapter.core.downs import DOWNS_DOUBLE, Bucket, Place, paying_workers
-from adapter.core.gates import Situation
+from adapter.core.gates import GateInputs
 from adapter.core.grouping import every, largest
 from adapter.core.observe import Tick, follows_partitions
-from adapter.core.policies.verdict import Evidence
+from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
+from adapter.core.scale_down_cost import DOWNS_DOUBLE, Bucket, Place, paying_workers
 from adapter.core.signals import backlog_time, moves
 from adapter.core.state import KEPT, KEPT_OF_STAGE, fit_of, table_of
 
@@ -23,7 +23,7 @@ _HELD_BACK = 0.5  # who waits for others for more of the time than this is not t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class WorkloadStatus:
     """Where each workload stands with us; every array has the shape (workloads,).
 
     current_workers: those asked for, else those there are. target_workers: what was served last, decided
@@ -47,7 +47,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class ScaleUpBlockers:
     """What speaks against more workers for a stage; every array has the shape (stages,), NaN where nothing is known.
 
     blocked_s: more workers did not help, and are not tried for so long. measured_utilization_ratio: as the stage told.
@@ -60,38 +60,39 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """All that the decisions of a tick are made from. owner to marks: (stages,); the rest: (workloads,).
+class DecisionInput:
+    """All that the decisions of a tick are made from. workload_index to blockers: (stages,); the rest: (workloads,).
 
-    owner: the workload of each stage. counting: the stage has a say. policy: of each stage, an index into POLICIES.
+    workload_index: the workload of each stage. counting: the stage has a say.
+    policy: of each stage, an index into POLICIES.
     """
 
-    owner: IntArray
+    workload_index: IntArray
     counting: Mask
     policy: IntArray
-    evidence: Evidence
-    marks: Marks
-    situation: Situation
+    policy_input: PolicyInput
+    blockers: ScaleUpBlockers
+    gate_inputs: GateInputs
     range_: Range
-    standing: Standing
+    status: WorkloadStatus
 
 
-def weigh(tick: Tick) -> Case:
-    """The case of each workload at this tick."""
+def decision_input(tick: Tick) -> DecisionInput:
+    """The decision inputs of each workload at this tick."""
     range_ = bounds.limits(tick.rules, tick.facts)
-    return Case(
-        owner=tick.owner,
+    return DecisionInput(
+        workload_index=tick.workload_index,
         counting=tick.counting,
         policy=tick.stage_rules["policy"].astype(np.int64),
-        evidence=_evidence(tick, range_.most),
-        marks=Marks(
+        policy_input=_policy_input(tick, range_.most),
+        blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.kept_of_stage[KEPT_OF_STAGE.index("blocked_until_s")] - tick.at_s,
             measured_utilization_ratio=tick.signals["measured_utilization_ratio"],
             hottest_partition_ratio=tick.signals["hottest_partition_ratio"],
         ),
-        situation=_situation(tick),
+        gate_inputs=_gate_inputs(tick),
         range_=range_,
-        standing=_standing(tick),
+        status=_workload_status(tick),
     )
 
 
@@ -99,7 +100,7 @@ def saturated(tick: Tick) -> Mask:
     """Whether a stage's backlog never ended within the window: what it did is what it can."""
     late = tick.signals["lowest_backlog_time_s"] > tick.stage_rules["short_backlog_time_s"]
     fast = tick.state.fast
-    disturbed_s = tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[tick.owner]
+    disturbed_s = tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[tick.workload_index]
     # Who has just started is not yet as fast as later.
     always: Mask = tick.rates_known & late & ~(disturbed_s < settled_s(tick.stage_rules))
     return always
@@ -133,12 +134,12 @@ def budget_s(tick: Tick) -> Array:
     return np.fmin(whole, first_known(left, whole))
 
 
-def _evidence(tick: Tick, most: Array) -> Evidence:
-    owner, signals, slow = tick.owner, tick.signals, tick.state.slow
-    return Evidence(
-        workers=tick.workers[owner],
-        most_workers=most[owner],
-        partitions=tick.facts["partitions"][owner],
+def _policy_input(tick: Tick, most: Array) -> PolicyInput:
+    workload_index, signals, slow = tick.workload_index, tick.signals, tick.state.slow
+    return PolicyInput(
+        workers=tick.workers[workload_index],
+        most_workers=most[workload_index],
+        partitions=tick.facts["partitions"][workload_index],
         throughput_records_per_s=signals["throughput_records_per_s"],
         input_rate_records_per_s=signals["input_rate_records_per_s"],
         latest_input_rate_records_per_s=signals["latest_input_rate_records_per_s"],
@@ -148,12 +149,12 @@ def _evidence(tick: Tick, most: Array) -> Evidence:
         backlog_records=signals["due_backlog_records"],
         backlog_time_s=signals["due_backlog_time_s"],
         lowest_backlog_time_s=signals["lowest_backlog_time_s"],
-        utilization_ratio=_hottest(tick)[owner],
+        utilization_ratio=_hottest(tick)[workload_index],
         partition_behind_s=_partition_behind_s(tick),
         bottleneck=~(tick.now["backpressured_ratio"] > _HELD_BACK),
         saturated=saturated(tick),
         fit=fit_of(slow.fit),
-        fit_age_s=np.broadcast_to(tick.at_s - slow.pointed_at_s, owner.shape),
+        fit_age_s=np.broadcast_to(tick.at_s - slow.newest_point_at_s, workload_index.shape),
         table=with_prior(table_of(tick.state.slow.table), tick.stage_rules["worker_capacity_records_per_s"]),
         rules=tick.stage_rules,
     )
@@ -165,7 +166,7 @@ def _partition_behind_s(tick: Tick) -> Array:
     NaN where nobody tells, where it stands still, and while it catches up: then the present one is the least.
     """
     now, least = tick.now["highest_partition_backlog_records"], tick.signals["least_partition_backlog_records"]
-    partitions = tick.facts["partitions"][tick.owner]
+    partitions = tick.facts["partitions"][tick.workload_index]
     behind_s = backlog_time(least * partitions, tick.signals["throughput_records_per_s"])
     stuck = tick.now["stuck_backlog_records"] > 0
     return np.where((now > least) & ~stuck, behind_s, np.nan)
@@ -183,12 +184,12 @@ def _hottest(tick: Tick) -> Array:
     busy, before = tick.signals["utilization_ratio"], tick.signals["measured_utilization_ratio"]
     count = len(tick.workers)
     told = np.isfinite(busy) | np.isnan(before)
-    all_told = every(told, np.ones(len(told), dtype=bool), tick.owner, count)
-    return np.where(all_told, largest(busy, tick.owner, count), np.nan)
+    all_told = every(told, np.ones(len(told), dtype=bool), tick.workload_index, count)
+    return np.where(all_told, largest(busy, tick.workload_index, count), np.nan)
 
 
-def _situation(tick: Tick) -> Situation:
-    owner, count, fast, rules = tick.owner, len(tick.workers), tick.state.fast, tick.rules
+def _gate_inputs(tick: Tick) -> GateInputs:
+    workload_index, count, fast, rules = tick.workload_index, len(tick.workers), tick.state.fast, tick.rules
     no_up, no_down = bounds.pauses(rules, tick.facts, tick.at_s)
     throughput = tick.signals["throughput_records_per_s"]
     stands = (throughput >= 0) & ~moves(throughput) & ~(tick.signals["rose"] == 1)
@@ -200,20 +201,20 @@ def _situation(tick: Tick) -> Situation:
     load_age_s, count_age_s = tick.facts["load_age_s"], tick.facts["partitions_age_s"]
     # Who follows a count needs it, and the load as long as there is one.
     followed_age_s = np.where(tick.alone, count_age_s, np.maximum(load_age_s, count_age_s))
-    return Situation(
+    return GateInputs(
         paused=no_up & no_down,
         excluded=rules["excluded"] == 1,
         sample_age_s=np.where(follows_partitions(rules), followed_age_s, load_age_s),
-        workers_age_s=tick.at_s - fast.counted_at_s,
+        workers_age_s=tick.at_s - fast.workers_seen_at_s,
         changed_age_s=tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s),
-        asked_age_s=tick.at_s - fast.asked_at_s,
+        asked_age_s=tick.at_s - fast.spec_changed_at_s,
         incomplete=_incomplete(tick.facts),
-        too_few=(ready >= 1) & (ready < spec) & ~(fast.complete_at_s >= fast.asked_at_s),
+        too_few=(ready >= 1) & (ready < spec) & ~(fast.all_ready_at_s >= fast.spec_changed_at_s),
         stopped=tick.facts["running"] == 0,
         failures=np.where(recent, kept["failures"], 0.0),
-        rates_known=tick.alone | every(tick.rates_known, tick.counting, owner, count),
-        discontinuous=~every(~tick.discontinuous, tick.counting, owner, count),
-        nothing_moves=~every(moving, tick.counting, owner, count) & (asked > 0),
+        rates_known=tick.alone | every(tick.rates_known, tick.counting, workload_index, count),
+        discontinuous=~every(~tick.discontinuous, tick.counting, workload_index, count),
+        nothing_moves=~every(moving, tick.counting, workload_index, count) & (asked > 0),
         rules=rules,
     )
 
@@ -226,14 +227,14 @@ def _incomplete(facts: Mapping[str, Array]) -> Mask:
     return missing
 
 
-def _standing(tick: Tick) -> Standing:
+def _workload_status(tick: Tick) -> WorkloadStatus:
     fast, rules = tick.state.fast, tick.rules
     no_up, no_down = bounds.pauses(rules, tick.facts, tick.at_s)
-    return Standing(
+    return WorkloadStatus(
         current_workers=first_known(tick.facts["spec_workers"], tick.workers),
         target_workers=fast.target_workers,
         committed_age_s=tick.at_s - fast.committed_at_s,
-        asked_age_s=tick.at_s - fast.asked_at_s,
+        asked_age_s=tick.at_s - fast.spec_changed_at_s,
         peak_workers=_window(tick),
         budget_s=budget_s(tick),
         no_up=no_up,
@@ -253,7 +254,7 @@ def _window(tick: Tick) -> Array:
         width_s=rules["down_window_s"] / len(slow.peaks),
     )
     current = first_known(tick.facts["spec_workers"], tick.workers)
-    here = Place(current_workers=current, since_s=tick.at_s - fast.asked_at_s)
+    here = Place(current_workers=current, since_s=tick.at_s - fast.spec_changed_at_s)
     # Within a short window only little can be saved: there a tenth of the workers is to pay, too.
     worth_s = np.minimum(rules["rescale_worth_s"], rules["down_window_s"] / 10) * (1 + downs(tick) / DOWNS_DOUBLE)
     paying = paying_workers(slow.peaks, running, here, worth_s)

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.bounds import BOUNDS
-from adapter.core.case import DAY_S
 from adapter.core.decide import decide
+from adapter.core.decision_input import DAY_S
 from adapter.core.decisions import Bound, Reason
-from adapter.core.downs import Bucket, Place, paying_workers
-from adapter.core.reasons import sentence
-from adapter.core.record import case_of
+from adapter.core.messages import sentence
+from adapter.core.record import decision_input_of
+from adapter.core.scale_down_cost import Bucket, Place, paying_workers
 from adapter.core.state import BUCKETS, KEPT
 
 HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "cooldown_down_s": 0.0}
@@ -293,7 +293,7 @@ def test_each_decision_of_a_fall_is_made_again_from_its_record():
     ]
     bounds = set()
     for _, decisions in replay(ticks, rules):
-        again, (found,) = decide(case_of(decisions.record)), rows(decisions)
+        again, (found,) = decide(decision_input_of(decisions.record)), rows(decisions)
         bounds.add(found.bound)
         assert BOUNDS[again.bound[0]] == found.bound
         np.testing.assert_array_equal(again.served, decisions.numbers["required_workers"])
