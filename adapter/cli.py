@@ -180,15 +180,15 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     currency: Annotated[str, typer.Option(help="Of the price.")] = "EUR",
 ) -> None:
     """Simulate policies on recorded loads, or on your own history: what they cost, how late, how many rescales."""
-    from adapter import reading_back, wiring
-    from adapter.backtest import command
+    from adapter import wiring
+    from adapter.backtest import command, history_report
     from adapter.backtest.report import probe
 
     if (trace is None) == (config is None):
         raise ConfigError(["backtest: expected either --trace FILE or --config FILE"])
     if faults := list(_out_of_place(context)):
         raise ConfigError(faults)
-    options = reading_back.Options(
+    options = history_report.Options(
         start=from_,
         end=to,
         workloads=tuple(workload or ()),
@@ -198,7 +198,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     )
     if config is not None:
         options = replace(options, policies=command.policies(policy or ""))
-        files = reading_back.run(wiring.load(config), options, lambda line: typer.echo(line, err=True))
+        files = history_report.run(wiring.load(config), options, lambda line: typer.echo(line, err=True))
     else:
         named = partial(command.grid, policy or "drain", profile, delay, seeds)
         traces, grid = command.question(trace or [], named)
@@ -206,7 +206,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
             probe(report)
         with wiring.told_to_stop() as stop:
             command.run(command.asked(traces, grid, out), wiring.spark(master, out), stop)
-        files = () if report is None else reading_back.drawn(traces, grid, options)
+        files = () if report is None else history_report.drawn(traces, grid, options)
     for file in files:
         typer.echo(f"written: {file}")
 

@@ -14,8 +14,6 @@ from rich.live import Live
 from rich.table import Table
 
 from adapter import config as configuration
-from adapter.backtest import demo
-from adapter.backtest.fleet import Fleet
 from adapter.config import Config
 from adapter.core.messages import sentence
 from adapter.errors import SetupError
@@ -35,6 +33,8 @@ from adapter.serving.ui import terminal
 from adapter.serving.ui.changes import Changes
 from adapter.serving.ui.history import History
 from adapter.serving.ui.page import page
+from adapter.simulator import demo
+from adapter.simulator.fleet import Fleet
 from adapter.wiring import told_to_stop
 
 LOOPBACK = "127.0.0.1"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from adapter.backtest import loop
-from adapter.backtest.profiles import PROFILES, WORKER_CAPACITY_RECORDS_PER_S, Profile
-from adapter.backtest.score import scores
 from adapter.backtest.trace import read, resampled
-from adapter.backtest.world import Case
 from adapter.core.samples import Array
+from adapter.simulator import closed_loop
+from adapter.simulator.profiles import PROFILES, WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.simulator.score import scores
+from adapter.simulator.world import Case
 
 TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
 WORKERS = 24
@@ -103,7 +103,7 @@ def simulated(runs: Sequence[Run] = RUNS, traces: Path = TRACES, seed: int = 0) 
     """The same runs in the simulator."""
     events_per_s = resampled(read(traces / "dsp_ads_18h_1s.csv")) * INPUT_RATIO
     rate = events_per_s / EVENTS_PER_S * WORKER_CAPACITY_RECORDS_PER_S
-    found = scores(loop.run([Case(rate, 0, run.policy, run.profile, seed) for run in runs]).tally)
+    found = scores(closed_loop.run([Case(rate, 0, run.policy, run.profile, seed) for run in runs]).tally)
     columns = {"pauses": found["rescales"]} | {of.name: found[of.name] for of in fields(Figures) if of.name in found}
     return [Figures(**{name: float(column[lane]) for name, column in columns.items()}) for lane in range(len(runs))]
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from bench import replica, rival
 from bench.beside import heading
-from bench.contest import Contender, Contest
+from bench.comparison import Contender, Contest
 from bench.load import Generator
 from bench.machine import described, load
 from bench.processes import LOOK_EVERY_S

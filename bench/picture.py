@@ -9,9 +9,9 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from adapter.backtest.scenario import END_S, NAMES, STEP_S, TICK_S, Scene, played
 from adapter.core.rules import POLICIES
 from adapter.core.samples import Array
+from adapter.simulator.scenario import END_S, NAMES, STEP_S, TICK_S, Scene, played
 
 FILE = Path(__file__).parents[1] / "docs" / "scenario.svg"
 

@@ -1,1 +1,1 @@
-"""Jobs and autoscalers as arithmetic: the embedded fleet today, the replay of a history on the same model."""
+"""The command `backtest`: history or trace -> calibrated job -> closed loop of each policy -> report."""

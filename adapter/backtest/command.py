@@ -9,15 +9,15 @@ from threading import Event
 
 from rich.console import Console
 
-from adapter.backtest import job, results, standings, table
-from adapter.backtest.ours import rules_of
-from adapter.backtest.peers.named import PEERS
-from adapter.backtest.profiles import PROFILES
+from adapter.backtest import job, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, read
 from adapter.backtest.units import ORACLE, Grid, Unit, units
 from adapter.config.faults import nearest
 from adapter.core.rules import POLICIES
 from adapter.errors import ConfigError
+from adapter.simulator.baselines.named import PEERS
+from adapter.simulator.policies import rules_of
+from adapter.simulator.profiles import PROFILES
 
 RUNNABLE = (*POLICIES, *PEERS)
 MOST_SEEDS = 1000
@@ -111,9 +111,9 @@ def run(asked: Asked, opened: job.Opened, stop: Event) -> None:
             job.run(spark, work, folder, job.Watch(progress=progress, stop=stop))
     oracles = [unit for unit in asked.units if unit.policy == ORACLE]
     others = [unit for unit in asked.units if unit.policy != ORACLE]
-    rows = standings.by_seed(results.load(folder, others), results.load(folder, oracles))
-    found = standings.standings(rows)
-    standings.write(asked.out, rows, found)
+    rows = summary.by_seed(results.load(folder, others), results.load(folder, oracles))
+    found = summary.standings(rows)
+    summary.write(asked.out, rows, found)
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     for made in table.tables(found, asked.policies):
         console.print(made)

@@ -22,7 +22,7 @@ from adapter.backtest.units import Unit, describe, groups
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
 
-FOLD = "adapter.backtest.folding:folded"
+FOLD = "adapter.backtest.unit_simulation:folded"
 LOOK_EVERY_S = 0.5
 FEWEST_AT_ONCE = 8
 _MOST_TOLD = 5

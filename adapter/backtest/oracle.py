@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapter.backtest.profiles import WORKER_CAPACITY_RECORDS_PER_S, Profile
 from adapter.backtest.program import Grid, Move, Moves, after, followed
 from adapter.core.samples import Array, IntArray
+from adapter.simulator.profiles import WORKER_CAPACITY_RECORDS_PER_S, Profile
 
 SLOT_S = 60.0
 SLO_S = 300.0

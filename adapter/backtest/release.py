@@ -11,7 +11,7 @@ import numpy as np
 import adapter
 
 _ROOT = Path(adapter.__file__).parents[1]
-_FOLD = "adapter.backtest.folding"
+_FOLD = "adapter.backtest.unit_simulation"
 
 
 @cache

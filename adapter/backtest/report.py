@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from adapter.backtest.report_page import cost, page
-from adapter.backtest.reported import (
+from adapter.backtest.report_content import (
     Chapter,
     Report,
     Track,
 )
+from adapter.backtest.report_page import cost, page
 from adapter.errors import AdapterError
 
 _SCORES = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adapter.backtest.reported import Chapter, Track
+from adapter.backtest.report_content import Chapter, Track
 from adapter.core.samples import Array
 
 RAN = "what ran"  # the name of the track that is no policy

@@ -7,7 +7,7 @@ from importlib.resources import files
 from string import Template
 
 from adapter.backtest.report_charts import figures
-from adapter.backtest.reported import MEASURED, Chapter, Fact, Report, Score, Target
+from adapter.backtest.report_content import MEASURED, Chapter, Fact, Report, Score, Target
 
 _SIMULATED = ("Simulated", "The job under each policy: what it asks for is done, and has its effect (closed loop).")
 _ASKED = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.backtest.courses import Course
+from adapter.backtest.timelines import Course
 
 _BEFORE_S = 120.0  # the throughput before a change is its median over so long
 _SEARCH_S = 300.0  # a stop that begins later is not this change's

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from adapter.backtest.standings import Standing
+from adapter.backtest.summary import Standing
 
 # Heading, the number of score.scores or of the oracle under it, and how it is written.
 COLUMNS = (

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from adapter.backtest.profiles import STEP_S, WORKER_CAPACITY_RECORDS_PER_S, Profile
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
+from adapter.simulator.profiles import STEP_S, WORKER_CAPACITY_RECORDS_PER_S, Profile
 
 HEADER = "seconds,rate"
 PEAK_QUANTILE, PEAK_MEAN_S = 0.999, 300.0

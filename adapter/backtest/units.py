@@ -8,10 +8,10 @@ from math import ceil
 
 import numpy as np
 
-from adapter.backtest.peers.named import PEERS
-from adapter.backtest.profiles import STEP_S, TICK_S, Profile
 from adapter.backtest.release import release
 from adapter.backtest.trace import Trace, Window, windows
+from adapter.simulator.baselines.named import PEERS
+from adapter.simulator.profiles import STEP_S, TICK_S, Profile
 
 ORACLE = "oracle"
 # Measured on one core: what a tick costs however many lanes there are, and what each lane adds.

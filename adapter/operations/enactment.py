@@ -1,10 +1,10 @@
 """What an HPA does with the number, by the arithmetic of its controller."""
 
-from adapter.backtest.hpa import Tolerance, by_average_value, milli
 from adapter.core.decisions import Reason
 from adapter.operations.reading import Reading
 from adapter.operations.rows import Row, Section
 from adapter.operations.words import lasting, number
+from adapter.simulator.hpa import Tolerance, by_average_value, milli
 
 _TARGET_MILLI = milli("1")
 _TOLERANCES = {

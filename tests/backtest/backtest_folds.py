@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from adapter.backtest.profiles import PROFILES
 from adapter.backtest.trace import Trace, scaled
 from adapter.backtest.units import Grid, Unit, units
 from adapter.core.samples import Array
+from adapter.simulator.profiles import PROFILES
 
 FOLDER = "BACKTEST_FOLDS"  # of the environment: where the folds leave their marks
 PROFILE = PROFILES["consumer-group"]

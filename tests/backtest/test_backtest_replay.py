@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 from builders import history
-from past_job import BEGIN_S, JOB, PastJob, busy_day, wave
+from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 
-from adapter.backtest.calibrate import calibrated
-from adapter.backtest.closed import Run, average_value, closed, late_ratio, outrun_ratio
-from adapter.backtest.courses import courses
-from adapter.backtest.replay import Asked, asked, policies_of
+from adapter.backtest.calibration import calibrated
+from adapter.backtest.open_loop import Asked, asked, policies_of
+from adapter.backtest.simulation import Run, average_value, closed, late_ratio, outrun_ratio
+from adapter.backtest.timelines import courses
 from adapter.core.messages import sentence
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.samples import EVERY, Samples

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from past_job import JOB, busy_day
+from recorded_job import JOB, busy_day
 
 from adapter import config as configuration
-from adapter import reading_back
-from adapter.backtest.chapters import of_trace
+from adapter.backtest import history_report
 from adapter.backtest.history import HistoryError, Past
-from adapter.backtest.profiles import PROFILES
 from adapter.backtest.report import ReportError, probe, write
 from adapter.backtest.report_charts import MOST_POINTS, figures, thinned
+from adapter.backtest.report_content import MEASURED, SIMULATED, Chapter, Mark, Report, Score, Target, Track
 from adapter.backtest.report_page import page
-from adapter.backtest.reported import MEASURED, SIMULATED, Chapter, Mark, Report, Score, Target, Track
+from adapter.backtest.sections import of_trace
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import Grid
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import Samples
+from adapter.simulator.profiles import PROFILES
 
 pytestmark = pytest.mark.simulation
 
@@ -222,11 +222,11 @@ def test_a_place_for_a_report_is_tried_and_left_as_it_was(tmp_path: Path) -> Non
 def test_where_no_report_can_be_written_nothing_is_read_or_simulated(tmp_path: Path) -> None:
     gone = "sources: {t: {kind: trace, file: /nowhere.jsonl}}\n"
     text = f"{gone}workloads: [{{namespace: shop, name: orders, read: [{{source: t}}]}}]\npipeline: {{checkpoint: x}}\n"
-    options = reading_back.Options(start="-1h", report=tmp_path)
+    options = history_report.Options(start="-1h", report=tmp_path)
     with pytest.raises(ReportError, match="is a directory"):
-        reading_back.run(configuration.parse(text, "test"), options, lambda _: None)
+        history_report.run(configuration.parse(text, "test"), options, lambda _: None)
     with pytest.raises(ReportError, match="is a directory"):
-        reading_back.drawn((), Grid(policies=("drain",), profiles=()), options)
+        history_report.drawn((), Grid(policies=("drain",), profiles=()), options)
 
 
 @pytest.fixture(scope="module")
@@ -240,8 +240,8 @@ def past() -> Past:
 def test_a_history_becomes_a_chapter_a_workload(past: Past) -> None:
     said: list[str] = []
     book = RuleBook(by_workload={JOB: Rules(max_workers=30)})
-    options = reading_back.Options(start="-1h", policies=("drain", "dataflow", "static-peak"), price=1.0)
-    (found,) = reading_back.reported(past, book, options, said.append).chapters
+    options = history_report.Options(start="-1h", policies=("drain", "dataflow", "static-peak"), price=1.0)
+    (found,) = history_report.reported(past, book, options, said.append).chapters
 
     assert [score.name for score in found.scores] == ["what ran", "drain", "dataflow", "static-peak"]
     assert [track.name for track in found.simulated] == ["what ran", "drain", "dataflow", "static-peak"]
@@ -278,7 +278,7 @@ def test_recorded_loads_are_drawn_with_each_delay(
 ) -> None:
     load = Trace(name="step", step_s=60.0, rate=np.repeat([100.0, 300.0], 20))
     grid = Grid(policies=("ds2",), profiles=(PROFILES["pause-10-15"],), delays_s=delays_s)
-    files = reading_back.drawn((load,), grid, reading_back.Options(start="", report=tmp_path / "r.html"))
+    files = history_report.drawn((load,), grid, history_report.Options(start="", report=tmp_path / "r.html"))
 
     rows = rows_of(files[1])
     assert [row["workload"] for row in rows] == [f"step, pause-10-15, {title}" for title in titles]
@@ -288,8 +288,8 @@ def test_recorded_loads_are_drawn_with_each_delay(
 
 def test_a_varied_policy_is_ours_too(past: Past) -> None:
     varied = "drain:min_workers=20"
-    options = reading_back.Options(start="-1h", policies=("static-peak", varied, "drain"))
-    (found,) = reading_back.reported(past, RuleBook(by_workload={}), options, lambda _: None).chapters
+    options = history_report.Options(start="-1h", policies=("static-peak", varied, "drain"))
+    (found,) = history_report.reported(past, RuleBook(by_workload={}), options, lambda _: None).chapters
 
     assert found.target is not None
     assert found.target.policy == varied
@@ -301,8 +301,8 @@ def test_a_varied_policy_is_ours_too(past: Past) -> None:
 def test_a_workload_without_workers_is_looked_on_and_not_simulated() -> None:
     samples = busy_day().samples(900, without=("spec_workers", "workers", "ready_workers"))
     blind = past_of(samples)
-    (found,) = reading_back.reported(
-        blind, RuleBook(by_workload={}), reading_back.Options(start="-1h"), lambda _: None
+    (found,) = history_report.reported(
+        blind, RuleBook(by_workload={}), history_report.Options(start="-1h"), lambda _: None
     ).chapters
 
     assert found.simulated == ()
@@ -312,8 +312,8 @@ def test_a_workload_without_workers_is_looked_on_and_not_simulated() -> None:
 
 def test_a_source_that_fails_midway_leaves_a_report_of_what_was_read(tmp_path: Path, past: Past) -> None:
     cut = replace(past, cut="t: gone; the history ends early")
-    options = reading_back.Options(start="-1h", report=tmp_path / "r.html")
+    options = history_report.Options(start="-1h", report=tmp_path / "r.html")
 
     with pytest.raises(HistoryError, match=r"t: gone; the history ends early; .*r.html holds what was read until then"):
-        reading_back.written(cut, RuleBook(by_workload={}), options, lambda _: None)
+        history_report.written(cut, RuleBook(by_workload={}), options, lambda _: None)
     assert "t: gone" in (tmp_path / "r.html").read_text()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backtest.profiles import PROFILES
 from adapter.backtest.trace import LEAD_S, STEP_S, WINDOW_S, Trace, TraceError, peak, read, resampled, scaled, windows
+from adapter.simulator.profiles import PROFILES
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 CONSUMER_GROUP = PROFILES["consumer-group"]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from adapter.backtest import release
-from adapter.backtest.profiles import PROFILES, STEP_S
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import MOST_LANES, ORACLE, Grid, Unit, describe, groups, units
+from adapter.simulator.profiles import PROFILES, STEP_S
 
 NAMED = tuple(PROFILES[name] for name in ("consumer-group", "netflix"))
 GRID = Grid(policies=("drain", "varga", "static"), profiles=NAMED, delays_s=(0.0, 120.0), seeds=(1, 2))
@@ -62,8 +62,8 @@ def test_whatever_else_is_asked_has_another_identity(change: dict[str, object]) 
 
 
 def test_the_release_covers_what_makes_the_numbers_and_not_what_shows_them() -> None:
-    reached = {path.name for path in release._reached("adapter.backtest.folding")}
-    assert {"loop.py", "plant.py", "oracle.py", "score.py", "drain.py", "profiles.py"} <= reached
+    reached = {path.name for path in release._reached("adapter.backtest.unit_simulation")}
+    assert {"closed_loop.py", "fluid.py", "oracle.py", "score.py", "drain.py", "profiles.py"} <= reached
     assert not {"table.py", "results.py", "job.py", "demo.py"} & reached
 
 

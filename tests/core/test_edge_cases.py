@@ -28,13 +28,13 @@ from builders import (
     tick,
 )
 
-from adapter.backtest import hpa
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import replay
 from adapter.core.messages import sentence
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.state import VERSION, decode, encode_fast, encode_slow
+from adapter.simulator import hpa
 
 FREE = {"cooldown_up_s": 0.0, "cooldown_down_s": 0.0, "rescale_worth_s": 0.0}  # each may move at once
 DRAIN = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "forecast_horizon_s": 0.0, **FREE}

@@ -12,13 +12,13 @@ from itertools import groupby, pairwise
 import pytest
 from builders import book, counts, history, job, last, tick
 
-from adapter.backtest import scenario
-from adapter.backtest.scenario import END_S, NAMES, STEP_S, TICK_S
 from adapter.core.decisions import Reason
 from adapter.core.engine import advance
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, Rules
 from adapter.core.state import EMPTY
+from adapter.simulator import scenario
+from adapter.simulator.scenario import END_S, NAMES, STEP_S, TICK_S
 
 CAPACITY = 100  # records/s a worker
 BALANCE, STEPPED = 1000, 1500

@@ -19,7 +19,7 @@ from parts.certificates import Authority
 from parts.controlplane import Api, ControlPlane
 from parts.process import HOST, until
 
-from adapter.backtest.hpa import (
+from adapter.simulator.hpa import (
     DOWN,
     UP,
     Behavior,

@@ -8,11 +8,11 @@ import pytest
 from parts.browser import NAMES, Browser, Page, chromium
 from parts.process import until
 
-from adapter.backtest.chapters import of_trace
-from adapter.backtest.profiles import PROFILES
 from adapter.backtest.report import write
-from adapter.backtest.reported import MEASURED, SIMULATED, Chapter, Fact, Mark, Report, Score, Target, Track
+from adapter.backtest.report_content import MEASURED, SIMULATED, Chapter, Fact, Mark, Report, Score, Target, Track
+from adapter.backtest.sections import of_trace
 from adapter.backtest.trace import Trace
+from adapter.simulator.profiles import PROFILES
 
 BEGIN_S = 1_767_225_600.0
 DRAWN = """

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from adapter.backtest.fleet import Fleet
 from adapter.config import TraceSource
 from adapter.errors import SourceError
+from adapter.simulator.fleet import Fleet
 from adapter.sources import FAULT, Row
 from adapter.sources.trace import TraceReader, at_ticks, read, record
 

@@ -1,0 +1,68 @@
+"""Dataflow's streaming autoscaling as its documentation once told it: backlog and CPU for a couple of minutes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.core.partitions import whole
+from adapter.core.samples import Array
+from adapter.simulator.baselines import Job, Seen
+from adapter.simulator.baselines.window import Window
+from adapter.simulator.hpa import Hpa
+
+_THROUGHPUT_S = 60.0  # a backlog in seconds is so many seconds of the throughput over this; ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataflowParameters:
+    """Numbers of the documentation "Deploying a pipeline", older wording (S3-20); it gives them no names.
+
+    period_s: "a couple of minutes". up_cpu_ratio: less is not for want of workers. clear_s: in so long a backlog shall
+    be gone after an up. low_backlog_s: below it a job may go down, and from it on it counts as backlogged, for which
+    the text has no number (ours). down_cpu_ratio: below it a job goes down, to it.
+    """
+
+    period_s: float = 120.0
+    up_cpu_ratio: float = 0.2
+    clear_s: float = 150.0
+    low_backlog_s: float = 10.0
+    down_cpu_ratio: float = 0.75
+
+
+class DataflowDocs:
+    """Sets the size itself. A period is counted anew after a restart (ours)."""
+
+    hpa: Hpa | None = None
+
+    def __init__(self, job: Job, parameters: DataflowParameters) -> None:
+        lanes = len(job.max_workers)
+        self._job, self._parameters = job, parameters
+        self._recent = Window(lanes, _THROUGHPUT_S)
+        self._period = Window(lanes, parameters.period_s, gauges=2)
+
+    def wanted(self, seen: Seen) -> Array:
+        """A new size after a full period of backlog, or of idleness, shape (L,)."""
+        period, p, workers = self._period, self._parameters, seen.spec_workers
+        period.take(seen, seen.cpu_ratio, self._backlogged(seen))
+        cpu, backlogged = period.mean(), period.mean(1)
+        up = (backlogged == 1) & (cpu > p.up_cpu_ratio)
+        down = (backlogged == 0) & (cpu < p.down_cpu_ratio)
+        size = np.where(
+            up, np.fmax(self._cleared(workers), workers), np.where(down, workers * cpu / p.down_cpu_ratio, np.nan)
+        )
+        size = np.clip(whole(size), 1.0, self._job.max_workers)
+        return np.where(period.fresh & period.full & (size != workers), size, np.nan)
+
+    def _backlogged(self, seen: Seen) -> Array:
+        """1 where the newest sample has a backlog to speak of, 0 where not, NaN where it cannot be told."""
+        recent = self._recent
+        recent.take(seen, seen.cpu_ratio)
+        least = self._parameters.low_backlog_s * recent.processed_records_per_s()
+        told = (seen.backlog_records >= least) & (seen.backlog_records > 0)
+        return np.where(np.isnan(least), np.nan, told.astype(np.float64))
+
+    def _cleared(self, workers: Array) -> Array:
+        """What takes the input and clears the backlog in time, at the throughput that a worker has now."""
+        processed = self._period.processed_records_per_s()
+        needed = self._period.appended_records_per_s() + self._period.backlog_records() / self._parameters.clear_s
+        return workers * needed / np.where(processed > 0, processed, np.nan)

@@ -1,0 +1,205 @@
+"""The autoscaler of the Flink Kubernetes operator, as a formula for a job of one stage.
+
+Its source is apache/flink-kubernetes-operator at 6e9caeb: AutoScalerOptions, ScalingMetricCollector,
+ScalingMetricEvaluator, JobVertexScaler, DelayedScaleDown, BuiltInAlignmentMode.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.core.partitions import whole
+from adapter.core.rates import Mask
+from adapter.core.samples import Array
+from adapter.simulator.baselines import Job, Seen
+from adapter.simulator.baselines.alignment import Alignment
+from adapter.simulator.baselines.delayed_scale_down import DelayedScaleDown
+from adapter.simulator.baselines.window import Window
+from adapter.simulator.hpa import Hpa
+
+_METER_S = 60.0  # span of Flink's numRecordsInPerSecond
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlinkParameters:
+    """`job.autoscaler.*`, by the options' names and with their defaults; durations in seconds.
+
+    scaling_parallelism_alignment_mode: BALANCED, EVENLY_SPREAD or OFF. The aggregator of busy time is MAX, its default.
+    Left out, as they are off by default: restart time tracking, observed scalability, memory pressure and tuning,
+    quotas, excluded periods. One stage has no backpressure. It looks every 15 s (standalone 10 s, operator 60 s).
+    """
+
+    metrics_window_s: float = 900.0
+    stabilization_interval_s: float = 300.0
+    utilization_target: float = 0.7
+    target_utilization_boundary: float = 0.3
+    scale_down_interval_s: float = 3600.0
+    vertex_min_parallelism: int = 1
+    vertex_max_parallelism: int = 200
+    scale_down_max_factor: float = 0.6
+    scale_up_max_factor: float = 100_000.0
+    catch_up_duration_s: float = 1800.0
+    restart_time_s: float = 300.0
+    backlog_processing_lag_threshold_s: float = 300.0
+    observed_true_processing_rate_lag_threshold_s: float = 30.0
+    observed_true_processing_rate_switch_threshold: float = 0.15
+    observed_true_processing_rate_min_observations: int = 2
+    scaling_effectiveness_detection_enabled: bool = False
+    scaling_effectiveness_threshold: float = 0.1
+    scaling_parallelism_alignment_mode: str = "BALANCED"
+
+
+DEFAULT = FlinkParameters()
+FAST = FlinkParameters(  # ours: the shortest times a user would dare, and the default's target
+    target_utilization_boundary=0.15,
+    metrics_window_s=120.0,
+    stabilization_interval_s=120.0,
+    restart_time_s=60.0,
+    catch_up_duration_s=300.0,
+    scale_down_interval_s=600.0,
+)
+DEMETER = FlinkParameters(  # the published runs of Demeter (ICPE 2024), operator 1.6, which had no delayed scale-down
+    utilization_target=0.35,
+    target_utilization_boundary=0.15,
+    metrics_window_s=60.0,
+    stabilization_interval_s=120.0,
+    restart_time_s=60.0,
+    catch_up_duration_s=300.0,
+    scale_down_interval_s=0.0,
+    scaling_parallelism_alignment_mode="EVENLY_SPREAD",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What a full window says of L jobs, shape (L,), records per second but for lag_records; NaN where unknown.
+
+    target: TARGET_DATA_RATE, the input. true_processing: what the present size can do, infinite where nothing came.
+    """
+
+    target: Array
+    processed: Array
+    true_processing: Array
+    lag_records: Array
+
+
+def capacity(p: FlinkParameters, rates: Rates, utilization: Array | float, *, with_restart: bool) -> Array:
+    """Whole records/s to catch up, to make good a restart, and to carry the input at this utilization; shape (L,).
+
+    AutoScalerUtils.getTargetProcessingCapacity. Utilization 0 is infinite capacity, for any known input.
+    """
+    catch_up_s, rate = p.catch_up_duration_s, rates.target
+    extra = rates.lag_records / catch_up_s if catch_up_s else np.zeros_like(rate)
+    if with_restart and catch_up_s:
+        extra = extra + rate * p.restart_time_s / catch_up_s
+    used = np.clip(np.broadcast_to(utilization, rate.shape), 0.0, 1.0)
+    rounded = np.floor(extra + rate / np.where(used > 0, used, 1.0) + 0.5)
+    return np.where((used > 0) | np.isnan(rounded), rounded, np.inf)
+
+
+def outside_bounds(p: FlinkParameters, rates: Rates) -> Mask:
+    """Whether the present size carries too little or too much, shape (L,).
+
+    Up without and down with the restart's term; while a backlog is processed only too little counts.
+    """
+    behind = rates.lag_records > p.backlog_processing_lag_threshold_s * rates.processed
+    highest = np.where(behind, 1.0, p.utilization_target + p.target_utilization_boundary)
+    lowest = np.where(behind, 0.0, p.utilization_target - p.target_utilization_boundary)
+    able = rates.true_processing
+    outside: Mask = (able < capacity(p, rates, highest, with_restart=False)) | (
+        able > capacity(p, rates, lowest, with_restart=True)
+    )
+    return outside
+
+
+class Flink:
+    """Sets the size itself, and restarts the job for it."""
+
+    hpa: Hpa | None = None
+
+    def __init__(self, job: Job, parameters: FlinkParameters) -> None:
+        lanes = len(job.max_workers)
+        self._parameters = parameters
+        self._most = np.minimum(np.where(job.partitions > 0, job.partitions, np.inf), job.max_workers)
+        self._alignment = Alignment(job.partitions, parameters.scaling_parallelism_alignment_mode)
+        settle_s = parameters.stabilization_interval_s
+        self._window = Window(lanes, parameters.metrics_window_s, settle_s=settle_s, gauges=2)
+        self._meter = Window(lanes, _METER_S)
+        self._delayed = DelayedScaleDown(lanes, parameters.scale_down_interval_s)
+        self._expected = _Expected(lanes)
+
+    def wanted(self, seen: Seen) -> Array:
+        """The parallelism it rescales to now, shape (L,); NaN for none."""
+        rates, current = self._collected(seen), seen.spec_workers
+        able = rates.true_processing
+        asks = self._window.fresh & self._window.full & ~np.isnan(able) & ~np.isnan(rates.target)
+        size = np.where(asks, self._parallelism(rates, current), np.nan)
+        outside = outside_bounds(self._parameters, rates)
+        self._delayed.clear(size >= current)
+        down, was_outside = self._delayed.recommend(seen.at_s, np.where(size < current, size, np.nan), outside)
+        up = np.where((size > current) & outside & ~self._ineffective(current, able), size, np.nan)
+        chosen = np.where(was_outside & ~np.isnan(down), down, up)
+        changes = ~np.isnan(chosen)
+        self._delayed.clear(changes)
+        self._expected.changed(changes, current, chosen, able)
+        return chosen
+
+    def _collected(self, seen: Seen) -> Rates:
+        """One more sample for the metrics window, and what the window says."""
+        p, window, meter = self._parameters, self._window, self._meter
+        meter.take(seen, seen.busiest_ratio)
+        window.take(seen, seen.busiest_ratio, self._observation(seen, meter.processed_records_per_s()))
+        processed, busy = window.processed_records_per_s(), window.mean()
+        flows = (processed > 0) & (busy > 0)
+        by_busy = np.where(flows, processed, np.inf) / np.where(flows, busy, 1.0)
+        by_busy = np.where(np.isnan(processed), np.nan, by_busy)
+        observed = window.mean(1, p.observed_true_processing_rate_min_observations)
+        switches = ~(by_busy <= observed * (1 + p.observed_true_processing_rate_switch_threshold))
+        return Rates(
+            target=np.maximum(0.0, processed + window.backlog_records_per_s()),
+            processed=processed,
+            true_processing=np.where(switches & ~np.isnan(observed), observed, by_busy),
+            lag_records=window.backlog_records(),
+        )
+
+    def _observation(self, seen: Seen, metered: Array) -> Array:
+        """The observed true processing rate: the throughput while it catches up, else the mean of those before."""
+        p = self._parameters
+        catching_up = seen.backlog_records >= p.observed_true_processing_rate_lag_threshold_s * metered
+        before = self._window.mean(1, p.observed_true_processing_rate_min_observations)
+        return np.where(metered > 0, np.where(catching_up, metered, before), np.nan)
+
+    def _parallelism(self, rates: Rates, current: Array) -> Array:
+        """Before delays: scaled by what is needed over what it can do, within limits, aligned to the partitions."""
+        p = self._parameters
+        needed = capacity(p, rates, p.utilization_target, with_restart=True)
+        factor = np.clip(needed / rates.true_processing, 1 - p.scale_down_max_factor, 1 + p.scale_up_max_factor)
+        most = np.minimum(self._most, np.maximum(current, p.vertex_max_parallelism))
+        least = np.minimum(current, p.vertex_min_parallelism)
+        size = np.minimum(np.maximum(least, whole(factor * current)), most)
+        aligned = self._alignment.upwards(size)
+        end = np.where(size > current, most, np.minimum(current, most))
+        return np.where((size != current) & (aligned <= end), aligned, size)
+
+    def _ineffective(self, current: Array, able: Array) -> Mask:
+        p = self._parameters
+        if not p.scaling_effectiveness_detection_enabled:
+            return np.zeros(len(current), dtype=bool)
+        return self._expected.gain_ratio(current, able) < p.scaling_effectiveness_threshold
+
+
+class _Expected:
+    """What the last change of each job, where it was an up, was to bring."""
+
+    def __init__(self, lanes: int) -> None:
+        self._size, self._able, self._hoped = (np.full(lanes, np.nan) for _ in range(3))
+
+    def changed(self, changes: Mask, current: Array, chosen: Array, able: Array) -> None:
+        self._size = np.where(changes, np.where(chosen > current, chosen, np.nan), self._size)
+        self._able = np.where(changes, able, self._able)
+        self._hoped = np.where(changes, able * (chosen / np.maximum(current, 1.0) - 1), self._hoped)
+
+    def gain_ratio(self, current: Array, able: Array) -> Array:
+        """How much of the hoped-for rate came; NaN where there is nothing to compare."""
+        known = (self._size == current) & np.isfinite(able) & (self._hoped > 0)
+        return np.where(known, (able - self._able) / np.where(known, self._hoped, 1.0), np.nan)

@@ -1,0 +1,59 @@
+"""The HPA on mean CPU utilization, as most people scale most things."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adapter.core.rates import Mask
+from adapter.core.samples import Array
+from adapter.simulator.baselines import Job, Seen
+from adapter.simulator.hpa import Hpa, Pods, Tolerance, by_utilization, unready
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuParameters:
+    """Of autoscaling/v2: `averageUtilization` of a Resource metric, `tolerance`.
+
+    average_utilization: per cent of what a worker requests, one CPU. metric_window_s: what a CPU sample is a mean over
+    (metrics-server's resolution). rescale_restarts_workers: a job that is started anew starts its pods anew; ours,
+    and kind to this rival: in Flink's reactive mode and in consumer groups old pods live on, and their CPU in the pause
+    and just after it counts.
+    """
+
+    average_utilization: int = 80
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    metric_window_s: float = 15.0
+    rescale_restarts_workers: bool = True
+
+
+class HpaCpu:
+    """An HPA without `behavior`. Pods that start, or whose sample is from before they were ready, do not count."""
+
+    def __init__(self, job: Job, parameters: CpuParameters) -> None:
+        self.hpa: Hpa | None = Hpa(max_workers=job.max_workers, behavior=None)
+        self._parameters = parameters
+        self._ready_since_s = np.full(len(job.max_workers), -np.inf)
+
+    def wanted(self, seen: Seen) -> Array:
+        """The proposal of the CPU metric, shape (L,); NaN while no pod's sample counts."""
+        fresh = self._restarted(seen) if self._parameters.rescale_restarts_workers else np.zeros(len(seen.cpu_ratio))
+        counted = np.where((fresh > 0) | np.isnan(seen.cpu_ratio), 0.0, seen.ready_workers)
+        pods = Pods(
+            ready=counted,
+            usage_milli=np.floor(np.where(counted > 0, seen.cpu_ratio, 0.0) * 1000.0 * counted),
+            unready=np.maximum(seen.spec_workers - counted, 0.0),
+        )
+        proposal = by_utilization(
+            pods, self._parameters.average_utilization, seen.spec_workers, self._parameters.tolerance
+        )
+        return np.where(counted > 0, proposal, np.nan)
+
+    def _restarted(self, seen: Seen) -> Mask:
+        """Which jobs' pods do not count because all of them start, or have just started."""
+        paused = (seen.restarting > 0) & (seen.ready_workers >= seen.spec_workers)  # else the old set works on
+        ready_since_s = np.where(np.isnan(self._ready_since_s), seen.at_s, self._ready_since_s)
+        self._ready_since_s = np.where(paused, np.nan, ready_since_s)
+        ready_s, sampled_s = seen.at_s - ready_since_s, seen.at_s - seen.sampled_at_s
+        window_s = self._parameters.metric_window_s
+        young: Mask = unready(ready_s, ~paused, ready_s, sampled_s, window_s)
+        return paused | young

@@ -1,0 +1,34 @@
+"""The rivals by the names they have in tables."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from adapter.simulator.baselines import Job, Peer
+from adapter.simulator.baselines.dataflow_docs import DataflowDocs, DataflowParameters
+from adapter.simulator.baselines.ds2 import Ds2, Ds2Parameters
+from adapter.simulator.baselines.flink import DEFAULT, DEMETER, FAST, Flink
+from adapter.simulator.baselines.hpa_cpu import CpuParameters, HpaCpu
+from adapter.simulator.baselines.keda_kafka import KedaKafka, KedaParameters
+from adapter.simulator.baselines.static_peak import StaticPeak
+
+
+def _tuned_keda(job: Job, *, seconds: float) -> KedaKafka:
+    """KEDA as one who knows what a worker carries sets it: the threshold is what it does in so many seconds."""
+    return KedaKafka(job, KedaParameters(), job.worker_capacity_records_per_s * seconds)
+
+
+PEERS: Mapping[str, Callable[[Job], Peer]] = {
+    "static-peak": StaticPeak,
+    "hpa-cpu-80": partial(HpaCpu, parameters=CpuParameters(average_utilization=80)),
+    "hpa-cpu-70": partial(HpaCpu, parameters=CpuParameters(average_utilization=70)),
+    "hpa-cpu-35": partial(HpaCpu, parameters=CpuParameters(average_utilization=35)),
+    "keda-10": partial(KedaKafka, parameters=KedaParameters()),
+    "keda-30s": partial(_tuned_keda, seconds=30.0),
+    "keda-120s": partial(_tuned_keda, seconds=120.0),
+    "flink-default": partial(Flink, parameters=DEFAULT),
+    "flink-fast": partial(Flink, parameters=FAST),
+    "flink-demeter": partial(Flink, parameters=DEMETER),
+    "dataflow-docs": partial(DataflowDocs, parameters=DataflowParameters()),
+    "ds2": partial(Ds2, parameters=Ds2Parameters()),
+    "ds2-1.2": partial(Ds2, parameters=Ds2Parameters(overprovisioning=1.2)),
+}

@@ -1,0 +1,20 @@
+"""As many workers as the highest load needs, for ever."""
+
+import numpy as np
+
+from adapter.core.samples import Array
+from adapter.simulator.baselines import Job, Seen
+from adapter.simulator.hpa import Hpa
+
+
+class StaticPeak:
+    """No autoscaler: the size that an operator chose for the peak."""
+
+    hpa: Hpa | None = None
+
+    def __init__(self, job: Job) -> None:
+        self._workers = np.maximum(1.0, job.static_peak_workers)
+
+    def wanted(self, seen: Seen) -> Array:
+        """The same size at every sync, shape (L,)."""
+        return self._workers.copy()

@@ -1,0 +1,175 @@
+"""The closed loop: jobs -> samples -> policies -> workers -> jobs, for many jobs at once, and what it cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from adapter.core.rates import Mask
+from adapter.core.samples import Array
+from adapter.simulator import disturbances, fluid
+from adapter.simulator.autoscalers import Sizing
+from adapter.simulator.observer import Visible
+from adapter.simulator.profiles import STEP_S, TICK_S
+from adapter.simulator.score import LATE_S, Moment, Tally
+from adapter.simulator.sharing import worker_share
+from adapter.simulator.world import Case, World
+
+STEPS_A_TICK = round(TICK_S / STEP_S)
+SERIES = ("rate_records_per_s", "backlog_records", "delay_s", "ready_workers", "paid_workers", "required_workers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """tally: of the scored steps. series: name of SERIES -> (ticks, L), of the scored ticks; empty unless asked."""
+
+    tally: Tally
+    series: dict[str, Array]
+
+
+def run(cases: Sequence[Case], record: bool = False) -> Outcome:
+    """Simulate jobs of equally many steps. What one does has no influence on another.
+
+    record: keep the series too, of jobs that have the same lead-in.
+    """
+    jobs = _Jobs(cases)
+    recorded: list[tuple[Array, ...]] = []
+    lead = np.array([case.lead_steps for case in cases])
+    for step in range(len(cases[0].rate_records_per_s)):
+        begins: Mask = np.equal(lead, step)
+        if step and begins.any():
+            jobs.tally.forget(begins)
+        moment = jobs.step(step)
+        jobs.tally.add(moment)
+        if (step + 1) % STEPS_A_TICK == 0:
+            required = jobs.sync((step + 1) // STEPS_A_TICK)
+            if record and step >= lead[0]:
+                recorded.append(jobs.present(moment, step, required))
+    columns = zip(SERIES, zip(*recorded, strict=True), strict=True) if recorded else ()
+    return Outcome(tally=jobs.tally, series={name: np.stack(values) for name, values in columns})
+
+
+class _Jobs:
+    """The jobs of one call, as they are now."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.tally = Tally.empty(len(cases))
+        self._world = world = World(cases)
+        self._sizing = Sizing(cases, world)
+        self._visible = Visible(world)
+        self._state = fluid.initial(self._sizing.first_workers(), world.partitions)
+        self._held = np.zeros((len(cases), world.slots))
+        self._held_by = np.full(len(cases), -1.0)
+        self._load = fluid.Load(
+            rate_records_per_s=np.zeros(len(cases)),
+            share=world.share,
+            speed_ratio=world.speed(0.0),
+            sink_ratio=np.ones(len(cases)),
+        )
+        self._demand = np.zeros(len(cases))
+        self._freed = np.full(len(cases), -np.inf)
+        self._faulty = np.array([profile.faults for profile in world.profiles])
+
+    def step(self, step: int) -> Moment:
+        """One model step: the world changes, the jobs work."""
+        before, load = self._state, self._weathered(step)
+        if self._faulty.any():
+            pause_s = self._world.each_kind(disturbances.failure_s, step * STEP_S, STEP_S)
+            before = fluid.failed(self._world.plant, before, load, pause_s)
+        self._state = after = fluid.step(self._world.plant, before, load, STEP_S)
+        self._freed = np.where(after.changes > before.changes, step * STEP_S, self._freed)
+        self._visible.look(after)
+        return self._moment(step, load, before, after)
+
+    def sync(self, tick: int) -> Array:
+        """One tick of the policies and of their HPAs; what they asked for, shape (L,), NaN for nothing."""
+        samples = self._visible.sampled(tick, self._state)
+        required, workers = self._sizing.sync(tick * TICK_S, samples, self._state)
+        self._state = fluid.rescaled(self._world.plant, self._state, workers)
+        return required
+
+    def present(self, moment: Moment, step: int, required: Array) -> tuple[Array, ...]:
+        """The columns of SERIES now."""
+        state = self._state
+        waits = state.appended_records - state.committed_records
+        rate = self._world.arrivals.rate(step)
+        return rate, waits, moment.delay_s, state.ready_workers, state.paid_workers, required
+
+    def _weathered(self, step: int) -> fluid.Load:
+        """The load of a step; what a minute changes is renewed each minute, and where the workers changed."""
+        t_s = step * STEP_S
+        renewed = t_s % disturbances.NOISE_STEP_S == 0
+        if renewed:
+            self._load = replace(self._load, speed_ratio=self._speed(t_s), sink_ratio=self._sink(t_s))
+        workers = self._state.ready_workers
+        changed = np.flatnonzero(self._held_by != workers)
+        if len(changed):
+            pooled = self._world.plant.pooled[changed]
+            shares = worker_share(self._world.share[changed], pooled, workers[changed], self._world.slots)
+            self._held[changed], self._held_by = shares, workers
+        if renewed or len(changed):
+            reach = fluid.reach(self._world.plant, self._load, workers, self._held)
+            self._load = replace(self._load, reach=reach)
+        if step % STEPS_A_TICK == 0:
+            self._demand = self._world.demand_workers(self._world.arrivals.rate(step))
+        return replace(self._load, rate_records_per_s=self._world.arrivals.rate(step))
+
+    def _sink(self, t_s: float) -> Array:
+        return self._world.each_kind(disturbances.sink_ratio, t_s)
+
+    def _speed(self, t_s: float) -> Array:
+        """Of each worker; one is all but stuck from its fault until the set of workers is started anew."""
+        speed = self._world.speed(t_s)
+        if not self._faulty.any():
+            return speed
+        since_s, which = self._world.each_kind(disturbances.stuck, t_s).T
+        slow = np.flatnonzero(since_s >= self._freed)
+        worker = (which[slow] * self._state.ready_workers[slow]).astype(int)
+        speed[slow, worker] *= disturbances.STUCK_RATIO
+        return speed
+
+    def _moment(self, step: int, load: fluid.Load, before: fluid.State, after: fluid.State) -> Moment:
+        new = after.committed_records - before.committed_records
+        delay, late = self._lateness(step, load, before, after)
+        worked = 1 - after.idle_s / STEP_S
+        return Moment(
+            at_s=(step + 1) * STEP_S,
+            dt_s=STEP_S,
+            delay_s=delay,
+            paid_workers=after.paid_workers,
+            working_workers=after.ready_workers * worked,
+            new_records=new,
+            late_records=np.minimum(late, new),  # what is done once more was counted when it was done first
+            demand_workers=self._demand,
+            change=after.ready_workers - before.ready_workers,
+            paused_s=after.idle_s,
+        )
+
+    def _lateness(self, step: int, load: fluid.Load, before: fluid.State, after: fluid.State) -> tuple[Array, Array]:
+        """Age of the oldest record that waits, shape (L,), and records processed later than LATE_S, (4, L).
+
+        Records of a partition are processed in order, so the newest one processed came before those that wait.
+        """
+        arrivals = self._world.arrivals
+        delay_s, late = np.zeros(len(after.waiting_records)), np.zeros((len(LATE_S), len(after.waiting_records)))
+        some = np.flatnonzero(after.waiting_records > 0)
+        if not len(some):
+            return delay_s, late
+        share, left = load.share[some], after.backlog_records[some]
+        behind = np.divide(left, share, out=np.zeros_like(left), where=share > 0)
+        worst = behind.max(axis=1)
+        delay_s[some] = arrivals.age_s(step, some, worst)
+        old = worst > arrivals.newer(step, LATE_S[0])[some]
+        if old.any():
+            served = before.backlog_records[some] + share * (load.rate_records_per_s[some] * STEP_S)[:, None] - left
+            late[:, some[old]] = self._late(step, some[old], np.maximum(served[old], 0.0), behind[old])
+        return delay_s, late
+
+    def _late(self, step: int, jobs: Array, served: Array, behind: Array) -> Array:
+        """Records processed later than each of LATE_S, shape (4, len(jobs))."""
+        late, worst = np.zeros((len(LATE_S), len(jobs))), behind.max(axis=1)
+        for row, late_s in enumerate(LATE_S):
+            newer = self._world.arrivals.newer(step, late_s)[jobs]
+            old = np.flatnonzero(worst > newer)
+            late[row, old] = np.where(behind[old] > newer[old, None], served[old], 0.0).sum(axis=1)
+        return late

@@ -1,0 +1,110 @@
+"""The workloads of the embedded fleet: what happens to each, as a function of the seed and the time alone.
+
+Compressed: a wave takes 90 s, a fault 30 to 45 s, so that two minutes show every kind of trouble once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.core.samples import Array
+from adapter.simulator.fluid import Load, Plant
+
+NAMESPACE = "demo"
+PARTITIONS = 12
+MIN_WORKERS = 1
+MAX_WORKERS = 12  # of 12 partitions: 1, 2, 3, 4, 6 and 12 workers share them evenly
+WORKER_CAPACITY_RECORDS_PER_S = 100.0
+CYCLE_S = 180  # the faults come back, so that the page shows them to whoever opens it later
+SINE_PERIOD_S = 90
+ONBOARDING_S = 30
+SPIKE_S = 10
+SPIKE_EVERY_S = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """rate_records_per_s: what arrives at rest. trouble: begin and end of its fault, seconds of every cycle."""
+
+    name: str
+    rate_records_per_s: float
+    workers: int
+    trouble: tuple[int, int] = (0, 0)
+
+
+WORKLOADS = (
+    Workload(name="flaky-metrics", rate_records_per_s=230, workers=3, trouble=(60, 90)),
+    Workload(name="hot-partition", rate_records_per_s=500, workers=6, trouble=(30, 60)),
+    Workload(name="idle", rate_records_per_s=0, workers=1),
+    Workload(name="onboarding-step", rate_records_per_s=80, workers=1),
+    Workload(name="sine", rate_records_per_s=500, workers=6),
+    Workload(name="slow-sink", rate_records_per_s=330, workers=4, trouble=(75, 105)),
+    Workload(name="spikes", rate_records_per_s=150, workers=2),
+    # 92.5 % of four workers: too busy for three by every policy, too calm for more, so the answer never moves.
+    Workload(name="steady", rate_records_per_s=370, workers=4),
+    Workload(name="stuck", rate_records_per_s=250, workers=3, trouble=(40, 85)),
+)
+NAMES = tuple(workload.name for workload in WORKLOADS)
+_RATE_RECORDS_PER_S = np.array([workload.rate_records_per_s for workload in WORKLOADS])
+# Half of everything on the first partition: more than one worker carries.
+_HOT_SHARE = np.array([0.5] + [0.5 / (PARTITIONS - 1)] * (PARTITIONS - 1))
+
+
+def plant() -> Plant:
+    """How the jobs work: a worker starts in 3 s, a rescale stops the job for 2 s, then it warms up for 5 s."""
+    every = np.ones((len(WORKLOADS), 1))
+    return Plant(
+        worker_capacity_records_per_s=every[:, 0] * WORKER_CAPACITY_RECORDS_PER_S,
+        scaling_exponent=every[:, 0],
+        pooled=every[:, 0] < 1,
+        start_delay_s=every * 3,
+        pause_up_s=every * 2,
+        pause_down_s=every * 2,
+        replay_s=every * 0,
+        warm_up_s=every[:, 0] * 5,
+        warm_up_ratio=every[:, 0] * 0.5,
+    )
+
+
+def load(seed: int, t_s: int) -> Load:
+    """What happens in the second that begins t_s after the start; t_s may be negative, faults begin at 0."""
+    rates = _RATE_RECORDS_PER_S.copy()
+    rates[NAMES.index("sine")] *= _noise(seed, t_s) * (1 + 0.8 * np.sin(2 * np.pi * t_s / SINE_PERIOD_S))
+    rates[NAMES.index("spikes")] *= _noise(seed + 1, t_s) * _spike(seed, t_s)
+    rates[NAMES.index("onboarding-step")] *= 1 if t_s < ONBOARDING_S else 9
+    share = np.full((len(WORKLOADS), PARTITIONS), 1 / PARTITIONS)
+    if in_trouble("hot-partition", t_s):
+        share[NAMES.index("hot-partition")] = _HOT_SHARE
+    stuck = _only("stuck", 0.0 if in_trouble("stuck", t_s) else 1.0)
+    return Load(
+        rate_records_per_s=rates,
+        share=share,
+        speed_ratio=np.repeat(stuck[:, None], MAX_WORKERS, axis=1),
+        sink_ratio=_only("slow-sink", 0.3 if in_trouble("slow-sink", t_s) else 1.0),
+    )
+
+
+def in_trouble(name: str, t_s: int) -> bool:
+    """Whether the workload's fault is on, t_s after the start."""
+    begin_s, end_s = WORKLOADS[NAMES.index(name)].trouble
+    return t_s >= 0 and begin_s <= t_s % CYCLE_S < end_s
+
+
+def _only(name: str, value: float) -> Array:
+    values = np.ones(len(WORKLOADS))
+    values[NAMES.index(name)] = value
+    return values
+
+
+def _noise(seed: int, t_s: int) -> float:
+    """About 1, another number each second."""
+    return float(np.random.default_rng((seed, abs(t_s), int(t_s < 0))).normal(1.0, 0.03))
+
+
+def _spike(seed: int, t_s: int) -> float:
+    """One spike of two to five times the rate somewhere in every block of seconds."""
+    block, second = divmod(t_s, SPIKE_EVERY_S)
+    chance = np.random.default_rng((seed, abs(block), int(block < 0)))
+    begin_s = chance.integers(0, SPIKE_EVERY_S - SPIKE_S)
+    factor = float(chance.uniform(2, 5))
+    return factor if begin_s <= second < begin_s + SPIKE_S else 1.0

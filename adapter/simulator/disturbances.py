@@ -1,0 +1,123 @@
+"""Chance, drawn beforehand: two policies of one seed meet the same workers, pauses, gaps and faults."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.core.samples import Array
+from adapter.simulator.profiles import Profile
+
+DAY_S = 86_400.0
+MOST_CHANGES = 512  # later changes meet the pauses of the first ones again
+NOISE_STEP_S = 60.0
+NOISE_MEMORY_S = 120.0
+SINK_S = (300.0, 1800.0)
+SINK_RATIO = (0.2, 0.6)
+STUCK_S = 1800.0
+STUCK_RATIO = 0.1
+FAILURE_S = (65.0, 70.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weather:
+    """What one seed brings. Standard normal or uniform numbers: the profile says how much they mean.
+
+    workers: (N,) for life. partitions: (P,). noise: (minutes, N) AR(1) of unit variance. starts, pauses:
+    (MOST_CHANGES,) normal; checkpoints: (MOST_CHANGES,) uniform. missing: (seconds,) uniform. blackouts, sinks, stucks,
+    failures: (days, k) uniform, one event a day: when it begins and what it is like. A longer span changes nothing of
+    a shorter one.
+    """
+
+    workers: Array
+    partitions: Array
+    noise: Array
+    starts: Array
+    pauses: Array
+    checkpoints: Array
+    missing: Array
+    blackouts: Array
+    sinks: Array
+    stucks: Array
+    failures: Array
+
+
+def drawn(seed: int, span_s: float, workers: int, partitions: int) -> Weather:
+    """The weather of a seed over span_s. Each kind, and each worker's noise, has a stream of its own."""
+
+    def stream(*kind: int) -> np.random.Generator:
+        return np.random.default_rng((seed, *kind))
+
+    minutes = int(span_s // NOISE_STEP_S) + 2
+    days = int(span_s // DAY_S) + 1
+    return Weather(
+        workers=stream(0).standard_normal(workers),
+        partitions=stream(1).standard_normal(partitions),
+        noise=_remembering(np.stack([stream(2, worker).standard_normal(minutes) for worker in range(workers)], axis=1)),
+        starts=stream(3).standard_normal(MOST_CHANGES),
+        pauses=stream(4).standard_normal(MOST_CHANGES),
+        checkpoints=stream(5).uniform(size=MOST_CHANGES),
+        missing=stream(6).uniform(size=int(span_s) + 2),
+        blackouts=stream(7).uniform(size=(days, 1)),
+        sinks=stream(8).uniform(size=(days, 3)),
+        stucks=stream(9).uniform(size=(days, 2)),
+        failures=stream(10).uniform(size=(days, 2)),
+    )
+
+
+def _remembering(shocks: Array) -> Array:
+    """AR(1) along the first axis, stationary with variance 1."""
+    keep = float(np.exp(-NOISE_STEP_S / NOISE_MEMORY_S))
+    noise = shocks.copy()
+    for minute in range(1, len(noise)):
+        noise[minute] = keep * noise[minute - 1] + np.sqrt(1 - keep * keep) * shocks[minute]
+    return noise
+
+
+def worker_speed(profile: Profile, weather: Weather, t_s: float) -> Array:
+    """Speed of each worker at t_s, shape (N,); about 1."""
+    for_life = np.exp(profile.worker_spread * weather.workers - profile.worker_spread**2 / 2)
+    now = 1 + profile.speed_noise * weather.noise[int(t_s // NOISE_STEP_S)]
+    return np.asarray(for_life * np.clip(now, 0.3, 1.7))
+
+
+def shares(profile: Profile, weather: Weather) -> Array:
+    """Each partition's part of the input, shape (max(partitions, 1),)."""
+    count = max(profile.partitions, 1)
+    weight = np.exp(profile.skew * weather.partitions[:count])
+    return np.asarray(weight / weight.sum())
+
+
+def lasting(median_s: float, spread: float, normal: Array) -> Array:
+    """Log-normal durations."""
+    return np.asarray(median_s * np.exp(spread * normal))
+
+
+def seen(profile: Profile, weather: Weather, t_s: float) -> bool:
+    """Whether the sample of t_s arrives at all."""
+    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - profile.blackout_s) * weather.blackouts[int(t_s // DAY_S), 0]
+    dark = begin_s <= t_s < begin_s + profile.blackout_s
+    return not dark and bool(weather.missing[int(t_s)] >= profile.missing_ratio)
+
+
+def sink_ratio(profile: Profile, weather: Weather, t_s: float) -> float:
+    """What a slow sink leaves of the speed; 1 when it is well."""
+    begin, length, depth = weather.sinks[int(t_s // DAY_S)]
+    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - SINK_S[1]) * begin
+    length_s = SINK_S[0] + (SINK_S[1] - SINK_S[0]) * length
+    slow = profile.faults and begin_s <= t_s < begin_s + length_s
+    return float(SINK_RATIO[0] + (SINK_RATIO[1] - SINK_RATIO[0]) * depth) if slow else 1.0
+
+
+def stuck(profile: Profile, weather: Weather, t_s: float) -> tuple[float, float]:
+    """Since when a worker is all but stuck, NaN when none is, and which: a share of the workers there are."""
+    begin, which = weather.stucks[int(t_s // DAY_S)]
+    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - STUCK_S) * begin
+    return (float(begin_s) if profile.faults and begin_s <= t_s < begin_s + STUCK_S else np.nan), float(which)
+
+
+def failure_s(profile: Profile, weather: Weather, t_s: float, dt_s: float) -> float:
+    """How long a failure that strikes within [t_s, t_s + dt_s) stops the job; 0 when none does."""
+    begin, length = weather.failures[int(t_s // DAY_S)]
+    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - dt_s) * begin
+    strikes = profile.faults and t_s <= begin_s < t_s + dt_s
+    return float(FAILURE_S[0] + (FAILURE_S[1] - FAILURE_S[0]) * length) if strikes else 0.0

@@ -1,0 +1,257 @@
+"""The embedded fleet: simulated jobs in real time that serve their counts on loopback and scale as under an HPA."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import msgspec
+import numpy as np
+
+from adapter.simulator import demo, fluid, hpa
+from adapter.sources import FAULT, Row
+
+HISTORY_S = 3600
+PAST_S = 120  # simulated before the start, so that rates are known at the first tick
+SYNC_S = 5.0  # the HPA's own 15 s would show too little in two minutes
+ASK_DEADLINE_S = 2.0
+TARGET_MILLI = 1000  # AverageValue "1": the metric is the number of workers
+BEHAVIOR = hpa.Behavior(
+    up=hpa.Direction(
+        window_s=0,
+        policies=(
+            hpa.RatePolicy(kind="Pods", value=4, period_s=5),
+            hpa.RatePolicy(kind="Percent", value=100, period_s=5),
+        ),
+    ),
+    down=hpa.Direction(window_s=15, policies=(hpa.RatePolicy(kind="Percent", value=100, period_s=5),)),
+)
+HPA = hpa.Hpa(min_workers=demo.MIN_WORKERS, max_workers=demo.MAX_WORKERS, behavior=BEHAVIOR)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleEvent:
+    """A worker count that was written."""
+
+    at_s: int
+    workload: str
+    before: int
+    after: int
+
+
+class Fleet:
+    """The demo workloads of one seed. clock gives Unix seconds; two fleets of one seed, clock and scaling are equal."""
+
+    def __init__(self, seed: int, clock: Callable[[], float]) -> None:
+        self._seed = seed
+        self._clock = clock
+        self._plant = demo.plant()
+        self._start_s = int(clock())
+        self._now_s = self._start_s - PAST_S
+        self._state = fluid.initial(np.array([workload.workers for workload in demo.WORKLOADS]), demo.PARTITIONS)
+        self._past: deque[tuple[int, fluid.State]] = deque([(self._now_s, self._state)], maxlen=HISTORY_S)
+        self._memory = hpa.Memory()
+        self._events: list[ScaleEvent] = []
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._server: _Server | None = None
+        self.advance()
+
+    @property
+    def url(self) -> str:
+        """Where /samples answers; only after start()."""
+        if self._server is None:
+            raise RuntimeError("the fleet has no address before start()")
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """The workloads as "namespace/name", sorted."""
+        return tuple(f"{demo.NAMESPACE}/{name}" for name in demo.NAMES)
+
+    @property
+    def events(self) -> tuple[ScaleEvent, ...]:
+        """Every change of a worker count since the start, oldest first."""
+        with self._lock:
+            return tuple(self._events)
+
+    def moves(self) -> dict[str, tuple[int, ...]]:
+        """Workload -> its worker counts in order, the one at the start first."""
+        counts = {f"{demo.NAMESPACE}/{workload.name}": [workload.workers] for workload in demo.WORKLOADS}
+        for event in self.events:
+            counts[event.workload].append(event.after)
+        return {workload: tuple(workers) for workload, workers in counts.items()}
+
+    def start(self) -> None:
+        """Step in real time and serve /samples on a free loopback port."""
+        server = self._server = _Server(self)
+        self._run(lambda: server.serve_forever(poll_interval=0.1))
+        self._run(self._step)
+
+    def follow(self, api_url: str) -> None:
+        """Scale by what the API at this address answers, every SYNC_S seconds until stop()."""
+        self._run(lambda: self._follow(api_url))
+
+    def stop(self) -> None:
+        """End every thread and close the port; more than once is harmless."""
+        self._stopped.set()
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+        for thread in self._threads:
+            thread.join()
+        self._server, self._threads = None, []
+
+    def advance(self) -> None:
+        """Simulate every whole second up to the clock."""
+        with self._lock:
+            now_s = int(self._clock())
+            while self._now_s < now_s:
+                load = demo.load(self._seed, self._now_s - self._start_s)
+                self._state = fluid.step(self._plant, self._state, load, 1.0)
+                self._now_s += 1
+                self._past.append((self._now_s, self._state))
+
+    def rows(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+        """What was seen at start_s, start_s + step_s, ... end_s, as far as the fleet has lived and remembers."""
+        self.advance()
+        with self._lock:
+            past = tuple(self._past)
+        wanted = range(start_s, end_s + 1, step_s)
+        return [row for at_s, state in past if at_s in wanted for row in _seen(at_s, at_s - self._start_s, state)]
+
+    def sync(self, ask: Callable[[str], int | None]) -> None:
+        """One round of the HPA over all workloads. ask: name -> milli-units of its metric, None for no number."""
+        answers = [ask(name) for name in demo.NAMES]
+        usage_milli = np.array([np.nan if answer is None else float(answer) for answer in answers])
+        self.advance()
+        with self._lock:
+            present = self._state.spec_workers
+            proposal = hpa.by_average_value(usage_milli, TARGET_MILLI, present, hpa.EXACT)
+            workers, self._memory = hpa.recommend(HPA, self._memory, present, proposal, self._now_s)
+            for index in np.flatnonzero(workers != present):
+                name = f"{demo.NAMESPACE}/{demo.NAMES[index]}"
+                self._events.append(ScaleEvent(self._now_s, name, int(present[index]), int(workers[index])))
+            self._state = fluid.rescaled(self._plant, self._state, workers)
+
+    def _run(self, target: Callable[[], None]) -> None:
+        thread = threading.Thread(target=target, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _step(self) -> None:
+        while not self._stopped.wait(1.0):
+            self.advance()
+
+    def _follow(self, api_url: str) -> None:
+        # trust_env: the API is on loopback, which a proxy of the environment does not reach.
+        with httpx.Client(base_url=api_url, timeout=ASK_DEADLINE_S, trust_env=False) as client:
+            while not self._stopped.wait(SYNC_S):
+                self.sync(lambda name: None if self._stopped.is_set() else required_milli(client, name))
+
+
+def required_milli(client: httpx.Client, name: str) -> int | None:
+    """required_workers of one demo workload in milli-units, as the HPA asks for it; None when there is no number."""
+    path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{demo.NAMESPACE}/required_workers"
+    try:
+        answer = client.get(path, params={"labelSelector": f"workload={name}"}).raise_for_status()
+        values = msgspec.json.decode(answer.content, type=_ValueList)
+        return hpa.usage([hpa.milli(item.value) for item in values.items])
+    except (httpx.HTTPError, msgspec.DecodeError, ValueError):
+        return None  # whatever is wrong with the answer, the HPA freezes
+
+
+class _Value(msgspec.Struct):
+    value: str
+
+
+class _ValueList(msgspec.Struct):
+    items: list[_Value]
+
+
+def _seen(at_s: int, t_s: int, state: fluid.State) -> list[Row]:
+    """The rows of one second, whole records as a broker counts them."""
+    rows: list[Row] = []
+    for index, name in enumerate(demo.NAMES):
+        workload = f"{demo.NAMESPACE}/{name}"
+        if name == "flaky-metrics" and demo.in_trouble(name, t_s):
+            rows.append(Row(at_s, workload, "", FAULT, 0.0, "its exporter does not answer (part of the demonstration)"))
+        else:
+            rows += [Row(at_s, workload, "", signal, value) for signal, value in _counts(index, state).items()]
+        rows += [Row(at_s, workload, "", signal, value) for signal, value in _workers(index, state).items()]
+    return rows
+
+
+def _counts(index: int, state: fluid.State) -> dict[str, float]:
+    appended = round(state.appended_records[index])
+    processed = min(round(state.processed_records[index]), appended)
+    counts = {
+        "appended_records": float(appended),
+        "processed_records": float(processed),
+        "backlog_records": float(appended - processed),
+        "partitions": float(demo.PARTITIONS),
+    }
+    utilization_ratio = round(float(state.utilization_ratio[index]), 6)
+    # While a job restarts it shows no CPU at all; that is not a CPU of 0.
+    return counts if np.isnan(utilization_ratio) else counts | {"utilization_ratio": utilization_ratio}
+
+
+def _workers(index: int, state: fluid.State) -> dict[str, float]:
+    return {
+        "spec_workers": float(state.spec_workers[index]),
+        "workers": float(state.spec_workers[index]),
+        "ready_workers": float(state.ready_workers[index]),
+        "min_workers": float(demo.MIN_WORKERS),
+        "max_workers": float(demo.MAX_WORKERS),
+    }
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        super().__init__(("127.0.0.1", 0), _Answer)
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = 5.0  # of the connection: a stalled client costs one thread for so long
+
+    def do_GET(self) -> None:
+        """GET /samples?start=&end=&step= (whole seconds) -> a JSON array of rows."""
+        parts = urlsplit(self.path)
+        if parts.path != "/samples":
+            return self._send(HTTPStatus.NOT_FOUND, {"message": "only /samples is here"})
+        try:
+            window = _window(parts.query)
+        except ValueError as error:
+            return self._send(HTTPStatus.BAD_REQUEST, {"message": str(error)})
+        return self._send(HTTPStatus.OK, self.server.fleet.rows(*window))
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the terminal belongs to the table."""
+
+    def _send(self, status: HTTPStatus, content: object) -> None:
+        body = msgspec.json.encode(content)
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _window(query: str) -> tuple[int, int, int]:
+    fields = parse_qs(query)
+    try:
+        start_s, end_s, step_s = (int(fields[name][0]) for name in ("start", "end", "step"))
+    except (KeyError, ValueError) as error:
+        raise ValueError("start, end and step are whole seconds, all three are needed") from error
+    if step_s < 1:
+        raise ValueError(f"step must be at least 1 s, got {step_s}")
+    return start_s, end_s, step_s

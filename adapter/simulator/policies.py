@@ -1,0 +1,103 @@
+"""Our policies over simulated jobs: the very `advance` of the live pipeline, told what an operator would set."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from adapter.config.faults import nearest
+from adapter.core.engine import advance
+from adapter.core.rules import RuleBook, Rules
+from adapter.core.samples import WHOLE, Array, Samples
+from adapter.core.state import EMPTY
+from adapter.errors import ConfigError
+from adapter.simulator import fluid
+from adapter.simulator.profiles import Profile
+
+# Parameters that an operator may vary by a number, and their bounds.
+_NUMBERS = {
+    setting.name: setting.metadata
+    for setting in fields(Rules)
+    if "one_of" not in setting.metadata and "hidden" not in setting.metadata
+}
+_EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
+
+
+@lru_cache(maxsize=1024)  # rules that are one object are laid out once for all jobs
+def rules_of(policy: str, profile: Profile, given: Rules | None = None) -> Rules:
+    """What an operator tells the adapter of such a job: what a rescale costs and how late metrics come.
+
+    policy: its name, or "name:parameter=number+parameter=number". given: rules that tell all this themselves.
+    Raises ConfigError for what is no such thing.
+    """
+    name, _, settings = policy.partition(":")
+    told = given or Rules(
+        rescale_pause_s=max(profile.pause_up_s, profile.pause_down_s),
+        replay_s=profile.checkpoint_s,
+        warm_up_s=profile.warm_up_s,
+        worker_start_s=profile.start_s,
+        metric_delay_s=profile.metric_delay_s,
+    )
+    asked: dict[str, Any] = {"policy": name, "max_workers": profile.max_workers}
+    return replace(told, **asked | dict(_setting(policy, text) for text in settings.split("+") if text))
+
+
+def _setting(policy: str, text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    if name not in _NUMBERS:
+        raise ConfigError([f"{policy}: there is no parameter {name!r}{nearest(name, _NUMBERS) or ''}"])
+    bounds = _NUMBERS[name]
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    fits = (
+        number >= bounds.get("ge", -np.inf)
+        and number > bounds.get("gt", -np.inf)
+        and number <= bounds.get("le", np.inf)
+        and number < bounds.get("lt", np.inf)
+    )
+    if not fits:
+        limits = ", ".join(f"{bound} {limit}" for bound, limit in bounds.items() if bound in ("ge", "gt", "le", "lt"))
+        raise ConfigError([f"{policy}: expected a number for {name} ({limits}), got {value!r}"])
+    return name, number
+
+
+class Ours:
+    """The policies of L jobs, from tick to tick."""
+
+    def __init__(self, rules: Sequence[Rules], profiles: Sequence[Profile]) -> None:
+        width = len(str(len(rules)))
+        self._workloads = tuple(f"backtest/{number:0{width}d}" for number in range(len(rules)))
+        self._stages = tuple((workload, WHOLE) for workload in self._workloads)
+        self._book = RuleBook(by_workload=dict(zip(self._workloads, rules, strict=True)))
+        self._shows_busy = np.array([profile.shows_busy for profile in profiles])
+        self._partitions = np.array([float(profile.partitions or np.nan) for profile in profiles])
+        self._state = EMPTY
+
+    def required(self, at_s: float, samples: Mapping[str, Array], workers: fluid.State) -> Array:
+        """required_workers of each job, shape (L,); NaN where there is no number."""
+        self._state, decisions = advance(self._state, self._seen(at_s, samples, workers), self._book)
+        return decisions.numbers["required_workers"]
+
+    def _seen(self, at_s: float, samples: Mapping[str, Array], workers: fluid.State) -> Samples:
+        return Samples(
+            at_s=_EPOCH_S + at_s,
+            workloads=self._workloads,
+            stages=self._stages,
+            by_stage={
+                "appended_records": samples["appended"],
+                "processed_records": samples["processed"],
+                "backlog_records": samples["backlog"],
+                "highest_partition_backlog_records": samples["partition"],
+                "utilization_ratio": np.where(self._shows_busy, samples["busy"], samples["cpu"]),
+            },
+            by_workload={
+                "partitions": np.where(np.isfinite(samples["backlog"]), self._partitions, np.nan),
+                "spec_workers": workers.spec_workers,
+                "workers": workers.paid_workers,
+                "ready_workers": workers.ready_workers,
+            },
+        )

@@ -1,0 +1,135 @@
+"""S0-28, the story that the published autoscalers tell, played by every policy in a closed loop with its defaults.
+
+Balance, a step of the input, scale, catch up, a new balance. A worker carries 100 records/s and starts in 30 s, a
+rescale stops the job for 30 s; 1 000/s arrive, from the second minute on 1 500/s (S3-10 has the shape, no numbers).
+
+Each policy begins in its own balance: ten workers run at 1 000/s long enough before. They are exactly full, and a
+policy that keeps its workers less busy has left them by then.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.core.engine import advance
+from adapter.core.rules import POLICIES, RuleBook, Rules
+from adapter.core.samples import WHOLE, Array, Samples
+from adapter.core.state import EMPTY
+from adapter.simulator import fluid, hpa
+
+NAMES = tuple(sorted(POLICIES))
+RATE_RECORDS_PER_S, STEPPED_RECORDS_PER_S = 1000.0, 1500.0
+STEP_S, END_S = 120, 2400
+TICK_S = 15  # every time below is a multiple of it, so that one step of the fluid model between two ticks is exact
+WORKERS = 10
+WORKER_CAPACITY_RECORDS_PER_S = 100.0
+PARTITIONS = 60  # as in S3-14: 10, 12, 15, 20 and 30 workers share them evenly
+SEGMENTS = 10  # of `segments`: at 150/s each, above a target of 100/s, Pravega splits each in two (S2-17)
+
+_BEFORE_S = 3600  # netflix goes down no sooner than 1800 s after its first up
+_HPA = hpa.Hpa(max_workers=PARTITIONS, behavior=hpa.SHIPPED)
+_TARGET_MILLI = 1000  # AverageValue "1"
+_WORKLOADS = tuple(f"scenario/{name}" for name in NAMES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """All policies at one tick; every array has the shape (len(NAMES),), in their order.
+
+    at_s: since the story began. input_rate_records_per_s: what arrives from now on. throughput_records_per_s: since the
+    last tick, 0 in a pause. backlog_time_s: as the adapter tells it. spec_workers: what the HPA asks for from now on.
+    ready_workers: those that worked since the last tick, or paused.
+    """
+
+    at_s: int
+    input_rate_records_per_s: float
+    throughput_records_per_s: Array
+    backlog_records: Array
+    backlog_time_s: Array
+    spec_workers: Array
+    ready_workers: Array
+
+
+def played() -> tuple[Scene, ...]:
+    """The story tick by tick, from 0 to END_S."""
+    return tuple(scene for scene in _scenes() if scene.at_s >= 0)
+
+
+def _scenes() -> Iterator[Scene]:
+    """Counts -> advance -> HPA -> workers -> counts."""
+    jobs, now = _jobs(), fluid.initial(np.full(len(NAMES), WORKERS), PARTITIONS)
+    book = RuleBook(by_workload={f"scenario/{name}": Rules(policy=name) for name in NAMES})
+    state, memory, processed = EMPTY, hpa.Memory(), now.processed_records
+    for at_s in range(-_BEFORE_S, END_S + 1, TICK_S):
+        state, decisions = advance(state, _seen(at_s, now), book)
+        required_milli = np.round(decisions.numbers["required_workers"] * 1000)
+        proposal = hpa.by_average_value(required_milli, _TARGET_MILLI, now.spec_workers, hpa.EXACT)
+        sizes, memory = hpa.recommend(_HPA, memory, now.spec_workers, proposal, at_s)
+        yield Scene(
+            at_s=at_s,
+            input_rate_records_per_s=_rate(at_s),
+            throughput_records_per_s=(now.processed_records - processed) / TICK_S,
+            backlog_records=now.backlog_records.sum(axis=1),
+            backlog_time_s=decisions.numbers["backlog_time_s"],
+            spec_workers=sizes,
+            ready_workers=now.ready_workers,
+        )
+        processed = now.processed_records
+        now = fluid.step(jobs, fluid.rescaled(jobs, now, sizes), _load(at_s), TICK_S)
+
+
+def _jobs() -> fluid.Plant:
+    every, rules = np.ones((len(NAMES), 1)), Rules()
+    return fluid.Plant(
+        worker_capacity_records_per_s=every[:, 0] * WORKER_CAPACITY_RECORDS_PER_S,
+        scaling_exponent=every[:, 0],
+        pooled=every[:, 0] < 1,
+        start_delay_s=every * rules.worker_start_s,
+        pause_up_s=every * rules.rescale_pause_s,
+        pause_down_s=every * rules.rescale_pause_s,
+        replay_s=every * 0,
+        warm_up_s=every[:, 0] * 0,
+        warm_up_ratio=every[:, 0],
+    )
+
+
+def _rate(at_s: int) -> float:
+    return RATE_RECORDS_PER_S if at_s < STEP_S else STEPPED_RECORDS_PER_S
+
+
+def _partitions(at_s: int) -> Array:
+    segments = float(SEGMENTS if at_s < STEP_S else 2 * SEGMENTS)
+    return np.where(np.array(NAMES) == "segments", segments, float(PARTITIONS))
+
+
+def _load(at_s: int) -> fluid.Load:
+    partitions = _partitions(at_s)[:, None]
+    return fluid.Load(
+        rate_records_per_s=np.full(len(NAMES), _rate(at_s)),
+        share=np.where(np.arange(PARTITIONS) < partitions, 1 / partitions, 0.0),
+        speed_ratio=np.ones((len(NAMES), PARTITIONS)),  # as many workers as partitions at most
+        sink_ratio=np.ones(len(NAMES)),
+    )
+
+
+def _seen(at_s: int, now: fluid.State) -> Samples:
+    """What a broker and Kubernetes would say; whole records."""
+    appended, processed = np.round(now.appended_records), np.round(now.processed_records)
+    return Samples(
+        at_s=float(_BEFORE_S + at_s),  # Unix seconds are never negative
+        workloads=_WORKLOADS,
+        stages=tuple((workload, WHOLE) for workload in _WORKLOADS),
+        by_stage={
+            "appended_records": appended,
+            "processed_records": processed,
+            "backlog_records": appended - processed,
+            "utilization_ratio": now.utilization_ratio,
+        },
+        by_workload={
+            "partitions": _partitions(at_s),
+            "spec_workers": now.spec_workers,
+            "workers": now.spec_workers,
+            "ready_workers": now.ready_workers,
+        },
+    )

@@ -1,0 +1,166 @@
+"""What L simulated jobs run in: their plants, their input, and what chance does to them at each step."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from adapter.core.rules import Rules
+from adapter.core.samples import Array, IntArray
+from adapter.simulator import disturbances, fluid
+from adapter.simulator.profiles import STEP_S, WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.simulator.sharing import worker_share
+
+_ROUNDING = 1e-12
+_LOADED_RATIO = 0.75  # how busy the workers that a job begins with are
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One job to simulate. rate_records_per_s: shape (steps,), of each STEP_S; the first lead_steps are not scored.
+
+    rules: of one of our policies; what the profile says where none are given.
+    """
+
+    rate_records_per_s: Array
+    lead_steps: int
+    policy: str
+    profile: Profile
+    seed: int
+    rules: Rules | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """The inputs of all jobs: (traces, steps) and their running sums (traces, steps + 1); of each job its row."""
+
+    rate_records_per_s: Array
+    total_records: Array
+    row: IntArray
+
+    def rate(self, step: int) -> Array:
+        """Records a second in a step, shape (L,)."""
+        column: Array = self.rate_records_per_s[self.row, step]
+        return column
+
+    def newer(self, step: int, age_s: float) -> Array:
+        """Records that arrived in the age_s before the end of a step, shape (L,)."""
+        before = max(step + 1 - round(age_s / STEP_S), 0)
+        recent: Array = self.total_records[self.row, step + 1] - self.total_records[self.row, before]
+        return recent
+
+    def age_s(self, step: int, jobs: IntArray, behind_records: Array) -> Array:
+        """How long ago the record arrived that so many of all arrivals follow, at the end of a step."""
+        row, end = self.row[jobs], step + 1
+        total = self.total_records[row, end]
+        # What is a rounding error behind the last record is not an hour behind it, where nothing came for an hour.
+        wanted = np.clip(total * (1 + _ROUNDING) - behind_records, 0.0, total)
+        low, high = np.zeros(len(jobs), dtype=np.int64), np.full(len(jobs), end)
+        for _ in range(end.bit_length()):
+            middle = (low + high + 1) // 2
+            below = self.total_records[row, middle] <= wanted
+            low, high = np.where(below, middle, low), np.where(below, high, np.maximum(middle - 1, low))
+        came = self.total_records[row, np.minimum(low + 1, end)] - self.total_records[row, low]
+        part = np.divide(wanted - self.total_records[row, low], came, out=np.zeros_like(wanted), where=came > 0)
+        age_s: Array = np.maximum((end - low - np.clip(part, 0.0, 1.0)) * STEP_S, 0.0)
+        return age_s
+
+
+class World:
+    """All that does not depend on what the policies do. Chance is drawn once for each profile and seed."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.profiles = [case.profile for case in cases]
+        steps = len(cases[0].rate_records_per_s)
+        keys = [(replace(case.profile, metric_delay_s=0.0), case.seed) for case in cases]
+        self._kinds = list(dict.fromkeys(keys))
+        self.kind = np.array([self._kinds.index(key) for key in keys])
+        self.partitions = max(max(profile.partitions, 1) for profile in self.profiles)
+        self.slots = max(profile.max_workers for profile in self.profiles)
+        span_s = steps * STEP_S
+        drawn = {seed: disturbances.drawn(seed, span_s, self.slots, self.partitions) for _, seed in self._kinds}
+        self._drawn = [(profile, drawn[seed]) for profile, seed in self._kinds]
+        self.arrivals = _arrivals(cases)
+        self.max_workers = self.of_profile("max_workers")
+        self.plant = self._plant()
+        self.share = self._each(self._shares)
+        self.demand_table = self._demand_table()
+
+    def first_workers(self) -> Array:
+        """The size each job begins with: that of its first minute."""
+        rate = self.arrivals.rate_records_per_s[self.arrivals.row, :12].mean(axis=1)
+        needed = np.ceil(rate / WORKER_CAPACITY_RECORDS_PER_S / _LOADED_RATIO)
+        first: Array = np.clip(needed, 1, self.max_workers)
+        return first
+
+    def of_profile(self, name: str) -> Array:
+        """A number of each job's profile, shape (L,)."""
+        return np.array([float(getattr(profile, name)) for profile in self.profiles])
+
+    def speed(self, t_s: float) -> Array:
+        """Of each worker, shape (L, slots)."""
+        return self._each(lambda profile, drawn: disturbances.worker_speed(profile, drawn, t_s))
+
+    def each_kind(self, ask: Callable[..., object], *more: float) -> Array:
+        """A function of (profile, weather, *more) for each job, shape (L, ...)."""
+        return self._each(lambda profile, drawn: np.asarray(ask(profile, drawn, *more), dtype=float))
+
+    def _each(self, ask: Callable[[Profile, disturbances.Weather], Array]) -> Array:
+        of_kind: Array = np.stack([ask(profile, drawn) for profile, drawn in self._drawn])[self.kind]
+        return of_kind
+
+    def _shares(self, profile: Profile, drawn: disturbances.Weather) -> Array:
+        known = disturbances.shares(profile, drawn)
+        return np.pad(known, (0, self.partitions - len(known)))
+
+    def _plant(self) -> fluid.Plant:
+        one = np.ones(len(self.profiles))
+        return fluid.Plant(
+            worker_capacity_records_per_s=one * WORKER_CAPACITY_RECORDS_PER_S,
+            scaling_exponent=self.of_profile("scaling_exponent"),
+            pooled=self.of_profile("partitions") == 0,
+            start_delay_s=self._each(lambda p, w: disturbances.lasting(p.start_s, p.start_spread, w.starts)),
+            pause_up_s=self._each(lambda p, w: disturbances.lasting(p.pause_up_s, p.pause_spread, w.pauses)),
+            pause_down_s=self._each(lambda p, w: disturbances.lasting(p.pause_down_s, p.pause_spread, w.pauses)),
+            replay_s=self._each(lambda p, w: p.checkpoint_s * w.checkpoints),
+            warm_up_s=self.of_profile("warm_up_s"),
+            warm_up_ratio=self.of_profile("warm_up_ratio"),
+        )
+
+    def _demand_table(self) -> Array:
+        """Input that 1, 2, ... workers carry, without noise, shape (L, slots)."""
+        steady = self._each(lambda p, w: disturbances.worker_speed(replace(p, speed_noise=0.0), w, 0.0))
+        one = np.ones(len(self.profiles))
+        load = fluid.Load(rate_records_per_s=one, share=self.share, speed_ratio=steady, sink_ratio=one)
+        flows = []
+        for workers in range(1, self.slots + 1):
+            held = worker_share(self.share, self.plant.pooled, one * workers, self.slots)
+            flows.append(fluid.reach(self.plant, load, one * workers, held).flow_records_per_s)
+        return np.stack(flows, axis=1)
+
+    def demand_workers(self, rate_records_per_s: Array) -> Array:
+        """The least workers that carry an input, shape (L,); all of them where none do."""
+        enough = self.demand_table >= rate_records_per_s[:, None]
+        return np.where(enough.any(axis=1), enough.argmax(axis=1) + 1.0, self.max_workers)
+
+    def most_records(self, job: int) -> Array:
+        """What the 1, 2, ... workers of a job can process in each minute, shape (minutes, max_workers), at the most.
+
+        Without pauses, faults and warm-up, every record with a worker that has time for it, noise as it comes.
+        """
+        profile, drawn = self._drawn[self.kind[job]]
+        minutes = int(self.arrivals.rate_records_per_s.shape[1] * STEP_S // disturbances.NOISE_STEP_S)
+        times = np.arange(minutes) * disturbances.NOISE_STEP_S
+        speed = np.stack([disturbances.worker_speed(profile, drawn, t_s) for t_s in times])[:, : profile.max_workers]
+        each = WORKER_CAPACITY_RECORDS_PER_S * np.arange(1.0, profile.max_workers + 1) ** (profile.scaling_exponent - 1)
+        most: Array = np.cumsum(speed, axis=1) * each * disturbances.NOISE_STEP_S
+        return most
+
+
+def _arrivals(cases: Sequence[Case]) -> Arrivals:
+    rows: dict[int, int] = {}
+    row = np.array([rows.setdefault(id(case.rate_records_per_s), len(rows)) for case in cases])
+    firsts = [int(np.flatnonzero(row == index)[0]) for index in range(len(rows))]
+    rate = np.stack([cases[first].rate_records_per_s for first in firsts])
+    total = np.concatenate([np.zeros((len(rate), 1)), np.cumsum(rate * STEP_S, axis=1)], axis=1)
+    return Arrivals(rate, total, row)

@@ -1,0 +1,72 @@
+"""The bench beside a Go server: its table, its client's command line, and what it says where that client is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from bench import metrics_api, rival
+from bench.beside import Line, heading
+from bench.load import Generator, Load
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        pytest.param(((3.0, 1.0, 2.0), (4.0, 5.0, 3.0)), ["2 (1-3)", "4 (3-5)", "0.50"], id="the middles and spreads"),
+        pytest.param(((2540.4,), (1270.2,)), ["2540", "1270", "2.00"], id="one repetition has no spread"),
+        pytest.param(((0.1234,),), ["0.123"], id="one server has no ratio"),
+        pytest.param(((0.0,), (0.0,)), ["0", "0"], id="nothing to nothing is no ratio"),
+    ],
+)
+def test_a_line_has_each_server_and_the_ratio_of_the_first_to_the_second(
+    values: tuple[tuple[float, ...], ...], shown: list[str]
+) -> None:
+    line = str(Line("what", "ms", values))
+    assert "  ".join(shown).split() == line.removeprefix("what").split()[1:]
+
+
+def test_columns_stand_below_their_names() -> None:
+    line = str(Line("memory", "MiB", ((80.0,), (70.0,)), "<= 100"))
+    above = heading(["ours", "Go"])
+    assert [above.index(word) + len(word) for word in ("ours ", "Go ")] == [
+        line.index(word) + len(word) for word in ("80 ", "70 ")
+    ]
+
+
+def test_only_several_requests_on_one_connection_go_over_http2() -> None:
+    assert "-h2" not in list(Load(25, 1.0).words())
+    assert " ".join(Load(1, 1.0, streams=25).words()).endswith("-h2 -streams 25")
+
+
+def test_what_is_told_of_the_caller_travels_in_the_order_it_was_told() -> None:
+    headers = (("X-Remote-Group", "a"), ("X-Remote-Group", "b"))
+    words = list(Load(1, 1.0, headers=headers).words())
+    assert words[-4:] == ["-header", "X-Remote-Group: a", "-header", "X-Remote-Group: b"]
+
+
+def test_a_client_that_fails_ends_the_bench_with_its_own_words(tmp_path: Path) -> None:
+    program = tmp_path / "load"
+    program.write_text("#!/bin/sh\necho 'load: no route' >&2\nexit 1\n")
+    program.chmod(0o755)
+    with pytest.raises(RuntimeError, match="load: no route"):
+        Generator(program, tmp_path, tmp_path).run(Load(1, 0.1), "https://127.0.0.1:1/")
+
+
+def test_without_its_client_the_bench_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BACKLOG_ADAPTER_TOOLS", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        metrics_api.main([])
+    assert ended.value.code == 2
+    missing, told = tmp_path / "goserver" / "load", capsys.readouterr()
+    assert f"{missing} is missing: `make tools` builds it" in told.err
+    assert told.out == ""
+
+
+def test_the_build_that_is_named_where_something_is_missing_is_there() -> None:
+    assert (Path(__file__).parents[2] / rival.BUILD).is_file()
+
+
+def test_the_version_of_the_library_is_that_of_the_go_module() -> None:
+    assert rival.version().startswith("v")

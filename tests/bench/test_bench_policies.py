@@ -1,0 +1,96 @@
+"""The bench over a folder of traces: which units it asks for, and its tables, without Spark."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adapter.backtest import results
+from adapter.backtest.summary import ORACLE_SUMS
+from adapter.backtest.units import ORACLE, Unit, groups
+from adapter.simulator.score import SUMS
+from bench import policies
+
+VARIED = "drain:target_utilization_ratio=0.9"
+
+
+def written(folder: Path, name: str, step_s: int, rows: int) -> None:
+    lines = [f"{row * step_s},{1 + row % 7}" for row in range(rows)]
+    (folder / f"{name}.csv").write_text("\n".join(["seconds,rate", *lines]))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two hours, three days, and a file that is no trace."""
+    written(tmp_path, "hours", 60, 120)
+    written(tmp_path, "days", 1800, 144)
+    (tmp_path / "notes.csv").write_text("who,when\n")
+    return tmp_path
+
+
+def words(folder: Path, *more: str) -> list[str]:
+    return ["--traces", str(folder), "--out", str(folder / "out"), "--policies", f"static-peak,{VARIED},drain", *more]
+
+
+def asked(folder: Path, *more: str) -> policies.command.Asked:
+    return policies.asked(policies._arguments(words(folder, *more)))
+
+
+def profiles(units: tuple[Unit, ...], trace: str) -> set[str]:
+    return {unit.profile.name for unit in units if unit.trace == trace}
+
+
+def test_a_file_that_is_no_trace_is_told_and_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [trace.name for trace in asked(folder).traces] == ["days", "hours"]
+    assert capsys.readouterr().out.startswith(f"left out: {folder / 'notes.csv'}:1: expected the header")
+
+
+def test_a_long_trace_is_cut_to_its_first_days_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut, whole = (asked(folder, "--days", days).traces for days in ("1.5", "0"))
+    assert [len(trace.rate) for trace in cut] == [72, 120]
+    assert [len(trace.rate) for trace in whole] == [144, 120]
+    assert capsys.readouterr().out.count("days: its first 1.5 of 3 days; --days 0 takes all") == 1
+
+
+def test_traces_of_less_than_a_day_run_with_the_published_profiles_too(folder: Path) -> None:
+    long, short = set(policies.PROFILES.split(",")), set(policies.SHORT_PROFILES.split(","))
+    units = asked(folder).units
+    assert profiles(units, "days") == long
+    assert profiles(units, "hours") == long | short
+    assert {unit.profile.metric_delay_s for unit in units if unit.profile.name == "pause-30-60"} == {0.0, 45.0}
+
+
+def test_profiles_that_are_named_are_all_that_is_run(folder: Path) -> None:
+    units = asked(folder, "--profiles", "netflix").units
+    assert profiles(units, "days") == profiles(units, "hours") == {"netflix"}
+
+
+def test_tables_have_the_policies_that_were_named_in_that_order(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    question = ("--profiles", "netflix", "--delays", "0")
+    for group in groups(asked(folder, *question).units):
+        results.save(results.opened(folder / "out" / "units"), group, results.encoded(group, numbers(group)))
+    policies.main(words(folder, *question))
+    told = capsys.readouterr().out
+    table = told[told.index("hours · netflix") :]
+    assert table.index("static-peak") < table.index(VARIED) < table.index("drain ")
+    assert f"{2 * 4} units; this run took" in told
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [("nowhere", "nowhere: there is no such folder"), (".", "expected files `seconds,rate` named \\*.csv, got 0")],
+    ids=["no folder", "no files"],
+)
+def test_a_folder_without_traces_ends_the_bench_with_a_sentence(tmp_path: Path, where: str, told: str) -> None:
+    with pytest.raises(SystemExit, match=f"bench-policies: .*{told}"):
+        policies.main(words(tmp_path / where))
+
+
+def numbers(group: tuple[Unit, ...]) -> dict[str, np.ndarray]:
+    """Results of an hour in which nothing happened."""
+    if group[0].policy == ORACLE:
+        return {f"oracle_{name}": np.ones(len(group)) for name in ORACLE_SUMS}
+    made = {name: np.zeros((len(group), width) if width > 1 else len(group)) for name, width in SUMS.items()}
+    return made | {name: np.full(len(group), 3600.0) for name in ("scored_s", "worker_s", "records")}

@@ -1,0 +1,90 @@
+"""No policy beats the oracle's bound on real traces: whoever was never late paid at least as much."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adapter.backtest.oracle import Plan, Task, lower, upper
+from adapter.backtest.trace import read, scaled
+from adapter.core.samples import Array
+from adapter.simulator import closed_loop
+from adapter.simulator.profiles import PROFILES, STEP_S
+from adapter.simulator.score import scores
+from adapter.simulator.world import Case, World
+
+TRACES = Path(__file__).parents[1] / "data" / "traces"
+pytestmark = pytest.mark.simulation
+
+BEGINS_H = {"dsp_ads_18h_1s": 2, "ms_mongo_01": 30, "crane_02_onoff1m": 12, "nab_twitter_goog_5m": 100}
+PROFILE_NAMES = ("consumer-group", "flink-operator", "pause-0-0")
+POLICIES = ("static-peak", "hpa-cpu-70", "keda-30s", "flink-fast", "dataflow-docs", "ds2-1.2", "drain")
+RHOS = (0.0, 1.0, 4.0)
+HOURS, SLOT_STEPS = 4, 12
+
+
+def window(trace: str, profile: str) -> Array:
+    """Some hours of a trace, as the profile's job gets it."""
+    rate = scaled(read(TRACES / f"{trace}.csv"), PROFILES[profile])
+    begin = round(BEGINS_H[trace] * 3600 / STEP_S)
+    return rate[begin : begin + round(HOURS * 3600 / STEP_S)]
+
+
+KEYS = [(trace, profile) for trace in BEGINS_H for profile in PROFILE_NAMES]
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    """Every policy on every trace and profile."""
+    rates = {key: window(*key) for key in KEYS}
+    return [Case(rates[key], 0, policy, PROFILES[key[1]], 1) for key in KEYS for policy in POLICIES]
+
+
+@pytest.fixture(scope="module")
+def found(cases: list[Case]) -> dict[tuple[str, str], dict[str, Array]]:
+    """The scores of all policies on a trace with a profile, shape (policies,)."""
+    told, size = scores(closed_loop.run(cases).tally), len(POLICIES)
+    return {key: {name: told[name][row * size : (row + 1) * size] for name in told} for row, key in enumerate(KEYS)}
+
+
+@pytest.fixture(scope="module")
+def tasks(cases: list[Case]) -> dict[tuple[str, str], Task]:
+    """What the oracle has to do: the same arrivals, and the most that the same workers can do in each minute."""
+    world = World(cases)
+    return {
+        key: Task(
+            arrival_records=cases[job].rate_records_per_s.reshape(-1, SLOT_STEPS).sum(axis=1) * STEP_S,
+            capacity_records=world.most_records(job),
+        )
+        for key, job in zip(KEYS, range(0, len(cases), len(POLICIES)), strict=True)
+    }
+
+
+@pytest.mark.parametrize("rho", RHOS)
+@pytest.mark.parametrize("profile", PROFILE_NAMES)
+@pytest.mark.parametrize("trace", list(BEGINS_H))
+def test_no_policy_that_is_never_late_is_cheaper_than_the_bound(
+    trace: str,
+    profile: str,
+    rho: float,
+    found: dict[tuple[str, str], dict[str, Array]],
+    tasks: dict[tuple[str, str], Task],
+) -> None:
+    told, bound = found[trace, profile], lower(tasks[trace, profile], rho)
+    never_late = told["over_300s_pct"] == 0
+
+    assert never_late.any()
+    objective = told["worker_hours"] + rho * told["rescales"]
+    cheaper = [POLICIES[lane] for lane in np.flatnonzero(never_late & (objective < bound.objective))]
+    assert cheaper == []
+
+
+@pytest.mark.parametrize("trace", list(BEGINS_H))
+def test_the_bound_lies_below_the_plan_that_can_be_followed(trace: str, tasks: dict[tuple[str, str], Task]) -> None:
+    task = tasks[trace, "consumer-group"]
+
+    plans: list[tuple[Plan, Plan]] = [(lower(task, rho), upper(task, 10.0, rho)) for rho in RHOS]
+
+    assert all(below.objective <= above.objective for below, above in plans)
+    assert all(above.infeasible_slots == 0 for _, above in plans)
+    assert [below.objective for below, _ in plans] == sorted(below.objective for below, _ in plans)

@@ -1,0 +1,36 @@
+"""docs/scenario.svg, the picture of the README: as the code draws it, whole, small, and alone."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+from adapter.simulator.scenario import NAMES, played
+from bench.picture import FILE, drawn
+
+SVG = "{http://www.w3.org/2000/svg}"
+README = Path(__file__).parents[2] / "README.md"
+
+
+def words() -> list[str]:
+    return ["".join(text.itertext()) for text in ElementTree.fromstring(FILE.read_text("utf-8")).iter(f"{SVG}text")]  # noqa: S314  # our own file
+
+
+def test_the_committed_picture_is_what_the_code_draws() -> None:
+    assert FILE.read_text("utf-8") == drawn(played()), "python -m bench.picture writes it anew"
+
+
+def test_it_names_every_policy_and_every_unit() -> None:
+    assert set(NAMES) <= set(words())
+    assert {"input and throughput, records/s", "backlog time, s", "workers asked for and at work", "40 min"} <= set(
+        words()
+    )
+
+
+def test_it_is_small_and_asks_for_nothing_else() -> None:
+    text = FILE.read_text("utf-8")
+    assert len(text.encode()) < 60_000
+    assert not re.search(r"href|url\(|@import|<script|<image|<foreignObject", text)
+
+
+def test_it_is_drawn_for_light_and_for_dark() -> None:
+    assert "prefers-color-scheme: dark" in FILE.read_text("utf-8")

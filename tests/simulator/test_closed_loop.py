@@ -1,0 +1,201 @@
+"""The closed loop: what a job does under a policy, told as it happens, and no other job's business."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from adapter.core.samples import Array
+from adapter.simulator import closed_loop, fluid
+from adapter.simulator.closed_loop import SERIES, Outcome
+from adapter.simulator.profiles import PROFILES, STEP_S, TICK_S, Profile
+from adapter.simulator.score import LATE_S, scores
+from adapter.simulator.world import Case, World
+
+pytestmark = pytest.mark.simulation
+
+SMALL = replace(PROFILES["consumer-group-small"], missing_ratio=0.0, blackout_s=0.0)
+REACTIVE = replace(PROFILES["flink-reactive"], workers=8, max_workers=12, partitions=36)
+POOL = replace(SMALL, name="pool", partitions=0, max_workers=12)
+HOUR = round(3600 / STEP_S)
+
+
+def a_rate(hours: float, low: float = 2000.0, high: float = 5000.0) -> Array:
+    """A slow wave with a burst that outruns everybody."""
+    at_s = np.arange(round(hours * HOUR)) * STEP_S
+    rate = (low + high) / 2 - (high - low) / 2 * np.cos(at_s / 3600 * 2 * np.pi)
+    rate[HOUR // 2 : HOUR // 2 + 60] = 3 * high
+    return rate
+
+
+def a_case(
+    policy: str, profile: Profile = SMALL, rate: Array | None = None, seed: int = 1, lead_steps: int = 0
+) -> Case:
+    return Case(a_rate(1.5) if rate is None else rate, lead_steps, policy, profile, seed)
+
+
+def sums(outcome: Outcome, lane: int) -> Mapping[str, list[float]]:
+    return {name: np.atleast_1d(numbers[lane]).tolist() for name, numbers in outcome.tally.sums.items()}
+
+
+def test_a_static_job_is_never_rescaled_and_costs_its_workers_alone() -> None:
+    outcome = closed_loop.run([a_case("static-peak")], record=True)
+
+    told = scores(outcome.tally)
+    assert told["rescales"].tolist() == [0]
+    assert told["mean_workers"].tolist() == [10]  # 8 and a fifth more
+    assert set(outcome.series["ready_workers"].ravel()) == {10}
+    assert told["paused_pct"].tolist() == [0]
+
+
+def naive(case: Case) -> dict[str, float | list[float]]:
+    """A job that is never rescaled, step by step and partition by partition, delays by np.interp."""
+    world = World([case])
+    state = fluid.initial(np.ceil(1.2 * world.of_profile("workers")), world.partitions)
+    worker_s = records = paused_s = max_delay_s = 0.0
+    late_s, late_records = np.zeros(len(LATE_S)), np.zeros(len(LATE_S))
+    total, times = world.arrivals.total_records[0], np.arange(len(case.rate_records_per_s) + 1) * STEP_S
+    for step, rate in enumerate(case.rate_records_per_s):
+        speed = world.speed(step * STEP_S)
+        load = fluid.Load(
+            rate_records_per_s=np.array([rate]), share=world.share, speed_ratio=speed, sink_ratio=np.ones(1)
+        )
+        before, state = state, fluid.step(world.plant, state, load, STEP_S)
+        worker_s += state.paid_workers[0] * STEP_S
+        records += state.processed_records[0] - before.processed_records[0]
+        paused_s += state.idle_s[0]
+        behind = state.backlog_records[0] / world.share[0]
+        end_s = (step + 1) * STEP_S
+        ages_s = end_s - np.interp(total[step + 1] - behind, total[: step + 2], times[: step + 2])
+        served = before.backlog_records[0] + world.share[0] * rate * STEP_S - state.backlog_records[0]
+        late_s += (ages_s.max() > LATE_S) * STEP_S
+        late_records += [served[ages_s > limit_s].sum() for limit_s in LATE_S]
+        max_delay_s = max(max_delay_s, ages_s.max())
+    return {
+        "worker_s": worker_s,
+        "records": records,
+        "paused_s": paused_s,
+        "late_s": late_s.tolist(),
+        "late_records": late_records.tolist(),
+        "max_delay_s": max_delay_s,
+        "scored_s": len(case.rate_records_per_s) * STEP_S,
+    }
+
+
+@pytest.mark.parametrize("profile", [pytest.param(SMALL, id="partitions"), pytest.param(POOL, id="pool")])
+def test_the_tally_is_what_a_naive_recomputation_finds(profile: Profile) -> None:
+    case = a_case("static-peak", profile)
+
+    tally = closed_loop.run([case]).tally
+
+    expected = naive(case)
+    assert expected["max_delay_s"] > 60  # the burst is felt
+    for name, value in expected.items():
+        assert tally.sums[name][0] == pytest.approx(value, rel=1e-9), name
+
+
+def test_what_is_recorded_adds_up_to_the_tally() -> None:
+    cases = [a_case(policy, REACTIVE) for policy in ("hpa-cpu-70", "keda-30s", "flink-fast")]
+    outcome = closed_loop.run(cases, record=True)
+
+    told, series = scores(outcome.tally), outcome.series
+    ticks = len(cases[0].rate_records_per_s) * STEP_S / TICK_S
+    assert set(series) == set(SERIES)
+    assert {values.shape for values in series.values()} == {(ticks, len(cases))}
+    changes = np.count_nonzero(np.diff(series["ready_workers"], axis=0), axis=0)
+    assert (told["rescales"] >= changes).all()
+    assert (told["rescales"] <= changes + 1).all()  # one may come before the first tick
+    assert series["paid_workers"].mean(axis=0) == pytest.approx(told["mean_workers"], rel=0.02)
+    assert (series["paid_workers"] >= series["ready_workers"]).all()
+    assert series["delay_s"].max(axis=0) == pytest.approx(told["max_delay_s"], abs=TICK_S)
+    assert ((series["delay_s"] == 0) <= (series["backlog_records"] < 1)).all()
+    assert series["rate_records_per_s"][:, 0] == pytest.approx(cases[0].rate_records_per_s[2::3])
+
+
+def test_nothing_is_recorded_unless_it_is_asked_for() -> None:
+    assert closed_loop.run([a_case("static-peak")]).series == {}
+
+
+def test_the_lead_in_is_lived_but_not_scored() -> None:
+    rate = a_rate(1.5)
+    led, whole = (closed_loop.run([a_case("hpa-cpu-70", rate=rate, lead_steps=n)], record=True) for n in (HOUR, 0))
+
+    scored_ticks = HOUR // 2 // 3
+    assert scores(led.tally)["days"] == pytest.approx(0.5 / 24)
+    for name in SERIES:
+        assert np.array_equal(led.series[name], whole.series[name][-scored_ticks:], equal_nan=True), name
+    assert led.tally.sums["records"] < whole.tally.sums["records"]
+
+
+def test_what_a_job_does_has_no_influence_on_another() -> None:
+    """By bits, whoever is beside it and wherever it stands."""
+    faulty, rate = replace(SMALL, faults=True), a_rate(0.75)
+    cases = [
+        a_case("drain", REACTIVE, rate),
+        a_case("hpa-cpu-70", faulty, rate, seed=2),
+        a_case("drain", replace(REACTIVE, metric_delay_s=60.0), rate, seed=3),
+        a_case("netflix", rate=rate),
+        a_case("flink-fast", rate=a_rate(0.75, 500, 9000)),
+        a_case("static-peak", POOL, rate),
+        a_case("drain:target_utilization_ratio=0.6", faulty, rate, seed=2),
+    ]
+
+    together, turned = closed_loop.run(cases), closed_loop.run(cases[::-1])
+
+    for lane, case in enumerate(cases):
+        assert sums(together, lane) == sums(turned, len(cases) - 1 - lane), case.policy
+    for lane in (0, 1, 4):
+        assert sums(together, lane) == sums(closed_loop.run([cases[lane]]), 0), cases[lane].policy
+
+
+def test_one_seed_is_one_story_and_another_is_another() -> None:
+    outcome = closed_loop.run([a_case("hpa-cpu-70", REACTIVE, seed=seed) for seed in (1, 1, 2)])
+
+    assert sums(outcome, 0) == sums(outcome, 1)
+    assert sums(outcome, 0) != sums(outcome, 2)
+
+
+STEPPED = ("consumer-group-small", "flink-reactive", "flink-operator", "netflix")
+
+
+@pytest.fixture(scope="module")
+def stepped() -> Outcome:
+    """The default policy of each profile after the input doubled."""
+    rate = np.full(2 * HOUR, 3000.0)
+    rate[HOUR // 2 :] = 6000.0
+    profiles = [replace(PROFILES[name], max_workers=12, partitions=36) for name in STEPPED]
+    return closed_loop.run([a_case("drain", profile, rate) for profile in profiles], record=True)
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_after_a_step_the_default_policy_catches_up_and_comes_to_rest(name: str, stepped: Outcome) -> None:
+    lane = STEPPED.index(name)
+    ready, delay_s = stepped.series["ready_workers"][:, lane], stepped.series["delay_s"][:, lane]
+
+    assert ready[: HOUR // 6].max() < ready[-1]
+    assert delay_s[-40:].max() < 10
+    assert len(set(ready[-40:])) == 1
+    assert delay_s.max() < 600
+
+
+def test_work_that_is_done_once_more_is_not_counted_again() -> None:
+    """However often a job restarts from its last checkpoint."""
+    profile = replace(REACTIVE, checkpoint_s=120.0, pause_up_s=5.0, pause_down_s=5.0)
+    case = a_case("hpa-cpu-70", profile)
+
+    tally = closed_loop.run([case]).tally
+
+    assert tally.sums["ups"][0] > 3
+    assert tally.sums["records"][0] <= case.rate_records_per_s.sum() * STEP_S * (1 + 1e-9)
+    assert (tally.sums["late_records"][0] <= tally.sums["records"][0]).all()
+
+
+def test_a_stuck_worker_and_an_ill_sink_are_felt_and_pass() -> None:
+    rate = np.full(24 * HOUR, 4000.0)
+    well, ill = (a_case("static-peak", replace(SMALL, faults=faults), rate) for faults in (False, True))
+
+    over_60s = scores(closed_loop.run([well, ill]).tally)["over_60s_pct"]
+
+    assert over_60s[0] == 0
+    assert 1 < over_60s[1] < 15

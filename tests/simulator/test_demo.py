@@ -1,0 +1,72 @@
+"""The demo workloads: what each is there to show."""
+
+import numpy as np
+import pytest
+
+from adapter.simulator import demo
+
+
+def arrivals(name: str, t_s: int, seed: int = 1) -> float:
+    return float(demo.load(seed, t_s).rate_records_per_s[demo.NAMES.index(name)])
+
+
+def test_one_seed_is_one_story() -> None:
+    one, same, other = demo.load(1, 77), demo.load(1, 77), demo.load(2, 77)
+
+    assert np.array_equal(one.rate_records_per_s, same.rate_records_per_s)
+    assert not np.array_equal(one.rate_records_per_s, other.rate_records_per_s)
+
+
+def test_steady_never_moves_and_idle_gets_nothing() -> None:
+    assert {round(arrivals("steady", t_s), 6) for t_s in range(-120, 600)} == {370}
+    assert {arrivals("idle", t_s) for t_s in range(-120, 600)} == {0}
+
+
+def test_within_two_minutes_the_sine_goes_up_and_down_once_and_the_step_comes() -> None:
+    sine = [arrivals("sine", t_s) for t_s in range(120)]
+
+    assert max(sine) > 800
+    assert min(sine) < 150
+    assert arrivals("onboarding-step", 29) == pytest.approx(80)
+    assert arrivals("onboarding-step", 30) == pytest.approx(720)
+
+
+def test_every_block_of_seconds_has_one_spike() -> None:
+    for block in range(-3, 20):
+        rates = [arrivals("spikes", block * demo.SPIKE_EVERY_S + second) for second in range(demo.SPIKE_EVERY_S)]
+        assert sum(rate > 225 for rate in rates) == demo.SPIKE_S
+
+
+@pytest.mark.parametrize("name", ["stuck", "slow-sink", "hot-partition", "flaky-metrics"])
+def test_trouble_begins_after_the_start_and_is_over_within_two_minutes(name: str) -> None:
+    trouble = [t_s for t_s in range(-120, 120) if demo.in_trouble(name, t_s)]
+
+    assert trouble
+    assert min(trouble) > 0
+    assert max(trouble) < 119
+
+
+def test_trouble_comes_back_each_cycle() -> None:
+    assert demo.in_trouble("stuck", 50)
+    assert demo.in_trouble("stuck", 50 + 3 * demo.CYCLE_S)
+
+
+def test_a_hot_partition_receives_more_than_one_worker_carries() -> None:
+    load, job = demo.load(1, 45), demo.NAMES.index("hot-partition")
+    hot = load.rate_records_per_s[job] * load.share[job]
+
+    assert hot[0] > demo.WORKER_CAPACITY_RECORDS_PER_S
+    assert hot.sum() == pytest.approx(500)
+
+
+def test_every_job_shares_its_input_over_all_partitions_and_troubles_only_itself() -> None:
+    for t_s in range(-120, demo.CYCLE_S):
+        load = demo.load(1, t_s)
+
+        assert load.share.sum(axis=1) == pytest.approx(1)
+        assert (load.speed_ratio == 0).all(axis=1).tolist() == [
+            name == "stuck" and demo.in_trouble(name, t_s) for name in demo.NAMES
+        ]
+        assert (load.sink_ratio < 1).tolist() == [
+            name == "slow-sink" and demo.in_trouble(name, t_s) for name in demo.NAMES
+        ]

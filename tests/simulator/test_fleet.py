@@ -1,0 +1,288 @@
+"""The embedded fleet: what it serves, how it follows the API, and that it ends."""
+
+import socket
+from collections import defaultdict
+from functools import partial
+from urllib.parse import urlsplit
+
+import httpx
+import numpy as np
+import pytest
+
+from adapter.core.engine import advance
+from adapter.core.rules import RuleBook, Rules
+from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS, assemble
+from adapter.core.state import EMPTY
+from adapter.simulator.fleet import PAST_S, Fleet, required_milli
+from adapter.sources import FAULT, Row
+
+START_S = 1_000_000
+
+
+class Clock:
+    def __init__(self, now_s: float = START_S) -> None:
+        self.now_s = now_s
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def told(rows: list[Row], workload: str) -> dict[str, float]:
+    return {row.signal: row.value for row in rows if row.workload == f"demo/{workload}"}
+
+
+def test_a_fleet_has_a_past_when_it_starts() -> None:
+    fleet = Fleet(1, Clock())
+
+    rows = fleet.rows(START_S - 600, START_S + 600, 15)
+
+    assert sorted({row.at_s for row in rows}) == list(range(START_S - PAST_S, START_S + 1, 15))
+
+
+def test_it_shows_every_signal_the_core_can_use_and_no_other() -> None:
+    rows = Fleet(1, Clock()).rows(START_S, START_S, 1)
+
+    signals = {row.signal for row in rows}
+    assert signals == {
+        "appended_records",
+        "processed_records",
+        "backlog_records",
+        "utilization_ratio",
+        "partitions",
+        "spec_workers",
+        "workers",
+        "ready_workers",
+        "min_workers",
+        "max_workers",
+    }
+    assert signals <= {*STAGE_SIGNALS, *WORKLOAD_SIGNALS}
+
+
+def test_steady_is_exact() -> None:
+    clock = Clock()
+    fleet = Fleet(1, clock)
+    clock.now_s += 900
+
+    first, last = (told(fleet.rows(at_s, at_s, 1), "steady") for at_s in (START_S, START_S + 900))
+
+    assert last["appended_records"] - first["appended_records"] == 900 * 370
+    assert last["processed_records"] == last["appended_records"]
+    assert (last["backlog_records"], last["utilization_ratio"], last["ready_workers"]) == (0, 0.925, 4)
+
+
+def test_what_is_seen_is_whole_and_nothing_is_lost() -> None:
+    clock = Clock()
+    fleet = Fleet(1, clock)
+    clock.now_s += 120
+    seen: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
+    for row in fleet.rows(START_S, START_S + 120, 1):
+        seen[row.at_s, row.workload][row.signal] = row.value
+
+    for counts in seen.values():
+        if "appended_records" in counts:
+            assert counts["appended_records"] == counts["processed_records"] + counts["backlog_records"]
+            assert all(counts[name].is_integer() and counts[name] >= 0 for name in counts if name.endswith("records"))
+
+
+def test_two_fleets_of_one_seed_are_equal_however_the_clock_steps() -> None:
+    clock, jumping = Clock(START_S + 0.4), Clock(START_S + 0.4)
+    one, other = Fleet(5, clock), Fleet(5, jumping)
+    for _ in range(100):
+        clock.now_s += 1
+        one.advance()
+    jumping.now_s += 100
+
+    assert one.rows(START_S, START_S + 100, 5) == other.rows(START_S, START_S + 100, 5)
+
+
+def test_a_clock_that_runs_backwards_changes_nothing() -> None:
+    clock = Clock()
+    fleet = Fleet(1, clock)
+    before = fleet.rows(START_S, START_S, 1)
+    clock.now_s -= 50
+
+    assert fleet.rows(START_S, START_S, 1) == before
+
+
+def test_flaky_metrics_says_a_fault_instead_of_counts_but_its_workers_are_known() -> None:
+    clock = Clock()
+    fleet = Fleet(1, clock)
+    clock.now_s += 75
+
+    rows = [row for row in fleet.rows(START_S + 75, START_S + 75, 1) if row.workload == "demo/flaky-metrics"]
+
+    assert [row.text for row in rows if row.signal == FAULT] == [
+        "its exporter does not answer (part of the demonstration)"
+    ]
+    assert {row.signal for row in rows} - {FAULT} == {
+        "spec_workers",
+        "workers",
+        "ready_workers",
+        "min_workers",
+        "max_workers",
+    }
+
+
+def test_it_scales_as_the_hpa_would_and_remembers_each_change() -> None:
+    clock = Clock()
+    fleet = Fleet(1, clock)
+    clock.now_s += 5
+    fleet.sync(lambda name: 8000 if name == "sine" else None)
+    clock.now_s += 3
+    rows = fleet.rows(START_S + 8, START_S + 8, 1)
+
+    assert told(rows, "sine")["spec_workers"] == 8
+    assert [(event.at_s, event.workload, event.before, event.after) for event in fleet.events] == [
+        (START_S + 5, "demo/sine", 6, 8)
+    ]
+    assert fleet.moves()["demo/sine"] == (6, 8)
+    assert fleet.moves()["demo/steady"] == (4,)
+
+
+def test_a_new_worker_is_ready_only_after_its_start() -> None:
+    clock = Clock()
+    fleet = Fleet(1, clock)
+    fleet.sync(lambda name: 8000 if name == "sine" else None)
+    clock.now_s += 10
+
+    ready = [told(fleet.rows(at_s, at_s, 1), "sine")["ready_workers"] for at_s in range(START_S, START_S + 6)]
+
+    assert ready == [6, 6, 6, 6, 8, 8]
+
+
+def test_no_number_freezes_every_workload() -> None:
+    clock = Clock()
+    fleet = Fleet(1, clock)
+    for _ in range(20):
+        clock.now_s += 5
+        fleet.sync(lambda name: None)
+
+    assert fleet.events == ()
+
+
+def asked(answer: httpx.Response | httpx.HTTPError) -> tuple[int | None, list[httpx.Request]]:
+    requests: list[httpx.Request] = []
+
+    def answered(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        if isinstance(answer, httpx.HTTPError):
+            raise answer
+        return answer
+
+    with httpx.Client(base_url="http://api.test", transport=httpx.MockTransport(answered)) as client:
+        return required_milli(client, "sine"), requests
+
+
+def test_it_asks_as_the_hpa_asks() -> None:
+    value, (request,) = asked(httpx.Response(200, json={"items": [{"value": "7"}]}))
+
+    assert value == 7000
+    assert request.url.raw_path == (
+        b"/apis/external.metrics.k8s.io/v1beta1/namespaces/demo/required_workers?labelSelector=workload%3Dsine"
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(httpx.Response(503, json={"message": "no sample"}), id="no number"),
+        pytest.param(httpx.Response(200, json={"items": []}), id="an empty list"),
+        pytest.param(httpx.Response(200, json={"items": [{"value": "NaN"}]}), id="not a quantity"),
+        pytest.param(httpx.Response(200, text="<html>"), id="not JSON"),
+        pytest.param(httpx.ConnectError("refused"), id="nobody there"),
+        pytest.param(httpx.ReadTimeout("late"), id="too late"),
+    ],
+)
+def test_whatever_is_wrong_with_the_answer_it_is_no_number(answer: httpx.Response | httpx.HTTPError) -> None:
+    value, _ = asked(answer)
+
+    assert value is None
+
+
+def test_samples_over_http_until_it_is_stopped() -> None:
+    fleet = Fleet(1, Clock())
+    fleet.start()
+    try:
+        port = urlsplit(fleet.url).port
+        with httpx.Client(base_url=fleet.url, timeout=5) as client:
+            answer = client.get("/samples", params={"start": START_S - 30, "end": START_S, "step": 15})
+            bad = client.get("/samples", params={"start": START_S, "end": START_S, "step": 0})
+            incomplete = client.get("/samples", params={"start": "soon"})
+            elsewhere = client.get("/")
+    finally:
+        fleet.stop()
+        fleet.stop()
+
+    assert [Row(**row) for row in answer.json()] == fleet.rows(START_S - 30, START_S, 15)
+    assert (bad.status_code, bad.json()["message"]) == (400, "step must be at least 1 s, got 0")
+    assert (incomplete.status_code, elsewhere.status_code) == (400, 404)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port or 0), timeout=1)
+
+
+def test_following_an_api_that_is_not_there_ends_with_the_fleet() -> None:
+    fleet = Fleet(1, Clock())
+    fleet.start()
+    fleet.follow("http://127.0.0.1:1")
+    fleet.stop()
+
+    assert fleet.events == ()
+
+
+@pytest.mark.parametrize("tick_s", [1, 5])
+@pytest.mark.parametrize("window_s", [15, 60])
+def test_in_a_closed_loop_with_the_default_policy_steady_needs_four_workers_at_every_tick(
+    tick_s: int, window_s: int
+) -> None:
+    rules = Rules(rate_window_s=window_s, settle_s=10, max_workers=12)
+
+    sizes, events = closed_loop(rules, tick_s, 60 * tick_s)
+
+    assert set(sizes["demo/steady"]) == {4}
+    assert "demo/steady" not in events
+
+
+def test_in_a_closed_loop_two_minutes_show_ups_and_downs() -> None:
+    rules = Rules(
+        rate_window_s=15,
+        settle_s=10,
+        backlog_time_target_s=30,
+        rescale_pause_s=2,
+        worker_start_s=3,
+        down_window_s=20,
+        cooldown_down_s=20,
+        rescale_worth_s=2,
+        max_workers=12,
+    )
+
+    sizes, events = closed_loop(rules, 5, 120)
+
+    assert min(sizes["demo/sine"]) < 6 < max(sizes["demo/sine"])
+    assert {"demo/sine", "demo/onboarding-step", "demo/spikes"} <= events
+    assert set(sizes["demo/idle"]) == {1}
+
+
+def closed_loop(rules: Rules, tick_s: int, seconds: int) -> tuple[dict[str, list[float]], set[str]]:
+    """The fleet on the core without Spark and HTTP: the sizes of every decided tick, and who was rescaled."""
+    clock = Clock()
+    fleet = Fleet(1, clock)
+    book = RuleBook(by_workload=dict.fromkeys(fleet.workloads, rules))
+    state = EMPTY
+    sizes: dict[str, list[float]] = defaultdict(list)
+    for at_s in range(START_S - PAST_S + tick_s, START_S + seconds + 1, tick_s):
+        clock.now_s = max(START_S, at_s)
+        rows = fleet.rows(at_s, at_s, tick_s)
+        values = [(row.workload, row.stage, row.signal, row.value) for row in rows if row.signal != FAULT]
+        state, decisions = advance(state, assemble(at_s, values), book)
+        decided = zip(decisions.text["workload"], decisions.numbers["required_workers"], strict=True)
+        served = {workload: float(number) for workload, number in decided if not np.isnan(number)}
+        for workload, number in served.items():
+            sizes[workload].append(number)
+        if at_s > START_S and at_s % 5 == 0:
+            fleet.sync(partial(milli_of, served))
+    return sizes, {event.workload for event in fleet.events}
+
+
+def milli_of(served: dict[str, float], name: str) -> int | None:
+    workers = served.get(f"demo/{name}")
+    return None if workers is None else int(workers * 1000)

@@ -1,0 +1,71 @@
+"""What the default policy is to hold, in the closed loop."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adapter.backtest.trace import read, scaled
+from adapter.core.rules import POLICIES
+from adapter.simulator import closed_loop
+from adapter.simulator.baselines.named import PEERS
+from adapter.simulator.profiles import PROFILES, STEP_S
+from adapter.simulator.score import scores
+from adapter.simulator.world import Case
+
+pytestmark = [pytest.mark.simulation, pytest.mark.timeout(300)]
+
+TRACES = Path(__file__).parents[1] / "data" / "traces"
+LIVE = ("consumer-group", "flink-reactive", "flink-operator", "netflix")
+# Who follows something else than the load: partitions, or nothing.
+FOLLOWERS = tuple(name for name in (*POLICIES, *PEERS) if name not in ("segments", "static-peak"))
+
+
+def slopes(hours: float = 3.0, low: float = 12_000.0, high: float = 24_000.0) -> np.ndarray:
+    """Up for a third, high for a third, down to the first again."""
+    at = np.arange(hours * 3600 / STEP_S) / (hours * 3600 / STEP_S)
+    return low + (high - low) * np.interp(at, [0.0, 1 / 3, 2 / 3, 1.0], [0.0, 1.0, 1.0, 0.0])
+
+
+def test_with_metrics_two_minutes_late_no_policy_freezes() -> None:
+    profile = replace(PROFILES["flink-reactive"], metric_delay_s=120.0)
+    load = slopes()
+    outcome = closed_loop.run([Case(load, 0, name, profile, 1) for name in FOLLOWERS], record=True)
+
+    ready = outcome.series["ready_workers"]
+    for lane, name in enumerate(FOLLOWERS):
+        assert ready[:, lane].max() > ready[0, lane], name
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 120.0])
+def test_the_default_policy_is_never_five_minutes_late_and_does_not_turn_back_within_ten(delay_s: float) -> None:
+    load = slopes()
+    cases = [
+        Case(load, 0, "drain", replace(PROFILES[name], metric_delay_s=delay_s), seed)
+        for name in LIVE
+        for seed in (1, 2)
+    ]
+    found = scores(closed_loop.run(cases).tally)
+
+    assert found["late_pct"].max() == 0
+    assert found["reversals_10min"].max() == 0
+    assert found["rescales"].min() >= 2
+
+
+def test_on_the_published_comparison_it_needs_fewer_workers_than_flinks_formula_and_is_less_late() -> None:
+    profile = PROFILES["pause-30-60"]
+    load = scaled(read(TRACES / "dsp_ads_18h_1s.csv"), profile)
+    ours, flink = (
+        {name: float(values[lane]) for name, values in found.items()}
+        for found in [
+            scores(closed_loop.run([Case(load, 0, name, profile, 1) for name in ("drain", "flink-default")]).tally)
+        ]
+        for lane in (0, 1)
+    )
+
+    assert ours["worker_hours"] < 0.85 * flink["worker_hours"]
+    assert ours["over_60s_pct"] <= 0.1 < flink["over_60s_pct"]
+    assert ours["late_pct"] == 0
+    assert ours["reversals_10min"] <= 1  # an up after a down, on a load that came back
+    assert ours["rescales"] <= 20
