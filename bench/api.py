@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from bench.figures import Figure
 from bench.machine import rss_mib
 from bench.replica import WORKLOADS, path, replica, status
-from conformance.cluster import standing_in
+from conformance.cluster import run_cluster
 from conformance.identities import issue
 
 REQUESTS_PER_S = 100
@@ -27,7 +27,7 @@ def figures() -> Iterator[Figure]:
     """Milliseconds from when a request was due to its answer, the client's own time included; memory in MiB."""
     with TemporaryDirectory() as folder:
         identities = issue(Path(folder))
-        with standing_in(identities) as cluster, replica(identities, cluster) as ours:
+        with run_cluster(identities) as cluster, replica(identities, cluster) as ours:
             idle_mib = rss_mib(ours.pid)
             took_ms, wrong = _loaded(ours.port, identities.context("proxy"))
             busy_mib = rss_mib(ours.pid)

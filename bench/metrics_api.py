@@ -21,7 +21,7 @@ from bench.load import Generator
 from bench.machine import described, load
 from bench.processes import LOOK_EVERY_S
 from bench.replica import STARTS_WITHIN_S, WORKLOADS, Fleet, answers
-from conformance.cluster import standing_in
+from conformance.cluster import run_cluster
 from conformance.identities import issue
 
 LARGE = 40_000  # workloads
@@ -48,7 +48,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def _measured(folder: Path, programs: Path, arguments: argparse.Namespace, started: ExitStack) -> Iterator[object]:
     identities = issue(folder)
-    cluster = started.enter_context(standing_in(identities))
+    cluster = started.enter_context(run_cluster(identities))
     ours = started.enter_context(replica.replica(identities, cluster))
     contenders = [Contender("ours", ours.pid, ours.port, replica.path("%d"))]
     if (programs / "server").is_file():

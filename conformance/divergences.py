@@ -1,212 +1,151 @@
-"""Where this server means to answer otherwise than the recorded one: what it answers instead, and why.
+"""The differences from the recorded Go server that are intended, each with its reason.
 
-A divergence holds for what is asked, not for a line of a recording, and only where the two answers differ. Its own
-answer is checked too.
+A divergence applies to a kind of request, not to a line of a recording, and it also checks our response.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
-import msgspec
-import yaml
-
-from adapter.serving.api import custom, external
-from adapter.serving.api.negotiation import PROTOBUF
-from adapter.serving.api.status import Document
-from conformance.asking import Caller
-from conformance.comparing import differences
-from conformance.fixture import PANIC
 from conformance.identities import UNVERIFIED
-from conformance.recording import Answered, Asked, Dropped, Outcome, Row
+from conformance.recording import Outcome, Response, Row
 
-# What is wrong with our answer, taken as one that is meant to differ.
-Faults = Callable[[Row, Outcome, Caller], list[str]]
-
-_DISCOVERY = "as=APIGroupDiscoveryList"
-_ALIVE = Asked("GET", "/livez", "none")
+JSON = "application/json"
+_AGGREGATED = "as=APIGroupDiscoveryList"
+_LIST_OPTIONS = frozenset({"continue", "fieldSelector", "limit", "resourceVersion", "resourceVersionMatch", "timeout",
+                           "timeoutSeconds", "watch"})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """asked, theirs, ours, because: for the README. applies: whether a row is of this kind."""
+    """An intended difference. request, theirs, ours, reason: for the documentation."""
 
     name: str
-    asked: str
+    request: str
     theirs: str
     ours: str
-    because: str
+    reason: str
     applies: Callable[[Row], bool]
-    faults: Faults
+    accepts: Callable[[Row, Outcome], bool]
 
 
-def of(row: Row) -> list[Divergence]:
-    """The divergences that a row may be."""
-    return [each for each in DIVERGENCES if each.applies(row)]
+def find(row: Row, ours: Outcome) -> str:
+    """The name of the divergence that explains our response; "" for none."""
+    return next((each.name for each in DIVERGENCES if each.applies(row) and each.accepts(row, ours)), "")
 
 
 def table() -> str:
     """The divergences in Markdown."""
-    rows = [f"| `{each.name}` | {each.asked} | {each.theirs} | {each.ours} | {each.because} |" for each in DIVERGENCES]
-    head = "| Name | Asked | The Go server | Here | Why |\n|---|---|---|---|---|"
-    return "\n".join([head, *rows]) + "\n"
+    head = "| Name | Request | The Go server | Here | Why |\n|---|---|---|---|---|\n"
+    rows = (f"| `{d.name}` | {d.request} | {d.theirs} | {d.ours} | {d.reason} |\n" for d in DIVERGENCES)
+    return head + "".join(rows)
 
 
-class _Version(msgspec.Struct):
-    freshness: str
-    resources: list[dict[str, Any]]
+def _query(row: Row) -> dict[str, list[str]]:
+    return parse_qs(row.request.target.partition("?")[2], keep_blank_values=True)
 
 
-class _Group(msgspec.Struct):
-    versions: list[_Version]
+def _recorded_status(row: Row) -> int:
+    return 0 if row.outcome is None else row.outcome.status
 
 
-class _Discovery(msgspec.Struct):
-    kind: Literal["APIGroupDiscoveryList"]
-    items: list[_Group]
+def _is_status(ours: Outcome, *codes: int) -> bool:
+    """Whether the response is a `Status` document with one of the codes."""
+    return ours is not None and ours.status in codes and ours.document.get("code") == ours.status
 
 
-def _is_aggregated(row: Row) -> bool:
-    return isinstance(row.outcome, Answered) and _DISCOVERY in row.outcome.headers.get("content-type", "")
+def _is_json(ours: Outcome, *codes: int) -> bool:
+    return ours is not None and ours.status in codes and ours.media_type.startswith(JSON) and bool(ours.document)
 
 
-def _is_filled(row: Row, ours: Outcome, _: Caller) -> list[str]:
-    return _except_for_body(_answered(row), ours) or _unfilled(ours)
-
-
-def _unfilled(ours: Outcome) -> list[str]:
-    if isinstance(ours, Answered) and PROTOBUF in ours.headers.get("content-type", ""):
-        missing = [group for group in (custom.GROUP, external.GROUP) if group.encode() not in (ours.body or b"")]
-        return [f"expected {group} in it" for group in missing]
-    try:
-        discovery = msgspec.convert(_document(ours), _Discovery)
-    except msgspec.ValidationError as error:
-        return [str(error)]
-    versions = [version for group in discovery.items for version in group.versions]
-    if versions and all(version.freshness == "Current" and version.resources for version in versions):
-        return []
-    return ["expected resources in every version, all Current"]
-
-
-def _breaks_on_metric_selector(row: Row) -> bool:
-    given = parse_qs(row.asked.uri.partition("?")[2])
-    broken = isinstance(row.outcome, Answered) and row.outcome.status == 500
-    return broken and "metricLabelSelector" in given
-
-
-def _is_bad_request(row: Row, ours: Outcome, _: Caller) -> list[str]:
-    recorded = _answered(row)
-    document = _document(recorded)
-    expected = document | {"reason": "BadRequest", "code": 400} if document else document
-    return _except_for_body(replace(recorded, status=400), ours) or _other_document(expected, ours)
-
-
-def _has_unverified_certificate(row: Row) -> bool:
-    return row.asked.identity in UNVERIFIED
-
-
-def _is_dropped(row: Row, ours: Outcome, _: Caller) -> list[str]:
-    return [] if isinstance(ours, Dropped) else [f"expected the handshake to fail, got an answer ({ours.status})"]
-
-
-def _gives_nothing(row: Row) -> bool:
-    return isinstance(row.outcome, Dropped)
-
-
-def _is_told_and_goes_on(row: Row, ours: Outcome, caller: Caller) -> list[str]:
-    told, after = caller.ask_in_turn(row.asked, _ALIVE)
-    found = [] if _is_internal_error(told) else ["expected a Status of an internal error, without the source's words"]
-    return [*found, "expected the connection to be kept"] if isinstance(after, Dropped) else found
-
-
-def _is_internal_error(told: Outcome) -> bool:
-    if isinstance(told, Dropped) or told.body is None:
+def _lists_every_metric(_: Row, ours: Outcome) -> bool:
+    if not _is_json(ours, 200) or ours is None or not ours.media_type.endswith(_AGGREGATED):
         return False
-    return told.status == 500 and b"InternalError" in told.body and PANIC.encode() not in told.body
+    versions = [version for group in ours.document.get("items", []) for version in group["versions"]]
+    return bool(versions) and all(each["freshness"] == "Current" and each["resources"] for each in versions)
 
 
-def _has_delay(row: Row) -> bool:
-    return isinstance(row.outcome, Answered) and "retry-after" in row.outcome.headers
+def _is_json_if_allowed(row: Row, ours: Outcome) -> bool:
+    clauses = row.request.header("accept").split(",")
+    allowed = any(each.split(";")[0].strip() in (JSON, "*/*") and "as=" not in each for each in clauses)
+    success = _recorded_status(row) in (200, 406, 500) and _is_json(ours, 200)
+    return success or _is_json(ours, _recorded_status(row)) or (not allowed and _is_status(ours, 406))
 
 
-def _has_none(row: Row, ours: Outcome, _: Caller) -> list[str]:
-    recorded = _answered(row)
-    headers = {name: value for name, value in recorded.headers.items() if name != "retry-after"}
-    expected = _document(recorded)
-    expected.get("details", {}).pop("retryAfterSeconds", None)
-    return _except_for_body(replace(recorded, headers=headers), ours) or _other_document(expected, ours)
+def _is_not_a_status(row: Row) -> bool:
+    return row.outcome is not None and row.outcome.status >= 400 and not row.outcome.media_type.startswith(JSON)
 
 
-def _except_for_body(recorded: Answered, ours: Outcome) -> list[str]:
-    return differences(replace(recorded, body=None), ours)
+def _names_every_object(row: Row) -> bool:
+    path = row.request.target.partition("?")[0].replace("%2A", "*")
+    return "/custom.metrics.k8s.io/" in path and "/*/" in path
 
 
-def _other_document(expected: Document, ours: Outcome) -> list[str]:
-    got = _document(ours)
-    return [] if got == expected else [f"expected {expected}, got {got}"]
-
-
-def _document(outcome: Outcome) -> Document:
-    """What an answer says, in JSON or YAML; empty for what is neither."""
-    body = None if isinstance(outcome, Dropped) else outcome.body
-    try:
-        document = yaml.safe_load((body or b"").decode())
-    except (UnicodeDecodeError, yaml.YAMLError):
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _answered(row: Row) -> Answered:
-    if isinstance(row.outcome, Dropped):
-        raise TypeError(f"{row.id}: expected a recorded answer")
-    return row.outcome
+def _same_without_delay(row: Row, ours: Outcome) -> bool:
+    return isinstance(ours, Response) and "retry-after" not in ours.headers and _is_status(ours, _recorded_status(row))
 
 
 DIVERGENCES = (
     Divergence(
-        name="filled-discovery",
-        asked="`GET /apis` as aggregated discovery v2",
-        theirs="an empty list",
-        ours="every group, version and metric, with an ETag of its own",
-        because="an empty list is believed: the API server then shows the version without a single metric",
-        applies=_is_aggregated,
-        faults=_is_filled,
+        "filled-discovery", "`GET /apis` as aggregated discovery v2", "an empty list",
+        "every group, version and metric",
+        "clients believe an empty list: the API server then shows the version without a single metric",
+        lambda row: row.outcome is not None and _AGGREGATED in row.outcome.media_type, _lists_every_metric,
     ),
     Divergence(
-        name="bad-metric-selector",
-        asked="a `metricLabelSelector` that does not parse, or has `>`, `<` or `!=`",
-        theirs="500",
-        ours="400 with the same message, as for `labelSelector`",
-        because="the fault is the caller's, and a 500 sends its reader to look for it here",
-        applies=_breaks_on_metric_selector,
-        faults=_is_bad_request,
+        "json-only", "an `Accept` header that is not JSON alone", "protobuf, YAML, or 406",
+        "JSON where the header allows it, else 406",
+        "no Kubernetes client needs another format: all of them accept JSON",
+        lambda row: row.request.header("accept") not in ("", "*/*", JSON), _is_json_if_allowed,
     ),
     Divergence(
-        name="unverified-certificate",
-        asked="anything, with a client certificate of an unknown CA, that has expired, or that is not for clients",
-        theirs="401",
-        ours="the TLS handshake fails",
-        because="Python's TLS verifies a certificate that is presented; nobody is served either way",
-        applies=_has_unverified_certificate,
-        faults=_is_dropped,
+        "bad-metric-selector", "a `metricLabelSelector` that does not parse", "500", "400, as for `labelSelector`",
+        "the fault is the client's",
+        lambda row: _recorded_status(row) == 500 and "metricLabelSelector" in _query(row),
+        lambda _, ours: _is_status(ours, 400),
     ),
     Divergence(
-        name="source-crashes",
-        asked="a metric whose source crashes",
-        theirs="the connection is closed without an answer",
-        ours="500 `InternalError` without a word of the inside; the connection is kept",
-        because="an HPA shows a `Status` to its reader, and neighbours on the connection lose nothing",
-        applies=_gives_nothing,
-        faults=_is_told_and_goes_on,
+        "unverified-certificate", "a client certificate of an unknown CA, expired, or not for clients", "401",
+        "the TLS handshake fails", "Python's TLS verifies every certificate that a client presents",
+        lambda row: row.request.identity in UNVERIFIED, lambda _, ours: ours is None,
     ),
     Divergence(
-        name="no-retry-after",
-        asked="a metric whose source gives a delay with its failure",
-        theirs="`Retry-After` and `retryAfterSeconds`",
-        ours="the same answer without them",
-        because="the HPA controller would sleep on it with one of its five workers, up to ten times",
-        applies=_has_delay,
-        faults=_has_none,
+        "source-crash", "a metric whose source raises an unexpected error", "the connection is closed",
+        "500 `InternalError`; the connection stays open", "the HPA shows the `Status` in its condition",
+        lambda row: row.outcome is None, lambda _, ours: _is_status(ours, 500),
     ),
-)
+    Divergence(
+        "no-retry-after", "a metric whose source is unavailable for a known time", "`Retry-After`",
+        "the same error without it", "the HPA controller would block one of its five workers for that time",
+        lambda row: row.outcome is not None and "retry-after" in row.outcome.headers, _same_without_delay,
+    ),
+    Divergence(
+        "list-options", "field selectors, watches, timeouts and paging", "400, 405, 422 or 504 where they are invalid",
+        "they are ignored", "no Kubernetes client sends them to a metrics API",
+        lambda row: _recorded_status(row) in (400, 405, 422, 504) and bool(_LIST_OPTIONS & _query(row).keys()),
+        lambda _, ours: _is_json(ours, 200) or _is_status(ours, 400, 405),
+    ),
+    Divergence(
+        "no-impersonation", "`Impersonate-*` headers", "the rights of the impersonated user", "the headers are ignored",
+        "kube-apiserver resolves impersonation before it forwards a request",
+        lambda row: bool(row.request.header("impersonate-user")), lambda _, ours: _is_json(ours, 200, 400, 403),
+    ),
+    Divergence(
+        "no-pods-metrics", "custom metrics of every object (`*`)", "a value for each object", "400 or 404",
+        "a signal describes a whole workload, so that HPAs use `Object` and `External` metrics",
+        _names_every_object, lambda _, ours: _is_status(ours, 400, 404),
+    ),
+    Divergence(
+        "status-document", "an error that is plain text there", "plain text", "a `Status` with the same code",
+        "clients show the message of a `Status`",
+        _is_not_a_status, lambda row, ours: _is_status(ours, _recorded_status(row)),
+    ),
+    Divergence(
+        "own-release", "`GET /version`", "its release", "ours", "each server reports its own",
+        lambda row: row.request.target == "/version", lambda _, ours: _is_json(ours, 200),
+    ),
+    Divergence(
+        "own-paths", "`GET /`", "its paths", "ours", "the two have different health checks",
+        lambda row: row.request.target == "/", lambda _, ours: _is_json(ours, 200),
+    ),
+)  # fmt: skip

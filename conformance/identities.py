@@ -1,4 +1,4 @@
-"""The certificates of everybody who asks, and of the server, made anew for each run."""
+"""The certificates of every client of a recording and of the server, issued anew for each run."""
 
 import ipaddress
 import ssl
@@ -12,136 +12,108 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-NOBODY = "none"
+NO_CERTIFICATE = "none"
 FRONT_PROXY = "front-proxy-client"
-_DAY = timedelta(days=1)
-_SIGNS = x509.KeyUsage(
-    key_cert_sign=True,
-    crl_sign=True,
-    digital_signature=False,
-    content_commitment=False,
-    key_encipherment=False,
-    data_encipherment=False,
-    key_agreement=False,
-    encipher_only=False,
-    decipher_only=False,
-)
+_CLIENT_CA, _PROXY_CA, _UNKNOWN_CA, _SERVER_CA = "client-ca", "proxy-ca", "unknown-ca", "server-ca"
+_Key = ec.EllipticCurvePrivateKey
 
 
 @dataclass(frozen=True, slots=True)
-class _Issued:
-    """A certificate with its key."""
+class _Subject:
+    """The holder of a certificate, and the authority that signs it. days: of validity, from yesterday."""
 
-    certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
-
-    def pem(self) -> bytes:
-        return self.certificate.public_bytes(Encoding.PEM)
-
-    def key_pem(self) -> bytes:
-        # Not encrypted: it lives for one run.
-        return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-@dataclass(frozen=True, slots=True)
-class _Holder:
-    """Whom a certificate names, and what for. days: from yesterday on."""
-
-    common_name: str
+    authority: str
+    common_name: str = ""
     organizations: tuple[str, ...] = ()
     usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH
     days: int = 365
 
+    @property
     def name(self) -> x509.Name:
         parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in self.organizations]
-        if self.common_name:
-            parts.append(x509.NameAttribute(NameOID.COMMON_NAME, self.common_name))
-        return x509.Name(parts)
+        common = [x509.NameAttribute(NameOID.COMMON_NAME, self.common_name)] if self.common_name else []
+        return x509.Name([*parts, *common])
 
 
-# Who is named how in a recording, and which of the three authorities signed.
+_SERVER = _Subject(_SERVER_CA, "server", usage=ExtendedKeyUsageOID.SERVER_AUTH)
 _CLIENTS = {
-    "admin": _Holder("admin", ("system:masters",)),
-    "alice": _Holder("alice"),
-    "dev": _Holder("dave", ("devs", "ops")),
-    "nocn": _Holder("", ("system:masters",)),
-    "expired": _Holder("alice", days=0),
-    "servereku": _Holder("alice", usage=ExtendedKeyUsageOID.SERVER_AUTH),
+    "admin": _Subject(_CLIENT_CA, "admin", ("system:masters",)),
+    "alice": _Subject(_CLIENT_CA, "alice"),
+    "dev": _Subject(_CLIENT_CA, "dave", ("devs", "ops")),
+    "nocn": _Subject(_CLIENT_CA, "", ("system:masters",)),
+    "expired": _Subject(_CLIENT_CA, "alice", days=0),
+    "servereku": _Subject(_CLIENT_CA, "alice", usage=ExtendedKeyUsageOID.SERVER_AUTH),
+    "proxy": _Subject(_PROXY_CA, FRONT_PROXY),
+    "badproxy": _Subject(_PROXY_CA, "someone-else"),
+    "rogue": _Subject(_UNKNOWN_CA, "admin", ("system:masters",)),
 }
-_PROXIES = {"proxy": _Holder(FRONT_PROXY), "badproxy": _Holder("someone-else")}
-_STRANGERS = {"rogue": _Holder("admin", ("system:masters",))}
-# Certificates that a TLS handshake does not verify.
+# Certificates that fail in the TLS handshake.
 UNVERIFIED = frozenset({"rogue", "expired", "servereku"})
-NAMES = (NOBODY, *_CLIENTS, *_PROXIES, *_STRANGERS)
+NAMES = (NO_CERTIFICATE, *_CLIENTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """Everybody's certificates on disk. client_cas, proxy_cas: what the cluster tells, PEM."""
+    """Certificates and keys in a folder: `NAME.pem` and `NAME.key`."""
 
     folder: Path
-    client_cas: str
-    proxy_cas: str
+
+    @property
+    def client_cas(self) -> str:
+        """The CA of client certificates, PEM."""
+        return (self.folder / f"{_CLIENT_CA}.pem").read_text("ascii")
+
+    @property
+    def proxy_cas(self) -> str:
+        """The CA of the front proxy, PEM."""
+        return (self.folder / f"{_PROXY_CA}.pem").read_text("ascii")
 
     @property
     def serving(self) -> tuple[str, str]:
-        """The server's certificate and key, as files."""
+        """The files of the server's certificate and key."""
         return str(self.folder / "server.pem"), str(self.folder / "server.key")
 
     def context(self, identity: str) -> ssl.SSLContext:
-        """How somebody connects: the server's authority is trusted, and a certificate presented where there is one."""
-        context = ssl.create_default_context(cafile=str(self.folder / "server-ca.pem"))
-        if identity != NOBODY:
+        """The TLS settings of a client: it trusts the server's CA and presents its own certificate."""
+        context = ssl.create_default_context(cafile=str(self.folder / f"{_SERVER_CA}.pem"))
+        if identity != NO_CERTIFICATE:
             context.load_cert_chain(self.folder / f"{identity}.pem", self.folder / f"{identity}.key")
         return context
 
 
 def issue(folder: Path) -> Identities:
-    """Make every authority and certificate, and write them into a folder."""
-    clients, proxies, strangers, servers = (
-        _authority(f"{each}-ca") for each in ("client", "proxy", "stranger", "server")
-    )
-    issued = {name: _signed(holder, clients) for name, holder in _CLIENTS.items()}
-    issued |= {name: _signed(holder, proxies) for name, holder in _PROXIES.items()}
-    issued |= {name: _signed(holder, strangers) for name, holder in _STRANGERS.items()}
-    issued["server"] = _signed(_Holder("server", usage=ExtendedKeyUsageOID.SERVER_AUTH), servers)
-    issued["server-ca"] = servers
-    for name, each in issued.items():
-        (folder / f"{name}.pem").write_bytes(each.pem())
-        (folder / f"{name}.key").write_bytes(each.key_pem())
-    return Identities(folder, clients.pem().decode(), proxies.pem().decode())
+    """Issue every certificate and write them into a folder."""
+    authorities = {name: _write_authority(folder, name) for name in (_CLIENT_CA, _PROXY_CA, _UNKNOWN_CA, _SERVER_CA)}
+    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    for name, subject in {**_CLIENTS, "server": _SERVER}.items():
+        extensions = (x509.ExtendedKeyUsage([subject.usage]), x509.SubjectAlternativeName(names))
+        _write(folder / name, subject, authorities[subject.authority], extensions)
+    return Identities(folder)
 
 
-def _authority(common_name: str) -> _Issued:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = _Holder(common_name).name()
-    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    builder = _builder(name, name, key, 365).add_extension(identifier, critical=False)
-    for extension in (x509.BasicConstraints(ca=True, path_length=None), _SIGNS):
-        builder = builder.add_extension(extension, critical=True)
-    return _Issued(builder.sign(key, hashes.SHA256()), key)
+def _write_authority(folder: Path, name: str) -> _Key:
+    flags = dict.fromkeys(("digital_signature", "content_commitment", "key_encipherment", "data_encipherment",
+                           "key_agreement", "encipher_only", "decipher_only"), False)  # fmt: skip
+    usage = x509.KeyUsage(key_cert_sign=True, crl_sign=True, **flags)
+    extensions = (x509.BasicConstraints(ca=True, path_length=None), usage)
+    return _write(folder / name, _Subject(name, name), None, extensions)
 
 
-def _signed(holder: _Holder, authority: _Issued) -> _Issued:
-    key = ec.generate_private_key(ec.SECP256R1())
-    builder = _builder(holder.name(), authority.certificate.subject, key, holder.days)
-    here = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
-    for extension in (x509.ExtendedKeyUsage([holder.usage]), here, signer):
-        builder = builder.add_extension(extension, critical=False)
-    return _Issued(builder.sign(authority.key, hashes.SHA256()), key)
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
-) -> x509.CertificateBuilder:
-    yesterday = datetime.now(UTC) - _DAY
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
+def _write(path: Path, subject: _Subject, signer: _Key | None, extensions: tuple[x509.ExtensionType, ...]) -> _Key:
+    """Write `path`.pem and `path`.key. signer: the authority's key; None signs itself."""
+    key, yesterday = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC) - timedelta(days=1)
+    signer = signer or key
+    issuer = _Subject(subject.authority, subject.authority).name
+    builder = (
+        x509.CertificateBuilder(issuer, subject.name, key.public_key(), x509.random_serial_number())
         .not_valid_before(yesterday)
-        .not_valid_after(yesterday + days * _DAY + timedelta(hours=1))
+        .not_valid_after(yesterday + timedelta(days=subject.days, hours=1))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
+    certificate = builder.sign(signer, hashes.SHA256())
+    path.with_suffix(".pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+    path.with_suffix(".key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return key

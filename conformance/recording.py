@@ -1,11 +1,12 @@
-"""A file of recorded requests and answers -> rows."""
+"""Read a file of recorded requests and responses."""
 
 import base64
-import binascii
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import msgspec
 
@@ -13,46 +14,54 @@ from conformance.identities import NAMES
 
 
 class RecordingError(ValueError):
-    """A recording that cannot be read; the message says where and what was expected."""
+    """A recording that cannot be read. The message names the file, the line and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """An HTTP answer. headers: by name in lower case, values of one name joined by `, `. body: None was not kept."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """No answer: the connection ended. how: the name of the client's exception."""
-
-    how: str
-
-
-Outcome = Answered | Dropped
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request. uri: path and query as sent. identity: whose certificate is presented. body: None sends none."""
+class Request:
+    """A request. target: path and query as sent. identity: the client certificate to present."""
 
     method: str
-    uri: str
-    identity: str
+    target: str
+    identity: str = "none"
     headers: tuple[tuple[str, str], ...] = ()
-    body: bytes | None = None
+    body: bytes = b""
 
     def header(self, name: str) -> str:
         """The first value of a header, "" without it. name: in lower case."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
-    def without(self, *names: str) -> Self:
-        """The same request less some headers. names: in lower case."""
-        kept = tuple((name, value) for name, value in self.headers if name.lower() not in names)
-        return replace(self, headers=kept)
+    def with_header(self, name: str, value: str) -> Self:
+        """The request with one value of a header; "" removes the header. name: in lower case."""
+        others = tuple(pair for pair in self.headers if pair[0].lower() != name)
+        return replace(self, headers=(*others, (name, value)) if value else others)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response. headers: by name in lower case. body: None where the recording omits it."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes | None = b""
+
+    @property
+    def media_type(self) -> str:
+        """The content type with the `as` parameter of discovery and without the others."""
+        media, *parameters = self.headers.get("content-type", "").split(";")
+        return ";".join([media.strip(), *(each.strip() for each in parameters if each.strip().startswith("as="))])
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The body as a JSON object; empty for any other body."""
+        with suppress(ValueError):
+            document = json.loads(self.body or b"")
+            return document if isinstance(document, dict) else {}
+        return {}
+
+
+# None: the connection ended without a response.
+Outcome = Response | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +69,8 @@ class Row:
     """One line of a recording."""
 
     id: str
-    asked: Asked
+    request: Request
     outcome: Outcome
-    note: str = ""
 
 
 class _Line(msgspec.Struct):
@@ -71,7 +79,6 @@ class _Line(msgspec.Struct):
     path: str
     identity: str
     request_headers: dict[str, str | list[str]]
-    note: str = ""
     request_body: str | None = None
     status: int | None = None
     headers: dict[str, str] = {}
@@ -81,44 +88,36 @@ class _Line(msgspec.Struct):
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a file, one JSON object a line. Raises RecordingError naming the line; OSError when it is no file."""
-    rows: list[Row] = []
-    seen: dict[str, int] = {}
+    """The rows of a file, one JSON object a line. Raises RecordingError, or OSError for an unreadable file."""
+    rows: dict[str, Row] = {}
     for number, text in enumerate(path.read_bytes().splitlines(), 1):
         if not text.strip():
             continue
         try:
             row = _row(msgspec.json.decode(text, type=_Line))
-        except (ValueError, binascii.Error) as error:
-            raise RecordingError(f"{path}:{number}: expected a recorded request and answer in JSON: {error}") from error
-        if row.id in seen:
-            raise RecordingError(f"{path}:{number}: id {row.id} was given on line {seen[row.id]} already")
-        seen[row.id] = number
-        rows.append(row)
+        except ValueError as error:
+            raise RecordingError(f"{path}:{number}: expected a recorded request and response: {error}") from error
+        if row.id in rows:
+            raise RecordingError(f"{path}:{number}: the id {row.id} is used twice")
+        rows[row.id] = row
     if not rows:
-        raise RecordingError(f"{path}: expected a line for each recorded request, got none")
-    return rows
+        raise RecordingError(f"{path}: expected one recorded request a line, the file is empty")
+    return list(rows.values())
 
 
 def _row(line: _Line) -> Row:
     if line.identity not in NAMES:
         raise ValueError(f"identity: expected one of {', '.join(NAMES)}, got {line.identity}")
+    if (line.status is None) == (line.error is None):
+        raise ValueError("expected either `status` or `error`")
     pairs = tuple(
         (name, value)
         for name, values in line.request_headers.items()
         for value in ([values] if isinstance(values, str) else values)
     )
-    body = None if line.request_body is None else line.request_body.encode()
-    return Row(line.id, Asked(line.method, line.path, line.identity, pairs, body), _outcome(line), line.note)
-
-
-def _outcome(line: _Line) -> Outcome:
-    if (line.status is None) == (line.error is None):
-        raise ValueError("either `status` or `error` is needed")
-    if line.status is None:
-        return Dropped(line.error or "")
+    request = Request(line.method, line.path, line.identity, pairs, (line.request_body or "").encode())
     headers = {name.lower(): value for name, value in line.headers.items()}
-    return Answered(line.status, headers, _body(line))
+    return Row(line.id, request, None if line.status is None else Response(line.status, headers, _body(line)))
 
 
 def _body(line: _Line) -> bytes | None:

@@ -1,65 +1,66 @@
-"""Rows of a recording and a running server -> a verdict on each."""
+"""Replay a recording against a running server."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 
 from conformance import divergences
-from conformance.asking import Caller
-from conformance.comparing import differences
-from conformance.recording import Row
-from conformance.renaming import renamed
+from conformance.client import Client
+from conformance.compare import differences
+from conformance.recording import Request, Row
 
-# Rows that wait, for a slow source or for reviews that fail, do not hold up the others.
-_AT_ONCE = 8
+# Slow rows do not delay the others.
+_CONCURRENCY = 8
 
 
-class Kind(Enum):
-    """What became of a row."""
+class Verdict(Enum):
+    """The result of a row."""
 
-    MATCHED = "same"
+    MATCHED = "matched"
     LISTED = "listed"
     FAILED = "FAILED"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Of one row. differences: to the recorded answer, and for a divergence that fails, to its own. divergence: the
-    name under which the difference is listed."""
+class Result:
+    """The verdict on a row. divergence: the name of the listed divergence."""
 
     row: Row
-    kind: Kind
+    verdict: Verdict
     differences: tuple[str, ...] = ()
     divergence: str = ""
 
     def __str__(self) -> str:
-        what = f"{self.kind.value} as {self.divergence}" if self.divergence else self.kind.value
-        return ": ".join(filter(None, (self.row.id, what, "; ".join(self.differences))))
+        verdict = f"{self.verdict.value} as {self.divergence}" if self.divergence else self.verdict.value
+        return ": ".join(filter(None, (self.row.id, verdict, "; ".join(self.differences))))
 
 
-def replay(rows: Sequence[Row], caller: Caller) -> Iterator[Verdict]:
-    """Ask for every row, several at once; the verdicts come in the order of the rows."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from pool.map(partial(judge, caller=caller), renamed(rows, caller))
+def replay(rows: Sequence[Row], client: Client) -> Iterator[Result]:
+    """Send every row, several at once; results come in the order of the rows."""
+    with ThreadPoolExecutor(_CONCURRENCY) as pool:
+        yield from pool.map(lambda row: judge(row, client), rows)
 
 
-def judge(row: Row, caller: Caller) -> Verdict:
-    """Ask for one row and compare."""
-    ours = caller.ask(row.asked)
-    found = differences(row.outcome, ours)
+def judge(row: Row, client: Client) -> Result:
+    """Send the request of a row and compare the responses."""
+    ours = client.send(_with_own_etag(row, client))
+    found = tuple(differences(row.outcome, ours))
     if not found:
-        return Verdict(row, Kind.MATCHED)
-    for divergence in divergences.of(row):
-        faults = divergence.faults(row, ours, caller)
-        if not faults:
-            return Verdict(row, Kind.LISTED, tuple(found), divergence.name)
-        found += [f"as {divergence.name}: {fault}" for fault in faults]
-    return Verdict(row, Kind.FAILED, tuple(found))
+        return Result(row, Verdict.MATCHED)
+    divergence = divergences.find(row, ours)
+    return Result(row, Verdict.LISTED if divergence else Verdict.FAILED, found, divergence)
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
-    """How many of each kind."""
-    matched, listed, failed = (sum(each.kind is kind for each in verdicts) for kind in Kind)
+def _with_own_etag(row: Row, client: Client) -> Request:
+    """The request; a client that has their document is taken to have ours."""
+    if row.outcome is None or row.outcome.status != 304:
+        return row.request
+    first = client.send(row.request.with_header("if-none-match", ""))
+    return row.request.with_header("if-none-match", "" if first is None else first.headers.get("etag", ""))
+
+
+def summary(results: Sequence[Result]) -> str:
+    """The number of rows of each verdict."""
+    matched, listed, failed = (sum(each.verdict is verdict for each in results) for verdict in Verdict)
     return f"{matched} matched, {listed} listed divergences, {failed} failed"

@@ -1,4 +1,4 @@
-"""This server as it runs in a cluster, on loopback: real TLS, real reviews, and the fixture for a source."""
+"""Our server as it runs in a cluster, on loopback: real TLS, real reviews, and the fixture for metrics."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,51 +20,46 @@ from adapter.serving.sockets.bridge import of_wsgi
 from adapter.serving.sockets.server import Server
 from adapter.serving.sockets.tls import LiveTls
 from conformance import fixture
-from conformance.asking import Caller
-from conformance.cluster import Cluster, standing_in
-from conformance.given import Given, told_by
+from conformance.client import HOST, Client
+from conformance.cluster import Cluster, run_cluster
 from conformance.identities import Identities, issue
 from conformance.recording import Row
-
-_HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that answers. caller: who asks it. cluster: what stands in for the one it belongs to."""
+    """A running server with a client for it. cluster: the stand-in that reviews its requests."""
 
-    caller: Caller
+    client: Client
     cluster: Cluster
+    identities: Identities
 
 
 @contextmanager
-def started(rows: Sequence[Row]) -> Iterator[Running]:
-    """The server while the block lasts. rows: it is given what the server of that recording was."""
+def run_server(rows: Sequence[Row] = ()) -> Iterator[Running]:
+    """Run the server while the block lasts. rows: the recording whose failures the fixture repeats."""
     with TemporaryDirectory() as folder, ExitStack() as stack:
         identities = issue(Path(folder))
-        given = told_by(rows)
-        cluster = stack.enter_context(standing_in(identities, given.broken_review))
-        server = _server(identities, cluster, given, stack)
-        yield Running(Caller(server.port, cache(identities.context)), cluster)
+        cluster = stack.enter_context(run_cluster(identities))
+        server = _server(identities, cluster, rows, stack)
+        yield Running(Client(server.port, cache(identities.context)), cluster, identities)
 
 
-def _server(identities: Identities, cluster: Cluster, given: Given, stack: ExitStack) -> Server:
+def _server(identities: Identities, cluster: Cluster, rows: Sequence[Row], stack: ExitStack) -> Server:
     settings, access = _access(cluster, stack)
     tls = LiveTls(*identities.serving, settings.ca_pem)
-    external, custom = fixture.ExternalFixture(given.failures), fixture.CustomFixture()
+    external, custom = fixture.ExternalFixture(fixture.failures(rows)), fixture.CustomFixture()
     documents = Documents(
         lambda: (external.names(), custom.metrics()),
         fixture.probes(),
         expositions={"/metrics": lambda: b""},
         port=lambda: server.port,
-        version=given.version,
     )
     api = MetricsApi(external, custom, access, documents)
     front = Front(api, of_wsgi(create_app(api)))
-    server = Server(front, _HOST, 0, tls, at_once=front.at_once)
+    server = Server(front, HOST, 0, tls, at_once=front.at_once)
     server.start()
     stack.callback(server.stop)
-    stack.callback(external.close)  # before the server stops, which does not wait for a source
     return server
 
 
