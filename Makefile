@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
+SIDE_BY_SIDE = --numprocesses 3 --dist loadgroup
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help run test unit e2e wire fuzz bench bench-policies bench-api picture tools lint format lock image clean need-java need-go need-maven
+.PHONY: help run test unit e2e e2e-all wire fuzz bench bench-policies bench-api picture tools tools-all lint format lock image clean need-java need-go need-maven
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,8 +23,11 @@ test: need-java lint ## Lint, types, import rules, unit tests and the tests that
 unit: $(READY) ## The fast tests alone (no Java, no hours of simulation), on all cores
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not e2e and not spark and not simulation" $(ARGS)
 
-e2e: $(READY) need-java tools ## The same program on real servers: Kafka, Prometheus, Pravega, Kubernetes
-	tests/e2e/run tests/e2e $(ARGS)
+e2e: need-java tools $(READY) ## The same program on real servers: Kafka, Prometheus, Pravega, Kubernetes
+	tests/e2e/run $(SIDE_BY_SIDE) -m "e2e and not full" tests/e2e $(ARGS)
+
+e2e-all: need-java tools-all $(READY) ## e2e, and what is slower: KEDA, a Spark cluster, the report page in a browser
+	tests/e2e/run $(SIDE_BY_SIDE) -m e2e tests/e2e $(ARGS)
 
 wire: $(READY) ## Replay recorded answers of a Go metrics server against this one; FILE=recording.jsonl
 	$(BIN)/python -m conformance $(FILE) $(ARGS)
@@ -46,6 +50,9 @@ picture: $(READY) ## Draw docs/scenario.svg anew: one load step under every poli
 
 tools: need-go need-maven ## Build or fetch the real servers once, into a cache outside the tree
 	tests/e2e/tools/build.sh
+
+tools-all: need-go need-maven ## tools, and those of the full set: KEDA, prometheus-adapter
+	tests/e2e/tools/build.sh all
 
 lint: $(READY) ## ruff, mypy, import-linter
 	$(BIN)/ruff format --check .

@@ -20,6 +20,7 @@ FAILOVER = f"{PREFIX}failover"
 POLICY = f"{PREFIX}policy"
 RULES = f"{PREFIX}rules."  # and the name of a parameter
 RULES_UNTIL = f"{PREFIX}rules-until"
+WORKLOAD = f"{PREFIX}workload"  # read by adapter.sources.autoscalers
 
 _FOREVER_S = float("inf")
 _DIRECTIONS = {"up": (True, False), "down": (False, True), "both": (True, True)}
@@ -27,7 +28,7 @@ _CHOICES = {setting.name: setting.metadata["one_of"] for setting in fields(Rules
 _NAMED = tuple(override.removeprefix(OVERRIDE) for override in OVERRIDES)
 _PARAMETERS = {POLICY if name == "policy" else f"{RULES}{name}": name for name in _NAMED}
 _FIXED = frozenset(f"{RULES}{setting.name}" for setting in fields(Rules) if setting.metadata.get("fixed"))
-_FEW = (PAUSE, PAUSE_UNTIL, FAILOVER, POLICY, RULES_UNTIL)
+_FEW = (PAUSE, PAUSE_UNTIL, FAILOVER, POLICY, RULES_UNTIL, WORKLOAD)
 _ENDED: Mapping[str, tuple[Iterable[str], str, str]] = {  # what ends, its name, what holds without a readable end
     PAUSE_UNTIL: ((PAUSE,), PAUSE, "the pause has no end"),
     RULES_UNTIL: (_PARAMETERS, f"{POLICY} or {RULES}<parameter>", "the rules hold without an end"),

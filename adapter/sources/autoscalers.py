@@ -8,7 +8,7 @@ from typing import Any
 from adapter.core.metric_names import METRIC_NAMES
 from adapter.core.samples import OVERRIDE
 from adapter.sources import FAULT, Row
-from adapter.sources.annotations import Asked, asked
+from adapter.sources.annotations import WORKLOAD, Asked, asked
 
 Json = Mapping[str, Any]
 
@@ -55,13 +55,18 @@ class Scale:
 
 
 def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
-    """The HPAs (autoscaling/v2) among `items` with a metric of ours, whatever its type, of one workload."""
+    """The HPAs (autoscaling/v2) among `items` that scale one workload by a metric of ours.
+
+    An HPA whose metrics do not name a workload, such as one that KEDA makes, names it by the annotation WORKLOAD.
+    """
     return [_autoscaler(item, names) for item in items if (names := _workloads(item))]
 
 
 def _workloads(hpa: Json) -> tuple[str, ...]:
     namespace, target = hpa["metadata"]["namespace"], hpa["spec"]["scaleTargetRef"]["name"]
-    found = {_workload(metric, target) for metric in hpa["spec"].get("metrics", [])}
+    found = {hpa["metadata"].get("annotations", {}).get(WORKLOAD)}
+    if found == {None}:
+        found = {_workload(metric, target) for metric in hpa["spec"].get("metrics", [])}
     return tuple(sorted(f"{namespace}/{name}" for name in found if name is not None))
 
 

@@ -18,7 +18,6 @@ CHART = ROOT / "charts" / "backlog-adapter"
 NAME = "orders-backlog-adapter"
 EXTERNAL = "v1beta1.external.metrics.k8s.io"
 CUSTOM = ["v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"]
-PODS_TOO = ["apiService.custom.create=true", "apiService.custom.pods=true"]
 Render = Callable[..., dict[tuple[str, str], dict[str, Any]]]
 
 
@@ -76,15 +75,6 @@ def test_every_file_the_configuration_names_is_mounted(render: Render, role: str
     files = {key: path for key, path in config(objects)[role].items() if key.endswith("_file")}
     assert files
     assert [key for key, path in files.items() if not any(path.startswith(f"{folder}/") for folder in mounted)] == []
-
-
-def test_a_ca_of_another_adapter_gets_into_the_servers_by_a_volume_of_the_users(render: Render) -> None:
-    volume = "serve.extraVolumes[0].name=keda,serve.extraVolumes[0].secret.secretName=keda-ca"
-    mount = "serve.extraVolumeMounts[0].name=keda,serve.extraVolumeMounts[0].mountPath=/etc/keda"
-    objects = render(volume, mount)
-    assert {"name": "keda", "mountPath": "/etc/keda"} in container(objects, NAME)["volumeMounts"]
-    pod = objects["Deployment", NAME]["spec"]["template"]["spec"]
-    assert {"name": "keda", "secret": {"secretName": "keda-ca"}} in pod["volumes"]
 
 
 @pytest.mark.parametrize(("name", "role"), [(NAME, "serve"), (f"{NAME}-pipeline", "pipeline")])
@@ -253,23 +243,10 @@ def test_an_api_service_of_another_owner_needs_no_ca(render: Render) -> None:
     assert secrets(objects, NAME)["tls"] == "own-tls"
 
 
-@pytest.mark.parametrize(
-    ("values", "more"),
-    [
-        pytest.param([], set(), id="as it comes"),
-        pytest.param(["apiService.custom.create=true"], set(), id="Object metrics"),
-        pytest.param(["apiService.custom.pods=true"], set(), id="Pods metrics that nobody can ask for"),
-        pytest.param(PODS_TOO, {f"streaming-{NAME}-pods"}, id="Pods metrics"),
-    ],
-)
-def test_serving_has_the_rights_it_uses_and_no_more(render: Render, values: list[str], more: set[str]) -> None:
+@pytest.mark.parametrize("values", [[], ["apiService.custom.create=true"]])
+def test_serve_has_the_rights_it_uses_and_no_more(render: Render, values: list[str]) -> None:
     needed = {"extension-apiserver-authentication-reader", "system:auth-delegator", f"streaming-{NAME}-api-services"}
-    assert bound_to(render(*values), NAME) == needed | more
-
-
-def test_pods_are_listed_and_nothing_else_is_done_with_them(render: Render) -> None:
-    role = render(*PODS_TOO)["ClusterRole", f"streaming-{NAME}-pods"]
-    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+    assert bound_to(render(*values), NAME) == needed
 
 
 def test_the_hpa_controller_may_read_every_metric_of_both_groups(render: Render) -> None:

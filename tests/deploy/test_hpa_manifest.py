@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
@@ -11,7 +12,8 @@ from adapter.sources.autoscalers import autoscalers
 FOLDER = Path(__file__).parents[2] / "hpa"
 SIZES = ("kafka-consumer.yaml", "object.yaml")
 RATIOS = "two-ratios.yaml"
-NAMES = sorted(path.name for path in FOLDER.glob("*.yaml"))
+KEDA = "keda-scaledobject.yaml"  # a set of objects, no HPA: KEDA makes that
+NAMES = sorted(path.name for path in FOLDER.glob("*.yaml") if path.name != KEDA)
 
 
 def read(name: str) -> dict[str, Any]:
@@ -74,3 +76,35 @@ def test_s1_15_two_ratios_of_pods_with_the_published_targets_and_window() -> Non
     spec = read(RATIOS)["spec"]
     assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 16)
     assert spec["behavior"] == {"scaleDown": {"stabilizationWindowSeconds": 480}}
+
+
+@pytest.fixture(scope="module")
+def keda() -> dict[str, dict[str, Any]]:
+    """The objects for KEDA, by kind."""
+    return {item["kind"]: item for item in yaml.safe_load_all((FOLDER / KEDA).read_text())}
+
+
+def test_keda_scales_on_the_workers_that_are_required_without_a_cache(keda: dict[str, dict[str, Any]]) -> None:
+    (trigger,) = keda["ScaledObject"]["spec"]["triggers"]
+    url = httpx.URL(trigger["metadata"]["url"])
+    assert (url.scheme, url.host) == ("https", "backlog-adapter.backlog-adapter.svc")
+    assert url.path == "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/required_workers"
+    assert dict(url.params) == {"labelSelector": "workload=orders"}
+    assert (trigger["metricType"], trigger["metadata"]["targetValue"]) == ("AverageValue", "1")
+    assert not trigger["useCachedMetrics"]
+
+
+def test_the_hpa_that_keda_makes_is_one_of_the_workload(keda: dict[str, dict[str, Any]]) -> None:
+    """KEDA copies the annotations, and the behavior is that of an HPA of ours."""
+    made, ours = keda["ScaledObject"], read("kafka-consumer.yaml")
+    meta = {"name": "keda-hpa-orders", "namespace": "shop", "annotations": made["metadata"]["annotations"]}
+    (found,) = autoscalers([{"metadata": meta, "spec": ours["spec"] | {"metrics": []}}])
+    assert found.workloads == ("shop/orders",)
+    assert made["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"] == ours["spec"]["behavior"]
+
+
+def test_keda_may_read_its_one_metric_and_nothing_else(keda: dict[str, dict[str, Any]]) -> None:
+    rule = {"apiGroups": ["external.metrics.k8s.io"], "resources": ["required_workers"], "verbs": ["list"]}
+    assert keda["Role"]["rules"] == [rule]
+    (subject,) = keda["RoleBinding"]["subjects"]
+    assert subject["name"] == keda["ServiceAccount"]["metadata"]["name"]

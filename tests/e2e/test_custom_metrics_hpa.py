@@ -47,29 +47,6 @@ def test_kubectl_reads_a_metric_of_objects(version: str, path: str, job: Workloa
     assert [described(item) for item in told["items"]] == [("Deployment", "invoices")]
 
 
-@pytest.mark.parametrize("version", CUSTOM)
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param("*/utilization?labelSelector=app%3Dinvoices", id="of the workload that the pods are of"),
-        pytest.param(
-            "*/relative_lag_change?labelSelector=app%3Dinvoices&metricLabelSelector=workload%3Dinvoices",
-            id="of the workload that is named",
-        ),
-    ],
-)
-def test_kubectl_reads_a_metric_of_pods(version: str, path: str, job: Workload, controlplane: ControlPlane) -> None:
-    def told() -> list[tuple[str, str]]:
-        answer = controlplane.kubectl("get", "--raw", f"/apis/{version}/namespaces/default/pods/{path}")
-        return sorted(described(item) for item in json.loads(answer)["items"])
-
-    def pods() -> list[tuple[str, str]]:
-        listed = controlplane.api.get("/api/v1/namespaces/default/pods", labelSelector="app=invoices")["items"]
-        return sorted(("Pod", pod["metadata"]["name"]) for pod in listed)
-
-    until(lambda: told() == pods(), 60, "each of its pods has a number")
-
-
 def described(item: dict[str, Any]) -> tuple[str, str]:
     return item["describedObject"]["kind"], item["describedObject"]["name"]
 

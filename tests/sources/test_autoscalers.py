@@ -107,6 +107,12 @@ def test_a_metric_of_any_type_makes_an_hpa_one_of_its_workload(metric: dict[str,
     assert autoscalers([hpa(metrics=[metric])])[0].workloads == (workload,)
 
 
+def test_an_annotation_names_the_workload_of_an_hpa_that_keda_made() -> None:
+    metrics = [external("s0-metric-api-items-0-value", matchLabels={"scaledobject.keda.sh/name": "orders"})]
+    (found,) = autoscalers([hpa("keda-hpa-orders", metrics, {"backlog-adapter/workload": "orders"})])
+    assert (found.workloads, found.complaint) == (("shop/orders",), "")
+
+
 def test_s1_15_two_metrics_of_pods_are_one_hpa_of_one_workload() -> None:
     both = [of_pods(), of_pods("relative_lag_change")]
     assert seen(hpa(metrics=both)) == seen(hpa())

@@ -13,7 +13,6 @@ import yaml
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.direct import Direct
-from parts.goserver import GoServer
 from parts.kubelet import Kubelet
 from parts.pod import Pod
 from parts.pravega import Pravega
@@ -48,12 +47,11 @@ SEGMENTS = f"/apis/{EXTERNAL}/namespaces/default/segments?labelSelector=workload
 
 @dataclass(frozen=True, slots=True)
 class Systems:
-    """What the adapter reads, beside the cluster, and another adapter."""
+    """The systems that the adapter reads, beside the cluster."""
 
     broker: Broker
     prometheus: Prometheus
     pravega: Pravega
-    other: GoServer
 
 
 def values(systems: Systems) -> dict[str, Any]:
@@ -73,15 +71,13 @@ def values(systems: Systems) -> dict[str, Any]:
             "rules": {"policy": "segments"},
         },
     ]
-    other = {"url": systems.other.url, "ca_file": "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"}
     config = {
         "sources": sources,
         "workloads": workloads,
         "rules": RULES,
         "timing": {"tick_s": TICK_S, "warm_up_s": 60},
-        "serving": {"pass_through": {"external": other, "custom": other}},
     }
-    return {"config": config, "apiService": {"custom": {"create": True, "pods": True}}}
+    return {"config": config, "apiService": {"custom": {"create": True}}}
 
 
 def _offsets(name: str) -> dict[str, Any]:

@@ -103,10 +103,6 @@ class ControlPlane:
         self._programs.callback(api.close)
         return api
 
-    def serving_certificate(self, name: str) -> tuple[Path, Path]:
-        """Of a server beside the API server, signed by the CA that pods know: (certificate, key)."""
-        return self._server_ca.issue(name, addresses=(HOST,))
-
     def log(self, program: str) -> str:
         """What one of its programs has said so far."""
         return (self.folder / f"{program}.log").read_text(errors="replace")
@@ -140,7 +136,7 @@ class ControlPlane:
         program.ready(lambda: httpx.get(f"{self._etcd_url}/health", timeout=2).status_code == 200)
 
     def _start_apiserver(self) -> None:
-        certificate, key = self.serving_certificate("kube-apiserver")
+        certificate, key = self._server_ca.issue("kube-apiserver", addresses=(HOST,))
         proxy = self.front_proxy
         program = self._program(
             "kube-apiserver", f"--etcd-servers={self._etcd_url}", f"--secure-port={self.port}",
