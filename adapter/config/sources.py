@@ -64,6 +64,10 @@ class KafkaSource(Model):
         default={}, description="Settings of librdkafka as text, such as security.protocol; no secrets."
     )
     properties_file: Text | None = Field(default=None, description="File of lines name=value for the secret settings.")
+    offset_reset: Literal["latest", "earliest"] = Field(
+        default="latest",
+        description="Where groups start to read a partition without a committed offset: their auto.offset.reset.",
+    )
     deadline_s: Deadline = 5.0
 
 

@@ -14,6 +14,7 @@ from adapter.core.state import COUNTED, KEPT, LIMITING, Fast, Slow, State, align
 Stage = tuple[str, str]
 FORGET_S = 3600.0  # a found workload that is not seen for so long is no longer there
 PARTITIONS = LIMITING.index("partitions")
+COUNTED_OVER = [PARTITIONS, LIMITING.index("uncommitted_partitions")]  # which partitions the counters sum
 HEALTH = ("running", "sink_healthy")
 # What is held of the ticks of a window: field of Fast -> signal.
 _POINTS = {
@@ -33,7 +34,8 @@ def take(state: State, samples: Samples, book: RuleBook) -> State:
     limiting = reindex([samples.whole(name) for name in LIMITING], samples.workloads, workloads)
     kept, told = first_known(limiting, state.slow.limiting), np.isfinite(limiting[PARTITIONS])
     # Sums over another set of partitions are other counters: the difference between them is no progress.
-    other = np.flatnonzero((limiting != state.slow.limiting)[PARTITIONS] & told)
+    changed = (limiting != state.slow.limiting) & np.isfinite(limiting)
+    other = np.flatnonzero(changed[COUNTED_OVER].any(axis=0))
     fast = _blanked(state.fast, stages, {workloads[place] for place in other})
     fast = replace(fast, partitions_seen_at_s=np.where(told, samples.at_s, fast.partitions_seen_at_s))
     state = replace(state, slow=_overridden(replace(state.slow, limiting=kept), samples, workloads))

@@ -28,6 +28,7 @@ STAGE_SIGNALS = (
 # What a source may say of a whole workload.
 WORKLOAD_SIGNALS = (
     "partitions",  # gauge: Kafka partitions or Pravega segments of the input
+    "uncommitted_partitions",  # gauge: partitions without a committed offset; the counters leave them out
     "spec_workers",  # gauge: workers asked for (the scale target's spec)
     "workers",  # gauge: workers that exist (status)
     "ready_workers",  # gauge: workers that are ready

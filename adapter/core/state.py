@@ -11,7 +11,7 @@ from adapter.core.capacity import SLOTS, Table
 from adapter.core.forecast import POINTS, Fit
 from adapter.core.samples import Array
 
-VERSION = 4
+VERSION = 5
 HELD = (
     "throughput_records_per_s",
     "growth_records_per_s",
@@ -25,6 +25,7 @@ LIMITING = (
     "min_workers",
     "max_workers",
     "partitions",
+    "uncommitted_partitions",
     "fleet",
     "pause_up",
     "pause_down",

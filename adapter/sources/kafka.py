@@ -94,7 +94,7 @@ class KafkaReader:
         partitions = ask.partitions(sorted({topic for reading in workloads for _, topic in reading.inputs}))
         earliest, latest = ask.first_and_end(partitions)
         offsets = Offsets(committed, partitions, earliest, latest)
-        return [row for reading in workloads for row in rows(reading, offsets, at_s)]
+        return [row for reading in workloads for row in rows(reading, offsets, at_s, self._plan.offset_reset)]
 
     def _known_groups(self, ask: "_Questions") -> frozenset[str]:
         """Names of all groups, at most a minute old; those of a broker that does not answer are kept."""

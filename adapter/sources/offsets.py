@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from adapter.config import Config, KafkaReading
+from adapter.config import Config, KafkaReading, KafkaSource
 from adapter.sources import FAULT, Row
 from adapter.sources.names import slug
 
@@ -15,7 +15,8 @@ SIGNALS = (
     "backlog_records",
     "highest_partition_backlog_records",
     "partitions",
-)  # what is told of a workload
+    "uncommitted_partitions",
+)  # the signals of a workload
 Partition = tuple[str, int]  # topic and number
 _Key = TypeVar("_Key")
 
@@ -49,10 +50,11 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one Kafka source is to read."""
+    """What one Kafka source is to read. offset_reset: where groups start to read a partition without a commit."""
 
     explicit: tuple[Reading, ...] = ()
     patterns: tuple[Pattern, ...] = ()
+    offset_reset: str = "latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ def readings(config: Config, name: str) -> Plan:
         for index, fleet in enumerate(config.fleets)
         if fleet.source == name and fleet.groups is not None
     ]
-    return Plan(tuple(explicit), tuple(patterns))
+    source = config.sources[name]
+    assert isinstance(source, KafkaSource)  # noqa: S101 - only Kafka sources are opened with these readings
+    return Plan(tuple(explicit), tuple(patterns), source.offset_reset)
 
 
 def _inputs(read: Iterable[object], name: str) -> tuple[tuple[str, str], ...]:
@@ -142,57 +146,85 @@ def _found_reading(
     return Reading(workload, tuple((group, topic) for topic in topics), pattern.fleet, fault)
 
 
-def rows(reading: Reading, offsets: Offsets, at_s: int) -> list[Row]:
+def rows(reading: Reading, offsets: Offsets, at_s: int, offset_reset: str = "latest") -> list[Row]:
     """The rows of one workload: every number, or one fault; never a sum over a part of its partitions."""
     fleet = [] if reading.fleet is None else [Row(at_s, reading.workload, "", "fleet", float(reading.fleet))]
     try:
-        counts = _counts(reading, offsets)
+        counts = _counts(reading, offsets, offset_reset)
     except _UnknownError as unknown:
         return [*fleet, Row(at_s, reading.workload, "", FAULT, 0.0, str(unknown))]
-    return [*fleet, *(Row(at_s, reading.workload, "", signal, float(count)) for signal, count in counts.items())]
+    found = [*fleet, *(Row(at_s, reading.workload, "", signal, float(count)) for signal, count in counts.items())]
+    if counts["uncommitted_partitions"]:
+        found += [
+            Row(at_s, reading.workload, "", FAULT, 0.0, text) for text in _assumed(reading, offsets, offset_reset)
+        ]
+    return found
 
 
-def _counts(reading: Reading, offsets: Offsets) -> dict[str, int]:
+def _counts(reading: Reading, offsets: Offsets, offset_reset: str) -> dict[str, int]:
+    """Sums over partitions. Both counters leave out partitions without a commit: nobody reads them yet, and a counter
+    that includes them would rise by records that retention deletes or others append."""
     if reading.fault:
         raise _UnknownError(reading.fault)
     positions = [position for group, topic in reading.inputs for position in _positions(group, topic, offsets)]
-    processed = sum(position for position, _ in positions)
-    appended = sum(end for _, end in positions)
+    backlogs = [position.backlog(offset_reset) for position in positions]
+    committed = [position for position in positions if position.committed is not None]
     topics = {topic for _, topic in reading.inputs}
     return {
-        "processed_records": processed,
-        "appended_records": appended,
-        "backlog_records": appended - processed,
+        "processed_records": sum(position.committed or 0 for position in committed),
+        "appended_records": sum(position.latest for position in committed),
+        "backlog_records": sum(backlogs),
         # A sum hides the one worker that is slow (S4-38).
-        "highest_partition_backlog_records": max((end - position for position, end in positions), default=0),
+        "highest_partition_backlog_records": max(backlogs, default=0),
         "partitions": sum(_told(offsets.partitions, topic, f"topic {topic}") for topic in topics),
+        "uncommitted_partitions": len(positions) - len(committed),
     }
 
 
-def _positions(group: str, topic: str, offsets: Offsets) -> list[tuple[int, int]]:
-    """Position of the group and end of the log, one pair a partition.
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where a group stands in one partition. committed: None without a commit."""
 
-    A partition without a commit stands at its first record: the group reads the topic, so it will be read. Records
-    that retention deleted before they were read can no longer be processed: they count as passed.
-    """
+    committed: int | None
+    earliest: int
+    latest: int
+
+    def backlog(self, offset_reset: str) -> int:
+        """Records that the group still has to read; retention may have deleted some of them already."""
+        start = self.earliest if offset_reset == "earliest" else self.latest
+        return self.latest - max(start if self.committed is None else self.committed, self.earliest)
+
+
+def _assumed(reading: Reading, offsets: Offsets, offset_reset: str) -> list[str]:
+    """What is assumed of partitions without a commit that hold records; an empty one needs no assumption."""
+    positions = [position for group, topic in reading.inputs for position in _positions(group, topic, offsets)]
+    count = sum(each.committed is None and each.latest > each.earliest for each in positions)
+    has = "partition has" if count == 1 else "partitions have"
+    backlog = "all retained records counted as backlog" if offset_reset == "earliest" else "no backlog assumed"
+    return [f"{count} {has} no committed offset, {backlog} (offset_reset: {offset_reset})"] if count else []
+
+
+def _positions(group: str, topic: str, offsets: Offsets) -> list[_Position]:
+    """Where the group stands in each partition of the topic."""
     partitions = _told(offsets.partitions, topic, f"topic {topic}")
     mine = _commits(group, topic, offsets)
     if max(mine) >= partitions:
         raise _UnknownError(
             _recreated(topic, f"group {group} has committed on partition {max(mine)}, it has {partitions}")
         )
-    pairs = []
+    found = []
     for number in range(partitions):
         what = f"partition {number} of topic {topic}"
         earliest = _told(offsets.earliest, (topic, number), f"the first offset of {what}")
-        end = _told(offsets.latest, (topic, number), f"the end offset of {what}")
-        position = max(mine.get(number, earliest), earliest)
-        if position > end:
+        latest = _told(offsets.latest, (topic, number), f"the end offset of {what}")
+        committed = mine.get(number)
+        position = max(earliest if committed is None else committed, earliest)
+        if position > latest:
             raise _UnknownError(
-                _recreated(topic, f"group {group} is at {position} of partition {number}, which ends at {end}")
+                _recreated(topic, f"group {group} is at {position} of partition {number}, which ends at {latest}")
             )
-        pairs.append((position, end))
-    return pairs
+        found.append(_Position(committed, earliest, latest))
+    return found
 
 
 def _commits(group: str, topic: str, offsets: Offsets) -> dict[int, int]:

@@ -27,6 +27,7 @@ PLAN = Plan(
         Reading("shop/idle", (("nobody", "clicks"),)),
     ),
     patterns=(Pattern(0, "web", "clicks.*"),),
+    offset_reset="earliest",
 )
 NOW_S = 1_700_000_000
 
@@ -124,7 +125,7 @@ def seen(source: KafkaReader, at_s: int = NOW_S) -> dict[tuple[str, str], float 
 def test_a_tick_of_a_real_broker() -> None:
     found = seen(reader(Cluster("a_tick")))
     assert found[("shop/orders", "processed_records")] == 990.0
-    assert found[("shop/orders", "appended_records")] == 1200.0
+    assert found[("shop/orders", "appended_records")] == 1100.0
     assert found[("shop/orders", "backlog_records")] == 210.0  # 11 partitions 10 behind, one never committed
     assert found[("shop/orders", "partitions")] == 12.0
     assert found[("shop/lost", FAULT)] == "topic nope does not exist"
