@@ -181,6 +181,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
 ) -> None:
     """Simulate policies on recorded loads, or on your own history: what they cost, how late, how many rescales."""
     from adapter import wiring
+    from adapter.apiserver.stop_signals import stop_event
     from adapter.backtest import command, history_report
     from adapter.backtest.report import probe
 
@@ -204,7 +205,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         traces, grid = command.question(trace or [], named)
         if report is not None:
             probe(report)
-        with wiring.told_to_stop() as stop:
+        with stop_event() as stop:
             command.run(command.asked(traces, grid, out), wiring.spark(master, out), stop)
         files = () if report is None else history_report.drawn(traces, grid, options)
     for file in files:

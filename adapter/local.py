@@ -14,6 +14,8 @@ from rich.live import Live
 from rich.table import Table
 
 from adapter import config as configuration
+from adapter.apiserver.server import Server
+from adapter.apiserver.stop_signals import stop_event
 from adapter.config import Config
 from adapter.core.messages import sentence
 from adapter.errors import SetupError
@@ -22,20 +24,16 @@ from adapter.pipeline.job import StreamingJob
 from adapter.serving.accounting import Accounting
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_app
-from adapter.serving.front import Front
 from adapter.serving.ours import Surroundings, metrics_api
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.sockets.bridge import of_wsgi
-from adapter.serving.sockets.server import Server
-from adapter.serving.telemetry import Telemetry, door
+from adapter.serving.telemetry import Telemetry, server_gauges
 from adapter.serving.ui import terminal
 from adapter.serving.ui.changes import Changes
 from adapter.serving.ui.history import History
 from adapter.serving.ui.page import page
 from adapter.simulator import demo
 from adapter.simulator.fleet import Fleet
-from adapter.wiring import told_to_stop
 
 LOOPBACK = "127.0.0.1"
 SEED = 1
@@ -66,7 +64,7 @@ def run(config: Config | None, options: Options) -> None:
     """Run until told to stop. config: None is the embedded fleet. Raises SetupError or CheckpointError."""
     console = Console()
     began_s = time.monotonic()
-    with told_to_stop() as stop, ExitStack() as started:
+    with stop_event() as stop, ExitStack() as started:
         fleet = None
         if config is None:
             fleet = Fleet(SEED, time.time)
@@ -102,9 +100,8 @@ class _View:
         account = Accounting(telemetry, structlog.get_logger("access")).answered
         api = metrics_api(self.store, probes, telemetry, lambda: self.server.port, Surroundings(account=account))
         self.app = create_app(api, page(self.snapshot, self._history))
-        front = Front(api, of_wsgi(self.app))
-        self.server = Server(front, LOOPBACK, port, at_once=front.at_once)
-        telemetry.add(door(self.server.connections))
+        self.server = Server(self.app, LOOPBACK, port)
+        telemetry.add(server_gauges(self.server))
 
     def snapshot(self) -> Snapshot | None:
         """The newest snapshot."""

@@ -1,8 +1,6 @@
 """Where the edges meet: each role of the program, put together."""
 
 import re
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from math import inf
@@ -12,6 +10,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from adapter import config as configuration
+from adapter.apiserver.server import Server
+from adapter.apiserver.stop_signals import stop_event
+from adapter.apiserver.tls import LiveTls
 from adapter.config import Config
 from adapter.core.messages import sentence
 from adapter.errors import ConfigError
@@ -22,10 +23,7 @@ from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import add_records, create_publisher_app
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.sockets.bridge import of_wsgi
-from adapter.serving.sockets.server import Server
-from adapter.serving.sockets.tls import LiveTls
-from adapter.serving.telemetry import Telemetry, door
+from adapter.serving.telemetry import Telemetry, server_gauges
 from adapter.serving.ui.changes import Changes
 from adapter.sources import kafka, needs, prometheus_plan
 
@@ -49,7 +47,7 @@ def load(path: Path) -> Config:
 
 
 def pipeline(config: Config, master: str | None = None) -> None:
-    """The `pipeline` role: decide every tick and publish the snapshot, until SIGTERM or SIGINT.
+    """The `pipeline` role: decide every tick and publish the snapshot, until SIGTERM, SIGINT or SIGHUP.
 
     master: Spark's master; None runs in this process. Raises ConfigError, SetupError or CheckpointError.
     """
@@ -74,35 +72,15 @@ def pipeline(config: Config, master: str | None = None) -> None:
         telemetry=telemetry,
     )
     add_records(app, store, job.publisher.record, token_file=settings.token_file)
-    server = Server(of_wsgi(app), settings.host, settings.port, _tls(config))
-    telemetry.add(door(server.connections))
-    with told_to_stop() as stop, ExitStack() as started:
+    server = Server(app, settings.host, settings.port, _tls(config))
+    telemetry.add(server_gauges(server))
+    with stop_event() as stop, ExitStack() as started:
         server.start()
         started.callback(server.stop)
         log.info("the snapshot is published here", host=settings.host, port=server.port)
         job.start(master)
         started.callback(job.stop)
         stop.wait()
-
-
-@contextmanager
-def told_to_stop() -> Iterator[threading.Event]:
-    """An event that SIGTERM or SIGINT sets; the second signal ends the process at once. For the main thread only."""
-    stop = threading.Event()
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.getsignal(number) for number in numbers}
-
-    def told(number: int, _: object) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    for number in numbers:
-        signal.signal(number, told)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _tls(config: Config) -> LiveTls | None:

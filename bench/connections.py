@@ -11,29 +11,26 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import trustme
-
-from adapter.config import Limits
-from adapter.serving.api.rendering import Response
-from adapter.serving.sockets.bridge import Receive, Scope, Send
 from adapter.serving.sockets.server import Server
 from adapter.serving.sockets.tls import LiveTls
+
 from bench.figures import Figure
 from bench.machine import rss_mib
 from bench.processes import free_port, running, wait_until
 
 FLOOD = 10_000
-IDLE = Limits().connections - 10  # all that is allowed, but for the neighbours
+IDLE = ServerLimits().connections - 10  # all that is allowed, but for the neighbours
 TIMES = 2_000
 STARTS_WITHIN_S = 30.0
 ENDS_WITHIN_S = 300.0
 _QUESTION = b"GET /apis/external.metrics.k8s.io/v1beta1 HTTP/1.1\r\nHost: bench\r\n\r\n"
-_ANSWER = Response(200, ((b"content-type", b"application/json"),), b'{"kind":"ExternalMetricValueList","items":[]}\n')
+_ANSWER = b'{"kind":"ExternalMetricValueList","items":[]}\n'
 
 
 def figures() -> Iterator[Figure]:
@@ -94,7 +91,7 @@ def _flooded(
 def _ask(connection: socket.socket) -> float:
     began_s = time.perf_counter()
     connection.sendall(_QUESTION)
-    if not connection.recv(4096).endswith(_ANSWER.body):
+    if not connection.recv(4096).endswith(_ANSWER):
         raise RuntimeError("expected the whole answer in one piece")
     return (time.perf_counter() - began_s) * 1000
 
@@ -132,17 +129,14 @@ def _answers(port: int, trust: ssl.SSLContext) -> bool:
 
 def _serve(port: str, folder: str) -> None:
     tls = LiveTls(f"{folder}/tls.crt", f"{folder}/tls.key", Path(folder, "proxies.crt").read_text)
-    server = Server(_never, "127.0.0.1", int(port), tls, at_once=_at_once)
+    server = Server(_answer, "127.0.0.1", int(port), tls)
     server.start()
     threading.Event().wait()
 
 
-def _at_once(scope: Mapping[str, Any]) -> Response:
-    return _ANSWER
-
-
-async def _never(scope: Scope, receive: Receive, send: Send) -> None:
-    raise RuntimeError("expected only questions that are answered at once")
+def _answer(environ: dict[str, Any], start_response: Callable[..., object]) -> list[bytes]:
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(_ANSWER)))])
+    return [_ANSWER]
 
 
 def _flood(port: str, folder: str, kind: str) -> None:

@@ -14,9 +14,10 @@ from pyspark.sql.streaming.listener import (
 )
 
 from adapter import config as configuration
+from adapter.apiserver.stop_signals import stop_event
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.snapshots.snapshot import Snapshot
-from adapter.wiring import load, told_to_stop
+from adapter.wiring import load
 
 
 class Ticks(StreamingQueryListener):
@@ -36,7 +37,7 @@ class Ticks(StreamingQueryListener):
 def main(file: Path) -> None:
     """Run the job until told to stop."""
     config = load(file)
-    with told_to_stop() as stop:
+    with stop_event() as stop:
         job = StreamingJob(config, configuration.rule_book(config), _publish)
         job.start()
         try:

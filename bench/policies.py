@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from adapter.apiserver.stop_signals import stop_event
 from adapter.backtest import command
 from adapter.backtest.trace import Trace, TraceError, read
 from adapter.backtest.units import Grid, Unit, units
 from adapter.errors import AdapterError
-from adapter.wiring import spark, told_to_stop
+from adapter.wiring import spark
 from bench.machine import described
 
 TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
@@ -34,7 +35,7 @@ def main(words: Sequence[str] | None = None) -> None:
     _say(described())
     try:
         what = asked(arguments)
-        with told_to_stop() as stop:
+        with stop_event() as stop:
             command.run(what, spark(arguments.master, arguments.out), stop)
     except AdapterError as error:
         sys.exit(f"bench-policies: {error}")

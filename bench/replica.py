@@ -9,14 +9,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPSConnection
 
+from adapter.apiserver.server import Server
 from adapter.core.decisions import Decision, Reason
 from adapter.serving.api.external import GROUP_VERSION
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_publisher_app
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.sockets.bridge import of_wsgi
-from adapter.serving.sockets.server import Server
 from adapter.serving.telemetry import Telemetry
 from bench.processes import free_port, running, wait_until
 from conformance.cluster import HPA, Cluster
@@ -58,7 +57,7 @@ class Fleet:
         probes = Probes.of(Readiness(lambda: True))
         telemetry = Telemetry(self._store, workloads=True)
         publisher = create_publisher_app(self._store, token_file=None, probes=probes, telemetry=telemetry)
-        self.server = Server(of_wsgi(publisher), "127.0.0.1", 0)
+        self.server = Server(publisher, "127.0.0.1", 0)
         self._stop = threading.Event()
         self._one_at_a_time = threading.Lock()
         self._thread = threading.Thread(target=self._renew)

@@ -7,6 +7,8 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from adapter.apiserver.server import Server
+from adapter.apiserver.tls import LiveTls
 from adapter.serving.access.access import Access
 from adapter.serving.access.cluster import ClusterApi
 from adapter.serving.access.reviews import Reviews
@@ -15,10 +17,6 @@ from adapter.serving.access.tokens import Tokens
 from adapter.serving.api.documents import Documents
 from adapter.serving.api.metrics_api import MetricsApi
 from adapter.serving.app import create_app
-from adapter.serving.front import Front
-from adapter.serving.sockets.bridge import of_wsgi
-from adapter.serving.sockets.server import Server
-from adapter.serving.sockets.tls import LiveTls
 from conformance import fixture
 from conformance.client import HOST, Client
 from conformance.cluster import Cluster, run_cluster
@@ -56,8 +54,7 @@ def _server(identities: Identities, cluster: Cluster, rows: Sequence[Row], stack
         port=lambda: server.port,
     )
     api = MetricsApi(external, custom, access, documents)
-    front = Front(api, of_wsgi(create_app(api)))
-    server = Server(front, HOST, 0, tls, at_once=front.at_once)
+    server = Server(create_app(api), HOST, 0, tls)
     server.start()
     stack.callback(server.stop)
     return server

@@ -6,6 +6,7 @@ import structlog
 from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound
 
+from adapter.apiserver.client_certificate import client_certificate
 from adapter.serving.api import rendering
 from adapter.serving.api.documents import EXPOSITION
 from adapter.serving.api.metrics_api import MetricsApi
@@ -13,7 +14,6 @@ from adapter.serving.api.probes import Probes
 from adapter.serving.api.request import Request
 from adapter.serving.api.status import Answer, failure, internal_error, unauthorized
 from adapter.serving.api.stored import is_known
-from adapter.serving.front import leave, request_of
 from adapter.serving.snapshots import records
 from adapter.serving.snapshots.store import Held, SnapshotStore
 from adapter.serving.snapshots.transport import SNAPSHOT_PATH, token_matches
@@ -29,9 +29,7 @@ def create_app(api: MetricsApi, *before: Blueprint) -> Flask:
         app.register_blueprint(blueprint)
 
     def patiently(asked: Request) -> rendering.Response:
-        answered = api.answered(asked)
-        leave(request.environ.get("asgi.scope", {}), answered)
-        return answered.response
+        return api.respond(asked)
 
     _add_everything_else(app, patiently)
     return app
@@ -106,7 +104,10 @@ def _add_everything_else(app: Flask, respond: Callable[[Request], rendering.Resp
 def _asked() -> Request:
     scope = request.environ.get("asgi.scope")
     if scope is not None:
-        return request_of(scope, patient=True)
+        query = scope["query_string"]
+        uri = (scope["raw_path"] + b"?" + query if query else scope["raw_path"]).decode("utf-8", "replace")
+        fields = [(name.decode("latin-1"), value.strip().decode("latin-1")) for name, value in scope["headers"]]
+        return Request.of(scope["method"], uri, fields, client_certificate(request.environ))
     headers = [(name.lower(), value) for name, value in request.headers]
     return Request.of(request.method, request.full_path.removesuffix("?"), headers)
 

@@ -1,7 +1,6 @@
 """The `serve` role: snapshots pulled from a pipeline, answered to a cluster."""
 
 import gc
-import signal
 import sys
 import threading
 import time
@@ -12,6 +11,10 @@ from functools import partial
 
 import structlog
 
+from adapter.apiserver.limits import ServerLimits
+from adapter.apiserver.server import Server
+from adapter.apiserver.stop_signals import stop_event
+from adapter.apiserver.tls import LiveTls
 from adapter.config import Serving
 from adapter.errors import ConfigError
 from adapter.serving.access.access import Access
@@ -23,43 +26,40 @@ from adapter.serving.accounting import Accounting
 from adapter.serving.api import custom, external
 from adapter.serving.api.metrics_api import MetricsApi
 from adapter.serving.api.probes import Probes, Readiness
+from adapter.serving.api_services import ApiServices
 from adapter.serving.app import create_app, create_metrics_app
 from adapter.serving.elsewhere.passthrough import Elsewhere, gauges
-from adapter.serving.front import Front
-from adapter.serving.lines import unhindered_logs
+from adapter.serving.log_queue import queued_logging
 from adapter.serving.ours import Surroundings, metrics_api
 from adapter.serving.signals.pods import Pods
-from adapter.serving.slot import Slots
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
-from adapter.serving.sockets.bridge import of_wsgi
-from adapter.serving.sockets.server import Server
-from adapter.serving.sockets.tls import LiveTls
-from adapter.serving.telemetry import Telemetry, certificate, door
+from adapter.serving.telemetry import Telemetry, certificate, server_gauges
 
 LOOPBACK = "127.0.0.1"
 # Between being unready and being gone: the time a cluster needs to send requests elsewhere.
 FAREWELL_S = 5.0
+_API_SERVICES = (
+    f"{external.VERSION}.{external.GROUP}",
+    *(f"{version}.{custom.GROUP}" for version in custom.VERSIONS),
+)
 
 _log = structlog.get_logger(__name__)
 
 
 def serve(settings: Serving, *, insecure_local: bool = False) -> None:
-    """Answer until SIGTERM or SIGINT; call it from the main thread.
+    """Answer until SIGTERM, SIGINT or SIGHUP, then drain; call it from the main thread.
 
     insecure_local: no authentication, and therefore on loopback only, over plain HTTP unless a certificate is set.
     Raises ConfigError when a needed setting is missing, SetupError when a port cannot be had.
     """
     _share_the_interpreter()
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    with unhindered_logs(sys.stderr) as lines, ExitStack() as started:
+    with stop_event() as stop, queued_logging(sys.stderr) as log, ExitStack() as started:
         replica = start(settings, started, insecure_local=insecure_local)
-        replica.telemetry.add(lines.gauges)
+        replica.telemetry.add(log.gauges)
         stop.wait()
         replica.readiness.stop()
-        _log.info("stopping: not ready any more, answering to the end")
+        _log.info("stopping: not ready; still answering", for_s=0.0 if insecure_local else FAREWELL_S)
         threading.Event().wait(0.0 if insecure_local else FAREWELL_S)
 
 
@@ -97,11 +97,11 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     around = _surroundings(settings, cluster, telemetry, stack)
     api = metrics_api(store, probes, telemetry, lambda: server.port, around)
     server = _server(settings, host, api, _tls(settings, cluster, telemetry))
-    telemetry.add(door(server.connections))
+    telemetry.add(server_gauges(server))
     _run(server, stack)
     if settings.metrics_port is not None:
         metrics = create_metrics_app(probes=probes, telemetry=telemetry)
-        _run(Server(of_wsgi(metrics), host, settings.metrics_port), stack)
+        _run(Server(metrics, host, settings.metrics_port), stack)
     _log.info("serving", host=host, port=server.port, authentication="none" if insecure_local else "the cluster's")
     return Replica(server.port, readiness, store, telemetry)
 
@@ -123,10 +123,10 @@ class _Cluster:
         stack.callback(access.close)
         followed.start()
         stack.callback(followed.stop)
-        slots = Slots(api.get, settings.service)
-        telemetry.add(slots.gauges)
-        slots.start()
-        stack.callback(slots.stop)
+        services = ApiServices(api.get, _API_SERVICES, settings.service)
+        telemetry.add(services.gauges)
+        services.start()
+        stack.callback(services.stop)
         return cls(api, followed, access)
 
 
@@ -180,8 +180,7 @@ def _own_names(settings: Serving) -> tuple[str, ...]:
 
 
 def _server(settings: Serving, host: str, api: MetricsApi, tls: LiveTls | None) -> Server:
-    front = Front(api, of_wsgi(create_app(api)))
-    return Server(front, host, settings.port, tls, at_once=front.at_once, limits=settings.limits)
+    return Server(create_app(api), host, settings.port, tls, ServerLimits(**settings.limits.model_dump()))
 
 
 def _run(server: Server, stack: ExitStack) -> None:

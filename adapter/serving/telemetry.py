@@ -8,11 +8,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from adapter.apiserver.refusals import REFUSALS
+from adapter.apiserver.server import Server
 from adapter.core.decisions import Decision
 from adapter.serving.signals.metrics import METRICS
 from adapter.serving.snapshots.store import Held, SnapshotStore
-from adapter.serving.sockets.at_once import OWN_CODES
-from adapter.serving.sockets.connections import Connections
 
 PREFIX = "backlog_adapter"
 
@@ -96,16 +96,18 @@ def certificate(ends_s: Callable[[], float | None], clock: Callable[[], float] =
     return gauges
 
 
-def door(connections: Connections) -> Gauges:
-    """Who is there, and who was not let in; what `requests` counts came through."""
+def server_gauges(server: Server) -> Gauges:
+    """Connections of a server, and the requests that it refused before the application saw them."""
 
     def gauges() -> Iterator[Metric]:
-        yield GaugeMetricFamily(f"{PREFIX}_connections", "open connections", value=connections.open)
-        crowded = "connections ended to make room for others"
-        yield CounterMetricFamily(f"{PREFIX}_connections_crowded_out", crowded, value=connections.ended_for_room)
+        yield GaugeMetricFamily(f"{PREFIX}_connections", "open connections", value=server.connections)
+        closed = CounterMetricFamily(f"{PREFIX}_connections_closed", "connections the server ended", labels=["cause"])
+        closed.add_metric(["limit"], server.counters.closed_for_room)
+        closed.add_metric(["deadline"], server.counters.closed_for_time)
+        yield closed
         refused = CounterMetricFamily(f"{PREFIX}_refused", "requests that the server answered itself", labels=["code"])
-        for code in OWN_CODES:
-            refused.add_metric([str(code)], connections.refused[code])
+        for code in (refusal.code for refusal in REFUSALS):
+            refused.add_metric([str(code)], server.counters.refused[code])
         yield refused
 
     return gauges

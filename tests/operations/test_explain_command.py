@@ -17,6 +17,8 @@ from flask import Flask
 from records_made import growing
 
 from adapter import cli, config
+from adapter.apiserver.server import Server
+from adapter.apiserver.tls import LiveTls
 from adapter.core.decisions import Decision
 from adapter.operations import asking
 from adapter.serving.api.probes import Probes, Readiness
@@ -24,9 +26,6 @@ from adapter.serving.app import add_records, create_publisher_app
 from adapter.serving.snapshots.records import Record
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.sockets.bridge import of_wsgi
-from adapter.serving.sockets.server import Server
-from adapter.serving.sockets.tls import LiveTls
 from adapter.serving.telemetry import Telemetry
 
 TOLD = growing(max_workers=12)
@@ -75,7 +74,7 @@ def serving(told: Record, token_file: str | None, tls: LiveTls | None) -> Server
         return (told.decision, dict(told.record)) if workload == told.decision.workload else None
 
     add_records(app, store, record_of, token_file=token_file)
-    return Server(of_wsgi(app), "127.0.0.1", 0, tls)
+    return Server(app, "127.0.0.1", 0, tls)
 
 
 @contextmanager
@@ -222,7 +221,7 @@ def test_a_record_of_another_release_is_refused(plain: str, capsys: pytest.Captu
     told = json.loads(asking.ask("shop/orders", asking.Address(url=plain)))
     app = Flask("another release")
     app.add_url_rule("/explain/shop/orders", view_func=lambda: told | {"version": "9.0"})
-    with started(Server(of_wsgi(app), "127.0.0.1", 0)) as server:
+    with started(Server(app, "127.0.0.1", 0)) as server:
         assert run("shop/orders", "--url", f"http://127.0.0.1:{server.port}") == 2
     assert "a record of release 9.0" in capsys.readouterr().err
 

@@ -1,8 +1,5 @@
 """What is counted and logged of answered requests, however callers word them and wherever the log goes."""
 
-import errno
-import io
-import threading
 from typing import Any
 
 import pytest
@@ -17,7 +14,6 @@ from adapter.serving.api.metrics_api import Answered
 from adapter.serving.api.rendering import Response
 from adapter.serving.api.request import Request
 from adapter.serving.api.routes import route
-from adapter.serving.lines import unhindered_logs
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 
@@ -154,37 +150,3 @@ def test_whatever_a_caller_chose_can_be_printed_on_one_line(text: str) -> None:
     assert line.isprintable()
     assert len(line) <= 12 * LONGEST_SHOWN
     line.encode()
-
-
-class Full(io.StringIO):
-    """A file on a full disk."""
-
-    def write(self, text: str) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-
-class Stuck(io.StringIO):
-    """A pipe that nobody reads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_over = threading.Event()
-
-    def write(self, text: str) -> int:
-        self.is_over.wait(10)
-        return len(text)
-
-
-@pytest.mark.parametrize("file", [Full(), Stuck()], ids=["full disk", "stuck pipe"])
-def test_a_log_that_cannot_be_written_neither_fails_nor_delays_an_answer(file: io.StringIO) -> None:
-    telemetry = Telemetry(SnapshotStore(), workloads=False)
-    with unhindered_logs(file) as lines:
-        telemetry.add(lines.gauges)
-        accounting = Accounting(telemetry, structlog.get_logger(), "all")
-        for _ in range(2_000):
-            accounting.answered(answered(code=503), TOOK_S)
-        assert b'code="503",group="external",metric="required_workers"} 2000.0' in telemetry.exposition()
-        assert lines.lost > 900
-        assert b"backlog_adapter_log_lines_lost_total" in telemetry.exposition()
-        if isinstance(file, Stuck):
-            file.is_over.set()

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from serving_builders import entry, snapshot
 
+from adapter.apiserver.server import Server
 from adapter.config import Serving
 from adapter.errors import ConfigError, SetupError
 from adapter.serving.api.external import GROUP_VERSION
@@ -22,8 +23,6 @@ from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_publisher_app
 from adapter.serving.roles import start
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.sockets.bridge import of_wsgi
-from adapter.serving.sockets.server import Server
 from adapter.serving.telemetry import Telemetry
 
 METRIC = f"/apis/{GROUP_VERSION}/namespaces/shop/required_workers"
@@ -42,7 +41,7 @@ def pipeline() -> Iterator[str]:
     app = create_publisher_app(
         store, token_file=None, probes=Probes.of(Readiness(lambda: True)), telemetry=Telemetry(store, workloads=True)
     )
-    server = Server(of_wsgi(app), "127.0.0.1", 0)
+    server = Server(app, "127.0.0.1", 0)
     server.start()
     yield f"http://127.0.0.1:{server.port}"
     server.stop()
@@ -102,7 +101,7 @@ def test_a_taken_port_leaves_nothing_running(pipeline: str) -> None:
     assert "snapshot-follower" not in {thread.name for thread in threading.enumerate()}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it(pipeline: str, number: int, tmp_path: Path) -> None:
     port = free_port()
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, str(port), pipeline], env=os.environ, cwd=tmp_path)

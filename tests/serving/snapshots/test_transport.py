@@ -9,13 +9,12 @@ import structlog
 from serving_builders import AT_S, entry, snapshot
 from serving_certificates import SERVER, STRANGERS, Files, pem, serving_files
 
+from adapter.apiserver.server import Server
+from adapter.apiserver.tls import LiveTls
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.app import create_publisher_app
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
-from adapter.serving.sockets.bridge import of_wsgi
-from adapter.serving.sockets.server import Server
-from adapter.serving.sockets.tls import LiveTls
 from adapter.serving.telemetry import Telemetry
 
 
@@ -27,7 +26,7 @@ def publisher(store: SnapshotStore, files: Files, token: Path, port: int = 0) ->
         probes=Probes.of(Readiness(lambda: True)),
         telemetry=Telemetry(store, workloads=True),
     )
-    server = Server(of_wsgi(app), "127.0.0.1", port, LiveTls(str(files.cert), str(files.key)))
+    server = Server(app, "127.0.0.1", port, LiveTls(str(files.cert), str(files.key)))
     server.start()
     try:
         yield server

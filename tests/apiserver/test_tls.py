@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import trustme
 from cryptography import x509
-from raw_callers import Caller, eventually, serving, trust
+from raw_clients import Client, eventually, serving, trust
 from serving_certificates import CLIENTS, PROXIES, SERVER, STRANGERS, Files, pem, serving_files
 from structlog.testing import capture_logs
 
+from adapter.apiserver.server import Server
+from adapter.apiserver.tls import LiveTls
 from adapter.errors import ConfigError
-from adapter.serving.sockets.server import Server
-from adapter.serving.sockets.tls import LiveTls
 
 NEW_SERVER = trustme.CA()
 PROXY = PROXIES.issue_cert(common_name="front-proxy-client")
@@ -39,14 +39,14 @@ class Running:
 @contextmanager
 def listening(folder: Path, cas: str = "") -> Iterator[tuple[Running, Server]]:
     running = Running(folder, cas)
-    with serving(tls=running.tls) as server:
-        yield running, server
+    with serving(tls=running.tls) as found:
+        yield running, found.server
 
 
 def knows(server: Server, leaf: trustme.LeafCert | None) -> bool:
     """Whether a caller with this certificate is known by it. Raises OSError when the handshake fails."""
-    with Caller(server, trust(leaf)) as caller:
-        return bool(caller.ask("/").document["known"])
+    with Client(server, trust(leaf)) as caller:
+        return bool(caller.get("/").document["certificate"])
 
 
 def trusting(*authorities: trustme.CA) -> ssl.SSLContext:
@@ -69,10 +69,10 @@ def test_case_65_tls_is_1_2_or_1_3(tmp_path: Path, version: ssl.TLSVersion, acce
     with listening(tmp_path) as (_, server):
         if not accepted:
             with pytest.raises(ssl.SSLError):
-                Caller(server, context)
+                Client(server, context)
             return
-        with Caller(server, context) as caller:
-            assert caller.ask("/memory").code == 200
+        with Client(server, context) as caller:
+            assert caller.get("/").code == 200
             assert isinstance(caller.socket, ssl.SSLSocket)
             assert caller.socket.version() == f"TLSv{version.name[-3:].replace('_', '.')}"
 
@@ -80,7 +80,7 @@ def test_case_65_tls_is_1_2_or_1_3(tmp_path: Path, version: ssl.TLSVersion, acce
 def test_http_1_1_is_agreed_with_who_also_speaks_http_2(tmp_path: Path) -> None:
     context = trust()
     context.set_alpn_protocols(["h2", "http/1.1"])
-    with listening(tmp_path) as (_, server), Caller(server, context) as caller:
+    with listening(tmp_path) as (_, server), Client(server, context) as caller:
         assert isinstance(caller.socket, ssl.SSLSocket)
         assert caller.socket.selected_alpn_protocol() == "http/1.1"
 
@@ -112,22 +112,22 @@ def test_before_the_cas_are_known_nobody_is_asked_and_everybody_may_connect(tmp_
 
 
 def test_a_connection_made_before_the_cas_were_known_is_served_without_its_certificate(tmp_path: Path) -> None:
-    with listening(tmp_path) as (running, server), Caller(server, trust(PROXY)) as early:
+    with listening(tmp_path) as (running, server), Client(server, trust(PROXY)) as early:
         running.now_trusts(PROXIES)
-        assert early.ask("/").document["known"] is False
+        assert early.get("/").document["certificate"] is False
         assert knows(server, PROXY)
 
 
 def test_case_63_a_replaced_ca_is_followed_without_a_restart(tmp_path: Path) -> None:
     new = trustme.CA()
-    with listening(tmp_path, pem(PROXIES)) as (running, server), Caller(server, trust(PROXY)) as open_before:
+    with listening(tmp_path, pem(PROXIES)) as (running, server), Client(server, trust(PROXY)) as open_before:
         running.now_trusts(PROXIES, new)
         assert knows(server, PROXY)
         assert knows(server, new.issue_cert(common_name="front-proxy-client"))
         running.now_trusts(new)
         with pytest.raises(OSError, match=r"alert|reset|closed|pipe"):
             knows(server, PROXY)
-        assert open_before.ask("/").document["known"], "whether it still counts is for the application to say"
+        assert open_before.get("/").document["certificate"], "whether it still counts is for the application to say"
 
 
 @pytest.mark.parametrize("nonsense", ["nonsense", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"])
@@ -152,14 +152,14 @@ def test_a_bundle_that_cannot_be_read_at_the_start_does_not_keep_discovery_from_
 
 
 def test_case_64_a_replaced_certificate_is_used_by_new_connections_only(tmp_path: Path) -> None:
-    with listening(tmp_path) as (running, server), Caller(server, trust()) as old:
+    with listening(tmp_path) as (running, server), Client(server, trust()) as old:
         running.files.write(NEW_SERVER.issue_cert("localhost"))
         assert running.tls.refresh()
-        with Caller(server, trusting(NEW_SERVER)) as new:
-            assert new.ask("/memory").code == 200
+        with Client(server, trusting(NEW_SERVER)) as new:
+            assert new.get("/").code == 200
         with pytest.raises(ssl.SSLCertVerificationError):
-            Caller(server, trust())
-        assert old.ask("/memory").code == 200
+            Client(server, trust())
+        assert old.get("/").code == 200
 
 
 def test_case_64_no_request_fails_while_certificates_are_replaced(tmp_path: Path) -> None:
@@ -169,17 +169,17 @@ def test_case_64_no_request_fails_while_certificates_are_replaced(tmp_path: Path
     def connect_and_ask(server: Server) -> None:
         context = trusting(SERVER, NEW_SERVER)
         while not done.is_set():
-            with Caller(server, context) as caller:
-                served.append(caller.ask("/memory").code)
+            with Client(server, context) as caller:
+                served.append(caller.get("/").code)
 
-    with listening(tmp_path) as (running, server), Caller(server, trust()) as kept:
+    with listening(tmp_path) as (running, server), Client(server, trust()) as kept:
         threads = [threading.Thread(target=connect_and_ask, args=(server,)) for _ in range(3)]
         for thread in threads:
             thread.start()
         for authority in (NEW_SERVER, SERVER):
             running.files.write(authority.issue_cert("localhost"))
             assert eventually(lambda authority=authority: connects(server, trusting(authority)))
-            assert kept.ask("/memory").code == 200
+            assert kept.get("/").code == 200
         done.set()
         for thread in threads:
             thread.join()
@@ -195,8 +195,8 @@ def test_changed_files_are_noticed_without_being_told(tmp_path: Path) -> None:
 
 def connects(server: Server, context: ssl.SSLContext) -> bool:
     try:
-        with Caller(server, context) as caller:
-            return caller.ask("/memory").code == 200
+        with Client(server, context) as caller:
+            return caller.get("/").code == 200
     except ssl.SSLError:
         return False
 
@@ -209,10 +209,10 @@ def test_what_nobody_foresaw_does_not_end_the_server_and_is_told_once(tmp_path: 
         return ["", "", ""][asked[-1]]
 
     tls = LiveTls(str(files.cert), str(files.key), breaks_after_the_start)
-    with capture_logs() as logs, serving(tls=tls) as server:
-        told = "certificate and CAs cannot be followed; the last ones stay"
+    with capture_logs() as logs, serving(tls=tls) as found:
+        told = "cannot follow the certificate and the CAs; the last ones stay"
         assert eventually(lambda: told in [line["event"] for line in logs])
-        assert knows(server, None) is False
+        assert knows(found.server, None) is False
         broken = len(asked)
         assert eventually(lambda: len(asked) > broken), "it goes on"
     assert [line["event"] for line in logs].count(told) == 1
@@ -231,8 +231,8 @@ def test_a_certificate_swapped_as_a_mounted_secret_is_noticed(tmp_path: Path) ->
     turned.symlink_to("two")
     turned.rename(link)
     assert tls.refresh()
-    with serving(tls=tls) as server, Caller(server, trusting(NEW_SERVER)) as caller:
-        assert caller.ask("/memory").code == 200
+    with serving(tls=tls) as found, Client(found.server, trusting(NEW_SERVER)) as caller:
+        assert caller.get("/").code == 200
 
 
 def half_written(files: Files) -> None:
@@ -249,8 +249,8 @@ def test_a_pair_that_cannot_be_used_keeps_the_one_before(tmp_path: Path, damage:
         ends_at_s = running.tls.certificate_ends_at()
         damage(running.files)
         assert not running.tls.refresh()
-        with Caller(server, trust()) as caller:
-            assert caller.ask("/memory").code == 200
+        with Client(server, trust()) as caller:
+            assert caller.get("/").code == 200
         assert running.tls.certificate_ends_at() == ends_at_s
         running.files.write(NEW_SERVER.issue_cert("localhost"))
         assert running.tls.refresh()
@@ -263,8 +263,8 @@ def test_a_client_that_names_no_host_is_served_the_newest_certificate(tmp_path: 
     with listening(tmp_path) as (running, server):
         running.files.write(NEW_SERVER.issue_cert("127.0.0.1"))
         running.tls.refresh()
-        with Caller(server, context, name=None) as kubelet:
-            assert kubelet.ask("/memory").code == 200
+        with Client(server, context, name=None) as kubelet:
+            assert kubelet.get("/").code == 200
 
 
 def test_certificate_files_that_cannot_be_loaded_are_told_at_start(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_a_certificate_without_any_name_is_told(tmp_path: Path) -> None:
 
 
 def test_the_certificate_on_the_wire_is_the_one_in_the_file(tmp_path: Path) -> None:
-    with listening(tmp_path) as (running, server), Caller(server, trust()) as caller:
+    with listening(tmp_path) as (running, server), Client(server, trust()) as caller:
         assert isinstance(caller.socket, ssl.SSLSocket)
         seen = caller.socket.getpeercert(binary_form=True)
         assert seen is not None

@@ -8,7 +8,6 @@ import structlog
 from cryptography import x509
 
 from adapter.errors import ConfigError
-from adapter.serving.access.certificates import UNREADABLE
 
 _log = structlog.get_logger(__name__)
 
@@ -113,7 +112,7 @@ def _names(certificate: x509.Certificate) -> list[str]:
     """The DNS names it is good for. A common name counts for nobody who verifies."""
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except (x509.ExtensionNotFound, *UNREADABLE):
+    except (x509.ExtensionNotFound, ValueError):
         return []
     return extension.value.get_values_for_type(x509.DNSName)
 

@@ -1,0 +1,60 @@
+"""Log a failure that lasts once, not at every attempt."""
+
+from collections.abc import Callable
+from typing import Any
+
+from adapter.errors import AdapterError
+
+MOST_CAUSES = 10  # of one failure: a server that words each error anew must not fill the log
+
+
+class FailureLogger:
+    """Logs each cause of a failure once until it is over, and then that it is over.
+
+    log: of structlog. began, over: the two messages. fields: of every line.
+    """
+
+    def __init__(self, log: Any, began: str, over: str, **fields: object) -> None:
+        self._log = log
+        self._began = began
+        self._over = over
+        self._fields = fields
+        self._causes: set[str] = set()
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the last attempt failed."""
+        return bool(self._causes)
+
+    def attempt(self, act: Callable[[], object], *, is_grave: bool = False, **more: object) -> bool:
+        """Call a function and log its failure. Returns whether it succeeded.
+
+        Background threads use this for each round, so that no exception of one round ends the thread. An unforeseen
+        exception is logged with its traceback.
+        """
+        try:
+            act()
+        except Exception as error:
+            traceback = {} if isinstance(error, AdapterError) else {"exc_info": error}
+            self.failed(one_line(error), is_grave=is_grave, **more, **traceback)
+            return False
+        self.worked()
+        return True
+
+    def failed(self, cause: str, *, is_grave: bool = False, **more: object) -> None:
+        """Record a failed attempt. is_grave: somebody has to act. more: further fields of this line."""
+        if cause not in self._causes and len(self._causes) < MOST_CAUSES:
+            self._causes.add(cause)
+            (self._log.error if is_grave else self._log.warning)(self._began, cause=cause, **self._fields, **more)
+
+    def worked(self) -> None:
+        """Record a successful attempt."""
+        if self._causes:
+            self._log.info(self._over, **self._fields)
+        self._causes.clear()
+
+
+def one_line(error: Exception) -> str:
+    """An error in one line, with its type unless it is one of ours."""
+    text = " ".join(str(error).split())
+    return text if text and isinstance(error, AdapterError) else f"{type(error).__name__}: {text}".removesuffix(": ")

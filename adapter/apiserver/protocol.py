@@ -1,0 +1,131 @@
+"""uvicorn's HTTP protocol with the client certificate, deadlines and limits."""
+
+import asyncio
+import time
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from adapter.apiserver.limits import ServerCounters, ServerLimits
+from adapter.apiserver.refusals import HEAD_TOO_LARGE, MALFORMED, TOO_MANY_REQUESTS, Refusal
+
+_MOST_PIPELINED = 16
+_FIELD_BYTES = len(b": \r\n")
+_LINGER_S = 1.0  # between a refusal and the close, so that the client reads the refusal before it sees a reset
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection.
+
+    The scope has the verified leaf certificate as `["extensions"]["tls"]["client_cert"]` (DER), as in uvicorn's pull
+    request 3132. `header_s` limits the time from the first byte of a request to the last one of its body.
+    """
+
+    def __init__(self, limits: ServerLimits, counters: ServerCounters, **uvicorns: Any) -> None:
+        super().__init__(**uvicorns)
+        self.limits = limits
+        self.counters = counters
+        self.client_certificate: bytes | None = None
+        self.last_used_s = time.monotonic()
+        self.refusal: Refusal | None = None
+        self.in_head = False
+        self.head_bytes = 0  # at most; also counts what precedes the head in the same chunk
+        self.read_deadline: asyncio.TimerHandle | None = None
+        self.write_deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        super().connection_made(transport)
+        tls = transport.get_extra_info("ssl_object")
+        self.client_certificate = tls.getpeercert(binary_form=True) if tls else None
+        self.read_deadline = self.loop.call_later(self.limits.header_s, self._expire)
+        if len(self.connections) > self.limits.connections:
+            self._close_least_recently_used()
+
+    def _close_least_recently_used(self) -> None:
+        """Close one connection, one without a client certificate if there is any."""
+        least = min(self.connections, key=_priority)
+        self.connections.discard(least)
+        self.counters.closed_for_room += 1
+        least.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self.read_deadline, self.write_deadline, self.timeout_keep_alive_task):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.refusal is not None:
+            return
+        if self.read_deadline is None:
+            self.read_deadline = self.loop.call_later(self.limits.header_s, self._expire)
+        self.head_bytes += len(data)
+        super().data_received(data)
+        if self.in_head and self.refusal is None and self._is_too_large():
+            self.refusal = HEAD_TOO_LARGE
+            self.send_400_response("")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.in_head = True
+        if self.client_certificate is not None:
+            self.scope["extensions"] = {"tls": {"client_cert": self.client_certificate}}
+
+    def on_headers_complete(self) -> None:
+        self.in_head = False
+        if len(self.pipeline) >= _MOST_PIPELINED:
+            self.refusal = TOO_MANY_REQUESTS
+        elif self._is_too_large():
+            size = len(self.url) + sum(len(name) + len(value) + _FIELD_BYTES for name, value in self.headers)
+            if size > self.limits.header_bytes or len(self.headers) > self.limits.header_fields:
+                self.refusal = HEAD_TOO_LARGE
+        if self.refusal is not None:
+            raise ValueError(self.refusal.message)  # ends the parsing; uvicorn calls `send_400_response`
+        self.head_bytes = 0
+        super().on_headers_complete()
+        self.headers = []  # trailers would be added to the headers of the scope, where they could name a user
+
+    def on_message_complete(self) -> None:
+        if self.read_deadline is not None:
+            self.read_deadline.cancel()
+            self.read_deadline = None
+        self.head_bytes = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        self.last_used_s = time.monotonic()
+        super().on_response_complete()
+
+    def _is_too_large(self) -> bool:
+        return self.head_bytes > self.limits.header_bytes or len(self.headers) > self.limits.header_fields
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse the request; the name is uvicorn's."""
+        self.refusal = self.refusal or MALFORMED
+        self.counters.refused[self.refusal.code] += 1
+        self.headers = []
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.keep_alive = False  # the response in progress is the last
+            return
+        self.transport.write(self.refusal.wire)
+        self.loop.call_later(_LINGER_S, self.transport.close)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.write_deadline = self.loop.call_later(self.limits.write_s, self._expire)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self.write_deadline is not None:
+            self.write_deadline.cancel()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self._expire()
+
+    def _expire(self) -> None:
+        self.counters.closed_for_time += 1
+        self.transport.abort()
+
+
+def _priority(connection: Any) -> tuple[bool, float]:
+    return connection.client_certificate is not None, connection.last_used_s

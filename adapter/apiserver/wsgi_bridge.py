@@ -1,0 +1,161 @@
+"""A WSGI application as an ASGI application: each request runs whole on one worker thread.
+
+a2wsgi streams bodies in both directions through queues, which takes three times the processor time a request
+(DESIGN, decisions). Requests and responses of a metrics API are small and complete.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import structlog
+
+from adapter.apiserver.limits import ServerCounters, ServerLimits
+from adapter.apiserver.refusals import BODY_TOO_LARGE, FAILED, TIMED_OUT, TOO_MANY_REQUESTS, Refusal
+
+THREADS = 16
+_PROBES = ("/healthz", "/livez", "/readyz")
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
+Headers = list[tuple[bytes, bytes]]
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Response:
+    code: int
+    headers: Headers
+    body: bytes
+
+
+class _Workers:
+    """Threads for one class of clients."""
+
+    def __init__(self) -> None:
+        self.threads = ThreadPoolExecutor(THREADS, "worker")  # starts a thread when none is idle
+        self.requests = 0  # running and waiting
+
+
+class WsgiBridge:
+    """An ASGI application that calls `app` on worker threads.
+
+    Clients with a verified certificate, other clients, and probes have threads of their own: none delays another.
+    """
+
+    def __init__(self, app: Wsgi, limits: ServerLimits, counters: ServerCounters) -> None:
+        self._app = app
+        self._limits = limits
+        self._counters = counters
+        self._verified, self._unverified, self._probes = _Workers(), _Workers(), _Workers()
+
+    def close(self) -> None:
+        """Let the threads end after their current request."""
+        for workers in (self._verified, self._unverified, self._probes):
+            workers.threads.shutdown(wait=False, cancel_futures=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        workers = self._workers(scope)
+        if workers.requests >= self._limits.requests:
+            await self._refuse(TOO_MANY_REQUESTS, send)
+            return
+        workers.requests += 1
+        try:
+            body = await self._body(receive)
+            if body is None:
+                await self._refuse(BODY_TOO_LARGE, send)
+            else:
+                await self._answer(workers, _environ(scope, body), send)
+        finally:
+            workers.requests -= 1
+
+    def _workers(self, scope: Scope) -> _Workers:
+        if scope["path"].startswith(_PROBES):
+            return self._probes
+        return self._verified if "extensions" in scope else self._unverified
+
+    async def _answer(self, workers: _Workers, environ: dict[str, Any], send: Send) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._limits.request_s):
+                response = await loop.run_in_executor(workers.threads, self._call, environ)
+        except TimeoutError:
+            await self._refuse(TIMED_OUT, send)
+            return
+        if response is None:
+            await self._refuse(FAILED, send)
+            return
+        await send({"type": "http.response.start", "status": response.code, "headers": response.headers})
+        await send({"type": "http.response.body", "body": response.body})
+
+    def _call(self, environ: dict[str, Any]) -> _Response | None:
+        """Call the application; None if it raised."""
+        try:
+            return _respond(self._app, environ)
+        except Exception as error:  # the top of a request: the client gets a Status, the log gets the traceback
+            _log.error("a request failed", path=environ["PATH_INFO"], exc_info=error)
+            return None
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """The request body, None if it is too large."""
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self._limits.body_bytes:
+                return None
+        return body
+
+    async def _refuse(self, refusal: Refusal, send: Send) -> None:
+        self._counters.refused[refusal.code] += 1
+        await send({"type": "http.response.start", "status": refusal.code, "headers": refusal.headers})
+        await send({"type": "http.response.body", "body": refusal.body})
+
+
+def _respond(app: Wsgi, environ: dict[str, Any]) -> _Response:
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+    chunks = app(environ, lambda status, headers, exc_info=None: started.append((status, headers)))
+    try:
+        body = b"".join(chunks)
+    finally:
+        getattr(chunks, "close", lambda: None)()
+    status, fields = started[-1]
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
+    return _Response(int(status[:3]), headers, body)
+
+
+def _environ(scope: Scope, body: bytes) -> dict[str, Any]:
+    """The environment of PEP 3333, and the scope as `asgi.scope`."""
+    host, port = scope.get("server") or ("localhost", 80)
+    environ = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": scope["path"].encode("utf-8").decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": (scope.get("client") or ("",))[0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": BytesIO(body),
+        "wsgi.input_terminated": True,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+        "asgi.scope": scope,
+    }
+    for name, value in scope["headers"]:
+        if b"_" not in name:  # `X_Remote_User` would become the variable of `X-Remote-User`
+            variable = name.decode("latin-1").upper().replace("-", "_")
+            key = variable if variable in ("CONTENT_LENGTH", "CONTENT_TYPE") else f"HTTP_{variable}"
+            text = value.decode("latin-1")
+            environ[key] = f"{environ[key]},{text}" if key in environ else text
+    return environ

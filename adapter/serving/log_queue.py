@@ -1,0 +1,69 @@
+"""Logging that never waits for its file, which may be full or a pipe that nobody reads."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from logging.handlers import QueueHandler, QueueListener
+from queue import Queue
+from typing import TextIO
+
+import structlog
+from prometheus_client.core import CounterMetricFamily, Metric
+
+MOST_LINES = 1_000  # that wait for the file
+_LAST_S = 1.0  # for the lines that still wait at the end
+
+
+class _CountingLosses(logging.Handler):
+    """Counts the lines that a handler cannot take; logging would write a traceback to stderr."""
+
+    lost = 0
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the name is logging's
+        self.lost += 1
+
+
+class _Queue(_CountingLosses, QueueHandler):
+    """Drops lines while the queue is full."""
+
+
+class _File(_CountingLosses, logging.StreamHandler):  # type: ignore[type-arg]  # cannot be subscripted at runtime in 3.11
+    """Drops lines that the file does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogQueue:
+    """The handlers of a queued log."""
+
+    queue: _Queue
+    file: _File
+
+    @property
+    def lost(self) -> int:
+        """Lines that were not written."""
+        return self.queue.lost + self.file.lost
+
+    def gauges(self) -> Iterator[Metric]:
+        """For Telemetry.add."""
+        yield CounterMetricFamily("backlog_adapter_log_lines_lost", "log lines that were not written", value=self.lost)
+
+
+@contextmanager
+def queued_logging(file: TextIO, most: int = MOST_LINES) -> Iterator[LogQueue]:
+    """Write all log lines of this process to the file from a thread of its own."""
+    before = structlog.get_config()
+    log = LogQueue(_Queue(Queue(most)), _File(file))
+    listener = QueueListener(log.queue.queue, log.file)
+    logger = logging.Logger("backlog-adapter")
+    logger.addHandler(log.queue)
+    listener.start()
+    structlog.configure(logger_factory=lambda *_: logger)
+    try:
+        yield log
+    finally:
+        structlog.configure(**before)
+        last = threading.Thread(target=listener.stop, daemon=True)
+        last.start()
+        last.join(_LAST_S)

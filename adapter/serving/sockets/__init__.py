@@ -1,1 +1,0 @@
-"""A server on a port: TLS, HTTP and what one caller may cost the others."""

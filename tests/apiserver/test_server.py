@@ -1,0 +1,302 @@
+"""What a server answers, and what it refuses, over real sockets."""
+
+import http.client
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trustme
+from raw_clients import LARGE, Client, Running, eventually, request, serving, trust
+from serving_certificates import CLIENTS, pem, serving_files
+from structlog.testing import capture_logs
+
+from adapter.apiserver.limits import ServerLimits
+from adapter.apiserver.server import Server
+from adapter.apiserver.tls import LiveTls
+from adapter.errors import SetupError
+
+LIMITS = ServerLimits()
+QUICK = ServerLimits(handshake_s=0.3, header_s=0.3, write_s=0.3, idle_s=0.3)  # so that a test need not wait long
+AGGREGATOR = CLIENTS.issue_cert(common_name="front-proxy-client")
+# 51 KB: under any limit of bytes that a selector needs.
+MANY_FIELDS = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"ab:\r\n" * 10_000
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> LiveTls:
+    files = serving_files(tmp_path_factory.mktemp("certificates"))
+    return LiveTls(str(files.cert), str(files.key), lambda: pem(CLIENTS))
+
+
+@pytest.fixture(scope="module")
+def running(tls: LiveTls) -> Iterator[Running]:
+    with serving(tls=tls) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def quick(tls: LiveTls) -> Iterator[Running]:
+    with serving(QUICK, tls) as running:
+        yield running
+
+
+def code(running: Running, leaf: trustme.LeafCert | None = None, path: str = "/") -> int:
+    """The status code on a connection of its own."""
+    with Client(running.server, trust(leaf)) as client:
+        return client.get(path).code
+
+
+def test_requests_follow_one_another_on_a_connection(running: Running) -> None:
+    with Client(running.server, trust()) as client:
+        first = client.get("/a%20b?x=%31&y", "X-Remote-Group: a", "X-Remote-Group: b,c")
+        assert (first.code, first.document["path"], first.document["query"]) == (200, "/a b", "x=%31&y")
+        assert first.document["headers"][1:] == [["x-remote-group", "a"], ["x-remote-group", "b,c"]]
+        assert client.get("/").code == 200
+
+
+def test_a_header_with_an_underscore_is_no_variable_of_another_header(running: Running) -> None:
+    with Client(running.server, trust()) as client:
+        assert client.get("/", "X_Remote_User: admin").document["variables"] == ["HTTP_HOST"]
+
+
+def test_pipelined_requests_are_answered_in_order(running: Running) -> None:
+    with Client(running.server, trust()) as client:
+        client.send(b"".join(request(f"/{number}") for number in range(8)))
+        assert [client.response().document["path"] for _ in range(8)] == [f"/{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("more", "body"),
+    [
+        (["Content-Length: 5"], b"12345"),
+        (["Transfer-Encoding: chunked"], b"3\r\n123\r\n2\r\n45\r\n0\r\n\r\n"),
+        (["Transfer-Encoding: chunked"], b"5\r\n12345\r\n0\r\nX-Remote-User: admin\r\n\r\n"),
+        (["Content-Length: 5", "Expect: 100-continue"], b"12345"),
+    ],
+    ids=["with a length", "in chunks", "with a trailer", "after 100 Continue"],
+)
+def test_a_body_is_read_whole_and_a_trailer_is_no_header(running: Running, more: list[str], body: bytes) -> None:
+    with Client(running.server, trust()) as client:
+        client.send(request("/", *more, method="POST"))
+        if "Expect: 100-continue" in more:
+            assert client.response().code == 100
+        client.send(body)
+        document = client.response().document
+        assert document["body"] == 5
+        assert "x-remote-user" not in [name for name, _ in document["headers"]]
+
+
+def test_head_has_the_headers_alone(running: Running) -> None:
+    connection = http.client.HTTPSConnection("localhost", running.server.port, context=trust(), timeout=20)
+    with closing(connection):
+        connection.request("HEAD", "/large")
+        response = connection.getresponse()
+        assert (response.status, response.headers["content-length"], response.read()) == (200, str(len(LARGE)), b"")
+
+
+def test_an_exception_of_the_application_is_a_500_without_its_text(running: Running) -> None:
+    with capture_logs() as logs, Client(running.server, trust()) as client:
+        response = client.get("/fails")
+    assert (response.code, response.document["reason"]) == (500, "InternalError")
+    assert b"swordfish" not in response.body
+    assert isinstance(logs[0]["exc_info"], RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (request("/", f"X-Long: {'x' * LIMITS.header_bytes}"), 431),
+        (request("/" + "x" * LIMITS.header_bytes), 431),
+        (request("/", *(["A: b"] * LIMITS.header_fields)), 431),
+        (MANY_FIELDS, 431),
+        (b"GET / HTTP/1.1\r\nX-Unfinished: " + b"x" * 2 * LIMITS.header_bytes, 431),
+        (request("/", f"Content-Length: {LIMITS.body_bytes + 1}", method="POST") + b"x" * (LIMITS.body_bytes + 1), 413),
+    ],
+    ids=["no HTTP", "two lengths", "a long header", "a long path", "101 fields", "10 000 fields", "no end", "a body"],
+)
+@pytest.mark.parametrize("is_plain", [False, True], ids=["TLS", "plain"])
+def test_what_is_malformed_or_too_large_is_refused(tls: LiveTls, sent: bytes, code: int, is_plain: bool) -> None:
+    with serving(tls=None if is_plain else tls) as running:
+        with Client(running.server, None if is_plain else trust()) as client:
+            client.send(sent)
+            response = client.response()
+            assert (response.code, response.document["code"], response.headers["connection"]) == (code, code, "close")
+            assert client.is_closed()
+        assert running.server.counters.refused == {code: 1}
+
+
+def test_as_many_fields_as_allowed_are_served(running: Running) -> None:
+    with Client(running.server, trust()) as client:
+        assert client.get("/", *(["A: b"] * (LIMITS.header_fields - 1))).code == 200
+
+
+def test_too_many_requests_at_once_are_refused_by_class_of_client(tls: LiveTls) -> None:
+    with serving(replace(LIMITS, requests=2), tls) as running, ExitStack() as stack:
+        waiting = [stack.enter_context(Client(running.server, trust())) for _ in range(2)]
+        for client in waiting:
+            client.send(request("/wait"))
+        assert eventually(lambda: code(running) == 429)
+        assert code(running, AGGREGATOR) == 200
+        running.application.go_on.set()
+        assert [client.response().code for client in waiting] == [200, 200]
+
+
+def test_probes_are_answered_while_every_thread_is_busy(tls: LiveTls) -> None:
+    with serving(tls=tls) as running, ExitStack() as stack:
+        for _ in range(LIMITS.requests):
+            stack.enter_context(Client(running.server, trust())).send(request("/wait"))
+        probe = stack.enter_context(Client(running.server, trust()))
+        assert [probe.get(path).code for path in ("/readyz", "/livez", "/healthz/ping")] == [200, 200, 200]
+        running.application.go_on.set()
+
+
+def test_a_request_that_takes_too_long_is_a_504(tls: LiveTls) -> None:
+    with serving(replace(LIMITS, request_s=0.2), tls) as running, Client(running.server, trust()) as client:
+        assert client.get("/wait").code == 504
+
+
+# Deadlines.
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\r\n",
+        b"GET / HT",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+        request("/", "Content-Length: 10", method="POST"),
+        request("/", "Transfer-Encoding: chunked", method="POST"),
+    ],
+    ids=["nothing", "an empty line", "a path", "a header", "a body", "chunks"],
+)
+def test_a_request_that_does_not_arrive_ends_the_connection(quick: Running, sent: bytes) -> None:
+    closed = quick.server.counters.closed_for_time
+    with Client(quick.server, trust()) as client:
+        client.send(sent)
+        assert client.is_closed()
+    assert quick.server.counters.closed_for_time == closed + 1
+
+
+def test_writing_a_little_buys_no_time(quick: Running) -> None:
+    with Client(quick.server, trust()) as client:
+        client.send(b"GET / HTTP/1.1\r\nX-Slow: ")
+        with suppress(OSError):
+            for _ in range(200):
+                client.send(b"x")
+                time.sleep(0.02)
+            pytest.fail("the connection is still open")
+
+
+def test_an_idle_connection_ends(quick: Running) -> None:
+    with Client(quick.server, trust()) as client:
+        assert client.get("/").code == 200
+        assert client.is_closed()
+
+
+def test_the_aggregator_closes_idle_connections_first() -> None:
+    assert LIMITS.idle_s > 90  # seconds after which Go's client drops an idle connection
+
+
+def test_a_client_that_stops_reading_is_ended(quick: Running) -> None:
+    with Client(quick.server, trust(), window=4096) as client:
+        client.send(request("/large"))
+        assert eventually(lambda: quick.server.connections == 0)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n"], ids=["nothing", "half", "plain HTTP"])
+def test_a_stalled_handshake_ends(quick: Running, sent: bytes) -> None:
+    with Client(quick.server) as client:
+        client.send(sent)
+        assert client.is_closed()
+    assert eventually(lambda: quick.server.counters.handshakes == 0)
+
+
+# Other clients.
+
+
+@pytest.mark.parametrize(
+    "sent", [b"\x16\x03\x01", request("/wait"), MANY_FIELDS], ids=["handshakes", "requests", "heads"]
+)
+def test_others_are_answered_meanwhile(tls: LiveTls, sent: bytes) -> None:
+    with serving(tls=tls) as running, ExitStack() as stack:
+        aggregator = stack.enter_context(Client(running.server, trust(AGGREGATOR)))
+        for _ in range(20):
+            is_stalled = sent.startswith(b"\x16")
+            client = stack.enter_context(Client(running.server, None if is_stalled else trust()))
+            client.send(sent)
+        for _ in range(5):
+            assert aggregator.get("/").code == 200
+            assert stack.enter_context(Client(running.server, trust(AGGREGATOR))).get("/").code == 200
+
+
+def test_one_connection_too_many_closes_the_least_recently_used_without_a_certificate(tls: LiveTls) -> None:
+    with serving(replace(LIMITS, connections=3), tls) as running, ExitStack() as stack:
+        aggregator, unused, used = (
+            stack.enter_context(Client(running.server, trust(leaf))) for leaf in (AGGREGATOR, None, None)
+        )
+        assert [client.get("/").code for client in (aggregator, unused, used)] == [200, 200, 200]
+        new = stack.enter_context(Client(running.server, trust()))
+        assert new.get("/").code == 200
+        assert unused.is_closed()
+        assert [client.get("/").code for client in (aggregator, used, new)] == [200, 200, 200]
+        assert running.server.counters.closed_for_room == 1
+        assert running.server.connections == 3
+
+
+def test_one_handshake_too_many_ends_the_oldest(tls: LiveTls) -> None:
+    with serving(replace(LIMITS, handshakes=2), tls) as running, ExitStack() as stack:
+        first, second = (stack.enter_context(Client(running.server)) for _ in range(2))
+        assert eventually(lambda: running.server.counters.handshakes == 2)
+        assert code(running) == 200
+        assert first.is_closed()
+        assert not second.is_closed(within_s=0.1)
+
+
+def test_many_pipelined_requests_end_the_connection(running: Running) -> None:
+    with Client(running.server, trust()) as client:
+        client.send(request("/") * 1000)
+        assert client.is_closed()
+
+
+# Start and end.
+
+
+def test_requests_in_progress_are_answered_when_the_server_stops(tls: LiveTls) -> None:
+    with serving(tls=tls) as running, Client(running.server, trust()) as busy, Client(running.server, trust()) as idle:
+        assert idle.get("/").code == 200
+        busy.send(request("/wait"))
+        assert eventually(lambda: running.server.connections == 2)
+        stopping = threading.Thread(target=running.server.stop)
+        stopping.start()
+        assert idle.is_closed()
+        running.application.go_on.set()
+        assert busy.response().code == 200
+        stopping.join(20)
+        with pytest.raises(OSError, match="refused"):
+            Client(running.server)
+
+
+def test_a_port_in_use_names_the_option(running: Running) -> None:
+    with pytest.raises(SetupError, match=r"the port is taken.*--port"):
+        Server(running.application, "127.0.0.1", running.server.port).start()
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "::1"])
+def test_an_address_that_is_not_here_is_an_error_or_served(host: str, tmp_path: Path) -> None:
+    server = Server(lambda environ, start: [], host, 0)
+    if host == "::1":
+        try:
+            server.start()
+        except SetupError:
+            pytest.skip("this machine has no IPv6")
+        server.stop()
+        return
+    with pytest.raises(SetupError, match="must be one of this machine"):
+        server.start()

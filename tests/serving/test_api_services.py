@@ -1,0 +1,72 @@
+"""Which Service answers the metrics APIs: a gauge, and a warning when it is another adapter's."""
+
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from adapter.errors import SourceError
+from adapter.serving.api_services import PATH, ApiServices
+
+NAME = "v1beta1.external.metrics.k8s.io"
+OWN = "monitoring/backlog-adapter"
+
+
+def api_service(owner: str | None) -> dict[str, Any]:
+    namespace, _, name = (owner or "").partition("/")
+    return {"spec": {"service": {"namespace": namespace, "name": name} if owner else None}}
+
+
+def shown(services: ApiServices) -> list[dict[str, str]]:
+    return [sample.labels for family in services.gauges() for sample in family.samples]
+
+
+@pytest.mark.parametrize(
+    ("answer", "own", "owner", "ours", "warns"),
+    [
+        ((200, api_service(OWN)), OWN, OWN, "true", False),
+        ((200, api_service("keda/keda-metrics")), OWN, "keda/keda-metrics", "false", True),
+        ((200, api_service("keda/keda-metrics")), None, "keda/keda-metrics", "unknown", False),
+        ((200, api_service(None)), OWN, "kube-apiserver", "false", True),
+        ((404, {}), OWN, "", "false", False),
+    ],
+    ids=["ours", "another", "own Service not known", "a local APIService", "none"],
+)
+def test_the_owner_is_shown_and_another_one_is_logged_once(
+    answer: tuple[int, Any], own: str | None, owner: str, ours: str, warns: bool
+) -> None:
+    services = ApiServices(lambda path: answer, [NAME], own)
+    with capture_logs() as logs:
+        services.refresh()
+        services.refresh()
+    assert shown(services) == [{"api_service": NAME, "owner": owner, "ours": ours}]
+    assert [(line["log_level"], line["owner"]) for line in logs] == ([("warning", owner)] if warns else [])
+
+
+@pytest.mark.parametrize(
+    ("status", "document", "cause"),
+    [(403, {}, "allow get of apiservices"), (500, {}, "expected 200, got 500"), (200, [], "expected an APIService")],
+)
+def test_what_cannot_be_read_is_logged_once_and_shown_as_unknown(status: int, document: Any, cause: str) -> None:
+    services = ApiServices(lambda path: (status, document), [NAME], OWN)
+    with capture_logs() as logs:
+        services.refresh()
+        services.refresh()
+    assert shown(services) == []
+    assert [cause in line["cause"] for line in logs] == [True]
+
+
+def test_an_outage_ends() -> None:
+    answers: list[Any] = [SourceError("kubernetes", "refused"), (200, api_service(OWN))]
+
+    def get(path: str) -> tuple[int, Any]:
+        assert path == f"{PATH}/{NAME}"
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    services = ApiServices(get, [NAME], OWN)
+    services.refresh()
+    services.refresh()
+    assert shown(services)[0]["owner"] == OWN
