@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import trustme
-from adapter.serving.sockets.server import Server
-from adapter.serving.sockets.tls import LiveTls
 
+from adapter.apiserver.limits import ServerLimits
+from adapter.apiserver.server import Server
+from adapter.apiserver.tls import LiveTls
 from bench.figures import Figure
 from bench.machine import rss_mib
 from bench.processes import free_port, running, wait_until
