@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from operator import attrgetter
 from typing import Any
@@ -72,23 +73,37 @@ def pack_decisions(decisions: Decisions) -> bytes:
     )
 
 
-def unpack_decisions(at_s: float, streams: Iterable[bytes]) -> Decisions:
-    """What pack_decisions made, of one or more shards of a tick as one, sorted by workload and stage."""
-    wholes, parts, records = zip(*map(_tables, streams), strict=True)
-    whole = pa.concat_tables(wholes)
-    order = whole.column("workload").to_numpy().argsort(kind="stable").astype(np.int64)
-    whole = whole.take(order)
-    by_name: Any = [("workload", "ascending"), ("stage", "ascending")]
-    stages = pa.concat_tables(parts).sort_by(by_name)
+@dataclass(frozen=True, slots=True)
+class DecisionTables:
+    """The decisions of a tick, of all shards: sorted by workload, and by workload and stage."""
+
+    workloads: pa.Table
+    stages: pa.Table
+
+    def numbers(self, table: pa.Table) -> dict[str, Array]:
+        """The columns of numbers of one of the tables."""
+        return {name: table.column(name).to_numpy() for name in table.column_names if _is_number(table, name)}
+
+
+def unpack_decisions(streams: Iterable[bytes]) -> DecisionTables:
+    """What pack_decisions made of one or more shards, without the records."""
+    tables = [_tables(stream, 2) for stream in streams]
+    whole, stages = (pa.concat_tables([each[place] for each in tables]) for place in range(2))
+    by_name: Any = [("workload", "ascending")]
+    return DecisionTables(whole.sort_by(by_name), stages.sort_by([*by_name, ("stage", "ascending")]))
+
+
+def unpack_shard(at_s: float, stream: bytes) -> Decisions:
+    """What pack_decisions made of one shard, with the records."""
+    whole, stages, records = _tables(stream, 3)
+    tables = DecisionTables(whole, stages)
     return Decisions(
         at_s=at_s,
         text={name: tuple(_list(whole, name)) for name in whole.column_names if not _is_number(whole, name)},
-        numbers={name: whole.column(name).to_numpy() for name in whole.column_names if _is_number(whole, name)},
+        numbers=tables.numbers(whole),
         stages=tuple(zip(_list(stages, "workload"), _list(stages, "stage"), strict=True)),
-        stage_numbers={
-            name: stages.column(name).to_numpy() for name in stages.column_names if _is_number(stages, name)
-        },
-        record=_in_order(pa.concat_tables(records), order),
+        stage_numbers=tables.numbers(stages),
+        record={name: records.column(name).to_numpy() for name in records.column_names},
     )
 
 
@@ -131,14 +146,9 @@ def _stream(table: pa.Table, options: pa.ipc.IpcWriteOptions | None = None) -> b
     return sink.getvalue().to_pybytes()
 
 
-def _tables(streams: bytes) -> tuple[pa.Table, pa.Table, pa.Table]:
+def _tables(streams: bytes, count: int) -> list[pa.Table]:
     source = pa.BufferReader(streams)
-    first, second, third = (pa.ipc.open_stream(source).read_all() for _ in range(3))
-    return first, second, third
-
-
-def _in_order(table: pa.Table, order: IntArray) -> dict[str, Array]:
-    return {name: table.column(name).to_numpy()[order] for name in table.column_names}
+    return [pa.ipc.open_stream(source).read_all() for _ in range(count)]
 
 
 def _floats(numbers: Mapping[str, Array]) -> "dict[str, pa.Array[Any]]":  # a type of the stubs only

@@ -2,22 +2,26 @@
 
 import threading
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import structlog
 from pyspark.sql import DataFrame
 
 from adapter.config import Config
-from adapter.core.decisions import Decision, Decisions, StageSignals
-from adapter.core.report import NO_DECISIONS, rows, stage_rows
+from adapter.core.decisions import Decision, Decisions
+from adapter.core.report import NO_DECISIONS, rows
 from adapter.core.rules import RuleBook, Rules
+from adapter.core.samples import Array
 from adapter.pipeline.checkpoint import log_of
-from adapter.pipeline.packing import unpack_decisions
-from adapter.serving.snapshots.snapshot import Entry, Snapshot
+from adapter.pipeline.packing import DecisionTables, unpack_decisions, unpack_shard
+from adapter.pipeline.shards import shard_of
+from adapter.serving.snapshots.columns import TEXTS, Columns, Entries, Names, label_sets_of
+from adapter.serving.snapshots.snapshot import Snapshot
 
 Publish = Callable[[Snapshot], None]
 
@@ -34,9 +38,10 @@ class Publisher:
     """
 
     def __init__(self, config: Config, rules: RuleBook, publish: Publish) -> None:
-        self._snapshot = Labelled(config, rules)
+        self._builder = SnapshotBuilder(config, rules)
         self._publish = publish
-        self._decisions = NO_DECISIONS  # swapped whole, so that whoever asks for a record needs no lock
+        # The newest tick and the packed decisions of each shard; replaced as a whole, so that readers need no lock.
+        self._packed: tuple[int, dict[int, bytes]] = 0, {}
         self._spark_log = log_of(config)
         self._lock = threading.Lock()  # never held while Spark computes: that may hang
         self._open = True
@@ -74,11 +79,13 @@ class Publisher:
 
     def record(self, workload: str) -> tuple[Decision, dict[str, float | None]] | None:
         """The newest decision of a workload and all it was made from, unknown as None; None where there is none."""
-        decisions = self._decisions
+        at_s, streams = self._packed
+        stream = streams.get(shard_of(workload))
+        decisions = NO_DECISIONS if stream is None else unpack_shard(at_s, stream)
         names = decisions.text.get("workload", ())
-        place = bisect_left(names, workload)
-        if place == len(names) or names[place] != workload:
+        if workload not in names:
             return None
+        place = names.index(workload)
         (decision,) = rows(_alone(decisions, place))
         numbers = {name: float(column[place]) for name, column in decisions.record.items()}
         return decision, {name: number if isfinite(number) else None for name, number in numbers.items()}
@@ -89,9 +96,9 @@ class Publisher:
             return  # a batch that was computed but not committed comes again after a restart
         newest = [shard for shard in shards if shard["at"] == at_s]
         self._note_faults(sum(shard["faults"] > 0 for shard in newest))
-        streams = [shard["decisions"] for shard in newest if shard["decisions"]]
-        self._decisions = unpack_decisions(at_s, streams) if streams else NO_DECISIONS
-        self._publish(self._snapshot.of(at_s, self._decisions))
+        streams = {shard["shard"]: shard["decisions"] for shard in newest if shard["decisions"]}
+        self._packed = at_s, streams
+        self._publish(self._builder.snapshot(at_s, list(streams.values())))
         self.tick_at_s, self.published_s = at_s, time.monotonic()
         self.lateness_s = time.time() - at_s
 
@@ -104,8 +111,8 @@ class Publisher:
         self.shards_at_fault = shards
 
 
-class Labelled:
-    """Decisions -> a Snapshot with the labels of the configuration."""
+class SnapshotBuilder:
+    """Decisions of a tick, by column -> a Snapshot with the labels and age limits of the configuration."""
 
     def __init__(self, config: Config, rules: RuleBook) -> None:
         every = [*rules.by_workload.values(), *rules.by_fleet] or [Rules()]
@@ -113,45 +120,70 @@ class Labelled:
         self._window_s = max(each.rate_window_s for each in every)
         self._rules = rules
         self._error_after_s = max(each.error_after_s for each in every)
-        self._by_workload = {f"{each.namespace}/{each.name}": each.labels for each in config.workloads}
-        self._by_fleet = [fleet.labels for fleet in config.fleets]
+        own, of_fleets = [each.labels for each in config.workloads], [fleet.labels for fleet in config.fleets]
+        self._label_sets, codes = label_sets_of([{}, *own, *of_fleets])
+        names = [f"{each.namespace}/{each.name}" for each in config.workloads]
+        self._code = dict(zip(names, codes[1:], strict=False))
+        self._fleet_codes = codes[1 + len(names) :]
+        self._static: tuple[list[str], bytes] = [], b""
+        self._label_codes = self._limits = memoryview(b"")
 
-    def of(self, at_s: int, decisions: Decisions) -> Snapshot:
-        """The snapshot of one tick from the decisions of its shards."""
-        entries = self._entries(decisions) if decisions.text else ()
+    def snapshot(self, at_s: int, streams: Sequence[bytes]) -> Snapshot:
+        """The snapshot of one tick from the packed decisions of its shards."""
+        columns = self._columns(unpack_decisions(streams)) if streams else None
+        limits = None if columns is None else np.frombuffer(columns.error_after_s)
         return Snapshot(
             at_s=float(at_s),
             tick_s=self._tick_s,
             window_s=self._window_s,
-            error_after_s=max((entry.error_after_s for entry in entries), default=self._error_after_s),
-            entries=entries,
+            error_after_s=self._error_after_s if limits is None or not len(limits) else float(limits.max()),
+            entries=() if columns is None else Entries(float(at_s), columns),
         )
 
-    def _entries(self, decisions: Decisions) -> tuple[Entry, ...]:
-        stages: dict[str, list[StageSignals]] = {}
-        for stage in stage_rows(decisions):
-            stages.setdefault(stage.workload, []).append(stage)
-        return tuple(
-            Entry(
-                decision=decision,
-                error_after_s=self._rules.of(decision.workload, _fleet(decision)).error_after_s,
-                labels=self._labels(decision),
-                stages=tuple(stages.get(decision.workload, ())),
-            )
-            for decision in rows(decisions)
+    def _columns(self, tables: DecisionTables) -> Columns:
+        numbers = tables.numbers(tables.workloads)
+        workloads: list[Any] = tables.workloads.column("workload").to_pylist()
+        row = {workload: number for number, workload in enumerate(workloads)} if len(tables.stages) else {}
+        of_stage = [row[workload] for workload in tables.stages.column("workload").to_pylist()]
+        label_codes, error_after_s = self._of_workloads(workloads, numbers["fleet"])
+        return Columns(
+            workloads=workloads,
+            texts={name: _names(tables.workloads, name) for name in TEXTS},
+            numbers=_known_columns(numbers),
+            error_after_s=error_after_s,
+            label_sets=self._label_sets,
+            label_codes=label_codes,
+            stage_workloads=memoryview(np.array(of_stage, dtype=np.uint32).tobytes()),
+            stages=_names(tables.stages, "stage"),
+            stage_numbers=_known_columns(tables.numbers(tables.stages)),
         )
 
-    def _labels(self, decision: Decision) -> dict[str, str]:
-        labels = self._by_workload.get(decision.workload)
+    def _of_workloads(self, workloads: list[str], fleet: Array) -> tuple[memoryview, memoryview]:
+        """Label sets and age limits; they stay the same until a workload comes, goes or moves to another fleet."""
+        if self._static != (workloads, fleet.tobytes()):
+            fleets = [None if isnan(index) else int(index) for index in fleet.tolist()]
+            codes = [self._label_code(*each) for each in zip(workloads, fleets, strict=True)]
+            limits = [self._rules.of(*each).error_after_s for each in zip(workloads, fleets, strict=True)]
+            self._label_codes = memoryview(np.array(codes, np.uint32).tobytes())
+            self._limits = memoryview(np.array(limits, np.float64).tobytes())
+            self._static = workloads, fleet.tobytes()
+        return self._label_codes, self._limits
+
+    def _label_code(self, workload: str, fleet: int | None) -> int:
+        if workload in self._code:
+            return self._code[workload]
         # A fleet that the state still knows may be gone from the configuration.
-        fleet = _fleet(decision)
-        if labels is None and fleet is not None and fleet < len(self._by_fleet):
-            labels = self._by_fleet[fleet]
-        return (labels or {}) | {"workload": decision.workload.partition("/")[2]}
+        return self._fleet_codes[fleet] if fleet is not None and fleet < len(self._fleet_codes) else 0
 
 
-def _fleet(decision: Decision) -> int | None:
-    return None if decision.fleet is None else int(decision.fleet)
+def _names(table: pa.Table, name: str) -> Names:
+    column = table.column(name).combine_chunks().dictionary_encode()
+    names: list[Any] = column.dictionary.to_pylist()
+    return Names(names, memoryview(column.indices.to_numpy().astype(np.uint32).tobytes()))
+
+
+def _known_columns(numbers: Mapping[str, Array]) -> dict[str, memoryview]:
+    return {name: memoryview(column.tobytes()) for name, column in numbers.items() if not np.isnan(column).all()}
 
 
 def _alone(decisions: Decisions, place: int) -> Decisions:

@@ -16,7 +16,7 @@ from adapter.serving.api.status import Answer, failure, internal_error, unauthor
 from adapter.serving.api.stored import is_known
 from adapter.serving.snapshots import records
 from adapter.serving.snapshots.store import Held, SnapshotStore
-from adapter.serving.snapshots.transport import SNAPSHOT_PATH, token_matches
+from adapter.serving.snapshots.transport import MESSAGE_TYPE, SNAPSHOT_PATH, token_matches
 from adapter.serving.telemetry import Telemetry
 
 _log = structlog.get_logger(__name__)
@@ -141,5 +141,5 @@ def _published(held: Held | None) -> Response:
     if is_known(held.etag, request.headers.get("If-None-Match", "")):
         return Response(b"", 304, headers)
     if "gzip" in request.headers.get("Accept-Encoding", ""):
-        return Response(held.compressed, 200, headers | {"Content-Encoding": "gzip"}, content_type="application/json")
-    return Response(held.body, 200, headers, content_type="application/json")
+        return Response(held.compressed, 200, headers | {"Content-Encoding": "gzip"}, content_type=MESSAGE_TYPE)
+    return Response(held.body, 200, headers, content_type=MESSAGE_TYPE)

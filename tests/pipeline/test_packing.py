@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.core.decisions import Decisions
-from adapter.core.report import NUMBERS, STAGE_NUMBERS, rows, stage_rows
+from adapter.core.report import NUMBERS, STAGE_NUMBERS
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS, Samples, assemble
-from adapter.pipeline.packing import pack, pack_decisions, unpack, unpack_decisions
+from adapter.pipeline.packing import pack, pack_decisions, unpack, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
 from adapter.sources import EVERY, FAULT, Row
 
@@ -87,23 +87,21 @@ RECORDED = ("policy_input.workers", "rules.max_workers")
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_decisions_come_back_sorted_and_equal(data: st.DataObject) -> None:
+def test_decisions_come_back_equal_and_sorted_over_shards(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(NAMES), unique=True))
     parts = [_decided([name], data) for name in names] or [_decided([], data)]
-    merged = unpack_decisions(100, [pack_decisions(part) for part in parts])
-    assert rows(merged) == sorted((row for part in parts for row in rows(part)), key=lambda row: row.workload)
-    expected = sorted((row for part in parts for row in stage_rows(part)), key=lambda row: (row.workload, row.stage))
-    assert stage_rows(merged) == expected
-    assert list(merged.record) == list(RECORDED)
-    kept = sorted(
-        (name, *(part.record[column][place] for column in RECORDED))
-        for part in parts
-        for place, name in enumerate(part.text["workload"])
-    )
-    columns = [merged.record[column] for column in RECORDED]
-    np.testing.assert_equal(
-        [(name, *numbers) for name, *numbers in zip(merged.text["workload"], *columns, strict=True)], kept
-    )
+    for part in parts:
+        again = unpack_shard(100, pack_decisions(part))
+        np.testing.assert_equal((again.text, again.numbers), (part.text, part.numbers))
+        np.testing.assert_equal((again.stages, again.stage_numbers), (part.stages, part.stage_numbers))
+        np.testing.assert_equal(again.record, part.record)
+    merged = unpack_decisions(pack_decisions(part) for part in parts)
+    assert merged.workloads.column("workload").to_pylist() == sorted(names)
+    by_name = {part.text["workload"]: part for part in parts}
+    for name, column in merged.numbers(merged.workloads).items():
+        np.testing.assert_equal(column.tolist(), [by_name[each,].numbers[name][0] for each in sorted(names)])
+    places = zip(merged.stages.column("workload").to_pylist(), merged.stages.column("stage").to_pylist(), strict=True)
+    assert list(places) == [(name, stage) for name in sorted(names) for stage in ("map", "sink")]
 
 
 def _decided(names: list[str], data: st.DataObject) -> Decisions:

@@ -1,4 +1,5 @@
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from adapter.pipeline.fold import folded
 from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack_decisions
 from adapter.pipeline.publish import Publisher
+from adapter.pipeline.shards import shard_of
 from adapter.serving.snapshots.snapshot import Snapshot, decode, encode
 
 BOOK = RuleBook(
@@ -46,9 +48,9 @@ class Hanging(Batch):
         return super().toArrow()
 
 
-def packed(at_s: int) -> bytes:
-    found = [("shop/found", "map", "backlog_records", 5.0), ("shop/found", "", "fleet", 0.0)]
-    after = folded(CORE, CORE.empty, [assemble(at_s, found)], BOOK)
+def packed(at_s: int, book: RuleBook = BOOK) -> bytes:
+    found = [("shop/found", "map", "backlog_records", 5.0), ("shop/found", "", "fleet", 0.0)] if book.by_fleet else []
+    after = folded(CORE, CORE.empty, [assemble(at_s, found)], book)
     assert after.decisions is not None
     return pack_decisions(after.decisions)
 
@@ -96,7 +98,7 @@ def test_a_batch_in_which_no_shard_decided_is_an_empty_snapshot(publisher: Any, 
     batch = Batch(30)
     batch.rows[0]["decisions"] = None
     publisher(batch, 7)
-    assert published[0].entries == ()
+    assert len(published[0].entries) == 0
 
 
 def test_a_stopped_publisher_publishes_nothing_until_it_is_opened_again(
@@ -128,8 +130,8 @@ def test_labels_come_from_the_workload_or_from_its_fleet(publisher: Any, publish
     publisher(Batch(30), 7)
     labels = {entry.decision.workload: entry.labels for entry in published[0].entries}
     assert labels == {
-        "shop/found": {"engine": "flink", "workload": "found"},
-        "shop/of-dead": {"team": "a", "workload": "of-dead"},
+        "shop/found": {"engine": "flink"},
+        "shop/of-dead": {"team": "a"},
     }
     assert [stage.stage for entry in published[0].entries for stage in entry.stages] == ["map"]
 
@@ -188,9 +190,21 @@ def test_samples_that_cannot_be_folded_are_told_once_with_where_the_cause_is(pub
     assert (logs[0]["shards"], logs[0]["cause_in"]) == (1, str(tmp_path / "checkpoint" / "spark.log"))
 
 
+def by_shards(*ticks: int) -> Batch:
+    """Each workload in its own shard, as the stream has them."""
+    batch = Batch(*ticks)
+    found = RuleBook(by_workload={}, by_fleet=BOOK.by_fleet)
+    batch.rows = [
+        {"shard": shard_of(name), "at": at_s, "decisions": packed(at_s, book), "faults": 0}
+        for at_s in ticks
+        for name, book in (("shop/found", found), ("shop/of-dead", replace(BOOK, by_fleet=())))
+    ]
+    return batch
+
+
 def test_the_record_of_a_workload_is_that_of_the_newest_tick_and_no_other(publisher: Any) -> None:
     assert publisher.record("shop/found") is None
-    publisher(Batch(30, 45), 7)
+    publisher(by_shards(30, 45), 7)
     decision, numbers = publisher.record("shop/found")
     assert (decision.workload, decision.at_s) == ("shop/found", 45)
     assert numbers["rules.rate_window_s"] == 30, "its fleet's rules"

@@ -1,15 +1,18 @@
 """What the tests of serving are built from: snapshots, certificates, recorded answers."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from adapter.core.decisions import Decision, Reason, StageSignals
 from adapter.serving.api.metrics_api import Forward, MetricsApi
 from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.ours import Surroundings, metrics_api
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
@@ -38,8 +41,18 @@ def entry(
 
 
 def snapshot(*entries: Entry, at_s: float = AT_S) -> Snapshot:
+    """The decisions are dated to the tick, and come back as they are read from the columns."""
     error_after_s = max((each.error_after_s for each in entries), default=180.0)
-    return Snapshot(at_s=at_s, tick_s=15.0, window_s=60.0, error_after_s=error_after_s, entries=entries)
+    return Snapshot(
+        at_s=at_s, tick_s=15.0, window_s=60.0, error_after_s=error_after_s, entries=entries_of(at_s, entries)
+    )
+
+
+def edited(body: bytes, edit: Callable[[dict[str, Any]], None]) -> bytes:
+    """The bytes of a snapshot after a change of its message."""
+    message = msgspec.msgpack.decode(body)
+    edit(message)
+    return msgspec.msgpack.encode(message)
 
 
 def local_api(

@@ -31,7 +31,7 @@ class StrangeServer:
         return [first, *sorted(line for line in rest if line)]
 
 
-def response(code: int, body: bytes, content_type: str = "application/json", **headers: str) -> bytes:
+def response(code: int, body: bytes, content_type: str = "application/vnd.msgpack", **headers: str) -> bytes:
     """A whole response; header names have _ for -."""
     given: Mapping[str, str] = {
         "Content-Type": content_type,

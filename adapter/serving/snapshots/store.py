@@ -10,6 +10,7 @@ from functools import cached_property
 
 import structlog
 
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Snapshot, decode, encode
 from adapter.serving.snapshots.workloads import Namespace, by_namespace
 
@@ -26,17 +27,17 @@ class Held:
 
     @cached_property
     def body(self) -> bytes:
-        """The snapshot as JSON."""
+        """The snapshot as MessagePack."""
         return encode(self.snapshot)
 
     @cached_property
     def compressed(self) -> bytes:
-        """The JSON, gzipped. Level 1: it shrinks about tenfold already, and more would cost the tick."""
+        """The body, gzipped. Level 1: more would cost the tick."""
         return gzip.compress(self.body, compresslevel=1, mtime=0)
 
     @cached_property
     def etag(self) -> str:
-        """A strong validator of the JSON."""
+        """A strong validator of the body."""
         return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
 
 
@@ -68,18 +69,18 @@ class SnapshotStore:
         return now_s if held is None else max(now_s, held.snapshot.at_s + self._monotonic() - held.since_s)
 
     def put(self, snapshot: Snapshot | bytes | memoryview) -> bool:
-        """Hold a snapshot (or the JSON of one). A tick of the future, or not newer than the held one, changes nothing.
+        """Hold a snapshot, or the bytes of one. A tick of the future, or not newer than the held one, changes nothing.
 
-        Returns whether it was taken; logs when it begins to look wrong. Raises ValueError when bytes are no snapshot
-        of this version, or do not say whose an entry is, with which labels and stages. What else is wrong about an
-        entry keeps back no other: it is told to who asks for that workload.
+        Returns whether it was taken; logs when it begins to look wrong. Raises ValueError when the bytes are not a
+        snapshot of this version.
         """
         parsed = snapshot if isinstance(snapshot, Snapshot) else decode(snapshot)
         with self._lock:
             now_s = self._clock()
             is_taken = self._is_newer(parsed, now_s)
             if is_taken:
-                self._held = Held(parsed, by_namespace(parsed.entries), self._monotonic())
+                entries = entries_of(parsed.at_s, parsed.entries)
+                self._held = Held(parsed, by_namespace(entries), self._monotonic())
             self._tell(*self._doubt(parsed, now_s))
             return is_taken
 

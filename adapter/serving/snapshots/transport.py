@@ -22,7 +22,8 @@ EVERY_S = 1.0
 DEADLINE_S = 3.0
 LONGEST_PULL_S = 10.0  # a body that trickles, each piece within the deadline
 LONGEST_RETRY_S = 8.0
-LARGEST_BODY = 64 * 2**20  # bytes of JSON, unpacked: some 60 000 workloads, and two are more than a server may hold
+LARGEST_BODY = 64 * 2**20  # bytes, unpacked: some 150 000 workloads, and two are more than a server may hold
+MESSAGE_TYPE = "application/vnd.msgpack"
 JSON = "application/json"
 
 _ELSEWHERE = "is the address that of a pipeline?"
@@ -127,7 +128,7 @@ class Follower:
         return self._client
 
     def _headers(self) -> dict[str, str]:
-        headers = {"Accept": JSON, "Accept-Encoding": "gzip"}
+        headers = {"Accept": MESSAGE_TYPE, "Accept-Encoding": "gzip"}
         if self._etag:
             headers["If-None-Match"] = self._etag
         if self._token_file is not None:
@@ -188,8 +189,8 @@ def _check(response: httpx.Response) -> None:
     if response.status_code != httpx.codes.OK:
         said = next(response.iter_raw(_LONGEST_ERROR), b"").decode("utf-8", "replace").strip()
         raise ValueError(f"expected 200, got {response.status_code}: {said}")
-    if kind != JSON:
-        raise ValueError(f"expected {JSON}, got {kind}: {_ELSEWHERE}")
+    if kind != MESSAGE_TYPE:
+        raise ValueError(f"expected {MESSAGE_TYPE}, got {kind}: {_ELSEWHERE}")
 
 
 def _hint(url: httpx.URL, cause: str) -> str:

@@ -1,33 +1,30 @@
 """The workloads of a snapshot: found by name and label, and read when they are found."""
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from adapter.core.decisions import Decision, StageSignals
-from adapter.serving.snapshots.snapshot import Entry, Key, Texts, Told, entry_of, key_of
+from adapter.serving.snapshots.columns import Entries, Entry, entries_of
 
-# Entries that are looked at between two pauses: in one go, 40 000 would hold up whoever answers.
-_IN_A_ROW = 64
+# Workloads between two pauses: 40 000 in one go would delay the threads that answer requests.
+_IN_A_ROW = 2_000
 
 
-@dataclass(frozen=True)  # no slots: what it says is read once, when it is asked
+@dataclass(frozen=True)  # no slots: the entry is built once, when it is read
 class Candidate:
-    """One thing a selector may pick: a workload, or a stage of it.
+    """One thing a selector may pick: a workload, or a stage of it."""
 
-    labels: what the selector sees. told: where the rest is read. place: of the stage among those of its entry, None for
-    a workload. The rest raises ValueError where the entry cannot be read.
-    """
-
-    labels: Mapping[str, str]
-    told: Told
-    place: int | None = None
+    labels: Mapping[str, str]  # what the selector matches
+    entries: Entries
+    row: int  # of the workload among the entries
+    place: int | None = None  # of the stage among those of the workload; None for the workload itself
 
     @cached_property
     def entry(self) -> Entry:
         """All that is known of the workload."""
-        return entry_of(self.told)
+        return self.entries.entry(self.row)
 
     @cached_property
     def stage(self) -> StageSignals | None:
@@ -67,16 +64,17 @@ class Labelled:
 
 
 class Namespace:
-    """The workloads of one namespace by name, sorted. What was read of them is kept, for an HPA has several metrics and
-    a workload several HPAs; it goes with the snapshot."""
+    """The workloads of one namespace by name, sorted. Candidates are kept until the next snapshot: an HPA has several
+    metrics, and a workload may have several HPAs."""
 
-    def __init__(self, workloads: Mapping[str, Told] | None = None) -> None:
-        self.workloads = workloads or {}
+    def __init__(self, entries: Entries | None = None, workloads: Mapping[str, int] | None = None) -> None:
+        self._entries = entries or entries_of(0.0, ())
+        self.workloads = workloads or {}  # name -> its row among the entries
         self._found: dict[str, tuple[Candidate, ...]] = {}
         self._labelled: dict[bool, Labelled] = {}
 
     def candidates(self, names: Iterable[str], *, stages: bool) -> list[Candidate]:
-        """Those of these names that are there, with their stages when asked for."""
+        """The workloads of these names, with their stages if wanted; unknown names are left out."""
         found = [self._found.get(name) or self._read(name) for name in names if name in self.workloads]
         return [picked for whole, *parts in found for picked in (whole, *parts)] if stages else [f[0] for f in found]
 
@@ -91,34 +89,25 @@ class Namespace:
         return self._labelled[stages]
 
     def _read(self, name: str) -> tuple[Candidate, ...]:
-        told = self.workloads[name]
-        key = key_of(told)
-        found = (_whole(key, told, name), *_stages(key, told, name))
+        row = self.workloads[name]
+        labels = self._entries.labels(row) | {"workload": name}
+        # `stage` would be a label only stages have, whatever the configuration says.
+        whole = {label: value for label, value in labels.items() if label != "stage"}
+        stages = [labels | {"stage": stage} for stage in self._entries.stage_names(row)]
+        found = (
+            Candidate(dict(sorted(whole.items())), self._entries, row),
+            *(Candidate(dict(sorted(each.items())), self._entries, row, place) for place, each in enumerate(stages)),
+        )
         self._found[name] = found
         return found
 
 
-def by_namespace(entries: Collection[Entry]) -> dict[str, Namespace]:
-    """Where each entry is found. Raises ValueError where one does not say whose it is."""
-    each: Iterable[Told] = entries.texts if isinstance(entries, Texts) else entries
-    found: dict[str, dict[str, Told]] = {}
-    for number, told in enumerate(each):
-        if number % _IN_A_ROW == 0:
+def by_namespace(entries: Entries) -> dict[str, Namespace]:
+    """The workloads of each namespace."""
+    found: dict[str, dict[str, int]] = {}
+    for row, workload in enumerate(entries.workloads):
+        if row % _IN_A_ROW == 0:
             time.sleep(0)  # lets another thread run
-        namespace, _, name = key_of(told).decision.workload.partition("/")
-        found.setdefault(namespace, {})[name] = told
-    return {namespace: Namespace(workloads) for namespace, workloads in found.items()}
-
-
-def _whole(key: Entry | Key, told: Told, name: str) -> Candidate:
-    # `stage` would be a label only stages have, whatever the configuration says.
-    own = {label: value for label, value in key.labels.items() if label != "stage"}
-    return Candidate(dict(sorted((own | {"workload": name}).items())), told)
-
-
-def _stages(key: Entry | Key, told: Told, name: str) -> list[Candidate]:
-    names = [stage.stage for stage in key.stages]
-    return [
-        Candidate(dict(sorted((key.labels | {"workload": name, "stage": stage}).items())), told, place)
-        for place, stage in enumerate(names)
-    ]
+        namespace, _, name = workload.partition("/")
+        found.setdefault(namespace, {})[name] = row
+    return {namespace: Namespace(entries, workloads) for namespace, workloads in found.items()}

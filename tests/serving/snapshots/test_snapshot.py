@@ -1,45 +1,21 @@
-"""A snapshot on its way: what another release wrote is told as that, whatever else it says."""
+"""A snapshot as bytes: columns that fit each other, of this release, or a refusal that says what is wrong."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from serving_builders import entry, snapshot
+from serving_builders import edited, entry, snapshot
 
 from adapter.core.decisions import Bound, Decision, Reason
-from adapter.serving.snapshots.snapshot import VERSION, Entry, decode, encode
+from adapter.serving.snapshots.snapshot import VERSION, decode, encode
 
-BODY = encode(snapshot(entry(reason=Reason.HOLD, bound=Bound.MAX)))
+BODY = encode(snapshot(entry(stages=("join",), reason=Reason.HOLD, bound=Bound.MAX)))
 SIGNALS = [field.name for field in fields(Decision) if field.default is None]
-
-
-def changed(old: bytes, new: bytes) -> bytes:
-    """The body with one thing in it replaced."""
-    assert old in BODY
-    return BODY.replace(old, new)
-
-
-def of_version(version: int, body: bytes = BODY) -> bytes:
-    return body.replace(b'"version":%d' % VERSION, b'"version":%d' % version)
-
-
-def test_what_was_encoded_is_decoded() -> None:
-    assert decode(BODY) == snapshot(entry(reason=Reason.HOLD, bound=Bound.MAX))
-
-
-@dataclass
-class Earlier:
-    """A snapshot as releases before this one read it: each entry at once, what is not there by its default."""
-
-    version: int
-    at_s: float
-    tick_s: float
-    window_s: float
-    error_after_s: float
-    entries: tuple[Entry, ...]
+Edit = Callable[[dict[str, Any]], None]
 
 
 @given(
@@ -48,82 +24,68 @@ class Earlier:
     st.lists(st.text(), max_size=3).map(tuple),
     st.sampled_from(Bound),
 )
-def test_earlier_releases_and_this_one_read_what_the_other_writes(
+def test_what_was_encoded_is_decoded(
     signals: dict[str, Any], labels: dict[str, str], stages: tuple[str, ...], bound: Bound
 ) -> None:
-    """While a cluster is upgraded both are there. Earlier ones wrote null for whatever is unknown."""
-    made = snapshot(entry("shop/orders", labels, stages, bound=bound, **signals), entry("web/clicks"))
-    assert decode(encode(made)) == made
-    assert decode(msgspec.json.encode(made)) == made
-    assert msgspec.json.decode(encode(made), type=Earlier).entries == made.entries
+    first, second = entry("shop/orders", labels, stages, bound=bound, **signals), entry("web/clicks", error_after_s=90)
+    found = decode(encode(snapshot(first, second)))
+    assert tuple(found.entries) == (first, second)
+    assert found == snapshot(first, second)
 
 
-def test_what_is_unknown_is_not_written() -> None:
-    assert b"null" not in BODY
-    assert b'"required_workers":3.0' in BODY
-    assert len(BODY) < len(msgspec.json.encode(snapshot(entry()))) / 3
+def test_a_column_that_is_unknown_everywhere_is_not_written() -> None:
+    numbers = msgspec.msgpack.decode(BODY)["columns"]["numbers"]
+    assert numbers.keys() == {"required_workers"}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        BODY,
-        changed(b'"Hold"', b'"Foreseen"'),
-        changed(b'"bound":"max"', b'"bound":"moon"'),
-        changed(b'"required_workers"', b'"wanted"').replace(b'"decision"', b'"verdict"'),
-        b'{"version":%d}' % VERSION,
-    ],
-    ids=["nothing else", "a reason", "a bound", "a field", "all of it"],
-)
 @pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
-def test_of_another_release_the_version_is_the_fault_whatever_else_differs(body: bytes, version: int) -> None:
-    told = f"snapshot of version {version}, expected {VERSION}: run one release of pipeline and serve"
-    with pytest.raises(ValueError, match=told):
-        decode(of_version(version, body))
+@pytest.mark.parametrize("rest", [{}, {"columns": 7}], ids=["nothing else", "all of it"])
+def test_of_another_release_the_version_is_the_fault_whatever_else_differs(version: int, rest: dict[str, Any]) -> None:
+    sentence = f"snapshot of version {version}, expected {VERSION}: run one release of pipeline and serve"
+    with pytest.raises(ValueError, match=sentence):
+        decode(edited(BODY, lambda message: message.update(version=version, **rest)))
 
 
 @pytest.mark.parametrize(
     "body",
-    [
-        b"",
-        b"[]",
-        b"{}",
-        BODY[:-20],
-        of_version(7).replace(b":7", b':"7"'),
-        b'{"version":%d,"at_s":' % VERSION + b"[" * 100_000,
-        changed(b'"tick_s":15.0', b'"tick_s":NaN'),
-        changed(b'"tick_s":15.0', b'"tick_s":1e999'),
-        changed(b'"required_workers":3.0', b'"required_workers":NaN'),
-    ],
-    ids=[
-        "empty",
-        "a list",
-        "no version",
-        "truncated",
-        "a version that is no number",
-        "nested too deep",
-        "not a number",
-        "infinite",
-        "not a number within an entry",
-    ],
+    [b"", b"\x90", b"\x80", BODY[:-20], b"\x81\xa7version" + b"\x91" * 100_000, b'{"version":3}'],
+    ids=["empty", "a list", "no version", "truncated", "nested too deep", "JSON"],
 )
-def test_what_is_no_snapshot_of_this_version_is_told_as_such(body: bytes) -> None:
+def test_what_is_no_message_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="not a snapshot"):
         decode(body)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        changed(b'"Hold"', b'"Foreseen"'),
-        changed(b'"required_workers":3.0', b'"required_workers":"3"'),
-        changed(b',"error_after_s":180.0}', b"}"),
-        changed(b'"Hold"', b'"\xff"'),
-    ],
-    ids=["an unknown reason", "a number that is a word", "a field too few", "no text"],
-)
-def test_an_entry_that_is_none_is_told_when_it_is_looked_at(body: bytes) -> None:
-    entries = decode(body).entries
-    assert len(entries) == 1
-    with pytest.raises(ValueError, match="not an entry of a snapshot"):
-        list(entries)
+def column(name: str, value: Any) -> Edit:
+    return lambda message: message["columns"].update({name: value})
+
+
+def text(name: str, **parts: Any) -> Edit:
+    return lambda message: message["columns"]["texts"][name].update(parts)
+
+
+def number(name: str, value: bytes) -> Edit:
+    return lambda message: message["columns"]["numbers"].update({name: value})
+
+
+MISFITS: dict[str, Edit] = {
+    "a number too few": number("required_workers", b""),
+    "a cut column": number("required_workers", b"1234567"),
+    "a column of texts that is missing": lambda message: message["columns"]["texts"].pop("policy"),
+    "a text that has no name": text("policy", names=[]),
+    "an unknown reason": text("reason", names=["Foreseen"]),
+    "an unknown bound": text("bound", names=["moon"]),
+    "a workload that is a number": column("workloads", [7]),
+    "a workload too many": column("workloads", ["shop/orders", "shop/payments"]),
+    "labels that are a list": column("label_sets", [["team"]]),
+    "labels of nobody": column("label_sets", []),
+    "a stage of nobody": column("stage_workloads", b"\x09\0\0\0"),
+    "a stage without a name": column("stages", {"names": [], "codes": b"\0\0\0\0"}),
+    "an unknown signal of a stage": column("stage_numbers", {"weather": b"12345678"}),
+}
+
+
+@pytest.mark.parametrize("edit", MISFITS.values(), ids=MISFITS)
+def test_columns_that_do_not_fit_each_other_are_refused(edit: Edit) -> None:
+    with pytest.raises(ValueError, match=r"not a snapshot|not a valid"):
+        decode(edited(BODY, edit))
