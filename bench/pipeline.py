@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from math import isnan
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -16,6 +17,7 @@ from pyspark.sql.streaming.listener import (
 from adapter import config as configuration
 from adapter.apiserver.stop_signals import stop_event
 from adapter.pipeline.job import StreamingJob
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.wiring import load
 
@@ -48,7 +50,8 @@ def main(file: Path) -> None:
 
 
 def _publish(snapshot: Snapshot) -> None:
-    decided = sum(entry.decision.required_workers is not None for entry in snapshot.entries)
+    required = entries_of(snapshot.at_s, snapshot.entries).number("required_workers")
+    decided = sum(not isnan(workers) for workers in required)
     _tell(late_s=time.time() - snapshot.at_s, workloads=decided)
 
 
