@@ -17,7 +17,9 @@ FOLDER = Path(__file__).parents[3] / "hpa"
 ASKED = [
     pytest.param(metric, id=f"{path.name} {number}")
     for path in sorted(FOLDER.glob("*.yaml"))
-    for number, metric in enumerate(yaml.safe_load(path.read_text())["spec"]["metrics"])
+    for document in yaml.safe_load_all(path.read_text())
+    if document["kind"] == "HorizontalPodAutoscaler"
+    for number, metric in enumerate(document["spec"]["metrics"])
 ]
 FOUND = readings(entry(required_workers=7.0, utilization_ratio=0.9, relative_lag_change_ratio=1.25))
 PODS = [pod(f"flink-taskmanager-{n}", "ReplicaSet/flink-taskmanager-5d8f") for n in "ab"]
