@@ -18,10 +18,10 @@ run: need-java $(READY) ## Run everything on an embedded simulated fleet; ARGS="
 	$(BIN)/backlog-adapter run $(ARGS)
 
 test: need-java lint ## Lint, types, import rules, unit tests and the tests that start Spark
-	$(BIN)/pytest -m "not e2e" $(ARGS)
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not e2e" $(ARGS)
 
 unit: $(READY) ## The fast tests alone (no Java, no hours of simulation), on all cores
-	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not e2e and not spark and not simulation" $(ARGS)
+	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation" $(ARGS)
 
 e2e: need-java tools $(READY) ## The same program on real servers: Kafka, Prometheus, Pravega, Kubernetes
 	tests/e2e/run $(SIDE_BY_SIDE) -m "e2e and not full" tests/e2e $(ARGS)

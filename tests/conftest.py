@@ -1,5 +1,4 @@
-"""One deterministic hypothesis profile: the same tree always runs the same examples, however slow the machine. And logs
-that go where they went before."""
+"""Settings of every test."""
 
 from collections.abc import Iterator
 
@@ -7,14 +6,23 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+# The same tree runs the same examples, however slow the machine. `--hypothesis-profile quick` runs fewer.
 settings.register_profile(
     "deterministic", derandomize=True, deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("quick", settings.get_profile("deterministic"), max_examples=10)
 settings.load_profile("deterministic")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several processes (`--dist loadgroup`), run the tests that start Spark in one of them."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(autouse=True)
-def _logs_as_they_were() -> Iterator[None]:
-    """A command that a test called sends all logging to a stderr that is closed with the test."""
+def _restore_logging() -> Iterator[None]:
+    """A command configures logging to a stderr that closes with its test."""
     yield
     structlog.reset_defaults()

@@ -119,6 +119,7 @@ def test_capacity_of_shared_work_is_even_and_workers_beyond_the_partitions_idle(
 TINY = st.lists(st.sampled_from([0.0, 0.4, 1.0, 1.7, 2.6, 3.0]), min_size=1, max_size=7)
 
 
+@pytest.mark.simulation
 @given(TINY, st.sampled_from(RHOS), st.sampled_from([0.0, 20.0, 60.0]))
 @settings(deadline=None, max_examples=60)
 def test_every_plan_of_a_small_task_lies_between_bound_and_plan(worth: list[float], rho: float, pause_s: float) -> None:
@@ -152,6 +153,7 @@ def cheapest(task: Task, rho: float, pause_s: float, kept_ratio: float = 0.0) ->
     return best
 
 
+@pytest.mark.simulation
 @given(st.integers(0, 1000), st.sampled_from([0.0, 30.0, 90.0]), st.sampled_from([0.9, 1.0]))
 @settings(deadline=None, max_examples=8)
 def test_the_bracket_is_a_bracket_and_the_front_is_monotone(seed: int, pause_s: float, exponent: float) -> None:

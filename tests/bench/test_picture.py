@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from adapter.simulator.scenario import NAMES, played
 from bench.picture import FILE, drawn
 
@@ -15,6 +17,7 @@ def words() -> list[str]:
     return ["".join(text.itertext()) for text in ElementTree.fromstring(FILE.read_text("utf-8")).iter(f"{SVG}text")]  # noqa: S314  # our own file
 
 
+@pytest.mark.simulation
 def test_the_committed_picture_is_what_the_code_draws() -> None:
     assert FILE.read_text("utf-8") == drawn(played()), "python -m bench.picture writes it anew"
 

@@ -65,6 +65,7 @@ def spent(load, until_s, **rules):
     return [decision.at_s for decision in decided if decision.reason in (Reason.DOWN, Reason.IDLE)], decided
 
 
+@pytest.mark.simulation
 def test_the_pause_budget_of_a_day_allows_so_many_downs():
     """0.1 % of a day is 86 s: one pause of a minute, and the next when the rest has come back."""
     downs, decided = spent(
@@ -78,12 +79,14 @@ def test_the_pause_budget_of_a_day_allows_so_many_downs():
     assert (decided[-1].bound, decided[-1].reason) == (Bound.BUDGET, Reason.HOLD)
 
 
+@pytest.mark.simulation
 def test_the_pause_budget_comes_back_as_time_goes_by():
     """Of a tenth of a second each second, ten minutes make a minute."""
     rules = {"pause_budget_ratio": 0.1, "down_window_s": 60.0, "cooldown_down_s": 0.0}
     assert len(spent(lambda at_s: 3000 - 1.5 * at_s, 1500, **rules)[0]) > 2
 
 
+@pytest.mark.simulation
 def test_a_pending_down_stands_as_it_was_and_is_paid_once():
     """Nobody enacts it while the load falls on: each piece that an HPA makes of a down is a pause."""
     running, state, rules = Fluid(lambda at_s: 3000 - 1.5 * at_s, workers=50), EMPTY, book(**HUNDRED)
@@ -132,6 +135,7 @@ def test_after_the_latch_a_target_is_decided_anew():
 # --- cooldowns
 
 
+@pytest.mark.simulation
 def test_s4_29_no_up_so_soon_after_a_change():
     load = {0: 900.0, 900: 1500.0, 1200: 3000.0}
     rules = book(policy="dataflow", quanta="none", cooldown_up_s=600.0)
@@ -141,6 +145,7 @@ def test_s4_29_no_up_so_soon_after_a_change():
     assert Bound.COOLDOWN in {d.bound for d in decided if first < d.at_s < second}
 
 
+@pytest.mark.simulation
 def test_no_down_so_soon_after_a_change():
     rules = book(**HUNDRED, down_window_s=0.0)
     decided = at(closed(Fluid(lambda at_s: 300.0, workers=14), 900, rules))
@@ -159,6 +164,7 @@ def slow_sink(until_s, block_s=None):
     return closed(running, until_s, rules)
 
 
+@pytest.mark.simulation
 def test_an_up_that_gained_nothing_blocks_the_next_one_for_half_an_hour():
     decided = slow_sink(900)
     first = next(d for d in decided if d.bound == Bound.INEFFECTIVE)
@@ -172,6 +178,7 @@ def test_the_block_comes_before_the_next_up_and_not_after_it():
     assert all(d.reason != Reason.UP for d in decided[first:])
 
 
+@pytest.mark.simulation
 def test_the_block_doubles_up_to_eight_times():
     decided = slow_sink(4500, block_s=60.0)
     begun = [now.blocked_s for was, now in pairwise(decided) if (now.blocked_s or 0) > (was.blocked_s or 0)]

@@ -166,12 +166,14 @@ def first_down(decided):
     return next((d.at_s for d in decided if d.reason in (Reason.DOWN, Reason.IDLE)), None)
 
 
+@pytest.mark.simulation
 def test_a_deep_fall_is_followed_soon_a_shallow_one_late_and_one_within_the_tolerance_never():
     deep, half, shallow, none = (first_down(fallen(load)) for load in (80.0, 400.0, 640.0, 720.0))
     assert 600 + 300 < deep < half < shallow < 600 + 3600
     assert none is None
 
 
+@pytest.mark.simulation
 def test_a_lower_load_that_comes_and_goes_is_not_followed():
     """Half of the load for five minutes of every twenty: it would have to last for ten."""
     load = Fluid(lambda at_s: 400.0 if at_s % 1200 < 300 else 800.0)
@@ -184,6 +186,7 @@ def test_before_it_pays_the_sentence_says_so():
     assert sentence(held).endswith("5 wanted; a down does not pay yet: fewer must have been enough for longer")
 
 
+@pytest.mark.simulation
 def test_without_a_worth_the_whole_window_counts():
     soon, late = (first_down(fallen(80.0, rescale_worth_s=worth_s)) for worth_s in (None, 0.0))
     assert soon < 1500

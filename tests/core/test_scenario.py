@@ -204,6 +204,7 @@ def test_s0_28_the_table_has_every_policy():
     assert tuple(told.policy for told in TOLD) == POLICIES
 
 
+@pytest.mark.simulation
 @every_policy
 def test_s0_28_closed_the_sizes_of_every_policy(told):
     sizes = seen(told, "spec_workers")

@@ -501,6 +501,7 @@ def test_what_is_not_seen_makes_no_size(name: str) -> None:
     assert first_size(PEERS[name](job()), 7200.0, lambda at_s: look(at_s, **unseen)) is None
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("name", SELF_ACTING)
 def test_a_single_sample_that_is_repeated_makes_no_size(name: str) -> None:
     peer = PEERS[name](job())
@@ -518,6 +519,7 @@ def test_metrics_that_are_two_minutes_late_freeze_nobody(name: str) -> None:
     assert np.nanmax(sizes) > 4
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("name", PEERS)
 @settings(max_examples=3, deadline=None)
 @given(st.integers(0, 2**32 - 1))

@@ -117,6 +117,7 @@ def test_each_day_has_one_blackout() -> None:
     assert [np.count_nonzero(np.diff(day.astype(int)) == -1) for day in seen] == [1] * days
 
 
+@pytest.mark.simulation
 def test_each_day_has_one_slow_sink_one_stuck_worker_and_one_failure() -> None:
     days, step_s = 4, 5.0
     one, times = drawn(1, days * DAY_S, 8, 12), np.arange(0, days * DAY_S, step_s)

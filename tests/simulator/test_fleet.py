@@ -229,6 +229,7 @@ def test_following_an_api_that_is_not_there_ends_with_the_fleet() -> None:
     assert fleet.events == ()
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("tick_s", [1, 5])
 @pytest.mark.parametrize("window_s", [15, 60])
 def test_in_a_closed_loop_with_the_default_policy_steady_needs_four_workers_at_every_tick(
