@@ -103,7 +103,8 @@ class LimitedProtocol(HttpToolsProtocol):
         """Refuse the request; the name is uvicorn's."""
         self.refusal = self.refusal or MALFORMED
         self.counters.refused[self.refusal.code] += 1
-        self.headers = []
+        if self.headers:
+            self.headers.clear()  # the scope has the same list
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.keep_alive = False  # the response in progress is the last
             return

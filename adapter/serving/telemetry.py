@@ -1,5 +1,6 @@
 """What Prometheus scrapes: the held snapshot, read at the scrape, and how this server answered."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 
@@ -44,7 +45,8 @@ class Telemetry:
 
     def __init__(self, store: SnapshotStore, *, workloads: bool, clock: Callable[[], float] | None = None) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_SnapshotCollector(store, workloads, clock or store.now_s))
+        self._registry.register(_SnapshotCollector(store, clock or store.now_s))
+        self._workloads = _WorkloadText(store) if workloads else None
         self._requests = Counter(
             f"{PREFIX}_requests", "requests answered", ["metric", "code", "group"], registry=self._registry
         )
@@ -75,7 +77,8 @@ class Telemetry:
 
     def exposition(self) -> bytes:
         """The text of `/metrics`, in Prometheus' format."""
-        return generate_latest(self._registry)
+        text = generate_latest(self._registry)
+        return text if self._workloads is None else text + self._workloads.current()
 
     def _found(self, key: tuple[str, int, str]) -> tuple[Counter, Histogram]:
         metric, code, group = key
@@ -123,21 +126,43 @@ class _Asked(Collector):
 
 
 class _SnapshotCollector(Collector):
-    def __init__(self, store: SnapshotStore, workloads: bool, clock: Callable[[], float]) -> None:
+    def __init__(self, store: SnapshotStore, clock: Callable[[], float]) -> None:
         self._store = store
-        self._workloads = workloads
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """The families of the snapshot that is held now; unknown numbers have no series."""
+        """The families of the snapshot as a whole."""
+        held = self._store.current
+        if held is not None:
+            yield from _of_snapshot(held, self._clock())
+
+
+class _WorkloadText(Collector):
+    """The series of each workload, as text. It is rendered once a snapshot: at 40 000 workloads that takes seconds."""
+
+    def __init__(self, store: SnapshotStore) -> None:
+        self._store = store
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        self._one_at_a_time = threading.Lock()
+        self._rendered: tuple[Held | None, bytes] = (None, b"")
+
+    def current(self) -> bytes:
+        """The text of the snapshot that is held now."""
+        with self._one_at_a_time:
+            held = self._store.current
+            if held is not self._rendered[0]:
+                self._rendered = held, generate_latest(self._registry)
+            return self._rendered[1]
+
+    def collect(self) -> Iterator[Metric]:
+        """The families of every workload; unknown numbers have no series."""
         held = self._store.current
         if held is None:
             return
-        yield from _of_snapshot(held, self._clock())
-        if self._workloads:
-            for name, (meaning, read) in (_SIGNALS | _SIZES).items():
-                yield _of_workloads(held, f"{PREFIX}_{name}", meaning, read)
-            yield _reasons(held)
+        for name, (meaning, read) in (_SIGNALS | _SIZES).items():
+            yield _of_workloads(held, f"{PREFIX}_{name}", meaning, read)
+        yield _reasons(held)
 
 
 def _of_snapshot(held: Held, now_s: float) -> Iterator[Metric]:

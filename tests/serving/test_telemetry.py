@@ -87,3 +87,14 @@ def test_what_is_added_is_asked_at_each_scrape() -> None:
     telemetry = bare()
     telemetry.add(gauges)
     assert [shown(telemetry, "added"), shown(telemetry, "added")] == [{(): 1.0}, {(): 2.0}]
+
+
+def test_the_numbers_of_workloads_are_those_of_the_newest_snapshot() -> None:
+    store = SnapshotStore(clock=lambda: AT_S + 20)
+    telemetry = Telemetry(store, workloads=True)
+    assert shown(telemetry, "required_workers") == {}
+    for at_s, workers in ((AT_S, 3.0), (AT_S + 15, 4.0)):
+        store.put(snapshot(entry(at_s=at_s, required_workers=workers), at_s=at_s))
+        first, again = (shown(telemetry, "required_workers") for _ in range(2))
+        assert first == again
+        assert list(first.values()) == [workers]
