@@ -13,6 +13,7 @@ from adapter.core.forecast import Fit
 from adapter.core.parameters import columns
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.report import rows
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, Samples, assemble
 from adapter.core.signals import backlog_time
@@ -85,11 +86,11 @@ def column(*values: float) -> Array:
     return np.array(values, dtype=np.float64)
 
 
-def rule_columns(count: int = 1, **changes: object) -> dict[str, Array]:
-    """Rules as the engine lays them out: parameter -> one number a stage or workload."""
+def rule_columns(count: int = 1, **changes: object) -> RuleColumns:
+    """The parameters of so many stages or workloads."""
     named = book(**changes)
     found = columns((JOB,), np.array([np.nan]), named, 0.0, {})
-    return {name: np.full(count, value[0]) for name, value in found.values.items()}
+    return found.values.at(np.zeros(count, dtype=np.int64))
 
 
 def policy_input(

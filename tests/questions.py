@@ -13,7 +13,7 @@ from adapter.core.decisions import Bound
 from adapter.core.forecast import Fit
 from adapter.core.policies import beam_flink, dataflow, netflix, segments, varga
 from adapter.core.policies.interface import PolicyInput
-from adapter.core.samples import WORKLOAD_SIGNALS
+from adapter.core.state import WorkloadFacts
 
 SEEDS = {
     "dataflow": dataflow.size,
@@ -54,11 +54,16 @@ def wanted(policy: str, *numbers: Numbers, **more: object) -> float:
 def bounded(size: float, current: float, **rules: object) -> tuple[float, Bound]:
     """A size after the bounds of rules alone, and the bound that cut it."""
     columns = rule_columns(1, **rules)
-    range_ = bounds.limits(columns, {name: column(np.nan) for name in WORKLOAD_SIGNALS})
+    range_ = bounds.limits(columns, workload_facts())
     bound_inputs = {f.name: column(np.nan) if f.name.endswith("_workers") else np.array([False])
               for f in fields(bounds.BoundInputs)}  # fmt: skip
     found, cut = bounds.apply_bounds(column(size), column(current), columns, range_, bounds.BoundInputs(**bound_inputs))
     return found[0], bounds.BOUNDS[cut[0]]
+
+
+def workload_facts(**known: float) -> WorkloadFacts:
+    """The facts of one workload; what is not given is unknown."""
+    return WorkloadFacts(**{f.name: column(known.get(f.name, np.nan)) for f in fields(WorkloadFacts)})
 
 
 def joined(parts: Sequence[Any]) -> Any:

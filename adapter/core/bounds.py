@@ -1,6 +1,5 @@
 """After the policy: an ordered table of cuts, from what is remembered to what may never be exceeded. Each is named."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +8,9 @@ import numpy as np
 from adapter.core.decisions import Bound
 from adapter.core.partitions import memory_floor, whole
 from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray
+from adapter.core.state import WorkloadFacts
 
 BOUNDS = tuple(Bound)
 
@@ -62,25 +63,24 @@ class Clamp(NamedTuple):
     most: Array | None
 
 
-def limits(rules: Mapping[str, Array], facts: Mapping[str, Array]) -> Range:
+def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
     """The narrowest of rules, HPA, partitions (S0-16, S4-29) and memory (S4-35); unknown ones do not narrow.
 
     The maximum wins over every minimum.
-    facts: core.samples.WORKLOAD_SIGNALS -> shape (workloads,), NaN where unknown.
     """
-    partitions = _at_least_one(facts["partitions"])
-    allowed = np.fmin(rules["max_workers"], _at_least_one(facts["max_workers"]))
-    most = np.fmin(allowed, whole(partitions / rules["slots_per_worker"]))
-    asked = np.minimum(np.fmax(rules["min_workers"], facts["min_workers"]), most)
-    least = np.minimum(np.fmax(asked, memory_floor(partitions, rules["max_partitions_per_worker"])), most)
+    partitions = _at_least_one(facts.partitions)
+    allowed = np.fmin(rules.max_workers, _at_least_one(facts.max_workers))
+    most = np.fmin(allowed, whole(partitions / rules.slots_per_worker))
+    asked = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
+    least = np.minimum(np.fmax(asked, memory_floor(partitions, rules.max_partitions_per_worker)), most)
     return Range(least=least, most=most, by_partitions=most < allowed, by_memory=least > asked)
 
 
-def pauses(rules: Mapping[str, Array], facts: Mapping[str, Array], at_s: float) -> tuple[Mask, Mask]:
+def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:
     """Whether ups and whether downs are paused, by the configuration or by an annotation of the HPA."""
     return (
-        (at_s < rules["pause_up_until_s"]) | (facts["pause_up"] == 1),
-        (at_s < rules["pause_down_until_s"]) | (facts["pause_down"] == 1),
+        (at_s < rules.pause_up_until_s) | (facts.pause_up == 1),
+        (at_s < rules.pause_down_until_s) | (facts.pause_down == 1),
     )
 
 
@@ -90,7 +90,7 @@ def _at_least_one(count: Array) -> Array:
 
 
 def table(
-    wanted: Array, current: Array, rules: Mapping[str, Array], range_: Range, bound_inputs: BoundInputs
+    wanted: Array, current: Array, rules: RuleColumns, range_: Range, bound_inputs: BoundInputs
 ) -> tuple[Clamp, ...]:
     """Every cut in the order in which it is made; those measured from a current size that is unknown do not cut."""
     stay = _Stay(current)
@@ -107,7 +107,7 @@ def table(
         Clamp(Bound.BUDGET, stay.where(bound_inputs.unaffordable), None),
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
         Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
-        Clamp(Bound.STEP, current - rules["max_step_down_workers"], current + rules["max_step_up_workers"]),
+        Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),
         Clamp(Bound.MAX, None, np.where(range_.by_partitions, np.nan, range_.most)),
         Clamp(Bound.PARTITIONS, None, np.where(range_.by_partitions, range_.most, np.nan)),
         Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
@@ -134,7 +134,7 @@ def _latch(size: Array, current: Array, window: Array, pending: Array) -> Clamp:
 
 
 def apply_bounds(
-    wanted: Array, current: Array, rules: Mapping[str, Array], range_: Range, bound_inputs: BoundInputs
+    wanted: Array, current: Array, rules: RuleColumns, range_: Range, bound_inputs: BoundInputs
 ) -> tuple[Array, IntArray]:
     """The bounded size, and the last cut that changed it (an index into BOUNDS). An unknown size stays unknown.
 
@@ -148,9 +148,9 @@ def apply_bounds(
     return size, which
 
 
-def one_more(current: Array, rules: Mapping[str, Array]) -> Array:
+def one_more(current: Array, rules: RuleColumns) -> Array:
     """The next size that an HPA does not take for the present one (X-07)."""
-    more: Array = np.floor(current * (1 + rules["tolerance_ratio"]) + 1e-9) + 1
+    more: Array = np.floor(current * (1 + rules.tolerance_ratio) + 1e-9) + 1
     return more
 
 

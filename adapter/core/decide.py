@@ -4,16 +4,17 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from adapter.core import bounds, gates, policies
+from adapter.core import bounds, gates
 from adapter.core.bounds import BoundInputs
 from adapter.core.capacity import rate_at
-from adapter.core.decision_input import DecisionInput, settled_s
+from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import Reason
 from adapter.core.grouping import first_largest, pick
+from adapter.core.observe import settled_s
 from adapter.core.partitions import hot_limit
 from adapter.core.policies.interface import Outlook, PolicyResult
+from adapter.core.policies.sizing import size, where
 from adapter.core.rates import Mask
-from adapter.core.rules import POLICIES
 from adapter.core.samples import Array, IntArray, first_known
 
 OUTLOOK = tuple(f.name for f in fields(Outlook))
@@ -79,7 +80,7 @@ def _at_work(inputs: DecisionInput) -> Array:
 
 def _sized(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
     """What each workload's policy asks for, and the stage that asks for it: the one with the largest size (S3-08)."""
-    said, count = policies.size(inputs.policy_input, inputs.policy), len(inputs.status.current_workers)
+    said, count = size(inputs.policy_input, inputs.policy), len(inputs.status.current_workers)
     stage = first_largest(said.wanted_workers, inputs.counting, inputs.workload_index, count)
     outlook = said.outlook
     picked = None
@@ -108,7 +109,7 @@ def _held(inputs: DecisionInput, gate: IntArray) -> Array:
     held = np.where(np.isin(gate, _UNKNOWN), target, first_known(target, status.current_workers))
     held = np.where(gate == _INDEX[Reason.UNSCHEDULABLE], np.fmin(held, _at_work(inputs)), held)
     held = np.where(gate == _INDEX[Reason.STUCK], np.fmin(held, status.current_workers), held)
-    uncounted = (gate == _INDEX[Reason.NO_WORKERS]) & (see.workers_age_s > rules["error_after_s"])
+    uncounted = (gate == _INDEX[Reason.NO_WORKERS]) & (see.workers_age_s > rules.error_after_s)
     silent = uncounted | (gate == _INDEX[Reason.EXPIRED]) | (np.isin(gate, _UNKNOWN) & np.isnan(see.sample_age_s))
     return np.where(silent, np.nan, held)
 
@@ -117,21 +118,21 @@ def _bound_inputs(inputs: DecisionInput, policy_result: PolicyResult, stage: Int
     """What holds a decision back. A target that is held, or was committed and waits, is not decided anew: only what
     became wrong in the meantime cuts it (a pause, a sink, the limits)."""
     status, policy_input, rules = inputs.status, inputs.policy_input, inputs.status.rules
-    behind = pick(policy_input.backlog_time_s, stage) > rules["short_backlog_time_s"]
-    idle = pick(inputs.blockers.measured_utilization_ratio, stage) < rules["low_cpu_ratio"]
+    behind = pick(policy_input.backlog_time_s, stage) > rules.short_backlog_time_s
+    idle = pick(inputs.blockers.measured_utilization_ratio, stage) < rules.low_cpu_ratio
     target, current = status.target_workers, status.current_workers
-    young = (status.committed_age_s < rules["latch_s"]) & (target != current)
+    young = (status.committed_age_s < rules.latch_s) & (target != current)
     free = gate == gates.OPEN
     rising, falling = young & (target > current), young & (target < current)
     more, fewer = free & ~rising, free & ~falling
     suspect = free & behind & idle & (current > 0)
-    fresh = inputs.gate_inputs.changed_age_s < rules["warm_up_s"]
-    drains = rules["policy"] == POLICIES.index("drain")
+    fresh = inputs.gate_inputs.changed_age_s < rules.warm_up_s
+    patient = where("waits_until_warm", rules.policy)
     changed = np.isfinite(inputs.gate_inputs.changed_age_s)
-    cooldown_up_s = first_known(rules["cooldown_up_s"], np.where(drains & changed, settled_s(rules), np.nan))
+    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, settled_s(rules), np.nan))
     # A down that waits to be enacted has paid already: what is needed now may stop it, and nothing else of the window.
     window = np.fmax(np.where(falling, np.nan, status.peak_workers), policy_result.needed_workers)
-    near = drains & (window >= current * (1 - rules["tolerance_ratio"]))
+    near = patient & (window >= current * (1 - rules.tolerance_ratio))
     return BoundInputs(
         no_up=status.no_up,
         no_down=status.no_down,
@@ -141,12 +142,12 @@ def _bound_inputs(inputs: DecisionInput, policy_result: PolicyResult, stage: Int
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
         # What a trial gained shows when it has warmed up, and not before.
         cooling_up=more & ((status.asked_age_s < cooldown_up_s) | (suspect & fresh)),
-        cooling_down=fewer & (status.asked_age_s < rules["cooldown_down_s"]),
-        unaffordable=fewer & (status.budget_s < rules["rescale_pause_s"]),
+        cooling_down=fewer & (status.asked_age_s < rules.cooldown_down_s),
+        unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
         hot_workers=np.where(free, pick(_hot(inputs), stage), np.nan),
         window_workers=np.where(
-            free & (rules["down_window_s"] > 0), np.where(near, np.fmax(window, current), window), np.nan
+            free & (rules.down_window_s > 0), np.where(near, np.fmax(window, current), window), np.nan
         ),
         pending_workers=np.where(free & young, target, np.nan),
     )
@@ -155,11 +156,11 @@ def _bound_inputs(inputs: DecisionInput, policy_result: PolicyResult, stage: Int
 def _hot(inputs: DecisionInput) -> Array:
     """The most workers that help a stage whose heaviest partition alone fills a subtask; NaN where none does."""
     policy_input, heaviest = inputs.policy_input, inputs.blockers.hottest_partition_ratio
-    rules, one, slots = policy_input.rules, np.ones(len(heaviest)), policy_input.rules["slots_per_worker"]
+    rules, one, slots = policy_input.rules, np.ones(len(heaviest)), policy_input.rules.slots_per_worker
     able = rate_at(policy_input.table, one, one) / slots
     load = heaviest * policy_input.input_rate_records_per_s / policy_input.partitions
     most = np.ceil(hot_limit(policy_input.partitions, heaviest) / slots)
-    return np.where(load > rules["high_utilization_ratio"] * able, most, np.nan)
+    return np.where(load > rules.high_utilization_ratio * able, most, np.nan)
 
 
 def _reason(inputs: DecisionInput, gate: IntArray, served: Array, stage: IntArray) -> IntArray:
@@ -167,7 +168,7 @@ def _reason(inputs: DecisionInput, gate: IntArray, served: Array, stage: IntArra
     status = inputs.status
     current, target = status.current_workers, status.target_workers
     waits = (np.sign(served - current) == np.sign(target - current)) & (served != current)
-    overdue = waits & (status.committed_age_s >= status.rules["not_enacted_after_s"])
+    overdue = waits & (status.committed_age_s >= status.rules.not_enacted_after_s)
     idle = _is_idle(inputs, stage)
     moved = np.select(
         [overdue, served > current, (served < current) & idle, served < current],

@@ -1,6 +1,5 @@
 """A tick -> the decision inputs of each workload: all that a decision is made from, and nothing else."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +9,17 @@ from adapter.core.bounds import Range
 from adapter.core.capacity import with_prior
 from adapter.core.gates import GateInputs
 from adapter.core.grouping import every, largest
-from adapter.core.observe import Tick, follows_partitions
+from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
+from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_cost import DOWNS_DOUBLE, Bucket, Place, paying_workers
 from adapter.core.signals import backlog_time, moves
-from adapter.core.state import KEPT, KEPT_OF_STAGE, fit_of, table_of
+from adapter.core.state import WorkerCounts
 
+Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
 DAY_S = 86_400.0
 _HELD_BACK = 0.5  # who waits for others for more of the time than this is not the bottleneck (S1-19)
 
@@ -43,7 +45,7 @@ class WorkloadStatus:
     no_down: Mask
     failover: Mask
     sink_unhealthy: Mask
-    rules: Mapping[str, Array]
+    rules: RuleColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,57 +82,42 @@ class DecisionInput:
 def decision_input(tick: Tick) -> DecisionInput:
     """The decision inputs of each workload at this tick."""
     range_ = bounds.limits(tick.rules, tick.facts)
+    pauses = bounds.pauses(tick.rules, tick.facts, tick.at_s)
     return DecisionInput(
         workload_index=tick.workload_index,
         counting=tick.counting,
-        policy=tick.stage_rules["policy"].astype(np.int64),
+        policy=tick.stage_rules.policy.astype(np.int64),
         policy_input=_policy_input(tick, range_.most),
         blockers=ScaleUpBlockers(
-            blocked_s=tick.state.slow.kept_of_stage[KEPT_OF_STAGE.index("blocked_until_s")] - tick.at_s,
-            measured_utilization_ratio=tick.signals["measured_utilization_ratio"],
-            hottest_partition_ratio=tick.signals["hottest_partition_ratio"],
+            blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,
+            measured_utilization_ratio=tick.signals.measured_utilization_ratio,
+            hottest_partition_ratio=tick.signals.hottest_partition_ratio,
         ),
-        gate_inputs=_gate_inputs(tick),
+        gate_inputs=_gate_inputs(tick, pauses),
         range_=range_,
-        status=_workload_status(tick),
+        status=_workload_status(tick, pauses),
     )
-
-
-def saturated(tick: Tick) -> Mask:
-    """Whether a stage's backlog never ended within the window: what it did is what it can."""
-    late = tick.signals["lowest_backlog_time_s"] > tick.stage_rules["short_backlog_time_s"]
-    fast = tick.state.fast
-    disturbed_s = tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[tick.workload_index]
-    # Who has just started is not yet as fast as later.
-    always: Mask = tick.rates_known & late & ~(disturbed_s < settled_s(tick.stage_rules))
-    return always
-
-
-def settled_s(rules: Mapping[str, Array]) -> Array:
-    """From a change of the workers until what is seen is what they carry, seconds."""
-    settled: Array = rules["rescale_pause_s"] + rules["warm_up_s"] + rules["metric_delay_s"]
-    return settled
 
 
 def overtaken(tick: Tick) -> Mask:
     """Whether the input outran a stage, by more than what wavers."""
-    noise = tick.stage_rules["growth_noise_ratio"] * tick.signals["throughput_records_per_s"]
-    outran: Mask = tick.rates_known & _rising(tick) & (tick.signals["growth_records_per_s"] > noise)
+    noise = tick.stage_rules.growth_noise_ratio * tick.signals.throughput_records_per_s
+    outran: Mask = tick.rates_known & _rising(tick) & (tick.signals.growth_records_per_s > noise)
     return outran
 
 
 def downs(tick: Tick) -> Array:
     """Downs of the last day, shape (workloads,); older ones fade."""
-    kept = dict(zip(KEPT, tick.state.slow.kept, strict=True))
-    faded: Array = kept["downs"] * np.exp(-(tick.at_s - kept["downs_at_s"]) / DAY_S)
+    history = tick.state.slow.history
+    faded: Array = history.downs * np.exp(-(tick.at_s - history.downs_at_s) / DAY_S)
     return np.nan_to_num(faded)
 
 
 def budget_s(tick: Tick) -> Array:
     """Pause that downs may still cost: a share of a day at most, and it comes back as time goes by."""
-    share, kept = tick.rules["pause_budget_ratio"], dict(zip(KEPT, tick.state.slow.kept, strict=True))
-    whole = np.fmax(share * DAY_S, tick.rules["rescale_pause_s"])
-    left = kept["budget_s"] + share * (tick.at_s - kept["budget_at_s"])
+    share, history = tick.rules.pause_budget_ratio, tick.state.slow.history
+    whole = np.fmax(share * DAY_S, tick.rules.rescale_pause_s)
+    left = history.budget_s + share * (tick.at_s - history.budget_at_s)
     return np.fmin(whole, first_known(left, whole))
 
 
@@ -139,23 +126,23 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
     return PolicyInput(
         workers=tick.workers[workload_index],
         most_workers=most[workload_index],
-        partitions=tick.facts["partitions"][workload_index],
-        throughput_records_per_s=signals["throughput_records_per_s"],
-        input_rate_records_per_s=signals["input_rate_records_per_s"],
-        latest_input_rate_records_per_s=signals["latest_input_rate_records_per_s"],
-        growth_records_per_s=signals["growth_records_per_s"],
-        highest_backlog_records=signals["highest_backlog_records"],
+        partitions=tick.facts.partitions[workload_index],
+        throughput_records_per_s=signals.throughput_records_per_s,
+        input_rate_records_per_s=signals.input_rate_records_per_s,
+        latest_input_rate_records_per_s=tick.rates.latest_input_rate_records_per_s,
+        growth_records_per_s=signals.growth_records_per_s,
+        highest_backlog_records=tick.rates.highest_backlog_records,
         rising=_rising(tick),
-        backlog_records=signals["due_backlog_records"],
-        backlog_time_s=signals["due_backlog_time_s"],
-        lowest_backlog_time_s=signals["lowest_backlog_time_s"],
+        backlog_records=signals.due_backlog_records,
+        backlog_time_s=signals.due_backlog_time_s,
+        lowest_backlog_time_s=signals.lowest_backlog_time_s,
         utilization_ratio=_hottest(tick)[workload_index],
         partition_behind_s=_partition_behind_s(tick),
-        bottleneck=~(tick.now["backpressured_ratio"] > _HELD_BACK),
-        saturated=saturated(tick),
-        fit=fit_of(slow.fit),
+        bottleneck=~(tick.now.backpressured_ratio > _HELD_BACK),
+        saturated=tick.saturated,
+        fit=slow.fit,
         fit_age_s=np.broadcast_to(tick.at_s - slow.newest_point_at_s, workload_index.shape),
-        table=with_prior(table_of(tick.state.slow.table), tick.stage_rules["worker_capacity_records_per_s"]),
+        table=with_prior(slow.table, tick.stage_rules.worker_capacity_records_per_s),
         rules=tick.stage_rules,
     )
 
@@ -165,73 +152,73 @@ def _partition_behind_s(tick: Tick) -> Array:
 
     NaN where nobody tells, where it stands still, and while it catches up: then the present one is the least.
     """
-    now, least = tick.now["highest_partition_backlog_records"], tick.signals["least_partition_backlog_records"]
-    partitions = tick.facts["partitions"][tick.workload_index]
-    behind_s = backlog_time(least * partitions, tick.signals["throughput_records_per_s"])
-    stuck = tick.now["stuck_backlog_records"] > 0
+    now, least = tick.now.highest_partition_backlog_records, tick.rates.lowest_partition_backlog_records
+    partitions = tick.facts.partitions[tick.workload_index]
+    behind_s = backlog_time(least * partitions, tick.signals.throughput_records_per_s)
+    stuck = tick.now.stuck_backlog_records > 0
     return np.where((now > least) & ~stuck, behind_s, np.nan)
 
 
 def _rising(tick: Tick) -> Mask:
     """Whether the backlog rises, and is more than what lies between two commits."""
-    rises = tick.signals["rising"] == 1
-    rising: Mask = rises & (tick.signals["due_backlog_time_s"] > tick.stage_rules["short_backlog_time_s"])
+    rises = tick.rates.rising
+    rising: Mask = rises & (tick.signals.due_backlog_time_s > tick.stage_rules.short_backlog_time_s)
     return rising
 
 
 def _hottest(tick: Tick) -> Array:
     """The largest utilisation among each workload's stages; unknown while one that told its own before is silent."""
-    busy, before = tick.signals["utilization_ratio"], tick.signals["measured_utilization_ratio"]
+    busy, before = tick.signals.utilization_ratio, tick.signals.measured_utilization_ratio
     count = len(tick.workers)
     told = np.isfinite(busy) | np.isnan(before)
     all_told = every(told, np.ones(len(told), dtype=bool), tick.workload_index, count)
     return np.where(all_told, largest(busy, tick.workload_index, count), np.nan)
 
 
-def _gate_inputs(tick: Tick) -> GateInputs:
+def _gate_inputs(tick: Tick, pauses: Pauses) -> GateInputs:
     workload_index, count, fast, rules = tick.workload_index, len(tick.workers), tick.state.fast, tick.rules
-    no_up, no_down = bounds.pauses(rules, tick.facts, tick.at_s)
-    throughput = tick.signals["throughput_records_per_s"]
-    stands = (throughput >= 0) & ~moves(throughput) & ~(tick.signals["rose"] == 1)
-    moving = ~(stands & (tick.signals["backlog_records"] > 0))
-    kept = dict(zip(KEPT, tick.state.slow.kept, strict=True))
-    recent = tick.at_s - kept["failed_at_s"] <= rules["failures_window_s"]
-    spec, ready = tick.facts["spec_workers"], tick.facts["ready_workers"]
+    no_up, no_down = pauses
+    throughput = tick.signals.throughput_records_per_s
+    stands = (throughput >= 0) & ~moves(throughput) & ~(tick.rates.progressed)
+    moving = ~(stands & (tick.signals.backlog_records > 0))
+    history = tick.state.slow.history
+    recent = tick.at_s - history.failed_at_s <= rules.failures_window_s
+    spec, ready = tick.counts.spec_workers, tick.counts.ready_workers
     asked = first_known(spec, tick.workers)
-    load_age_s, count_age_s = tick.facts["load_age_s"], tick.facts["partitions_age_s"]
+    load_age_s, count_age_s = tick.load_age_s, tick.partitions_age_s
     # Who follows a count needs it, and the load as long as there is one.
-    followed_age_s = np.where(tick.alone, count_age_s, np.maximum(load_age_s, count_age_s))
+    followed_age_s = np.where(tick.partitions_only, count_age_s, np.maximum(load_age_s, count_age_s))
     return GateInputs(
         paused=no_up & no_down,
-        excluded=rules["excluded"] == 1,
-        sample_age_s=np.where(follows_partitions(rules), followed_age_s, load_age_s),
+        excluded=rules.excluded == 1,
+        sample_age_s=np.where(where("follows_partitions", rules.policy), followed_age_s, load_age_s),
         workers_age_s=tick.at_s - fast.workers_seen_at_s,
         changed_age_s=tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s),
         asked_age_s=tick.at_s - fast.spec_changed_at_s,
-        incomplete=_incomplete(tick.facts),
+        incomplete=_incomplete(tick.counts),
         too_few=(ready >= 1) & (ready < spec) & ~(fast.all_ready_at_s >= fast.spec_changed_at_s),
-        stopped=tick.facts["running"] == 0,
-        failures=np.where(recent, kept["failures"], 0.0),
-        rates_known=tick.alone | every(tick.rates_known, tick.counting, workload_index, count),
+        stopped=tick.facts.running == 0,
+        failures=np.where(recent, history.failures, 0.0),
+        rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),
         discontinuous=~every(~tick.discontinuous, tick.counting, workload_index, count),
         nothing_moves=~every(moving, tick.counting, workload_index, count) & (asked > 0),
         rules=rules,
     )
 
 
-def _incomplete(facts: Mapping[str, Array]) -> Mask:
+def _incomplete(counts: WorkerCounts) -> Mask:
     """Workers are not yet as many as were asked for, or not yet ready; what nobody counts is not missing."""
-    asked = first_known(facts["spec_workers"], facts["workers"], facts["ready_workers"])
-    exist, ready = first_known(facts["workers"], asked), first_known(facts["ready_workers"], asked)
+    asked = first_known(counts.spec_workers, counts.workers, counts.ready_workers)
+    exist, ready = first_known(counts.workers, asked), first_known(counts.ready_workers, asked)
     missing: Mask = np.isfinite(asked) & ((exist != asked) | (ready < asked))
     return missing
 
 
-def _workload_status(tick: Tick) -> WorkloadStatus:
+def _workload_status(tick: Tick, pauses: Pauses) -> WorkloadStatus:
     fast, rules = tick.state.fast, tick.rules
-    no_up, no_down = bounds.pauses(rules, tick.facts, tick.at_s)
+    no_up, no_down = pauses
     return WorkloadStatus(
-        current_workers=first_known(tick.facts["spec_workers"], tick.workers),
+        current_workers=first_known(tick.counts.spec_workers, tick.workers),
         target_workers=fast.target_workers,
         committed_age_s=tick.at_s - fast.committed_at_s,
         asked_age_s=tick.at_s - fast.spec_changed_at_s,
@@ -239,8 +226,8 @@ def _workload_status(tick: Tick) -> WorkloadStatus:
         budget_s=budget_s(tick),
         no_up=no_up,
         no_down=no_down,
-        failover=(tick.facts["failover"] == 1) | (rules["failover"] == 1),
-        sink_unhealthy=tick.facts["sink_healthy"] == 0,
+        failover=(tick.facts.failover == 1) | (rules.failover == 1),
+        sink_unhealthy=tick.facts.sink_healthy == 0,
         rules=rules,
     )
 
@@ -250,13 +237,13 @@ def _window(tick: Tick) -> Array:
     fast, slow, rules = tick.state.fast, tick.state.slow, tick.rules
     running = Bucket(
         largest_workers=fast.peak_workers,
-        age_s=tick.at_s - slow.kept[KEPT.index("bucket_at_s")],
-        width_s=rules["down_window_s"] / len(slow.peaks),
+        age_s=tick.at_s - slow.history.bucket_at_s,
+        width_s=rules.down_window_s / len(slow.peaks),
     )
-    current = first_known(tick.facts["spec_workers"], tick.workers)
+    current = first_known(tick.counts.spec_workers, tick.workers)
     here = Place(current_workers=current, since_s=tick.at_s - fast.spec_changed_at_s)
     # Within a short window only little can be saved: there a tenth of the workers is to pay, too.
-    worth_s = np.minimum(rules["rescale_worth_s"], rules["down_window_s"] / 10) * (1 + downs(tick) / DOWNS_DOUBLE)
+    worth_s = np.minimum(rules.rescale_worth_s, rules.down_window_s / 10) * (1 + downs(tick) / DOWNS_DOUBLE)
     paying = paying_workers(slow.peaks, running, here, worth_s)
     whole = np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers)
-    return np.where(rules["rescale_worth_s"] > 0, paying, whole)
+    return np.where(rules.rescale_worth_s > 0, paying, whole)

@@ -1,12 +1,12 @@
 """Before the policy: an ordered table of reasons not to decide. The first that applies wins and holds the target."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from adapter.core.decisions import Reason
 from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray
 
 REASONS = tuple(Reason)
@@ -36,31 +36,31 @@ class GateInputs:
     rates_known: Mask
     discontinuous: Mask
     nothing_moves: Mask
-    rules: Mapping[str, Array]
+    rules: RuleColumns
 
 
-def settle_s(rules: Mapping[str, Array]) -> Array:
+def settle_s(rules: RuleColumns) -> Array:
     """So long after a change the rates still show the change: its pause, told metric_delay_s late (S4-04, X-05)."""
-    return np.maximum(rules["settle_s"], rules["rescale_pause_s"]) + rules["metric_delay_s"]
+    return np.maximum(rules.settle_s, rules.rescale_pause_s) + rules.metric_delay_s
 
 
 def table(see: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
     """Every gate in the order in which it is asked."""
     rules = see.rules
     settled_s = settle_s(rules)
-    overdue = see.asked_age_s >= rules["in_flight_timeout_s"]
-    disturbed = see.changed_age_s < settled_s + rules["rate_window_s"]
+    overdue = see.asked_age_s >= rules.in_flight_timeout_s
+    disturbed = see.changed_age_s < settled_s + rules.rate_window_s
     return (
         (Reason.PAUSED, see.paused),
         (Reason.EXCLUDED, see.excluded),
         (Reason.NO_DATA, np.isnan(see.sample_age_s)),
-        (Reason.EXPIRED, see.sample_age_s > rules["error_after_s"]),
+        (Reason.EXPIRED, see.sample_age_s > rules.error_after_s),
         (Reason.STALE, see.sample_age_s > 0),  # a tick that did not see all decides nothing
-        (Reason.NO_WORKERS, ~(see.workers_age_s <= rules["stale_after_s"])),
+        (Reason.NO_WORKERS, ~(see.workers_age_s <= rules.stale_after_s)),
         (Reason.NOT_RUNNING, see.stopped),
-        (Reason.FAILURES, see.failures >= rules["max_failures"]),
+        (Reason.FAILURES, see.failures >= rules.max_failures),
         (Reason.UNSCHEDULABLE, see.too_few & overdue),
-        (Reason.IN_FLIGHT, see.incomplete & (see.asked_age_s < rules["in_flight_timeout_s"])),
+        (Reason.IN_FLIGHT, see.incomplete & (see.asked_age_s < rules.in_flight_timeout_s)),
         (Reason.STUCK, see.nothing_moves),
         (Reason.SETTLING, (see.changed_age_s < settled_s) | (disturbed & ~see.rates_known)),
         (Reason.NO_DATA, ~see.rates_known),

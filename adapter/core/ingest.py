@@ -1,70 +1,118 @@
-"""Samples -> state: who is there, what was counted, and the points of the window."""
+"""Samples -> state: which workloads exist, their counts, and the points of the window."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
 from adapter.core.gates import settle_s
 from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import RuleBook
-from adapter.core.samples import OVERRIDE, OVERRIDES, WHOLE, Array, Samples, first_known
-from adapter.core.state import COUNTED, KEPT, LIMITING, Fast, Slow, State, aligned
+from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, WHOLE, Array, Samples, first_known
+from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, aligned
 
 Stage = tuple[str, str]
-FORGET_S = 3600.0  # a found workload that is not seen for so long is no longer there
-PARTITIONS = LIMITING.index("partitions")
-COUNTED_OVER = [PARTITIONS, LIMITING.index("uncommitted_partitions")]  # which partitions the counters sum
+FORGET_S = 3600.0  # a discovered workload without a sample for so long no longer exists
 HEALTH = ("running", "sink_healthy")
-# What is held of the ticks of a window: field of Fast -> signal.
+HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that only the HPA gives
+# The points of a window: field of Fast -> signal.
 _POINTS = {
     "processed": "processed_records",
     "appended": "appended_records",
     "backlog": "backlog_records",
     "partition": "highest_partition_backlog_records",
 }
+_FACTS = tuple(f.name for f in fields(WorkloadFacts))
+_COUNTS = tuple(f.name for f in fields(WorkerCounts))
 _FEW_RATIO = 0.1  # of the ready workers
-REPLACED_S = 120.0  # a stage that its siblings outlive by so long was renamed or removed; sooner than an error of age
+REPLACED_S = 120.0  # a stage that its siblings outlive by so long was renamed or removed; less than error_after_s
 
 
-def take(state: State, samples: Samples, book: RuleBook) -> State:
-    """The state with this tick's samples in it. What was not seen stays as it was last known."""
+def ingest(state: State, samples: Samples, book: RuleBook) -> State:
+    """The state with this tick's samples in it. A signal that is missing keeps its last known value."""
     workloads, stages = _there(state, samples, book)
     state = aligned(state, workloads, stages)
-    limiting = reindex([samples.whole(name) for name in LIMITING], samples.workloads, workloads)
-    kept, told = first_known(limiting, state.slow.limiting), np.isfinite(limiting[PARTITIONS])
-    # Sums over another set of partitions are other counters: the difference between them is no progress.
-    changed = (limiting != state.slow.limiting) & np.isfinite(limiting)
-    other = np.flatnonzero(changed[COUNTED_OVER].any(axis=0))
-    fast = _blanked(state.fast, stages, {workloads[place] for place in other})
-    fast = replace(fast, partitions_seen_at_s=np.where(told, samples.at_s, fast.partitions_seen_at_s))
-    state = replace(state, slow=_overridden(replace(state.slow, limiting=kept), samples, workloads))
-    return replace(state, fast=_counted(_pushed(fast, samples, stages), samples, workloads))
+    before, now = state.slow.facts, _facts(samples, workloads)
+    after = WorkloadFacts(**{name: first_known(getattr(now, name), getattr(before, name)) for name in _FACTS})
+    # Counters summed over another set of partitions are other counters: their difference is no progress.
+    recounted = _differs(now.partitions, before.partitions)
+    moved = np.flatnonzero(recounted | _differs(now.uncommitted_partitions, before.uncommitted_partitions))
+    fast = _blanked(state.fast, stages, {workloads[place] for place in moved})
+    fast = replace(
+        fast,
+        partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
+        health_seen_at_s=np.where(_any_known(now, HEALTH), samples.at_s, fast.health_seen_at_s),
+        hpa_seen_at_s=np.where(_any_known(now, HPA) | _faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
+    )
+    slow = _overridden(replace(state.slow, facts=after), samples, workloads)
+    return State(fast=_counted(_pushed(fast, samples, stages), samples, workloads), slow=slow)
 
 
-def failed(state: State, samples: Samples, rules: Mapping[str, Array]) -> State:
-    """The state with the restarts that nobody planned counted (S4-09): those not near a change of the workers."""
+def _facts(samples: Samples, workloads: tuple[str, ...]) -> WorkloadFacts:
+    rows = reindex([samples.whole(name) for name in _FACTS], samples.workloads, workloads)
+    return WorkloadFacts(**dict(zip(_FACTS, rows, strict=True)))
+
+
+def _differs(now: Array, before: Array) -> Mask:
+    differs: Mask = np.isfinite(now) & (now != before)
+    return differs
+
+
+def _any_known(facts: WorkloadFacts, names: Iterable[str]) -> Mask:
+    newest: Array = np.fmax.reduce([getattr(facts, name) for name in names])
+    return np.isfinite(newest)
+
+
+def _faulty(samples: Samples, workloads: tuple[str, ...]) -> Mask:
+    """Whether a source failed, so that a missing HPA may still exist."""
+    if EVERY in samples.faults or not samples.faults:
+        return np.full(len(workloads), EVERY in samples.faults)
+    return np.array([workload in samples.faults for workload in workloads], dtype=bool)
+
+
+def without_deleted_hpas(state: State, at_s: float, rules: RuleColumns) -> State:
+    """The state without the limits, pauses and overrides of HPAs that were not read for error_after_s.
+
+    Such an HPA was deleted, or no longer uses our metrics. While a source reports a fault nothing is dropped.
+    """
+    gone = at_s - state.fast.hpa_seen_at_s > rules.error_after_s
+    if not gone.any():
+        return state
+    facts, slow = state.slow.facts, state.slow
+    left = {name: np.where(gone, np.nan, getattr(facts, name)) for name in HPA}
+    return replace(
+        state,
+        fast=replace(state.fast, hpa_seen_at_s=np.where(gone, np.nan, state.fast.hpa_seen_at_s)),
+        slow=replace(slow, facts=replace(facts, **left), overrides=np.where(gone, np.nan, slow.overrides)),
+    )
+
+
+def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
+    """The state with unplanned restarts counted (S4-09): those that do not follow a change of the workers."""
     restarts = reindex([samples.whole("restarts")], samples.workloads, state.slow.workloads)[0]
-    kept = dict(zip(KEPT, state.slow.kept, strict=True))
-    if not (np.isfinite(restarts) & (restarts != kept["restarts"])).any():
+    was = state.slow.history
+    if not (np.isfinite(restarts) & (restarts != was.restarts)).any():
         return state
     changed_s = np.fmax(state.fast.changed_at_s, state.fast.spec_changed_at_s)
-    planned = samples.at_s - changed_s < settle_s(rules) + rules["rate_window_s"] + rules["worker_start_s"]
-    rose = (restarts > kept["restarts"]) & ~planned
-    recent = samples.at_s - kept["failed_at_s"] <= rules["failures_window_s"]
-    total = np.where(recent, kept["failures"], 0.0) + restarts - kept["restarts"]
-    kept["failures"] = np.where(rose, total, kept["failures"])
-    kept["failed_at_s"] = np.where(rose, samples.at_s, kept["failed_at_s"])
-    again = restarts > kept["restarts"]
-    kept["restarts"] = first_known(restarts, kept["restarts"])
-    fast = replace(state.fast, disturbed_at_s=np.where(again, samples.at_s, state.fast.disturbed_at_s))
-    return State(fast=fast, slow=replace(state.slow, kept=np.array([kept[name] for name in KEPT])))
+    planned = samples.at_s - changed_s < settle_s(rules) + rules.rate_window_s + rules.worker_start_s
+    failed = (restarts > was.restarts) & ~planned
+    recent = samples.at_s - was.failed_at_s <= rules.failures_window_s
+    total = np.where(recent, was.failures, 0.0) + restarts - was.restarts
+    history = replace(
+        was,
+        restarts=first_known(restarts, was.restarts),
+        failures=np.where(failed, total, was.failures),
+        failed_at_s=np.where(failed, samples.at_s, was.failed_at_s),
+    )
+    return replace(state, slow=replace(state.slow, history=history))
 
 
 def trimmed(fast: Fast, oldest_s: float) -> Fast:
-    """Without the points that no window needs any more."""
+    """The group without the points that no window needs any more."""
     keep = fast.at_s >= oldest_s
-    points = {name: getattr(fast, name)[keep] for name in ("at_s", *_POINTS)}
+    points: dict[str, Any] = {name: getattr(fast, name)[keep] for name in ("at_s", *_POINTS)}
     return replace(fast, **points)
 
 
@@ -88,35 +136,35 @@ def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, .
 
 
 def _staged(workloads: Iterable[str], stages: Collection[Stage]) -> tuple[Stage, ...]:
-    """Sorted. Of whom no stage is told, the whole is one: the segments of a stream may be all there is (S2-01)."""
+    """The stages, sorted. A workload without a stage gets one for the whole, as for a stream of segments (S2-01)."""
     named = {workload for workload, _ in stages}
     return tuple(sorted([*stages, *((workload, WHOLE) for workload in workloads if workload not in named)]))
 
 
 def _found(samples: Samples) -> set[str]:
-    """Workloads that a fleet found. An HPA alone makes none: it may name one that does not exist."""
+    """Workloads that a fleet discovered. An HPA alone adds none: it may name one that does not exist."""
     in_fleet = np.isfinite(samples.whole("fleet"))
     return {name for name, found in zip(samples.workloads, in_fleet, strict=True) if found}
 
 
 def _blanked(fast: Fast, stages: tuple[Stage, ...], workloads: set[str]) -> Fast:
-    """Without the counts so far of some workloads."""
+    """The group without the points of some workloads."""
     if not workloads:
         return fast
     kept = np.array([workload not in workloads for workload, _ in stages], dtype=bool)
-    points = {name: np.where(kept, getattr(fast, name), np.nan) for name in _POINTS}
+    points: dict[str, Any] = {name: np.where(kept, getattr(fast, name), np.nan) for name in _POINTS}
     return replace(fast, **points)
 
 
 def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slow:
-    """With the overrides as they are now: whose HPA was read has those it names and no others."""
-    told = [name for name in OVERRIDES if name in samples.by_workload]
-    if not (told or slow.overridden):
+    """Replace the overrides of workloads whose HPA was read in this tick."""
+    reported = [name for name in OVERRIDES if name in samples.by_workload]
+    if not (reported or slow.overridden):
         return slow
-    names = tuple(sorted({*slow.overridden, *(name.removeprefix(OVERRIDE) for name in told)}))
+    names = tuple(sorted({*slow.overridden, *(name.removeprefix(OVERRIDE) for name in reported)}))
     unknown = np.full(len(workloads), np.nan)
-    held = dict(zip(slow.overridden, slow.overrides, strict=True))
-    before = np.array([held.get(name, unknown) for name in names])
+    known = dict(zip(slow.overridden, slow.overrides, strict=True))
+    before = np.array([known.get(name, unknown) for name in names])
     now = reindex([samples.whole(OVERRIDE + name) for name in names], samples.workloads, workloads)
     read = np.isfinite(reindex([samples.whole("max_workers")], samples.workloads, workloads)[0])
     overrides = np.where(read, now, before)
@@ -125,50 +173,47 @@ def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slo
 
 
 def _pushed(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fast:
-    told = [samples.stage(name) for name in (*_POINTS.values(), "stuck_backlog_records")]
-    *seen, stuck = reindex(told, samples.stages, stages)
-    # What waits in a partition that is stuck waits for its repair, not for workers.
+    names = (*_POINTS.values(), "stuck_backlog_records")
+    *seen, stuck = reindex([samples.stage(name) for name in names], samples.stages, stages)
+    # The backlog of a stuck partition needs a repair, not workers.
     seen[2] -= np.fmin(np.nan_to_num(stuck), seen[2])
-    points = {name: np.vstack([getattr(fast, name), row]) for name, row in zip(_POINTS, seen, strict=True)}
+    points: dict[str, Any] = {
+        name: np.vstack([getattr(fast, name), row]) for name, row in zip(_POINTS, seen, strict=True)
+    }
     return replace(fast, at_s=np.append(fast.at_s, samples.at_s), **points)
 
 
 def _counted(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fast:
-    now = reindex([samples.whole(name) for name in COUNTED], samples.workloads, workloads)
-    told = np.isfinite(now).any(axis=0)
-    asked, exist, ready = np.nan_to_num(np.abs(now - fast.counted))
-    # One pod of many that comes and goes does not spoil the rates, and must not keep the rest from being sized.
-    changed = (asked > 0) | (exist > 0) | (ready > _FEW_RATIO * fast.counted[2])
-    first = told & np.isnan(fast.spec_changed_at_s)
-    adopted = (asked > 0) & ~_on_the_way(fast, now[0])
+    rows = reindex([samples.whole(name) for name in _COUNTS], samples.workloads, workloads)
+    now, was = WorkerCounts(**dict(zip(_COUNTS, rows, strict=True))), fast.counts
+    seen = np.isfinite(rows).any(axis=0)
+    respecified = np.abs(now.spec_workers - was.spec_workers) > 0
+    # One pod of many that comes and goes does not spoil the rates.
+    many = np.abs(now.ready_workers - was.ready_workers) > _FEW_RATIO * was.ready_workers
+    changed = respecified | (np.abs(now.workers - was.workers) > 0) | many
+    adopted = respecified & ~_towards_target(fast, now.spec_workers)
+    first = seen & np.isnan(fast.spec_changed_at_s)
     return replace(
         fast,
-        counted=first_known(now, fast.counted),
-        workers_seen_at_s=np.where(told, samples.at_s, fast.workers_seen_at_s),
+        counts=WorkerCounts(**{name: first_known(getattr(now, name), getattr(was, name)) for name in _COUNTS}),
+        workers_seen_at_s=np.where(seen, samples.at_s, fast.workers_seen_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
-        spec_changed_at_s=np.where(first | (asked > 0), samples.at_s, fast.spec_changed_at_s),
-        health_seen_at_s=np.where(_health_told(samples, workloads), samples.at_s, fast.health_seen_at_s),
-        all_ready_at_s=np.where(now[2] >= now[0], samples.at_s, fast.all_ready_at_s),
-        target_workers=np.where(adopted, now[0], fast.target_workers),
+        spec_changed_at_s=np.where(first | respecified, samples.at_s, fast.spec_changed_at_s),
+        all_ready_at_s=np.where(now.ready_workers >= now.spec_workers, samples.at_s, fast.all_ready_at_s),
+        target_workers=np.where(adopted, now.spec_workers, fast.target_workers),
         committed_at_s=np.where(adopted, samples.at_s, fast.committed_at_s),
     )
 
 
-def _health_told(samples: Samples, workloads: tuple[str, ...]) -> Mask:
-    running, sink = reindex([samples.whole(name) for name in HEALTH], samples.workloads, workloads)
-    told: Mask = np.isfinite(running) | np.isfinite(sink)
-    return told
-
-
-def _on_the_way(fast: Fast, spec: Array) -> Mask:
-    """Whether a count lies between the last one and our target: else somebody else asked for it, and meant it."""
-    was, target = fast.counted[0], fast.target_workers
+def _towards_target(fast: Fast, spec: Array) -> Mask:
+    """Whether a count lies between the last one and our target. Otherwise another actor changed it: adopt it."""
+    was, target = fast.counts.spec_workers, fast.target_workers
     between: Mask = (spec >= np.minimum(was, target)) & (spec <= np.maximum(was, target))
     return between | np.isnan(target)
 
 
 def reindex(rows: list[Array], names: tuple[object, ...], among: tuple[object, ...]) -> Array:
-    """Arrays over `names` reindex out over `among`, NaN where a name is absent there; shape (len(rows), len(among))."""
+    """Arrays over `names` as arrays over `among`, NaN where a name is absent there; shape (len(rows), len(among))."""
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     if names == among:
         return values

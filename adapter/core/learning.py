@@ -1,6 +1,6 @@
 """A tick -> what it teaches: ups that did not help, and once a minute capacities and the curve of the input."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,14 +17,14 @@ from adapter.core.capacity import (
     utilization,
     with_prior,
 )
-from adapter.core.decision_input import DAY_S, overtaken, saturated
-from adapter.core.forecast import POINTS, STEP_S, fitted, pushed
+from adapter.core.decision_input import DAY_S, overtaken
+from adapter.core.forecast import POINTS, STEP_S, Fit, fitted, pushed
 from adapter.core.grouping import largest
-from adapter.core.observe import Tick
+from adapter.core.observe import Signals, Tick
 from adapter.core.rates import Mask
-from adapter.core.samples import Array, first_known
+from adapter.core.samples import first_known
 from adapter.core.signals import drain_time
-from adapter.core.state import FIT, KEPT_OF_STAGE, Slow, fit_of, table_of
+from adapter.core.state import Slow
 
 _LEAST_POINTS = 10  # a curve through fewer says more about noise than about where the input goes
 _MOST_DOUBLINGS = 8.0  # a block is at most so many times the first one
@@ -36,7 +36,7 @@ def update_estimates(tick: Tick) -> Tick:
     slow = _judged(tick, _measured(tick, minute=passed > 0))
     if passed:
         slow = _drawn(tick, slow, passed)
-    return replace(tick, state=replace(tick.state, slow=slow), signals={**tick.signals, **_by_capacity(tick, slow)})
+    return replace(tick, state=replace(tick.state, slow=slow), signals=_with_capacity(tick, slow))
 
 
 def _minutes(tick: Tick) -> int:
@@ -48,27 +48,27 @@ def _minutes(tick: Tick) -> int:
 def _measured(tick: Tick, *, minute: bool) -> Slow:
     """The capacity table after this tick. What is not proven, or is seen full for the first time, learns at once, the
     rest on the minute."""
-    slow, before, workers = tick.state.slow, table_of(tick.state.slow.table), tick.workers[tick.workload_index]
-    trust, full, outrun = trust_at(before, workers), saturated(tick), overtaken(tick)
-    throughput = tick.signals["throughput_records_per_s"]
+    slow, before, workers = tick.state.slow, tick.state.slow.table, tick.workers[tick.workload_index]
+    trust, full, outrun = trust_at(before, workers), tick.saturated, overtaken(tick)
+    throughput = tick.signals.throughput_records_per_s
     # Who was outrun in mid-window had less to do before: the last tick shows all it can.
-    latest = np.fmax(throughput, tick.signals["latest_throughput_records_per_s"])
+    latest = np.fmax(throughput, tick.rates.latest_throughput_records_per_s)
     eager = (trust <= CARRIED) | (full & (trust < OBSERVED))
-    well = tick.facts["sink_healthy"][tick.workload_index] != 0
+    well = tick.facts.sink_healthy[tick.workload_index] != 0
     look = Observation(
         at_s=tick.at_s,
         workers=workers,
         throughput_records_per_s=np.where(outrun & ~full, latest, throughput),
         # All stages share the workers: what the busiest leaves is all there is.
-        utilization_ratio=largest(tick.now["utilization_ratio"], tick.workload_index, len(tick.workers))[
+        utilization_ratio=largest(tick.now.utilization_ratio, tick.workload_index, len(tick.workers))[
             tick.workload_index
         ],
         saturated=full,
         overtaken=outrun,
         clean=tick.rates_known & ~tick.discontinuous & well & (minute | eager),
     )
-    after = learn(_aged(before, tick.at_s) if minute else before, look, tick.stage_rules["scaling_exponent"])
-    return slow if after is before else replace(slow, table=_stacked(after))
+    after = learn(_aged(before, tick.at_s) if minute else before, look, tick.stage_rules.scaling_exponent)
+    return slow if after is before else replace(slow, table=after)
 
 
 def _aged(table: Table, at_s: float) -> Table:
@@ -77,23 +77,21 @@ def _aged(table: Table, at_s: float) -> Table:
     return replace(table, trust=np.where(old, ESTIMATED, table.trust)) if old.any() else table
 
 
-def _by_capacity(tick: Tick, slow: Slow) -> dict[str, Array]:
-    """The signals that follow from what the workers carry, as far as that is known by now."""
-    rules, signals, measured = tick.stage_rules, tick.signals, tick.now["utilization_ratio"]
-    throughput, backlog = signals["throughput_records_per_s"], signals["backlog_records"]
-    table, workers = (
-        with_prior(table_of(slow.table), rules["worker_capacity_records_per_s"]),
-        tick.workers[tick.workload_index],
-    )
+def _with_capacity(tick: Tick, slow: Slow) -> Signals:
+    """The signals with those that follow from the capacity."""
+    rules, signals, workers = tick.stage_rules, tick.signals, tick.workers[tick.workload_index]
+    throughput, backlog = signals.throughput_records_per_s, signals.backlog_records
+    table = with_prior(slow.table, rules.worker_capacity_records_per_s)
     trust = trust_at(table, workers)
-    rate = rate_at(table, workers, rules["scaling_exponent"])
-    capacity = np.where(trust > CARRIED, rate * strength(rate, throughput, saturated(tick)), np.nan)
-    return {
-        "trust": trust,
-        "capacity_records_per_s": capacity,
-        "drain_time_s": drain_time(backlog, capacity, signals["input_rate_records_per_s"]),
-        "utilization_ratio": utilization(measured, throughput, backlog, capacity),
-    }
+    rate = rate_at(table, workers, rules.scaling_exponent)
+    capacity = np.where(trust > CARRIED, rate * strength(rate, throughput, tick.saturated), np.nan)
+    return replace(
+        signals,
+        trust=trust,
+        capacity_records_per_s=capacity,
+        drain_time_s=drain_time(backlog, capacity, signals.input_rate_records_per_s),
+        utilization_ratio=utilization(tick.now.utilization_ratio, throughput, backlog, capacity),
+    )
 
 
 def _judged(tick: Tick, slow: Slow) -> Slow:
@@ -101,52 +99,59 @@ def _judged(tick: Tick, slow: Slow) -> Slow:
 
     An up is result once, when the stage is saturated and grows again at the larger size: unsaturated it has helped.
     """
-    kept = dict(zip(KEPT_OF_STAGE, slow.kept_of_stage, strict=True))
-    rules, workers, before = tick.stage_rules, tick.workers[tick.workload_index], kept["from_records_per_s"]
-    result = saturated(tick) & overtaken(tick) & (workers > kept["from_workers"]) & (kept["from_workers"] > 0)
+    trial = slow.trial
+    rules, workers, before = tick.stage_rules, tick.workers[tick.workload_index], trial.from_records_per_s
+    result = tick.saturated & overtaken(tick) & (workers > trial.from_workers) & (trial.from_workers > 0)
     if not result.any():
         return slow
-    grown = np.where(result, workers / np.where(result, kept["from_workers"], 1.0), 1.0)
-    hoped = before * (grown ** rules["scaling_exponent"] - 1.0)
-    gained = tick.signals["throughput_records_per_s"] - before
-    failed = result & (gained < rules["ineffective_gain_ratio"] * hoped)
-    for name in ("from_workers", "from_records_per_s"):
-        kept[name] = np.where(result, np.nan, kept[name])
-    kept["block_s"] = np.where(result & ~failed, np.nan, kept["block_s"])
-    return blocked_further(tick, replace(slow, kept_of_stage=np.array([kept[name] for name in KEPT_OF_STAGE])), failed)
+    grown = np.where(result, workers / np.where(result, trial.from_workers, 1.0), 1.0)
+    hoped = before * (grown**rules.scaling_exponent - 1.0)
+    gained = tick.signals.throughput_records_per_s - before
+    failed = result & (gained < rules.ineffective_gain_ratio * hoped)
+    trial = replace(
+        trial,
+        from_workers=np.where(result, np.nan, trial.from_workers),
+        from_records_per_s=np.where(result, np.nan, trial.from_records_per_s),
+        block_s=np.where(result & ~failed, np.nan, trial.block_s),
+    )
+    return blocked_further(tick, replace(slow, trial=trial), failed)
 
 
 def blocked_further(tick: Tick, slow: Slow, failed: Mask) -> Slow:
     """With no more ups for these stages: for ineffective_block_s at first, then for twice as long each time."""
-    kept = dict(zip(KEPT_OF_STAGE, slow.kept_of_stage, strict=True))
-    first_s = tick.stage_rules["ineffective_block_s"]
-    block_s = np.fmin(2.0 * first_known(kept["block_s"], first_s / 2.0), _MOST_DOUBLINGS * first_s)
-    kept["blocked_until_s"] = np.where(failed, tick.at_s + block_s, kept["blocked_until_s"])
-    kept["block_s"] = np.where(failed, block_s, kept["block_s"])
-    return replace(slow, kept_of_stage=np.array([kept[name] for name in KEPT_OF_STAGE]))
+    trial = slow.trial
+    first_s = tick.stage_rules.ineffective_block_s
+    block_s = np.fmin(2.0 * first_known(trial.block_s, first_s / 2.0), _MOST_DOUBLINGS * first_s)
+    blocked = replace(
+        trial,
+        blocked_until_s=np.where(failed, tick.at_s + block_s, trial.blocked_until_s),
+        block_s=np.where(failed, block_s, trial.block_s),
+    )
+    return replace(slow, trial=blocked)
 
 
 def _drawn(tick: Tick, slow: Slow, minutes: int) -> Slow:
     """The curve of the input with this minute's rate as its newest point; minutes nobody saw are unknown."""
     unseen = np.full(len(tick.workload_index), np.nan)
-    rate = np.where(tick.rates_known, tick.signals["input_rate_records_per_s"], np.nan)
+    rate = np.where(tick.rates_known, tick.signals.input_rate_records_per_s, np.nan)
     points, outlier_run = slow.points, np.nan_to_num(slow.outlier_run)
-    fit = fit_of(slow.fit)
+    fit = slow.fit
     for newest in [unseen] * (min(minutes, POINTS) - 1) + [rate]:
-        points, outlier_run = pushed(points, outlier_run, fit, newest, tick.stage_rules["forecast_outliers"])
+        points, outlier_run = pushed(points, outlier_run, fit, newest, tick.stage_rules.forecast_outliers)
     curve = fitted(points, outlier_run)
     enough = np.isfinite(points).sum(axis=0) >= _LEAST_POINTS
     return replace(
         slow,
         points=points,
         outlier_run=outlier_run,
-        fit=np.array([np.where(enough, getattr(curve, name), np.nan) for name in FIT]),
+        fit=Fit(
+            a=np.where(enough, curve.a, np.nan),
+            b=np.where(enough, curve.b, np.nan),
+            c=np.where(enough, curve.c, np.nan),
+            sigma=np.where(enough, curve.sigma, np.nan),
+        ),
         # On a grid of its own, so that ticks that do not divide a minute do not stretch it.
         newest_point_at_s=np.where(
             np.isnan(slow.newest_point_at_s), tick.at_s, slow.newest_point_at_s + minutes * STEP_S
         ),
     )
-
-
-def _stacked(table: Table) -> Array:
-    return np.array([getattr(table, f.name) for f in fields(Table)])

@@ -15,7 +15,7 @@ from adapter.core.observe import Tick
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S
-from adapter.core.state import BUCKETS, KEPT, KEPT_OF_STAGE, Slow, State
+from adapter.core.state import BUCKETS, Slow, State
 
 
 def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> State:
@@ -30,7 +30,7 @@ def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Sta
     slow = _regretted(tick, slow, committed & ~onward & (result.served > current))
     slow = _tried(tick, inputs, slow, committed & (result.served > current))
     slow = _displaced(tick, slow, result.gate == gates.REASONS.index(Reason.UNSCHEDULABLE))
-    stalled = largest(tick.signals["stalled"] * 1.0, tick.workload_index, len(current)) == 1
+    stalled = largest(tick.rates.stalled.astype(np.float64), tick.workload_index, len(current)) == 1
     return State(
         fast=replace(
             fast,
@@ -52,15 +52,14 @@ def _windowed(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> tupl
     In a bucket that nobody could look into all workers may have been needed.
     """
     slow, needed = tick.state.slow, np.where(result.gate == gates.OPEN, result.policy_result.needed_workers, np.nan)
-    width_s = tick.rules["down_window_s"] / BUCKETS
+    width_s = tick.rules.down_window_s / BUCKETS
     counts = width_s > 0
     width_s = np.where(counts, width_s, 1.0)
-    began_s, peak = slow.kept[KEPT.index("bucket_at_s")], tick.state.fast.peak_workers
+    began_s, peak = slow.history.bucket_at_s, tick.state.fast.peak_workers
     passed = np.where(counts, (tick.at_s - began_s) // width_s, 0.0)
     if not (passed == 0).all():
-        kept = slow.kept.copy()
-        kept[KEPT.index("bucket_at_s")] = np.where(np.isnan(passed), tick.at_s, began_s + passed * width_s)
-        slow, passed = replace(slow, kept=kept), np.nan_to_num(passed)
+        bucket_at_s = np.where(np.isnan(passed), tick.at_s, began_s + passed * width_s)
+        slow, passed = replace(slow, history=replace(slow.history, bucket_at_s=bucket_at_s)), np.nan_to_num(passed)
     closed = first_known(peak, inputs.status.current_workers)
     for number in range(int(min(passed.max(initial=0.0), BUCKETS + 1))):
         slow = replace(slow, peaks=np.where(passed > number, np.vstack([slow.peaks[1:], closed]), slow.peaks))
@@ -69,45 +68,51 @@ def _windowed(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> tupl
 
 def _displaced(tick: Tick, slow: Slow, displaced: Mask) -> Slow:
     """No more workers are asked for, for a while, where the last ones found no place."""
-    blocked = displaced[tick.workload_index] & ~(slow.kept_of_stage[KEPT_OF_STAGE.index("blocked_until_s")] > tick.at_s)
+    blocked = displaced[tick.workload_index] & ~(slow.trial.blocked_until_s > tick.at_s)
     return blocked_further(tick, slow, blocked) if blocked.any() else slow
 
 
 def _spent(tick: Tick, slow: Slow, down: Mask) -> Slow:
-    """The pause budget and the count of downs after those of this tick."""
+    """The pause budget and the count of scale-downs after those of this tick."""
     if not down.any():
         return slow
-    kept = dict(zip(KEPT, slow.kept, strict=True))
-    kept["downs"] = np.where(down, downs(tick) + 1, kept["downs"])
-    kept["downs_at_s"] = np.where(down, tick.at_s, kept["downs_at_s"])
-    paid = down & np.isfinite(tick.rules["pause_budget_ratio"])
-    kept["budget_s"] = np.where(paid, budget_s(tick) - tick.rules["rescale_pause_s"], kept["budget_s"])
-    kept["budget_at_s"] = np.where(paid, tick.at_s, kept["budget_at_s"])
-    return replace(slow, kept=np.array([kept[name] for name in KEPT]))
+    was, paid = slow.history, down & np.isfinite(tick.rules.pause_budget_ratio)
+    history = replace(
+        was,
+        downs=np.where(down, downs(tick) + 1, was.downs),
+        downs_at_s=np.where(down, tick.at_s, was.downs_at_s),
+        budget_s=np.where(paid, budget_s(tick) - tick.rules.rescale_pause_s, was.budget_s),
+        budget_at_s=np.where(paid, tick.at_s, was.budget_at_s),
+    )
+    return replace(slow, history=history)
 
 
 def _regretted(tick: Tick, slow: Slow, up: Mask) -> Slow:
-    """The count of downs where the last one had to be taken back soon: the next ones wait longer."""
-    kept = dict(zip(KEPT, slow.kept, strict=True))
-    soon = up & (tick.at_s - kept["downs_at_s"] < REGRETTED_WITHIN_S)
+    """The count of scale-downs where the last one had to be taken back soon: the next ones wait longer."""
+    was = slow.history
+    soon = up & (tick.at_s - was.downs_at_s < REGRETTED_WITHIN_S)
     if not soon.any():
         return slow
-    kept["downs"] = np.where(soon, downs(tick) + REGRET_DOWNS, kept["downs"])
-    kept["downs_at_s"] = np.where(soon, tick.at_s - REGRETTED_WITHIN_S, kept["downs_at_s"])  # once for each down
-    return replace(slow, kept=np.array([kept[name] for name in KEPT]))
+    history = replace(
+        was,
+        downs=np.where(soon, downs(tick) + REGRET_DOWNS, was.downs),
+        downs_at_s=np.where(soon, tick.at_s - REGRETTED_WITHIN_S, was.downs_at_s),  # once for each scale-down
+    )
+    return replace(slow, history=history)
 
 
 def _tried(tick: Tick, inputs: DecisionInput, slow: Slow, up: Mask) -> Slow:
-    """What each up starts from: who has always work shows it now, else the capacity table may hold it."""
+    """The capacity that each scale-up starts from: the throughput of a saturated stage, else what was observed."""
     begun = up[tick.workload_index]
     if not begun.any():
         return slow
-    policy_input, kept = inputs.policy_input, dict(zip(KEPT_OF_STAGE, slow.kept_of_stage, strict=True))
-    observed = ((policy_input.table.sizes == policy_input.workers) & (policy_input.table.trust == OBSERVED)).any(axis=0)
-    held = np.where(
-        observed, rate_at(policy_input.table, policy_input.workers, policy_input.rules["scaling_exponent"]), np.nan
+    seen, table = inputs.policy_input, inputs.policy_input.table
+    observed = ((table.sizes == seen.workers) & (table.trust == OBSERVED)).any(axis=0)
+    learned = np.where(observed, rate_at(table, seen.workers, seen.rules.scaling_exponent), np.nan)
+    known = np.where(seen.saturated, seen.throughput_records_per_s, learned)
+    trial = replace(
+        slow.trial,
+        from_workers=np.where(begun, seen.workers, slow.trial.from_workers),
+        from_records_per_s=np.where(begun, known, slow.trial.from_records_per_s),
     )
-    known = np.where(policy_input.saturated, policy_input.throughput_records_per_s, held)
-    kept["from_workers"] = np.where(begun, policy_input.workers, kept["from_workers"])
-    kept["from_records_per_s"] = np.where(begun, known, kept["from_records_per_s"])
-    return replace(slow, kept_of_stage=np.array([kept[name] for name in KEPT_OF_STAGE]))
+    return replace(slow, trial=trial)

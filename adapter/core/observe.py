@@ -1,7 +1,7 @@
-"""State -> what is known at this tick: rates, signals, facts and parameters, as arrays."""
+"""State -> what is known at this tick: rates, signals, facts and parameters, as named arrays."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -9,103 +9,199 @@ import numpy as np
 from adapter.core import parameters
 from adapter.core.gates import settle_s
 from adapter.core.grouping import smallest
-from adapter.core.ingest import HEALTH, failed, reindex, take, trimmed
+from adapter.core.ingest import HEALTH, count_failures, ingest, reindex, trimmed, without_deleted_hpas
+from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask, counter_rate, last_rate, rising, robust_slope, since_reset, stalled
-from adapter.core.rules import POLICIES, RuleBook
-from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, IntArray, Samples, first_known
+from adapter.core.rule_columns import RuleColumns
+from adapter.core.rules import RuleBook
+from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
-from adapter.core.state import COUNTED, HELD, LIMITING, State
+from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
 
-_FAR_WINDOWS = 2.0  # so far back is looked for the steps of a counter that has too few of them in one window
-_LEAST_SPAN_RATIO = 0.5  # a rate over less than half its window says too little
-_USUAL_S = 120.0  # so long a backlog is no news
-_JUMP = 10.0  # a backlog that is so many times the last one, in one tick, is looked at twice
+_FAR_WINDOWS = 2.0  # how many windows back the steps of a counter are searched that has too few in one window
+_LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
+_USUAL_S = 120.0  # a backlog of less than this time is no jump
+_JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSamples:
+    """What this tick's samples report of each stage; samples.STAGE_SIGNALS describes the fields. NaN unknown."""
+
+    processed_records: Array
+    appended_records: Array
+    backlog_records: Array
+    throughput_records_per_s: Array
+    input_rate_records_per_s: Array
+    utilization_ratio: Array
+    backpressured_ratio: Array
+    stuck_backlog_records: Array
+    highest_partition_backlog_records: Array
+    hottest_partition_ratio: Array
+    slowest_worker_ratio: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What the window of each stage shows; NaN where this window cannot tell."""
+
+    throughput_records_per_s: Array
+    growth_records_per_s: Array
+    input_rate_records_per_s: Array  # without what arrives in stuck partitions
+    latest_input_rate_records_per_s: Array  # since the tick before
+    latest_throughput_records_per_s: Array
+    progressed: Mask  # something was processed since the tick before
+    stalled: Mask  # a steady counter stopped while a backlog waits
+    rising: Mask  # the backlog rises, beyond its saw
+    backlog_records: Array
+    lowest_backlog_records: Array
+    highest_backlog_records: Array  # before this tick
+    lowest_partition_backlog_records: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """The signals of each stage, shape (stages,). The latest known value stands in for a missing one."""
+
+    throughput_records_per_s: Array
+    growth_records_per_s: Array
+    input_rate_records_per_s: Array
+    measured_utilization_ratio: Array
+    hottest_partition_ratio: Array
+    backlog_records: Array  # all that waits
+    backlog_time_s: Array
+    due_backlog_records: Array  # what workers can process: without stuck partitions
+    due_backlog_time_s: Array
+    relative_lag_change_ratio: Array
+    lowest_backlog_time_s: Array  # of the window
+    # From the capacity, unknown until update_estimates.
+    trust: Array
+    capacity_records_per_s: Array
+    drain_time_s: Array
+    utilization_ratio: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """All that is known at one tick.
-
-    state: with this tick's samples in it. workload_index: (stages,) the workload of each stage.
-    plain: every workload has one stage, in the same order, and none is visible. counting: (stages,) it was seen
-    with throughput and backlog, or partitions stand alone, so it has a say. now: what this tick's samples say of each
-    stage. rules, facts, workers: (workloads,); partitions are the last known, counted partitions_age_s ago; throughput
-    and backlog were seen load_age_s ago. alone: (workloads,) the policy follows the partitions, and nobody tells more.
-    complaints: workload -> why its overrides do not count. stage_rules, signals, rates_known, discontinuous: (stages,).
-    """
+    """All that is known at one tick."""
 
     at_s: float
-    state: State
-    workload_index: IntArray
-    plain: bool
-    counting: Mask
-    alone: Mask
-    rules: Mapping[str, Array]
-    complaints: Mapping[str, str]
-    facts: Mapping[str, Array]
-    workers: Array
-    now: Mapping[str, Array]
-    signals: Mapping[str, Array]
-    rates_known: Mask
-    discontinuous: Mask
-    stage_rules: Mapping[str, Array]
+    state: State  # with this tick's samples
+    workload_index: IntArray  # (stages,) the workload of each stage
+    plain: bool  # each workload has one stage that is the whole of it, in the same order
+    counting: Mask  # (stages,) it has throughput and backlog, or partitions alone, so it is sized
+    partitions_only: Mask  # (workloads,) the policy follows the partitions and nothing else is reported
+    rules: RuleColumns  # (workloads,)
+    stage_rules: RuleColumns  # (stages,)
+    complaints: Mapping[str, str]  # workload -> why its overrides are ignored
+    counts: WorkerCounts
+    facts: WorkloadFacts
+    bad_annotations: Array  # (workloads,)
+    partitions_age_s: Array  # (workloads,) since partitions were counted
+    load_age_s: Array  # (workloads,) since throughput and backlog were seen
+    workers: Array  # (workloads,) at work
+    now: StageSamples
+    rates: Rates
+    signals: Signals
+    rates_known: Mask  # (stages,)
+    discontinuous: Mask  # (stages,) the backlog jumped
+    saturated: Mask  # (stages,) the backlog never ended within the window: throughput is capacity
 
 
 def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
-    """Take the samples in and derive all that the gates and policies look at."""
-    state = take(state, samples, book)
-    names, fast = state.slow.workloads, state.fast
-    workload_index, plain = _workload_index(names, state.slow.stages)
-    facts = dict(zip((*COUNTED, *LIMITING), (*fast.counted, *state.slow.limiting), strict=True))
-    facts["bad_annotations"] = reindex([samples.whole("bad_annotations")], samples.workloads, names)[0]
-    overrides = dict(zip(state.slow.overridden, state.slow.overrides, strict=True))
-    given = parameters.columns(names, facts["fleet"], book, samples.at_s, overrides)
-    rules = given.values
-    facts["partitions_age_s"] = samples.at_s - fast.partitions_seen_at_s
-    silent = ~(samples.at_s - fast.health_seen_at_s <= rules["error_after_s"])
-    facts |= {name: np.where(silent, np.nan, facts[name]) for name in HEALTH}
-    state = failed(state, samples, rules)
-    fast = trimmed(fast, samples.at_s - _FAR_WINDOWS * float(rules["rate_window_s"].max(initial=0.0)))
+    """Ingest the samples and derive all that gates and policies read."""
+    state = ingest(state, samples, book)
+    names, fast, slow = state.slow.workloads, state.fast, state.slow
+    index, plain = _workload_index(names, slow.stages)
+    overrides = dict(zip(slow.overridden, slow.overrides, strict=True))
+    effective = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
+    rules = effective.values
+    state = count_failures(without_deleted_hpas(state, samples.at_s, rules), samples, rules)
+    oldest_s = samples.at_s - _FAR_WINDOWS * float(rules.rate_window_s.max(initial=0.0))
+    state = replace(state, fast=trimmed(state.fast, oldest_s))
 
-    state = replace(state, fast=fast)
-    told = reindex([samples.stage(name) for name in STAGE_SIGNALS], samples.stages, state.slow.stages)
-    now = dict(zip(STAGE_SIGNALS, told, strict=True))
-    stage_rules = rules if plain else {name: column[workload_index] for name, column in rules.items()}
-    found = _rates(state, now, stage_rules, workload_index)
-    seen = np.isfinite(first_known(now["processed_records"], now["throughput_records_per_s"]) + now["backlog_records"])
+    stage_rules = rules if plain else rules.at(index)
+    now = _stage_samples(samples, slow.stages)
+    rates = _rates(state.fast, now, stage_rules, index)
+    seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
     seen_at_s = np.where(seen, samples.at_s, fast.seen_at_s)
-    facts["load_age_s"] = samples.at_s - smallest(seen_at_s, workload_index, len(names))
-    counted = np.isfinite(facts["partitions_age_s"])
-    alone = follows_partitions(rules) & counted & ~(facts["load_age_s"] <= rules["error_after_s"])
-    expired = samples.at_s - seen_at_s > stage_rules["error_after_s"]
-    latest = np.array([first_known(found[name], was) for name, was in zip(HELD, fast.signals, strict=True)])
-    held = np.where(expired, np.nan, latest)
-    workers = first_known(facts["ready_workers"], facts["workers"], facts["spec_workers"])
-    state = replace(state, fast=replace(fast, signals=held, seen_at_s=seen_at_s))
-    known = found["throughput_records_per_s"] + found["growth_records_per_s"] + now["backlog_records"]
+    expired = samples.at_s - seen_at_s > stage_rules.error_after_s
+    state = replace(state, fast=replace(state.fast, signals=_latest(fast, now, rates, expired), seen_at_s=seen_at_s))
+
+    load_age_s = samples.at_s - smallest(seen_at_s, index, len(names))
+    partitions_age_s = samples.at_s - fast.partitions_seen_at_s
+    loaded = load_age_s <= rules.error_after_s
+    alone = where("follows_partitions", rules.policy) & np.isfinite(partitions_age_s) & ~loaded
+    known = rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records
+    signals = _signals(state.fast, now, rates, stage_rules)
     return Tick(
         at_s=samples.at_s,
         state=state,
-        workload_index=workload_index,
+        workload_index=index,
         plain=plain,
-        counting=np.isfinite(seen_at_s) | alone[workload_index],
-        alone=alone,
+        counting=np.isfinite(seen_at_s) | alone[index],
+        partitions_only=alone,
         rules=rules,
-        complaints=given.complaints,
         stage_rules=stage_rules,
-        facts=facts,
-        workers=workers,
+        complaints=effective.complaints,
+        counts=fast.counts,
+        facts=_healthy_facts(state, samples.at_s, rules),
+        bad_annotations=reindex([samples.whole("bad_annotations")], samples.workloads, names)[0],
+        partitions_age_s=partitions_age_s,
+        load_age_s=load_age_s,
+        workers=first_known(fast.counts.ready_workers, fast.counts.workers, fast.counts.spec_workers),
         now=now,
-        signals=_derived(state, now | found, stage_rules),
+        rates=rates,
+        signals=signals,
         rates_known=np.isfinite(known),
-        discontinuous=_discontinuous(state, found, stage_rules),
+        discontinuous=_discontinuous(state, rates, stage_rules),
+        saturated=_saturated(state.fast, signals, np.isfinite(known), stage_rules, index),
     )
 
 
-def follows_partitions(rules: Mapping[str, Array]) -> Mask:
-    """Whether the policy sizes by the partitions and by nothing else (S2-17)."""
-    segments: Mask = rules["policy"] == POLICIES.index("segments")
-    return segments
+def _stage_samples(samples: Samples, stages: tuple[tuple[str, str], ...]) -> StageSamples:
+    names = [f.name for f in fields(StageSamples)]
+    rows = reindex([samples.stage(name) for name in names], samples.stages, stages)
+    return StageSamples(**dict(zip(names, rows, strict=True)))
+
+
+def _healthy_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:
+    """The facts; the health of a job that has not reported it for error_after_s is unknown."""
+    facts = state.slow.facts
+    silent = ~(at_s - state.fast.health_seen_at_s <= rules.error_after_s)
+    return replace(facts, **{name: np.where(silent, np.nan, getattr(facts, name)) for name in HEALTH})
+
+
+def _latest(fast: Fast, now: StageSamples, rates: Rates, expired: Mask) -> LatestSignals:
+    """The latest known signals; those of an expired stage are unknown."""
+    was = fast.signals
+
+    def latest(value: Array, before: Array) -> Array:
+        return np.where(expired, np.nan, first_known(value, before))
+
+    return LatestSignals(
+        throughput_records_per_s=latest(rates.throughput_records_per_s, was.throughput_records_per_s),
+        growth_records_per_s=latest(rates.growth_records_per_s, was.growth_records_per_s),
+        input_rate_records_per_s=latest(rates.input_rate_records_per_s, was.input_rate_records_per_s),
+        backlog_records=latest(rates.backlog_records, was.backlog_records),
+        measured_utilization_ratio=latest(now.utilization_ratio, was.measured_utilization_ratio),
+        hottest_partition_ratio=latest(now.hottest_partition_ratio, was.hottest_partition_ratio),
+    )
+
+
+def settled_s(rules: RuleColumns) -> Array:
+    """Seconds from a change of the workers until the rates show what they carry."""
+    settled: Array = rules.rescale_pause_s + rules.warm_up_s + rules.metric_delay_s
+    return settled
+
+
+def _saturated(fast: Fast, signals: Signals, rates_known: Mask, rules: RuleColumns, index: IntArray) -> Mask:
+    """Whether a stage's backlog never ended within the window, so that its throughput is its capacity."""
+    late = signals.lowest_backlog_time_s > rules.short_backlog_time_s
+    disturbed_s = fast.at_s[-1] - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
+    # A job that has just started is not yet as fast as later.
+    always: Mask = rates_known & late & ~(disturbed_s < settled_s(rules))
+    return always
 
 
 @lru_cache(maxsize=64)
@@ -117,61 +213,57 @@ def _workload_index(workloads: tuple[str, ...], stages: tuple[tuple[str, str], .
     return workload_index, whole and np.array_equal(workload_index, np.arange(len(workloads)))
 
 
-def _rates(
-    state: State, now: Mapping[str, Array], rules: Mapping[str, Array], workload_index: IntArray
-) -> dict[str, Array]:
+def _rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -> Rates:
     """Rates over the clean points of each stage's window: after the last reset, and after the last change settled."""
-    fast = state.fast
-    settled_s = np.nan_to_num(
-        np.fmax(fast.changed_at_s, fast.disturbed_at_s)[workload_index] + settle_s(rules), nan=-np.inf
-    )
-    window_s, at_s = rules["rate_window_s"], fast.at_s[:, None]
-    far = (at_s >= np.maximum(at_s[-1] - _FAR_WINDOWS * window_s, settled_s)) & since_reset(
-        fast.processed, fast.appended
-    )
+    settled_at_s = np.nan_to_num(np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index] + settle_s(rules), nan=-np.inf)
+    window_s, at_s = rules.rate_window_s, fast.at_s[:, None]
+    oldest_s = np.maximum(at_s[-1] - _FAR_WINDOWS * window_s, settled_at_s)
+    far = (at_s >= oldest_s) & since_reset(fast.processed, fast.appended)
     near = far & (at_s >= at_s[-1] - window_s)
     least_s = window_s * _LEAST_SPAN_RATIO
 
     processed = counter_rate(fast.at_s, fast.processed, near, far, least_s)
     appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
-    throughput = first_known(processed, now["throughput_records_per_s"])
-    arriving = first_known(appended, now["input_rate_records_per_s"])
-    # What arrives in a partition that is stuck waits for ever, whoever is there: it is no growth.
-    sized = np.where(now["stuck_backlog_records"] > 0, np.nan, arriving)
-    # The counters know better: a backlog is a saw where offsets are committed in steps, and its slope that of a tooth.
+    throughput = first_known(processed, now.throughput_records_per_s)
+    arriving = first_known(appended, now.input_rate_records_per_s)
+    # What arrives in a stuck partition waits whatever the workers do: it is no growth.
+    sized = np.where(now.stuck_backlog_records > 0, np.nan, arriving)
+    # Counters are better than the backlog, which is a saw where offsets are committed in steps.
     growth = sized - throughput
     sloped = np.isnan(growth)
     growth[sloped] = robust_slope(fast.at_s, fast.backlog[:, sloped], near[:, sloped], least_s[sloped])
     seen = np.where(near, fast.backlog, np.nan)
-    return {
-        "throughput_records_per_s": throughput,
-        "growth_records_per_s": growth,
-        "input_rate_records_per_s": first_known(sized, input_rate(throughput, growth)),
-        "latest_input_rate_records_per_s": last_rate(fast.at_s, fast.appended, near),
-        "latest_throughput_records_per_s": last_rate(fast.at_s, fast.processed, near),
-        "rose": fast.processed[-1] > fast.processed[-2]
-        if len(fast.at_s) > 1
-        else np.zeros(len(workload_index), dtype=bool),
-        "stalled": stalled(fast.processed, far) & (fast.backlog[-1] > 0),
-        "backlog_records": fast.backlog[-1],
-        # Without two points of a backlog the rates alone can tell.
-        "rising": rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
-        "lowest_backlog_records": np.fmin.reduce(seen, axis=0),
-        "highest_backlog_records": np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
-        "measured_utilization_ratio": now["utilization_ratio"],
-        "hottest_partition_ratio": now["hottest_partition_ratio"],
-        "least_partition_backlog_records": np.fmin.reduce(np.where(near, fast.partition, np.nan), axis=0),
-    }
+    return Rates(
+        throughput_records_per_s=throughput,
+        growth_records_per_s=growth,
+        input_rate_records_per_s=first_known(sized, input_rate(throughput, growth)),
+        latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, near),
+        latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, near),
+        progressed=_progressed(fast),
+        stalled=stalled(fast.processed, far) & (fast.backlog[-1] > 0),
+        # Without two points of a backlog the rates alone decide.
+        rising=rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
+        backlog_records=fast.backlog[-1],
+        lowest_backlog_records=np.fmin.reduce(seen, axis=0),
+        highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
+        lowest_partition_backlog_records=np.fmin.reduce(np.where(near, fast.partition, np.nan), axis=0),
+    )
 
 
-def _discontinuous(state: State, found: Mapping[str, Array], rules: Mapping[str, Array]) -> Mask:
+def _progressed(fast: Fast) -> Mask:
+    if len(fast.at_s) < 2:
+        return np.zeros(fast.processed.shape[1], dtype=bool)
+    rose: Mask = fast.processed[-1] > fast.processed[-2]
+    return rose
+
+
+def _discontinuous(state: State, rates: Rates, rules: RuleColumns) -> Mask:
     """Whether a backlog fell without being processed, or rose to a multiple between two ticks.
 
-    What deletes or resets makes such a step (retention, an offset set back): it is believed when the next tick says
-    the same.
+    Retention or an offset reset makes such a step. It is believed when the next tick confirms it.
     """
-    throughput, growth, points = found["throughput_records_per_s"], found["growth_records_per_s"], state.fast.backlog
-    fell = throughput + growth < -rules["growth_noise_ratio"] * throughput
+    throughput, points = rates.throughput_records_per_s, state.fast.backlog
+    fell = throughput + rates.growth_records_per_s < -rules.growth_noise_ratio * throughput
     if len(points) < 2:
         return fell
     usual = np.maximum(points[-2], throughput * _USUAL_S)
@@ -179,29 +271,27 @@ def _discontinuous(state: State, found: Mapping[str, Array], rules: Mapping[str,
     return jumped
 
 
-def _derived(state: State, found: Mapping[str, Array], rules: Mapping[str, Array]) -> dict[str, Array]:
-    """What was found or is held, and what follows from it; what follows from the capacity is not known yet.
-
-    The backlog is all that waits; `due` is what workers can do something about.
-    """
-    signals = dict(zip(HELD, state.fast.signals, strict=True))
-    throughput, due = signals["throughput_records_per_s"], signals["backlog_records"]
-    growth, rates_now = signals["growth_records_per_s"], found["throughput_records_per_s"]
-    backlog = due + np.nan_to_num(found["stuck_backlog_records"])
-    return signals | {
-        "backlog_records": backlog,
-        "backlog_time_s": backlog_time(backlog, throughput),
-        "due_backlog_records": due,
-        "due_backlog_time_s": backlog_time(due, throughput),
-        "highest_backlog_records": found["highest_backlog_records"],
-        "least_partition_backlog_records": found["least_partition_backlog_records"],
-        "latest_input_rate_records_per_s": found["latest_input_rate_records_per_s"],
-        "rising": found["rising"],
-        "stalled": found["stalled"],
-        "rose": found["rose"],
-        "latest_throughput_records_per_s": found["latest_throughput_records_per_s"],
-        "relative_lag_change_ratio": gated_lag_change(
-            relative_lag_change(throughput, growth), backlog, rules["lag_threshold_records"]
-        ),
-        "lowest_backlog_time_s": backlog_time(found["lowest_backlog_records"], rates_now),
-    }
+def _signals(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> Signals:
+    """The latest known signals, and what follows from them."""
+    latest = fast.signals
+    throughput, due = latest.throughput_records_per_s, latest.backlog_records
+    backlog = due + np.nan_to_num(now.stuck_backlog_records)
+    change = relative_lag_change(throughput, latest.growth_records_per_s)
+    unknown = np.full_like(throughput, np.nan)
+    return Signals(
+        throughput_records_per_s=throughput,
+        growth_records_per_s=latest.growth_records_per_s,
+        input_rate_records_per_s=latest.input_rate_records_per_s,
+        measured_utilization_ratio=latest.measured_utilization_ratio,
+        hottest_partition_ratio=latest.hottest_partition_ratio,
+        backlog_records=backlog,
+        backlog_time_s=backlog_time(backlog, throughput),
+        due_backlog_records=due,
+        due_backlog_time_s=backlog_time(due, throughput),
+        relative_lag_change_ratio=gated_lag_change(change, backlog, rules.lag_threshold_records),
+        lowest_backlog_time_s=backlog_time(rates.lowest_backlog_records, rates.throughput_records_per_s),
+        trust=unknown,
+        capacity_records_per_s=unknown,
+        drain_time_s=unknown,
+        utilization_ratio=unknown,
+    )

@@ -8,8 +8,10 @@ from typing import get_type_hints
 
 import numpy as np
 
+from adapter.core.policies import POLICIES
 from adapter.core.rates import Mask
-from adapter.core.rules import ORDERED, POLICIES, POLICY_DEFAULTS, RuleBook, Rules, contradiction
+from adapter.core.rule_columns import RuleColumns
+from adapter.core.rules import ORDERED, RuleBook, Rules, contradiction
 from adapter.core.samples import Array, IntArray
 
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
@@ -17,8 +19,8 @@ _NAMES = tuple(name for name in _SETTINGS if name != "excluded")
 _CHOICES = {name: known["one_of"] for name, known in _SETTINGS.items() if "one_of" in known}
 _WHOLE = frozenset(name for name, kind in get_type_hints(Rules).items() if kind in (int, int | None))
 _BY_POLICY = {
-    name: np.array([POLICY_DEFAULTS.get(policy, {}).get(name, np.nan) for policy in POLICIES])
-    for name in sorted({name for own in POLICY_DEFAULTS.values() for name in own})
+    name: np.array([policy.defaults.get(name, np.nan) for policy in POLICIES])
+    for name in sorted({name for policy in POLICIES for name in policy.defaults})
 }
 _COMPARED = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal}
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
@@ -27,10 +29,10 @@ _IGNORED = "none of the rules in its HPA's annotations counts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """values: parameter -> shape (workloads,). complaints: workload -> why its overrides were ignored, a sentence."""
+    """The parameters that are in force."""
 
-    values: Mapping[str, Array]
-    complaints: Mapping[str, str]
+    values: RuleColumns  # (workloads,)
+    complaints: Mapping[str, str]  # workload -> why its overrides are ignored, a sentence
 
 
 def columns(
@@ -49,7 +51,7 @@ def columns(
     values = dict(zip((*_NAMES, "excluded"), spread, strict=True))
     merged, wrong = _overridden(values, overrides)
     complaints = {workloads[row]: f"{_IGNORED}: {'; '.join(faults)}" for row, faults in wrong.items()}
-    return Columns(values={**merged, **_by_policy(merged)}, complaints=complaints)
+    return Columns(values=RuleColumns(**{**merged, **_by_policy(merged)}), complaints=complaints)
 
 
 def allowed(parameter: str, values: Array) -> Mask:

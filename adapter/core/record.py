@@ -6,7 +6,7 @@ A record holds the decision inputs of one workload, for the stage that decided.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,20 @@ from adapter.core.bounds import Range, limits
 from adapter.core.capacity import SLOTS, Table, rate_at
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput, ScaleUpBlockers, WorkloadStatus
+from adapter.core.forecast import Fit
 from adapter.core.gates import GateInputs
 from adapter.core.grouping import pick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
 from adapter.core.signals import backlog_time
-from adapter.core.state import FIT, TABLE, fit_of, table_of
+from adapter.core.state import WorkloadFacts
 
 Columns = Mapping[str, Array]
+FIT = ("a", "b", "c", "sigma")
+TABLE = tuple(f.name for f in fields(Table))
+RULES = tuple(f.name for f in fields(RuleColumns))
 
 _APART = ("rules", "table", "fit")  # told by columns of their own
 _PREFIXES: Mapping[type, str] = {
@@ -42,7 +47,7 @@ def recorded(inputs: DecisionInput, result: DecisionResult) -> dict[str, Array]:
     for name in TABLE:
         of_stage |= {f"table.{name}.{slot}": row for slot, row in enumerate(getattr(inputs.policy_input.table, name))}
     whole = {f"{name}.{f.name}": getattr(part, f.name) for name, part in _parts(inputs) for f in _plain(type(part))}
-    whole |= {f"rules.{name}": column for name, column in inputs.status.rules.items()}
+    whole |= {f"rules.{name}": getattr(inputs.status.rules, name) for name in RULES}
     # The largest size needed is that of all stages: with it, the one that decided is enough.
     whole["workload_status.peak_workers"] = np.fmax(result.bound_inputs.window_workers, inputs.status.peak_workers)
     picked = {name: pick(column.astype(np.float64, copy=False), result.stage) for name, column in of_stage.items()}
@@ -52,14 +57,14 @@ def recorded(inputs: DecisionInput, result: DecisionResult) -> dict[str, Array]:
 def decision_input_of(columns: Columns) -> DecisionInput:
     """The cases that records tell of, one workload with one stage a row."""
     count = len(columns["workload_status.current_workers"])
-    rules = {name.removeprefix("rules."): column for name, column in columns.items() if name.startswith("rules.")}
+    rules = _rules(columns)
     return DecisionInput(
         workload_index=np.arange(count),
         counting=np.isfinite(columns["policy_input.rising"]),  # known of the stage that decided, if there was one
-        policy=rules["policy"].astype(np.int64),
+        policy=rules.policy.astype(np.int64),
         policy_input=PolicyInput(
             **_read(columns, PolicyInput),
-            fit=fit_of([columns[f"fit.{name}"] for name in FIT]),
+            fit=_fit(columns),
             table=table_in(columns),
             rules=rules,
         ),
@@ -70,9 +75,18 @@ def decision_input_of(columns: Columns) -> DecisionInput:
     )
 
 
+def _fit(columns: Columns) -> Fit:
+    return Fit(a=columns["fit.a"], b=columns["fit.b"], c=columns["fit.c"], sigma=columns["fit.sigma"])
+
+
+def _rules(columns: Columns) -> RuleColumns:
+    return RuleColumns(**{name: columns[f"rules.{name}"] for name in RULES})
+
+
 def table_in(columns: Columns) -> Table:
     """The capacity tables that records tell of."""
-    return table_of([np.array([columns[f"table.{name}.{slot}"] for slot in range(SLOTS)]) for name in TABLE])
+    rows = {name: np.array([columns[f"table.{name}.{slot}"] for slot in range(SLOTS)]) for name in TABLE}
+    return Table(**rows)
 
 
 def with_input(columns: Columns, name: str, value: Array) -> dict[str, Array]:
@@ -151,13 +165,16 @@ def _limit(name: str) -> Callable[[Columns, Array], dict[str, Array]]:
     """A limit moves the whole range. What an HPA allows behind a narrower limit is not in a record."""
 
     def follows(columns: Columns, value: Array) -> dict[str, Array]:
-        rules = {key.removeprefix("rules."): column for key, column in columns.items() if key.startswith("rules.")}
+        rules = _rules(columns)
+        if name in RULES:
+            rules = replace(rules, **{name: value})
         facts = {
             "partitions": columns["policy_input.partitions"],
             "max_workers": np.where(columns["range.by_partitions"] == 1, np.nan, columns["range.most"]),
             "min_workers": np.where(columns["range.by_memory"] == 1, np.nan, columns["range.least"]),
         }
-        range_ = limits(rules | {name: value}, facts | {name: value})
+        unknown = dict.fromkeys((f.name for f in fields(WorkloadFacts)), np.full_like(value, np.nan))
+        range_ = limits(rules, WorkloadFacts(**unknown | facts | {name: value}))
         moved = {f"range.{f.name}": getattr(range_, f.name).astype(np.float64) for f in fields(Range)}
         own = {"policy_input.partitions": value} if name == "partitions" else {}
         return moved | own | {"policy_input.most_workers": range_.most}

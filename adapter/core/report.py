@@ -14,6 +14,7 @@ from adapter.core.decisions import CONFIDENCE, Bound, Decision, Decisions, Reaso
 from adapter.core.grouping import pick
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import foreseen
+from adapter.core.policies.sizing import backlog_time_target
 from adapter.core.rates import Mask
 from adapter.core.record import recorded
 from adapter.core.rules import POLICIES
@@ -34,7 +35,7 @@ def report(tick: Tick, inputs: DecisionInput, result: DecisionResult, faults: Ma
         text=_text(tick, result, faults),
         numbers=_numbers(tick, inputs, result),
         stages=tuple(slow.stages[place] for place in visible),
-        stage_numbers={name: tick.signals[name][visible] for name in STAGE_NUMBERS},
+        stage_numbers={name: getattr(tick.signals, name)[visible] for name in STAGE_NUMBERS},
         record=recorded(inputs, result),
     )
 
@@ -79,10 +80,10 @@ _UNTOLD = [gates.REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, Reas
 
 
 def _text(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
-    trust = np.nan_to_num(pick(tick.signals["trust"], result.stage))
+    trust = np.nan_to_num(pick(tick.signals.trust, result.stage))
     return {
         "workload": tick.state.slow.workloads,
-        "policy": _named(POLICIES, tick.rules["policy"]),
+        "policy": _named(POLICIES, tick.rules.policy),
         "reason": _named([reason.value for reason in gates.REASONS], result.reason),
         "bound": _named([bound.value for bound in BOUNDS], result.bound),
         "confidence": _named(CONFIDENCE, trust),
@@ -108,7 +109,7 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
 
 def _lost(tick: Tick) -> Mask:
     """Whether the number of partitions is too old to be told; as a bound the last known one stays."""
-    lost: Mask = tick.facts["partitions_age_s"] > tick.rules["error_after_s"]
+    lost: Mask = tick.partitions_age_s > tick.rules.error_after_s
     return lost
 
 
@@ -125,11 +126,10 @@ def _together(one: str, other: str) -> str:
 
 def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mapping[str, Array]:
     seen, decided = inputs.gate_inputs, result.gate == gates.OPEN
-    of_stage = {name: pick(tick.signals[name], result.stage) for name in _SHOWN}
-    of_now = {name: pick(tick.now[name], result.stage) for name in _SHOWN_NOW}
+    of_stage = {name: pick(getattr(tick.signals, name), result.stage) for name in _SHOWN}
+    of_now = {name: pick(getattr(tick.now, name), result.stage) for name in _SHOWN_NOW}
     said = _said(result)
     workers = np.where(tick.workers > 0, tick.workers, np.nan)
-    drains = POLICIES.index("drain") == tick.rules["policy"]
     return (
         of_stage
         | of_now
@@ -138,27 +138,25 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "required_workers": result.served,
             "forecast_input_rate_records_per_s": pick(foreseen(inputs.policy_input), result.stage),
             "held_workers": inputs.status.target_workers,
-            "spec_workers": tick.facts["spec_workers"],
+            "spec_workers": tick.counts.spec_workers,
             "workers": tick.workers,
-            "ready_workers": tick.facts["ready_workers"],
+            "ready_workers": tick.counts.ready_workers,
             "min_workers": inputs.range_.least,
             "max_workers": inputs.range_.most,
-            "partitions": np.where(_lost(tick), np.nan, tick.facts["partitions"]),
-            "partitions_age_s": tick.facts["partitions_age_s"],
-            "sink_healthy": tick.facts["sink_healthy"],
-            "bad_annotations": tick.facts["bad_annotations"],
-            "slots_per_worker": tick.rules["slots_per_worker"],
+            "partitions": np.where(_lost(tick), np.nan, tick.facts.partitions),
+            "partitions_age_s": tick.partitions_age_s,
+            "sink_healthy": tick.facts.sink_healthy,
+            "bad_annotations": tick.bad_annotations,
+            "slots_per_worker": tick.rules.slots_per_worker,
             "worker_capacity_records_per_s": of_stage["capacity_records_per_s"] / workers,
-            "backlog_time_target_s": np.where(
-                drains, tick.rules["backlog_time_target_s"], tick.rules["time_to_reduce_backlog_s"]
-            ),
-            "sample_age_s": tick.facts["load_age_s"],
+            "backlog_time_target_s": backlog_time_target(tick.rules),
+            "sample_age_s": tick.load_age_s,
             "workers_age_s": seen.workers_age_s,
             "changed_age_s": seen.changed_age_s,
             "asked_age_s": seen.asked_age_s,
             "committed_age_s": inputs.status.committed_age_s,
             "restarts": seen.failures,
-            "fleet": tick.facts["fleet"],
+            "fleet": tick.facts.fleet,
         }
     )
 

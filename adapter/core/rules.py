@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from adapter.core import policies
 from adapter.core.periods import Period
 
 
@@ -16,21 +17,7 @@ def _setting(default: Any, meaning: str, **bounds: float | bool | tuple[str, ...
 
 
 QUANTA = ("relative", "divisors", "none")
-POLICIES = ("drain", "dataflow", "beam-flink", "varga", "segments", "netflix")
-# What an unset parameter is by the policy; where none is named it is without effect.
-POLICY_DEFAULTS: Mapping[str, Mapping[str, float]] = {
-    "drain": {
-        "down_window_s": 3600.0,
-        "rescale_worth_s": 300.0,
-        "cooldown_down_s": 600.0,
-        "latch_s": 900.0,
-        "pause_budget_ratio": 0.01,
-        "low_cpu_ratio": 0.2,
-        "ineffective_block_s": 1800.0,
-    },
-    "varga": {"down_window_s": 300.0, "cooldown_up_s": 120.0, "cooldown_down_s": 120.0},
-    "netflix": {"cooldown_up_s": 300.0, "cooldown_down_s": 1800.0, "max_step_up_workers": 50.0},
-}
+POLICIES = policies.NAMES
 _MOST_WORKERS = 100_000  # far beyond any cluster: larger is a slip
 ORDERED = (  # parameters of which the first may not exceed the second, and what else were true
     ("min_workers", "max_workers", "no size is allowed"),
@@ -54,7 +41,9 @@ def contradiction(order: tuple[str, str, str], lower: str, upper: str) -> str:
 class Rules:
     """How one workload is sized. Times in seconds, rates in records (or bytes) a second, ratios in 0..1."""
 
-    policy: str = _setting("drain", "who sizes the workload: our own policy or a published system's", one_of=POLICIES)
+    policy: str = _setting(
+        policies.DEFAULT, "who sizes the workload: our own policy or a published system's", one_of=POLICIES
+    )
 
     rate_window_s: float = _setting(
         60.0, "rates and growth are taken over this window: four ticks of 15 s", gt=0, le=600, fixed=True

@@ -1,9 +1,15 @@
-"""What the fold remembers of a shard, in two groups: what changes every tick, and what changes about once a minute."""
+"""What the fold carries from tick to tick, as named arrays in two groups, and both groups as bytes.
+
+The last axis of an array runs over stages or workloads, as `axis` says. Unknown is NaN; times are Unix seconds.
+"As last seen" keeps the last known number while nothing newer is reported.
+"""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache, partial
+from hashlib import sha256
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -11,201 +17,184 @@ from adapter.core.capacity import SLOTS, Table
 from adapter.core.forecast import POINTS, Fit
 from adapter.core.samples import Array
 
-VERSION = 5
-HELD = (
-    "throughput_records_per_s",
-    "growth_records_per_s",
-    "input_rate_records_per_s",
-    "backlog_records",
-    "measured_utilization_ratio",
-    "hottest_partition_ratio",
-)
-COUNTED = ("spec_workers", "workers", "ready_workers")
-LIMITING = (
-    "min_workers",
-    "max_workers",
-    "partitions",
-    "uncommitted_partitions",
-    "fleet",
-    "pause_up",
-    "pause_down",
-    "failover",
-    "running",
-    "sink_healthy",
-)
-KEPT = (
-    "restarts",  # the counter, as last seen
-    "failures",  # restarts that nobody asked for, of a row no two of which lie further apart than the window
-    "failed_at_s",  # the last of them
-    "budget_s",  # pause that downs may still cost, at budget_at_s; NaN before the first one
-    "budget_at_s",
-    "downs",  # downs of the last day, older ones fade
-    "downs_at_s",  # as of when
-    "bucket_at_s",  # when the running bucket of the window of downs began
-)
-KEPT_OF_STAGE = (
-    "from_workers",  # the size before the last up, where its capacity had been observed
-    "from_records_per_s",  # what it carried
-    "blocked_until_s",  # ups do not help until then
-    "block_s",  # so long was the last block
-)
-FIT = ("a", "b", "c", "sigma")
-TABLE = ("sizes", "rates", "trust", "seen_at_s")
-BUCKETS = 10  # parts of the window of downs
+VERSION = 6  # raise it whenever layout() changes
+BUCKETS = 10  # parts of the scale-down window
+_NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
+
+Name = TypeVar("Name")
+
+
+def _by(axis: str, *shape: int) -> dict[str, Any]:
+    """The metadata of arrays. axis: what the last axis runs over, "" for a fixed shape. shape: the axes before it."""
+    return {"axis": axis, "shape": shape}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatestSignals:
+    """The latest known signals of each stage."""
+
+    throughput_records_per_s: Array
+    growth_records_per_s: Array
+    input_rate_records_per_s: Array
+    backlog_records: Array  # without what waits in stuck partitions
+    measured_utilization_ratio: Array  # as reported, not estimated
+    hottest_partition_ratio: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerCounts:
+    """The worker counts of each workload, as last seen."""
+
+    spec_workers: Array
+    workers: Array
+    ready_workers: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadFacts:
+    """What sources report of each workload, as last seen; the names are signals of samples.WORKLOAD_SIGNALS."""
+
+    min_workers: Array
+    max_workers: Array
+    partitions: Array
+    uncommitted_partitions: Array
+    fleet: Array
+    pause_up: Array
+    pause_down: Array
+    failover: Array
+    running: Array
+    sink_healthy: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadHistory:
+    """Failures and scale-downs of each workload."""
+
+    restarts: Array  # the counter, as last seen
+    failures: Array  # unplanned restarts in a row, each within failures_window_s of the one before
+    failed_at_s: Array  # the last of them
+    budget_s: Array  # pause that scale-downs may still cost, as of budget_at_s; NaN before the first one
+    budget_at_s: Array
+    downs: Array  # scale-downs of the last day as of downs_at_s; older ones fade
+    downs_at_s: Array
+    bucket_at_s: Array  # when the running bucket of the scale-down window began
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleUpTrial:
+    """The last scale-up of each stage, until its effect is known, and the block on further ones."""
+
+    from_workers: Array  # the size before it
+    from_records_per_s: Array  # the observed capacity of that size, NaN where it was never observed
+    blocked_until_s: Array  # no scale-up until then
+    block_s: Array  # how long the last block was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fast:
-    """Rewritten every tick.
+    """What changes every tick."""
 
-    at_s: (points,) the ticks held, oldest first. processed, appended, backlog, partition: (points, stages) as seen, NaN
-    where not; partition is the backlog of the one furthest behind.
-    signals: (len(HELD), stages) as last known. seen_at_s: (stages,) the last tick with throughput and backlog.
-    counted: (len(COUNTED), workloads) as last seen, at workers_seen_at_s. changed_at_s: the worker count last changed;
-    disturbed_at_s: the job stood still, did not run or was started again;
-    spec_changed_at_s: another count was asked for; health_seen_at_s: the job, or its sink, told how it is;
-    partitions_seen_at_s: its partitions were counted;
-    all_ready_at_s: all that were asked for were ready; target_workers: what was last served,
-    decided at committed_at_s; peak_workers: the largest size needed since the last bucket of the window was closed;
-    each (workloads,).
-    """
-
-    at_s: Array
-    processed: Array
-    appended: Array
-    backlog: Array
-    partition: Array
-    signals: Array
-    seen_at_s: Array
-    counted: Array
-    workers_seen_at_s: Array
-    changed_at_s: Array
-    disturbed_at_s: Array
-    spec_changed_at_s: Array
-    health_seen_at_s: Array
-    partitions_seen_at_s: Array
-    all_ready_at_s: Array
-    target_workers: Array
-    committed_at_s: Array
-    peak_workers: Array
+    at_s: Array = field(metadata=_by("", 0))  # the ticks of the window, oldest first
+    processed: Array = field(metadata=_by("stage", 0))  # (ticks, stages) as reported
+    appended: Array = field(metadata=_by("stage", 0))
+    backlog: Array = field(metadata=_by("stage", 0))
+    partition: Array = field(metadata=_by("stage", 0))  # the largest backlog of a single partition
+    signals: LatestSignals = field(metadata=_by("stage"))
+    seen_at_s: Array = field(metadata=_by("stage"))  # the last tick with throughput and backlog
+    counts: WorkerCounts = field(metadata=_by("workload"))
+    workers_seen_at_s: Array = field(metadata=_by("workload"))
+    changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed
+    disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, did not run or restarted
+    spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last changed
+    health_seen_at_s: Array = field(metadata=_by("workload"))  # `running` or `sink_healthy` was last reported
+    partitions_seen_at_s: Array = field(metadata=_by("workload"))
+    hpa_seen_at_s: Array = field(metadata=_by("workload"))  # its HPA was last read, or a source failed
+    all_ready_at_s: Array = field(metadata=_by("workload"))  # all desired workers were last ready
+    target_workers: Array = field(metadata=_by("workload"))  # what was served last
+    committed_at_s: Array = field(metadata=_by("workload"))  # when that target was decided
+    peak_workers: Array = field(
+        metadata=_by("workload")
+    )  # the largest size needed in the running bucket of the scale-down window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slow:
-    """Rewritten when it changes.
+    """What changes about once a minute."""
 
-    workloads: sorted. stages: (workload, stage), sorted, at least one of each workload. limiting: (len(LIMITING),
-    workloads) as last seen.
-    overridden: the parameters that any workload overrides; overrides: (len(overridden), workloads), NaN where not.
-    kept: (len(KEPT), workloads). peaks: (BUCKETS, workloads) the largest sizes needed, oldest first.
-    kept_of_stage: (len(KEPT_OF_STAGE), stages). points: (POINTS, stages) the input rate, one a minute, the last of
-    newest_point_at_s, shape (1,); outlier_run: (stages,) outliers at their end. fit: (len(FIT), stages).
-    table: (len(TABLE), SLOTS, stages) what sizes were seen to carry.
-    """
-
-    workloads: tuple[str, ...]
-    stages: tuple[tuple[str, str], ...]
-    overridden: tuple[str, ...]
-    limiting: Array
-    overrides: Array
-    kept: Array
-    peaks: Array
-    kept_of_stage: Array
-    newest_point_at_s: Array
-    points: Array
-    outlier_run: Array
-    fit: Array
-    table: Array
+    workloads: tuple[str, ...]  # sorted
+    stages: tuple[tuple[str, str], ...]  # (workload, stage), sorted, at least one of each workload
+    overridden: tuple[str, ...]  # the parameters that annotations of any HPA override
+    overrides: Array = field(metadata=_by("workload", 0))  # (overridden, workloads), NaN where not overridden
+    facts: WorkloadFacts = field(metadata=_by("workload"))
+    history: WorkloadHistory = field(metadata=_by("workload"))
+    peaks: Array = field(
+        metadata=_by("workload", BUCKETS)
+    )  # the largest size needed in each closed bucket, oldest first
+    trial: ScaleUpTrial = field(metadata=_by("stage"))
+    newest_point_at_s: Array = field(metadata=_by("", 1))  # when the newest of `points` was taken
+    points: Array = field(metadata=_by("stage", POINTS))  # the input rate, one point a minute, oldest first
+    outlier_run: Array = field(metadata=_by("stage"))  # how many of the newest points are outliers
+    fit: Fit = field(metadata=_by("stage"))  # the curve through the points
+    table: Table = field(metadata=_by("stage", SLOTS))  # the capacity of each size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """All that `advance` needs to know of the past of a shard."""
+    """All that `advance` needs of the past of a shard."""
 
     fast: Fast
     slow: Slow
 
 
-def _unknown(*shape: int) -> Array:
-    return np.full(shape, np.nan)
+def _kinds(group: Any) -> tuple[tuple[str, Any], ...]:
+    """The fields of a group that hold arrays: name and type, an array or a dataclass of arrays."""
+    return _kinds_of(group)
 
 
-EMPTY = State(
-    fast=Fast(
-        at_s=_unknown(0),
-        processed=_unknown(0, 0),
-        appended=_unknown(0, 0),
-        backlog=_unknown(0, 0),
-        partition=_unknown(0, 0),
-        signals=_unknown(len(HELD), 0),
-        seen_at_s=_unknown(0),
-        counted=_unknown(len(COUNTED), 0),
-        workers_seen_at_s=_unknown(0),
-        changed_at_s=_unknown(0),
-        disturbed_at_s=_unknown(0),
-        spec_changed_at_s=_unknown(0),
-        health_seen_at_s=_unknown(0),
-        partitions_seen_at_s=_unknown(0),
-        all_ready_at_s=_unknown(0),
-        target_workers=_unknown(0),
-        committed_at_s=_unknown(0),
-        peak_workers=_unknown(0),
-    ),
-    slow=Slow(
-        workloads=(),
-        stages=(),
-        overridden=(),
-        limiting=_unknown(len(LIMITING), 0),
-        overrides=_unknown(0, 0),
-        kept=_unknown(len(KEPT), 0),
-        peaks=_unknown(BUCKETS, 0),
-        kept_of_stage=_unknown(len(KEPT_OF_STAGE), 0),
-        newest_point_at_s=_unknown(1),
-        points=_unknown(POINTS, 0),
-        outlier_run=_unknown(0),
-        fit=_unknown(len(FIT), 0),
-        table=_unknown(len(TABLE), SLOTS, 0),
-    ),
-)
-
-# What has a row, or an entry, for each stage or workload; the last axis runs over them.
-_FAST_BY_STAGE = ("processed", "appended", "backlog", "partition", "signals", "seen_at_s")
-_FAST_BY_WORKLOAD = (
-    "counted",
-    "workers_seen_at_s",
-    "changed_at_s",
-    "disturbed_at_s",
-    "spec_changed_at_s",
-    "health_seen_at_s",
-    "partitions_seen_at_s",
-    "all_ready_at_s",
-    "target_workers",
-    "committed_at_s",
-    "peak_workers",
-)
-_SLOW_BY_STAGE = ("kept_of_stage", "points", "outlier_run", "fit", "table")
-_SLOW_BY_WORKLOAD = ("limiting", "overrides", "kept", "peaks")
-
-
-def aligned(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, str], ...]) -> State:
-    """The state with exactly these workloads and stages: what is new is unknown, what is not named is forgotten."""
-    slow, fast = state.slow, state.fast
-    if (slow.workloads, slow.stages) == (workloads, stages):
-        return state
-    of_stage, of_workload = _places(slow.stages, stages), _places(slow.workloads, workloads)
-    return State(
-        fast=replace(fast, **_moved(fast, _FAST_BY_STAGE, of_stage), **_moved(fast, _FAST_BY_WORKLOAD, of_workload)),
-        slow=replace(
-            slow,
-            workloads=workloads,
-            stages=stages,
-            **_moved(slow, _SLOW_BY_STAGE, of_stage),
-            **_moved(slow, _SLOW_BY_WORKLOAD, of_workload),
-        ),
+@lru_cache(maxsize=16)
+def _kinds_of(group: Any) -> tuple[tuple[str, Any], ...]:
+    kinds = get_type_hints(group)
+    return tuple(
+        (f.name, kinds[f.name]) for f in fields(group) if kinds[f.name] == Array or is_dataclass(kinds[f.name])
     )
 
 
-Name = TypeVar("Name")
+def _metadata(group: Any) -> dict[str, Any]:
+    return {f.name: f.metadata for f in fields(group)}
+
+
+def _each(part: Any, change: Callable[[Array], Array]) -> Any:
+    """An array, or a dataclass of arrays, with each array changed."""
+    if isinstance(part, np.ndarray):
+        return change(part)
+    return replace(part, **{name: _each(getattr(part, name), change) for name, _ in _kinds(type(part))})
+
+
+def _empty(kind: Any, shape: tuple[int, ...]) -> Any:
+    """NaN arrays of one shape, in an array or in a dataclass of arrays."""
+    if kind == Array:
+        return np.full(shape, np.nan)
+    return kind(**{name: _empty(inner, shape) for name, inner in _kinds(kind)})
+
+
+def _empty_group(group: Any, **texts: tuple[str, ...]) -> Any:
+    """A group without a stage or workload."""
+    metadata = _metadata(group)
+    shapes = {name: metadata[name]["shape"] + (0,) * bool(metadata[name]["axis"]) for name, _ in _kinds(group)}
+    return group(**texts, **{name: _empty(kind, shapes[name]) for name, kind in _kinds(group)})
+
+
+EMPTY = State(fast=_empty_group(Fast), slow=_empty_group(Slow, **dict.fromkeys(_NAMES, ())))
+
+
+def aligned(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, str], ...]) -> State:
+    """The state with exactly these workloads and stages: new ones are unknown, absent ones are dropped."""
+    slow = state.slow
+    if (slow.workloads, slow.stages) == (workloads, stages):
+        return state
+    places = {"stage": _places(slow.stages, stages), "workload": _places(slow.workloads, workloads)}
+    moved = replace(slow, workloads=workloads, stages=stages)
+    return State(fast=_moved(state.fast, places), slow=_moved(moved, places))
 
 
 def _places(old: tuple[Name, ...], new: tuple[Name, ...]) -> list[int]:
@@ -213,28 +202,36 @@ def _places(old: tuple[Name, ...], new: tuple[Name, ...]) -> list[int]:
     return [at.get(name, -1) for name in new]
 
 
-def _moved(group: Fast | Slow, names: tuple[str, ...], places: list[int]) -> Any:
-    return {name: _take(getattr(group, name), places) for name in names}
+def _moved(group: Any, places: dict[str, list[int]]) -> Any:
+    """A group with the entries of each array at their new places."""
+    metadata = _metadata(type(group))
+    found = {}
+    for name, _ in _kinds(type(group)):
+        if axis := metadata[name]["axis"]:
+            found[name] = _each(getattr(group, name), partial(_take, places=places[axis]))
+    return replace(group, **found)
 
 
 def _take(values: Array, places: list[int]) -> Array:
     if not values.shape[-1]:
-        return _unknown(*values.shape[:-1], len(places))
+        return np.full((*values.shape[:-1], len(places)), np.nan)
     picked = values[..., places]
     picked[..., [place < 0 for place in places]] = np.nan
     return picked
 
 
-def fit_of(rows: Iterable[Array]) -> Fit:
-    """The curve of FIT's rows."""
-    a, b, c, sigma = rows
-    return Fit(a=a, b=b, c=c, sigma=sigma)
+def layout() -> str:
+    """A hash of the names, types, axes and order of all fields of the state."""
+    text = json.dumps([_described(Fast), _described(Slow)])
+    return sha256(text.encode()).hexdigest()[:16]
 
 
-def table_of(rows: Iterable[Array]) -> Table:
-    """The capacity table of TABLE's rows."""
-    sizes, rates, trust, seen_at_s = rows
-    return Table(sizes=sizes, rates=rates, trust=trust, seen_at_s=seen_at_s)
+def _described(group: Any) -> list[Any]:
+    metadata, kinds = _metadata(group), dict(_kinds(group))
+    return [
+        [name, dict(metadata[name]), _described(kinds[name]) if is_dataclass(kinds.get(name)) else []]
+        for name in metadata
+    ]
 
 
 def encode_fast(state: State) -> bytes:
@@ -244,8 +241,7 @@ def encode_fast(state: State) -> bytes:
 
 def encode_slow(state: State) -> bytes:
     """The group that changes about once a minute, as bytes; equal groups give equal bytes."""
-    slow = state.slow
-    return _pack(slow, {"workloads": slow.workloads, "stages": slow.stages, "overridden": slow.overridden})
+    return _pack(state.slow, {name: getattr(state.slow, name) for name in _NAMES})
 
 
 def decode(version: int, fast: bytes, slow: bytes) -> State:
@@ -253,29 +249,45 @@ def decode(version: int, fast: bytes, slow: bytes) -> State:
     if version != VERSION:
         raise ValueError(f"state of version {version}, expected {VERSION}")
     try:
-        named = _unpack(slow)
-        named["workloads"] = tuple(named["workloads"])
-        named["stages"] = tuple((workload, stage) for workload, stage in named["stages"])
-        named["overridden"] = tuple(named["overridden"])
-        return State(fast=Fast(**_unpack(fast)), slow=Slow(**named))
+        texts, arrays = _unpack(slow)
+        named = {
+            "workloads": tuple(texts["workloads"]),
+            "stages": tuple((workload, stage) for workload, stage in texts["stages"]),
+            "overridden": tuple(texts["overridden"]),
+        }
+        return State(fast=_read(Fast, _unpack(fast)[1]), slow=_read(Slow, arrays, "", **named))
     except (KeyError, TypeError, UnicodeDecodeError) as error:
         raise ValueError(f"damaged state: {error}") from error
 
 
-def _pack(group: Fast | Slow, names: Mapping[str, Any]) -> bytes:
-    arrays = {f.name: getattr(group, f.name) for f in fields(group) if f.name not in names}
-    head = json.dumps({"names": names, "shapes": {name: array.shape for name, array in arrays.items()}}).encode()
+def _arrays(part: Any, path: str = "") -> Iterator[tuple[str, Array]]:
+    for name, kind in _kinds(type(part)):
+        value = getattr(part, name)
+        yield from _arrays(value, f"{path}{name}.") if is_dataclass(kind) else [(path + name, value)]
+
+
+def _read(group: Any, arrays: dict[str, Array], path: str = "", **texts: Any) -> Any:
+    found = {
+        name: _read(kind, arrays, f"{path}{name}.") if is_dataclass(kind) else arrays[path + name]
+        for name, kind in _kinds(group)
+    }
+    return group(**texts, **found)
+
+
+def _pack(group: Fast | Slow, texts: dict[str, Any]) -> bytes:
+    arrays = dict(_arrays(group))
+    head = json.dumps({"names": texts, "shapes": {path: array.shape for path, array in arrays.items()}}).encode()
     return b"\n".join([head, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())])
 
 
-def _unpack(blob: bytes) -> dict[str, Any]:
+def _unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     head, _, body = blob.partition(b"\n")
-    told = json.loads(head)
-    found, start = dict(told["names"]), 0
-    for name, shape in told["shapes"].items():
+    header = json.loads(head)
+    arrays, start = {}, 0
+    for path, shape in header["shapes"].items():
         count = int(np.prod(shape))
-        found[name] = np.frombuffer(body, dtype=np.float64, count=count, offset=start).reshape(shape)
+        arrays[path] = np.frombuffer(body, dtype=np.float64, count=count, offset=start).reshape(shape)
         start += count * 8
     if start != len(body):
         raise ValueError(f"damaged state: {len(body)} bytes of numbers, expected {start}")
-    return found
+    return dict(header["names"]), arrays

@@ -91,7 +91,7 @@ def rules(reading: Reading) -> Section:
     defaults = columns((told.workload,), np.array([np.nan]), book, told.at_s, {}).values
     rows = []
     for name, meaning in _MEANINGS.items():
-        now, default = reading.rule(name), known(defaults[name])
+        now, default = reading.rule(name), known(getattr(defaults, name))
         if now != default:
             value = f"{_set(name, now)}, default {_set(name, default)}"
             rows.append(Row(name=name, value=value, note=meaning, clipped=True))

@@ -14,19 +14,12 @@ from adapter.config import (
     PrometheusReading,
     Workload,
 )
+from adapter.core.policies import POLICIES, Need
 from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.sources import presets
 from adapter.sources.offsets import SIGNALS as KAFKA_SIGNALS
 from adapter.sources.segments import RATES
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """signals: any one of them will do. without: what the policy cannot do without, "" where it cannot do anything."""
-
-    signals: tuple[str, ...]
-    without: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +32,7 @@ class _Lack:
     entries: tuple[str, ...]
 
 
-_THROUGHPUT = Need(signals=("processed_records", "throughput_records_per_s"))
-_BACKLOG = Need(signals=("backlog_records",))
-_UTILIZATION = ("utilization_ratio",)
-NEEDS: Mapping[str, tuple[Need, ...]] = {
-    "drain": (_THROUGHPUT, _BACKLOG),
-    "dataflow": (
-        _THROUGHPUT,
-        _BACKLOG,
-        Need(signals=_UTILIZATION, without="it scales down only by the capacity it has learned"),  # S3-12
-    ),
-    "beam-flink": (
-        _THROUGHPUT,
-        _BACKLOG,
-        Need(signals=_UTILIZATION, without="it scales down only by the capacity it has learned"),  # S0-11, S0-12
-    ),
-    "varga": (
-        Need(signals=_UTILIZATION),  # S1-15
-        Need(signals=_THROUGHPUT.signals, without="its lag says nothing"),  # S1-12, S1-13
-        Need(signals=_BACKLOG.signals, without="its lag says nothing"),
-    ),
-    "segments": (Need(signals=("partitions",)),),  # S2-01
-    "netflix": (
-        _THROUGHPUT,
-        _BACKLOG,
-        Need(signals=_UTILIZATION, without="lag alone scales up, and a new size is not kept under a utilization"),
-    ),  # S4-10, S4-27
-}
+NEEDS: Mapping[str, tuple[Need, ...]] = {policy.name: policy.needs for policy in POLICIES}
 WORKERS = ("workers", "spec_workers", "ready_workers")  # any of them counts the workers
 _DEFAULT = {"policy": Rules().policy}
 _EVERYTHING = frozenset((*STAGE_SIGNALS, *WORKLOAD_SIGNALS))

@@ -1,6 +1,6 @@
 """The ordered table of cuts: each by itself, its name, and what holds for all of them."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from math import isnan, nan
 
 import numpy as np
@@ -8,10 +8,10 @@ import pytest
 from builders import column, rule_columns
 from hypothesis import given
 from hypothesis import strategies as st
+from questions import joined, workload_facts
 
 from adapter.core.bounds import BOUNDS, BoundInputs, apply_bounds, limits, pauses, table
 from adapter.core.decisions import Bound
-from adapter.core.samples import WORKLOAD_SIGNALS
 
 WORKERS = ("hot_workers", "window_workers", "pending_workers")
 MASKS = tuple(f.name for f in fields(BoundInputs) if f.name not in WORKERS)
@@ -22,15 +22,13 @@ def bound_inputs(*pulled, **workers):
     return BoundInputs(**masks, **{name: column(workers.get(name, nan)) for name in WORKERS})
 
 
-def known(facts=None):
-    return {name: column((facts or {}).get(name, nan)) for name in WORKLOAD_SIGNALS}
-
-
 def cut(wanted, current=10, pulled=(), facts=None, workers=None, **rules):
     columns = rule_columns(1, **rules)
     pulled = (pulled,) if isinstance(pulled, str) else pulled
     braked = bound_inputs(*pulled, **(workers or {}))
-    size, bound = apply_bounds(column(wanted), column(current), columns, limits(columns, known(facts)), braked)
+    size, bound = apply_bounds(
+        column(wanted), column(current), columns, limits(columns, workload_facts(**facts or {})), braked
+    )
     return size[0], BOUNDS[bound[0]]
 
 
@@ -168,7 +166,7 @@ def test_each_cut_has_its_name(wanted, changes, size, bound):
 
 def test_every_bound_has_an_example_and_a_place_in_the_table():
     columns = rule_columns()
-    cuts = table(column(10), column(10), columns, limits(columns, known()), bound_inputs())
+    cuts = table(column(10), column(10), columns, limits(columns, workload_facts()), bound_inputs())
     assert {bound for *_, bound in CUTS.values()} == set(Bound)
     assert [one.name for one in cuts] == [bound for bound in Bound if bound is not Bound.NONE]
 
@@ -192,7 +190,7 @@ PAUSES = {
 
 @pytest.mark.parametrize(("rules", "facts", "expected"), PAUSES.values(), ids=PAUSES)
 def test_pauses(rules, facts, expected):
-    no_up, no_down = pauses(rule_columns(**rules), known(facts), at_s=60)
+    no_up, no_down = pauses(rule_columns(**rules), workload_facts(**facts or {}), at_s=60)
     assert (no_up[0], no_down[0]) == expected
 
 
@@ -242,8 +240,8 @@ def test_the_latch_goes_no_further_than_what_is_pending(wanted, current, braked)
 
 
 def test_rows_are_cut_by_their_own_limits():
-    columns = rule_columns(2) | {"max_workers": column(5, 50)}
-    facts = {name: np.full(2, nan) for name in WORKLOAD_SIGNALS}
+    columns = replace(rule_columns(2), max_workers=column(5, 50))
+    facts = joined([workload_facts(), workload_facts()])
     free = {name: np.zeros(2, dtype=bool) for name in MASKS} | {name: column(nan, nan) for name in WORKERS}
     size, which = apply_bounds(column(20, 20), column(10, 10), columns, limits(columns, facts), BoundInputs(**free))
     assert size.tolist() == [5, 20]

@@ -26,43 +26,43 @@ def spread(book: RuleBook = DEFAULTS, at_s: float = 0.0, **overrides: Array) -> 
 def test_each_workload_has_its_own_entry():
     book = RuleBook(by_workload={"n/a": Rules(min_workers=2)}, by_fleet=(Rules(min_workers=3, policy="beam-flink"),))
     found = columns(("n/a", "n/b", "n/c"), column(0, 0, nan), book, 0.0, {}).values
-    assert found["min_workers"].tolist() == [2, 3, 1]
-    assert [POLICIES[int(place)] for place in found["policy"]] == ["drain", "beam-flink", "drain"]
-    assert np.isnan(found["max_step_up_workers"]).all()
+    assert found.min_workers.tolist() == [2, 3, 1]
+    assert [POLICIES[int(place)] for place in found.policy] == ["drain", "beam-flink", "drain"]
+    assert np.isnan(found.max_step_up_workers).all()
 
 
 def test_every_field_is_a_column_of_numbers():
     found = spread().values
-    assert found.keys() == {setting.name for setting in fields(Rules)}
-    assert {values.dtype for values in found.values()} == {np.dtype(float)}
+    assert [column.name for column in fields(found)] == [setting.name for setting in fields(Rules)]
+    assert {getattr(found, column.name).dtype for column in fields(found)} == {np.dtype(float)}
 
 
 def test_no_workload_has_no_columns_to_fill():
     found = columns((), column(), DEFAULTS, 0.0, {"min_workers": column()})
-    assert {len(values) for values in found.values.values()} == {0}
+    assert {len(getattr(found.values, name.name)) for name in fields(found.values)} == {0}
     assert found.complaints == {}
 
 
 @pytest.mark.parametrize(("at_s", "excluded"), [(0.0, 1.0), (3599.0, 1.0), (3600.0, 0.0), (86_400.0, 0.0)])
 def test_a_workload_is_excluded_while_a_period_of_its_own_holds(at_s, excluded):
     book = RuleBook(by_workload={"n/a": Rules(excluded=(Period(days=(0,), begin_min=0, end_min=0), HOUR))})
-    assert spread(book, at_s).values["excluded"].tolist() == [excluded, 0.0]
+    assert spread(book, at_s).values.excluded.tolist() == [excluded, 0.0]
 
 
 def test_s4_30_failover_is_a_column():
-    assert spread(RuleBook(by_workload={"n/a": Rules(failover=True)})).values["failover"].tolist() == [1.0, 0.0]
+    assert spread(RuleBook(by_workload={"n/a": Rules(failover=True)})).values.failover.tolist() == [1.0, 0.0]
 
 
 def test_an_override_stands_over_the_book_where_there_is_one():
     book = RuleBook(by_workload=dict.fromkeys(NAMES, Rules(min_workers=2, policy="dataflow")))
     found = spread(book, min_workers=column(5, nan), policy=column(nan, POLICIES.index("netflix")))
-    assert found.values["min_workers"].tolist() == [5, 2]
-    assert [POLICIES[int(place)] for place in found.values["policy"]] == ["dataflow", "netflix"]
+    assert found.values.min_workers.tolist() == [5, 2]
+    assert [POLICIES[int(place)] for place in found.values.policy] == ["dataflow", "netflix"]
     assert found.complaints == {}
 
 
 def test_an_override_gives_a_number_to_what_is_unset():
-    assert spread(max_step_up_workers=column(4, nan)).values["max_step_up_workers"].tolist()[0] == 4
+    assert spread(max_step_up_workers=column(4, nan)).values.max_step_up_workers.tolist()[0] == 4
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_what_is_unset_is_as_the_policy_has_it_also_one_that_overrides(policy, p
     configured = spread(RuleBook(by_workload=dict.fromkeys(NAMES, Rules(policy=policy))))
     overridden = spread(policy=column(*[POLICIES.index(policy)] * 2))
     for found in (configured, overridden):
-        assert np.array_equal(found.values[parameter], column(value, value), equal_nan=True)
+        assert np.array_equal(getattr(found.values, parameter), column(value, value), equal_nan=True)
 
 
 def test_an_override_that_contradicts_costs_that_workload_all_its_overrides():
     found = spread(min_workers=column(200, 3), quanta=column(2, 2))
     assert found.complaints.keys() == {"n/a"}
-    assert found.values["min_workers"].tolist() == [1, 3]
-    assert found.values["quanta"].tolist() == [QUANTA.index("relative"), QUANTA.index("none")]
+    assert found.values.min_workers.tolist() == [1, 3]
+    assert found.values.quanta.tolist() == [QUANTA.index("relative"), QUANTA.index("none")]
 
 
 IGNORED = "none of the rules in its HPA's annotations counts: "
@@ -122,7 +122,7 @@ def test_an_override_that_is_refused_is_named_with_its_bound_or_what_it_contradi
     found = spread(**{name: column(nan, value) for name, value in overrides.items()})
     assert found.complaints == {"n/b": IGNORED + complaint}
     for name in overrides:
-        assert found.values[name].tolist() == [number_of(name, getattr(Rules(), name))] * 2
+        assert getattr(found.values, name).tolist() == [number_of(name, getattr(Rules(), name))] * 2
 
 
 FAULTS = {
@@ -152,7 +152,7 @@ def test_what_the_configuration_alone_sets_is_no_override(name):
 def test_two_overrides_that_fit_each_other_are_no_contradiction():
     found = spread(min_workers=column(200, nan), max_workers=column(300, nan))
     assert found.complaints == {}
-    assert found.values["min_workers"].tolist() == [200, 1]
+    assert found.values.min_workers.tolist() == [200, 1]
 
 
 def test_what_is_unset_takes_no_part_in_a_contradiction():
@@ -211,10 +211,10 @@ def test_overrides_come_in_as_signals_of_a_workload():
 def test_whatever_overrides_come_the_parameters_stay_sound(drawn):
     found = spread(**{name: column(*values) for name, values in drawn.items()})
     for lower, upper, _ in ORDERED:
-        assert not (found.values[lower] > found.values[upper]).any()
+        assert not (getattr(found.values, lower) > getattr(found.values, upper)).any()
     for name in drawn:
-        told = np.isfinite(found.values[name])
-        assert allowed(name, found.values[name])[told].all()
+        told = np.isfinite(getattr(found.values, name))
+        assert allowed(name, getattr(found.values, name))[told].all()
 
 
 @given(st.permutations(range(4)))
@@ -227,5 +227,5 @@ def test_the_order_of_workloads_changes_nothing(order):
         tuple(names[at] for at in place), column(nan, 0, 0, nan)[place], book, 0.0, {"min_workers": own[place]}
     )
     assert one.complaints == other.complaints
-    for name, values in one.values.items():
-        assert np.array_equal(values[place], other.values[name], equal_nan=True)
+    for name in (one_field.name for one_field in fields(one.values)):
+        assert np.array_equal(getattr(one.values, name)[place], getattr(other.values, name), equal_nan=True)

@@ -7,8 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from questions import asked, question, wanted
 
-from adapter.core.policies import netflix
-from adapter.core.rules import POLICY_DEFAULTS
+from adapter.core.policies import netflix, policy_of
 
 TABLE = ((4, 10_000), (10, 20_000), (18, 35_000))  # S4-23
 NO_PAUSE = {"rescale_pause_s": 0, "sized_utilization_ratio": 1}
@@ -177,7 +176,7 @@ def test_an_input_that_stays_is_sized_in_one_step_and_the_backlog_of_the_pause_m
 
 
 def test_s4_29_waits_and_steps_are_the_bounds_of_every_policy():
-    defaults = POLICY_DEFAULTS["netflix"]
+    defaults = policy_of("netflix").defaults
     assert defaults["max_step_up_workers"] == 50
     assert 0 < defaults["cooldown_up_s"] < defaults["cooldown_down_s"]
 

@@ -8,7 +8,6 @@ import pytest
 from builders import EMPTY, Fluid, advance, book, closed, counts, flow, history, job, steady, tick
 
 from adapter.core.decisions import Bound, Reason
-from adapter.core.state import KEPT, KEPT_OF_STAGE
 
 HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "forecast_horizon_s": 0.0}
 HUNDRED |= {"cooldown_up_s": 0.0, "rescale_worth_s": 0.0}  # with a worth: see test_downs
@@ -96,7 +95,7 @@ def test_a_pending_down_stands_as_it_was_and_is_paid_once():
         targets.append(decisions.numbers["required_workers"][0])
         running.run(30)
     assert len({target for target in targets if target < 50}) == 1
-    assert state.slow.kept[KEPT.index("budget_s")][0] >= 864 - 30
+    assert state.slow.history.budget_s[0] >= 864 - 30
 
 
 # --- the latch
@@ -210,8 +209,8 @@ def test_what_an_up_began_from_is_known_while_it_always_had_work():
     state, rules = EMPTY, book(policy="drain", cooldown_up_s=0.0)
     for one in steady(120, throughput=1000, growth=500, backlog=30_000):
         state, _ = advance(state, one, rules)
-    kept = dict(zip(KEPT_OF_STAGE, state.slow.kept_of_stage[:, 0], strict=True))
-    assert (kept["from_workers"], kept["from_records_per_s"]) == (10, 1000)
+    trial = state.slow.trial
+    assert (trial.from_workers[0], trial.from_records_per_s[0]) == (10, 1000)
 
 
 # --- who asked for it

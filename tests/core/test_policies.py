@@ -9,9 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from questions import asked, bounded, question, wanted
 
-from adapter.core import policies
 from adapter.core.decisions import Bound
 from adapter.core.partitions import whole
+from adapter.core.policies.sizing import size
 from adapter.core.rules import POLICIES
 
 rates = st.floats(0.01, 1e6)
@@ -154,16 +154,12 @@ def test_where_partitions_are_unknown_the_cap_is_split_into_quanta():
 
 def test_each_stage_is_sized_by_its_own_policy():
     stages = question([10, 10], [1000, 1000], [500, 500], [0, 0], cpu=0.5, quanta="none")
-    policy_result = policies.size(stages, np.array([POLICIES.index("dataflow"), POLICIES.index("beam-flink")]))
+    policy_result = size(stages, np.array([POLICIES.index("dataflow"), POLICIES.index("beam-flink")]))
     assert policy_result.wanted_workers.tolist() == [15, 10]
 
 
 def test_no_stage_has_no_size():
-    assert len(policies.size(question([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
-
-
-def test_every_policy_of_the_rules_exists():
-    assert tuple(policies.POLICIES) == POLICIES
+    assert len(size(question([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
 
 
 def beyond_noise(throughput, growth):

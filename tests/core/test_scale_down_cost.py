@@ -16,7 +16,7 @@ from adapter.core.decisions import Bound, Reason
 from adapter.core.messages import sentence
 from adapter.core.record import decision_input_of
 from adapter.core.scale_down_cost import Bucket, Place, paying_workers
-from adapter.core.state import BUCKETS, KEPT
+from adapter.core.state import BUCKETS
 
 HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "cooldown_down_s": 0.0}
 WIDTH_S = 360.0
@@ -216,10 +216,6 @@ def test_a_down_in_steps_goes_on_to_its_target():
     assert running.workers == 4
 
 
-def kept_of(state):
-    return dict(zip(KEPT, state.slow.kept[:, 0], strict=True))
-
-
 def test_downs_are_counted_and_fade():
     state, rules, downs_at_s = EMPTY, book(**HUNDRED, rescale_worth_s=0.0, down_window_s=0.0), []
     running = Fluid(lambda at_s: 800.0 if at_s < 300 else (400.0 if at_s < 900 else 100.0))
@@ -232,7 +228,7 @@ def test_downs_are_counted_and_fade():
         running.run(30)
     assert len(downs_at_s) >= 2
     faded = sum(e ** ((before_s - downs_at_s[-1]) / DAY_S) for before_s in downs_at_s)
-    assert (kept_of(state)["downs"], kept_of(state)["downs_at_s"]) == (pytest.approx(faded), downs_at_s[-1])
+    assert (state.slow.history.downs[0], state.slow.history.downs_at_s[0]) == (pytest.approx(faded), downs_at_s[-1])
 
 
 def counted(downs, ago_s=0.0):
@@ -243,9 +239,8 @@ def counted(downs, ago_s=0.0):
         if rows(decisions)[0].reason == Reason.DOWN:
             return running.at_s
         if running.at_s == 600:
-            kept = state.slow.kept.copy()
-            kept[KEPT.index("downs")], kept[KEPT.index("downs_at_s")] = downs, 600 - ago_s
-            state = replace(state, slow=replace(state.slow, kept=kept))
+            history = replace(state.slow.history, downs=column(downs), downs_at_s=column(600 - ago_s))
+            state = replace(state, slow=replace(state.slow, history=history))
         running.run(30)
     return None
 

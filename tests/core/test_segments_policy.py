@@ -6,7 +6,7 @@ import pytest
 from questions import asked, bounded, wanted
 
 from adapter.core.decisions import Bound
-from adapter.core.rules import POLICY_DEFAULTS
+from adapter.core.policies import policy_of
 
 SEGMENTS = {
     "S2-01: as many readers as segments": (7, 1, 7),
@@ -41,4 +41,4 @@ def test_s2_17_the_stream_knows_the_load_and_the_readers_only_follow_it(load):
 
 def test_s2_16_it_asks_for_fewer_at_once_and_the_wait_before_a_down_is_the_hpas():
     assert wanted("segments", 14, 1000, partitions=10) == 10
-    assert "segments" not in POLICY_DEFAULTS
+    assert not policy_of("segments").defaults

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.engine import advance
-from adapter.core.state import EMPTY, VERSION, aligned, decode, encode_fast, encode_slow
+from adapter.core.state import EMPTY, VERSION, aligned, decode, encode_fast, encode_slow, layout
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -91,7 +91,7 @@ def test_aligned_keeps_what_is_known_and_forgets_the_rest():
         [tick(0, job("n/a", workers=1, backlog_records=5), job("n/c", workers=3, backlog_records=7))], book("n/a")
     )
     moved = aligned(state, ("n/b", "n/c"), (("n/b", ""), ("n/c", "")))
-    assert np.array_equal(moved.fast.counted[1], [np.nan, 3], equal_nan=True)
+    assert np.array_equal(moved.fast.counts.workers, [np.nan, 3], equal_nan=True)
     assert np.array_equal(moved.fast.backlog, [[np.nan, 7]], equal_nan=True)
 
 
@@ -100,3 +100,7 @@ def test_advance_does_not_edit_the_state_it_was_given():
     before = encode_fast(state), encode_slow(state)
     advance(state, tick(75, job(**counts(3), **flow(75, 5, 5, 5)), job("n/new", workers=1)), book())
     assert (encode_fast(state), encode_slow(state)) == before
+
+
+def test_a_changed_layout_has_a_new_version():
+    assert (VERSION, layout()) == (6, "240be223fb767bdf"), "raise VERSION and write down the new layout"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from questions import asked, wanted
 
-from adapter.core.rules import POLICY_DEFAULTS, Rules
+from adapter.core.policies import policy_of
+from adapter.core.rules import Rules
 from adapter.core.signals import gated_lag_change, relative_lag_change
 
 LAG_THRESHOLD = 50_000
@@ -98,7 +99,7 @@ def test_s1_15_the_targets_that_were_tried(target, size):
 def test_s1_17_s1_18_the_waits_are_the_gate_and_the_bound_of_every_policy():
     assert Rules(policy="varga").varga_utilization_ratio == 0.7
     assert Rules(policy="varga").lag_threshold_records == LAG_THRESHOLD
-    assert POLICY_DEFAULTS["varga"]["down_window_s"] == 300
+    assert policy_of("varga").defaults["down_window_s"] == 300
 
 
 def test_the_trap_of_s1_full_utilization_asks_for_more_until_idleness_shows():

@@ -1,40 +1,116 @@
-"""Signals -> the size a system would ask for. One file a policy."""
+"""The policies: what each one is called, needs and says. Its formula is `size` in the module of its own.
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+To add one, write that module and add an entry to POLICIES. Nothing outside this folder names a policy. This file does
+not import numpy, because the configuration and `serve` read it.
+"""
 
-import numpy as np
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from adapter.core.policies import beam_flink, dataflow, drain, netflix, segments, varga
-from adapter.core.policies.interface import Outlook, PolicyInput, PolicyResult
-from adapter.core.samples import Array, IntArray
-
-Policy = Callable[[PolicyInput], PolicyResult]
-POLICIES: Mapping[str, Policy] = {
-    "drain": drain.size,
-    "dataflow": dataflow.size,
-    "beam-flink": beam_flink.size,
-    "varga": varga.size,
-    "segments": segments.size,
-    "netflix": netflix.size,
-}
-_SIZES = ("wanted_workers", "keep_up_workers", "catch_up_workers", "needed_workers")
-_AHEAD = tuple(f.name for f in fields(Outlook))
+_LOAD = ("processed_records", "throughput_records_per_s")
 
 
-def size(policy_input: PolicyInput, policy: IntArray) -> PolicyResult:
-    """Each stage sized by its workload's policy. policy: index into POLICIES, shape (stages,)."""
-    sizes = {name: np.full(len(policy), np.nan) for name in _SIZES}
-    ahead = {name: np.full(len(policy), np.nan) for name in _AHEAD}
-    for number, rule in enumerate(POLICIES.values()):
-        asked = policy == number
-        if asked.any():
-            said = rule(policy_input)
-            _fill(sizes, said, asked)
-            _fill(ahead, said.outlook, asked)
-    return PolicyResult(**sizes, outlook=Outlook(**ahead))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """A signal that a policy reads."""
+
+    signals: tuple[str, ...]  # any one of them is enough
+    without: str = ""  # what the policy cannot do without it, "" where it cannot decide at all
 
 
-def _fill(columns: dict[str, Array], said: PolicyResult | Outlook | None, asked: Array) -> None:
-    for name in columns if said is not None else ():
-        columns[name] = np.where(asked, getattr(said, name), columns[name])
+_THROUGHPUT, _BACKLOG = Need(signals=_LOAD), Need(signals=("backlog_records",))
+_UTILIZATION = ("utilization_ratio",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """A policy as the rest of core sees it."""
+
+    name: str
+    module: str  # of its formula: size(PolicyInput) -> PolicyResult
+    needs: tuple[Need, ...]
+    defaults: Mapping[str, float] = field(default_factory=dict)  # of parameters that are unset otherwise
+    backlog_time_target: str = "time_to_reduce_backlog_s"  # the parameter that says how long a backlog may last
+    follows_partitions: bool = False  # it sizes by the number of partitions and reads nothing else
+    reads_capacity: bool = False  # it sizes by the learned capacity
+    adds_terms: bool = False  # its size is keep-up plus catch-up, otherwise the larger of them
+    spreads_evenly: bool = False  # it rounds up to a size over which partitions spread evenly
+    waits_until_warm: bool = False  # no scale-up until new workers are warm, no scale-down before it pays
+
+
+POLICIES = (
+    Policy(
+        name="drain",
+        module="drain",
+        needs=(_THROUGHPUT, _BACKLOG),
+        defaults={
+            "down_window_s": 3600.0,
+            "rescale_worth_s": 300.0,
+            "cooldown_down_s": 600.0,
+            "latch_s": 900.0,
+            "pause_budget_ratio": 0.01,
+            "low_cpu_ratio": 0.2,
+            "ineffective_block_s": 1800.0,
+        },
+        backlog_time_target="backlog_time_target_s",
+        reads_capacity=True,
+        spreads_evenly=True,
+        waits_until_warm=True,
+    ),
+    Policy(
+        name="dataflow",
+        module="dataflow",
+        needs=(
+            _THROUGHPUT,
+            _BACKLOG,
+            Need(signals=_UTILIZATION, without="it scales down only by the capacity it has learned"),  # S3-12
+        ),
+        adds_terms=True,
+        spreads_evenly=True,
+    ),
+    Policy(
+        name="beam-flink",
+        module="beam_flink",
+        needs=(
+            _THROUGHPUT,
+            _BACKLOG,
+            Need(signals=_UTILIZATION, without="it scales down only by the capacity it has learned"),  # S0-11, S0-12
+        ),
+        adds_terms=True,
+    ),
+    Policy(
+        name="varga",
+        module="varga",
+        needs=(
+            Need(signals=_UTILIZATION),  # S1-15
+            Need(signals=_LOAD, without="its lag says nothing"),  # S1-12, S1-13
+            Need(signals=("backlog_records",), without="its lag says nothing"),
+        ),
+        defaults={"down_window_s": 300.0, "cooldown_up_s": 120.0, "cooldown_down_s": 120.0},
+    ),
+    Policy(
+        name="segments",
+        module="segments",
+        needs=(Need(signals=("partitions",)),),  # S2-01
+        follows_partitions=True,
+    ),
+    Policy(
+        name="netflix",
+        module="netflix",
+        needs=(
+            _THROUGHPUT,
+            _BACKLOG,
+            Need(signals=_UTILIZATION, without="lag alone scales up, and a new size is not kept under a utilization"),
+        ),  # S4-10, S4-27
+        defaults={"cooldown_up_s": 300.0, "cooldown_down_s": 1800.0, "max_step_up_workers": 50.0},
+        reads_capacity=True,
+        spreads_evenly=True,
+    ),
+)
+NAMES = tuple(policy.name for policy in POLICIES)
+DEFAULT = POLICIES[0].name
+
+
+def policy_of(name: str) -> Policy:
+    """The policy of that name."""
+    return POLICIES[NAMES.index(name)]

@@ -16,11 +16,11 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     needed, extra = keep_up(policy_input), catch_up(policy_input)
     larger = np.maximum(whole(needed + extra), workers)  # S0-08; its cap is a bound like any other
     # S0-12: the smallest size whose utilisation workers / size * cpu stays within the limit
-    smaller = np.clip(whole(workers * cpu / rules["down_cpu_desired_ratio"]), np.minimum(1.0, workers), workers)
+    smaller = np.clip(whole(workers * cpu / rules.down_cpu_desired_ratio), np.minimum(1.0, workers), workers)
 
-    late = (policy_input.backlog_time_s > rules["up_backlog_time_s"]) | (cpu > rules["up_cpu_ratio"])
+    late = (policy_input.backlog_time_s > rules.up_backlog_time_s) | (cpu > rules.up_cpu_ratio)
     up = late & ~drains_in_time(policy_input)  # else a stage that catches up at full speed would grow on
-    calm = keeps_pace(policy_input) & (policy_input.lowest_backlog_time_s < rules["short_backlog_time_s"])
-    down = calm & (cpu < rules["down_cpu_ratio"])
+    calm = keeps_pace(policy_input) & (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s)
+    down = calm & (cpu < rules.down_cpu_ratio)
     wanted = np.select([np.isnan(needed + extra), up, down], [np.nan, larger, smaller], workers)
     return PolicyResult(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra, needed_workers=wanted)

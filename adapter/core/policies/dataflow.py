@@ -24,15 +24,15 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     rules, workers = policy_input.rules, policy_input.workers
     needed, extra = keep_up(policy_input), catch_up(policy_input)
     growing = positive_growth(policy_input) > 0
-    short = policy_input.lowest_backlog_time_s <= rules["short_backlog_time_s"]
+    short = policy_input.lowest_backlog_time_s <= rules.short_backlog_time_s
 
-    quanta = rules["quanta"].astype(np.int64)
+    quanta = rules.quanta.astype(np.int64)
     parts = first_known(policy_input.partitions, policy_input.most_workers)  # S3-13: one disk for each machine at most
     total = whole(needed + extra)  # above every quantum it stays as it is: a bound cuts it, and says so
     larger = np.maximum(np.maximum(next_up(total, parts, quanta), total), workers)
     smaller = next_down(workers, parts, quanta)
     cpu_there = workers * policy_input.utilization_ratio / np.maximum(smaller, 1.0)
-    fits = cpu_there < rules["down_cpu_limit_ratio"] - 1e-9  # strictly below (S3-22, X-11)
+    fits = cpu_there < rules.down_cpu_limit_ratio - 1e-9  # strictly below (S3-22, X-11)
 
     wanted = np.select(
         [

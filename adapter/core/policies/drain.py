@@ -52,10 +52,10 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     rules, workers, known = policy_input.rules, policy_input.workers, _known(policy_input)
     highest = foreseen(policy_input)
     keep, catch = _rates_needed(policy_input, highest)
-    calm = (policy_input.lowest_backlog_time_s < rules["short_backlog_time_s"]) & keeps_pace(policy_input)
+    calm = (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s) & keeps_pace(policy_input)
     needed = _needed(policy_input, known, calm, (highest, np.maximum(keep, catch)))
     # Most of a window is from before a step of the input: whoever moves now moves for what comes now, and once.
-    newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules["forecast_cap_ratio"])
+    newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules.forecast_cap_ratio)
     newest = np.fmax(highest, newest)
     up_to = _needed(policy_input, known, calm, (newest, np.maximum(*_rates_needed(policy_input, newest))))
     larger = np.maximum(up_to, one_more(workers, rules))
@@ -64,9 +64,9 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     enough = first_known(capacity, np.full(len(capacity), _ENOUGH))
     other = np.where(needed > workers, larger, needed)
     ahead = look_ahead(policy_input, highest, enough, known.rate(other))
-    uneven = policy_input.partition_behind_s > rules["backlog_time_target_s"]
+    uneven = policy_input.partition_behind_s > rules.backlog_time_target_s
     up = (needed > workers) & (ahead.late | uneven)
-    down = calm & (workers - needed > rules["tolerance_ratio"] * workers)
+    down = calm & (workers - needed > rules.tolerance_ratio * workers)
     return PolicyResult(
         wanted_workers=np.select([np.isnan(needed), up, down], [np.nan, larger, needed], workers),
         keep_up_workers=known.size(keep),
@@ -84,7 +84,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
 
 
 def _known(policy_input: PolicyInput) -> _Known:
-    table, exponent = policy_input.table, policy_input.rules["scaling_exponent"]
+    table, exponent = policy_input.table, policy_input.rules.scaling_exponent
     rate = rate_at(table, policy_input.workers, exponent)
     now = strength(rate, policy_input.throughput_records_per_s, policy_input.saturated)
     proven = trust_at(table, policy_input.workers) > CARRIED
@@ -100,11 +100,11 @@ def _known(policy_input: PolicyInput) -> _Known:
 def _rates_needed(policy_input: PolicyInput, rate: Array) -> tuple[Array, Array]:
     """Records/s that keep up with headroom, and that catch up with all that waits once a rescale is over."""
     rules = policy_input.rules
-    catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules["rescale_pause_s"], _LONGEST_CATCH_UP_S)
-    catch_up_s = np.maximum(catch_up_s, rules["backlog_time_target_s"])
-    warming_s = np.where(rules["rescale_pause_s"] > 0, _LOST_WARMING * rules["warm_up_s"], 0.0)
-    waits = policy_input.backlog_records + rate * (rules["rescale_pause_s"] + rules["replay_s"] / 2 + warming_s)
-    return rate / rules["target_utilization_ratio"], waits / catch_up_s + rate
+    catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules.rescale_pause_s, _LONGEST_CATCH_UP_S)
+    catch_up_s = np.maximum(catch_up_s, rules.backlog_time_target_s)
+    warming_s = np.where(rules.rescale_pause_s > 0, _LOST_WARMING * rules.warm_up_s, 0.0)
+    waits = policy_input.backlog_records + rate * (rules.rescale_pause_s + rules.replay_s / 2 + warming_s)
+    return rate / rules.target_utilization_ratio, waits / catch_up_s + rate
 
 
 def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[Array, Array]) -> Array:
@@ -116,16 +116,16 @@ def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[A
     learned.
     """
     rules, workers, (stays, rate) = policy_input.rules, policy_input.workers, rates
-    sized = whole(known.size(rate)) + rules["min_spare_workers"]
-    probed = np.maximum(np.ceil(workers * (1 - rules["probe_ratio"]) - 1e-9), 1.0)
+    sized = whole(known.size(rate)) + rules.min_spare_workers
+    probed = np.maximum(np.ceil(workers * (1 - rules.probe_ratio) - 1e-9), 1.0)
     sized = np.where(known.proven, sized, np.where(calm, np.fmin(sized, probed), np.maximum(workers, 1.0)))
-    slots = rules["slots_per_worker"]
+    slots = rules.slots_per_worker
     # The fullest subtask is to carry what stays: for a backlog that passes nobody needs a partition of its own. By what
     # a worker carries now: where the table is bent more load would else leave fewer of them.
     able = known.rate(workers) / np.maximum(workers, 1.0) * sized
     usable = known.proven & (able > 0)
-    load = np.where(usable, stays / np.where(usable, able, 1.0), rules["target_utilization_ratio"])
-    even = evened(sized, policy_input.partitions, slots, load, rules["high_utilization_ratio"])
+    load = np.where(usable, stays / np.where(usable, able, 1.0), rules.target_utilization_ratio)
+    even = evened(sized, policy_input.partitions, slots, load, rules.high_utilization_ratio)
     # Above the partitions it stays as it is: a bound cuts it, and says how many partitions it would take.
     even = np.where(sized * slots > policy_input.partitions, np.maximum(sized, even), even)
-    return np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules["min_spare_workers"]))
+    return np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))

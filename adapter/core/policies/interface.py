@@ -1,6 +1,6 @@
 """What a policy is asked and what it answers, and the two terms most of them share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from adapter.core.capacity import Table
 from adapter.core.forecast import Fit, trusted
 from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
 from adapter.core.signals import moves
 
@@ -46,7 +47,7 @@ class PolicyInput:
     fit: Fit
     fit_age_s: Array
     table: Table
-    rules: Mapping[str, Array]
+    rules: RuleColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,20 +81,21 @@ class PolicyResult:
     outlook: Outlook | None = None
 
 
+Formula = Callable[[PolicyInput], PolicyResult]
+
+
 def positive_growth(policy_input: PolicyInput) -> Array:
     """Backlog growth floored at 0 (X-03); a small share of the throughput, or a backlog that does not rise, is none."""
-    noise = policy_input.rules["growth_noise_ratio"] * policy_input.throughput_records_per_s
+    noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
     growth = policy_input.growth_records_per_s
     return np.where(policy_input.rising & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
 
 
 def keeps_pace(policy_input: PolicyInput) -> Mask:
     """Whether nothing grows: neither the rates nor, sooner than they can tell, the backlog above all it was before."""
-    noise = policy_input.rules["growth_noise_ratio"] * policy_input.throughput_records_per_s
+    noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
     risen = policy_input.backlog_records - policy_input.highest_backlog_records
-    far = (
-        policy_input.backlog_time_s > policy_input.rules["up_backlog_time_s"]
-    )  # a jump that the window does not show yet
+    far = policy_input.backlog_time_s > policy_input.rules.up_backlog_time_s  # a jump that the window does not show yet
     return (positive_growth(policy_input) <= 0) & ~(risen > noise) & ~far
 
 
@@ -113,21 +115,20 @@ def keep_up(policy_input: PolicyInput) -> Array:
 
 def catch_up(policy_input: PolicyInput) -> Array:
     """Workers that clear the backlog within R: M * B / R (S0-07, S3-07)."""
-    return policy_input.workers * policy_input.backlog_time_s / policy_input.rules["time_to_reduce_backlog_s"]
+    return policy_input.workers * policy_input.backlog_time_s / policy_input.rules.time_to_reduce_backlog_s
 
 
 def foreseen(policy_input: PolicyInput) -> Array:
     """The highest input within the horizon, never below the present one (S4-20, S4-32)."""
     rules, present = policy_input.rules, policy_input.input_rate_records_per_s
-    fit, begin_s, horizon_s = policy_input.fit, policy_input.fit_age_s, rules["forecast_horizon_s"]
+    fit, begin_s, horizon_s = policy_input.fit, policy_input.fit_age_s, rules.forecast_horizon_s
     highest = fit.highest(begin_s, begin_s + horizon_s)
-    used = trusted(fit, present, rules["forecast_error_ratio"]) & (horizon_s > 0)
-    return np.where(used, np.clip(highest, present, present * rules["forecast_cap_ratio"]), present)
+    used = trusted(fit, present, rules.forecast_error_ratio) & (horizon_s > 0)
+    return np.where(used, np.clip(highest, present, present * rules.forecast_cap_ratio), present)
 
 
 def drains_in_time(policy_input: PolicyInput) -> Mask:
     """Whether the backlog, as it falls now, is gone within R: then nothing more is needed (S0-28, fourth step)."""
     return (
-        policy_input.backlog_records
-        <= -policy_input.growth_records_per_s * policy_input.rules["time_to_reduce_backlog_s"]
+        policy_input.backlog_records <= -policy_input.growth_records_per_s * policy_input.rules.time_to_reduce_backlog_s
     )

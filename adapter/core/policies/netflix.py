@@ -32,18 +32,18 @@ from adapter.core.signals import moves
 def size(policy_input: PolicyInput) -> PolicyResult:
     """Up when late or hot, down without lag and without more to come, to what carries the foreseen; else as it is."""
     rules, workers, present = policy_input.rules, policy_input.workers, policy_input.input_rate_records_per_s
-    late = (policy_input.backlog_time_s > rules["significant_backlog_time_s"]) | (
-        policy_input.utilization_ratio > rules["safe_utilization_ratio"]
+    late = (policy_input.backlog_time_s > rules.significant_backlog_time_s) | (
+        policy_input.utilization_ratio > rules.safe_utilization_ratio
     )
-    times = catch_up_from(policy_input.fit_age_s, rules["rescale_pause_s"], rules["catch_up_s"])
+    times = catch_up_from(policy_input.fit_age_s, rules.rescale_pause_s, rules.catch_up_s)
     curve = _curve(policy_input)
     recovery = recovery_rate(curve, policy_input.backlog_records, times)
     workload = np.maximum(curve.at(times.t3_s), present)  # at least the present one: S4-05
     keep, catch = _carrying(policy_input, workload, late), _carrying(policy_input, recovery, late)
     needed = _needed(policy_input, np.maximum(keep, catch), workload)  # S4-20's larger rate, as its size
 
-    rises = workload > present * (1 + rules["growth_noise_ratio"])
-    calm = (policy_input.lowest_backlog_time_s <= rules["no_backlog_time_s"]) & ~rises
+    rises = workload > present * (1 + rules.growth_noise_ratio)
+    calm = (policy_input.lowest_backlog_time_s <= rules.no_backlog_time_s) & ~rises
     down = calm & np.isfinite(policy_input.utilization_ratio)
     unknown = np.isnan(workers + policy_input.backlog_time_s + workload)
     wanted = np.select(
@@ -82,6 +82,6 @@ def _needed(policy_input: PolicyInput, carrying: Array, workload: Array) -> Arra
     rules, throughput = policy_input.rules, policy_input.throughput_records_per_s
     moving = moves(throughput)
     work = np.where(moving, workload / np.where(moving, throughput, 1.0), 1.0)
-    cool = policy_input.workers * policy_input.utilization_ratio * work / rules["sized_utilization_ratio"]
+    cool = policy_input.workers * policy_input.utilization_ratio * work / rules.sized_utilization_ratio
     sized = np.maximum(whole(np.fmax(carrying, cool)), 1.0)
-    return balanced(sized, policy_input.partitions, rules["slots_per_worker"])
+    return balanced(sized, policy_input.partitions, rules.slots_per_worker)

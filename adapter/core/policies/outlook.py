@@ -61,12 +61,12 @@ def look_ahead(policy_input: PolicyInput, foreseen: Array, capacity: Array, chan
     its workers have started, then nothing for the pause, in which what was done since the last checkpoint comes back.
     """
     rules, present = policy_input.rules, policy_input.input_rate_records_per_s
-    horizon_s = np.maximum(rules["forecast_horizon_s"], _LEAST_PAUSES * rules["rescale_pause_s"])
+    horizon_s = np.maximum(rules.forecast_horizon_s, _LEAST_PAUSES * rules.rescale_pause_s)
     step_s = np.maximum(horizon_s, _LEAST_HORIZON_S) / _STEPS
-    starts_s, ends_s = rules["worker_start_s"], rules["worker_start_s"] + rules["rescale_pause_s"]
-    again = present * rules["replay_s"] / 2
-    keep = _Job(policy_input.backlog_records, capacity, rules["backlog_time_target_s"])
-    change = _Job(policy_input.backlog_records + again, changed_capacity, rules["backlog_time_target_s"])
+    starts_s, ends_s = rules.worker_start_s, rules.worker_start_s + rules.rescale_pause_s
+    again = present * rules.replay_s / 2
+    keep = _Job(policy_input.backlog_records, capacity, rules.backlog_time_target_s)
+    change = _Job(policy_input.backlog_records + again, changed_capacity, rules.backlog_time_target_s)
     late = np.zeros(len(present), dtype=bool)
     for number in range(1, _STEPS + 1):
         at_s = number * step_s
@@ -78,7 +78,7 @@ def look_ahead(policy_input: PolicyInput, foreseen: Array, capacity: Array, chan
         able = capacity * old_s + changed_capacity * new_s
         change.step(at_s, step_s, arrived, np.minimum(able, arrived + change.backlog))
     return Ahead(
-        late=late | (np.minimum(policy_input.backlog_time_s, keep.behind_s()) > rules["short_backlog_time_s"]),
+        late=late | (np.minimum(policy_input.backlog_time_s, keep.behind_s()) > rules.short_backlog_time_s),
         keep_behind_s=np.minimum(keep.longest_s, HORIZON_S),
         keep_after_s=keep.longest_at_s,
         change_behind_s=np.minimum(change.longest_s, HORIZON_S),

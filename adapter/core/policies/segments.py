@@ -15,6 +15,6 @@ from adapter.core.policies.interface import PolicyInput, PolicyResult
 def size(policy_input: PolicyInput) -> PolicyResult:
     """Segments over segments a worker, in whole workers; NaN while the count is unknown, as a count of 0 is."""
     segments = np.where(policy_input.partitions >= 1, policy_input.partitions, np.nan)
-    wanted = whole(segments / policy_input.rules["segments_per_worker"])
+    wanted = whole(segments / policy_input.rules.segments_per_worker)
     none = np.full_like(wanted, np.nan)
     return PolicyResult(wanted_workers=wanted, keep_up_workers=none, catch_up_workers=none, needed_workers=wanted)

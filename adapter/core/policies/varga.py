@@ -25,9 +25,9 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     """
     rules, workers = policy_input.rules, policy_input.workers
     change = relative_lag_change(policy_input.throughput_records_per_s, policy_input.growth_records_per_s)
-    gated = gated_lag_change(change, policy_input.backlog_records, rules["lag_threshold_records"])
+    gated = gated_lag_change(change, policy_input.backlog_records, rules.lag_threshold_records)
     lag = np.where(policy_input.bottleneck, gated, -1.0)
-    busy = policy_input.utilization_ratio / rules["varga_utilization_ratio"]
+    busy = policy_input.utilization_ratio / rules.varga_utilization_ratio
 
     asked = whole(workers * np.maximum(lag, np.where(np.isnan(busy), 1.0, busy)))
     least = np.where((workers > 0) | (policy_input.backlog_records > 0), 1.0, 0.0)

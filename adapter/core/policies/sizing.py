@@ -1,0 +1,47 @@
+"""Each stage sized by the policy of its workload."""
+
+from dataclasses import fields
+from importlib import import_module
+
+import numpy as np
+
+from adapter.core.policies import POLICIES
+from adapter.core.policies.interface import Formula, Outlook, PolicyInput, PolicyResult
+from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
+from adapter.core.samples import Array, IntArray
+
+_SIZES = ("wanted_workers", "keep_up_workers", "catch_up_workers", "needed_workers")
+_OUTLOOK = tuple(f.name for f in fields(Outlook))
+_FORMULAS: tuple[Formula, ...] = tuple(import_module(f"{__package__}.{policy.module}").size for policy in POLICIES)
+
+
+def size(policy_input: PolicyInput, policy: IntArray) -> PolicyResult:
+    """The sizes of all stages. policy: index into POLICIES, shape (stages,)."""
+    sizes = {name: np.full(len(policy), np.nan) for name in _SIZES}
+    outlook = {name: np.full(len(policy), np.nan) for name in _OUTLOOK}
+    for number, formula in enumerate(_FORMULAS):
+        rows = policy == number
+        if rows.any():
+            result = formula(policy_input)
+            _fill(sizes, result, rows)
+            _fill(outlook, result.outlook, rows)
+    return PolicyResult(**sizes, outlook=Outlook(**outlook))
+
+
+def _fill(columns: dict[str, Array], result: PolicyResult | Outlook | None, rows: Mask) -> None:
+    for name in columns if result is not None else ():
+        columns[name] = np.where(rows, getattr(result, name), columns[name])
+
+
+def where(attribute: str, policy: Array) -> Mask:
+    """Where the policy (index into POLICIES) has a property of Policy that is true or false."""
+    found: Mask = np.isin(policy, [number for number, one in enumerate(POLICIES) if getattr(one, attribute)])
+    return found
+
+
+def backlog_time_target(rules: RuleColumns) -> Array:
+    """How long a backlog may last by the policy of each workload, seconds."""
+    targets = [getattr(rules, policy.backlog_time_target) for policy in POLICIES]
+    chosen: Array = np.choose(rules.policy.astype(np.int64), targets)
+    return chosen
