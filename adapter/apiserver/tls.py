@@ -1,4 +1,4 @@
-"""Certificate files and CA bundles -> a TLS context that follows them while it listens."""
+"""A server's TLS context that reloads its certificate and client CAs."""
 
 import ssl
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ _log = structlog.get_logger(__name__)
 
 
 class LiveTls:
-    """A listening context whose certificate and CAs are those of the last `refresh`; open connections keep theirs.
+    """New connections use the certificate and CAs of the last `refresh`; open connections keep theirs.
 
-    client_cas: the PEM of every CA whose certificate a client may present. While it is empty no certificate is asked
-    for: OpenSSL would refuse any, and discovery has to answer before the CAs are known.
-    names: by which clients call the server; a certificate that does not hold one is told of, and used.
-    Raises ConfigError when the files cannot be loaded at first.
+    client_cas: returns the PEM of the CAs of client certificates. While it is empty, the server requests no client
+    certificate: OpenSSL would reject any, and discovery has to answer before the CAs are known.
+    names: host names of this server; a certificate without one of them is used, with a warning.
+    Raises ConfigError if the files cannot be loaded.
     """
 
     def __init__(
@@ -28,8 +28,8 @@ class LiveTls:
         self._key_file = key_file
         self._client_cas = client_cas
         self._names = names
-        self._refused: tuple[object, ...] | None = None
-        self._state = self._seen()
+        self._rejected: tuple[object, ...] | None = None
+        self._state = self._inputs()
         try:
             self.context = self._with_certificate()
             self._newest = self._with_certificate()
@@ -37,27 +37,27 @@ class LiveTls:
         except (OSError, ValueError) as error:
             fault = f"expected a PEM certificate and its key in {cert_file} and {key_file}"
             raise ConfigError([f"cert_file, key_file: {fault}: {error}"]) from error
-        # Each handshake takes certificate and CAs from the newest context: swapped whole, or not at all.
+        # Each handshake takes the certificate and the CAs from the newest context, so that they change together.
         self.context.sni_callback = self._choose
-        self._warn()
+        self._check_names()
         self._begin_with_cas()
 
     def refresh(self) -> bool:
-        """Build anew when a file or a bundle changed. Returns whether it did; a half-written pair is tried again."""
-        state = self._seen()
+        """Reload if a file or the CAs changed. Returns whether it did; a half-written pair is retried."""
+        state = self._inputs()
         if state == self._state:
             return False
         try:
             newest, leaf = self._with_cas(self._with_certificate()), self._read_leaf()
         except (OSError, ValueError) as error:
-            if state != self._refused:
-                _log.error("the new certificate or CA cannot be used; the old one stays", cause=str(error))
-            self._refused = state
+            if state != self._rejected:
+                _log.error("the new certificate or CA cannot be used; keeping the old one", cause=str(error))
+            self._rejected = state
             return False
         self._use(newest)
         self._state, self._leaf = state, leaf
         _log.info("the certificate or the client CAs changed; new connections use them", cert_file=self._cert_file)
-        self._warn()
+        self._check_names()
         return True
 
     def certificate_ends_at(self) -> float:
@@ -72,18 +72,18 @@ class LiveTls:
         try:
             self._use(self._with_cas(self._with_certificate()))
         except (OSError, ValueError) as error:
-            _log.error("the client CAs cannot be used; no client certificate is asked for", cause=str(error))
+            _log.error("the client CAs cannot be used; requesting no client certificates", cause=str(error))
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
         connection.context = self._newest
 
-    def _seen(self) -> tuple[object, ...]:
+    def _inputs(self) -> tuple[object, ...]:
         return (_stamp(self._cert_file), _stamp(self._key_file), self._client_cas())
 
     def _with_certificate(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # A resumed session would carry the verdict of an old handshake; callers keep their connections anyway.
+        # A resumed session would skip the check against CAs that changed since.
         context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
         context.num_tickets = 0
         context.set_alpn_protocols(["http/1.1"])
@@ -100,16 +100,16 @@ class LiveTls:
     def _read_leaf(self) -> x509.Certificate:
         return x509.load_pem_x509_certificates(Path(self._cert_file).read_bytes())[0]
 
-    def _warn(self) -> None:
-        held = _names(self._leaf)
-        missing = [name for name in self._names if not any(_covers(pattern, name) for pattern in held)]
+    def _check_names(self) -> None:
+        present = _names(self._leaf)
+        missing = [name for name in self._names if not any(_covers(pattern, name) for pattern in present)]
         if missing:
             fix = f"issue it with the DNS names {', '.join(missing)}"
-            _log.warning("the certificate lacks a name it is asked by", holds=held, missing=missing, fix=fix)
+            _log.warning("the certificate lacks a host name of this server", names=present, missing=missing, fix=fix)
 
 
 def _names(certificate: x509.Certificate) -> list[str]:
-    """The DNS names it is good for. A common name counts for nobody who verifies."""
+    """The DNS names of a certificate. Clients ignore the common name."""
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except (x509.ExtensionNotFound, ValueError):
@@ -118,7 +118,7 @@ def _names(certificate: x509.Certificate) -> list[str]:
 
 
 def _covers(pattern: str, name: str) -> bool:
-    """`*` stands for one whole label, the first."""
+    """Whether a name matches; `*` stands for the whole first label."""
     wild = pattern.startswith("*.") and pattern[2:].lower() == name.partition(".")[2].lower()
     return wild or pattern.lower() == name.lower()
 

@@ -1,4 +1,4 @@
-"""Certificates and CAs that change while a server listens, over real handshakes; cases 64 and 65."""
+"""Certificates and CAs that change while a server runs, over real handshakes; cases 64 and 65."""
 
 import ssl
 import threading
@@ -24,7 +24,7 @@ PROXY = PROXIES.issue_cert(common_name="front-proxy-client")
 
 
 class Running:
-    """A server, its files, and the CAs it is told."""
+    """A server's files and client CAs."""
 
     def __init__(self, folder: Path, cas: str) -> None:
         self.files = serving_files(folder)
@@ -44,7 +44,7 @@ def listening(folder: Path, cas: str = "") -> Iterator[tuple[Running, Server]]:
 
 
 def knows(server: Server, leaf: trustme.LeafCert | None) -> bool:
-    """Whether a caller with this certificate is known by it. Raises OSError when the handshake fails."""
+    """Whether the application sees the certificate. Raises OSError when the handshake fails."""
     with Client(server, trust(leaf)) as caller:
         return bool(caller.get("/").document["certificate"])
 
@@ -77,7 +77,7 @@ def test_case_65_tls_is_1_2_or_1_3(tmp_path: Path, version: ssl.TLSVersion, acce
             assert caller.socket.version() == f"TLSv{version.name[-3:].replace('_', '.')}"
 
 
-def test_http_1_1_is_agreed_with_who_also_speaks_http_2(tmp_path: Path) -> None:
+def test_a_client_with_http_2_gets_http_1_1(tmp_path: Path) -> None:
     context = trust()
     context.set_alpn_protocols(["h2", "http/1.1"])
     with listening(tmp_path) as (_, server), Client(server, context) as caller:
@@ -85,10 +85,10 @@ def test_http_1_1_is_agreed_with_who_also_speaks_http_2(tmp_path: Path) -> None:
         assert caller.socket.selected_alpn_protocol() == "http/1.1"
 
 
-# Who is asked for a certificate, and whose is taken.
+# Client certificates.
 
 
-def test_a_verified_certificate_is_told_to_the_application(tmp_path: Path) -> None:
+def test_the_application_sees_a_verified_certificate(tmp_path: Path) -> None:
     with listening(tmp_path, pem(PROXIES, CLIENTS)) as (_, server):
         assert knows(server, PROXY)
         assert knows(server, CLIENTS.issue_cert(common_name="alice"))
@@ -103,7 +103,7 @@ def test_auth_182_a_certificate_of_an_unknown_ca_does_not_pass_the_handshake(tmp
         assert knows(server, PROXY)
 
 
-def test_before_the_cas_are_known_nobody_is_asked_and_everybody_may_connect(tmp_path: Path) -> None:
+def test_without_cas_no_certificate_is_requested_and_every_client_may_connect(tmp_path: Path) -> None:
     with listening(tmp_path) as (running, server):
         assert not knows(server, PROXY)
         assert not knows(server, STRANGERS.issue_cert(common_name="anyone"))
@@ -111,7 +111,7 @@ def test_before_the_cas_are_known_nobody_is_asked_and_everybody_may_connect(tmp_
         assert knows(server, PROXY)
 
 
-def test_a_connection_made_before_the_cas_were_known_is_served_without_its_certificate(tmp_path: Path) -> None:
+def test_a_connection_made_before_the_cas_has_no_certificate(tmp_path: Path) -> None:
     with listening(tmp_path) as (running, server), Client(server, trust(PROXY)) as early:
         running.now_trusts(PROXIES)
         assert early.get("/").document["certificate"] is False
@@ -137,7 +137,7 @@ def test_a_bundle_that_cannot_be_read_keeps_the_one_before(tmp_path: Path, nonse
         assert not running.tls.refresh()
         assert not running.tls.refresh()
         assert knows(server, PROXY)
-        assert [line["log_level"] for line in logs] == ["error"], "told once"
+        assert [line["log_level"] for line in logs] == ["error"], "logged once"
 
 
 def test_a_bundle_that_cannot_be_read_at_the_start_does_not_keep_discovery_from_answering(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_case_64_no_request_fails_while_certificates_are_replaced(tmp_path: Path
     assert len(served) > 10
 
 
-def test_changed_files_are_noticed_without_being_told(tmp_path: Path) -> None:
+def test_the_server_notices_changed_files(tmp_path: Path) -> None:
     with listening(tmp_path) as (running, server):
         running.files.write(NEW_SERVER.issue_cert("localhost"))
         assert eventually(lambda: connects(server, trusting(NEW_SERVER)), within_s=30)
@@ -201,7 +201,7 @@ def connects(server: Server, context: ssl.SSLContext) -> bool:
         return False
 
 
-def test_what_nobody_foresaw_does_not_end_the_server_and_is_told_once(tmp_path: Path) -> None:
+def test_an_unforeseen_error_is_logged_once_and_the_server_goes_on(tmp_path: Path) -> None:
     files, asked = serving_files(tmp_path), list[int]()
 
     def breaks_after_the_start() -> str:
@@ -210,12 +210,12 @@ def test_what_nobody_foresaw_does_not_end_the_server_and_is_told_once(tmp_path: 
 
     tls = LiveTls(str(files.cert), str(files.key), breaks_after_the_start)
     with capture_logs() as logs, serving(tls=tls) as found:
-        told = "cannot follow the certificate and the CAs; the last ones stay"
-        assert eventually(lambda: told in [line["event"] for line in logs])
+        message = "cannot follow the certificate and the CAs; the last ones stay"
+        assert eventually(lambda: message in [line["event"] for line in logs])
         assert knows(found.server, None) is False
         broken = len(asked)
         assert eventually(lambda: len(asked) > broken), "it goes on"
-    assert [line["event"] for line in logs].count(told) == 1
+    assert [line["event"] for line in logs].count(message) == 1
 
 
 def test_a_certificate_swapped_as_a_mounted_secret_is_noticed(tmp_path: Path) -> None:
@@ -267,14 +267,14 @@ def test_a_client_that_names_no_host_is_served_the_newest_certificate(tmp_path: 
             assert kubelet.get("/").code == 200
 
 
-def test_certificate_files_that_cannot_be_loaded_are_told_at_start(tmp_path: Path) -> None:
+def test_unusable_certificate_files_are_an_error_at_start(tmp_path: Path) -> None:
     files = serving_files(tmp_path)
     files.cert.write_text("nonsense")
     with pytest.raises(ConfigError, match="expected a PEM certificate and its key"):
         LiveTls(str(files.cert), str(files.key))
 
 
-def test_when_the_certificate_expires_is_known(tmp_path: Path) -> None:
+def test_the_end_of_the_certificate_is_known(tmp_path: Path) -> None:
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
     ends_at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=30)
     files.write(SERVER.issue_cert("localhost", not_after=ends_at))
@@ -296,7 +296,7 @@ def test_when_the_certificate_expires_is_known(tmp_path: Path) -> None:
     ],
     ids=["localhost", "a part of it", "a wildcard for two labels", "an address"],
 )
-def test_a_certificate_without_the_name_of_the_service_is_told_with_the_fix(
+def test_a_certificate_without_the_name_of_the_service_is_logged_with_the_fix(
     tmp_path: Path, held: list[str], wanted: str
 ) -> None:
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
@@ -316,7 +316,7 @@ def test_a_certificate_with_the_name_of_the_service_is_fine(tmp_path: Path, held
     assert logs == []
 
 
-def test_a_certificate_without_any_name_is_told(tmp_path: Path) -> None:
+def test_a_certificate_without_any_name_is_logged(tmp_path: Path) -> None:
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
     files.write(SERVER.issue_cert(common_name="adapter.monitoring.svc"))
     with capture_logs() as logs:
