@@ -180,6 +180,7 @@ def test_a_lower_load_that_comes_and_goes_is_not_followed():
     assert first_down(closed(load, 7200, book(**HUNDRED))) is None
 
 
+@pytest.mark.simulation
 def test_before_it_pays_the_sentence_says_so():
     held = next(d for d in fallen(400.0) if d.at_s == 900)
     assert (held.bound, held.wanted_workers, held.window_workers, held.required_workers) == (Bound.WINDOW, 5, 10, 10)
@@ -193,6 +194,7 @@ def test_without_a_worth_the_whole_window_counts():
     assert late >= 600 + 3600
 
 
+@pytest.mark.simulation
 def test_a_down_that_waits_for_the_hpa_is_not_withdrawn_by_its_own_cost():
     """It is counted at once, so that the next one is dearer; but itself has paid."""
     running = Fluid(lambda at_s: 800.0 if at_s < 600 else 320.0)
@@ -245,6 +247,7 @@ def counted(downs, ago_s=0.0):
     return None
 
 
+@pytest.mark.simulation
 def test_four_downs_of_the_last_day_make_the_next_one_twice_as_dear_and_they_fade():
     none, four, long_ago = counted(nan), counted(4.0), counted(4.0, 5 * DAY_S)
     assert four - none == 600  # 300 s more of half of the work
@@ -282,6 +285,7 @@ def open_(decision):
 # --- records
 
 
+@pytest.mark.simulation
 def test_each_decision_of_a_fall_is_made_again_from_its_record():
     """Waiting until it pays, going down in steps, and cooling down."""
     rules = book(**HUNDRED | {"cooldown_down_s": None}, max_step_down_workers=2)

@@ -212,6 +212,7 @@ def test_s0_28_closed_the_sizes_of_every_policy(told):
     assert next(iter(changes(told)), None) == told.first_at_s
 
 
+@pytest.mark.simulation
 @every_policy
 def test_s0_28_1_closed_in_balance_nothing_changes_and_nothing_waits(told):
     assert not within(changes(told), 0, STEP_S)

@@ -43,6 +43,7 @@ def test_a_tick_that_teaches_nothing_slow_leaves_the_slow_bytes_alone():
     assert encode_slow(folded(ticks)) == encode_slow(folded([*ticks, tick(75, job(**counts(), **flow(75)))]))
 
 
+@pytest.mark.simulation
 def test_the_window_does_not_grow():
     hour, minute = folded(steady(3600, throughput=1000)), folded(steady(120, throughput=1000))
     assert len(encode_fast(hour)) == len(encode_fast(minute))

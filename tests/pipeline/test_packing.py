@@ -2,7 +2,7 @@ import math
 import random
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.decisions import Decisions
@@ -47,7 +47,6 @@ def by_tick(rows: list[Row], shard: int) -> list[Samples]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.one_of(seen, told), max_size=40), st.randoms(use_true_random=False))
 def test_every_shard_and_tick_gets_its_rows_in_whatever_order_sources_and_partitions_come(
     given_rows: list[Row], chance: random.Random
@@ -85,7 +84,6 @@ numbers = st.floats(width=64)
 RECORDED = ("policy_input.workers", "rules.max_workers")
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_decisions_come_back_equal_and_sorted_over_shards(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(NAMES), unique=True))
