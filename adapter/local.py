@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 
 from adapter import config as configuration
+from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.stop_signals import stop_event
 from adapter.config import Config
@@ -22,9 +23,9 @@ from adapter.errors import SetupError
 from adapter.pipeline.checkpoint import LOG
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.accounting import Accounting
-from adapter.serving.api.probes import Probes, Readiness
-from adapter.serving.app import add_records, create_app
-from adapter.serving.ours import Surroundings, metrics_api
+from adapter.serving.readiness import Readiness
+from adapter.serving.routes import explain_routes, metric_routes, monitoring_routes
+from adapter.serving.snapshots.records import RecordOf
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, server_gauges
@@ -73,7 +74,7 @@ def run(config: Config | None, options: Options) -> None:
             config = _embedded(fleet.url, _scratch(started))
         view = _View(console, options.port)
         job = StreamingJob(config, configuration.rule_book(config), view.publish)
-        add_records(view.app, view.store, job.publisher.record, token_file=None)
+        view.record_of = job.publisher.record
         view.server.start()
         started.callback(view.server.stop)
         address = f"http://{LOOPBACK}:{view.server.port}"
@@ -96,11 +97,16 @@ class _View:
         self._first = threading.Event()
         self._changes = Changes()
         telemetry = Telemetry(self.store, workloads=True)
-        probes = Probes.of(Readiness(lambda: self.store.current is not None))
-        account = Accounting(telemetry, structlog.get_logger("access")).answered
-        api = metrics_api(self.store, probes, telemetry, lambda: self.server.port, Surroundings(account=account))
-        self.app = create_app(api, page(self.snapshot, self._history))
-        self.server = Server(self.app, LOOPBACK, port)
+        self.record_of: RecordOf = lambda workload: None  # of the streaming job, which starts later
+        readiness = Readiness(lambda: self.store.current is not None)
+        routes = {
+            **metric_routes(self.store),
+            **monitoring_routes(telemetry, readiness),
+            **explain_routes(self.store, lambda workload: self.record_of(workload)),
+        }
+        observe = Accounting(telemetry, structlog.get_logger("access")).handled
+        app = create_app(routes, page(self.snapshot, self._history), observe=observe)
+        self.server = Server(app, LOOPBACK, port)
         telemetry.add(server_gauges(self.server))
 
     def snapshot(self) -> Snapshot | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from adapter import config as configuration
+from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.stop_signals import stop_event
 from adapter.apiserver.tls import LiveTls
@@ -19,8 +20,8 @@ from adapter.errors import ConfigError
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import TASK_TRIES, StreamingJob
 from adapter.pipeline.session import Session, settings
-from adapter.serving.api.probes import Probes, Readiness
-from adapter.serving.app import add_records, create_publisher_app
+from adapter.serving.readiness import Readiness
+from adapter.serving.routes import monitoring_routes, publisher_routes
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, server_gauges
@@ -65,13 +66,8 @@ def pipeline(config: Config, master: str | None = None) -> None:
             log.info(sentence(decision), workload=decision.workload, reason=decision.reason.value)
 
     job = StreamingJob(config, configuration.rule_book(config), publish)
-    app = create_publisher_app(
-        store,
-        token_file=settings.token_file,
-        probes=Probes.of(readiness, {"publishing": job.alive}),
-        telemetry=telemetry,
-    )
-    add_records(app, store, job.publisher.record, token_file=settings.token_file)
+    monitoring = monitoring_routes(telemetry, readiness, {"publishing": job.alive})
+    app = create_app({**publisher_routes(store, job.publisher.record, settings.token_file), **monitoring})
     server = Server(app, settings.host, settings.port, _tls(config))
     telemetry.add(server_gauges(server))
     with stop_event() as stop, ExitStack() as started:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from adapter.serving.api.external import GROUP_VERSION
+from adapter.serving.external_api import GROUP_VERSION
 from bench.beside import Line
 from bench.load import Generator, Headers, Load, Seen
 from bench.machine import rss_mib, tree_cpu_s

@@ -9,14 +9,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPSConnection
 
+from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.core.decisions import Decision, Reason
-from adapter.serving.api.external import GROUP_VERSION
-from adapter.serving.api.probes import Probes, Readiness
-from adapter.serving.app import create_publisher_app
+from adapter.serving.external_api import GROUP_VERSION
+from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry
 from bench.processes import free_port, running, wait_until
 from conformance.cluster import HPA, Cluster
 from conformance.identities import Identities
@@ -54,9 +53,7 @@ class Fleet:
         self._workloads = workloads
         self._store = SnapshotStore()
         self._store.put(_snapshot(workloads))
-        probes = Probes.of(Readiness(lambda: True))
-        telemetry = Telemetry(self._store, workloads=True)
-        publisher = create_publisher_app(self._store, token_file=None, probes=probes, telemetry=telemetry)
+        publisher = create_app(publisher_routes(self._store, lambda workload: None, None))
         self.server = Server(publisher, "127.0.0.1", 0)
         self._stop = threading.Event()
         self._one_at_a_time = threading.Lock()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.serving.api.external import GROUP_VERSION
+from adapter.serving.external_api import GROUP_VERSION
 from bench.processes import free_port, running, wait_until
 from bench.replica import STARTS_WITHIN_S, answers
 from conformance.cluster import Cluster

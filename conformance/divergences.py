@@ -12,6 +12,7 @@ from conformance.recording import Outcome, Response, Row
 
 JSON = "application/json"
 _AGGREGATED = "as=APIGroupDiscoveryList"
+_CUSTOM = "custom.metrics.k8s.io"
 _LIST_OPTIONS = frozenset({"continue", "fieldSelector", "limit", "resourceVersion", "resourceVersionMatch", "timeout",
                            "timeoutSeconds", "watch"})  # fmt: skip
 
@@ -72,6 +73,10 @@ def _is_json_if_allowed(row: Row, ours: Outcome) -> bool:
     return success or _is_json(ours, _recorded_status(row)) or (not allowed and _is_status(ours, 406))
 
 
+def _is_plain(row: Row) -> bool:
+    return row.outcome is not None and row.outcome.status == 200 and row.outcome.media_type == JSON
+
+
 def _is_not_a_status(row: Row) -> bool:
     return row.outcome is not None and row.outcome.status >= 400 and not row.outcome.media_type.startswith(JSON)
 
@@ -121,8 +126,9 @@ DIVERGENCES = (
     ),
     Divergence(
         "list-options", "field selectors, watches, timeouts and paging", "400, 405, 422 or 504 where they are invalid",
-        "they are ignored", "no Kubernetes client sends them to a metrics API",
-        lambda row: _recorded_status(row) in (400, 405, 422, 504) and bool(_LIST_OPTIONS & _query(row).keys()),
+        "400 for a field selector, 405 for a watch; the others are ignored",
+        "no Kubernetes client sends them to a metrics API",
+        lambda row: _recorded_status(row) in (200, 400, 405, 422, 504) and bool(_LIST_OPTIONS & _query(row).keys()),
         lambda _, ours: _is_json(ours, 200) or _is_status(ours, 400, 405),
     ),
     Divergence(
@@ -139,6 +145,18 @@ DIVERGENCES = (
         "status-document", "an error that is plain text there", "plain text", "a `Status` with the same code",
         "clients show the message of a `Status`",
         _is_not_a_status, lambda row, ours: _is_status(ours, _recorded_status(row)),
+    ),
+    Divergence(
+        "every-version", "`GET /apis`, `GET /apis/<group>`", "the first version of each group", "every version",
+        "a client of discovery sees what is served; the addresses by client network, which no client reads, are absent",
+        lambda row: _is_plain(row) and row.request.target.rstrip("/") in ("/apis", f"/apis/{_CUSTOM}"),
+        lambda _, ours: _is_json(ours, 200),
+    ),
+    Divergence(
+        "openapi-v2-alone", "`GET /openapi/v3...`", "OpenAPI 3.0 documents", "404",
+        "kube-apiserver then converts `/openapi/v2`, as it does for every server without version 3",
+        lambda row: _recorded_status(row) == 200 and row.request.target.startswith("/openapi/v3"),
+        lambda _, ours: _is_status(ours, 404),
     ),
     Divergence(
         "own-release", "`GET /version`", "its release", "ours", "each server reports its own",

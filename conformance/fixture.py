@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapter.serving.api.custom import EVERY_NAME, ObjectMetric, ObjectQuestion, ObjectValue
-from adapter.serving.api.external import ExternalQuestion, ExternalValue
-from adapter.serving.api.probes import Checks, Probes
-from adapter.serving.api.status import Answer, Refusal, failure, not_found
+from adapter.apiserver import probes as apiserver_probes
+from adapter.apiserver.answer import Routes
+from adapter.apiserver.probes import Checks
+from adapter.apiserver.status import StatusError, not_found
+from adapter.serving.custom_api import EVERY_NAME, ObjectMetric, ObjectQuery, ObjectValue
+from adapter.serving.external_api import ExternalQuery, ExternalValue
 from conformance.recording import Row
 
 AT_S = 1_767_323_045.0  # 2026-01-02T03:04:05Z
@@ -27,19 +29,19 @@ _BEGUN = ("ping", "log", "poststarthook/generic-apiserver-start-informers")
 _HOOKED = ("poststarthook/max-in-flight-filter", "poststarthook/storage-object-count-tracker-hook")
 
 
-def probes() -> Probes:
+def probes() -> Routes:
     """Health checks that all pass."""
-    living = _passing(*_BEGUN, *_HOOKED)
-    return Probes(living, living, _passing(*_BEGUN, "informer-sync", *_HOOKED, "shutdown"))
+    ready = _passing(*_BEGUN, "informer-sync", *_HOOKED, "shutdown")
+    return apiserver_probes.routes(alive=_passing(*_BEGUN, *_HOOKED), ready=ready)
 
 
 def _passing(*names: str) -> Checks:
     return dict.fromkeys(names, lambda: True)
 
 
-def failures(rows: Sequence[Row]) -> Mapping[str, Answer]:
+def failures(rows: Sequence[Row]) -> Mapping[str, StatusError]:
     """The errors of the metrics `e-...` of a recording, by metric: our fixture raises the same."""
-    found: dict[str, Answer] = {}
+    found: dict[str, StatusError] = {}
     for row in rows:
         metric = row.request.target.partition("?")[0].rpartition("/")[2]
         if metric.startswith("e-") and row.request.identity == "admin" and row.outcome is not None:
@@ -47,30 +49,25 @@ def failures(rows: Sequence[Row]) -> Mapping[str, Answer]:
     return found
 
 
-def _failure(code: int, document: Mapping[str, Any]) -> Answer:
-    made = failure(code, document.get("reason", ""), document.get("message", ""))
-    return made if "reason" in document else Answer(code, {k: v for k, v in made.document.items() if k != "reason"})
+def _failure(code: int, document: Mapping[str, Any]) -> StatusError:
+    return StatusError(code, document.get("reason", ""), document.get("message", ""))
 
 
 class ExternalFixture:
     """Two series of one metric, and a metric for every kind of response and failure."""
 
-    def __init__(self, failing: Mapping[str, Answer]) -> None:
+    def __init__(self, failing: Mapping[str, StatusError]) -> None:
         self._failures = failing
 
     def names(self) -> Sequence[str]:
         """The listed metrics; one is listed twice, as in the recording."""
         return (MY_METRIC, "other-external-metric", MY_METRIC)
 
-    def has(self, metric: str) -> bool:
-        """Every metric exists."""
-        return True
-
-    def read(self, question: ExternalQuestion) -> Sequence[ExternalValue]:
+    def read(self, query: ExternalQuery) -> Sequence[ExternalValue]:
         """The values of a metric; unknown metrics have none."""
-        metric = question.metric
+        metric = query.metric
         if metric in self._failures:
-            raise Refusal(self._failures[metric])
+            raise self._failures[metric]
         if metric == "panic":
             raise RuntimeError("the source failed")
         if metric == "nil-labels":
@@ -78,15 +75,15 @@ class ExternalFixture:
         if metric == "quant":
             milli = [ExternalValue("milli", None, text, AT_S) for text in _MILLI]
             return milli + [ExternalValue(name, None, text, AT_S) for name, text in _QUANTITIES.items()]
-        return _series(question) if metric == MY_METRIC else ()
+        return _series(query) if metric == MY_METRIC else ()
 
 
-def _series(question: ExternalQuestion) -> Sequence[ExternalValue]:
+def _series(query: ExternalQuery) -> Sequence[ExternalValue]:
     values = [
-        ExternalValue(MY_METRIC, {"foo": foo, "ns": question.namespace}, value, AT_S, window_s)
+        ExternalValue(MY_METRIC, {"foo": foo, "ns": query.namespace}, value, AT_S, window_s)
         for foo, value, window_s in _SERIES
     ]
-    return [value for value in values if question.selector.matches(value.labels or {})]
+    return [value for value in values if query.selector.matches(value.labels or {})]
 
 
 class CustomFixture:
@@ -100,13 +97,9 @@ class CustomFixture:
             ObjectMetric("ingresses.networking.k8s.io", "hits"),
         )
 
-    def has(self, resource: str, metric: str) -> bool:
-        """Every metric exists."""
-        return True
-
-    def read(self, question: ObjectQuestion) -> Sequence[ObjectValue]:
+    def read(self, query: ObjectQuery) -> Sequence[ObjectValue]:
         """The named object, or two objects for `*`."""
-        if question.metric == "missing":
-            raise Refusal(not_found("the server could not find the metric missing"))
-        names = ("pod-a", "pod-b") if question.name == EVERY_NAME else (question.name,)
-        return [ObjectValue("Pod", "/v1", question.namespace, name, "300m", AT_S) for name in names]
+        if query.metric == "missing":
+            raise not_found("the server could not find the metric missing")
+        names = ("pod-a", "pod-b") if query.name == EVERY_NAME else (query.name,)
+        return [ObjectValue("Pod", "/v1", query.namespace, name, "300m", AT_S) for name in names]

@@ -7,16 +7,16 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from adapter.apiserver.access import ClusterAccess
+from adapter.apiserver.answer import exposition
+from adapter.apiserver.app import create_app
+from adapter.apiserver.authentication_settings import AuthenticationSettings, read_settings
+from adapter.apiserver.cluster_api import ClusterApi
+from adapter.apiserver.reviews import Reviews
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
-from adapter.serving.access.access import Access
-from adapter.serving.access.cluster import ClusterApi
-from adapter.serving.access.reviews import Reviews
-from adapter.serving.access.settings import AuthenticationSettings, read_settings
-from adapter.serving.access.tokens import Tokens
-from adapter.serving.api.documents import Documents
-from adapter.serving.api.metrics_api import MetricsApi
-from adapter.serving.app import create_app
+from adapter.apiserver.tokens import Tokens
+from adapter.serving.routes import api_routes
 from conformance import fixture
 from conformance.client import HOST, Client
 from conformance.cluster import Cluster, run_cluster
@@ -47,25 +47,19 @@ def _server(identities: Identities, cluster: Cluster, rows: Sequence[Row], stack
     settings, access = _access(cluster, stack)
     tls = LiveTls(*identities.serving, settings.ca_pem)
     external, custom = fixture.ExternalFixture(fixture.failures(rows)), fixture.CustomFixture()
-    documents = Documents(
-        lambda: (external.names(), custom.metrics()),
-        fixture.probes(),
-        expositions={"/metrics": lambda: b""},
-        port=lambda: server.port,
-    )
-    api = MetricsApi(external, custom, access, documents)
-    server = Server(create_app(api), HOST, 0, tls)
+    routes = {**api_routes(external, custom), **fixture.probes(), "/metrics": exposition(bytes)}
+    server = Server(create_app(routes, access=access), HOST, 0, tls)
     server.start()
     stack.callback(server.stop)
     return server
 
 
-def _access(cluster: Cluster, stack: ExitStack) -> tuple[AuthenticationSettings, Access]:
+def _access(cluster: Cluster, stack: ExitStack) -> tuple[AuthenticationSettings, ClusterAccess]:
     api = ClusterApi(cluster.kubeconfig)
     stack.callback(api.close)
     settings = AuthenticationSettings(partial(read_settings, api))
     settings.start()
     stack.callback(settings.stop)
-    access = Access(settings, Tokens(api), Reviews(api))
+    access = ClusterAccess(settings, Tokens(api), Reviews(api))
     stack.callback(access.close)
     return settings, access

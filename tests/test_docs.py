@@ -13,8 +13,8 @@ from adapter import config
 from adapter.cli import app
 from adapter.core.decisions import Bound, Reason
 from adapter.core.descriptions import BOUND_DESCRIPTIONS, REASON_DESCRIPTIONS
+from adapter.core.metrics import METRICS
 from adapter.core.rules import POLICIES
-from adapter.serving.signals.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)")

@@ -18,7 +18,6 @@ from adapter.config.values import (
     Memory,
     Name,
     Namespace,
-    Origin,
     Pattern,
     Service,
     Text,
@@ -136,33 +135,6 @@ class Pipeline(Model):
         return pair(given, "cert_file", "key_file")
 
 
-class OtherAdapter(Model):
-    """Another adapter, which answers for metrics that are not ours."""
-
-    url: Origin = Field(description="Address of its Service, as https://keda-operator-metrics-apiserver.keda.svc.")
-    ca_file: Text | None = Field(default=None, description="PEM file of the CA of its certificate; else the system's.")
-    insecure_skip_tls_verify: bool = Field(
-        default=False, description="Whether any certificate will do, as an APIService can say of its Service."
-    )
-    token_file: Text = Field(default=_OWN_TOKEN, description="File of the token to bring; the pod's own by default.")
-
-    @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
-        """A CA is named to be asked for."""
-        if given.get("insecure_skip_tls_verify") is True and has(given, "ca_file"):
-            return [Fault(("insecure_skip_tls_verify",), "cannot stand beside ca_file; keep one of them")]
-        return []
-
-
-class PassThrough(Model):
-    """Who answers for the metrics of a group that are not ours; nobody by default."""
-
-    external: OtherAdapter | None = Field(default=None, description="For external.metrics.k8s.io, such as KEDA.")
-    custom: OtherAdapter | None = Field(
-        default=None, description="For custom.metrics.k8s.io, such as prometheus-adapter."
-    )
-
-
 class Serving(Model):
     """The process that answers the Kubernetes API server."""
 
@@ -183,9 +155,6 @@ class Serving(Model):
         description="Requests that are logged; refusals are all but 2xx and 304, the same one once in five minutes.",
     )
     limits: Limits = Field(default=Limits(), description="What one caller may cost the others.")
-    pass_through: PassThrough = Field(
-        default=PassThrough(), description="Where metrics that are not ours are asked for."
-    )
 
     @classmethod
     def together(cls, given: Mapping[Any, Any]) -> list[Fault]:

@@ -4,35 +4,30 @@ import ctypes
 import gc
 import sys
 import threading
-import time
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
+from adapter.apiserver.access import ClusterAccess
+from adapter.apiserver.app import create_app
+from adapter.apiserver.authentication_settings import AuthenticationSettings, read_settings
+from adapter.apiserver.cluster_api import ClusterApi
 from adapter.apiserver.limits import ServerLimits
+from adapter.apiserver.reviews import Reviews
 from adapter.apiserver.server import Server
 from adapter.apiserver.stop_signals import stop_event
 from adapter.apiserver.tls import LiveTls
+from adapter.apiserver.tokens import Tokens
 from adapter.config import Serving
 from adapter.errors import ConfigError
-from adapter.serving.access.access import Access
-from adapter.serving.access.cluster import ClusterApi
-from adapter.serving.access.reviews import Reviews
-from adapter.serving.access.settings import AuthenticationSettings, read_settings
-from adapter.serving.access.tokens import Tokens
+from adapter.serving import custom_api, external_api
 from adapter.serving.accounting import Accounting
-from adapter.serving.api import custom, external
-from adapter.serving.api.metrics_api import MetricsApi
-from adapter.serving.api.probes import Probes, Readiness
 from adapter.serving.api_services import ApiServices
-from adapter.serving.app import create_app, create_metrics_app
-from adapter.serving.elsewhere.passthrough import Elsewhere, gauges
 from adapter.serving.log_queue import queued_logging
-from adapter.serving.ours import Surroundings, metrics_api
-from adapter.serving.signals.pods import Pods
+from adapter.serving.readiness import Readiness
+from adapter.serving.routes import metric_routes, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
 from adapter.serving.telemetry import Telemetry, certificate, server_gauges
@@ -42,8 +37,8 @@ LOOPBACK = "127.0.0.1"
 FAREWELL_S = 5.0
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 _API_SERVICES = (
-    f"{external.VERSION}.{external.GROUP}",
-    *(f"{version}.{custom.GROUP}" for version in custom.VERSIONS),
+    f"{external_api.VERSION}.{external_api.GROUP}",
+    *(f"{version}.{custom_api.GROUP}" for version in custom_api.VERSIONS),
 )
 
 _log = structlog.get_logger(__name__)
@@ -102,36 +97,37 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     host = LOOPBACK if insecure_local else settings.host
     store = SnapshotStore()
     readiness = Readiness(lambda: store.current is not None)
-    probes, telemetry = Probes.of(readiness), Telemetry(store, workloads=False)
+    telemetry = Telemetry(store, workloads=False)
     # Before the port opens: a connection made without its certificate stays anonymous.
     cluster = None if insecure_local else _Cluster.start(settings, telemetry, stack)
     _follow(settings, store, stack)
-    around = _surroundings(settings, cluster, telemetry, stack)
-    api = metrics_api(store, probes, telemetry, lambda: server.port, around)
-    server = _server(settings, host, api, _tls(settings, cluster, telemetry))
+    monitoring = monitoring_routes(telemetry, readiness)
+    observe = Accounting(telemetry, structlog.get_logger("access"), settings.access_log).handled
+    access = None if cluster is None else cluster.access
+    app = create_app({**metric_routes(store), **monitoring}, access=access, observe=observe)
+    limits = ServerLimits(**settings.limits.model_dump())
+    server = Server(app, host, settings.port, _tls(settings, cluster, telemetry), limits)
     telemetry.add(server_gauges(server))
     _run(server, stack)
     if settings.metrics_port is not None:
-        metrics = create_metrics_app(probes=probes, telemetry=telemetry)
-        _run(Server(metrics, host, settings.metrics_port), stack)
+        _run(Server(create_app(monitoring), host, settings.metrics_port), stack)
     _log.info("serving", host=host, port=server.port, authentication="none" if insecure_local else "the cluster's")
     return Replica(server.port, readiness, store, telemetry)
 
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
-    """What is asked of the cluster's API."""
+    """Authentication and authorization by the cluster."""
 
-    api: ClusterApi
     settings: AuthenticationSettings
-    access: Access
+    access: ClusterAccess
 
     @classmethod
     def start(cls, settings: Serving, telemetry: Telemetry, stack: ExitStack) -> "_Cluster":
         api = ClusterApi(settings.kubeconfig)
         stack.callback(api.close)
         followed = AuthenticationSettings(partial(read_settings, api))
-        access = Access(followed, Tokens(api), Reviews(api))
+        access = ClusterAccess(followed, Tokens(api), Reviews(api))
         stack.callback(access.close)
         followed.start()
         stack.callback(followed.stop)
@@ -139,26 +135,7 @@ class _Cluster:
         telemetry.add(services.gauges)
         services.start()
         stack.callback(services.stop)
-        return cls(api, followed, access)
-
-
-def _surroundings(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry, stack: ExitStack) -> Surroundings:
-    account = Accounting(telemetry, structlog.get_logger("access"), settings.access_log).answered
-    if cluster is None:
-        return Surroundings(account=account)
-    elsewhere = _elsewhere(settings, telemetry, stack)
-    pods = Pods(cluster.api.get_raw, time.time)
-    return Surroundings(access=cluster.access, pods=pods, elsewhere=elsewhere, account=account)
-
-
-def _elsewhere(settings: Serving, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Elsewhere]:
-    wanted = {external.GROUP: settings.pass_through.external, custom.GROUP: settings.pass_through.custom}
-    found = {group: Elsewhere(group, other) for group, other in wanted.items() if other is not None}
-    telemetry.add(gauges(tuple(found.values())))
-    for other in found.values():
-        other.start()
-        stack.callback(other.stop)
-    return found
+        return cls(followed, access)
 
 
 def _follow(settings: Serving, store: SnapshotStore, stack: ExitStack) -> None:
@@ -189,10 +166,6 @@ def _own_names(settings: Serving) -> tuple[str, ...]:
     """What the API server calls this one."""
     namespace, slash, name = (settings.service or "").partition("/")
     return (f"{name}.{namespace}.svc",) if slash else ()
-
-
-def _server(settings: Serving, host: str, api: MetricsApi, tls: LiveTls | None) -> Server:
-    return Server(create_app(api), host, settings.port, tls, ServerLimits(**settings.limits.model_dump()))
 
 
 def _run(server: Server, stack: ExitStack) -> None:

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -11,11 +12,14 @@ from prometheus_client.registry import Collector
 
 from adapter.apiserver.refusals import REFUSALS
 from adapter.apiserver.server import Server
-from adapter.core.decisions import Decision
-from adapter.serving.signals.metrics import METRICS
+from adapter.core.decisions import Decision, StageSignals
+from adapter.core.metrics import METRICS
 from adapter.serving.snapshots.store import Held, SnapshotStore
 
 PREFIX = "backlog_adapter"
+
+# Reads a number of a workload from its decision and its stages; None if unknown.
+Read = Callable[[Decision, Sequence[StageSignals]], float | None]
 
 _SIZES: dict[str, tuple[str, Callable[[Decision], float | None]]] = {
     "current_workers": ("workers that exist", lambda decision: decision.workers),
@@ -30,7 +34,9 @@ _SIZES: dict[str, tuple[str, Callable[[Decision], float | None]]] = {
     "bad_annotations": ("annotations of the HPA that are not understood", lambda decision: decision.bad_annotations),
     "sample_age_seconds": ("age of the newest sample", lambda decision: decision.sample_age_s),
 }
-_SIGNALS = {name: (f"{metric.meaning} [{metric.unit}]", metric.read) for name, metric in METRICS.items()}
+_SIGNALS: dict[str, tuple[str, Read]] = {
+    name: (f"{metric.meaning} [{metric.unit}]", metric.of_workload) for name, metric in METRICS.items()
+}
 
 
 # Families of metrics, made at the scrape.
@@ -160,8 +166,10 @@ class _WorkloadText(Collector):
         held = self._store.current
         if held is None:
             return
-        for name, (meaning, read) in (_SIGNALS | _SIZES).items():
+        for name, (meaning, read) in _SIGNALS.items():
             yield _of_workloads(held, f"{PREFIX}_{name}", meaning, read)
+        for name, (meaning, size) in _SIZES.items():
+            yield _of_workloads(held, f"{PREFIX}_{name}", meaning, partial(_without_stages, size))
         yield _reasons(held)
 
 
@@ -174,14 +182,20 @@ def _of_snapshot(held: Held, now_s: float) -> Iterator[Metric]:
     yield GaugeMetricFamily(f"{PREFIX}_workloads", "workloads in the snapshot", value=len(snapshot.entries))
 
 
-def _of_workloads(held: Held, name: str, meaning: str, read: Callable[[Decision], float | None]) -> Metric:
+def _of_workloads(held: Held, name: str, meaning: str, read: Read) -> Metric:
     family = GaugeMetricFamily(name, meaning, labels=["namespace", "workload"])
     for entry in held.snapshot.entries:
-        value = read(entry.decision)
+        value = read(entry.decision, entry.stages)
         if value is not None:
             namespace, _, workload = entry.decision.workload.partition("/")
             family.add_metric([namespace, workload], value)
     return family
+
+
+def _without_stages(
+    size: Callable[[Decision], float | None], decision: Decision, stages: Sequence[StageSignals]
+) -> float | None:
+    return size(decision)
 
 
 def _reasons(held: Held) -> Metric:

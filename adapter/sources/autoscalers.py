@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.core.metric_names import METRIC_NAMES
+from adapter.core.metrics import METRICS
 from adapter.core.samples import OVERRIDE
 from adapter.sources import FAULT, Row
 from adapter.sources.annotations import WORKLOAD, Asked, asked
@@ -74,7 +74,7 @@ def _workload(metric: Json, target: str) -> str | None:
     """Whose number a metric is, read as it is served; None where it is not ours, or not clearly of one workload."""
     source = metric.get(_SOURCES.get(metric["type"], ""), {})
     asked = source.get("metric", {})
-    if asked.get("name") not in METRIC_NAMES:
+    if asked.get("name") not in METRICS:
         return None
     selector = asked.get("selector", {})
     if (named := selector.get("matchLabels", {}).get("workload")) is not None:

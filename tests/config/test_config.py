@@ -14,8 +14,6 @@ from adapter import config
 from adapter.config import (
     Config,
     KafkaReading,
-    OtherAdapter,
-    PassThrough,
     PrometheusReading,
     json_schema,
     load,
@@ -260,25 +258,16 @@ pipeline: {{checkpoint: /c, cert_file: {tmp_path}/absent, key_file: {secret}, to
 serving:
   snapshot_token_file: {secret}
   snapshot_ca_file: {secret}
-  pass_through: {{external: {{url: "https://keda", ca_file: {tmp_path}/absent, token_file: {secret}}}}}
 """
     assert "hunter2" not in repr(parse(text, "c.yaml"))
 
 
-def test_metrics_of_others_are_asked_for_nowhere_until_it_is_said_where():
-    assert parse(SOUND, "c.yaml").serving.pass_through == PassThrough(external=None, custom=None)
-
-
-def test_another_adapter_is_asked_with_the_token_of_the_pod():
-    keda = "serving: {service: monitoring/adapter, pass_through: {external: {url: 'https://keda.keda.svc:443'}}}\n"
-    serving = parse(SOUND + keda, "c.yaml").serving
+def test_the_settings_of_serving_are_read():
+    more = "serving: {service: monitoring/adapter}\n"
+    serving = parse(SOUND + more, "c.yaml").serving
 
     assert serving.service == "monitoring/adapter"
     assert serving.access_log == "refusals"
-    assert serving.pass_through.external == OtherAdapter(
-        url="https://keda.keda.svc:443", ca_file=None, token_file="/var/run/secrets/kubernetes.io/serviceaccount/token"
-    )
-    assert serving.pass_through.custom is None
 
 
 INNER = ["source", "name", "read", "group", "groups", "tls", "deadline_s", "tick_s", "url", "kafka", "prometheus"]

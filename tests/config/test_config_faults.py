@@ -188,36 +188,6 @@ def test_a_file_of_other_bytes_is_named(tmp_path: Path):
             id="an unknown access log",
         ),
         pytest.param(
-            whole("serving: {pass_through: {keda: {}}}"),
-            "serving.pass_through.keda: is no setting here; expected one of external, custom",
-            id="a pass-through for no group",
-        ),
-        pytest.param(
-            whole("serving: {pass_through: {external: {ca_file: a}}}"),
-            "serving.pass_through.external.url: is required",
-            id="a pass-through to nowhere",
-        ),
-        pytest.param(
-            whole('serving: {pass_through: {external: {url: "http://keda.keda.svc"}}}'),
-            "serving.pass_through.external.url: expected https://host, got 'http://keda.keda.svc': a token does not",
-            id="a pass-through in the clear",
-        ),
-        pytest.param(
-            whole('serving: {pass_through: {custom: {url: "https://p", ca_file: a, insecure_skip_tls_verify: true}}}'),
-            "serving.pass_through.custom.insecure_skip_tls_verify: cannot stand beside ca_file; keep one of them",
-            id="a CA for a certificate that is not verified",
-        ),
-        pytest.param(
-            whole('serving: {pass_through: {custom: {url: "https://prom.svc/apis"}}}'),
-            "serving.pass_through.custom.url: expected https://host with nothing behind it",
-            id="a pass-through to a path",
-        ),
-        pytest.param(
-            whole('serving: {pass_through: {custom: {url: "prom.svc"}}}'),
-            "serving.pass_through.custom.url: expected http://host or https://host, got 'prom.svc'",
-            id="a pass-through to a name",
-        ),
-        pytest.param(
             "sources: {k: {kind: kubernetes}}\npipeline: {checkpoint: c, memory: 1 GB}",
             "pipeline.memory: expected a size such as 1g or 1500m, got '1 GB'",
             id="a size in words",
@@ -529,10 +499,6 @@ def test_what_the_files_rules_break_is_told_once_and_not_for_each_workload():
         pytest.param(prometheus("basic: {username: me, password: hunter2}"), id="a password where its file belongs"),
         pytest.param(source('kind: prometheus, url: "http://me:hunter2@prom"'), id="a password in a URL"),
         pytest.param(source('kind: prometheus, url: "me:hunter2@prom"'), id="a password in what is no URL"),
-        pytest.param(
-            whole('serving: {pass_through: {external: {url: "https://me:hunter2@keda"}}}'),
-            id="a password in the address of another adapter",
-        ),
     ],
 )
 def test_a_secret_in_the_file_is_refused_and_not_repeated(text: str):

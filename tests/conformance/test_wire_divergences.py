@@ -46,6 +46,8 @@ SELECTOR = row(CUSTOM + "/p/m?metricLabelSelector=%24", 500)
         ("no-impersonation", row(status=403, Impersonate_User="bob"), ours()),
         ("no-pods-metrics", row(f"{CUSTOM}/%2A/m"), ours(404)),
         ("status-document", row(status=500, recorded={"content-type": "text/plain"}), ours(500)),
+        ("every-version", row("/apis"), ours()),
+        ("openapi-v2-alone", row("/openapi/v3"), ours(404)),
         ("own-release", row("/version"), ours()),
         ("own-paths", row("/"), ours()),
     ],

@@ -11,9 +11,8 @@ from parts.adapter import CUSTOM, EXTERNAL, VERSIONS, Adapter
 from parts.controlplane import ControlPlane
 from parts.process import until
 
-from adapter.serving.signals.metrics import METRICS
-from adapter.serving.signals.object_values import KINDS as OBJECTS
-from adapter.serving.signals.pod_values import RATIOS
+from adapter.core.metrics import METRICS
+from adapter.serving.object_metrics import KINDS as OBJECTS
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 OPENAPI_S = 300  # the cluster comes back for a document it could not have a minute ago
@@ -36,7 +35,7 @@ def test_kubectl_reads_which_objects_have_which_metrics(
     version: str, adapter: Adapter, controlplane: ControlPlane
 ) -> None:
     listed = json.loads(controlplane.kubectl("get", "--raw", f"/apis/{version}"))["resources"]
-    expected = {*(f"{kind}/{name}" for kind in OBJECTS for name in METRICS), *(f"pods/{name}" for name in RATIOS)}
+    expected = {f"{kind}/{name}" for kind in OBJECTS for name in METRICS}
     assert expected <= {each["name"] for each in listed}
 
 
@@ -51,7 +50,7 @@ def test_the_clusters_merged_discovery_holds_our_groups_and_calls_them_current(
     found = until(current, 120, "they are called current")  # it comes back for them once a minute
     listed = {version: {each["resource"] for each in found[version]["resources"]} for version in VERSIONS}
     assert listed[EXTERNAL] >= set(METRICS)
-    assert all(listed[version] >= {*OBJECTS, "pods"} for version in CUSTOM)
+    assert all(listed[version] >= {*OBJECTS} for version in CUSTOM)
 
 
 def test_the_clusters_openapi_documents_take_ours_in(adapter: Adapter, controlplane: ControlPlane) -> None:

@@ -51,12 +51,16 @@ def described(item: dict[str, Any]) -> tuple[str, str]:
     return item["describedObject"]["kind"], item["describedObject"]["name"]
 
 
-def test_the_hpa_follows_two_ratios_of_its_pods(job: Workload) -> None:
+def test_the_hpa_follows_two_ratios(job: Workload) -> None:
     job.scale_with("two-ratios.yaml")
-    until(lambda: set(names(job, "pods")) == {"utilization", "relative_lag_change"}, 120, "the HPA is told both")
+    until(lambda: set(names(job, "object")) == {"utilization", "relative_lag_change"}, 120, "the HPA is told both")
     job.load.set_rate(800)
     job.watch(lambda look: look.replicas > max(CARRY_300), 240, "more workers than 300 records/s need")
-    until(lambda: any("pods metric" in told for told in job.rescale_events()), 60, "a ratio of them has asked for more")
+    until(
+        lambda: any("Deployment metric" in told for told in job.rescale_events()),
+        60,
+        "a ratio of them has asked for more",
+    )
 
 
 def names(job: Workload, kind: str) -> list[str]:

@@ -17,16 +17,15 @@ from flask import Flask
 from records_made import growing
 
 from adapter import cli, config
+from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.core.decisions import Decision
 from adapter.operations import asking
-from adapter.serving.api.probes import Probes, Readiness
-from adapter.serving.app import add_records, create_publisher_app
+from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.records import Record
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry
 
 TOLD = growing(max_workers=12)
 CA, STRANGERS = trustme.CA(), trustme.CA()
@@ -63,17 +62,11 @@ def serving(told: Record, token_file: str | None, tls: LiveTls | None) -> Server
             entries=(Entry(decision=told.decision, error_after_s=180),),
         )
     )
-    app = create_publisher_app(
-        store,
-        token_file=token_file,
-        probes=Probes.of(Readiness(lambda: True)),
-        telemetry=Telemetry(store, workloads=True),
-    )
 
     def record_of(workload: str) -> tuple[Decision, dict[str, float | None]] | None:
         return (told.decision, dict(told.record)) if workload == told.decision.workload else None
 
-    add_records(app, store, record_of, token_file=token_file)
+    app = create_app(publisher_routes(store, record_of, token_file))
     return Server(app, "127.0.0.1", 0, tls)
 
 

@@ -1,17 +1,18 @@
 """What the tests of serving are built from: snapshots, certificates, recorded answers."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from flask import Flask
+from werkzeug.test import TestResponse
 
+from adapter.apiserver.app import create_app
 from adapter.core.decisions import Decision, Reason, StageSignals
-from adapter.serving.api.metrics_api import Forward, MetricsApi
-from adapter.serving.api.probes import Probes, Readiness
-from adapter.serving.ours import Surroundings, metrics_api
+from adapter.serving.readiness import Readiness
+from adapter.serving.routes import metric_routes, monitoring_routes
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
@@ -55,17 +56,16 @@ def edited(body: bytes, edit: Callable[[dict[str, Any]], None]) -> bytes:
     return msgspec.msgpack.encode(message)
 
 
-def local_api(
-    store: SnapshotStore,
-    readiness: Readiness | None = None,
-    elsewhere: Mapping[str, Forward] | None = None,
-    **more: Any,
-) -> MetricsApi:
-    """The metrics API over a store, as without a cluster: everybody may ask. more: of Surroundings."""
-    probes = Probes.of(readiness or Readiness(lambda: True))
-    telemetry = Telemetry(store, workloads=False)
-    api = metrics_api(store, probes, telemetry, lambda: 6443, Surroundings(**more))
-    return api if elsewhere is None else replace(api, elsewhere=elsewhere)
+def local_app(store: SnapshotStore, readiness: Readiness | None = None, **more: Any) -> Flask:
+    """The metrics API over a store without authentication. more: of create_app."""
+    monitoring = monitoring_routes(Telemetry(store, workloads=False), readiness or Readiness(lambda: True))
+    return create_app({**metric_routes(store), **monitoring}, **more)
+
+
+def get(app: Flask, uri: str, method: str = "GET", **headers: str) -> TestResponse:
+    """The response to one request. headers: names with underscores for dashes."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return app.test_client().open(uri, method=method, headers=sent)
 
 
 def recorded(*families: str) -> list[dict[str, Any]]:

@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapter.serving.access.identity import Identity
-from adapter.serving.accounting import LONGEST_SHOWN, SAID_AGAIN_S, Accounting, Wanted, shown
-from adapter.serving.api.metrics_api import Answered
-from adapter.serving.api.rendering import Response
-from adapter.serving.api.request import Request
-from adapter.serving.api.routes import route
+from adapter.apiserver.app import Handled
+from adapter.apiserver.identity import Identity
+from adapter.apiserver.request import Request
+from adapter.serving.accounting import LONGEST_SHOWN, REPEAT_S, Accounting, Level, shown
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 
@@ -25,16 +23,18 @@ HPA = Identity("system:serviceaccount:kube-system:horizontal-pod-autoscaler", ("
 TOOK_S = 0.01234
 
 
-def answered(uri: str = METRIC, code: int = 200, identity: Identity | None = HPA, **headers: str) -> Answered:
-    request = Request.of("GET", uri, [(name.replace("_", "-"), value) for name, value in headers.items()])
-    return Answered(request, identity, route(request.path), Response(code, (), b""))
+def handled(uri: str = METRIC, code: int = 200, identity: Identity | None = HPA, **headers: str) -> Handled:
+    path, _, query = uri.partition("?")
+    sent = tuple((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())
+    metric = path.rpartition("/")[2] if "/namespaces/" in path else ""
+    return Handled(Request("GET", path, query, sent), identity, metric, code, TOOK_S)
 
 
-def logged(*given: Answered, wanted: Wanted = "refusals") -> list[Any]:
+def logged(*given: Handled, wanted: Level = "refusals") -> list[Any]:
     with structlog.testing.capture_logs() as logs:
         accounting = Accounting(Telemetry(SnapshotStore(), workloads=False), structlog.get_logger(), wanted)
         for each in given:
-            accounting.answered(each, TOOK_S)
+            accounting.handled(each)
     return logs
 
 
@@ -53,7 +53,7 @@ def logged(*given: Answered, wanted: Wanted = "refusals") -> list[Any]:
 )
 def test_an_answer_is_counted_by_what_was_asked_for(uri: str, metric: str, group: str) -> None:
     telemetry = Telemetry(SnapshotStore(), workloads=False)
-    Accounting(telemetry, structlog.get_logger(), "none").answered(answered(uri, 503), TOOK_S)
+    Accounting(telemetry, structlog.get_logger(), "none").handled(handled(uri, 503))
     families = text_string_to_metric_families(telemetry.exposition().decode())
     labels = [each.labels for family in families for each in family.samples if each.name.endswith("_requests_total")]
     assert labels == [{"metric": metric, "code": "503", "group": group}]
@@ -63,13 +63,13 @@ def test_an_answer_is_counted_by_what_was_asked_for(uri: str, metric: str, group
     ("wanted", "codes"),
     [("all", [200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503]), ("none", [])],
 )
-def test_all_or_nothing_is_logged_where_that_is_wanted(wanted: Wanted, codes: list[int]) -> None:
-    given = [answered(code=code) for code in (200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503)]
+def test_all_or_nothing_is_logged_where_that_is_wanted(wanted: Level, codes: list[int]) -> None:
+    given = [handled(code=code) for code in (200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503)]
     assert [log["code"] for log in logged(*given, wanted=wanted)] == codes
 
 
 def test_by_default_what_was_refused_is_logged_and_what_failed_is_a_warning() -> None:
-    given = [answered(code=code) for code in (200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503)]
+    given = [handled(code=code) for code in (200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503)]
     assert [(log["code"], log["log_level"]) for log in logged(*given)] == [
         (301, "info"),
         (400, "info"),
@@ -90,22 +90,22 @@ def test_the_same_refusal_of_a_caller_is_logged_once_in_a_while() -> None:
         accounting = Accounting(telemetry, structlog.get_logger(), clock=lambda: now_s[0])
         for _ in range(3):
             for given in (
-                answered(code=503),
-                answered(code=503, identity=None),
-                answered(OBJECT, 503),
-                answered(code=404),
+                handled(code=503),
+                handled(code=503, identity=None),
+                handled(OBJECT, 503),
+                handled(code=404),
             ):
-                accounting.answered(given, TOOK_S)
+                accounting.handled(given)
         assert len(logs) == 4
-        now_s[0] = SAID_AGAIN_S
-        accounting.answered(answered(code=503), TOOK_S)
+        now_s[0] = REPEAT_S
+        accounting.handled(handled(code=503))
     assert len(logs) == 5
 
 
 def test_a_line_says_who_asked_what_with_which_program_and_not_for_all_his_groups() -> None:
     headers = {"user_agent": "kube-controller-manager/v1.36", "audit_id": "4f2a", "authorization": "Bearer secret"}
     uri = f"{METRIC}?labelSelector=workload%3Dorders"
-    assert logged(answered(uri, 404, **headers)) == [
+    assert logged(handled(uri, 404, **headers)) == [
         {
             "event": "request",
             "log_level": "info",
@@ -121,7 +121,7 @@ def test_a_line_says_who_asked_what_with_which_program_and_not_for_all_his_group
 
 
 def test_what_is_not_known_of_a_caller_is_left_open() -> None:
-    (line,) = logged(answered(code=401, identity=None))
+    (line,) = logged(handled(code=401, identity=None))
     assert line["caller"] is None
     assert "audit_id" not in line
 

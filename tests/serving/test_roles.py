@@ -15,15 +15,14 @@ import httpx
 import pytest
 from serving_builders import entry, snapshot
 
+from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.config import Serving
 from adapter.errors import ConfigError, SetupError
-from adapter.serving.api.external import GROUP_VERSION
-from adapter.serving.api.probes import Probes, Readiness
-from adapter.serving.app import create_publisher_app
+from adapter.serving.external_api import GROUP_VERSION
 from adapter.serving.roles import start
+from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry
 
 METRIC = f"/apis/{GROUP_VERSION}/namespaces/shop/required_workers"
 PROGRAM = """
@@ -38,9 +37,7 @@ serve(Serving(port=int(sys.argv[1]), snapshot_url=sys.argv[2]), insecure_local=T
 def pipeline() -> Iterator[str]:
     store = SnapshotStore()
     store.put(snapshot(entry(at_s=time.time()), at_s=time.time()))
-    app = create_publisher_app(
-        store, token_file=None, probes=Probes.of(Readiness(lambda: True)), telemetry=Telemetry(store, workloads=True)
-    )
+    app = create_app(publisher_routes(store, lambda workload: None, None))
     server = Server(app, "127.0.0.1", 0)
     server.start()
     yield f"http://127.0.0.1:{server.port}"

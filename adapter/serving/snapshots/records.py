@@ -1,15 +1,15 @@
-"""The record of one decision on its way from the pipeline to who asks for an explanation."""
+"""The record of one decision, which the pipeline sends to `explain`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import msgspec
 
 from adapter import __version__
+from adapter.apiserver.status import not_found, unavailable
 from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
-from adapter.serving.api.status import Answer, not_found, unavailable
-from adapter.serving.signals.near import nearest
+from adapter.serving.nearest import nearest
 from adapter.serving.snapshots.store import Held
 
 PATH = "/explain"
@@ -30,21 +30,20 @@ class Record:
     record: Mapping[str, float | None]
 
 
-def answer(held: Held | None, record_of: RecordOf, workload: str) -> Answer:
-    """The record of "namespace/name": 200, 404 with the nearest name, or 503 while nothing was decided."""
+def find(held: Held | None, record_of: RecordOf, workload: str) -> Record:
+    """The record of "namespace/name". Raises StatusError: 404 with the nearest name, 503 while nothing is decided."""
     if held is None:
-        return unavailable("nothing was decided yet: Spark needs some 15 s to start; the pipeline's log tells more")
+        raise unavailable("nothing is decided yet: Spark needs some 15 s to start; the pipeline's log says more")
     found = record_of(workload)
     if found is not None:
         decision, numbers = found
-        told = Record(version=__version__, decision=decision, sentence=sentence(decision), record=numbers)
-        return Answer(200, asdict(told))
+        return Record(version=__version__, decision=decision, sentence=sentence(decision), record=numbers)
     names = [f"{namespace}/{name}" for namespace, of in held.namespaces.items() for name in of.workloads]
     if workload in names:
-        return unavailable(f"{workload} was not decided at the last tick; the next one may")
+        raise unavailable(f"the last tick made no decision for {workload}; the next one may")
     near = nearest(workload, names)
     hint = f"; did you mean {near!r}?" if near else f"; {len(names)} workloads are known"
-    return not_found(f"there is no workload {workload!r}{hint}")
+    raise not_found(f"there is no workload {workload!r}{hint}")
 
 
 def decode(body: bytes) -> Record:

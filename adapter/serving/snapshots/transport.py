@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import structlog
 
+from adapter.apiserver.failure_logger import FailureLogger, one_line
 from adapter.errors import SourceError
-from adapter.serving.outage import Outage, told
 from adapter.serving.snapshots.store import SnapshotStore
 
 SNAPSHOT_PATH = "/v1/snapshot"
@@ -72,7 +72,7 @@ class Follower:
         self._ca_file = ca_file
         self._token_file = token_file
         self._etag = ""
-        self._outage = Outage(
+        self._failures = FailureLogger(
             _log,
             "the pipeline's snapshot cannot be pulled; retrying",
             "the pipeline's snapshot is pulled again",
@@ -98,7 +98,7 @@ class Follower:
 
     def pull(self) -> bool:
         """Pull once. Returns whether the pipeline answered as it should; logs when that changes."""
-        return self._outage.attempt(self._pulled)
+        return self._failures.attempt(self._pulled)
 
     def _pulled(self) -> None:
         try:
@@ -106,7 +106,7 @@ class Follower:
         except (httpx.HTTPError, OSError, ValueError) as error:
             # The next client reads the CA file anew: it may be the reason.
             self._forget_client()
-            raise SourceError("pipeline", told(error) + _hint(self._url, str(error))) from error
+            raise SourceError("pipeline", one_line(error) + _hint(self._url, str(error))) from error
 
     def _take(self) -> None:
         with self._opened().stream("GET", self._url, headers=self._headers()) as response:

@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving_builders import decision, entry, local_api, snapshot
+from serving_builders import decision, entry, snapshot
 
 from adapter import __version__
+from adapter.apiserver.app import create_app
 from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
-from adapter.serving.api.probes import Probes, Readiness
-from adapter.serving.app import add_records, create_app, create_publisher_app
+from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.records import decode
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry
 
 DECIDED = decision(workers=3.0)
 NUMBERS = {"policy_input.workers": 3.0, "fit.a": None}
@@ -32,13 +31,7 @@ def store_of(*names: str) -> SnapshotStore:
 
 def publisher(store: SnapshotStore, token_file: Path | None = None) -> Any:
     token = None if token_file is None else str(token_file)
-    app = create_publisher_app(
-        store,
-        token_file=token,
-        probes=Probes.of(Readiness(lambda: True)),
-        telemetry=Telemetry(store, workloads=True),
-    )
-    add_records(app, store, record_of, token_file=token)
+    app = create_app(publisher_routes(store, record_of, token))
     return app.test_client()
 
 
@@ -51,22 +44,13 @@ def test_a_record_carries_the_decision_its_sentence_and_every_number_unknown_as_
     assert decode(answer.data).decision == DECIDED
 
 
-def test_the_api_of_run_hands_records_out_too() -> None:
-    store = store_of("shop/orders")
-    app = create_app(local_api(store))
-    assert app.test_client().get("/explain/shop/orders").status_code == 404, "without a pipeline there are none"
-    app = create_app(local_api(store))
-    add_records(app, store, record_of, token_file=None)
-    assert app.test_client().get("/explain/shop/orders").status_code == 200
-
-
 @pytest.mark.parametrize(
     ("asked", "code", "words"),
     [
         ("shop/order", 404, "did you mean 'shop/orders'?"),
         ("shp/orders", 404, "did you mean 'shop/orders'?"),
         ("x/y", 404, "2 workloads are known"),
-        ("shop/late", 503, "not decided at the last tick"),
+        ("shop/late", 503, "the last tick made no decision for"),
         ("shop/%3Cb%3E", 404, "there is no workload"),
     ],
 )
@@ -80,7 +64,7 @@ def test_what_is_not_there_is_said_with_what_is_near(asked: str, code: int, word
 def test_before_the_first_decision_there_is_no_record() -> None:
     answer = publisher(SnapshotStore()).get("/explain/shop/orders")
     assert answer.status_code == 503
-    assert "nothing was decided yet" in answer.json["message"]
+    assert "nothing is decided yet" in answer.json["message"]
 
 
 def test_a_record_costs_the_token_that_a_snapshot_costs(tmp_path: Path) -> None:

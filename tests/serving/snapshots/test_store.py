@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving_builders import AT_S, edited, entry, snapshot
 
-from adapter.serving.api.selectors import parse
-from adapter.serving.signals.reading import Question, Readings
+from adapter.apiserver.selectors import parse
+from adapter.serving.metric_reader import MetricQuery, MetricReader
 from adapter.serving.snapshots.snapshot import decode, encode
 from adapter.serving.snapshots.store import SnapshotStore
 
@@ -176,8 +176,8 @@ def test_of_the_snapshot_before_nothing_is_kept_though_it_was_asked() -> None:
     store = SnapshotStore(clock=lambda: AT_S)
     store.put(encode(snapshot(entry(labels={"team": "red"}))))
     before = weakref.ref(store.current)
-    found = Readings(store, lambda: AT_S)
-    assert found.one(Question("shop", "required_workers", parse("team=red"))).value == "3"
+    found = MetricReader(store, lambda: AT_S)
+    assert found.one(MetricQuery("shop", "required_workers", parse("team=red"))).value == "3"
     store.put(encode(snapshot(entry(), at_s=AT_S + 15)))
     assert before() is None
 

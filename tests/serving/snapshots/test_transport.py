@@ -9,23 +9,17 @@ import structlog
 from serving_builders import AT_S, entry, snapshot
 from serving_certificates import SERVER, STRANGERS, Files, pem, serving_files
 
+from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
-from adapter.serving.api.probes import Probes, Readiness
-from adapter.serving.app import create_publisher_app
+from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
-from adapter.serving.telemetry import Telemetry
 
 
 @contextmanager
 def publisher(store: SnapshotStore, files: Files, token: Path, port: int = 0) -> Iterator[Server]:
-    app = create_publisher_app(
-        store,
-        token_file=str(token),
-        probes=Probes.of(Readiness(lambda: True)),
-        telemetry=Telemetry(store, workloads=True),
-    )
+    app = create_app(publisher_routes(store, lambda workload: None, str(token)))
     server = Server(app, "127.0.0.1", port, LiveTls(str(files.cert), str(files.key)))
     server.start()
     try:

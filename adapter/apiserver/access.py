@@ -1,0 +1,136 @@
+"""Authentication and authorization of every request."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from adapter.apiserver import front_proxy
+from adapter.apiserver.attributes import Attributes, attributes, forbidden
+from adapter.apiserver.authentication_settings import AuthenticationSettings
+from adapter.apiserver.certificates import subject
+from adapter.apiserver.front_proxy import FrontProxy, HeaderNames, IdentityHeaders
+from adapter.apiserver.identity import ANONYMOUS, LOCAL, Identity, is_unauthenticated
+from adapter.apiserver.request import Request
+from adapter.apiserver.reviews import Reviews
+from adapter.apiserver.status import StatusError, internal_error, unauthorized
+from adapter.apiserver.tokens import Tokens, bearer_token
+from adapter.errors import SourceError
+
+# Answered to everybody until the authentication settings are known, so that the API stays listed.
+_OPEN = ("/apis", "/healthz", "/livez", "/openapi", "/readyz", "/version")
+# The handshake of this connection may have preceded the CA of the client's certificate; the next one may succeed.
+_CLOSE = {"Connection": "close"}
+_MOST_LOGGED = 256  # certificates
+# Anybody may read this, so the cause, which may name addresses, is in the log alone.
+_NO_SETTINGS = "the authentication settings of the cluster are unknown: see the log of this server"
+
+_log = structlog.get_logger(__name__)
+
+
+class Access(Protocol):
+    """Decides on every request."""
+
+    def admit(self, request: Request) -> Identity:
+        """The user of a request. Raises StatusError where the request is not allowed."""
+
+
+class OpenAccess:
+    """Admits every request. For servers that listen on loopback alone."""
+
+    def admit(self, request: Request) -> Identity:
+        """The local user, with every right."""
+        return LOCAL
+
+
+class ClusterAccess:
+    """Authenticates by certificate, identity headers or token, and lets the cluster authorize.
+
+    clock: Unix seconds, for the validity of certificates.
+    """
+
+    def __init__(
+        self, settings: AuthenticationSettings, tokens: Tokens, reviews: Reviews, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._settings = settings
+        self._tokens = tokens
+        self._reviews = reviews
+        self._clock = clock
+        self._headers = IdentityHeaders(HeaderNames())
+        self._logged: set[bytes] = set()
+
+    def admit(self, request: Request) -> Identity:
+        """The user of a request.
+
+        Raises StatusError: 401 for a credential that is not accepted, 403 without the right, 500 if the cluster does
+        not answer. Without a certificate both ask the client to close the connection.
+        """
+        settings, wanted = self._settings.current, attributes(request.method, request.path)
+        if settings is None and _is_open(wanted):
+            return ANONYMOUS
+        identity = self._authenticate(settings, request)
+        if settings is None and identity is ANONYMOUS:
+            raise forbidden(wanted, identity.user, _NO_SETTINGS, _CLOSE)
+        self._authorize(identity, wanted, request)
+        return identity
+
+    def close(self) -> None:
+        """Request no more reviews."""
+        self._tokens.close()
+        self._reviews.close()
+
+    def _authenticate(self, settings: FrontProxy | None, request: Request) -> Identity:
+        """The user of the first accepted credential; ANONYMOUS without any credential."""
+        certificate = None if settings is None else request.certificate
+        if settings is not None and certificate is not None:
+            named = self._identity_headers(settings).identity(request.headers)
+            identity = front_proxy.identify(settings, certificate, named, self._clock())
+            if identity is not None:
+                return identity
+        token = bearer_token(request)
+        owner = None if token is None else self._tokens.owner(token)
+        if owner is not None:
+            return owner
+        if certificate is not None:
+            self._reject(certificate)
+        elif token is None:
+            return ANONYMOUS
+        raise unauthorized(_CLOSE)
+
+    def _identity_headers(self, settings: FrontProxy) -> IdentityHeaders:
+        headers = self._headers
+        if headers.names is not settings.headers:
+            headers = self._headers = IdentityHeaders(settings.headers)
+        return headers
+
+    def _reject(self, certificate: bytes) -> None:
+        """The settings may be out of date; if they are not, the log says so once for each certificate."""
+        self._settings.refresh_soon()
+        if certificate in self._logged:
+            return
+        if len(self._logged) >= _MOST_LOGGED:
+            self._logged.clear()
+        self._logged.add(certificate)
+        hint = "expected a front proxy's of an allowed name, with user headers, or a client's with a common name"
+        _log.warning("a client certificate is rejected", name=subject(certificate), hint=hint)
+
+    def _authorize(self, identity: Identity, wanted: Attributes, request: Request) -> None:
+        try:
+            verdict = self._reviews.verdict(identity, wanted)
+        except SourceError as error:
+            raise _review_failed(error.cause) from error
+        if not verdict.allowed:
+            closes = request.certificate is None and is_unauthenticated(identity)
+            raise forbidden(wanted, identity.user, verdict.reason, _CLOSE if closes else None)
+
+
+def _review_failed(cause: str) -> StatusError:
+    error = internal_error()
+    return StatusError(error.code, error.reason, f"Internal error occurred: the access review failed: {cause}")
+
+
+def _is_open(wanted: Attributes) -> bool:
+    if wanted.is_resource or wanted.verb != "get":
+        return False
+    return wanted.path in _OPEN or wanted.path.startswith(tuple(f"{path}/" for path in _OPEN))

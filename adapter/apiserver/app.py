@@ -1,0 +1,127 @@
+"""The Flask application of an aggregated API server: routes, access and errors."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import msgspec
+import structlog
+from flask import Blueprint, Flask, Response, g, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Rule
+
+from adapter.apiserver import answer
+from adapter.apiserver.access import Access, OpenAccess
+from adapter.apiserver.answer import Answer, Handler, Routes
+from adapter.apiserver.identity import Identity
+from adapter.apiserver.request import Request, from_environ
+from adapter.apiserver.status import StatusError, internal_error, method_not_allowed, no_such_resource
+
+_ALWAYS = [("Cache-Control", "no-cache, private"), ("X-Content-Type-Options", "nosniff")]
+
+_log = structlog.get_logger(__name__)
+
+
+class Handled(msgspec.Struct, frozen=True):
+    """A request and the code of its response.
+
+    identity: None if authentication failed. metric: the route's variable of that name, "" without it.
+    """
+
+    request: Request
+    identity: Identity | None
+    metric: str
+    code: int
+    took_s: float
+
+
+Observer = Callable[[Handled], None]
+
+
+class _GetRule(Rule):
+    """A route for GET alone; werkzeug adds HEAD."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.methods = (self.methods or set()) - {"HEAD"}
+
+
+class _App(Flask):
+    url_rule_class = _GetRule
+
+
+def create_app(
+    routes: Routes, *blueprints: Blueprint, access: Access | None = None, observe: Observer | None = None
+) -> Flask:
+    """An application that answers these routes.
+
+    access: decides on every request, also on one without a route; None admits all. observe: called after each
+    request. blueprints: pages besides the routes.
+    """
+    app = _App(__name__, static_folder=None)
+    app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False
+    for blueprint in blueprints:
+        app.register_blueprint(blueprint)
+    for rule, handler in routes.items():
+        app.add_url_rule(rule, rule, _view(handler), methods=["GET"], provide_automatic_options=False)
+    app.before_request(_admission(access or OpenAccess()))
+    if observe is not None:
+        app.after_request(_observation(observe))
+    app.register_error_handler(StatusError, _status)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(Exception, _crash)
+    return app
+
+
+def _admission(access: Access) -> Callable[[], None]:
+    def admit() -> None:
+        g.began_s = perf_counter()
+        g.identity = None
+        g.request = from_environ(request.environ)
+        g.identity = access.admit(g.request)
+
+    return admit
+
+
+def _observation(observe: Observer) -> Callable[[Response], Response]:
+    def after(response: Response) -> Response:
+        metric = (request.view_args or {}).get("metric", "")
+        took_s = perf_counter() - g.began_s
+        observe(Handled(g.request, g.identity, metric, response.status_code, took_s))
+        return response
+
+    return after
+
+
+def _view(handler: Handler) -> Callable[..., Response]:
+    def view(**parts: str) -> Response:
+        return _response(handler(g.request, **parts))
+
+    return view
+
+
+def _response(found: Answer) -> Response:
+    headers = [("Content-Type", found.content_type), *_ALWAYS]
+    if found.headers:
+        headers = [*{**dict(headers), **found.headers}.items()]
+    return Response(found.body, found.code, headers)
+
+
+def _status(error: StatusError) -> Response:
+    return _response(answer.json(error.document, error.code, error.headers))
+
+
+def _http_error(error: HTTPException) -> Response:
+    """werkzeug's errors: no route, or another method."""
+    return _status({404: no_such_resource(), 405: method_not_allowed()}.get(error.code or 500, _other(error)))
+
+
+def _other(error: HTTPException) -> StatusError:
+    return StatusError(error.code or 500, error.name.replace(" ", ""), error.description or error.name)
+
+
+def _crash(error: Exception) -> Response:
+    """An unforeseen exception: the client gets a Status, and the log gets the traceback."""
+    _log.error("a request failed", path=request.path, exc_info=error)
+    return _status(internal_error())

@@ -1,0 +1,108 @@
+"""The cluster's API: plain requests through the `kubernetes` client, JSON in and out."""
+
+import threading
+from typing import Any
+
+import msgspec
+import urllib3
+from kubernetes.client.api_client import ApiClient
+from kubernetes.client.configuration import Configuration
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import load_incluster_config, load_kube_config
+from kubernetes.config.config_exception import ConfigException
+
+from adapter.apiserver.failure_logger import one_line
+from adapter.errors import SourceError
+
+SOURCE = "kubernetes"  # what a SourceError of ours names
+DEADLINE_S = 5.0
+CONNECTIONS = 32  # kept open; more are opened when needed, and closed again
+LARGEST_BYTES = 2**20  # of an answer; the authentication settings, the largest, have some 10 KB
+JSON = "application/json"
+
+_FAULTS = (ApiException, ConfigException, urllib3.exceptions.HTTPError, OSError, ValueError)
+
+
+class ClusterApi:
+    """One client with a connection pool for all threads.
+
+    kubeconfig: a path, or None for the service account of the pod, whose token is read anew every minute.
+    """
+
+    def __init__(self, kubeconfig: str | None) -> None:
+        self._kubeconfig = kubeconfig
+        self._lock = threading.Lock()
+        self._client: ApiClient | None = None
+
+    def get(self, path: str, deadline_s: float = DEADLINE_S) -> tuple[int, Any]:
+        """GET a path: status and document, or the text of an error that is no JSON.
+
+        Raises SourceError if no readable answer comes within the deadline.
+        """
+        return _read(f"GET {path}", *self._request("GET", path, None, deadline_s))
+
+    def post(self, path: str, body: object, deadline_s: float = DEADLINE_S) -> tuple[int, Any]:
+        """POST a document: status and document of the answer. Raises SourceError as `get` does."""
+        return _read(f"POST {path}", *self._request("POST", path, body, deadline_s))
+
+    def close(self) -> None:
+        """Drop the connections. A later call opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.rest_client.close()
+
+    def _request(self, method: str, path: str, body: object, deadline_s: float) -> tuple[int, bytes]:
+        try:
+            status, content = self._exchange(method, path, body, deadline_s)
+        except _FAULTS as error:
+            raise SourceError(SOURCE, f"{method} {path}: {error}") from error
+        if status == 401:
+            self.close()  # the next request reads the credential anew
+        return status, content
+
+    def _exchange(self, method: str, path: str, body: object, deadline_s: float) -> tuple[int, bytes]:
+        # Not the typed methods: their models cost 20 MB of memory, and only three paths are used.
+        client = self._connected()
+        headers = {"Accept": JSON, "Content-Type": JSON}
+        request = client.param_serialize(method, path, header_params=headers, body=body, auth_settings=["BearerToken"])
+        answer = client.call_api(*request, _request_timeout=deadline_s)
+        content: bytes = answer.response.read(LARGEST_BYTES + 1)
+        if len(content) > LARGEST_BYTES:
+            answer.response.close()
+            raise ValueError(f"expected at most {LARGEST_BYTES} bytes")
+        return answer.status, content
+
+    def _connected(self) -> ApiClient:
+        with self._lock:
+            if self._client is None:
+                self._client = ApiClient(_configuration(self._kubeconfig))
+            return self._client
+
+
+def _read(what: str, status: int, content: bytes) -> tuple[int, Any]:
+    try:
+        return status, msgspec.json.decode(content)
+    except (ValueError, RecursionError) as error:
+        if status >= 400:
+            return status, content.decode("utf-8", "replace")
+        raise SourceError(SOURCE, f"{what}: expected JSON in an answer of {status}: {error}") from error
+
+
+def _configuration(kubeconfig: str | None) -> Configuration:
+    configuration = Configuration()
+    configuration.retries = False  # retry.py does, within a deadline
+    configuration.connection_pool_maxsize = CONNECTIONS
+    if kubeconfig is None:
+        load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # theirs
+        return configuration
+    try:
+        load_kube_config(  # type: ignore[no-untyped-call]  # theirs
+            config_file=kubeconfig, client_configuration=configuration, persist_config=False
+        )
+    except Exception as error:  # a half-written file makes the reader fail in many ways
+        # The message quotes what the reader did not understand, perhaps the token.
+        cause = one_line(error).partition("{")[0]
+        fix = "write it to another file and rename that file, so that no reader sees half of it"
+        raise ConfigException(f"expected a kubeconfig in {kubeconfig}: {cause}; {fix}") from None
+    return configuration

@@ -1,0 +1,79 @@
+"""One HTTP request, as far as an answer depends on it."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from adapter.apiserver.cache import cached
+from adapter.apiserver.client_certificate import client_certificate
+from adapter.apiserver.status import bad_request
+
+# (name in lower case, value) in their order, a name as often as it was sent. WSGI joins repeated headers with commas,
+# which group names may contain: "a,system:masters" would become two groups.
+Headers = tuple[tuple[bytes, bytes], ...]
+
+LONGEST_QUERY = 32_768  # characters; uvicorn limits the request line too
+_MOST_PARAMETERS = 100
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request.
+
+    path: percent-decoded. query: the first value of each parameter. certificate: of the client, DER, verified in the
+    handshake; None without one.
+    """
+
+    method: str
+    path: str
+    query_string: str
+    headers: Headers
+    certificate: bytes | None = None
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The first value of each parameter. Raises StatusError (400)."""
+        return parse_query(self.query_string)
+
+    @property
+    def uri(self) -> str:
+        """Path and query."""
+        return f"{self.path}?{self.query_string}" if self.query_string else self.path
+
+    def header(self, name: bytes) -> str:
+        """The first value of a header, "" without it. name: in lower case."""
+        for key, value in self.headers:
+            if key == name:
+                return value.decode("latin-1").strip()
+        return ""
+
+
+def from_environ(environ: Mapping[str, Any]) -> Request:
+    """Read a request from a WSGI environment."""
+    path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
+    scope = environ.get("asgi.scope")
+    headers = _headers_of_wsgi(environ) if scope is None else tuple(map(tuple, scope["headers"]))
+    query = environ.get("QUERY_STRING", "")
+    return Request(environ["REQUEST_METHOD"], path, query, headers, client_certificate(environ))
+
+
+def _headers_of_wsgi(environ: Mapping[str, Any]) -> Headers:
+    """The headers where no ASGI server is below, as in a test client."""
+    return tuple(
+        (name[5:].replace("_", "-").lower().encode("latin-1"), value.encode("latin-1"))
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    )
+
+
+@cached(entries=4096, longest=512)
+def parse_query(query: str) -> Mapping[str, str]:
+    """The first value of each parameter. Raises StatusError (400)."""
+    if len(query) > LONGEST_QUERY:
+        raise bad_request(f"the query must have at most {LONGEST_QUERY} characters, got {len(query)}")
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="replace", max_num_fields=_MOST_PARAMETERS)
+    except ValueError:
+        raise bad_request(f"the query must have at most {_MOST_PARAMETERS} parameters") from None
+    return dict(reversed(pairs))

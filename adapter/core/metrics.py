@@ -1,0 +1,159 @@
+"""The metrics that are served: the meaning of each, and how it is read from a decision."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from adapter.core.decisions import Decision, StageSignals
+
+Signals = Decision | StageSignals
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    target: the HPA target that suits it. read: the number of a workload, None if unknown. read_stage: of a stage; None
+    for a metric that a stage does not have. highest: the number of a workload is the highest of its stages. signed: may
+    be negative, so never for an HPA. age_s: the age of its newest sample at the decision, None without one.
+    """
+
+    name: str
+    meaning: str
+    unit: str
+    target: str
+    read: Callable[[Decision], float | None]
+    read_stage: Callable[[StageSignals], float | None] | None = None
+    highest: bool = False
+    signed: bool = False
+    age_s: Callable[[Decision], float | None] = lambda decision: decision.sample_age_s
+
+    def of_workload(self, decision: Decision, stages: Sequence[StageSignals]) -> float | None:
+        """The number of a whole workload, None if unknown. stages: of the workload."""
+        value = self.read(decision)
+        if not self.highest or self.read_stage is None:
+            return value
+        known = [each for each in (value, *map(self.read_stage, stages)) if each is not None]
+        return max(known, default=None)
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is a decided number of workers, not a measured number."""
+        return self.unit == "workers"
+
+
+def _not_negative(change: float | None) -> float | None:
+    return None if change is None else max(change, 0.0)
+
+
+def _padded(workers: float | None) -> float | None:
+    """1.1 times, so that an HPA with the default tolerance of 10 % never settles below (milli, exact)."""
+    return None if workers is None else round(workers * 1.1, 3)
+
+
+def _both(name: str, meaning: str, unit: str, target: str, read: Callable[[Signals], float | None]) -> Metric:
+    return Metric(name, meaning, unit, target, read, read)
+
+
+_ALL = (
+    Metric(
+        "required_workers",
+        "workers the policy asks for",
+        "workers",
+        'AverageValue "1"; 800m is 25 % headroom',
+        lambda decision: decision.required_workers,
+        age_s=lambda decision: decision.decided_age_s,
+    ),
+    Metric(
+        "required_workers_padded",
+        "1.1 times required_workers",
+        "workers",
+        'AverageValue "1", where an HPA cannot set its tolerance',
+        lambda decision: _padded(decision.required_workers),
+        age_s=lambda decision: decision.decided_age_s,
+    ),
+    _both(
+        "backlog_time_seconds",
+        "backlog / throughput, at most a day",
+        "seconds",
+        "Value: a brake or an alert, not a size",
+        lambda signals: signals.backlog_time_s,
+    ),
+    _both(
+        "drain_time_seconds",
+        "backlog / (capacity - input rate), at most a day",
+        "seconds",
+        "none",
+        lambda signals: signals.drain_time_s,
+    ),
+    _both("backlog", "records (or bytes) waiting", "records", "AverageValue", lambda signals: signals.backlog_records),
+    _both(
+        "backlog_growth",
+        "how fast the backlog grows, 0 while it shrinks",
+        "records/s",
+        "none",
+        lambda signals: _not_negative(signals.growth_records_per_s),
+    ),
+    Metric(
+        "backlog_growth_signed",
+        "how fast the backlog changes",
+        "records/s",
+        "never for an HPA: it takes a negative number for the largest",
+        lambda decision: decision.growth_records_per_s,
+        lambda signals: signals.growth_records_per_s,
+        signed=True,
+    ),
+    _both(
+        "throughput",
+        "records processed a second",
+        "records/s",
+        "AverageValue, beside a size",
+        lambda signals: signals.throughput_records_per_s,
+    ),
+    _both(
+        "input_rate",
+        "records arriving a second",
+        "records/s",
+        "AverageValue",
+        lambda signals: signals.input_rate_records_per_s,
+    ),
+    Metric(
+        "forecast_input_rate",
+        "the highest input rate foreseen, never below the present one",
+        "records/s",
+        "AverageValue",
+        lambda decision: decision.forecast_input_rate_records_per_s,
+    ),
+    Metric(
+        "relative_lag_change",
+        "input rate / throughput while the backlog is large, else 0",
+        "ratio",
+        'Value "1", beside `utilization`',
+        lambda decision: _not_negative(decision.relative_lag_change_ratio),
+    ),
+    Metric(
+        "highest_partition_backlog",
+        "records waiting in the fullest partition",
+        "records",
+        "none: an alert",
+        lambda decision: decision.highest_partition_backlog_records,
+    ),
+    Metric(
+        "utilization",
+        "busy time or CPU of the hottest stage, 0 to 1",
+        "ratio",
+        "Value",
+        lambda decision: decision.utilization_ratio,
+        lambda signals: signals.utilization_ratio,
+        highest=True,
+    ),
+    Metric(
+        "segments",
+        "Kafka partitions or Pravega segments of the input",
+        "partitions",
+        'AverageValue "1"',
+        lambda decision: decision.partitions,
+        age_s=lambda decision: decision.partitions_age_s,
+    ),
+)
+
+METRICS = {metric.name: metric for metric in _ALL}

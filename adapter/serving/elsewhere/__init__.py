@@ -1,1 +1,0 @@
-"""Metrics that another adapter has."""

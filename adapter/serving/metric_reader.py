@@ -1,0 +1,211 @@
+"""Reads a metric of a workload from the snapshot: one number, or an error with the reason and the fix."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from adapter.apiserver.selectors import Labels, Requirement, Selector
+from adapter.apiserver.status import StatusError, bad_request, not_found, unavailable
+from adapter.core.decisions import Decision, Reason
+from adapter.core.messages import sentence
+from adapter.core.metrics import METRICS, Metric
+from adapter.serving.lookup import Lookup
+from adapter.serving.nearest import nearest, shortened
+from adapter.serving.quantity import quantity
+from adapter.serving.snapshots.snapshot import Entry, Snapshot
+from adapter.serving.snapshots.store import Held, SnapshotStore
+from adapter.serving.snapshots.workloads import Candidate, Namespace
+
+FIX = "is the pipeline running, and can this server reach it? see its log and /readyz"
+MOST_VALUES = 1_000  # of one answer: some 10 ms, and 4 MB for as long as the snapshot is in memory
+
+
+class MetricQuery(msgspec.Struct, frozen=True):
+    """A metric of what the selector picks in a namespace.
+
+    subject: the object of the request, if it is not a workload. hint: how to mend a selector that matches nothing.
+    """
+
+    namespace: str
+    metric: str
+    selector: Selector
+    subject: str = ""
+    hint: str = ""
+
+
+class MetricValue(msgspec.Struct, frozen=True):
+    """A number to serve. labels: of the workload or its stage. value: a Quantity. at_s: Unix seconds."""
+
+    labels: Labels
+    value: str
+    at_s: float
+    window_s: int
+
+
+class MetricReader:
+    """Reads metrics from the newest snapshot. clock: Unix seconds.
+
+    Every method raises StatusError. 404: an unknown metric, or nothing matches; it names the nearest. 400: several
+    match; it names them. 503: the number is unknown, with the reason (X-06). An HPA then keeps its replicas and shows
+    the message.
+    """
+
+    def __init__(self, store: SnapshotStore, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+
+    def one(self, query: MetricQuery) -> MetricValue:
+        """Exactly one value: an HPA adds up all values of an answer (X-08)."""
+        metric = known(query.metric, query.subject)
+        now_s = self._clock()
+        held = self._current(now_s)
+        found = _matches(held, query)
+        if len(found) > 1:
+            raise bad_request(_ambiguous(found, query))
+        return _value_of(metric, found[0], held.snapshot, now_s)
+
+    def several(self, query: MetricQuery) -> list[MetricValue]:
+        """Every known value, at least one."""
+        metric = known(query.metric, query.subject)
+        now_s = self._clock()
+        held = self._current(now_s)
+        found = _matches(held, query)
+        if len(found) > MOST_VALUES:
+            fix = f"an answer has at most {MOST_VALUES} values: narrow the selector"
+            raise bad_request(f"{len(found)} workloads match in namespace {query.namespace}; {fix}")
+        values: list[MetricValue] = []
+        first_error: StatusError | None = None
+        for candidate in found:
+            try:
+                values.append(_value_of(metric, candidate, held.snapshot, now_s))
+            except StatusError as error:
+                first_error = first_error or error
+        if first_error is not None and not values:
+            raise first_error
+        return values
+
+    def _current(self, now_s: float) -> Held:
+        """The newest snapshot, unless it is too old."""
+        held = self._store.current
+        if held is None:
+            raise unavailable(f"the pipeline has published nothing since this server started; {FIX}")
+        fault = _snapshot_fault(held.snapshot, now_s)
+        if fault is not None:
+            raise unavailable(fault)
+        return held
+
+
+def known(name: str, subject: str = "") -> Metric:
+    """The metric of a name. Raises StatusError (404) with the nearest name. subject: as in MetricQuery."""
+    metric = METRICS.get(name)
+    if metric is not None:
+        return metric
+    near = nearest(name, METRICS)
+    hint = f"nearest is {near}" if near else f"metrics are {', '.join(METRICS)}"
+    raise not_found(f"{absent(name, subject)}: {hint}")
+
+
+def with_workload(selector: Selector, name: str) -> Selector:
+    """The selector, for the workload of that name unless it names one itself."""
+    if selector.mentions("workload"):
+        return selector
+    return Selector((Requirement("workload", "in", (name,)), *selector.requirements))
+
+
+def absent(name: str, subject: str) -> str:
+    """The words of the API for an unknown metric."""
+    return f"the server could not find the metric {name}" + (f" for {subject}" if subject else "")
+
+
+def _matches(held: Held, query: MetricQuery) -> Sequence[Candidate]:
+    """What the selector picks, at least one."""
+    namespace = held.namespaces.get(query.namespace) or Namespace()
+    lookup = Lookup(namespace, stages=query.selector.mentions("stage"))
+    found = lookup.matching(query.selector)
+    if not found:
+        raise not_found(_no_match(query, namespace, lookup))
+    return found
+
+
+def _no_match(query: MetricQuery, namespace: Namespace, lookup: Lookup) -> str:
+    if not namespace.workloads:
+        fix = "request the metric in the namespace that the workload has in the configuration"
+        return f"no workload is known in namespace {query.namespace}: {fix}"
+    near_miss = lookup.near_miss(query.selector, f"in namespace {query.namespace}")
+    exists = any(name in namespace.workloads for name in query.selector.only_values("workload") or ())
+    return f"{near_miss}; {query.hint}" if query.hint and not exists else near_miss
+
+
+def _value_of(metric: Metric, found: Candidate, snapshot: Snapshot, now_s: float) -> MetricValue:
+    try:
+        entry = found.entry
+    except ValueError as error:
+        what = f"no {metric.name} for workload {found.labels['workload']}: its entry in the snapshot cannot be read"
+        raise unavailable(f"{what}: {error}; run one release of pipeline and serve") from error
+    value = _quantity(metric, found)
+    if value is None:
+        raise unavailable(_no_number(metric, entry.decision))
+    age_s = _age_s(metric, entry.decision, now_s)
+    if age_s > entry.error_after_s:
+        raise unavailable(_too_old(metric, entry, age_s))
+    return MetricValue(found.labels, value, entry.decision.at_s, round(snapshot.window_s))
+
+
+def _quantity(metric: Metric, found: Candidate) -> str | None:
+    """None if the number is unknown; NaN, infinite or negative is unknown too."""
+    value = _number(metric, found)
+    try:
+        return None if value is None else quantity(value, signed=metric.signed)
+    except ValueError:
+        return None
+
+
+def _number(metric: Metric, found: Candidate) -> float | None:
+    if found.stage is None:
+        return metric.of_workload(found.decision, found.entry.stages)
+    if metric.read_stage is None:
+        whole = f"{metric.name} is a number of the whole workload {found.workload}"
+        raise bad_request(f"{whole}: leave stage out of the selector")
+    return metric.read_stage(found.stage)
+
+
+def _no_number(metric: Metric, decision: Decision) -> str:
+    """Workload, reason, age and fix: `kubectl describe hpa` shows them."""
+    decided = decision.required_workers is not None
+    cause = "a signal behind it is not known yet; the decision was: " if decided else ""
+    return f"no {metric.name} for {decision.workload} ({decision.reason}): {cause}{sentence(decision)}"
+
+
+def _age_s(metric: Metric, decision: Decision, now_s: float) -> float:
+    """The age of the newest sample behind a number. A paused target is held, however old its samples are."""
+    is_held = decision.reason is Reason.PAUSED and metric.is_size
+    sample_age_s = None if is_held else metric.age_s(decision)
+    return now_s - decision.at_s + (sample_age_s or 0.0)
+
+
+def _too_old(metric: Metric, entry: Entry, age_s: float) -> str:
+    what = f"no {metric.name} for {entry.decision.workload}: its newest sample is {age_s:.0f} s old"
+    return f"{what}, the limit is {entry.error_after_s:.0f} s; {FIX}"
+
+
+def _snapshot_fault(snapshot: Snapshot, now_s: float) -> str | None:
+    """Why no number of the snapshot may be served; None if it may."""
+    age_s = now_s - snapshot.at_s
+    if snapshot.is_ahead(now_s):
+        return f"the last decision is {-age_s:.0f} s in the future: compare the clocks of the pipeline and this server"
+    if age_s > snapshot.error_after_s:
+        return f"the pipeline published nothing for {age_s:.0f} s, the limit is {snapshot.error_after_s:.0f} s; {FIX}"
+    return None
+
+
+def _ambiguous(found: Sequence[Candidate], query: MetricQuery) -> str:
+    names = shortened([candidate.labels["workload"] + _stage_suffix(candidate) for candidate in found])
+    subject = f'selector "{query.selector}"' if query.selector.requirements else "a request without selector"
+    return (
+        f"{subject} picks {len(found)} in namespace {query.namespace}, and an HPA would add them up: {names}; "
+        f"select one, for example with workload={found[0].labels['workload']}"
+    )
+
+
+def _stage_suffix(candidate: Candidate) -> str:
+    return "" if candidate.place is None else f" stage {candidate.labels['stage']}"

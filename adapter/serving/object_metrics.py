@@ -1,0 +1,79 @@
+"""Our metrics as metrics of the objects that run the workloads: the `Object` metrics of an HPA."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from adapter.apiserver.selectors import Selector
+from adapter.apiserver.status import not_found
+from adapter.core.metrics import METRICS
+from adapter.serving.custom_api import EVERY_NAME, ObjectMetric, ObjectQuery, ObjectValue
+from adapter.serving.metric_reader import MetricQuery, MetricReader, MetricValue, absent, known, with_workload
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Kind and API version of an object."""
+
+    kind: str
+    api_version: str
+
+
+# By resource: the objects that run streaming jobs and can be scale targets.
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "deployments.apps": Kind("Deployment", "apps/v1"),
+        "statefulsets.apps": Kind("StatefulSet", "apps/v1"),
+        "replicasets.apps": Kind("ReplicaSet", "apps/v1"),
+        "rollouts.argoproj.io": Kind("Rollout", "argoproj.io/v1alpha1"),
+        "flinkdeployments.flink.apache.org": Kind("FlinkDeployment", "flink.apache.org/v1beta1"),
+        "sparkapplications.sparkoperator.k8s.io": Kind("SparkApplication", "sparkoperator.k8s.io/v1beta2"),
+    }
+)
+
+
+class ObjectMetrics:
+    """A CustomProvider over the snapshot.
+
+    An object stands for the workload of its name, unless the metric's selector names another (`workload=NAME`). The
+    other terms of that selector apply too (`stage=join`).
+    """
+
+    def __init__(self, reader: MetricReader) -> None:
+        self._reader = reader
+
+    def metrics(self) -> Sequence[ObjectMetric]:
+        """Every metric of every resource."""
+        return [ObjectMetric(resource, name) for resource in KINDS for name in METRICS]
+
+    def read(self, query: ObjectQuery) -> Sequence[ObjectValue]:
+        """The value of one object, or those of all that the selector picks. Raises StatusError."""
+        known(query.metric, _subject(query))
+        if query.namespace is None or query.resource not in KINDS:
+            where = f"it is served as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of {', '.join(KINDS)}"
+            raise not_found(f"{absent(query.metric, _subject(query))}: {where}")
+        return self._every(query, query.namespace) if query.name == EVERY_NAME else [self._one(query, query.namespace)]
+
+    def _one(self, query: ObjectQuery, namespace: str) -> ObjectValue:
+        subject = _subject(query)
+        hint = f"{subject} stands for the workload of its name: name another in the metric's selector, workload=NAME"
+        selector = with_workload(query.metric_selector, query.name)
+        return _value(
+            query, query.name, self._reader.one(MetricQuery(namespace, query.metric, selector, subject, hint))
+        )
+
+    def _every(self, query: ObjectQuery, namespace: str) -> Sequence[ObjectValue]:
+        """The workloads under their own names: this server does not know which objects exist."""
+        both = Selector((*query.selector.requirements, *query.metric_selector.requirements))
+        found = self._reader.several(MetricQuery(namespace, query.metric, both))
+        return [_value(query, each.labels["workload"], each) for each in found]
+
+
+def _value(query: ObjectQuery, name: str, found: MetricValue) -> ObjectValue:
+    kind = KINDS[query.resource]
+    return ObjectValue(kind.kind, kind.api_version, query.namespace, name, found.value, found.at_s, found.window_s)
+
+
+def _subject(query: ObjectQuery) -> str:
+    """The objects of a query, for a message."""
+    return query.resource if query.name == EVERY_NAME else f"{query.resource} {query.name}"

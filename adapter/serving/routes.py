@@ -1,0 +1,90 @@
+"""The routes of this project: the metrics API, monitoring, and what the pipeline publishes."""
+
+from functools import partial
+
+from adapter import __version__
+from adapter.apiserver import discovery, probes, version
+from adapter.apiserver.answer import Answer, Handler, Routes, exposition, json, matches, text, validated
+from adapter.apiserver.negotiation import check_json
+from adapter.apiserver.probes import PING, Checks
+from adapter.apiserver.request import Request
+from adapter.apiserver.status import unauthorized
+from adapter.serving import custom_api, external_api
+from adapter.serving.custom_api import CustomProvider
+from adapter.serving.external_api import ExternalProvider
+from adapter.serving.external_metrics import ExternalMetrics
+from adapter.serving.metric_reader import MetricReader
+from adapter.serving.object_metrics import ObjectMetrics
+from adapter.serving.openapi import FILE as OPENAPI
+from adapter.serving.readiness import Readiness
+from adapter.serving.snapshots import records
+from adapter.serving.snapshots.records import RecordOf
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.snapshots.transport import MESSAGE_TYPE, SNAPSHOT_PATH, token_matches
+from adapter.serving.telemetry import Telemetry
+
+
+def metric_routes(store: SnapshotStore) -> Routes:
+    """The metrics API over the newest snapshot."""
+    reader = MetricReader(store, store.now_s)
+    return api_routes(ExternalMetrics(reader), ObjectMetrics(reader))
+
+
+def api_routes(external: ExternalProvider, custom: CustomProvider) -> Routes:
+    """Both groups of metrics, their discovery and description."""
+    groups = (custom_api.api_group(custom), external_api.api_group(external))
+    document = version.version_document(__version__)
+    found: Routes = {
+        **discovery.routes(groups),
+        "/openapi/v2": partial(_openapi, OPENAPI.read_bytes()),
+        "/version": version.handler(document),
+    }
+    paths = json({"paths": sorted(path for path in found if "<" not in path)})
+    return {**found, "/": lambda request: paths}
+
+
+def monitoring_routes(telemetry: Telemetry, readiness: Readiness, alive: Checks | None = None) -> Routes:
+    """`/metrics` and the probes. alive: what liveness checks besides that the server answers."""
+    checks = probes.routes(alive={**PING, **(alive or {})}, ready=readiness.checks())
+    return {"/metrics": exposition(telemetry.exposition), **checks}
+
+
+def publisher_routes(store: SnapshotStore, record_of: RecordOf, token_file: str | None) -> Routes:
+    """The snapshot and the explanations, for clients with the token in a file; None admits every client."""
+    found: Routes = {SNAPSHOT_PATH: partial(_snapshot, store), **explain_routes(store, record_of)}
+    return found if token_file is None else {path: _guarded(read, token_file) for path, read in found.items()}
+
+
+def explain_routes(store: SnapshotStore, record_of: RecordOf) -> Routes:
+    """`/explain/<namespace>/<name>`, in the process that runs the pipeline."""
+
+    def explain(request: Request, namespace: str, name: str) -> Answer:
+        return json(records.find(store.current, record_of, f"{namespace}/{name}"))
+
+    return {f"{records.PATH}/<namespace>/<name>": explain}
+
+
+def _guarded(read: Handler, token_file: str) -> Handler:
+    def answer(request: Request, **parts: str) -> Answer:
+        if not token_matches(token_file, request.header(b"authorization")):
+            raise unauthorized()
+        return read(request, **parts)
+
+    return answer
+
+
+def _snapshot(store: SnapshotStore, request: Request) -> Answer:
+    held = store.current
+    if held is None:
+        return text("no snapshot yet\n", 404)
+    headers = {"ETag": held.etag, "Vary": "Accept-Encoding"}
+    if matches(held.etag, request.header(b"if-none-match")):
+        return Answer(304, b"", headers=headers)
+    if "gzip" in request.header(b"accept-encoding"):
+        return Answer(200, held.compressed, MESSAGE_TYPE, headers | {"Content-Encoding": "gzip"})
+    return Answer(200, held.body, MESSAGE_TYPE, headers)
+
+
+def _openapi(document: bytes, request: Request) -> Answer:
+    check_json(request.header(b"accept"))
+    return validated(request, document)

@@ -1,1 +1,0 @@
-"""Our signals as metrics of the Kubernetes API."""

@@ -1,0 +1,127 @@
+"""The cluster's API through the real client, from a stand-in on loopback: answers, faults, deadlines."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from stand_in_cluster import CONFIG_MAP, OURS, StandInCluster, kubeconfig, status
+
+from adapter.apiserver.cluster_api import LARGEST_BYTES, ClusterApi
+from adapter.errors import SourceError
+
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+BODY = {"kind": "SubjectAccessReview", "spec": {"user": "alice"}}
+
+
+def test_a_document_is_read(api: ClusterApi, cluster: StandInCluster) -> None:
+    code, document = api.get(CONFIG_MAP)
+    assert code == 200
+    assert document["data"] == cluster.config_map
+
+
+def test_a_document_is_sent_and_answered(api: ClusterApi) -> None:
+    code, document = api.post(REVIEWS, BODY)
+    assert code == 201
+    assert document["status"] == {"allowed": True}
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [(status(500, "boom")[1], {"message": "boom"}), (b"boom", "boom"), (b"", ""), (b"\xff", "\ufffd")],
+    ids=["a Status", "text", "nothing", "bytes"],
+)
+def test_an_error_is_given_as_it_was_told(
+    api: ClusterApi, cluster: StandInCluster, failure: bytes, told: object
+) -> None:
+    cluster.failures.append((500, failure))
+    code, document = api.get(CONFIG_MAP)
+    assert code == 500
+    assert document["message"] == "boom" if isinstance(document, dict) else document == told
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"{", b'"\\ud800"', b"\xff", b"[" * 100_000],
+    ids=["nothing", "HTML", "half", "a half character", "bytes", "deep"],
+)
+def test_a_success_that_is_no_json_is_a_fault(api: ClusterApi, cluster: StandInCluster, body: bytes) -> None:
+    cluster.failures.append((200, body))
+    with pytest.raises(SourceError, match="expected JSON in an answer of 200"):
+        api.get(CONFIG_MAP)
+
+
+def test_an_answer_that_is_too_long_is_not_read(api: ClusterApi, cluster: StandInCluster) -> None:
+    cluster.failures.append((200, b"[" + b" " * LARGEST_BYTES + b"]"))
+    with pytest.raises(SourceError, match=f"expected at most {LARGEST_BYTES} bytes"):
+        api.get(CONFIG_MAP)
+    assert api.get(CONFIG_MAP)[0] == 200
+
+
+def test_connections_are_used_again_by_all_threads(api: ClusterApi, cluster: StandInCluster) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        codes = list(threads.map(lambda _: api.post(REVIEWS, BODY)[0], range(100)))
+    assert codes == [201] * 100
+    assert cluster.connections <= 4
+
+
+def test_an_api_that_does_not_answer_costs_no_more_than_the_deadline(api: ClusterApi, cluster: StandInCluster) -> None:
+    cluster.silent = True
+    started_s = time.monotonic()
+    with pytest.raises(SourceError, match="timed out"):
+        api.get(CONFIG_MAP, deadline_s=0.1)
+    assert time.monotonic() - started_s < 2
+
+
+def test_an_api_that_is_not_there_is_told(api: ClusterApi, cluster: StandInCluster) -> None:
+    cluster.stop()
+    with pytest.raises(SourceError, match=f"GET {CONFIG_MAP}: .*refused"):
+        api.get(CONFIG_MAP)
+
+
+@pytest.mark.parametrize("path", [None, "/nowhere/kubeconfig"], ids=["outside a pod", "no such file"])
+def test_a_place_without_credentials_is_told(path: str | None) -> None:
+    with pytest.raises(SourceError, match="kubernetes"):
+        ClusterApi(path).get(CONFIG_MAP)
+
+
+HALF_OF_IT = [0, 20, 40, 150, 200, 250, -2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(pytest.param(lambda text, n=n: text[:n], id=f"up to {n}") for n in HALF_OF_IT),
+        pytest.param(lambda _: "a: [", id="no YAML"),
+        pytest.param(lambda _: "[]", id="a list"),
+        pytest.param(lambda _: "1", id="a number"),
+        pytest.param(lambda _: "contexts: 1\ncurrent-context: c", id="contexts that are none"),
+        pytest.param(lambda text: text.replace('"user": {"token"', '"token": {"user"'), id="a key that is missing"),
+    ],
+)
+def test_a_kubeconfig_that_is_none_is_told_with_the_file_and_the_fix_and_without_the_token(
+    tmp_path: Path, change: Callable[[str], str]
+) -> None:
+    file = Path(kubeconfig(tmp_path, 1))
+    file.write_text(change(file.read_text()))
+    with pytest.raises(SourceError) as raised:
+        ClusterApi(str(file)).get(CONFIG_MAP)
+    told = str(raised.value)
+    assert told.startswith(f"kubernetes: GET {CONFIG_MAP}: expected a kubeconfig in {file}: ")
+    assert told.endswith("; write it to another file and rename that file, so that no reader sees half of it")
+    assert OURS not in told
+
+
+def test_a_credential_that_is_refused_is_read_anew(cluster: StandInCluster, tmp_path: Path) -> None:
+    api = ClusterApi(kubeconfig(tmp_path, cluster.port, token="old"))
+    assert api.get(CONFIG_MAP)[0] == 401
+    kubeconfig(tmp_path, cluster.port)
+    assert api.get(CONFIG_MAP)[0] == 200
+    api.close()
+
+
+def test_a_client_that_was_closed_connects_again(api: ClusterApi) -> None:
+    api.get(CONFIG_MAP)
+    api.close()
+    assert api.get(CONFIG_MAP)[0] == 200

@@ -1,0 +1,95 @@
+"""What is wrong with another server is told once while it lasts."""
+
+from typing import Any
+
+import pytest
+import structlog
+
+from adapter.apiserver.failure_logger import MOST_CAUSES, FailureLogger, one_line
+from adapter.errors import SourceError
+
+
+def levels(*causes: str | None) -> list[tuple[str, Any]]:
+    """What is logged of attempts that fail for a cause or, None, work."""
+    with structlog.testing.capture_logs() as logs:
+        outage = FailureLogger(structlog.get_logger(), "it is down", "it is up again", server="other")
+        for cause in causes:
+            if cause is None:
+                outage.worked()
+            else:
+                outage.failed(cause)
+            assert outage.lasts is (cause is not None)
+    assert all(log["server"] == "other" for log in logs)
+    return [(log["log_level"], log.get("cause")) for log in logs]
+
+
+def test_each_cause_is_told_once_and_then_that_it_is_over() -> None:
+    assert levels(None, "refused", "refused", "late", "refused", None, None) == [
+        ("warning", "refused"),
+        ("warning", "late"),
+        ("info", None),
+    ]
+
+
+def test_the_next_outage_is_told_anew() -> None:
+    assert levels("refused", None, "refused") == [("warning", "refused"), ("info", None), ("warning", "refused")]
+
+
+def test_a_server_that_words_each_error_anew_fills_no_log() -> None:
+    assert len(levels(*map(str, range(1_000)))) == MOST_CAUSES
+
+
+def attempts(*errors: Exception | None, **more: Any) -> list[Any]:
+    """What is logged of attempts that raise an error or, None, work."""
+    left = list(errors)
+
+    def act() -> None:
+        error = left.pop(0)
+        if error is not None:
+            raise error
+
+    with structlog.testing.capture_logs() as logs:
+        outage = FailureLogger(structlog.get_logger(), "it is down", "it is up again")
+        assert [outage.attempt(act, **more) for _ in errors] == [error is None for error in errors]
+    return logs
+
+
+@pytest.mark.parametrize("error", [OSError("no"), KeyError("a"), RecursionError(), AssertionError(), StopIteration()])
+def test_no_error_of_an_attempt_comes_out_of_it_and_one_that_nobody_foresaw_brings_its_traceback(
+    error: Exception,
+) -> None:
+    logs = attempts(None, error, error, None)
+    assert [log["event"] for log in logs] == ["it is down", "it is up again"]
+    assert (logs[0]["cause"], logs[0]["exc_info"]) == (one_line(error), error)
+
+
+def test_an_error_that_was_foreseen_is_one_sentence() -> None:
+    (log,) = attempts(SourceError("kubernetes", "connection refused"))
+    assert log == {"event": "it is down", "log_level": "warning", "cause": "kubernetes: connection refused"}
+
+
+def test_what_somebody_has_to_mend_is_an_error_with_its_effect() -> None:
+    (log,) = attempts(SourceError("kubernetes", "no"), is_grave=True, effect="none is admitted")
+    assert (log["log_level"], log["effect"]) == ("error", "none is admitted")
+
+
+def test_who_is_asked_to_end_ends() -> None:
+    def leave() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        FailureLogger(structlog.get_logger(), "it is down", "it is up again").attempt(leave)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (SourceError("kafka", "no brokers"), "kafka: no brokers"),
+        (OSError(" of two\n  lines"), "OSError: of two lines"),
+        (KeyError("a"), "KeyError: 'a'"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+    ids=["ours", "of two lines", "a key", "without words"],
+)
+def test_an_error_is_told_in_one_line(error: Exception, words: str) -> None:
+    assert one_line(error) == words

@@ -1,0 +1,216 @@
+"""ReviewCache are remembered for a while, asked for once, and waited for no longer than the deadline."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+import structlog
+from access_builders import Clock
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.apiserver.review_cache import CacheSettings, ReviewCache
+from adapter.errors import SourceError
+
+FAULT = SourceError("kubernetes", "connection refused")
+
+
+class Server:
+    """ReviewCache with how often it was asked; waits, or fails, as told."""
+
+    def __init__(self) -> None:
+        self.asked: list[object] = []
+        self.fault: SourceError | None = None
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def about(self, key: object) -> Callable[[float], int]:
+        def ask(ends_s: float) -> int:
+            self.asked.append(key)
+            self.gate.wait(10)
+            if self.fault is not None:
+                raise self.fault
+            return len(self.asked)
+
+        return ask
+
+
+@dataclass
+class Interrupted(Clock):
+    """A clock during whose next reading something else happens."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def __call__(self) -> float:
+        happens, self.meanwhile = self.meanwhile, None
+        if happens is not None:
+            happens()
+        return self.now_s
+
+
+@contextmanager
+def answers(clock: Clock | None = None, weight: int = 1, **terms: float) -> Iterator[ReviewCache[object, int]]:
+    """weight: of each answer; 0 is not kept."""
+    made = CacheSettings("reviews", **({"deadline_s": 5.0} | terms))
+    opened: ReviewCache[object, int] = ReviewCache(made, lambda key, answer: weight, clock or Clock())
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.gate.set()
+
+
+def test_an_answer_counts_for_as_long_as_it_lasts(server: Server) -> None:
+    clock = Clock()
+    with answers(clock, lasts_s=10.0) as held:
+        told = []
+        for later_s in (0.0, 5.0, 4.9, 0.2, 9.0):
+            clock.now_s += later_s
+            told.append(held.get("a", server.about("a")))
+    assert told == [1, 1, 1, 2, 2]
+
+
+def test_100_who_ask_the_same_at_once_cost_one_question(server: Server) -> None:
+    server.gate.clear()
+    with answers() as held, ThreadPoolExecutor(100) as threads:
+        waiting = [threads.submit(held.get, "a", server.about("a")) for _ in range(100)]
+        server.gate.set()
+        assert {each.result(10) for each in waiting} == {1}
+    assert server.asked == ["a"]
+
+
+def test_an_answer_that_lands_while_another_caller_looks_is_not_asked_for_again(server: Server) -> None:
+    clock = Interrupted()
+    with answers(clock, lasts_s=10.0) as held:
+        assert held.get("a", server.about("a")) == 1
+        clock.now_s += 10.0
+        clock.meanwhile = lambda: held.get("a", server.about("a"))
+        assert held.get("a", server.about("a")) == 2
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0, 8)), max_size=40))
+def test_an_answer_is_never_older_than_it_may_be_and_never_asked_for_too_soon(asks: list[tuple[str, float]]) -> None:
+    clock, asked_at_s = Clock(), {}
+    with answers(clock, lasts_s=10.0) as held:
+        for key, later_s in asks:
+            clock.now_s += later_s
+            fresh = key in asked_at_s and clock.now_s < asked_at_s[key] + 10.0
+            server = Server()
+            held.get(key, server.about(key))
+            assert bool(server.asked) is not fresh
+            if not fresh:
+                asked_at_s[key] = clock.now_s
+
+
+def test_a_fault_is_everybody_s_and_is_not_remembered(server: Server) -> None:
+    server.fault = FAULT
+    server.gate.clear()
+    with answers() as held, ThreadPoolExecutor(10) as threads:
+        waiting = [threads.submit(held.get, "a", server.about("a")) for _ in range(10)]
+        while not server.asked:
+            time.sleep(0.001)
+        server.gate.set()
+        faults = [each.exception(10) for each in waiting]
+        assert [str(fault) for fault in faults] == [str(FAULT)] * 10
+        assert len(set(map(id, faults))) == 10
+        server.fault = None
+        assert held.get("a", server.about("a")) > 0
+
+
+def test_whoever_waits_is_back_at_the_deadline_whatever_the_server_does(server: Server) -> None:
+    server.gate.clear()
+    with answers(deadline_s=0.2) as held, ThreadPoolExecutor(20) as threads:
+        started_s = time.monotonic()
+        waiting = [threads.submit(held.get, n % 4, server.about(n % 4)) for n in range(20)]
+        faults = [str(each.exception(10)) for each in waiting]
+        assert time.monotonic() - started_s < 2
+        server.gate.set()
+    assert set(faults) == {"kubernetes: no answer within 0.2 s"}
+
+
+def test_no_more_are_asked_at_the_same_time_than_allowed(server: Server) -> None:
+    server.gate.clear()
+    with answers(deadline_s=0.2, concurrency=2) as held, ThreadPoolExecutor(6) as threads:
+        waiting = [threads.submit(held.get, n, server.about(n)) for n in range(6)]
+        assert all(isinstance(each.exception(10), SourceError) for each in waiting)
+        assert len(server.asked) == 2
+        server.gate.set()
+        assert held.get("later", server.about("later")) == 3
+
+
+def test_what_has_to_wait_for_its_turn_too_long_is_not_told_as_silence_of_the_cluster(server: Server) -> None:
+    server.gate.clear()
+    with (
+        answers(deadline_s=0.1, concurrency=1) as held,
+        ThreadPoolExecutor(3) as threads,
+        structlog.testing.capture_logs() as logs,
+    ):
+        waiting = [threads.submit(held.get, n, server.about(n)) for n in range(3)]
+        assert all(isinstance(each.exception(10), SourceError) for each in waiting)
+        server.gate.set()
+        while len(logs) < 2:
+            time.sleep(0.001)
+    assert [log["log_level"] for log in logs] == ["warning", "info"]
+    assert logs[0]["cause"] == "more than 1 reviews at the same time"
+    assert all("fix" not in log for log in logs)
+
+
+def test_one_that_is_stuck_costs_the_others_nothing(server: Server) -> None:
+    server.gate.clear()
+    other = Server()
+    with answers(deadline_s=5.0) as held, ThreadPoolExecutor(1) as threads:
+        stuck = threads.submit(held.get, "a", server.about("a"))
+        assert held.get("b", other.about("b")) == 1
+        server.gate.set()
+        assert stuck.result(10) == 1
+
+
+def test_a_change_is_logged_once(server: Server) -> None:
+    with answers(weight=0) as held, structlog.testing.capture_logs() as logs:
+        for fault in (None, FAULT, FAULT, None, None):
+            server.fault = fault
+            try:
+                held.get("a", server.about("a"))
+            except SourceError:
+                assert fault is not None
+    assert [log["log_level"] for log in logs] == ["error", "info"]
+    assert logs[0]["cause"] == "connection refused"
+    assert "system:auth-delegator" in logs[0]["fix"]
+
+
+def test_what_still_waits_when_it_ends_is_told_so(server: Server) -> None:
+    server.gate.clear()
+    with answers(concurrency=1) as held, ThreadPoolExecutor(2) as threads:
+        first = threads.submit(held.get, "a", server.about("a"))
+        while not server.asked:
+            time.sleep(0.001)
+        second = threads.submit(held.get, "b", server.about("b"))
+        time.sleep(0.05)
+        held.close()
+        assert isinstance(second.exception(10), SourceError)
+        server.gate.set()
+        assert first.result(10) == 1
+
+
+def test_an_answer_without_weight_is_not_cached(server: Server) -> None:
+    with answers(weight=0) as held:
+        assert [held.get("a", server.about("a")) for _ in range(2)] == [1, 2]
+
+
+def test_the_oldest_answer_is_dropped(server: Server) -> None:
+    with answers(largest_bytes=2) as held:
+        for key in ("a", "b", "c", "b", "c"):
+            held.get(key, server.about(key))
+        assert server.asked == ["a", "b", "c"]
+        held.get("a", server.about("a"))
+    assert server.asked == ["a", "b", "c", "a"]

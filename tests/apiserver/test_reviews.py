@@ -1,0 +1,222 @@
+"""May he do that: what the cluster is asked, and what becomes of its answers."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
+
+import pytest
+from access_builders import Clock
+from stand_in_cluster import DENIED, HPA, StandInCluster, status
+
+from adapter.apiserver.attributes import attributes
+from adapter.apiserver.cache import LONGEST_TEXT
+from adapter.apiserver.cluster_api import ClusterApi
+from adapter.apiserver.identity import ANONYMOUS, AUTHENTICATED, MASTERS, Identity
+from adapter.apiserver.retry import RetryPolicy
+from adapter.apiserver.reviews import Access, Reviews, Verdict, spec
+from adapter.errors import SourceError
+
+E = "/apis/external.metrics.k8s.io/v1beta1"
+C = "/apis/custom.metrics.k8s.io/v1beta1"
+ALICE = Identity("alice", (AUTHENTICATED,))
+WHO = {"user": "alice", "groups": [AUTHENTICATED]}
+METRIC = attributes("GET", f"{E}/namespaces/default/m")
+QUESTION = Access(ALICE, METRIC)
+LISTED = {
+    "namespace": "default",
+    "verb": "list",
+    "group": "external.metrics.k8s.io",
+    "version": "v1beta1",
+    "resource": "m",
+}
+GOT = {
+    "namespace": "ns",
+    "verb": "get",
+    "group": "custom.metrics.k8s.io",
+    "version": "v1beta1",
+    "resource": "pods",
+    "subresource": "some-metric",
+    "name": "*",
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", f"{E}/namespaces/default/m", {"resourceAttributes": LISTED}),
+        ("POST", f"{E}/namespaces/default/m", {"resourceAttributes": LISTED | {"verb": "create"}}),
+        ("GET", f"{C}/namespaces/ns/pods/*/some-metric", {"resourceAttributes": GOT}),
+        ("GET", E, {"nonResourceAttributes": {"path": E, "verb": "get"}}),
+        ("POST", "/version", {"nonResourceAttributes": {"path": "/version", "verb": "post"}}),
+    ],
+    ids=["case 61 external", "auth-185 another method", "auth-187 custom", "auth-165 discovery", "any path"],
+)
+def test_the_cluster_is_asked_what_go_asks(method: str, path: str, expected: dict[str, Any]) -> None:
+    assert spec(Access(ALICE, attributes(method, path))) == expected | WHO
+
+
+def test_the_cluster_is_told_all_of_the_identity() -> None:
+    identity = Identity("alice", ("a", AUTHENTICATED), "7", {"z": ("1", "2"), "a/b": ("",)})
+    found = spec(Access(identity, METRIC))
+    extra = {"z": ["1", "2"], "a/b": [""]}
+    assert found == {
+        "resourceAttributes": LISTED,
+        "user": "alice",
+        "uid": "7",
+        "groups": list(identity.groups),
+        "extra": extra,
+    }
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def reviews(api: ClusterApi, clock: Clock) -> Iterator[Reviews]:
+    opened = Reviews(api, RetryPolicy(deadline_s=5.0, first_pause_s=0.001), clock)
+    yield opened
+    opened.close()
+
+
+def test_the_cluster_decides(reviews: Reviews, cluster: StandInCluster) -> None:
+    assert reviews.verdict(*QUESTION) == Verdict(True)
+    denied = Access(Identity("bob"), METRIC)
+    assert reviews.verdict(*denied) == Verdict(False, DENIED)
+    assert cluster.specs() == [spec(QUESTION), spec(denied)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Access(Identity("bob", (AUTHENTICATED,)), METRIC),
+        Access(Identity("alice"), METRIC),
+        Access(Identity("alice", (AUTHENTICATED,), "7"), METRIC),
+        Access(Identity("alice", (AUTHENTICATED,), "", {"a": ("b",)}), METRIC),
+        Access(ALICE, attributes("GET", f"{E}/namespaces/other/m")),
+        Access(ALICE, attributes("POST", f"{E}/namespaces/default/m")),
+    ],
+    ids=["user", "groups", "uid", "extra", "namespace", "verb"],
+)
+def test_whatever_is_asked_differently_is_another_question(
+    reviews: Reviews, cluster: StandInCluster, other: Any
+) -> None:
+    reviews.verdict(*QUESTION)
+    reviews.verdict(*other)
+    assert cluster.count("SubjectAccessReview") == 2
+
+
+def test_callers_who_differ_in_extra_alone_are_looked_up_as_fast() -> None:
+    """As the tokens of one service account do, of which anybody who has one may make many."""
+    extras = [{"authentication.kubernetes.io/credential-id": (f"JTI={number}",)} for number in range(500)]
+    assert len({hash(Identity("alice", (AUTHENTICATED,), "7", extra)) for extra in extras}) == 500
+    assert hash(Identity("a", extra={"b": (), "c": ()})) == hash(Identity("a", extra={"c": (), "b": ()}))
+
+
+def test_an_answer_to_a_very_long_question_is_not_remembered(reviews: Reviews, cluster: StandInCluster) -> None:
+    question = Access(ALICE, attributes("GET", f"{E}/namespaces/default/{'m' * LONGEST_TEXT}"))
+    assert [reviews.verdict(*question).allowed for _ in range(2)] == [True, True]
+    assert cluster.count("SubjectAccessReview") == 2
+
+
+def test_the_answers_to_somebody_of_many_groups_are_remembered(reviews: Reviews, cluster: StandInCluster) -> None:
+    """As directories name their groups: what the cluster says of somebody may be long, what he asks for may not."""
+    somebody = Identity("alice", tuple(str(UUID(int=number)) for number in range(200)))
+    for _ in range(3):
+        reviews.verdict(somebody, METRIC)
+    assert cluster.count("SubjectAccessReview") == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "cause"),
+    [
+        (b"[]", "expected a SubjectAccessReview"),
+        (b'"allowed"', "expected a SubjectAccessReview"),
+        (b"{}", "expected a SubjectAccessReview"),
+        (b'{"status":{}}', "expected a SubjectAccessReview"),
+        (b'{"status":{"allowed":"true"}}', "expected a SubjectAccessReview"),
+        (b'{"status":{"allowed":1}}', "expected a SubjectAccessReview"),
+        (b'{"status":{"allowed":true,"denied":true}}', "allows or denies, got one that does both"),
+    ],
+)
+def test_an_answer_that_does_not_decide_allows_nothing(
+    reviews: Reviews, cluster: StandInCluster, body: bytes, cause: str
+) -> None:
+    cluster.failures.append((201, body))
+    with pytest.raises(SourceError, match=cause):
+        reviews.verdict(*QUESTION)
+
+
+def test_a_denial_without_a_reason_is_one(reviews: Reviews, cluster: StandInCluster) -> None:
+    cluster.failures.append((201, b'{"status":{"allowed":false,"denied":true}}'))
+    assert reviews.verdict(*QUESTION) == Verdict(False, "")
+
+
+def test_a_cluster_that_flaps_decides_in_the_end(reviews: Reviews, cluster: StandInCluster) -> None:
+    cluster.failures += [status(500, "boom"), status(503, "boom"), (200, b"<html>")]
+    assert reviews.verdict(*QUESTION).allowed
+
+
+def test_a_cluster_that_fails_decides_nothing(reviews: Reviews, cluster: StandInCluster) -> None:
+    """case 57"""
+    cluster.failures += [status(500, "subject access review failed")] * 5
+    with pytest.raises(SourceError) as raised:
+        reviews.verdict(*QUESTION)
+    assert raised.value.cause == "subject access review failed"
+    assert cluster.count("SubjectAccessReview") == 5
+
+
+def test_a_right_that_is_missing_is_told_at_once(reviews: Reviews, cluster: StandInCluster) -> None:
+    cluster.failures.append(status(403, "cannot create resource"))
+    with pytest.raises(SourceError, match="cannot create resource"):
+        reviews.verdict(*QUESTION)
+    assert cluster.count("SubjectAccessReview") == 1
+
+
+def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: ClusterApi, cluster: StandInCluster) -> None:
+    cluster.silent = True
+    reviews = Reviews(api, RetryPolicy(deadline_s=0.2))
+    started_s = time.monotonic()
+    with ThreadPoolExecutor(40) as threads:
+        questions = [Access(Identity(f"user-{n}"), METRIC) for n in range(40)]
+        waiting = [threads.submit(reviews.verdict, *question) for question in questions]
+        assert all(isinstance(each.exception(10), SourceError) for each in waiting)
+    assert time.monotonic() - started_s < 2
+    reviews.close()
+
+
+def test_a_cluster_that_is_not_there_is_told(reviews: Reviews, cluster: StandInCluster) -> None:
+    cluster.stop()
+    with pytest.raises(SourceError, match="refused"):
+        reviews.verdict(Identity(HPA), METRIC)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+def test_a_bare_probe_needs_no_review(reviews: Reviews, cluster: StandInCluster, path: str) -> None:
+    """case 54, auth-166"""
+    assert reviews.verdict(ANONYMOUS, attributes("GET", path)).allowed
+    assert cluster.asked == []
+
+
+@pytest.mark.parametrize("path", ["/livez/ping", "/healthz/", "/metrics", "/version", "/apis", "/", E])
+def test_every_other_path_needs_one_but_for_masters(reviews: Reviews, cluster: StandInCluster, path: str) -> None:
+    """case 56, auth-178"""
+    assert reviews.verdict(Identity("bob", (MASTERS,)), attributes("GET", path)).allowed
+    assert cluster.asked == []
+    assert not reviews.verdict(ANONYMOUS, attributes("GET", path)).allowed
+
+
+def test_a_verdict_counts_for_ten_seconds(reviews: Reviews, cluster: StandInCluster, clock: Clock) -> None:
+    """case 62"""
+    for user in ("alice", "bob"):
+        with ThreadPoolExecutor(20) as threads:
+            list(threads.map(lambda _: reviews.verdict(Identity(user), METRIC), range(100)))  # noqa: B023
+    clock.now_s += 9.9
+    reviews.verdict(Identity("alice"), METRIC)
+    assert cluster.count("SubjectAccessReview") == 2
+    clock.now_s += 0.2
+    reviews.verdict(Identity("alice"), METRIC)
+    assert cluster.count("SubjectAccessReview") == 3

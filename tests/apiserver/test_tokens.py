@@ -1,0 +1,134 @@
+"""Bearer tokens: which are presented, whose they are, and what is remembered of them."""
+
+import logging
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import structlog
+from access_builders import Clock, of_lines
+from stand_in_cluster import HPA, StandInCluster, status
+
+from adapter.apiserver.cluster_api import ClusterApi
+from adapter.apiserver.identity import AUTHENTICATED, Identity
+from adapter.apiserver.retry import RetryPolicy
+from adapter.apiserver.tokens import LONGEST, Tokens, bearer_token
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        ("Bearer good", "good"),
+        ("bearer good", "good"),
+        ("  BEARER good  ", "good"),
+        ("Bearer good x", "good"),
+        ("Bearer good,Bearer", "good,Bearer"),
+        ("Bearer", None),
+        ("Bearer ", None),
+        ("Bearer  good", None),
+        ("Bearer\tgood", None),
+        ("Basic Zm9vOmJhcg==", None),
+        ("Bearergood", None),
+        ("good", None),
+        ("", None),
+    ],
+)
+def test_a_bearer_token_is_the_word_after_bearer(header: str, token: str | None) -> None:
+    """auth-171, auth-174, ath-10401 to ath-10411"""
+    assert bearer_token(of_lines("GET", "/", [("authorization", header)])) == token
+
+
+def test_of_two_authorization_headers_the_first_counts() -> None:
+    assert bearer_token(of_lines("GET", "/", [("authorization", "Basic x"), ("authorization", "Bearer good")])) is None
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tokens(api: ClusterApi, clock: Clock) -> Iterator[Tokens]:
+    opened = Tokens(api, RetryPolicy(deadline_s=5.0, first_pause_s=0.001), clock)
+    yield opened
+    opened.close()
+
+
+def test_the_cluster_says_whose_it_is(tokens: Tokens, cluster: StandInCluster) -> None:
+    """auth-172"""
+    found = tokens.owner("good")
+    assert found == Identity(HPA, ("system:serviceaccounts", AUTHENTICATED), "hpa-uid", {"pod": ("p",)})
+    assert cluster.specs("TokenReview") == [{"token": "good"}]
+
+
+def test_a_token_of_nobody_is_not_accepted(tokens: Tokens) -> None:
+    """case 55, auth-171"""
+    assert tokens.owner("bad") is None
+
+
+def test_a_cluster_that_fails_is_asked_five_times_and_then_nobody_is_accepted(
+    tokens: Tokens, cluster: StandInCluster
+) -> None:
+    """case 55, auth-173; the fault is not remembered"""
+    cluster.failures += [status(500, "boom")] * 5
+    assert tokens.owner("good") is None
+    assert cluster.count("TokenReview") == 5
+    assert tokens.owner("good") is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b"{}",
+        b"<html>",
+        b'{"status":{"authenticated":"true","user":{"username":"x"}}}',
+        b'{"status":{"authenticated":true}}',
+        b'{"status":{"authenticated":true,"user":{}}}',
+        b'{"status":{"authenticated":true,"user":{"username":"x","groups":"system:masters"}}}',
+        b'{"status":{"user":{"username":"x"}}}',
+    ],
+)
+def test_an_answer_that_names_nobody_accepts_nobody(tokens: Tokens, cluster: StandInCluster, body: bytes) -> None:
+    cluster.failures += [(201, body)] * 5
+    assert tokens.owner("good") is None
+
+
+def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: ClusterApi, cluster: StandInCluster) -> None:
+    cluster.silent = True
+    tokens = Tokens(api, RetryPolicy(deadline_s=0.2))
+    started_s = time.monotonic()
+    assert tokens.owner("good") is None
+    assert time.monotonic() - started_s < 2
+    tokens.close()
+
+
+@pytest.mark.parametrize("code", [201, 403, 500])
+def test_a_token_is_never_logged(
+    tokens: Tokens, cluster: StandInCluster, caplog: pytest.LogCaptureFixture, code: int
+) -> None:
+    cluster.failures += [(code, b"<html>")] * 5
+    caplog.set_level(logging.DEBUG)
+    with structlog.testing.capture_logs() as logs:
+        tokens.owner("s3cr3t")
+    assert logs
+    assert "s3cr3t" not in f"{logs}{caplog.text}{vars(tokens)}"
+
+
+@pytest.mark.parametrize("token", ["good", "bad"])
+def test_a_review_counts_for_ten_seconds(tokens: Tokens, cluster: StandInCluster, clock: Clock, token: str) -> None:
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(lambda _: tokens.owner(token), range(100)))
+    clock.now_s += 9.9
+    tokens.owner(token)
+    assert cluster.count("TokenReview") == 1
+    clock.now_s += 0.2
+    tokens.owner(token)
+    assert cluster.count("TokenReview") == 2
+
+
+@pytest.mark.parametrize("token", ["", "x" * (LONGEST + 1)], ids=["empty", "too long"])
+def test_some_tokens_are_rejected_without_a_review(tokens: Tokens, cluster: StandInCluster, token: str) -> None:
+    assert tokens.owner(token) is None
+    assert cluster.asked == []

@@ -1,0 +1,60 @@
+"""A fleet, and what external and custom metrics answer about it."""
+
+from collections.abc import Sequence
+
+from serving_builders import AT_S, entry, snapshot
+
+from adapter.apiserver.selectors import parse
+from adapter.apiserver.status import StatusError
+from adapter.serving.custom_api import ObjectQuery, ObjectValue
+from adapter.serving.external_api import ExternalQuery, ExternalValue
+from adapter.serving.external_metrics import ExternalMetrics
+from adapter.serving.metric_reader import MetricReader
+from adapter.serving.object_metrics import ObjectMetrics
+from adapter.serving.snapshots.snapshot import Entry
+from adapter.serving.snapshots.store import SnapshotStore
+
+FLEET = (
+    entry("shop/orders", {"team": "red", "stage": "mine"}, required_workers=4.0, utilization_ratio=0.9),
+    entry("shop/payments", {"team": "red"}, ("parse", "join"), utilization_ratio=0.25),
+    entry("web/clicks", {"team": "blue"}),
+)
+
+
+def readings(*entries: Entry, age_s: float = 5.0) -> MetricReader:
+    """Of these workloads, else of FLEET, so long after they were decided."""
+    store = SnapshotStore(clock=lambda: AT_S)
+    store.put(snapshot(*(entries or FLEET)))
+    return MetricReader(store, lambda: AT_S + age_s)
+
+
+def external(
+    found: MetricReader,
+    selector: str = "",
+    metric: str = "required_workers",
+    namespace: str = "shop",
+) -> ExternalValue | StatusError:
+    """The item, or the answer in its place."""
+    try:
+        (value,) = ExternalMetrics(found).read(ExternalQuery(namespace, metric, parse(selector)))
+    except StatusError as refusal:
+        return refusal
+    return value
+
+
+def objects(signals: ObjectMetrics, question: ObjectQuery) -> Sequence[ObjectValue] | StatusError:
+    """The items, or the answer in their place."""
+    try:
+        return signals.read(question)
+    except StatusError as refusal:
+        return refusal
+
+
+def message(given: object) -> str:
+    """What an HPA shows."""
+    assert isinstance(given, StatusError), given
+    return given.message
+
+
+def code(given: object) -> int:
+    return given.code if isinstance(given, StatusError) else 200

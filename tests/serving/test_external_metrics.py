@@ -1,0 +1,271 @@
+"""Requirements X-06 and X-08 at the API's edge: one item, or an error that says why."""
+
+import math
+
+import pytest
+from serving_builders import AT_S, entry, snapshot
+from signal_builders import FLEET, code, external, message, readings
+
+from adapter.apiserver.status import StatusError
+from adapter.core.decisions import Reason
+from adapter.core.metrics import METRICS
+from adapter.serving.external_api import ExternalQuery, ExternalValue
+from adapter.serving.external_metrics import ExternalMetrics
+from adapter.serving.metric_reader import MetricReader
+from adapter.serving.snapshots.snapshot import Entry
+from adapter.serving.snapshots.store import SnapshotStore
+
+
+def ask(
+    selector: str, *entries: Entry, metric: str = "required_workers", namespace: str = "shop", age_s: float = 5.0
+) -> ExternalValue | StatusError:
+    return external(readings(*entries, age_s=age_s), selector, metric, namespace)
+
+
+def value(given: ExternalValue | StatusError) -> str:
+    assert isinstance(given, ExternalValue), given
+    return given.value
+
+
+def test_one_workload_is_one_item() -> None:
+    labels = {"team": "red", "workload": "orders"}
+    assert ask("workload=orders") == ExternalValue("required_workers", labels, "4", AT_S, 60)
+
+
+def test_case_49_without_labels_of_its_own_a_workload_still_has_its_name() -> None:
+    given = ask("", entry())
+    assert isinstance(given, ExternalValue)
+    assert given.labels == {"workload": "orders"}
+
+
+def test_labels_are_told_in_the_order_of_the_alphabet() -> None:
+    given = ask("", entry(labels={"zone": "a", "team": "red", "app": "x"}))
+    assert isinstance(given, ExternalValue)
+    assert list(given.labels or ()) == ["app", "team", "workload", "zone"]
+
+
+def test_the_only_workload_of_a_namespace_needs_no_selector() -> None:
+    given = ask("", namespace="web")
+    assert isinstance(given, ExternalValue)
+    assert given.labels == {"team": "blue", "workload": "clicks"}
+
+
+def test_x08_case_51_several_are_refused_with_their_names() -> None:
+    given = ask("team=red")
+    assert code(given) == 400
+    assert "picks 2 in namespace shop" in message(given)
+    assert "orders, payments" in message(given)
+
+
+def test_of_very_many_only_some_names_are_told() -> None:
+    given = ask("", *(entry(f"shop/job-{n:03}") for n in range(50)))
+    assert "job-009 and 40 more" in message(given)
+
+
+@pytest.mark.parametrize(
+    ("selector", "near"),
+    [
+        ("workload=order", "workload=order matches nothing in namespace shop; nearest is orders"),
+        ("team=rad", "team=rad matches nothing in namespace shop; nearest is red"),
+        ("teem=red", "teem=red matches nothing in namespace shop; nearest label is team"),
+        ("workload=orders,team=blue", "team=blue matches nothing in namespace shop; values are red"),
+        ("qqq", "qqq matches nothing in namespace shop; labels are team, workload"),
+        ("!team", "!team matches nothing in namespace shop; values are red"),
+        ("workload=payments,stage=jion", "stage=jion matches nothing in namespace shop; nearest is join"),
+        ("workload=orders,stage=join", "each of stage=join,workload=orders matches something in namespace shop"),
+    ],
+)
+def test_no_match_names_the_near_miss(selector: str, near: str) -> None:
+    given = ask(selector)
+    assert code(given) == 404
+    assert message(given).startswith(near)
+
+
+def test_a_namespace_without_workloads_says_so() -> None:
+    given = ask("workload=orders", namespace="shopp")
+    assert code(given) == 404
+    assert "no workload is known in namespace shopp" in message(given)
+
+
+@pytest.mark.parametrize("name", ["requird_workers", "UPPER", "a:b", "a|b", "é", "", "*", "a" * 5000])
+def test_case_36_and_38_an_unknown_metric_names_the_nearest(name: str) -> None:
+    given = ask("workload=orders", metric=name)
+    assert code(given) == 404
+    words = "nearest is required_workers" if name == "requird_workers" else f"metrics are {', '.join(METRICS)}"
+    assert message(given) == f"the server could not find the metric {name}: {words}"
+
+
+def test_a_stage_has_its_own_numbers() -> None:
+    given = ask("workload=payments,stage=join", metric="backlog")
+    assert isinstance(given, ExternalValue)
+    assert given.value == "20"
+    assert given.labels == {"stage": "join", "team": "red", "workload": "payments"}
+
+
+def test_a_stage_has_no_workers_of_its_own() -> None:
+    given = ask("workload=payments,stage=join")
+    assert code(given) == 400
+    assert "leave stage out of the selector" in message(given)
+
+
+def test_x06_no_number_is_a_503_with_workload_reason_age_and_fix() -> None:
+    given = ask("workload=orders", entry(required_workers=None, reason=Reason.EXPIRED, sample_age_s=200.0))
+    assert isinstance(given, StatusError)
+    assert given.code == 503
+    assert given.document["reason"] == "ServiceUnavailable"
+    assert message(given).startswith("no required_workers for shop/orders (Expired): no sample of shop/orders for")
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -1.0])
+def test_x06_case_45_a_number_that_is_none_is_never_served(number: float) -> None:
+    assert code(ask("workload=orders", entry(required_workers=number))) == 503
+
+
+def test_an_unknown_signal_of_a_decided_workload_is_not_0() -> None:
+    given = ask("workload=orders", entry(), metric="utilization")
+    assert code(given) == 503
+    assert "no utilization for shop/orders (Hold): a signal behind it is not known yet" in message(given)
+
+
+def test_case_50_a_snapshot_older_than_its_limit_is_no_answer_and_says_its_age() -> None:
+    assert code(ask("workload=orders", age_s=180.0)) == 200
+    given = ask("workload=orders", age_s=181.0)
+    assert code(given) == 503
+    assert message(given).startswith(
+        "the pipeline published nothing for 181 s, the limit is 180 s; is the pipeline running"
+    )
+
+
+@pytest.mark.parametrize("age_s", [29.0, 31.0])
+def test_x06_a_number_expires_by_the_age_of_its_samples_and_not_of_the_snapshot_alone(age_s: float) -> None:
+    given = ask("", entry(sample_age_s=150.0, reason=Reason.STALE), age_s=age_s)
+    assert code(given) == (200 if age_s < 30 else 503)
+    if age_s > 30:
+        assert message(given).startswith(
+            "no required_workers for shop/orders: its newest sample is 181 s old, the limit is 180 s; is the pipeline"
+        )
+
+
+def test_a_paused_size_is_held_whatever_the_age_of_its_samples() -> None:
+    paused = entry(sample_age_s=5000.0, reason=Reason.PAUSED)
+    assert (code(ask("", paused)), code(ask("", paused, age_s=181.0))) == (200, 503)
+
+
+def test_x06_what_was_measured_of_a_paused_workload_expires_by_the_age_of_its_samples() -> None:
+    paused = entry(sample_age_s=150.0, reason=Reason.PAUSED, backlog_records=7.0)
+    assert [code(ask("", paused, metric="backlog", age_s=age_s)) for age_s in (29.0, 31.0)] == [200, 503]
+    assert [code(ask("", paused, metric="required_workers_padded", age_s=age_s)) for age_s in (29.0, 31.0)] == [
+        200,
+        200,
+    ]
+
+
+def test_s2_18_segments_expire_by_the_age_of_their_own_count() -> None:
+    held = entry(partitions=7.0, partitions_age_s=150.0, sample_age_s=0.0)
+    assert [code(ask("", held, metric="segments", age_s=age_s)) for age_s in (29.0, 31.0)] == [200, 503]
+    alone = entry(partitions=7.0, partitions_age_s=0.0, sample_age_s=5000.0)
+    assert [code(ask("", alone, metric="segments", age_s=age_s)) for age_s in (180.0, 181.0)] == [200, 503]
+
+
+def test_segments_of_a_workload_without_any_sample_are_served_while_decisions_come() -> None:
+    """S2-02: of a job that follows the segments of a stream nothing else may be known; their source tells no more."""
+    lone = entry(partitions=7.0, required_workers=None, reason=Reason.NO_DATA, sample_age_s=None)
+    assert value(ask("", lone, metric="segments")) == "7"
+    assert [code(ask("", lone, metric="segments", age_s=age_s)) for age_s in (180.0, 181.0)] == [200, 503]
+    assert code(ask("", lone)) == 503
+
+
+def test_a_strict_workload_shortens_nobody_elses_number() -> None:
+    both = entry("shop/lax", error_after_s=600.0), entry("shop/strict", error_after_s=30.0)
+    assert [code(ask("workload=lax", *both, age_s=age_s)) for age_s in (31.0, 600.0, 601.0)] == [200, 200, 503]
+    assert [code(ask("workload=strict", *both, age_s=age_s)) for age_s in (30.0, 31.0)] == [200, 503]
+
+
+def test_a_snapshot_of_the_future_is_no_answer_and_blames_the_clocks() -> None:
+    assert code(ask("workload=orders", age_s=-30.0)) == 200
+    given = ask("workload=orders", age_s=-31.0)
+    assert code(given) == 503
+    assert message(given).startswith("the last decision is 31 s in the future: compare the clocks")
+
+
+def test_before_the_first_snapshot_there_is_no_answer() -> None:
+    given = external(MetricReader(SnapshotStore(), lambda: AT_S))
+    assert code(given) == 503
+    assert "published nothing since this server started" in message(given)
+
+
+def test_no_refusal_asks_to_be_asked_later() -> None:
+    """Case 50: an HPA controller would sleep on it."""
+    gone = entry(required_workers=None)
+    for given in (
+        ask("", age_s=999.0),
+        ask("", gone),
+        ask(""),
+        ask("x=y"),
+        ask("", metric="nope"),
+        ask("", namespace=""),
+    ):
+        assert isinstance(given, StatusError)
+        assert "retry-after" not in {name.lower() for name in given.headers}
+        assert "retryAfterSeconds" not in str(given.document)
+
+
+@pytest.mark.parametrize(
+    ("metric", "fields", "expected"),
+    [
+        ("required_workers", {"required_workers": 20.0004}, "20"),
+        ("required_workers_padded", {"required_workers": 3.0}, "3300m"),
+        ("required_workers_padded", {"required_workers": 20.0}, "22"),
+        ("backlog_time_seconds", {"backlog_time_s": 86_400.0}, "86400"),
+        ("drain_time_seconds", {"drain_time_s": 12.5}, "12500m"),
+        ("backlog_growth", {"growth_records_per_s": -5.0}, "0"),
+        ("backlog_growth_signed", {"growth_records_per_s": -0.25}, "-250m"),
+        ("relative_lag_change", {"relative_lag_change_ratio": -1.0}, "0"),
+        ("segments", {"partitions": 12.0}, "12"),
+        ("backlog", {"backlog_records": 1e16}, "9P"),
+        ("backlog", {"backlog_records": 1_234.567}, "1234567m"),
+    ],
+)
+def test_cases_44_and_46_to_48_a_metric_is_read_off_the_decision(
+    metric: str, fields: dict[str, float], expected: str
+) -> None:
+    assert value(ask("", entry(**fields), metric=metric)) == expected
+
+
+def test_what_is_listed_is_what_is_served_whatever_is_known() -> None:
+    assert ExternalMetrics(MetricReader(SnapshotStore(), lambda: AT_S)).names() == tuple(METRICS)
+
+
+def test_the_newest_snapshot_is_read_also_by_label() -> None:
+    store = SnapshotStore(clock=lambda: AT_S)
+    found = MetricReader(store, lambda: AT_S)
+    store.put(snapshot(entry(labels={"team": "red"}, required_workers=1.0)))
+    assert value(external(found, "team=red")) == "1"
+    store.put(snapshot(entry(labels={"team": "blue"}, required_workers=2.0, at_s=AT_S + 15), at_s=AT_S + 15))
+    assert code(external(found, "team=red")) == 404
+    assert value(external(found, "team=blue")) == "2"
+
+
+CROWD = tuple(entry(f"shop/job-{n:05}", {"team": f"t{n}"}) for n in range(2_001))
+
+
+def test_among_very_many_a_label_finds_its_workload() -> None:
+    assert isinstance(ask("team=t7", *CROWD), ExternalValue)
+    assert code(ask("team=t7,workload!=job-00007", *CROWD)) == 404
+
+
+def test_a_selector_that_would_cost_too_much_is_refused_with_a_better_one() -> None:
+    many = ",".join(f"!label-{n}" for n in range(100))
+    given = ask(many, *CROWD)
+    assert code(given) == 400
+    assert message(given) == (
+        "the selector needs 100 terms compared with the labels of 2001 workloads: select one, for example with "
+        "workload=NAME"
+    )
+    assert code(ask(f"{many},team=t7", *CROWD)) == 200
+
+
+def test_a_refusal_is_raised_and_not_returned() -> None:
+    signals = ExternalMetrics(readings(*FLEET))
+    with pytest.raises(StatusError):
+        signals.read(ExternalQuery("shop", "required_workers"))

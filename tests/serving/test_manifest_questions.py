@@ -1,0 +1,52 @@
+"""hpa/*.yaml: what the HPA controller asks because of each manifest is answered."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from serving_builders import entry
+from signal_builders import readings
+
+from adapter.apiserver.selectors import Selector, parse
+from adapter.serving.custom_api import ObjectQuery
+from adapter.serving.external_api import ExternalQuery
+from adapter.serving.external_metrics import ExternalMetrics
+from adapter.serving.object_metrics import ObjectMetrics
+
+FOLDER = Path(__file__).parents[2] / "hpa"
+ASKED = [
+    pytest.param(metric, id=f"{path.name} {number}")
+    for path in sorted(FOLDER.glob("*.yaml"))
+    for document in yaml.safe_load_all(path.read_text())
+    if document["kind"] == "HorizontalPodAutoscaler"
+    for number, metric in enumerate(document["spec"]["metrics"])
+]
+FOUND = readings(entry(required_workers=7.0, utilization_ratio=0.9, relative_lag_change_ratio=1.25))
+
+
+def selector(metric: dict[str, Any]) -> Selector:
+    labels = metric.get("selector", {}).get("matchLabels", {})
+    return parse(",".join(f"{key}={value}" for key, value in sorted(labels.items())))
+
+
+def resource(described: dict[str, str]) -> str:
+    return f"{described['kind'].lower()}s.{described['apiVersion'].partition('/')[0]}"
+
+
+def values(metric: dict[str, Any]) -> list[str]:
+    """What the controller gets for one metric of an HPA."""
+    source = metric[metric["type"].lower()]
+    name, picks = source["metric"]["name"], selector(source["metric"])
+    if metric["type"] == "External":
+        return [value.value for value in ExternalMetrics(FOUND).read(ExternalQuery("shop", name, picks))]
+    described = source["describedObject"]
+    asked = ObjectQuery("shop", resource(described), described["name"], name, metric_selector=picks)
+    return [value.value for value in ObjectMetrics(FOUND).read(asked)]
+
+
+@pytest.mark.parametrize("metric", ASKED)
+def test_s1_15_what_a_manifest_asks_is_answered(metric: dict[str, Any]) -> None:
+    expected = {"utilization": "900m", "relative_lag_change": "1250m"}
+    name = metric[metric["type"].lower()]["metric"]["name"]
+    assert values(metric) == [expected.get(name, "7")]

@@ -1,0 +1,204 @@
+"""Our signals as metrics of the objects that run the workloads: the same number, by another door."""
+
+from typing import Any
+
+import pytest
+from serving_builders import AT_S, entry
+from signal_builders import FLEET, code, external, message, objects, readings
+
+from adapter.apiserver.selectors import parse
+from adapter.core.metrics import METRICS
+from adapter.serving.custom_api import EVERY_NAME, ObjectMetric, ObjectQuery, ObjectValue
+from adapter.serving.external_api import ExternalValue
+from adapter.serving.metric_reader import MOST_VALUES
+from adapter.serving.object_metrics import KINDS, ObjectMetrics
+from adapter.serving.snapshots.snapshot import Entry
+
+
+def signals(*entries: Entry, age_s: float = 5.0) -> ObjectMetrics:
+    return ObjectMetrics(readings(*entries, age_s=age_s))
+
+
+def question(name: str = "orders", metric: str = "required_workers", **parts: str | None) -> ObjectQuery:
+    """parts: resource, namespace, selector, metric_selector."""
+    selectors = {part: parse(str(parts.pop(part, ""))) for part in ("selector", "metric_selector")}
+    asked: dict[str, Any] = {"namespace": "shop", "resource": "deployments.apps"} | parts | selectors
+    return ObjectQuery(name=name, metric=metric, **asked)
+
+
+def test_an_object_has_the_number_of_the_workload_of_its_name() -> None:
+    (value,) = signals().read(question())
+    assert value == ObjectValue("Deployment", "apps/v1", "shop", "orders", "4", AT_S, 60)
+
+
+@pytest.mark.parametrize("resource", KINDS)
+def test_an_object_is_described_as_what_it_is(resource: str) -> None:
+    (value,) = signals().read(question(resource=resource))
+    assert (value.kind, value.api_version) == (KINDS[resource].kind, KINDS[resource].api_version)
+    assert resource == f"{value.kind.lower()}s.{value.api_version.partition('/')[0]}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param(question("flink-taskmanager", metric_selector="workload=orders"), "4", id="another workload"),
+        pytest.param(question("orders", metric_selector="team=red"), "4", id="a label of its own workload"),
+        pytest.param(question("payments", "backlog", metric_selector="stage=join"), "20", id="a stage"),
+        pytest.param(
+            question("x", "backlog", metric_selector="workload=payments,stage=join"),
+            "20",
+            id="another workload's stage",
+        ),
+        pytest.param(
+            question("x", metric_selector="workload in (orders,nobody)"), "4", id="one of several that is there"
+        ),
+        pytest.param(question("orders", selector="workload=payments"), "4", id="the labels of objects do not matter"),
+    ],
+)
+def test_the_metrics_selector_says_which_number_of_the_object(asked: ObjectQuery, expected: str) -> None:
+    (value,) = signals().read(asked)
+    assert (value.value, value.name) == (expected, asked.name)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected_code", "said"),
+    [
+        pytest.param(
+            question("order"),
+            404,
+            "workload=order matches nothing in namespace shop; nearest is orders; deployments.apps order stands for "
+            "the workload of its name: name another in the metric's selector, workload=NAME",
+            id="no workload of that name",
+        ),
+        pytest.param(
+            question(metric_selector="team=blue"),
+            404,
+            "team=blue matches nothing in namespace shop; values are red",
+            id="a selector of nobody",
+        ),
+        pytest.param(
+            question("x", metric_selector="workload in (orders,payments)"), 400, "picks 2", id="case 51: several"
+        ),
+        pytest.param(
+            question("payments", metric_selector="stage=join"), 400, "leave stage out of the", id="workers of a stage"
+        ),
+        pytest.param(
+            question(metric="reqired_workers"),
+            404,
+            "the server could not find the metric reqired_workers for deployments.apps orders: nearest is "
+            "required_workers",
+            id="case 36: an unknown metric",
+        ),
+        pytest.param(
+            question(EVERY_NAME, "reqired_workers"),
+            404,
+            "the server could not find the metric reqired_workers for deployments.apps: nearest is required_workers",
+            id="case 71: an unknown metric of all",
+        ),
+        pytest.param(
+            question("web", resource="ingresses.networking.k8s.io"),
+            404,
+            "the server could not find the metric required_workers for ingresses.networking.k8s.io web: it is served "
+            "as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of deployments.apps, statefulsets.apps, replicasets.apps, "
+            "rollouts.argoproj.io, flinkdeployments.flink.apache.org, sparkapplications.sparkoperator.k8s.io",
+            id="an unknown kind",
+        ),
+        pytest.param(
+            question(resource="deployments"), 404, "for deployments orders: it is", id="a kind without its group"
+        ),
+        pytest.param(question(resource="services"), 404, "for services orders: it is served as", id="a core kind"),
+        pytest.param(question(resource="pods"), 404, "for pods orders: it is served as", id="pods of no cluster"),
+        pytest.param(
+            question("shop", resource="namespaces", namespace=None),
+            404,
+            "for namespaces shop: it is served as /namespaces/NAMESPACE/RESOURCE",
+            id="a whole namespace",
+        ),
+        pytest.param(question(namespace=None), 404, "for deployments.apps orders: it is", id="outside of a namespace"),
+        pytest.param(
+            question(namespace="shopp"), 404, "no workload is known in namespace shopp", id="no such namespace"
+        ),
+        pytest.param(
+            question(metric="highest_partition_backlog"),
+            503,
+            "no highest_partition_backlog for shop/orders (Hold)",
+            id="case 45: no number",
+        ),
+    ],
+)
+def test_what_is_not_there_is_said_with_its_fix(asked: ObjectQuery, expected_code: int, said: str) -> None:
+    given = objects(signals(), asked)
+    assert code(given) == expected_code
+    assert said in message(given)
+
+
+def test_case_50_what_is_too_old_is_no_answer_here_either() -> None:
+    for asked in (question(), question(EVERY_NAME)):
+        given = objects(signals(age_s=181.0), asked)
+        assert code(given) == 503
+        assert message(given).startswith("the pipeline published nothing for 181 s")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("name", ["orders", "payments", "nobody"])
+def test_an_object_and_an_external_metric_tell_the_same(name: str, metric: str) -> None:
+    given = objects(signals(), question(name, metric))
+    same = external(readings(), f"workload={name}", metric)
+    assert code(given) == code(same)
+    if isinstance(same, ExternalValue):
+        assert [(one.value, one.at_s, one.window_s) for one in given] == [(same.value, same.at_s, same.window_s)]
+    else:
+        assert message(given).startswith(message(same))
+
+
+@pytest.mark.parametrize(
+    ("selector", "metric_selector", "expected"),
+    [
+        pytest.param("", "", {"orders": "4", "payments": "3"}, id="all"),
+        pytest.param("team=red", "", {"orders": "4", "payments": "3"}, id="by a label of workloads"),
+        pytest.param("workload!=orders", "", {"payments": "3"}, id="all but one"),
+        pytest.param("team=red", "workload=orders", {"orders": "4"}, id="both selectors hold"),
+    ],
+)
+def test_case_66_every_object_is_every_workload_that_is_picked(
+    selector: str, metric_selector: str, expected: dict[str, str]
+) -> None:
+    values = signals().read(question(EVERY_NAME, selector=selector, metric_selector=metric_selector))
+    assert {value.name: value.value for value in values} == expected
+    assert {(value.kind, value.namespace) for value in values} == {("Deployment", "shop")}
+
+
+def test_of_every_object_those_without_a_number_are_left_out() -> None:
+    found = signals(entry("shop/known"), entry("shop/unknown", required_workers=None))
+    assert [value.name for value in found.read(question(EVERY_NAME))] == ["known"]
+
+
+def test_when_no_object_has_a_number_the_first_one_says_why() -> None:
+    given = objects(signals(entry(required_workers=None)), question(EVERY_NAME))
+    assert code(given) == 503
+    assert message(given).startswith("no required_workers for shop/orders")
+
+
+def test_when_no_object_is_picked_the_near_miss_is_told() -> None:
+    given = objects(signals(), question(EVERY_NAME, selector="team=rad"))
+    assert code(given) == 404
+    assert "nearest is red" in message(given)
+
+
+def test_no_more_than_can_be_told_at_once_is_told() -> None:
+    crowd = signals(*(entry(f"shop/job-{n:05}") for n in range(MOST_VALUES + 1)))
+    given = objects(crowd, question(EVERY_NAME))
+    assert code(given) == 400
+    assert message(given) == (
+        "1001 workloads match in namespace shop; an answer has at most 1000 values: narrow the selector"
+    )
+    assert len(crowd.read(question(EVERY_NAME, selector="workload!=job-00000"))) == MOST_VALUES
+
+
+@pytest.mark.parametrize("listed", signals().metrics(), ids=lambda one: f"{one.resource}/{one.metric}")
+def test_whatever_is_listed_is_known(listed: ObjectMetric) -> None:
+    assert code(objects(signals(*FLEET), question(metric=listed.metric, resource=listed.resource))) in (200, 503)
+
+
+def test_every_metric_of_every_resource_is_listed() -> None:
+    assert list(signals().metrics()) == [ObjectMetric(resource, metric) for resource in KINDS for metric in METRICS]
