@@ -55,7 +55,7 @@ def ask(workload: str, address: Address) -> bytes:
     if answer.status_code == httpx.codes.UNAUTHORIZED:
         given = f"does not accept the token in {address.token_file}" if address.token_file else "wants a token"
         raise AdapterError(f"{address.url} {given}: give the pipeline's own with --token-file or --config")
-    if "message" in told:  # a Status
+    if "message" in told and "details" not in told:  # a Status, but not that of an unknown path
         raise AdapterError(str(told["message"]))
     raise AdapterError(
         f"{address.url} answers {answer.status_code} and knows no records: give the address of a pipeline of this "
