@@ -81,7 +81,9 @@ def _app(config_map: Document, reviews: list[Review], stopped: threading.Event) 
         return config_map
 
     @app.get(_CONFIG_MAPS)
-    def list_or_watch() -> Document | Response:
+    def list_or_watch() -> Document | Response | tuple[Document, int]:
+        if "sendInitialEvents" in request.args:  # client-go lists instead
+            return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422}, 422
         if "watch" in request.args:  # a watch without changes
             return Response(_no_events(stopped), mimetype="application/json")
         head = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "10"}}
