@@ -15,27 +15,14 @@ from parts.process import tail, tools, until
 from parts.prometheus import Prometheus
 
 _RUN = pytest.StashKey[Path]()
-# Modules of one group run one after the other on one bench; the groups run side by side (pytest-xdist).
-_GROUPS = {
-    "test_closed_loop": "scaling",
-    "test_custom_metrics_hpa": "scaling",
-    "test_faults": "scaling",
-    "test_cluster_api": "cluster",
-    "test_cluster_rights": "cluster",
-    "test_cluster_rotation": "cluster",
-    "test_cluster_unreachable": "cluster",
-    "test_segments": "cluster",
-}
 _PARTS = ("kafka-4.3.1", "prometheus-0.315.0", "pravega-0.13.0", "controlplane-1.36.3", "helm-4.3.1")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.e2e)
-            item.add_marker(pytest.mark.xdist_group(_GROUPS.get(item.path.stem, "parts")))
             item.add_marker(pytest.mark.timeout(1800))  # no promise: what hangs shall end
 
 

@@ -18,9 +18,9 @@ from typing import Any
 import httpx
 
 from parts.controlplane import Api
-from parts.process import HOST, WORKER, Process
+from parts.process import HOST, Process
 
-_numbers = itertools.count(10 + 10_000 * WORKER)
+_numbers = itertools.count(10)
 
 # For sh: what changes from now on in a folder, named from the root on, is seen here alone.
 COVER = """\

@@ -38,7 +38,7 @@ from adapter.simulator.hpa import (
 START, MAX = 3, 30
 VERSION = "external.metrics.k8s.io/v1beta1"
 GROUP = f"/apis/{VERSION}"
-MANIFEST = Path(__file__).parents[2] / "hpa" / "kafka-consumer.yaml"
+MANIFEST = Path(__file__).parents[3] / "hpa" / "kafka-consumer.yaml"
 NEAR_S = 1.0  # the controller looks at its clock a little after the answer, and notes a change a little after that
 SERVED: tuple[Sequence[str] | None, ...] = (
     *[["20"]] * 4, ["19"], ["22"], ["21"], None, ["20.0004"], ["NaN"], [], ["23"], *[["12"]] * 2, ["3", "4"],

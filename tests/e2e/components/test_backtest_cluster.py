@@ -12,6 +12,7 @@ import pyspark
 import pytest
 from parts.process import Process, free_port, until
 
+pytestmark = pytest.mark.full
 LOOPBACK = "127.0.0.1"
 SPARK = Path(pyspark.__file__).parent
 RUN = ("--policy", "drain,netflix,static-peak", "--profile", "consumer-group,netflix", "--delay", "0,120")

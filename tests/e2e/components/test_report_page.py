@@ -14,6 +14,7 @@ from adapter.backtest.sections import of_trace
 from adapter.backtest.trace import Trace
 from adapter.simulator.profiles import PROFILES
 
+pytestmark = pytest.mark.full
 BEGIN_S = 1_767_225_600.0
 DRAWN = """
 [...document.querySelectorAll(".chart")].map(chart => ({
