@@ -9,7 +9,7 @@ ARGS ?=
 SELECTION = e2e
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help run test unit e2e e2e-all e2e-scaling e2e-cluster e2e-components wire fuzz bench bench-policies bench-api picture tools tools-all lint format lock image clean need-java need-go need-maven
+.PHONY: help run test unit e2e e2e-all e2e-scaling e2e-cluster e2e-components e2e-keda wire fuzz bench bench-policies bench-api picture tools tools-all lint format lock image clean need-java need-go need-maven
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,14 +24,14 @@ unit: $(READY) ## The fast tests alone (no Java, no hours of simulation), on all
 	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation" $(ARGS)
 
 e2e: need-java tools $(READY) ## The same program on real servers: Kafka, Prometheus, Pravega, Kubernetes
-	$(MAKE) --jobs 3 --output-sync=line e2e-scaling e2e-cluster e2e-components SELECTION="e2e and not full"
+	$(MAKE) --jobs 3 e2e-scaling e2e-cluster e2e-components SELECTION="e2e and not full"
 
 e2e-all: need-java tools-all $(READY) ## e2e, and what is slower: KEDA, a Spark cluster, the report page in a browser
-	$(MAKE) --jobs 3 --output-sync=line e2e-scaling e2e-cluster e2e-components SELECTION=e2e
+	$(MAKE) --jobs 3 e2e-scaling e2e-cluster e2e-components e2e-keda
 
 # A group is a bench of its own; most of its time it waits, so the groups run side by side.
-e2e-scaling e2e-cluster e2e-components: e2e-%:
-	tests/e2e/run -v -m "$(SELECTION)" tests/e2e/$* $(ARGS)
+e2e-scaling e2e-cluster e2e-components e2e-keda: e2e-%:
+	set -o pipefail; tests/e2e/run -v -m "$(SELECTION)" tests/e2e/$* $(ARGS) | sed --unbuffered 's/^/$*: /'
 
 wire: $(READY) ## Replay recorded answers of a Go metrics server against this one; FILE=recording.jsonl
 	$(BIN)/python -m conformance $(FILE) $(ARGS)

@@ -42,7 +42,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of this session's data and logs."""
     if not os.environ.get("BACKLOG_ADAPTER_BENCH"):
-        pytest.skip("runs in namespaces of its own: make e2e, or tests/e2e/run pytest tests/e2e")
+        pytest.skip("runs in namespaces of its own: make e2e, or tests/e2e/run -m e2e tests/e2e/scaling")
     missing = [part for part in _PARTS if not (tools() / part).is_dir()]
     if missing:
         pytest.skip(f"{', '.join(missing)} not in {tools()}: make tools")

@@ -18,6 +18,7 @@ import yaml
 from parts.certificates import Authority
 from parts.controlplane import Api, ControlPlane
 from parts.process import HOST, until
+from parts.service import api_service_at
 
 from adapter.simulator.hpa import (
     DOWN,
@@ -172,7 +173,7 @@ def recorded(run: Path) -> dict[str, list[Sync]]:
         thread = threading.Thread(target=stub.serve_forever)
         thread.start()
         try:
-            plane.apply(*_served_by(stub.server_port))
+            plane.apply(*api_service_at(stub.server_port, VERSION, "stub"))
             until(lambda: plane.api.raw(GROUP).is_success, 180, "the aggregator reaches the stub")
             plane.apply(*(_deployment(name) for name in CASES))
             until(lambda: all(_has_started(plane.api, name) for name in CASES), 180, "every Deployment has its pods")
@@ -208,23 +209,6 @@ def _usage_milli(items: Sequence[str] | None) -> float:
     except ValueError:
         return np.nan  # the controller's client does not take the answer
     return np.nan if found is None else float(found)
-
-
-def _served_by(port: int) -> list[dict[str, Any]]:
-    group, version = VERSION.split("/")
-    meta, ports = {"name": "stub", "namespace": "default"}, [{"name": "https", "port": port}]
-    slice_meta = {**meta, "labels": {"kubernetes.io/service-name": "stub"}}
-    spec = {
-        "group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100,
-        "service": {**meta, "port": port}, "insecureSkipTLSVerify": True,
-    }  # fmt: skip
-    return [
-        {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": ports}},
-        {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": slice_meta, "addressType": "IPv4",
-         "endpoints": [{"addresses": [HOST], "conditions": {"ready": True}}], "ports": ports},
-        {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-         "metadata": {"name": f"{version}.{group}"}, "spec": spec},
-    ]  # fmt: skip
 
 
 def _deployment(name: str) -> dict[str, Any]:

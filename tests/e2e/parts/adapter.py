@@ -3,6 +3,7 @@
 import base64
 import json
 import ssl
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,14 +103,14 @@ class Adapter:
         self._kubelet = kubelet
         self._folder = folder
 
-    def install(self, settings: dict[str, Any]) -> None:
-        """helm install; returns when the cluster calls the APIs available and the first decisions are published."""
+    def install(self, settings: dict[str, Any], versions: Iterable[str] = VERSIONS) -> None:
+        """helm install; returns when these versions are available and the first decisions are published."""
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / "values.yaml"
         file.write_text(yaml.safe_dump(settings))
         options = ["--namespace", NAMESPACE, "--create-namespace", "--values", str(file)]
         self._plane.helm("install", NAME, str(CHART), *options)
-        for version in VERSIONS:
+        for version in versions:
             until(lambda version=version: self.is_available(version), 360, f"{version} is available")
         until(self.snapshot, 360, "the first decisions are published")
 

@@ -18,8 +18,9 @@ from parts.process import HOST, CommandError, Process, free_port, tools, until
 
 _CONTROLLERS = (
     "horizontal-pod-autoscaler-controller", "deployment-controller", "replicaset-controller",
-    "serviceaccount-controller", "namespace-controller", "endpointslice-controller", "disruption-controller",
-    "root-ca-certificate-publisher-controller", "garbage-collector-controller",
+    "serviceaccount-controller", "serviceaccount-token-controller", "namespace-controller",
+    "endpointslice-controller", "disruption-controller", "root-ca-certificate-publisher-controller",
+    "garbage-collector-controller",
 )  # fmt: skip
 HPA_SYNC_S = 5
 

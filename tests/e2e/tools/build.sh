@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Builds or fetches the real parts of the end-to-end tests, once a version, into a cache outside the tree.
+# Builds or fetches the real parts of the end-to-end tests, once a version, into a cache outside the tree. With the
+# argument `all` also those of the full set.
 # Safe to interrupt: a part is built beside its place and moved there whole.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tools=${BACKLOG_ADAPTER_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/backlog-adapter/tools}
 goserver=$(cd "$here/../../../bench/goserver" && pwd)
 kubernetes=1.36.3 helm=4.3.1 prometheus=0.315.0 kafka=4.3.1 pravega=0.13.0
+keda=2.21.0 prometheus_adapter=0.12.0
 mkdir -p "$tools"
 
 # One builder at a time: two would compile everything twice.
@@ -34,17 +36,31 @@ build_controlplane() {
 build_helm() { GOBIN=$1 go install -trimpath -ldflags='-s -w' "helm.sh/helm/v4/cmd/helm@v$helm"; }
 
 # `go install` refuses a module with replace lines, so the source is copied and built in place.
-build_prometheus() {
-  local module=github.com/prometheus/prometheus@v$prometheus
+build_module() {  # build_module FOLDER MODULE@VERSION [OPTION OF go build ...] PACKAGE ...
+  local folder=$1 module=$2
+  shift 2
   go mod download "$module"
-  cp -r "$(go env GOMODCACHE)/$module" "$1/source"
-  chmod -R u+w "$1/source"
-  cd "$1/source" && rm -f go.work
-  go build -trimpath -ldflags='-s -w' -tags remove_all_sd -o "$1/" ./cmd/prometheus
-  cd "$1" && rm -rf "$1/source"
+  cp -r "$(go env GOMODCACHE)/$module" "$folder/source"
+  chmod -R u+w "$folder/source"
+  cd "$folder/source" && rm -f go.work
+  go build -trimpath -ldflags='-s -w' -o "$folder/" "$@"
+}
+build_prometheus() {
+  build_module "$1" "github.com/prometheus/prometheus@v$prometheus" -tags remove_all_sd ./cmd/prometheus
+  rm -rf "$1/source"
+}
+build_prometheus_adapter() {
+  build_module "$1" "sigs.k8s.io/prometheus-adapter@v$prometheus_adapter" ./cmd/adapter
+  rm -rf "$1/source"
+}
+# 11 minutes of CPU, most of them the clients of the systems that its other triggers read.
+build_keda() {
+  build_module "$1" "github.com/kedacore/keda/v2@v$keda" ./cmd/operator ./cmd/adapter
+  mv "$1/source/config/crd/bases" "$1/crd"
+  rm -rf "$1/source"
 }
 
-# Its version is what it is built from; whoever starts it knows it by the name without one.
+# Its version is a hash of its source; programs find it by the link without a version.
 build_goserver() { "$goserver/build.sh" "$1"; }
 of_goserver() { cat "$goserver"/{go.mod,go.sum,build.sh,cmd/*/*.go} | sha256sum | cut -c 1-12; }
 
@@ -64,8 +80,11 @@ part "goserver-$(of_goserver)" build_goserver
 [ -L "$tools/goserver" ] || rm -rf "$tools/goserver"
 ln -sfn "goserver-$(of_goserver)" "$tools/goserver"
 
-# The browser that looks at the report is the system's own. Without one, and without the means to install it, its tests
-# are skipped: nothing else needs it.
+[ "${1:-}" = all ] || exit 0
+part "keda-$keda" build_keda
+part "prometheus-adapter-$prometheus_adapter" build_prometheus_adapter
+
+# The tests of the report page use the system's browser. They are skipped where there is none and none can be installed.
 ensure_chromium() {
   local name
   for name in "${BACKLOG_ADAPTER_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable; do

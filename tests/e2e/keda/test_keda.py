@@ -1,0 +1,106 @@
+"""KEDA owns external.metrics.k8s.io and scales a Deployment on our number: hpa/keda-scaledobject.yaml."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from parts.adapter import CUSTOM, NAME, Adapter, Systems, values
+from parts.controlplane import HPA_SYNC_S, ControlPlane
+from parts.direct import PORT
+from parts.keda import TOOL, Keda
+from parts.kubelet import Kubelet
+from parts.pravega import Pravega
+from parts.process import tools, until
+from parts.workload import MANIFESTS
+
+pytestmark = pytest.mark.full
+DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/clicks"
+HPA = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/keda-hpa-clicks"
+FALLBACK = 6
+
+
+@pytest.fixture(scope="module")
+def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Systems) -> Adapter:
+    """The chart beside KEDA: without its own external.metrics.k8s.io."""
+    if not (tools() / TOOL).is_dir():
+        pytest.skip(f"{TOOL} is not in {tools()}: make tools-all")
+    adapter = Adapter(controlplane, kubelet, run / "adapter")
+    switches = {"external": {"create": False}, "custom": {"create": True}}
+    adapter.install(values(systems) | {"apiService": switches}, CUSTOM)
+    return adapter
+
+
+@pytest.fixture(scope="module")
+def keda(run: Path, controlplane: ControlPlane, adapter: Adapter) -> Iterator[Keda]:
+    ca = adapter.secret(f"{NAME}-tls")["ca.crt"]
+    with Keda(controlplane, run / "keda", adapter.pipeline().hosts, ca) as keda:
+        yield keda
+
+
+@pytest.fixture(scope="module")
+def scaled(controlplane: ControlPlane, keda: Keda, pravega: Pravega) -> Iterator[None]:
+    """A Deployment that KEDA scales to the segments of a stream."""
+    pravega.create_stream("shop", "clicks", 2)
+    controlplane.apply(_deployment(), *_manifest())
+    yield
+    controlplane.kubectl("delete", "scaledobject,deployment", "clicks", "--timeout=60s")
+
+
+def _manifest() -> Iterator[dict[str, Any]]:
+    """The manifest as a user takes it. The bench's Services have no port 443: nothing translates it to the servers'."""
+    text = (
+        (MANIFESTS / "keda-scaledobject.yaml").read_text().replace("orders", "clicks").replace(".svc/", f".svc:{PORT}/")
+    )
+    yield from yaml.safe_load_all(text)
+
+
+def _deployment() -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": "clicks"}}, "spec": {"containers": [_CONTAINER]}}
+    spec = {"selector": {"matchLabels": {"app": "clicks"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "clicks"}, "spec": spec}
+
+
+_CONTAINER = {"name": "idle", "image": "idle:1", "command": ["sleep", "1800"]}
+
+
+def _replicas(plane: ControlPlane) -> int:
+    replicas: int = plane.api.get(DEPLOYMENT)["spec"]["replicas"]
+    return replicas
+
+
+def _scaling_active(plane: ControlPlane) -> str:
+    conditions = plane.api.get(HPA)["status"].get("conditions", [])
+    return next((each["status"] for each in conditions if each["type"] == "ScalingActive"), "")
+
+
+def test_keda_scales_the_deployment_to_required_workers(
+    scaled: None, pravega: Pravega, controlplane: ControlPlane
+) -> None:
+    for segments in (2, 4):
+        pravega.scale("shop", "clicks", segments)
+        until(lambda wanted=segments: _replicas(controlplane) == wanted, 240, f"{segments} replicas")
+    assert _scaling_active(controlplane) == "True"
+
+
+def test_an_error_of_ours_freezes_the_replicas_or_triggers_the_fallback(
+    scaled: None, adapter: Adapter, kubelet: Kubelet, controlplane: ControlPlane
+) -> None:
+    before = _replicas(controlplane)
+    seen = set()
+    with kubelet.killed(adapter.pipeline()):
+        until(lambda: _scaling_active(controlplane) == "False", 120, "serve answers 503, and KEDA has no number")
+        end_s = time.monotonic() + 4 * HPA_SYNC_S
+        while time.monotonic() < end_s:
+            seen.add(_replicas(controlplane))
+            time.sleep(1)
+        assert seen == {before}
+
+        fallback = {"failureThreshold": 2, "replicas": FALLBACK}
+        patch = yaml.safe_dump({"spec": {"fallback": fallback}})
+        controlplane.kubectl("patch", "scaledobject", "clicks", "--type=merge", f"--patch={patch}")
+        until(lambda: seen.add(_replicas(controlplane)) or FALLBACK in seen, 120, "the replicas of the fallback")
+    until(lambda: seen.add(_replicas(controlplane)) or _replicas(controlplane) == before, 360, "the number is back")
+    assert 0 not in seen

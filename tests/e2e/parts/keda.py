@@ -1,0 +1,72 @@
+"""KEDA: its operator and its metrics server beside a control plane, as the owner of external.metrics.k8s.io."""
+
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from parts.certificates import Authority
+from parts.controlplane import ControlPlane
+from parts.process import HOST, Process, free_port, tools
+from parts.service import api_service_at
+
+TOOL = "keda-2.21.0"
+EXTERNAL = "external.metrics.k8s.io/v1beta1"
+
+
+class Keda:
+    """hosts: a hosts file with the names of the cluster's Services. trusted_ca: the CA of the sources it reads."""
+
+    def __init__(self, plane: ControlPlane, folder: Path, hosts: Path, trusted_ca: bytes) -> None:
+        self._plane = plane
+        self._folder = folder
+        self._hosts = hosts
+        self._certs, self._cas = folder / "certs", folder / "ca"
+        for each in (self._certs, self._cas):
+            each.mkdir(parents=True)
+        (self._cas / "ca.crt").write_bytes(trusted_ca)
+        authority = Authority(self._certs, "ca")
+        certificate, key = authority.issue("keda", addresses=(HOST,))
+        certificate.rename(self._certs / "tls.crt")
+        key.rename(self._certs / "tls.key")
+        self._started = ExitStack()
+
+    def start(self) -> None:
+        """Installs the resource types, starts both programs, and claims external.metrics.k8s.io."""
+        crds = tools() / TOOL / "crd"
+        self._plane.kubectl("apply", "--server-side", "-f", str(crds))
+        self._plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(crds))
+        self._plane.kubectl("create", "namespace", "keda")
+        metrics, port = f"{HOST}:{free_port()}", free_port()
+        ignored = [f"--{each}-bind-address={HOST}:{free_port()}" for each in ("metrics", "health-probe")]
+        self._program("operator", f"--metrics-service-bind-address={metrics}", f"--ca-dir={self._cas}", *ignored)
+        config = self._plane.admin.kubeconfig
+        self._program(
+            "adapter", f"--metrics-service-address={metrics}", f"--secure-port={port}", f"--port={free_port()}",
+            f"--tls-cert-file={self._certs}/tls.crt", f"--tls-private-key-file={self._certs}/tls.key",
+            *(f"--{each}-kubeconfig={config}" for each in ("lister", "authentication", "authorization")),
+        )  # fmt: skip
+        self._plane.apply(*api_service_at(port, EXTERNAL, "keda"))
+
+    def _program(self, name: str, *options: str) -> None:
+        # KEDA resolves the names that pods know.
+        command = [str(tools() / TOOL / name), f"--cert-dir={self._certs}", *options]
+        script = f"mount --bind {shlex.quote(str(self._hosts))} /etc/hosts && exec {shlex.join(command)}"
+        env = {"KUBECONFIG": str(self._plane.admin.kubeconfig), "POD_NAMESPACE": "keda", "WATCH_NAMESPACE": ""}
+        self._started.enter_context(
+            Process(f"keda-{name}", ["unshare", "--mount", "sh", "-c", script], self._folder, env)
+        )
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self._started.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._started.close()
