@@ -1,17 +1,20 @@
-"""One bench a session: every part is started when the first test asks for it and stopped at the end."""
+"""One bench a session: each part starts with the first test that uses it and stops at the end.
+
+Each folder is a group with an adapter of its own (fixture `systems`), so a session runs one folder: see the Makefile.
+"""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from parts.adapter import IMAGES, NAME, NAMESPACE, SEGMENTS, Adapter, Systems, values
+from parts.adapter import IMAGES, Adapter, Systems, values
 from parts.broker import Broker
-from parts.controlplane import ControlPlane, User
+from parts.controlplane import ControlPlane
 from parts.exporter import Exporter
 from parts.kubelet import Kubelet
 from parts.pravega import Pravega
-from parts.process import tail, tools, until
+from parts.process import tail, tools
 from parts.prometheus import Prometheus
 
 _RUN = pytest.StashKey[Path]()
@@ -88,29 +91,7 @@ def kubelet(run: Path, controlplane: ControlPlane) -> Iterator[Kubelet]:
 
 
 @pytest.fixture(scope="session")
-def systems(broker: Broker, prometheus: Prometheus, pravega: Pravega) -> Systems:
-    return Systems(broker, prometheus, pravega)
-
-
-@pytest.fixture(scope="session")
 def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Systems) -> Adapter:
     adapter = Adapter(controlplane, kubelet, run / "adapter")
     adapter.install(values(systems))
     return adapter
-
-
-@pytest.fixture(scope="session")
-def clicks(adapter: Adapter, pravega: Pravega) -> str:
-    """A workload that has a number and needs no load: it is sized by the segments of its stream."""
-    pravega.create_stream("shop", "clicks", 2)
-    # Either server may be asked, and each has its own second in which it pulls the new snapshot.
-    until(lambda: all(each.is_success for each in adapter.ask_every_server(SEGMENTS)), 120, "its segments are served")
-    return "clicks"
-
-
-@pytest.fixture(scope="session")
-def reader(adapter: Adapter, controlplane: ControlPlane) -> User:
-    """Somebody who may read every metric in one namespace, and has to be reviewed for that as the HPA controller is."""
-    role = f"--clusterrole={NAMESPACE}-{NAME}-metrics-reader"
-    controlplane.kubectl("create", "rolebinding", "reader", "--namespace=default", role, "--user=reader")
-    return controlplane.user("reader")

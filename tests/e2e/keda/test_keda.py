@@ -23,13 +23,13 @@ FALLBACK = 6
 
 
 @pytest.fixture(scope="module")
-def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Systems) -> Adapter:
+def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, pravega: Pravega) -> Adapter:
     """The chart beside KEDA: without its own external.metrics.k8s.io."""
     if not (tools() / TOOL).is_dir():
         pytest.skip(f"{TOOL} is not in {tools()}: make tools-all")
     adapter = Adapter(controlplane, kubelet, run / "adapter")
     switches = {"external": {"create": False}, "custom": {"create": True}}
-    adapter.install(values(systems) | {"apiService": switches}, CUSTOM)
+    adapter.install(values(Systems(pravega=pravega)) | {"apiService": switches}, CUSTOM)
     return adapter
 
 

@@ -46,32 +46,30 @@ VERSIONS = (EXTERNAL, *CUSTOM)
 SEGMENTS = f"/apis/{EXTERNAL}/namespaces/default/segments?labelSelector=workload%3Dclicks"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Systems:
-    """The systems that the adapter reads, beside the cluster."""
+    """The systems that the adapter of a group reads, beside the cluster."""
 
-    broker: Broker
-    prometheus: Prometheus
-    pravega: Pravega
+    broker: Broker | None = None
+    prometheus: Prometheus | None = None
+    pravega: Pravega | None = None
 
 
 def values(systems: Systems) -> dict[str, Any]:
     """What a user of these systems would write, with a fast clock: a test waits seconds where a user waits minutes."""
-    sources = {
-        "cluster": {"kind": "kubernetes", "deadline_s": 2.0},
-        "events": {"kind": "kafka", "bootstrap_servers": systems.broker.bootstrap_servers, "deadline_s": 2.0},
-        "metrics": {"kind": "prometheus", "url": systems.prometheus.url, "deadline_s": 2.0},
-        "streams": {"kind": "pravega", "url": systems.pravega.url, "deadline_s": 2.0},
-    }
-    workloads = [
-        *({"name": name, "read": [_offsets(name)]} for name in ("orders", "returns", "invoices", "parcels")),
-        *({"name": name, "read": [_series(name)]} for name in ("payments", "refunds")),
-        {
-            "name": "clicks",
-            "read": [{"source": "streams", "scope": "shop", "stream": "clicks"}],
-            "rules": {"policy": "segments"},
-        },
-    ]
+    sources: dict[str, Any] = {"cluster": {"kind": "kubernetes", "deadline_s": 2.0}}
+    workloads: list[dict[str, Any]] = []
+    if systems.broker is not None:
+        address = systems.broker.bootstrap_servers
+        sources["events"] = {"kind": "kafka", "bootstrap_servers": address, "deadline_s": 2.0}
+        workloads += ({"name": name, "read": [_offsets(name)]} for name in ("orders", "returns", "invoices", "parcels"))
+    if systems.prometheus is not None:
+        sources["metrics"] = {"kind": "prometheus", "url": systems.prometheus.url, "deadline_s": 2.0}
+        workloads += ({"name": name, "read": [_series(name)]} for name in ("payments", "refunds"))
+    if systems.pravega is not None:
+        sources["streams"] = {"kind": "pravega", "url": systems.pravega.url, "deadline_s": 2.0}
+        read = [{"source": "streams", "scope": "shop", "stream": "clicks"}]
+        workloads.append({"name": "clicks", "read": read, "rules": {"policy": "segments"}})
     config = {
         "sources": sources,
         "workloads": workloads,

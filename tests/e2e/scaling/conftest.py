@@ -1,0 +1,11 @@
+"""An adapter that reads Kafka's offsets and Prometheus, and the HPAs that follow it."""
+
+import pytest
+from parts.adapter import Systems
+from parts.broker import Broker
+from parts.prometheus import Prometheus
+
+
+@pytest.fixture(scope="session")
+def systems(broker: Broker, prometheus: Prometheus) -> Systems:
+    return Systems(broker=broker, prometheus=prometheus)
