@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +23,7 @@ ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The 
 
 _ONLY_WITH = {  # options of `backtest` -> those that they mean something with
     "config": ("from_", "to", "workload"),
-    "trace": ("profile", "delay", "seeds", "master", "out"),
+    "trace": ("profile", "worker_capacity", "delay", "seeds", "master", "out"),
     "report": ("price", "currency"),
 }
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -155,9 +154,13 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         Path | None, typer.Option(metavar="FILE", help="Instead: your own history, read through these sources.")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Policies and rivals; A:parameter=number varies one.")
+        str | None, typer.Option(metavar="A,B", help="Policies and baselines; A:parameter=number changes a parameter.")
     ] = None,
     profile: Annotated[str, typer.Option(metavar="P,Q", help="With --trace: kinds of jobs.")] = "consumer-group",
+    worker_capacity: Annotated[
+        float | None,
+        typer.Option(metavar="RECORDS_PER_S", help="With --trace: what one worker carries; else assumed, and stated."),
+    ] = None,
     delay: Annotated[
         str | None, typer.Option(metavar="0,120", help="With --trace: how old metrics are; else as profiles say.")
     ] = None,
@@ -189,7 +192,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         raise ConfigError(["backtest: expected either --trace FILE or --config FILE"])
     if faults := list(_out_of_place(context)):
         raise ConfigError(faults)
-    options = history_report.Options(
+    options = history_report.ReportOptions(
         start=from_,
         end=to,
         workloads=tuple(workload or ()),
@@ -198,16 +201,24 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         report=report or Path("backtest.html"),
     )
     if config is not None:
-        options = replace(options, policies=command.policies(policy or ""))
+        options = replace(options, policies=command.parse_policies(policy or ""))
         files = history_report.run(wiring.load(config), options, lambda line: typer.echo(line, err=True))
     else:
-        named = partial(command.grid, policy or "drain", profile, delay, seeds)
-        traces, grid = command.question(trace or [], named)
+        wanted = command.GridOptions(
+            policies=policy or command.DEFAULT_POLICY,
+            profiles=profile,
+            delays=delay,
+            seeds=seeds,
+            worker_capacity_records_per_s=worker_capacity,
+        )
+        traces, grid = command.read_request(trace or [], wanted)
         if report is not None:
             probe(report)
         with stop_event() as stop:
-            command.run(command.asked(traces, grid, out), wiring.spark(master, out), stop)
-        files = () if report is None else history_report.drawn(traces, grid, options)
+            for sentence in command.assumptions(traces, grid):
+                typer.echo(sentence)
+            command.run(command.trace_backtest(traces, grid, out), wiring.spark(master, out), stop)
+        files = () if report is None else history_report.write_trace_report(traces, grid, options)
     for file in files:
         typer.echo(f"written: {file}")
 
@@ -217,7 +228,7 @@ def _out_of_place(context: typer.Context) -> Iterator[str]:
     sources = {name: context.get_parameter_source(name) for name in context.params}
     given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     for needed, names in _ONLY_WITH.items():
-        unused = [f"--{name.rstrip('_')}" for name in names if name in given]
+        unused = [f"--{name.rstrip('_').replace('_', '-')}" for name in names if name in given]
         always = needed == "report" and "config" in given  # a history always becomes a page
         if unused and not always and needed not in given:
             yield f"{', '.join(unused)}: only with --{needed}"

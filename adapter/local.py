@@ -34,7 +34,7 @@ from adapter.serving.ui.changes import Changes
 from adapter.serving.ui.history import History
 from adapter.serving.ui.page import page
 from adapter.simulator import demo
-from adapter.simulator.fleet import Fleet
+from adapter.simulator.fleet import SimulatedFleet
 
 LOOPBACK = "127.0.0.1"
 SEED = 1
@@ -68,7 +68,7 @@ def run(config: Config | None, options: Options) -> None:
     with stop_event() as stop, ExitStack() as started:
         fleet = None
         if config is None:
-            fleet = Fleet(SEED, time.time)
+            fleet = SimulatedFleet(SEED, time.time)
             fleet.start()
             started.callback(fleet.stop)
             config = _embedded(fleet.url, _scratch(started))

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from adapter.backtest.trace import read, resampled
+from adapter.backtest.trace import read, resample
 from adapter.core.samples import Array
 from adapter.simulator import closed_loop
-from adapter.simulator.profiles import PROFILES, WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.simulator.profiles import PROFILES, Profile
 from adapter.simulator.score import scores
-from adapter.simulator.world import Case
+from adapter.simulator.world import SimulatedJob
 
 TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
 WORKERS = 24
@@ -46,7 +46,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class MeasuredRun:
     """A measured run, and who plays it. file: the part of its name that tells the run."""
 
     name: str
@@ -73,15 +73,15 @@ _COLD = replace(_REACTIVE, warm_up_ratio=1.0, warm_up_s=0.0)
 # The median of the delay's peaks at changes is 5 to 6 s; metrics-server's own default is a sample a minute.
 _CAPTURED = replace(_COLD, pause_up_s=6.0, pause_down_s=6.0, cpu_window_s=60.0)
 RUNS = (
-    Run(name="static 24", file="baseline", policy="static-peak", profile=_REACTIVE),
-    Run(name="HPA CPU 35 %", file="reactive", policy="hpa-cpu-35", profile=_REACTIVE),
-    Run(name="HPA CPU 35 %, no warm-up", file="reactive", policy="hpa-cpu-35", profile=_COLD),
-    Run(name="HPA CPU 35 %, as captured", file="reactive", policy="hpa-cpu-35", profile=_CAPTURED),
-    Run(name="Flink's operator", file="operator", policy="flink-demeter", profile=_of("flink-operator")),
+    MeasuredRun(name="static 24", file="baseline", policy="static-peak", profile=_REACTIVE),
+    MeasuredRun(name="HPA CPU 35 %", file="reactive", policy="hpa-cpu-35", profile=_REACTIVE),
+    MeasuredRun(name="HPA CPU 35 %, no warm-up", file="reactive", policy="hpa-cpu-35", profile=_COLD),
+    MeasuredRun(name="HPA CPU 35 %, as captured", file="reactive", policy="hpa-cpu-35", profile=_CAPTURED),
+    MeasuredRun(name="Flink's operator", file="operator", policy="flink-demeter", profile=_of("flink-operator")),
 )
 
 
-def measured(run: Run, traces: Path = TRACES) -> Figures:
+def measured(run: MeasuredRun, traces: Path = TRACES) -> Figures:
     """What was measured; a row without throughput is a time in which the job was down."""
     with (traces / f"measured/demeter_ads_{run.file}_15s.csv").open(encoding="utf-8") as file:
         told = list(csv.DictReader(file))
@@ -99,11 +99,11 @@ def measured(run: Run, traces: Path = TRACES) -> Figures:
     )
 
 
-def simulated(runs: Sequence[Run] = RUNS, traces: Path = TRACES, seed: int = 0) -> list[Figures]:
+def simulated(runs: Sequence[MeasuredRun] = RUNS, traces: Path = TRACES, seed: int = 0) -> list[Figures]:
     """The same runs in the simulator."""
-    events_per_s = resampled(read(traces / "dsp_ads_18h_1s.csv")) * INPUT_RATIO
-    rate = events_per_s / EVENTS_PER_S * WORKER_CAPACITY_RECORDS_PER_S
-    found = scores(closed_loop.run([Case(rate, 0, run.policy, run.profile, seed) for run in runs]).tally)
+    events_per_s = resample(read(traces / "dsp_ads_18h_1s.csv")) * INPUT_RATIO
+    rate = events_per_s / EVENTS_PER_S * _REACTIVE.worker_capacity_records_per_s
+    found = scores(closed_loop.run([SimulatedJob(rate, 0, run.policy, run.profile, seed) for run in runs]).tally)
     columns = {"pauses": found["rescales"]} | {of.name: found[of.name] for of in fields(Figures) if of.name in found}
     return [Figures(**{name: float(column[lane]) for name, column in columns.items()}) for lane in range(len(runs))]
 

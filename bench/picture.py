@@ -11,7 +11,7 @@ import numpy as np
 
 from adapter.core.rules import POLICIES
 from adapter.core.samples import Array
-from adapter.simulator.scenario import END_S, NAMES, STEP_S, TICK_S, Scene, played
+from adapter.simulator.scenario import END_S, NAMES, STEP_S, TICK_S, ScenarioTick, play
 
 FILE = Path(__file__).parents[1] / "docs" / "scenario.svg"
 
@@ -76,7 +76,7 @@ class _Panel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _PolicyLine:
     """What one policy did, a number a tick; shape (ticks,)."""
 
     at_s: Array
@@ -87,7 +87,7 @@ class _Line:
     ready_workers: Array
 
 
-def drawn(scenes: Sequence[Scene]) -> str:
+def draw(scenes: Sequence[ScenarioTick]) -> str:
     """The picture as SVG text: a row a policy, its rates, backlog time and workers over the minutes."""
     lines = {name: _line(scenes, NAMES.index(name)) for name in POLICIES}
     tops = _tops(lines.values())
@@ -104,15 +104,15 @@ def drawn(scenes: Sequence[Scene]) -> str:
 
 def main() -> None:
     """Write the picture, and say where."""
-    FILE.write_text(drawn(played()), encoding="utf-8")
+    FILE.write_text(draw(play()), encoding="utf-8")
     sys.stdout.write(f"{FILE}\n")
 
 
-def _line(scenes: Sequence[Scene], place: int) -> _Line:
+def _line(scenes: Sequence[ScenarioTick], place: int) -> _PolicyLine:
     def column(values: Iterable[float]) -> Array:
         return np.round(np.array(list(values)), 3)  # sums of floats differ in their last digits between processors
 
-    return _Line(
+    return _PolicyLine(
         at_s=column(scene.at_s for scene in scenes),
         input_rate=column(scene.input_rate_records_per_s for scene in scenes),
         throughput=column(scene.throughput_records_per_s[place] for scene in scenes),
@@ -122,7 +122,7 @@ def _line(scenes: Sequence[Scene], place: int) -> _Line:
     )
 
 
-def _tops(lines: Iterable[_Line]) -> tuple[float, ...]:
+def _tops(lines: Iterable[_PolicyLine]) -> tuple[float, ...]:
     """The value at the top of each column, the same for all rows: a multiple of the unit of its grid."""
     rows = list(lines)
     highest = (
@@ -154,7 +154,7 @@ def _columns() -> list[str]:
     return [f'<text x="{_LEFT + _APART * n}" y="{_TOP - 22}">{head}</text>' for n, head in enumerate(heads)]
 
 
-def _row_label(name: str, line: _Line, bottom: int) -> list[str]:
+def _row_label(name: str, line: _PolicyLine, bottom: int) -> list[str]:
     changes = int(np.count_nonzero(np.diff(line.spec_workers)))
     paid = np.maximum(line.spec_workers, line.ready_workers)[:-1].sum() * TICK_S / 3600
     return [
@@ -164,12 +164,12 @@ def _row_label(name: str, line: _Line, bottom: int) -> list[str]:
     ]
 
 
-def _rates(panel: _Panel, line: _Line) -> list[str]:
+def _rates(panel: _Panel, line: _PolicyLine) -> list[str]:
     arriving = _path(_stairs(panel, line.at_s, line.input_rate), "below")
     return [*_frame(panel, _UNITS[0]), arriving, _path(_during(panel, line.at_s, line.throughput), "above")]
 
 
-def _backlog(panel: _Panel, line: _Line) -> list[str]:
+def _backlog(panel: _Panel, line: _PolicyLine) -> list[str]:
     points = [panel.at(*point) for point in zip(line.at_s, line.backlog_time_s, strict=True)]
     area = [(panel.left, panel.bottom), *points, (panel.left + _PLOT_WIDTH, panel.bottom)]
     peak = int(line.backlog_time_s.argmax())
@@ -185,7 +185,7 @@ def _above(point: Point) -> Point:
     return point[0], point[1] - 5
 
 
-def _workers(panel: _Panel, line: _Line) -> list[str]:
+def _workers(panel: _Panel, line: _PolicyLine) -> list[str]:
     asked = _path(_stairs(panel, line.at_s, line.spec_workers), "below")
     working = _path(_during(panel, line.at_s, line.ready_workers), "above")
     x, y = panel.at(END_S, line.spec_workers[-1])

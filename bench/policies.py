@@ -1,6 +1,7 @@
-"""Every policy and every rival on every trace of a folder: what each costs, how late it is, how often it rescales.
+"""Compare every policy, every baseline and the oracle on every trace of a folder: cost, lateness and rescales.
 
-Interrupted and started again it continues: results are kept in the folder named by --out.
+Each trace is scaled to the workers of each profile, so that traces of any unit can be compared. An interrupted run
+continues: results are stored in the folder --out.
 """
 
 import argparse
@@ -11,12 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapter.apiserver.stop_signals import stop_event
-from adapter.backtest import command
+from adapter.backtest import command, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, read
 from adapter.backtest.units import Grid, Unit, units
 from adapter.errors import AdapterError
 from adapter.wiring import spark
+from bench import oracle_comparison
 from bench.machine import described
+from bench.oracle_comparison import ORACLE, oracle_units
 
 TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
 PROFILES = "consumer-group,flink-reactive,flink-operator,netflix"
@@ -34,20 +37,32 @@ def main(words: Sequence[str] | None = None) -> None:
     began_s = time.monotonic()
     _say(described())
     try:
-        what = asked(arguments)
+        what = comparison(arguments)
         with stop_event() as stop:
-            command.run(what, spark(arguments.master, arguments.out), stop)
+            compare(what, command.simulate(what, spark(arguments.master, arguments.out), stop))
     except AdapterError as error:
         sys.exit(f"bench-policies: {error}")
     _say(f"{len(what.units)} units; this run took {time.monotonic() - began_s:.0f} s")
 
 
-def asked(arguments: argparse.Namespace) -> command.Asked:
-    """Every unit of every trace of the folder, with policies in the order they were named in. Raises AdapterError."""
+def compare(backtest: command.TraceBacktest, folder: Path) -> None:
+    """Write and print the scores of the policies beside the oracle's."""
+    policies, oracles = (
+        results.load(folder, [unit for unit in backtest.units if (unit.policy == ORACLE) is is_oracle])
+        for is_oracle in (False, True)
+    )
+    rows = oracle_comparison.add_oracle(summary.scores_by_seed(policies), oracles)
+    summaries = summary.summarize(rows)
+    columns, caption = oracle_comparison.COLUMNS, oracle_comparison.caption
+    command.publish(backtest.out, rows, summaries, table.tables(summaries, backtest.policies, columns, caption))
+
+
+def comparison(arguments: argparse.Namespace) -> command.TraceBacktest:
+    """Every unit of every trace of the folder, with the policies in the given order. Raises AdapterError."""
     grids = _grids(arguments)
     traces = tuple(_shortened(trace, arguments.days) for trace in _traces(arguments.traces))
     wanted = tuple(unit for trace in traces for unit in _units(trace, grids))
-    return command.Asked(traces=traces, units=wanted, policies=grids[0].policies, out=arguments.out)
+    return command.TraceBacktest(traces=traces, units=wanted, policies=grids[0].policies, out=arguments.out)
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
@@ -57,30 +72,37 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--policies", default=",".join(command.RUNNABLE), help="default: all")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--delays", default="0,120", help="how old metrics are, in seconds")
-    parser.add_argument("--days", type=float, default=28.0, help="of a trace at most its first so many; 0 is all")
+    parser.add_argument("--days", type=float, default=28.0, help="simulate at most the first days of a trace; 0 is all")
     parser.add_argument("--master", help="Spark's master; default: this machine")
     parser.add_argument("--out", type=Path, default=Path("build/bench-policies"))
     return parser.parse_args(words)
 
 
 def _grids(arguments: argparse.Namespace) -> tuple[Grid, Grid | None]:
-    """What every trace is run with, and what short ones are run with besides; named profiles are run with all."""
-    policies, seeds = arguments.policies, arguments.seeds
-    every = command.grid(policies, arguments.profiles or PROFILES, arguments.delays, seeds)
+    """The grid of every trace, and a second one for short traces; named profiles replace both."""
+    options = command.GridOptions(
+        policies=arguments.policies,
+        profiles=arguments.profiles or PROFILES,
+        delays=arguments.delays,
+        seeds=arguments.seeds,
+    )
+    every = replace(command.parse_grid(options), normalised=True)
     if arguments.profiles:
         return every, None
-    return every, command.grid(policies, SHORT_PROFILES, None, seeds)
+    short = command.parse_grid(replace(options, profiles=SHORT_PROFILES, delays=None))
+    return every, replace(short, normalised=True)
 
 
 def _units(trace: Trace, grids: tuple[Grid, Grid | None]) -> Iterator[Unit]:
     every, short = grids
-    yield from units(trace, every)
-    if short is not None and len(trace.rate) * trace.step_s < DAY_S:
-        yield from units(trace, short)
+    for grid in (every, short if len(trace.rate) * trace.step_s < DAY_S else None):
+        if grid is not None:
+            yield from oracle_units(trace, grid)
+            yield from units(trace, grid)
 
 
 def _traces(folder: Path) -> Iterator[Trace]:
-    """The traces of a folder; a file that is none is told and left out. Raises TraceError when there is none at all."""
+    """The traces of a folder. Files that are not traces are skipped with a message. Raises TraceError without any."""
     if not folder.is_dir():
         raise TraceError(f"{folder}: there is no such folder; name one of files `seconds,rate` with --traces")
     files = sorted(folder.glob("*.csv"))
@@ -91,7 +113,7 @@ def _traces(folder: Path) -> Iterator[Trace]:
 
 
 def _shortened(trace: Trace, days: float) -> Trace:
-    """A year of half-hours would cost more than all other traces together and tell the same."""
+    """The first days of a trace: a year would cost more than all other traces together and add no information."""
     rows = round(days * DAY_S / trace.step_s)
     if not rows or rows >= len(trace.rate):
         return trace
@@ -104,7 +126,7 @@ def _readable(files: Iterable[Path]) -> Iterator[Trace]:
         try:
             yield read(path)
         except TraceError as error:
-            _say(f"left out: {error}")
+            _say(f"skipped: {error}")
 
 
 def _say(line: str) -> None:

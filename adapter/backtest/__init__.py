@@ -1,1 +1,1 @@
-"""The command `backtest`: history or trace -> calibrated job -> closed loop of each policy -> report."""
+"""The command `backtest`: history or trace -> calibrate job -> closed loop of each policy -> report."""

@@ -1,6 +1,6 @@
-"""A course -> the job that the plant simulates: what a worker carries and what a rescale costs, each with its evidence.
+"""Estimate the simulated job from a timeline: the capacity of a worker and the cost of a rescale, with evidence.
 
-What the course does not show is taken from the configuration, and said to be; it is never made up.
+A value that the timeline does not show comes from the configuration, and its estimate says so.
 """
 
 from dataclasses import dataclass, replace
@@ -9,11 +9,11 @@ import numpy as np
 
 from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import Rescale, rescales
-from adapter.backtest.timelines import Course, bridged, gaps
+from adapter.backtest.timelines import Timeline, bridged, gaps
 from adapter.core.rates import Mask
 from adapter.core.rules import Rules
 from adapter.core.samples import Array
-from adapter.simulator.profiles import STEP_S, WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.simulator.profiles import STEP_S, Profile
 
 _LEAST = 8  # observations that an estimate of the capacity rests on: two minutes of 15 s
 _CLEAN_S = 300.0  # so long after a rescale throughput says nothing about the capacity: jobs pause and warm up
@@ -25,50 +25,44 @@ _NO_DELAY = "metric_delay_s of the configuration: a history does not show when i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """One number about the job. observations: how many it rests on; 0 where it is the configuration's or a default.
+    """One number about the job. observations: source many it rests on; 0 where it is the configuration's or a default.
 
     spread: half the distance between the 10 % and 90 % quantiles of the observations, NaN for fewer than three.
-    how: where it comes from, a sentence.
+    source: where it comes from.
     """
 
     name: str
     value: float
     unit: str
     observations: int
-    how: str
+    source: str
     spread: float = np.nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibrated:
-    """rate_records_per_s: the input in steps of STEP_S, scaled so that a worker carries the plant's own capacity.
+class CalibratedJob:
+    """A job to simulate.
 
-    scale: records of the job for one of the plant. rules: the workload's own, in records of the plant; None is what the
-    profile says.
+    rate_records_per_s: its input in steps of STEP_S. rules: those of the workload; None derives them from the profile.
     """
 
     profile: Profile
     rate_records_per_s: Array
-    scale: float
     estimates: tuple[Estimate, ...]
     rules: Rules | None = None
 
-    @property
-    def worker_capacity_records_per_s(self) -> float:
-        """What one worker carries, in records of the job."""
-        return self.scale * WORKER_CAPACITY_RECORDS_PER_S
 
-
-def calibrated(course: Course, rules: Rules) -> Calibrated:
-    """The job of a course. rules: the workload's own. Raises HistoryError where input or capacity are unknown."""
-    capacity = _capacity(course, rules)
-    rate = _input(course)
-    found = rescales(course, capacity.value)
+def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
+    """The job of a timeline. rules: the workload's own. Raises HistoryError where input or capacity are unknown."""
+    capacity = _capacity(timeline, rules)
+    rate = _input(timeline)
+    found = rescales(timeline, capacity.value)
     start, warm_up, first = _start(found, rules), _warm_up(found), _warm_up_ratio(found)
-    up, down, partitions = _pause(found, rules, up=True), _pause(found, rules, up=False), _partitions(course)
+    up, down, partitions = _pause(found, rules, up=True), _pause(found, rules, up=False), _partitions(timeline)
     late = _given("metric delay", rules.metric_delay_s, "s", _NO_DELAY)
     profile = replace(
-        _profile(course, rules, rate / capacity.value, found),
+        _profile(timeline, rules, rate / capacity.value, found),
+        worker_capacity_records_per_s=capacity.value,
         start_s=start.value,
         pause_up_s=up.value,
         pause_down_s=down.value,
@@ -78,94 +72,87 @@ def calibrated(course: Course, rules: Rules) -> Calibrated:
         partitions=int(partitions.value),
         max_workers=min(rules.max_workers, int(partitions.value) or rules.max_workers),
     )
-    scale = capacity.value / WORKER_CAPACITY_RECORDS_PER_S
-    estimates = (capacity, start, up, down, warm_up, first, late, partitions, *_outages(course))
-    return Calibrated(
+    estimates = (capacity, start, up, down, warm_up, first, late, partitions, *_outages(timeline))
+    return CalibratedJob(
         profile=profile,
-        rate_records_per_s=rate / scale,
-        scale=scale,
+        rate_records_per_s=rate,
         estimates=estimates,
-        rules=_in_plant_records(rules, scale),
+        rules=rules,
     )
 
 
-def _in_plant_records(rules: Rules, scale: float) -> Rules:
-    known = rules.worker_capacity_records_per_s
-    return replace(
-        rules,
-        worker_capacity_records_per_s=None if known is None else known / scale,
-        lag_threshold_records=rules.lag_threshold_records / scale,
-    )
-
-
-def _capacity(course: Course, rules: Rules) -> Estimate:
-    """What one worker carries, records/s: by the surest way that the course allows."""
-    each = course.throughput_records_per_s / np.where(course.workers > 0, course.workers, np.nan)
-    clean = _clean(course) & (each > 0)
-    behind = clean & (course.backlog_time_s > max(rules.short_backlog_time_s, 2 * course.pace_s))
-    busy = clean & (course.utilization_ratio > _BUSY_RATIO)
+def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
+    """What one worker carries, records/s: by the surest way that the timeline allows."""
+    each = timeline.throughput_records_per_s / np.where(timeline.workers > 0, timeline.workers, np.nan)
+    clean = _clean(timeline) & (each > 0)
+    behind = clean & (timeline.backlog_time_s > max(rules.short_backlog_time_s, 2 * timeline.pace_s))
+    busy = clean & (timeline.utilization_ratio > _BUSY_RATIO)
     if behind.sum() >= _LEAST:
         return _measured("worker capacity", "records/s", each[behind], "throughput of a worker while records waited")
     if busy.sum() >= _LEAST:
-        full = each[busy] / np.minimum(course.utilization_ratio[busy], 1.0)
+        full = each[busy] / np.minimum(timeline.utilization_ratio[busy], 1.0)
         return _measured("worker capacity", "records/s", full, "throughput of a worker / its utilization")
     if rules.worker_capacity_records_per_s is not None:
-        how = "worker_capacity_records_per_s of the configuration: the job was never behind, and tells no utilization"
-        return _given("worker capacity", rules.worker_capacity_records_per_s, "records/s", how)
+        source = (
+            "worker_capacity_records_per_s of the configuration: the job was never behind, and tells no utilization"
+        )
+        return _given("worker capacity", rules.worker_capacity_records_per_s, "records/s", source)
     if clean.sum() >= _LEAST:
         most = float(np.quantile(each[clean], 0.99))
-        how = (
+        source = (
             "the most a worker was seen to do: a lower bound, for the job was never behind and tells no utilization; "
             "set worker_capacity_records_per_s where you know better"
         )
-        return Estimate(name="worker capacity", value=most, unit="records/s", observations=int(clean.sum()), how=how)
+        return Estimate(
+            name="worker capacity", value=most, unit="records/s", observations=int(clean.sum()), source=source
+        )
     raise HistoryError(
-        f"{course.workload}: throughput or workers are unknown, so nobody can say what a worker carries; read "
+        f"{timeline.workload}: throughput or workers are unknown, so nobody can say what a worker carries; read "
         "processed_records and ready_workers, or set worker_capacity_records_per_s"
     )
 
 
-def _clean(course: Course) -> Mask:
+def _clean(timeline: Timeline) -> Mask:
     """Where the number of workers has been the same for long enough, and nothing was missing."""
-    workers = course.workers
+    workers = timeline.workers
     moved = np.concatenate([[False], (np.diff(workers) != 0) & np.isfinite(np.diff(workers))])
-    since = np.maximum.accumulate(np.where(moved, course.at_s, -np.inf))
-    known: Mask = (course.at_s - since > _CLEAN_S) & np.isfinite(course.throughput_records_per_s * workers)
+    since = np.maximum.accumulate(np.where(moved, timeline.at_s, -np.inf))
+    known: Mask = (timeline.at_s - since > _CLEAN_S) & np.isfinite(timeline.throughput_records_per_s * workers)
     return known
 
 
-def _input(course: Course) -> Array:
+def _input(timeline: Timeline) -> Array:
     """Records that arrive a second, in steps of STEP_S; a straight line stands in for what is missing."""
-    rate = course.input_rate_records_per_s
+    rate = timeline.input_rate_records_per_s
     missing = float(np.isnan(rate).mean()) if len(rate) else 1.0
     if missing > _MOST_MISSING_RATIO:
         raise HistoryError(
-            f"{course.workload}: the input is unknown for {missing:.0%} of the time; read appended_records or "
+            f"{timeline.workload}: the input is unknown for {missing:.0%} of the time; read appended_records or "
             "input_rate_records_per_s, or choose a time in which it was recorded"
         )
-    steps = round(course.step_s / STEP_S) if course.step_s % STEP_S == 0 else 0
+    steps = round(timeline.step_s / STEP_S) if timeline.step_s % STEP_S == 0 else 0
     full = bridged(rate)
     if steps:
         return np.repeat(full, steps)
-    at_s = np.arange(course.at_s[0], course.at_s[-1], STEP_S)
-    return np.interp(at_s, course.at_s, full)
+    at_s = np.arange(timeline.at_s[0], timeline.at_s[-1], STEP_S)
+    return np.interp(at_s, timeline.at_s, full)
 
 
-def _outages(course: Course) -> tuple[Estimate, ...]:
-    """For how long the input was not recorded, but for short gaps; none where there was no outage."""
-    found = gaps(course.input_rate_records_per_s, course.step_s)
+def _outages(timeline: Timeline) -> tuple[Estimate, ...]:
+    """For source long the input was not recorded, but for short gaps; none where there was no outage."""
+    found = gaps(timeline.input_rate_records_per_s, timeline.step_s)
     if not found:
         return ()
-    hours = sum(outage.stop - outage.start for outage in found) * course.step_s / 3600
-    how = "outages in which the input is unknown: a straight line stands in for it"
-    return (Estimate(name="input not recorded", value=hours, unit="h", observations=len(found), how=how),)
+    hours = sum(outage.stop - outage.start for outage in found) * timeline.step_s / 3600
+    source = "outages in which the input is unknown: a straight line stands in for it"
+    return (Estimate(name="input not recorded", value=hours, unit="h", observations=len(found), source=source),)
 
 
 def _start(found: tuple[Rescale, ...], rules: Rules) -> Estimate:
     seen = np.array([rescale.start_s for rescale in found if rescale.up and np.isfinite(rescale.start_s)])
     if not len(seen):
-        how = "worker_start_s of the configuration: no change from workers asked for to workers ready was seen"
-        return _given("worker start", rules.worker_start_s, "s", how)
+        source = "worker_start_s of the configuration: no change from workers asked for to workers ready was seen"
+        return _given("worker start", rules.worker_start_s, "s", source)
     return _measured("worker start", "s", seen, "from workers asked for to workers ready")
 
 
@@ -183,8 +170,8 @@ def _pause(found: tuple[Rescale, ...], rules: Rules, *, up: bool) -> Estimate:
 def _warm_up(found: tuple[Rescale, ...]) -> Estimate:
     seen = np.array([rescale.warm_up_s for rescale in found if np.isfinite(rescale.warm_up_s)])
     if not len(seen):
-        how = "none is assumed: after no rescale enough records waited to show how fast the workers became"
-        return _given("warm-up", 0.0, "s", how)
+        source = "none is assumed: after no rescale enough records waited to show source fast the workers became"
+        return _given("warm-up", 0.0, "s", source)
     return _measured("warm-up", "s", seen, "until a worker with records waiting did 95 % of its capacity")
 
 
@@ -195,40 +182,40 @@ def _warm_up_ratio(found: tuple[Rescale, ...]) -> Estimate:
     return _measured("speed at first", "of the capacity", seen, "throughput of a worker right after the pause")
 
 
-def _partitions(course: Course) -> Estimate:
-    known = course.partitions[np.isfinite(course.partitions)]
+def _partitions(timeline: Timeline) -> Estimate:
+    known = timeline.partitions[np.isfinite(timeline.partitions)]
     if not len(known):
         return _given("partitions", 0.0, "", "nobody told: taken as work that any worker can do")
     last = float(known[-1])
-    how = (
+    source = (
         "as last told"
         if (known == last).all()
         else f"as last told; they were between {known.min():.0f} and {known.max():.0f}"
     )
-    return Estimate(name="partitions", value=last, unit="", observations=len(known), how=how)
+    return Estimate(name="partitions", value=last, unit="", observations=len(known), source=source)
 
 
-def _profile(course: Course, rules: Rules, load_workers: Array, found: tuple[Rescale, ...]) -> Profile:
+def _profile(timeline: Timeline, rules: Rules, load_workers: Array, found: tuple[Rescale, ...]) -> Profile:
     """All but what is estimated. load_workers: the input in workers that carry it fully busy, shape (steps,)."""
     peak = float(np.quantile(_means(load_workers, round(300 / STEP_S)), 0.999))
     workers = max(int(np.ceil(peak / _UTILIZATION_AT_PEAK_RATIO)), 1)
     return Profile(
-        name=course.workload,
+        name=timeline.workload,
         workers=workers,
         peak_utilization_ratio=max(peak / workers, 1e-6),
         scaling_exponent=rules.scaling_exponent,
         checkpoint_s=rules.replay_s,
-        missing_ratio=_missing(course),
+        missing_ratio=_missing(timeline),
         blackout_s=0.0,
         shows_while_down=any(rescale.shown_ratio > 0 for rescale in found),
-        shows_busy=bool(np.isfinite(course.utilization_ratio).any()),
+        shows_busy=bool(np.isfinite(timeline.utilization_ratio).any()),
     )
 
 
-def _missing(course: Course) -> float:
+def _missing(timeline: Timeline) -> float:
     """Share of ticks without a sample, but for outages: the simulated job sees through these."""
-    lost = np.isnan(course.backlog_records)
-    for outage in gaps(np.where(lost, np.nan, 0.0), course.step_s):
+    lost = np.isnan(timeline.backlog_records)
+    for outage in gaps(np.where(lost, np.nan, 0.0), timeline.step_s):
         lost[outage] = False
     return float(np.minimum(lost.mean(), 0.5))
 
@@ -242,13 +229,18 @@ def _means(values: Array, count: int) -> Array:
     return means
 
 
-def _measured(name: str, unit: str, seen: Array, how: str) -> Estimate:
+def _measured(name: str, unit: str, seen: Array, source: str) -> Estimate:
     low, high = np.quantile(seen, (0.1, 0.9))
     spread = float(high - low) / 2 if len(seen) >= 3 else np.nan
     return Estimate(
-        name=name, value=float(np.median(seen)), unit=unit, observations=len(seen), how=f"median: {how}", spread=spread
+        name=name,
+        value=float(np.median(seen)),
+        unit=unit,
+        observations=len(seen),
+        source=f"median: {source}",
+        spread=spread,
     )
 
 
-def _given(name: str, value: float, unit: str, how: str) -> Estimate:
-    return Estimate(name=name, value=value, unit=unit, observations=0, how=how)
+def _given(name: str, value: float, unit: str, source: str) -> Estimate:
+    return Estimate(name=name, value=value, unit=unit, observations=0, source=source)

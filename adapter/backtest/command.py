@@ -1,83 +1,100 @@
-"""What was asked for -> units, run where they have no result yet -> scores in files and as tables."""
+"""The command `backtest --trace`: options -> units, simulated where no result exists yet -> files and tables."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
 from rich.console import Console
+from rich.table import Table
 
 from adapter.backtest import job, results, summary, table
-from adapter.backtest.trace import Trace, TraceError, read
-from adapter.backtest.units import ORACLE, Grid, Unit, units
+from adapter.backtest.trace import Trace, TraceError, fit_profile, peak, read
+from adapter.backtest.units import Grid, Unit, units
 from adapter.config.faults import nearest
-from adapter.core.rules import POLICIES
+from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
-from adapter.simulator.baselines.named import PEERS
-from adapter.simulator.policies import rules_of
-from adapter.simulator.profiles import PROFILES
+from adapter.simulator.baselines.registry import BASELINES
+from adapter.simulator.policies import policy_rules
+from adapter.simulator.profiles import PROFILES, Profile
 
-RUNNABLE = (*POLICIES, *PEERS)
-MOST_SEEDS = 1000
-PLAIN_WIDTH = 120  # of a table that goes into a file
+DEFAULT_POLICY = Rules().policy
+RUNNABLE = (*POLICIES, *BASELINES)
+MAX_SEEDS = 1000
+FILE_WIDTH = 120  # of a table that is written to a file or pipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """traces, units: what is simulated. out: the folder of the results. policies: in the order of the tables."""
+class GridOptions:
+    """The options of the command line that span a grid, as text where they are lists."""
+
+    policies: str
+    profiles: str
+    delays: str | None = None
+    seeds: int = 1
+    worker_capacity_records_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceBacktest:
+    """Units to simulate, the traces that they name, and the folder of the results."""
 
     traces: tuple[Trace, ...]
     units: tuple[Unit, ...]
-    policies: tuple[str, ...]
+    policies: tuple[str, ...]  # in the order of the tables
     out: Path
 
 
-def grid(policies: str, profiles: str, delays: str | None, seeds: int) -> Grid:
-    """The grid that comma-separated names and seconds ask for; seeds 1 to `seeds`. Raises ConfigError, every fault."""
-    faults = [*_wrong_policies(policies), *_unknown("--profile", profiles, PROFILES)]
-    delays_s = [] if delays is None else [_delay_s(text, faults) for text in _words(delays)]
-    if not 1 <= seeds <= MOST_SEEDS:
-        faults.append(f"--seeds: expected 1 to {MOST_SEEDS}, got {seeds}")
+def parse_grid(options: GridOptions) -> Grid:
+    """Seeds are 1 to `seeds`. Raises ConfigError with every fault."""
+    faults = [*_policy_faults(options.policies), *_unknown_names("--profile", options.profiles, PROFILES)]
+    delays_s = [] if options.delays is None else [_delay_s(text, faults) for text in _names(options.delays)]
+    if not 1 <= options.seeds <= MAX_SEEDS:
+        faults.append(f"--seeds: expected 1 to {MAX_SEEDS}, got {options.seeds}")
+    capacity = options.worker_capacity_records_per_s
+    if capacity is not None and not 0 < capacity < float("inf"):
+        faults.append(f"--worker-capacity: expected more than 0 records/s, got {capacity:g}")
     if faults:
         raise ConfigError(faults)
     return Grid(
-        policies=_words(policies),
-        profiles=tuple(PROFILES[name] for name in _words(profiles)),
+        policies=_names(options.policies),
+        profiles=tuple(PROFILES[name] for name in _names(options.profiles)),
         delays_s=tuple(delays_s) or (None,),
-        seeds=tuple(range(1, seeds + 1)),
+        seeds=tuple(range(1, options.seeds + 1)),
+        worker_capacity_records_per_s=capacity,
     )
 
 
-def question(paths: Iterable[Path], named: Callable[[], Grid]) -> tuple[tuple[Trace, ...], Grid]:
-    """The traces in files and a grid for them. Raises ConfigError, every fault of both."""
+def read_request(paths: Iterable[Path], options: GridOptions) -> tuple[tuple[Trace, ...], Grid]:
+    """The traces in files and the grid of the options. Raises ConfigError with every fault of both."""
     faults: list[str] = []
-    with _noted(faults):
-        asked = named()
-    with _noted(faults):
-        found = traces(paths)
+    with _collected(faults):
+        grid = parse_grid(options)
+    with _collected(faults):
+        traces = read_traces(paths)
     if faults:
         raise ConfigError(faults)
-    return found, asked
+    return traces, grid
 
 
-def policies(text: str) -> tuple[str, ...]:
-    """The comma-separated policies and rivals, none for an empty text. Raises ConfigError, every fault."""
-    if faults := _wrong_policies(text) if _words(text) else []:
+def parse_policies(text: str) -> tuple[str, ...]:
+    """Comma-separated policies and baselines; an empty text is none. Raises ConfigError with every fault."""
+    if faults := _policy_faults(text) if _names(text) else []:
         raise ConfigError(faults)
-    return _words(text)
+    return _names(text)
 
 
-def asked(traces: tuple[Trace, ...], grid: Grid, out: Path) -> Asked:
-    """What a grid asks of traces."""
+def trace_backtest(traces: tuple[Trace, ...], grid: Grid, out: Path) -> TraceBacktest:
+    """The units of a grid over traces."""
     wanted = tuple(unit for trace in traces for unit in units(trace, grid))
-    return Asked(traces=traces, units=wanted, policies=grid.policies, out=out)
+    return TraceBacktest(traces=traces, units=wanted, policies=grid.policies, out=out)
 
 
-def traces(paths: Iterable[Path]) -> tuple[Trace, ...]:
-    """The traces in these files. Raises ConfigError with a fault for each file that is none, or named as another."""
-    found: dict[str, Trace] = {}
+def read_traces(paths: Iterable[Path]) -> tuple[Trace, ...]:
+    """The traces in these files. Raises ConfigError with a fault for each file that is invalid or a duplicate."""
+    traces: dict[str, Trace] = {}
     faults = []
     files: dict[Path, Path] = {}
     for path in paths:
@@ -91,72 +108,100 @@ def traces(paths: Iterable[Path]) -> tuple[Trace, ...]:
         except TraceError as error:
             faults.append(str(error))
             continue
-        if trace.name in found:
+        if trace.name in traces:
             faults.append(f"{path}: there is another trace named {trace.name}; rename one of the files")
-        found[trace.name] = trace
+        traces[trace.name] = trace
     if faults:
         raise ConfigError(faults)
-    return tuple(found.values())
+    return tuple(traces.values())
 
 
-def run(asked: Asked, opened: job.Opened, stop: Event) -> None:
-    """Run what is missing, write the scores and print them. Spark is started only when something is missing.
+def assumptions(traces: Sequence[Trace], grid: Grid) -> Iterator[str]:
+    """The size of each simulated job, one sentence per trace and profile."""
+    for trace in traces:
+        for profile in grid.profiles:
+            yield f"{trace.name}, {profile.name}: {assumption(trace, profile, grid.worker_capacity_records_per_s)}"
 
-    stop: when it is set, the run ends early. Raises BacktestError, ResultsError, and what `opened` raises.
+
+def assumption(trace: Trace, profile: Profile, worker_capacity_records_per_s: float | None) -> str:
+    """What a worker carries, where that number comes from, and the workers that the peak needs."""
+    fitted = fit_profile(trace, profile, worker_capacity_records_per_s)
+    source = "--worker-capacity"
+    if worker_capacity_records_per_s is None:
+        source = f"assumed from {fitted.workers} workers at the peak; set --worker-capacity to what yours carry"
+    return (
+        f"a worker carries {fitted.worker_capacity_records_per_s:,.4g} records/s ({source}); the peak of "
+        f"{peak(trace):,.4g} records/s keeps {fitted.workers} workers {fitted.peak_utilization_ratio:.0%} busy; "
+        f"the HPA allows {fitted.max_workers}"
+    )
+
+
+def run(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> None:
+    """Simulate the units without results, write the scores, and print them.
+
+    stop: ends the run early when it is set. Raises BacktestError, ResultsError, and the errors of `opened`.
     """
-    folder = results.opened(asked.out / "units")
-    if results.missing(folder, asked.units):
-        work = job.Work(units=asked.units, traces={trace.name: trace for trace in asked.traces})
+    folder = simulate(backtest, opened, stop)
+    rows = summary.scores_by_seed(results.load(folder, backtest.units))
+    summaries = summary.summarize(rows)
+    publish(backtest.out, rows, summaries, table.tables(summaries, backtest.policies))
+
+
+def simulate(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> Path:
+    """Simulate the units without results; the folder of the results. Spark starts only if a result is missing."""
+    folder = results.opened(backtest.out / "units")
+    if results.missing(folder, backtest.units):
+        work = job.Work(units=backtest.units, traces={trace.name: trace for trace in backtest.traces})
         with table.progress(Console(stderr=True)) as progress, opened() as spark:
-            job.run(spark, work, folder, job.Watch(progress=progress, stop=stop))
-    oracles = [unit for unit in asked.units if unit.policy == ORACLE]
-    others = [unit for unit in asked.units if unit.policy != ORACLE]
-    rows = summary.by_seed(results.load(folder, others), results.load(folder, oracles))
-    found = summary.standings(rows)
-    summary.write(asked.out, rows, found)
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
-    for made in table.tables(found, asked.policies):
-        console.print(made)
+            job.run(spark, work, folder, job.RunControl(progress=progress, stop=stop))
+    return folder
+
+
+def publish(out: Path, rows: results.Columns, summaries: Sequence[summary.Summary], tables: Iterable[Table]) -> None:
+    """Write the scores and print the tables. Raises ResultsError."""
+    summary.write(out, rows, summaries)
+    console = Console(width=None if sys.stdout.isatty() else FILE_WIDTH)
+    for one in tables:
+        console.print(one)
         console.print()
-    console.print(f"written: {asked.out}/scores.csv, {asked.out}/scores.parquet", highlight=False, soft_wrap=True)
+    console.print(f"written: {out}/scores.csv, {out}/scores.parquet", highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def _noted(faults: list[str]) -> Iterator[None]:
+def _collected(faults: list[str]) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
         faults += error.faults
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
-def _wrong_policies(text: str) -> list[str]:
-    """Policies that do not exist, and parameters of ours that do not or are out of bounds."""
-    faults = _unknown("--policy", ",".join(word.partition(":")[0] for word in _words(text)), RUNNABLE)
-    for word in _words(text):
-        name, varied, _ = word.partition(":")
-        if varied and name in PEERS:
+def _policy_faults(text: str) -> list[str]:
+    """Unknown policies, and parameters that are unknown or out of bounds."""
+    faults = _unknown_names("--policy", ",".join(word.partition(":")[0] for word in _names(text)), RUNNABLE)
+    for word in _names(text):
+        name, parameters, _ = word.partition(":")
+        if parameters and name in BASELINES:
             faults.append(f"--policy: {name} takes no parameters, got {word!r}")
-        elif varied and name in POLICIES:
+        elif parameters and name in POLICIES:
             try:
-                rules_of(word, next(iter(PROFILES.values())))
+                policy_rules(word, next(iter(PROFILES.values())))
             except ConfigError as error:
                 faults += [f"--policy: {fault}" for fault in error.faults]
     return faults
 
 
-def _unknown(option: str, text: str, names: Iterable[str]) -> list[str]:
-    known: Sequence[str] = tuple(names)
-    if not _words(text):
-        return [f"{option}: expected at least one of {', '.join(known)}"]
-    listed = f"there are {', '.join(known)}"
+def _unknown_names(option: str, text: str, known: Iterable[str]) -> list[str]:
+    names: Sequence[str] = tuple(known)
+    if not _names(text):
+        return [f"{option}: expected at least one of {', '.join(names)}"]
     return [
-        f"{option}: there is no {word!r}{nearest(word, known) or ';'} {listed}"
-        for word in _words(text)
-        if word not in known
+        f"{option}: there is no {word!r}{nearest(word, names) or ';'} there are {', '.join(names)}"
+        for word in _names(text)
+        if word not in names
     ]
 
 

@@ -37,7 +37,7 @@ class HistoryError(AdapterError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class RecordedHistory:
     """What the sources still know.
 
     ticks: those that were read. samples: one a tick. told: what the sources said besides, a sentence each.
@@ -46,7 +46,7 @@ class Past:
 
     ticks: range
     samples: tuple[Samples, ...]
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     cut: str = ""
 
     @property
@@ -104,15 +104,15 @@ def read(
     only: Collection[str] = (),
     opener: Opener = open_source,
     progress: Callable[[float], None] = lambda share: None,
-) -> Past:
+) -> RecordedHistory:
     """Read the ticks of the configured workloads, piece by piece; progress is told the share that is done.
 
     Raises HistoryError where nothing was found, or more than MOST_VALUES, or every source is without a past.
     """
     config = _patient(chosen(config, only))
-    names, told = _with_a_past(config)
+    names, notes = _with_a_past(config)
     if not names:
-        raise HistoryError(f"no source has a past: {'; '.join(told)}; a Prometheus that scrapes an exporter has one")
+        raise HistoryError(f"no source has a past: {'; '.join(notes)}; a Prometheus that scrapes an exporter has one")
     samples: list[Samples] = []
     faults: Counter[tuple[str, str]] = Counter()
     cut, values = "", 0
@@ -131,10 +131,12 @@ def read(
             faults.update((row.workload, row.text) for row in rows if row.signal == FAULT)
             samples += _assembled(rows, piece)
             progress(len(samples) / len(ticks))
-    past = Past(ticks=ticks[: len(samples)], samples=tuple(samples), told=(*told, *_sentences(faults)), cut=cut)
+    past = RecordedHistory(
+        ticks=ticks[: len(samples)], samples=tuple(samples), notes=(*notes, *_sentences(faults)), cut=cut
+    )
     if not past.workloads:
         raise HistoryError(_nothing(past, ticks))
-    return replace(past, told=(*past.told, *_without(past, only or _names(config))))
+    return replace(past, notes=(*past.notes, *_without(past, only or _names(config))))
 
 
 def _instant(text: str, now_s: float) -> float | None:
@@ -213,7 +215,7 @@ def _too_much(piece: range, ticks: range) -> str:
     return f"more than {MOST_VALUES} values came until {done}; ask for a shorter time, or name one --workload"
 
 
-def _without(past: Past, names: Iterable[str]) -> Iterator[str]:
+def _without(past: RecordedHistory, names: Iterable[str]) -> Iterator[str]:
     """A sentence about each of the names that has no sample."""
     for name in sorted(set(names) - set(past.workloads)):
         yield (
@@ -222,8 +224,8 @@ def _without(past: Past, names: Iterable[str]) -> Iterator[str]:
         )
 
 
-def _nothing(past: Past, ticks: range) -> str:
-    why: Sequence[str] = (*((past.cut,) if past.cut else ()), *past.told)
+def _nothing(past: RecordedHistory, ticks: range) -> str:
+    why: Sequence[str] = (*((past.cut,) if past.cut else ()), *past.notes)
     said = f": {'; '.join(why)}" if why else "; are the workloads' names and labels those of that time?"
     return f"no sample of any workload from {_at(ticks[0])} to {_at(ticks[-1])}{said}"
 

@@ -1,41 +1,44 @@
-"""What the numbers depend on besides the question: the code that makes them."""
+"""A hash of the code that produces a result, so that a resumed run never mixes two versions."""
 
 import ast
 import hashlib
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 import adapter
 
-_ROOT = Path(adapter.__file__).parents[1]
-_FOLD = "adapter.backtest.unit_simulation"
-
 
 @cache
-def release() -> str:
-    """The same for the same code of the fold and all that it imports of this package, and the same numpy."""
-    hashed = hashlib.sha256(f"{adapter.__version__} {np.__version__}".encode())
-    for path in sorted(_reached(_FOLD)):
-        hashed.update(path.relative_to(_ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return hashed.hexdigest()
+def release(module: str) -> str:
+    """Hash of numpy's version, and of a module and all that it imports of this package and of its own."""
+    digest = hashlib.sha256(f"{adapter.__version__} {np.__version__}".encode())
+    files = reached_files(module)
+    for name in sorted(files):
+        digest.update(name.encode() + b"\0" + files[name].read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
-def _reached(module: str) -> set[Path]:
-    found: set[Path] = set()
-    waiting = [module]
-    while waiting:
-        path = _file(waiting.pop())
-        if path is not None and path not in found:
-            found.add(path)
-            waiting += _imported(path)
+def reached_files(module: str) -> dict[str, Path]:
+    """Module name -> its file, for a module and its direct and indirect imports."""
+    packages = {adapter.__name__, module.partition(".")[0]}
+    found: dict[str, Path] = {}
+    pending = [module]
+    while pending:
+        name = pending.pop()
+        if name in found or name.partition(".")[0] not in packages:
+            continue
+        if (path := _file(name)) is not None:
+            found[name] = path
+            pending += _imports(path)
     return found
 
 
-def _imported(path: Path) -> Iterator[str]:
-    """Every name that may be a module; a name imported from a package is one, another is none and has no file."""
+def _imports(path: Path) -> Iterator[str]:
+    """Every imported name that may be a module. A name that is a function or class has no file."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -45,7 +48,8 @@ def _imported(path: Path) -> Iterator[str]:
 
 
 def _file(module: str) -> Path | None:
-    if module.partition(".")[0] != adapter.__name__:
+    try:
+        spec = find_spec(module)
+    except ModuleNotFoundError:  # a name inside a module, which is no package
         return None
-    place = _ROOT.joinpath(*module.split("."))
-    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None

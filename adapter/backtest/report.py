@@ -1,4 +1,4 @@
-"""A Report -> one self-contained HTML page, and the same numbers as CSV files beside it."""
+"""Write a Report as one self-contained HTML page, with the same numbers in CSV files beside it."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from adapter.backtest.report_content import (
-    Chapter,
     Report,
+    Section,
     Track,
 )
 from adapter.backtest.report_page import cost, page
@@ -31,24 +31,24 @@ _SCORES = (
 )
 _CHANGES = ("workload", "policy", "at_s", "before_workers", "after_workers", "why")
 _SERIES = ("workload", "loop", "name", "at_s", "rate_records_per_s", "workers", "backlog_time_s")
-_Row = tuple[object, ...]
+_CsvRow = tuple[object, ...]
 
 
 class ReportError(AdapterError):
-    """The report cannot be written; the message says where and why, and nothing is half written."""
+    """The report cannot be written. No partial file remains."""
 
 
 def probe(path: Path) -> None:
-    """Raises ReportError where a report could not be written: better said before the work than after it."""
-    with _beside(path) as parts:
+    """Check, before any work, that a report can be written. Raises ReportError."""
+    with _staged(path) as parts:
         for part in parts:
             part.touch()
 
 
 def write(path: Path, report: Report) -> tuple[Path, ...]:
-    """Write the page, and its tables beside it; all files written, the page first. Raises ReportError."""
+    """Write the page and its tables; returns the files, the page first. Raises ReportError."""
     tables = ((_SCORES, _scores(report)), (_CHANGES, _changes(report)), (_SERIES, _series(report)))
-    with _beside(path) as parts:
+    with _staged(path) as parts:
         parts[0].write_text(page(report), encoding="utf-8")
         for part, (header, rows) in zip(parts[1:], tables, strict=True):
             _table(part, header, rows)
@@ -65,8 +65,8 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[tuple[Path, ...]]:
-    """Where the files are made before they are put in place, all or none. Raises ReportError."""
+def _staged(path: Path) -> Iterator[tuple[Path, ...]]:
+    """Paths in a temporary folder from which the files are moved into place. Raises ReportError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for file in _files(path):
@@ -75,56 +75,63 @@ def _beside(path: Path) -> Iterator[tuple[Path, ...]]:
         with TemporaryDirectory(dir=path.parent, prefix=".report-") as folder:
             yield tuple(Path(folder) / file.name for file in _files(path))
     except OSError as error:
-        told = error.strerror or str(error)
-        raise ReportError(f"{path}: the report cannot be written ({told}); name another file") from error
+        cause = error.strerror or str(error)
+        raise ReportError(f"{path}: cannot write the report ({cause}); choose another file") from error
 
 
-def _table(path: Path, header: _Row, rows: Iterable[_Row]) -> None:
+def _table(path: Path, header: _CsvRow, rows: Iterable[_CsvRow]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(header)
         table.writerows(rows)
 
 
-def _scores(report: Report) -> Iterator[_Row]:
-    for chapter in report.chapters:
-        for score in chapter.scores:
+def _scores(report: Report) -> Iterator[_CsvRow]:
+    for section in report.sections:
+        for score in section.scores:
             money = cost(report, score)
             yield (
-                chapter.title,
+                section.title,
                 score.name,
                 score.kind,
-                _told(score.worker_hours),
-                _told(money),
+                _field(score.worker_hours),
+                _field(money),
                 report.currency if money is not None else "",
-                _told(score.late_ratio),
-                _told(score.p99_s),
-                _told(score.rescales),
-                _told(score.pause_s),
+                _field(score.late_ratio),
+                _field(score.p99_s),
+                _field(score.rescales),
+                _field(score.pause_s),
             )
 
 
-def _changes(report: Report) -> Iterator[_Row]:
-    for chapter in report.chapters:
-        for track in (*chapter.simulated, *chapter.asked):
-            for mark in track.marks:
-                yield chapter.title, track.name, _told(mark.at_s), _told(mark.before), _told(mark.after), mark.why
+def _changes(report: Report) -> Iterator[_CsvRow]:
+    for section in report.sections:
+        for track in (*section.simulated, *section.recommended):
+            for change in track.changes:
+                yield (
+                    section.title,
+                    track.name,
+                    _field(change.at_s),
+                    _field(change.before),
+                    _field(change.after),
+                    change.why,
+                )
 
 
-def _series(report: Report) -> Iterator[_Row]:
-    for chapter in report.chapters:
-        for loop, tracks in (("closed", chapter.simulated), ("open", chapter.asked)):
+def _series(report: Report) -> Iterator[_CsvRow]:
+    for section in report.sections:
+        for loop, tracks in (("closed", section.simulated), ("open", section.recommended)):
             for track in tracks:
-                yield from _of_track(chapter, loop, track)
+                yield from _track_rows(section, loop, track)
 
 
-def _of_track(chapter: Chapter, loop: str, track: Track) -> Iterator[_Row]:
-    rate = np.interp(track.at_s, chapter.at_s, chapter.rate_records_per_s)
+def _track_rows(section: Section, loop: str, track: Track) -> Iterator[_CsvRow]:
+    rate = np.interp(track.at_s, section.at_s, section.rate_records_per_s)
     waits = track.backlog_time_s if len(track.backlog_time_s) else np.full(len(track.at_s), np.nan)
     for moment in zip(track.at_s.tolist(), rate.tolist(), track.workers.tolist(), waits.tolist(), strict=True):
-        yield chapter.title, loop, track.name, *(_told(value) for value in moment)
+        yield section.title, loop, track.name, *(_field(value) for value in moment)
 
 
-def _told(value: float | None) -> str:
-    """A number as a field; unknown is empty."""
+def _field(value: float | None) -> str:
+    """A number as a CSV field; unknown is empty."""
     return "" if value is None or np.isnan(value) else f"{value:.10g}"

@@ -1,4 +1,4 @@
-"""What a report tells: plain values, from a closed loop, a recorded history, or both."""
+"""The content of a report as plain values, from a simulation, a recorded history, or both."""
 
 from dataclasses import dataclass, field
 
@@ -10,58 +10,52 @@ MEASURED, SIMULATED = "measured", "simulated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """Why a number became another, at a moment of a track."""
+class Change:
+    """A change of a policy's number, in workers; NaN is no number."""
 
     at_s: float
     before: float
     after: float
-    why: str
+    why: str  # the sentence of the decision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """Who ran, or would have run, how many workers; arrays (T,), NaN unknown.
-
-    backlog_time_s: empty where a track has none, as that of a policy that nobody obeyed.
-    """
+    """The workers of one policy, or of what ran, over time; arrays have the shape (T,), NaN is unknown."""
 
     name: str
     at_s: Array
     workers: Array
-    backlog_time_s: Array = field(default_factory=lambda: np.empty(0))
-    marks: tuple[Mark, ...] = ()
+    backlog_time_s: Array = field(default_factory=lambda: np.empty(0))  # empty for an open loop
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One row of the table; None is unknown. late_ratio: share of the time with the backlog time over the target.
-
-    kind: MEASURED or SIMULATED. p99_s: of the backlog time. pause_s: in all.
-    """
+    """One row of the table; None is unknown."""
 
     name: str
-    kind: str
+    kind: str  # MEASURED or SIMULATED
     worker_hours: float | None = None
-    late_ratio: float | None = None
-    p99_s: float | None = None
+    late_ratio: float | None = None  # share of the time in which the backlog time exceeds the target
+    p99_s: float | None = None  # of the backlog time
     rescales: int | None = None
-    pause_s: float | None = None
+    pause_s: float | None = None  # in total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One line about the job that was simulated. seen: how many observations, 0 for a setting or default."""
+    """One property of the simulated job and its source."""
 
     name: str
     value: str
-    seen: int
-    how: str
+    observations: int  # 0 for a setting or default
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What to put into the HPA: averageValue of required_workers, and one sentence that says why."""
+class HpaTarget:
+    """The averageValue of required_workers to write into the HPA, and a sentence that explains it."""
 
     policy: str
     average_value: str
@@ -69,30 +63,27 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chapter:
-    """One workload or trace. at_s: Unix seconds, or seconds since the trace's begin.
-
-    simulated: closed loop, who really ran first where that is known. asked: open loop. A chapter shows what it has.
-    """
+class Section:
+    """One workload or trace. A section shows what it has."""
 
     title: str
     target_s: float
-    at_s: Array
+    at_s: Array  # Unix seconds, or seconds since the begin of a trace
     rate_records_per_s: Array
-    simulated: tuple[Track, ...] = ()
-    asked: tuple[Track, ...] = ()
+    simulated: tuple[Track, ...] = ()  # closed loop, after what ran where that is known
+    recommended: tuple[Track, ...] = ()  # open loop
     scores: tuple[Score, ...] = ()
     facts: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
-    target: Target | None = None
+    target: HpaTarget | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """price: of one worker for one hour, in the currency; None shows no money."""
+    """A page with its sections."""
 
     title: str
-    chapters: tuple[Chapter, ...]
-    price: float | None = None
+    sections: tuple[Section, ...]
+    price: float | None = None  # of one worker for one hour; None shows no cost
     currency: str = "EUR"
     notes: tuple[str, ...] = ()

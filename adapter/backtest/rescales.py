@@ -1,11 +1,11 @@
-"""A course -> its rescales: how long each stopped the job, and how the job came back."""
+"""A timeline -> its rescales: how long each stopped the job, and how the job came back."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.backtest.timelines import Course
+from adapter.backtest.timelines import Timeline
 
 _BEFORE_S = 120.0  # the throughput before a change is its median over so long
 _SEARCH_S = 300.0  # a stop that begins later is not this change's
@@ -19,7 +19,7 @@ _LONGEST_START_S = 1800.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescale:
-    """One change of the workers. NaN where the course does not show it.
+    """One change of the workers. NaN where the timeline does not show it.
 
     start_s: from workers asked for to workers ready. pause_s: as long as a full stop that loses as much throughput; one
     that is shorter than a tick shows only in part, for the job catches up in the rest of it.
@@ -37,59 +37,59 @@ class Rescale:
     warm_up_s: float
 
 
-def rescales(course: Course, worker_capacity_records_per_s: float) -> tuple[Rescale, ...]:
+def rescales(timeline: Timeline, worker_capacity_records_per_s: float) -> tuple[Rescale, ...]:
     """The changes of the workers at work, oldest first; those that follow within _SEARCH_S are not told apart."""
-    return tuple(_seen(course, tick, worker_capacity_records_per_s) for tick in _changes(course))
+    return tuple(_seen(timeline, tick, worker_capacity_records_per_s) for tick in _changes(timeline))
 
 
-def _changes(course: Course) -> Iterator[int]:
+def _changes(timeline: Timeline) -> Iterator[int]:
     """The ticks at which another number of workers is at work."""
-    workers, last_s = course.workers, -np.inf
+    workers, last_s = timeline.workers, -np.inf
     for tick in (np.flatnonzero(np.diff(workers)) + 1).tolist():
         if np.isfinite(workers[tick]) and np.isfinite(workers[tick - 1]) and workers[tick] > 0:
-            if course.at_s[tick] - last_s > _SEARCH_S:
+            if timeline.at_s[tick] - last_s > _SEARCH_S:
                 yield tick
-            last_s = course.at_s[tick]
+            last_s = timeline.at_s[tick]
 
 
-def _seen(course: Course, tick: int, capacity: float) -> Rescale:
-    workers = course.workers
-    begin, end = _stop(course, tick)
-    first_ratio, warm_up_s = _warming(course, end, capacity)
+def _seen(timeline: Timeline, tick: int, capacity: float) -> Rescale:
+    workers = timeline.workers
+    begin, end = _stop(timeline, tick)
+    first_ratio, warm_up_s = _warming(timeline, end, capacity)
     return Rescale(
-        at_s=float(course.at_s[tick]),
+        at_s=float(timeline.at_s[tick]),
         up=bool(workers[tick] > workers[tick - 1]),
-        start_s=_start(course, tick),
-        pause_s=_pause(course, tick, begin, end),
-        shown_ratio=float(np.isfinite(course.backlog_records[begin:end]).mean()) if end > begin else np.nan,
+        start_s=_start(timeline, tick),
+        pause_s=_pause(timeline, tick, begin, end),
+        shown_ratio=float(np.isfinite(timeline.backlog_records[begin:end]).mean()) if end > begin else np.nan,
         first_ratio=first_ratio,
         warm_up_s=warm_up_s,
     )
 
 
-def _start(course: Course, tick: int) -> float:
+def _start(timeline: Timeline, tick: int) -> float:
     """Since when as many were asked for as are ready now."""
-    spec, ready = course.spec_workers, course.ready_workers
+    spec, ready = timeline.spec_workers, timeline.ready_workers
     if ready[tick] != spec[tick] or np.isnan(spec[: tick + 1]).all():
         return np.nan
     other = np.flatnonzero(spec[:tick] != spec[tick])
     asked = int(other[-1]) + 1 if len(other) else 0
-    waited_s = float(course.at_s[tick] - course.at_s[asked])
+    waited_s = float(timeline.at_s[tick] - timeline.at_s[asked])
     return waited_s if asked and 0 <= waited_s <= _LONGEST_START_S else np.nan
 
 
-def _before(course: Course, tick: int) -> float:
+def _before(timeline: Timeline, tick: int) -> float:
     """The throughput before the change and before what was missing for it, NaN where it is not known."""
-    first = max(tick - round(2 * _BEFORE_S / course.step_s), 0)
-    earlier = course.throughput_records_per_s[first:tick]
+    first = max(tick - round(2 * _BEFORE_S / timeline.step_s), 0)
+    earlier = timeline.throughput_records_per_s[first:tick]
     return float(np.nanmedian(earlier)) if np.isfinite(earlier).any() else np.nan
 
 
-def _stop(course: Course, tick: int) -> tuple[int, int]:
+def _stop(timeline: Timeline, tick: int) -> tuple[int, int]:
     """The ticks [begin, end) of the deepest fall of the throughput near the change; empty where there is none."""
     # A job that tells nothing while it is down has no throughput then.
-    lost = 1 - np.nan_to_num(course.throughput_records_per_s) / _before(course, tick)
-    reach = round(_SEARCH_S / course.step_s)
+    lost = 1 - np.nan_to_num(timeline.throughput_records_per_s) / _before(timeline, tick)
+    reach = round(_SEARCH_S / timeline.step_s)
     first = max(tick - reach // 4, 0)
     low = lost[first : tick + reach] > 1 - _LOW_RATIO
     edges = np.flatnonzero(np.diff(np.concatenate([[0], low.astype(np.int8), [0]]))).reshape(-1, 2) + first
@@ -101,36 +101,36 @@ def _stop(course: Course, tick: int) -> tuple[int, int]:
     return (int(stood[0]), int(stood[-1]) + 1) if len(stood) else (begin, end)
 
 
-def _pause(course: Course, tick: int, begin: int, end: int) -> float:
+def _pause(timeline: Timeline, tick: int, begin: int, end: int) -> float:
     """Throughput that is missing in the stop, and as far around it as a rate looks back, / the throughput before.
 
     Where the job goes on within a tick, it goes on at the speed of the next one.
     """
-    before = _before(course, tick)
+    before = _before(timeline, tick)
     if not before > 0:
         return np.nan
     if begin == end:
         return 0.0
-    edge = round(course.pace_s / course.step_s)
-    rate = np.nan_to_num(course.throughput_records_per_s)
+    edge = round(timeline.pace_s / timeline.step_s)
+    rate = np.nan_to_num(timeline.throughput_records_per_s)
     expected = np.full(len(rate), before)
     again = end if rate[begin] < _STOOD_RATIO * before else end - 1
     if edge == 1 and again + 1 < len(rate):
         expected[again] = max(rate[again + 1], rate[again], 1e-9 if again == end else before)
     around = slice(max(begin - edge, 0), end + edge)
     lost = np.where(rate < _BACK_RATIO * expected, 1 - rate / expected, 0.0)[around]
-    return float(lost.sum() * course.step_s)
+    return float(lost.sum() * timeline.step_s)
 
 
-def _warming(course: Course, end: int, capacity: float) -> tuple[float, float]:
+def _warming(timeline: Timeline, end: int, capacity: float) -> tuple[float, float]:
     """Speed at first and how long until full speed, while records wait; NaN where too few wait to tell."""
-    last = min(end + round(_LONGEST_WARM_UP_S / course.step_s), len(course.at_s))
-    workers = course.workers[end:last]
-    ratio = course.throughput_records_per_s[end:last] / np.where(workers > 0, workers * capacity, np.nan)
-    waits = course.backlog_time_s[end:last] > 2 * course.pace_s
+    last = min(end + round(_LONGEST_WARM_UP_S / timeline.step_s), len(timeline.at_s))
+    workers = timeline.workers[end:last]
+    ratio = timeline.throughput_records_per_s[end:last] / np.where(workers > 0, workers * capacity, np.nan)
+    waits = timeline.backlog_time_s[end:last] > 2 * timeline.pace_s
     full = np.flatnonzero((ratio >= _WARM_RATIO) & waits)
     if len(full) and full[0] == 0:
         return 1.0, 0.0
     if not len(full) or not (waits & np.isfinite(ratio))[: full[0]].all():
         return np.nan, np.nan
-    return float(np.clip(ratio[0], 0.0, 1.0)), float(full[0] * course.step_s)
+    return float(np.clip(ratio[0], 0.0, 1.0)), float(full[0] * timeline.step_s)

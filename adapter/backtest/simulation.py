@@ -1,44 +1,41 @@
-"""A calibrated job under each policy, closed loop -> what it would have cost and how late it would have been."""
+"""Simulate a calibrated job under each policy in a closed loop: its cost and its lateness."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.backtest.calibration import Calibrated
+from adapter.backtest.calibration import CalibratedJob
 from adapter.backtest.trace import Trace, Window, windows
-from adapter.backtest.units import chance
+from adapter.backtest.units import random_seed
 from adapter.core.samples import Array
 from adapter.simulator import closed_loop
-from adapter.simulator.profiles import STEP_S, TICK_S, WORKER_CAPACITY_RECORDS_PER_S
-from adapter.simulator.world import Case
+from adapter.simulator.profiles import STEP_S, TICK_S
+from adapter.simulator.world import SimulatedJob
 
-_LATE_RATIO = 0.001  # of the time; more of it is a policy that asks for too little
-_SPAN_S = 300.0  # an input that outruns the workers for less is what the backlog is for
+_LATE_RATIO = 0.001  # of the time; a policy that is late for longer requests too few workers
+_SPAN_S = 300.0  # the backlog absorbs an input above the capacity for less than this
 _SPAN_QUANTILE = 0.999
-_MILLI_STEP = 50  # a value that a person would write
-_LEAST_MILLI = 500
+_MILLI_STEP = 50  # round to a value that a person would write
+_MIN_MILLI = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One policy on one job; arrays (T,), one a tick of the HPA. Rates are those of the job, not of the plant.
-
-    workers: those that are paid for. carried_records_per_s: what the ready ones carry. pause_s: in all.
-    """
+class PolicyRun:
+    """One policy on one job; arrays have the shape (T,), one value per tick of the HPA."""
 
     policy: str
     at_s: Array
     rate_records_per_s: Array
-    workers: Array
-    carried_records_per_s: Array
+    workers: Array  # paid: ready, starting or stopping
+    capacity_records_per_s: Array  # of the ready workers
     backlog_time_s: Array
     rescales: int
-    pause_s: float
+    pause_s: float  # in total
 
 
-def closed(job: Calibrated, policies: Sequence[str], start_s: float, seed: int = 0) -> dict[str, Run]:
-    """Policy -> its run. All policies meet the same chance; a long history is cut into windows of some days.
+def simulate(job: CalibratedJob, policies: Sequence[str], start_s: float, seed: int = 0) -> dict[str, PolicyRun]:
+    """Policy -> its run. All policies meet the same disturbances. A long history is cut into windows of some days.
 
     start_s: Unix seconds of the first step.
     """
@@ -46,71 +43,78 @@ def closed(job: Calibrated, policies: Sequence[str], start_s: float, seed: int =
     rate = job.rate_records_per_s[: len(job.rate_records_per_s) // ticks * ticks]
     parts = windows(Trace(name=job.profile.name, step_s=STEP_S, rate=rate))
     outcomes = [
-        closed_loop.run([_case(job, rate, policy, part, seed) for policy in policies], record=True) for part in parts
+        closed_loop.run([_window_job(job, rate, policy, part, seed) for policy in policies], record=True)
+        for part in parts
     ]
     return {
-        policy: _run(job, policy, start_s, [(one, lane) for one in outcomes]) for lane, policy in enumerate(policies)
+        policy: _policy_run(job, policy, start_s, [(outcome, lane) for outcome in outcomes])
+        for lane, policy in enumerate(policies)
     }
 
 
 def late_ratio(backlog_time_s: Array, target_s: float) -> float:
-    """Share of the known time in which the backlog time is over the target; NaN where nothing is known."""
+    """Share of the known time in which the backlog time exceeds the target; NaN if it is never known."""
     known = backlog_time_s[np.isfinite(backlog_time_s)]
     return float((known > target_s).mean()) if len(known) else np.nan
 
 
-def average_value(run: Run, target_s: float) -> tuple[str, str]:
-    """The HPA's averageValue for required_workers that keeps the target, and why, in one sentence.
+def average_value(run: PolicyRun, target_s: float) -> tuple[str, str]:
+    """The HPA's averageValue for required_workers that meets the target, and a sentence that explains it.
 
-    The HPA asks for metric / averageValue workers, so 800m is a quarter more than the policy says.
+    The HPA requests metric / averageValue workers, so 800m requests a quarter more than the policy.
     """
     late = late_ratio(run.backlog_time_s, target_s)
-    within = f"the backlog time was under {target_s:g} s for {1 - late:.2%} of the simulated time"
+    within = f"the backlog time is below {target_s:g} s for {1 - late:.2%} of the simulated time"
     if late <= _LATE_RATIO:
-        return "1", f"The metric already is the number of workers, and with it {within}."
-    short = outrun_ratio(run)
-    if short <= 1:
+        return "1", f"The metric is the number of workers. With this value, {within}."
+    overload = overload_ratio(run)
+    if overload <= 1:
         return "1", (
-            f"With it {within}; the rest comes from {run.rescales} rescales ({run.pause_s:.0f} s of pause) and from "
-            "catching up, not from too few workers, so that more of them would hardly help."
+            f"With this value, {within}. {run.rescales} rescales ({run.pause_s:.0f} s of pause) and the catching up "
+            "after them cause the rest, so more workers would hardly help."
         )
-    milli = max(int(1000 / short) // _MILLI_STEP * _MILLI_STEP, _LEAST_MILLI)
+    milli = max(int(1000 / overload) // _MILLI_STEP * _MILLI_STEP, _MIN_MILLI)
     return f"{milli}m", (
-        f"With 1, {within}, and for minutes the input was {short - 1:.0%} more than the workers carry; "
-        f"{milli}m makes the HPA ask for {1000 / milli - 1:.0%} more workers than the policy does."
+        f"With 1, {within}, and for minutes the input exceeds the capacity of the workers by {overload - 1:.0%}. With "
+        f"{milli}m the HPA requests {1000 / milli - 1:.0%} more workers than the policy."
     )
 
 
-def outrun_ratio(run: Run) -> float:
-    """The input of nearly the worst five minutes / what the workers carried in them."""
+def overload_ratio(run: PolicyRun) -> float:
+    """Input / capacity of the workers, over the 99.9 % quantile of five-minute spans."""
     size = max(round(_SPAN_S / TICK_S), 1)
     count = max(len(run.at_s) // size, 1)
-    arrived, carried = (
+    arrived, capacity = (
         column[: count * size].reshape(count, -1).mean(axis=1)
-        for column in (run.rate_records_per_s, run.carried_records_per_s)
+        for column in (run.rate_records_per_s, run.capacity_records_per_s)
     )
-    return float(np.quantile(arrived / np.maximum(carried, 1e-9), _SPAN_QUANTILE))
+    return float(np.quantile(arrived / np.maximum(capacity, 1e-9), _SPAN_QUANTILE))
 
 
-def _case(job: Calibrated, rate: Array, policy: str, part: Window, seed: int) -> Case:
-    own = chance(seed, part.index)
-    return Case(rate[part.begin : part.end], part.lead_steps, policy, job.profile, own, job.rules)
+def _window_job(job: CalibratedJob, rate: Array, policy: str, part: Window, seed: int) -> SimulatedJob:
+    own_seed = random_seed(seed, part.index)
+    return SimulatedJob(rate[part.begin : part.end], part.lead_steps, policy, job.profile, own_seed, job.rules)
 
 
-def _run(job: Calibrated, policy: str, start_s: float, parts: Sequence[tuple[closed_loop.Outcome, int]]) -> Run:
-    """The windows of one policy, one behind the other. parts: of each window the lane that is the policy's."""
-    columns = {name: np.concatenate([one.series[name][:, lane] for one, lane in parts]) for name in closed_loop.SERIES}
+def _policy_run(
+    job: CalibratedJob, policy: str, start_s: float, parts: Sequence[tuple[closed_loop.Outcome, int]]
+) -> PolicyRun:
+    """Join the windows of one policy. parts: the outcome of each window, and the lane of the policy in it."""
+    columns = {
+        name: np.concatenate([outcome.series[name][:, lane] for outcome, lane in parts]) for name in closed_loop.SERIES
+    }
     sums = {
-        name: sum(float(one.tally.sums[name][lane]) for one, lane in parts) for name in ("ups", "downs", "paused_s")
+        name: sum(float(outcome.tally.sums[name][lane]) for outcome, lane in parts)
+        for name in ("ups", "downs", "paused_s")
     }
     ready = columns["ready_workers"]
     at_s: Array = start_s + (np.arange(len(ready), dtype=np.float64) + 1) * TICK_S
-    return Run(
+    return PolicyRun(
         policy=policy,
         at_s=at_s,
-        rate_records_per_s=columns["rate_records_per_s"] * job.scale,
+        rate_records_per_s=columns["rate_records_per_s"],
         workers=columns["paid_workers"],
-        carried_records_per_s=WORKER_CAPACITY_RECORDS_PER_S * ready**job.profile.scaling_exponent * job.scale,
+        capacity_records_per_s=job.profile.worker_capacity_records_per_s * ready**job.profile.scaling_exponent,
         backlog_time_s=columns["delay_s"],
         rescales=round(sums["ups"] + sums["downs"]),
         pause_s=sums["paused_s"],

@@ -1,5 +1,6 @@
-"""Results of units -> the published numbers of each policy on each trace, over seeds."""
+"""Results of units -> scores of each policy on each trace, as medians and intervals over the seeds."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -10,75 +11,88 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
-from adapter.backtest.compare import Interval, interval
 from adapter.backtest.results import Columns, ResultsError
 from adapter.core.samples import Array, IntArray
 from adapter.simulator.score import SUMS, Tally, scores
 
 KEY = ("trace", "profile", "delay_s", "policy")
 _LANE = (*KEY, "seed")
-ORACLE_SUMS = ("worker_hours", "rescales", "late_slots", "objective", "lower_objective")
+_RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """One policy on one trace. numbers: name -> median over the seeds and its 95 % interval; see by_seed."""
+class Interval:
+    """A median and the 95 % bootstrap interval around it."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One policy on one trace."""
 
     trace: str
     profile: str
     delay_s: float
     policy: str
     seeds: int
-    numbers: Mapping[str, Interval]
+    scores: Mapping[str, Interval]  # by the names of scores_by_seed
 
 
-def by_seed(found: Columns, oracles: Columns) -> Columns:
-    """A row for each trace, profile, delay, policy and seed, sorted so: score.scores of all its windows together.
-
-    oracle_*: what the oracle needs on the same trace and profile; ratio: worker-hours over the oracle's.
-    """
-    parts = [_of_trace(found, found["trace"] == trace) for trace in np.unique(found["trace"])]
-    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    places = list(zip(rows["trace"], rows["profile"], strict=True))
-    for name in ORACLE_SUMS:
-        totals = _totals(oracles, f"oracle_{name}")
-        rows[f"oracle_{name}"] = np.array([totals[place] for place in places])
-    return rows | {"ratio": rows["worker_hours"] / rows["oracle_worker_hours"]}
+def scores_by_seed(results: Columns) -> Columns:
+    """The scores of all windows of a trace together: a row for each trace, profile, delay, policy and seed, sorted."""
+    parts = [_trace_scores(results, results["trace"] == trace) for trace in np.unique(results["trace"])]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def standings(rows: Columns) -> list[Standing]:
-    """Medians over the seeds of by_seed's rows, in their order."""
-    alike: dict[tuple[str, str, float, str], list[int]] = {}
-    for place, key in enumerate(zip(*(rows[name].tolist() for name in KEY), strict=True)):
-        alike.setdefault(key, []).append(place)
-    numbers = {name: values for name, values in rows.items() if name not in _LANE}
+def summarize(rows: Columns) -> list[Summary]:
+    """Medians over the seeds of scores_by_seed, in the order of its rows."""
+    by_key: dict[tuple[str, str, float, str], list[int]] = {}
+    for row, key in enumerate(zip(*(rows[name].tolist() for name in KEY), strict=True)):
+        by_key.setdefault(key, []).append(row)
+    columns = {name: values for name, values in rows.items() if name not in _LANE}
     return [
-        Standing(
+        Summary(
             trace=trace,
             profile=profile,
             delay_s=delay_s,
             policy=policy,
             seeds=len(places),
-            numbers={name: _interval(values[places]) for name, values in numbers.items()},
+            scores={name: interval(values[places]) for name, values in columns.items()},
         )
-        for (trace, profile, delay_s, policy), places in alike.items()
+        for (trace, profile, delay_s, policy), places in by_key.items()
     ]
 
 
-def write(folder: Path, rows: Columns, found: Sequence[Standing]) -> None:
-    """scores.parquet has by_seed's rows, scores.csv medians and intervals. Raises ResultsError."""
-    medians = pa.Table.from_pylist([dict(_flat(standing)) for standing in found])
+def interval(values: Array, seed: int = 0) -> Interval:
+    """The median of runs, shape (runs,), with its percentile bootstrap interval; NaN if a run is unknown."""
+    if np.isnan(values).any():
+        return Interval(median=math.nan, low=math.nan, high=math.nan)
+    if len(values) == 1:
+        return Interval(median=values[0], low=values[0], high=values[0])
+    picks = np.random.default_rng((seed, len(values))).integers(len(values), size=(_RESAMPLES, len(values)))
+    low, high = np.quantile(np.median(values[picks], axis=1), (0.025, 0.975))
+    return Interval(median=float(np.median(values)), low=float(low), high=float(high))
+
+
+def write(folder: Path, rows: Columns, summaries: Sequence[Summary]) -> None:
+    """Write scores.parquet with a row per seed, and scores.csv with medians and intervals. Raises ResultsError."""
+    medians = pa.Table.from_pylist([dict(_csv_row(summary)) for summary in summaries])
     try:
-        _whole(folder / "scores.parquet", lambda path: pq.write_table(pa.table(dict(rows)), path))
-        _whole(folder / "scores.csv", lambda path: csv.write_csv(medians, path))
+        _replace(folder / "scores.parquet", lambda path: pq.write_table(pa.table(dict(rows)), path))
+        _replace(folder / "scores.csv", lambda path: csv.write_csv(medians, path))
     except OSError as error:
-        told = error.strerror or str(error)
-        raise ResultsError(f"{folder}: scores cannot be written ({told}); make room and repeat the command") from None
+        cause = error.strerror or str(error)
+        raise ResultsError(
+            f"{folder}: cannot write the scores ({cause}); free some space and repeat the command"
+        ) from None
 
 
-def _of_trace(found: Columns, here: Array) -> Columns:
-    """The lanes of one trace, each of which has a result in every window."""
-    rows = {name: values[here] for name, values in found.items()}
+def _trace_scores(results: Columns, here: Array) -> Columns:
+    """The scores of one trace. Each lane has a result in every window."""
+    rows = {name: values[here] for name, values in results.items()}
     order = np.lexsort([rows[name] for name in ("window", *reversed(_LANE))])
     rows = {name: values[order] for name, values in rows.items()}
     windows = [np.flatnonzero(rows["window"] == window) for window in np.unique(rows["window"])]
@@ -90,26 +104,14 @@ def _tally(rows: Columns, windows: Sequence[IntArray]) -> Tally:
     return reduce(Tally.plus, [tally.take(places) for places in windows])
 
 
-def _totals(oracles: Columns, name: str) -> Mapping[tuple[str, str], float]:
-    totals: dict[tuple[str, str], float] = {}
-    for trace, profile, value in zip(oracles["trace"], oracles["profile"], oracles[name].tolist(), strict=True):
-        totals[trace, profile] = totals.get((trace, profile), 0.0) + value
-    return totals
-
-
-def _interval(values: Array) -> Interval:
-    """Of one seed there is no interval, and nothing to resample."""
-    return interval(values) if len(values) > 1 else Interval(median=values[0], low=values[0], high=values[0])
-
-
-def _flat(standing: Standing) -> Mapping[str, object]:
-    row: dict[str, object] = {name: getattr(standing, name) for name in (*KEY, "seeds")}
-    for name, found in standing.numbers.items():
+def _csv_row(summary: Summary) -> Mapping[str, object]:
+    row: dict[str, object] = {name: getattr(summary, name) for name in (*KEY, "seeds")}
+    for name, found in summary.scores.items():
         row |= {name: found.median, f"{name}_low": found.low, f"{name}_high": found.high}
     return row
 
 
-def _whole(path: Path, write_to: Callable[[Path], object]) -> None:
+def _replace(path: Path, write_to: Callable[[Path], object]) -> None:
     part = path.with_name(f".{path.name}.part")
     try:
         write_to(part)

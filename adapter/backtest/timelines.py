@@ -1,4 +1,4 @@
-"""What ticks tell of one workload -> its course as arrays: what arrived, waited and worked at each tick."""
+"""What ticks tell of one workload -> its timeline as arrays: what arrived, waited and worked at each tick."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _ANEW_RATIO = 0.01  # of what it was before: a smaller counter began anew, a lar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class Timeline:
     """One workload over T ticks; every array has the shape (T,), NaN where nobody told.
 
     Stages are summed that ever tell a backlog: records are counted where they wait. utilization_ratio is that of the
@@ -50,15 +50,15 @@ class Course:
         return first_known(self.ready_workers, self.spec_workers)
 
 
-def courses(samples: Sequence[Samples], step_s: float) -> dict[str, Course]:
-    """Workload -> its course over equally spaced ticks."""
+def timelines(samples: Sequence[Samples], step_s: float) -> dict[str, Timeline]:
+    """Workload -> its timeline over equally spaced ticks."""
     names = sorted({workload for seen in samples for workload in seen.workloads})
     stages = sorted({stage for seen in samples for stage in seen.stages} | {(name, WHOLE) for name in names})
     whole = {signal: _laid([(seen.workloads, seen.whole(signal)) for seen in samples], names) for signal in _WHOLE}
     staged = {signal: _laid([(seen.stages, seen.stage(signal)) for seen in samples], stages) for signal in _STAGED}
     at_s, owners = np.array([seen.at_s for seen in samples]), np.array([name for name, _ in stages])
     return {
-        name: _course(
+        name: _timeline(
             name,
             at_s,
             step_s,
@@ -104,13 +104,13 @@ def _laid(told: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) ->
     return laid
 
 
-def _course(name: str, at_s: Array, step_s: float, told: Mapping[str, Array]) -> Course:
+def _timeline(name: str, at_s: Array, step_s: float, told: Mapping[str, Array]) -> Timeline:
     """told: signal -> what was told of the workload, (T,), or of its stages, (S, T)."""
     flows = [_flow({signal: told[signal][stage] for signal in _STAGED}, step_s) for stage in _counted(told)]
     input_rate = _together([flow.input_rate_records_per_s for flow in flows], step_s)
     backlog = _together([flow.backlog_records for flow in flows], step_s)
     busiest = max(flows, key=lambda flow: float(np.nansum(flow.throughput_records_per_s)))
-    return Course(
+    return Timeline(
         workload=name,
         at_s=at_s,
         step_s=step_s,

@@ -1,7 +1,7 @@
-"""A file `seconds,rate` -> the input of a job in steps of the model, and the windows it is simulated in."""
+"""Read a file `seconds,rate`, resample it to the steps of the model, and cut it into windows."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, isfinite
 from pathlib import Path
@@ -10,36 +10,36 @@ import numpy as np
 
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
-from adapter.simulator.profiles import STEP_S, WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.simulator.profiles import STEP_S, Profile
 
 HEADER = "seconds,rate"
 PEAK_QUANTILE, PEAK_MEAN_S = 0.999, 300.0
 WINDOW_S, LEAD_S = 4 * 86_400.0, 6 * 3_600.0
-_SAME = 1e-3  # of a step: how far a row may lie from its place on the grid, for times that were rounded
+_SAME = 1e-3  # of a step: how far a row may lie from its place on the grid, because times are rounded
 _ROUNDING = 1e-9
 
 
 class TraceError(AdapterError):
-    """A file is no trace. The message names file and line, what was expected, what is there, and what mends it."""
+    """A file is not a trace. The message names file and line, the expected and the actual text, and the fix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """rate: shape (rows,), one a step_s, in the source's own unit; finite, at least 0, not all 0."""
+    """A recorded load."""
 
     name: str
     step_s: float
-    rate: Array
+    rate: Array  # shape (rows,), one per step_s; records/s, finite, at least 0, not all 0
 
     @cached_property
     def digest(self) -> str:
-        """The same for the same numbers, whatever the file is called."""
+        """A hash of the numbers, independent of the file's name."""
         return hashlib.sha256(np.float64(self.step_s).tobytes() + self.rate.tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Steps begin to end of a resampled trace, the first lead_steps of them to get under way, not scored."""
+    """Steps begin to end of a resample trace. The first lead_steps are simulated but not scored."""
 
     index: int
     begin: int
@@ -48,36 +48,36 @@ class Window:
 
     @property
     def steps(self) -> int:
-        """How many are simulated."""
+        """The number of simulated steps."""
         return self.end - self.begin
 
 
 def read(path: Path) -> Trace:
-    """The trace in a file, named after it. Raises TraceError."""
+    """Read a trace and name it after its file. Raises TraceError."""
     lines = _lines(path)
     if not lines or lines[0].replace(" ", "") != HEADER:
-        told = f"got {lines[0][:60]!r}" if lines else "the file is empty"
-        raise TraceError(f"{path}:1: expected the header {HEADER!r}, {told}; write it as the first line")
+        detail = f"got {lines[0][:60]!r}" if lines else "the file is empty"
+        raise TraceError(f"{path}:1: expected the header {HEADER!r}, {detail}; write it as the first line")
     rows = np.array([_row(path, number, line) for number, line in enumerate(lines[1:], 2)])
     if len(rows) < 2:
         raise TraceError(f"{path}: expected at least two rows under the header, got {len(rows)}; a rate is per step")
     step_s = _step_s(path, rows[:, 0])
-    if len(rows) * step_s < PEAK_MEAN_S:  # what the peak is the mean over: a shorter one has none to be scaled by
-        told = f"got {len(rows)} rows of {step_s:g} s; record for longer"
-        raise TraceError(f"{path}: expected at least {PEAK_MEAN_S:g} s of load, {told}")
+    if len(rows) * step_s < PEAK_MEAN_S:  # the peak is a mean over this long
+        detail = f"got {len(rows)} rows of {step_s:g} s; record for longer"
+        raise TraceError(f"{path}: expected at least {PEAK_MEAN_S:g} s of load, {detail}")
     trace = Trace(name=path.stem, step_s=step_s, rate=np.ascontiguousarray(rows[:, 1]))
     if peak(trace) <= 0:
-        raise TraceError(f"{path}: expected a load, but nearly every rate is 0; there is nothing to scale to a job")
+        raise TraceError(f"{path}: nearly every rate is 0; record while the job has input")
     return trace
 
 
 def peak(trace: Trace) -> float:
-    """The 99.9 % quantile of the means over 5 minutes, in the trace's own unit."""
+    """The 99.9 % quantile of the 5-minute means, records/s."""
     return float(np.quantile(_means(trace.rate, trace.step_s, PEAK_MEAN_S), PEAK_QUANTILE))
 
 
-def resampled(trace: Trace) -> Array:
-    """The rate of each step of 5 s, shape (steps,): means of finer rows, a line between coarser ones."""
+def resample(trace: Trace) -> Array:
+    """The rate of each step of 5 s, shape (steps,): means of finer rows, linear between coarser rows."""
     if trace.step_s <= STEP_S:
         return _means(trace.rate, trace.step_s, STEP_S)
     at_s = np.arange(max(1, int(len(trace.rate) * trace.step_s / STEP_S + _ROUNDING))) * STEP_S
@@ -85,22 +85,42 @@ def resampled(trace: Trace) -> Array:
     return rate
 
 
-def scaled(trace: Trace, profile: Profile) -> Array:
-    """The input of the profile's job in records/s, shape (steps,): its workers carry the peak as busy as it says."""
-    return resampled(trace) * scale(trace, profile)
+def fit_profile(trace: Trace, profile: Profile, worker_capacity_records_per_s: float | None) -> Profile:
+    """A profile at the size that a trace needs, so that the trace is simulated in its own unit.
+
+    With a worker capacity, the number of workers follows: they carry the peak at the profile's utilization, and
+    max_workers and partitions grow with them. With None, the capacity follows from the profile's number of workers.
+    """
+    if worker_capacity_records_per_s is None:
+        inferred = peak(trace) / (profile.workers * profile.peak_utilization_ratio)
+        return replace(profile, worker_capacity_records_per_s=inferred)
+    workers = max(1, ceil(peak(trace) / worker_capacity_records_per_s / profile.peak_utilization_ratio - _ROUNDING))
+    max_workers = ceil(workers * profile.max_workers / profile.workers)
+    return replace(
+        profile,
+        worker_capacity_records_per_s=worker_capacity_records_per_s,
+        workers=workers,
+        max_workers=max_workers,
+        partitions=profile.partitions * ceil(max_workers / profile.max_workers),
+    )
 
 
-def scale(trace: Trace, profile: Profile) -> float:
-    """Records/s a unit of the trace."""
-    return profile.workers * profile.peak_utilization_ratio * WORKER_CAPACITY_RECORDS_PER_S / peak(trace)
+def normalisation_ratio(trace: Trace, profile: Profile) -> float:
+    """Records/s for a unit of the trace, such that the profile's workers carry the peak at its utilization."""
+    return profile.workers * profile.peak_utilization_ratio * profile.worker_capacity_records_per_s / peak(trace)
+
+
+def normalise(trace: Trace, profile: Profile) -> Array:
+    """A trace as input of a profile's job, records/s, shape (steps,). For comparisons across traces only."""
+    return resample(trace) * normalisation_ratio(trace, profile)
 
 
 def windows(trace: Trace) -> tuple[Window, ...]:
-    """The trace in pieces of at most four days, all equally long, so that they are lanes of one run.
+    """Cut a trace into windows of at most four days and equal length, so that they are lanes of one run.
 
-    Each but the first begins at least six hours before what it scores; the last reaches back as far as it must.
+    Each window except the first begins at least six hours before the part that it scores.
     """
-    steps = len(resampled(trace))
+    steps = len(resample(trace))
     most, lead = int(WINDOW_S / STEP_S), int(LEAD_S / STEP_S)
     if steps <= most:
         return (Window(index=0, begin=0, end=steps, lead_steps=0),)
@@ -122,14 +142,14 @@ def _lines(path: Path) -> list[str]:
 
 
 def _row(path: Path, number: int, line: str) -> tuple[float, float]:
-    """Seconds and rate of a line. Raises TraceError."""
+    """Parse the seconds and rate of a line. Raises TraceError."""
     where = f"{path}:{number}"
     parts = line.split(",")
     if len(parts) != 2:
-        raise TraceError(f"{where}: expected two numbers, {HEADER}, got {line[:60]!r}; mend or remove the row")
+        raise TraceError(f"{where}: expected two numbers, {HEADER}, got {line[:60]!r}; correct or remove the row")
     at_s, rate = (_number(where, part) for part in parts)
     if rate < 0:
-        raise TraceError(f"{where}: expected a rate of at least 0, got {parts[1].strip()}; mend the row")
+        raise TraceError(f"{where}: expected a rate of at least 0, got {parts[1].strip()}; correct the row")
     return at_s, rate
 
 
@@ -145,7 +165,7 @@ def _number(where: str, text: str) -> float:
 
 
 def _step_s(path: Path, at_s: Array) -> float:
-    """The one step of a grid. Raises TraceError where the rows leave it."""
+    """The step of equally spaced rows. Raises TraceError if a row is off the grid."""
     gaps_s = np.diff(at_s)
     back = np.flatnonzero(gaps_s <= 0)
     if back.size:
@@ -163,7 +183,7 @@ def _step_s(path: Path, at_s: Array) -> float:
 
 
 def _means(rate: Array, step_s: float, over_s: float) -> Array:
-    """Means over the whole spans of over_s; rows that are coarser are their own means."""
+    """Means over spans of over_s. Rows that are coarser stay as they are."""
     if step_s >= over_s:
         return rate
     spans = np.floor(np.arange(len(rate)) * step_s / over_s + _ROUNDING).astype(np.int64)

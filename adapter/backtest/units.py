@@ -1,101 +1,122 @@
-"""What is to be simulated -> units with an identity, and groups of units that run as lanes of one task."""
+"""Traces, policies, profiles and seeds -> units of work with an identity, grouped into Spark tasks."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from math import ceil
 
 import numpy as np
 
 from adapter.backtest.release import release
-from adapter.backtest.trace import Trace, Window, windows
-from adapter.simulator.baselines.named import PEERS
+from adapter.backtest.trace import Trace, Window, fit_profile, windows
+from adapter.core.rules import POLICIES
+from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.profiles import STEP_S, TICK_S, Profile
 
-ORACLE = "oracle"
-# Measured on one core: what a tick costs however many lanes there are, and what each lane adds.
-TICK_COSTS_S = {"ours": (7.5e-3, 17e-6), "peers": (1e-3, 6e-6)}
-ORACLE_S = 2.5
-GROUP_S = 480.0  # what an interruption may cost; shorter ones pay the fixed part too often
-FEWEST_LANES, MOST_LANES = 64, 1500
-ORACLE_LANES = 8
+SIMULATION = "adapter.backtest.unit_simulation:simulate_units"
+# Measured on one core: the cost of a tick however many lanes there are, and the cost that each lane adds.
+TICK_COSTS_S = {"policy": (7.5e-3, 17e-6), "baseline": (1e-3, 6e-6)}
+OTHER_UNIT_S, OTHER_LANES = 2.5, 8  # of a unit that another function computes, such as the oracle of the benchmark
+GROUP_S = 480.0  # the work that an interruption may lose; shorter groups pay the fixed cost too often
+MIN_LANES, MAX_LANES = 64, 1500
 
 
-def chance(seed: int, window_index: int) -> int:
-    """The seed of a window's randomness."""
+def random_seed(seed: int, window_index: int) -> int:
+    """The seed of the disturbances of one window: the same for every policy, different for each window."""
     return int(np.random.SeedSequence((seed, window_index)).generate_state(1)[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One policy on one window of one trace. profile: with the metric delay it is run with. digest: of the trace."""
+    """One policy on one window of one trace."""
 
     trace: str
-    digest: str
+    digest: str  # of the trace's numbers
     window: Window
     policy: str
-    profile: Profile
+    profile: Profile  # with the metric delay of this unit
     seed: int
+    normalised: bool = False  # scale the trace to the profile's workers instead of using its own unit
+    function: str = field(default=SIMULATION, repr=False)  # "module:function" that a Spark worker imports
 
     @property
     def id(self) -> str:
-        """The same for the same question to the same code; a resumed run never mixes two releases."""
-        return hashlib.sha256(f"{release()} {self!r}".encode()).hexdigest()[:32]
+        """Identical for the same question to the same code."""
+        return hashlib.sha256(f"{release(self.module)} {self!r}".encode()).hexdigest()[:32]
 
     @property
-    def chance(self) -> int:
-        """The seed of the window's randomness: the same for every policy, another for each window."""
-        return chance(self.seed, self.window.index)
+    def module(self) -> str:
+        """The module of `function`."""
+        return self.function.partition(":")[0]
+
+    @property
+    def random_seed(self) -> int:
+        """The seed of the disturbances of this unit."""
+        return random_seed(self.seed, self.window.index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Every policy with every profile, delay and seed. A delay of None is the profile's own."""
+    """Every policy with every profile, delay and seed."""
 
     policies: tuple[str, ...]
     profiles: tuple[Profile, ...]
-    delays_s: tuple[float | None, ...] = (None,)
+    delays_s: tuple[float | None, ...] = (None,)  # None: the delay of the profile
     seeds: tuple[int, ...] = (0,)
+    worker_capacity_records_per_s: float | None = None  # None: inferred, see fit_profile
+    normalised: bool = False  # see Unit
+
+    def profile(self, trace: Trace, profile: Profile) -> Profile:
+        """The profile that a trace runs with: of its own size where the trace is scaled to it."""
+        return profile if self.normalised else fit_profile(trace, profile, self.worker_capacity_records_per_s)
 
 
 def units(trace: Trace, grid: Grid) -> tuple[Unit, ...]:
-    """What is simulated of a trace, and the oracle once for each window and profile: it sees everything at once."""
+    """The units of a trace, without duplicates."""
     found = []
-    for window, profile in product(windows(trace), grid.profiles):
-        made = Unit(trace=trace.name, digest=trace.digest, window=window, policy=ORACLE, profile=profile, seed=0)
-        found.append(replace(made, profile=replace(profile, metric_delay_s=0.0)))
+    for window, named in product(windows(trace), grid.profiles):
+        profile = grid.profile(trace, named)
         for policy, delay_s, seed in product(grid.policies, grid.delays_s, grid.seeds):
-            seen = profile if delay_s is None else replace(profile, metric_delay_s=delay_s)
-            found.append(replace(made, policy=policy, profile=seen, seed=seed))
+            delayed = profile if delay_s is None else replace(profile, metric_delay_s=delay_s)
+            unit = Unit(
+                trace=trace.name,
+                digest=trace.digest,
+                window=window,
+                policy=policy,
+                profile=delayed,
+                seed=seed,
+                normalised=grid.normalised,
+            )
+            found.append(unit)
     return tuple(dict.fromkeys(found))
 
 
-def groups(wanted: Iterable[Unit]) -> list[tuple[Unit, ...]]:
-    """Units of the same length and kind together, the longest groups first; the machine has no part in it."""
-    alike: dict[tuple[object, ...], list[Unit]] = {}
-    for unit in wanted:
-        alike.setdefault(_shape(unit), []).append(unit)
-    found = [part for units in alike.values() for part in _parts(sorted(units, key=_order), _most_lanes(units[0]))]
+def groups(units: Iterable[Unit]) -> list[tuple[Unit, ...]]:
+    """Units of equal length and kind, the longest groups first. The grouping does not depend on the machine."""
+    by_shape: dict[tuple[object, ...], list[Unit]] = {}
+    for unit in units:
+        by_shape.setdefault(_shape(unit), []).append(unit)
+    found = [part for alike in by_shape.values() for part in _split(sorted(alike, key=_order), _max_lanes(alike[0]))]
     return sorted(found, key=lambda group: (-_cost_s(group), _order(group[0])))
 
 
 def describe(group: Sequence[Unit]) -> str:
-    """Which units these are, for a sentence."""
-    named: Mapping[str, list[str]] = {
+    """A group for an error message: how many units, and their traces, policies and profiles."""
+    names: Mapping[str, list[str]] = {
         "trace": [unit.trace for unit in group],
         "policy": [unit.policy for unit in group],
         "profile": [unit.profile.name for unit in group],
     }
-    told = "; ".join(f"{name} {', '.join(sorted(set(values)))}" for name, values in named.items())
-    return f"{len(group)} unit{'s'[: len(group) > 1]} ({told})"
+    listed = "; ".join(f"{name} {', '.join(sorted(set(values)))}" for name, values in names.items())
+    return f"{len(group)} unit{'s'[: len(group) > 1]} ({listed})"
 
 
-def _kind(policy: str) -> str:
-    """Ours share the cost of a tick, rivals cost next to nothing, and the oracle is another program."""
-    if policy == ORACLE:
-        return ORACLE
-    return "peers" if policy in PEERS else "ours"
+def _kind(unit: Unit) -> str:
+    """Policies of one group share the cost of a tick; baselines cost little; other functions run one by one."""
+    if unit.policy in BASELINES:
+        return "baseline"
+    return "policy" if unit.policy.partition(":")[0] in POLICIES else "other"
 
 
 def _order(unit: Unit) -> tuple[object, ...]:
@@ -104,23 +125,23 @@ def _order(unit: Unit) -> tuple[object, ...]:
 
 
 def _shape(unit: Unit) -> tuple[object, ...]:
-    """What lanes of one task have in common: then their arrays are as wide and drawn as alike, whoever is beside."""
+    """Lanes of one task have equal arrays and draws, so that a unit's result does not depend on its neighbours."""
     window, profile = unit.window, unit.profile
-    return _kind(unit.policy), window.steps, profile.partitions, profile.max_workers
+    return unit.function, _kind(unit), window.steps, profile.partitions, profile.max_workers
 
 
-def _most_lanes(unit: Unit) -> int:
-    if unit.policy == ORACLE:
-        return ORACLE_LANES
-    fixed_s, lane_s = TICK_COSTS_S[_kind(unit.policy)]
-    return int(np.clip((GROUP_S / _ticks(unit) - fixed_s) / lane_s, FEWEST_LANES, MOST_LANES))
+def _max_lanes(unit: Unit) -> int:
+    if _kind(unit) == "other":
+        return OTHER_LANES
+    fixed_s, lane_s = TICK_COSTS_S[_kind(unit)]
+    return int(np.clip((GROUP_S / _ticks(unit) - fixed_s) / lane_s, MIN_LANES, MAX_LANES))
 
 
 def _cost_s(group: Sequence[Unit]) -> float:
-    """About how long the group takes on one core."""
-    if group[0].policy == ORACLE:
-        return ORACLE_S * len(group)
-    fixed_s, lane_s = TICK_COSTS_S[_kind(group[0].policy)]
+    """Approximate seconds of the group on one core."""
+    if _kind(group[0]) == "other":
+        return OTHER_UNIT_S * len(group)
+    fixed_s, lane_s = TICK_COSTS_S[_kind(group[0])]
     return _ticks(group[0]) * (fixed_s + lane_s * len(group))
 
 
@@ -128,8 +149,8 @@ def _ticks(unit: Unit) -> float:
     return max(1.0, unit.window.steps * STEP_S / TICK_S)
 
 
-def _parts(ordered: Sequence[Unit], most: int) -> list[tuple[Unit, ...]]:
-    """As few parts as there must be, all about equally long."""
-    count = ceil(len(ordered) / most)
+def _split(ordered: Sequence[Unit], max_lanes: int) -> list[tuple[Unit, ...]]:
+    """As few parts as possible, of about equal length."""
+    count = ceil(len(ordered) / max_lanes)
     edges = [len(ordered) * part // count for part in range(count + 1)]
     return [tuple(ordered[begin:end]) for begin, end in pairwise(edges)]

@@ -7,45 +7,47 @@ import numpy as np
 
 from adapter.core.samples import Array, IntArray
 from adapter.simulator import fluid, hpa
-from adapter.simulator.baselines import Job, Peer, Seen
-from adapter.simulator.baselines.named import PEERS
-from adapter.simulator.policies import Ours, rules_of
-from adapter.simulator.world import Case, World
+from adapter.simulator.baselines import Baseline, Observation, OperatorSettings
+from adapter.simulator.baselines.registry import BASELINES
+from adapter.simulator.policies import AdapterPolicies, policy_rules
+from adapter.simulator.world import SimulatedJob, World
 
 _TARGET_MILLI = 1000.0  # AverageValue "1"
 _STATIC_ROOM = 1.2  # what a careful operator adds to the workers that carry the peak
 
 
 @dataclass(slots=True)
-class _Rival:
+class _BaselineGroup:
     """One peer, the jobs it sizes, and the HPA's memory where it goes through one."""
 
     jobs: IntArray
-    peer: Peer
+    peer: Baseline
     memory: hpa.Memory
 
 
-class Sizing:
+class Autoscalers:
     """The policies of L jobs, and the HPAs between them and the workers."""
 
-    def __init__(self, cases: Sequence[Case], world: World) -> None:
+    def __init__(self, cases: Sequence[SimulatedJob], world: World) -> None:
         self._world = world
         self._policies = tuple(case.policy for case in cases)
         named = np.array(self._policies)
-        self._ours = np.flatnonzero(~np.isin(named, tuple(PEERS)))
+        self._ours = np.flatnonzero(~np.isin(named, tuple(BASELINES)))
         self._hpa = hpa.Hpa(max_workers=world.max_workers[self._ours], behavior=hpa.SHIPPED)
         self._memory = hpa.Memory()
-        ours = [case for case in cases if case.policy not in PEERS]
+        ours = [case for case in cases if case.policy not in BASELINES]
         profiles = [case.profile for case in ours]
-        self._policy = Ours([rules_of(case.policy, case.profile, case.rules) for case in ours], profiles)
-        self._rivals = [self._rival(name, np.flatnonzero(named == name)) for name in PEERS if name in self._policies]
+        self._policy = AdapterPolicies([policy_rules(case.policy, case.profile, case.rules) for case in ours], profiles)
+        self._rivals = [
+            self._rival(name, np.flatnonzero(named == name)) for name in BASELINES if name in self._policies
+        ]
 
     def first_workers(self) -> Array:
         """The size each job begins with: a static one its own, the others that of the first minute."""
         static = np.array(self._policies) == "static-peak"
         return np.where(static, self._static_workers(), self._world.first_workers())
 
-    def sync(self, at_s: float, samples: Mapping[str, Array], state: fluid.State) -> tuple[Array, Array]:
+    def sync(self, at_s: float, samples: Mapping[str, Array], state: fluid.JobState) -> tuple[Array, Array]:
         """What each policy asks for and the workers that are then asked for, both (L,); NaN for no number."""
         required, workers = np.full(len(self._policies), np.nan), state.spec_workers.copy()
         if len(self._ours):
@@ -63,7 +65,7 @@ class Sizing:
         written, self._memory = hpa.recommend(self._hpa, self._memory, workers, proposal, at_s)
         return written
 
-    def _followed(self, rival: _Rival, at_s: float, wanted: Array, workers: Array) -> Array:
+    def _followed(self, rival: _BaselineGroup, at_s: float, wanted: Array, workers: Array) -> Array:
         if rival.peer.hpa is None:
             most = self._world.max_workers[rival.jobs]
             return np.where(np.isnan(wanted), workers, np.clip(np.nan_to_num(wanted, nan=1.0), 1, most))
@@ -73,19 +75,19 @@ class Sizing:
     def _static_workers(self) -> Array:
         return np.minimum(np.ceil(self._world.of_profile("workers") * _STATIC_ROOM), self._world.max_workers)
 
-    def _rival(self, name: str, jobs: IntArray) -> _Rival:
+    def _rival(self, name: str, jobs: IntArray) -> _BaselineGroup:
         of = self._world
-        job = Job(
+        job = OperatorSettings(
             worker_capacity_records_per_s=of.plant.worker_capacity_records_per_s[jobs],
             partitions=of.of_profile("partitions")[jobs],
             max_workers=of.max_workers[jobs],
             static_peak_workers=self._static_workers()[jobs],
         )
-        return _Rival(jobs, PEERS[name](job), hpa.Memory())
+        return _BaselineGroup(jobs, BASELINES[name](job), hpa.Memory())
 
-    def _seen(self, at_s: float, samples: Mapping[str, Array], state: fluid.State, jobs: IntArray) -> Seen:
+    def _seen(self, at_s: float, samples: Mapping[str, Array], state: fluid.JobState, jobs: IntArray) -> Observation:
         changing = (state.pause_left_s > 0) | (state.spec_workers != state.ready_workers)
-        return Seen(
+        return Observation(
             at_s=at_s,
             sampled_at_s=at_s - self._world.of_profile("metric_delay_s")[jobs],
             appended_records=samples["appended"][jobs],
@@ -100,5 +102,5 @@ class Sizing:
         )
 
 
-def _of(state: fluid.State, jobs: IntArray) -> fluid.State:
-    return fluid.State(**{of.name: getattr(state, of.name)[jobs] for of in fields(state)})
+def _of(state: fluid.JobState, jobs: IntArray) -> fluid.JobState:
+    return fluid.JobState(**{of.name: getattr(state, of.name)[jobs] for of in fields(state)})

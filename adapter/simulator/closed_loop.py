@@ -8,12 +8,12 @@ import numpy as np
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
 from adapter.simulator import disturbances, fluid
-from adapter.simulator.autoscalers import Sizing
-from adapter.simulator.observer import Visible
+from adapter.simulator.autoscalers import Autoscalers
+from adapter.simulator.observer import Observer
 from adapter.simulator.profiles import STEP_S, TICK_S
-from adapter.simulator.score import LATE_S, Moment, Tally
+from adapter.simulator.score import LATE_S, StepResult, Tally
 from adapter.simulator.sharing import worker_share
-from adapter.simulator.world import Case, World
+from adapter.simulator.world import SimulatedJob, World
 
 STEPS_A_TICK = round(TICK_S / STEP_S)
 SERIES = ("rate_records_per_s", "backlog_records", "delay_s", "ready_workers", "paid_workers", "required_workers")
@@ -27,7 +27,7 @@ class Outcome:
     series: dict[str, Array]
 
 
-def run(cases: Sequence[Case], record: bool = False) -> Outcome:
+def run(cases: Sequence[SimulatedJob], record: bool = False) -> Outcome:
     """Simulate jobs of equally many steps. What one does has no influence on another.
 
     record: keep the series too, of jobs that have the same lead-in.
@@ -52,15 +52,15 @@ def run(cases: Sequence[Case], record: bool = False) -> Outcome:
 class _Jobs:
     """The jobs of one call, as they are now."""
 
-    def __init__(self, cases: Sequence[Case]) -> None:
+    def __init__(self, cases: Sequence[SimulatedJob]) -> None:
         self.tally = Tally.empty(len(cases))
         self._world = world = World(cases)
-        self._sizing = Sizing(cases, world)
-        self._visible = Visible(world)
-        self._state = fluid.initial(self._sizing.first_workers(), world.partitions)
+        self._autoscalers = Autoscalers(cases, world)
+        self._observer = Observer(world)
+        self._state = fluid.initial_state(self._autoscalers.first_workers(), world.partitions)
         self._held = np.zeros((len(cases), world.slots))
         self._held_by = np.full(len(cases), -1.0)
-        self._load = fluid.Load(
+        self._load = fluid.Conditions(
             rate_records_per_s=np.zeros(len(cases)),
             share=world.share,
             speed_ratio=world.speed(0.0),
@@ -70,32 +70,32 @@ class _Jobs:
         self._freed = np.full(len(cases), -np.inf)
         self._faulty = np.array([profile.faults for profile in world.profiles])
 
-    def step(self, step: int) -> Moment:
+    def step(self, step: int) -> StepResult:
         """One model step: the world changes, the jobs work."""
         before, load = self._state, self._weathered(step)
         if self._faulty.any():
             pause_s = self._world.each_kind(disturbances.failure_s, step * STEP_S, STEP_S)
-            before = fluid.failed(self._world.plant, before, load, pause_s)
+            before = fluid.fail(self._world.plant, before, load, pause_s)
         self._state = after = fluid.step(self._world.plant, before, load, STEP_S)
         self._freed = np.where(after.changes > before.changes, step * STEP_S, self._freed)
-        self._visible.look(after)
+        self._observer.look(after)
         return self._moment(step, load, before, after)
 
     def sync(self, tick: int) -> Array:
         """One tick of the policies and of their HPAs; what they asked for, shape (L,), NaN for nothing."""
-        samples = self._visible.sampled(tick, self._state)
-        required, workers = self._sizing.sync(tick * TICK_S, samples, self._state)
-        self._state = fluid.rescaled(self._world.plant, self._state, workers)
+        samples = self._observer.sampled(tick, self._state)
+        required, workers = self._autoscalers.sync(tick * TICK_S, samples, self._state)
+        self._state = fluid.rescale(self._world.plant, self._state, workers)
         return required
 
-    def present(self, moment: Moment, step: int, required: Array) -> tuple[Array, ...]:
+    def present(self, moment: StepResult, step: int, required: Array) -> tuple[Array, ...]:
         """The columns of SERIES now."""
         state = self._state
         waits = state.appended_records - state.committed_records
         rate = self._world.arrivals.rate(step)
         return rate, waits, moment.delay_s, state.ready_workers, state.paid_workers, required
 
-    def _weathered(self, step: int) -> fluid.Load:
+    def _weathered(self, step: int) -> fluid.Conditions:
         """The load of a step; what a minute changes is renewed each minute, and where the workers changed."""
         t_s = step * STEP_S
         renewed = t_s % disturbances.NOISE_STEP_S == 0
@@ -108,8 +108,8 @@ class _Jobs:
             shares = worker_share(self._world.share[changed], pooled, workers[changed], self._world.slots)
             self._held[changed], self._held_by = shares, workers
         if renewed or len(changed):
-            reach = fluid.reach(self._world.plant, self._load, workers, self._held)
-            self._load = replace(self._load, reach=reach)
+            flow = fluid.flow_capacity(self._world.plant, self._load, workers, self._held)
+            self._load = replace(self._load, flow_capacity=flow)
         if step % STEPS_A_TICK == 0:
             self._demand = self._world.demand_workers(self._world.arrivals.rate(step))
         return replace(self._load, rate_records_per_s=self._world.arrivals.rate(step))
@@ -122,17 +122,17 @@ class _Jobs:
         speed = self._world.speed(t_s)
         if not self._faulty.any():
             return speed
-        since_s, which = self._world.each_kind(disturbances.stuck, t_s).T
+        since_s, which = self._world.each_kind(disturbances.stuck_worker, t_s).T
         slow = np.flatnonzero(since_s >= self._freed)
         worker = (which[slow] * self._state.ready_workers[slow]).astype(int)
         speed[slow, worker] *= disturbances.STUCK_RATIO
         return speed
 
-    def _moment(self, step: int, load: fluid.Load, before: fluid.State, after: fluid.State) -> Moment:
+    def _moment(self, step: int, load: fluid.Conditions, before: fluid.JobState, after: fluid.JobState) -> StepResult:
         new = after.committed_records - before.committed_records
         delay, late = self._lateness(step, load, before, after)
         worked = 1 - after.idle_s / STEP_S
-        return Moment(
+        return StepResult(
             at_s=(step + 1) * STEP_S,
             dt_s=STEP_S,
             delay_s=delay,
@@ -145,7 +145,9 @@ class _Jobs:
             paused_s=after.idle_s,
         )
 
-    def _lateness(self, step: int, load: fluid.Load, before: fluid.State, after: fluid.State) -> tuple[Array, Array]:
+    def _lateness(
+        self, step: int, load: fluid.Conditions, before: fluid.JobState, after: fluid.JobState
+    ) -> tuple[Array, Array]:
         """Age of the oldest record that waits, shape (L,), and records processed later than LATE_S, (4, L).
 
         Records of a partition are processed in order, so the newest one processed came before those that wait.

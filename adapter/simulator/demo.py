@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.samples import Array
-from adapter.simulator.fluid import Load, Plant
+from adapter.simulator.fluid import Conditions, JobModel
 
 NAMESPACE = "demo"
 PARTITIONS = 12
@@ -23,7 +23,7 @@ SPIKE_EVERY_S = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class DemoWorkload:
     """rate_records_per_s: what arrives at rest. trouble: begin and end of its fault, seconds of every cycle."""
 
     name: str
@@ -33,16 +33,16 @@ class Workload:
 
 
 WORKLOADS = (
-    Workload(name="flaky-metrics", rate_records_per_s=230, workers=3, trouble=(60, 90)),
-    Workload(name="hot-partition", rate_records_per_s=500, workers=6, trouble=(30, 60)),
-    Workload(name="idle", rate_records_per_s=0, workers=1),
-    Workload(name="onboarding-step", rate_records_per_s=80, workers=1),
-    Workload(name="sine", rate_records_per_s=500, workers=6),
-    Workload(name="slow-sink", rate_records_per_s=330, workers=4, trouble=(75, 105)),
-    Workload(name="spikes", rate_records_per_s=150, workers=2),
+    DemoWorkload(name="flaky-metrics", rate_records_per_s=230, workers=3, trouble=(60, 90)),
+    DemoWorkload(name="hot-partition", rate_records_per_s=500, workers=6, trouble=(30, 60)),
+    DemoWorkload(name="idle", rate_records_per_s=0, workers=1),
+    DemoWorkload(name="onboarding-step", rate_records_per_s=80, workers=1),
+    DemoWorkload(name="sine", rate_records_per_s=500, workers=6),
+    DemoWorkload(name="slow-sink", rate_records_per_s=330, workers=4, trouble=(75, 105)),
+    DemoWorkload(name="spikes", rate_records_per_s=150, workers=2),
     # 92.5 % of four workers: too busy for three by every policy, too calm for more, so the answer never moves.
-    Workload(name="steady", rate_records_per_s=370, workers=4),
-    Workload(name="stuck", rate_records_per_s=250, workers=3, trouble=(40, 85)),
+    DemoWorkload(name="steady", rate_records_per_s=370, workers=4),
+    DemoWorkload(name="stuck", rate_records_per_s=250, workers=3, trouble=(40, 85)),
 )
 NAMES = tuple(workload.name for workload in WORKLOADS)
 _RATE_RECORDS_PER_S = np.array([workload.rate_records_per_s for workload in WORKLOADS])
@@ -50,10 +50,10 @@ _RATE_RECORDS_PER_S = np.array([workload.rate_records_per_s for workload in WORK
 _HOT_SHARE = np.array([0.5] + [0.5 / (PARTITIONS - 1)] * (PARTITIONS - 1))
 
 
-def plant() -> Plant:
+def plant() -> JobModel:
     """How the jobs work: a worker starts in 3 s, a rescale stops the job for 2 s, then it warms up for 5 s."""
     every = np.ones((len(WORKLOADS), 1))
-    return Plant(
+    return JobModel(
         worker_capacity_records_per_s=every[:, 0] * WORKER_CAPACITY_RECORDS_PER_S,
         scaling_exponent=every[:, 0],
         pooled=every[:, 0] < 1,
@@ -66,7 +66,7 @@ def plant() -> Plant:
     )
 
 
-def load(seed: int, t_s: int) -> Load:
+def load(seed: int, t_s: int) -> Conditions:
     """What happens in the second that begins t_s after the start; t_s may be negative, faults begin at 0."""
     rates = _RATE_RECORDS_PER_S.copy()
     rates[NAMES.index("sine")] *= _noise(seed, t_s) * (1 + 0.8 * np.sin(2 * np.pi * t_s / SINE_PERIOD_S))
@@ -76,7 +76,7 @@ def load(seed: int, t_s: int) -> Load:
     if in_trouble("hot-partition", t_s):
         share[NAMES.index("hot-partition")] = _HOT_SHARE
     stuck = _only("stuck", 0.0 if in_trouble("stuck", t_s) else 1.0)
-    return Load(
+    return Conditions(
         rate_records_per_s=rates,
         share=share,
         speed_ratio=np.repeat(stuck[:, None], MAX_WORKERS, axis=1),

@@ -19,7 +19,7 @@ FAILURE_S = (65.0, 70.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weather:
+class Disturbances:
     """What one seed brings. Standard normal or uniform numbers: the profile says how much they mean.
 
     workers: (N,) for life. partitions: (P,). noise: (minutes, N) AR(1) of unit variance. starts, pauses:
@@ -41,18 +41,20 @@ class Weather:
     failures: Array
 
 
-def drawn(seed: int, span_s: float, workers: int, partitions: int) -> Weather:
-    """The weather of a seed over span_s. Each kind, and each worker's noise, has a stream of its own."""
+def draw(seed: int, span_s: float, workers: int, partitions: int) -> Disturbances:
+    """The drawn of a seed over span_s. Each kind, and each worker's noise, has a stream of its own."""
 
     def stream(*kind: int) -> np.random.Generator:
         return np.random.default_rng((seed, *kind))
 
     minutes = int(span_s // NOISE_STEP_S) + 2
     days = int(span_s // DAY_S) + 1
-    return Weather(
+    return Disturbances(
         workers=stream(0).standard_normal(workers),
         partitions=stream(1).standard_normal(partitions),
-        noise=_remembering(np.stack([stream(2, worker).standard_normal(minutes) for worker in range(workers)], axis=1)),
+        noise=_autocorrelated(
+            np.stack([stream(2, worker).standard_normal(minutes) for worker in range(workers)], axis=1)
+        ),
         starts=stream(3).standard_normal(MOST_CHANGES),
         pauses=stream(4).standard_normal(MOST_CHANGES),
         checkpoints=stream(5).uniform(size=MOST_CHANGES),
@@ -64,7 +66,7 @@ def drawn(seed: int, span_s: float, workers: int, partitions: int) -> Weather:
     )
 
 
-def _remembering(shocks: Array) -> Array:
+def _autocorrelated(shocks: Array) -> Array:
     """AR(1) along the first axis, stationary with variance 1."""
     keep = float(np.exp(-NOISE_STEP_S / NOISE_MEMORY_S))
     noise = shocks.copy()
@@ -73,51 +75,51 @@ def _remembering(shocks: Array) -> Array:
     return noise
 
 
-def worker_speed(profile: Profile, weather: Weather, t_s: float) -> Array:
+def worker_speed(profile: Profile, drawn: Disturbances, t_s: float) -> Array:
     """Speed of each worker at t_s, shape (N,); about 1."""
-    for_life = np.exp(profile.worker_spread * weather.workers - profile.worker_spread**2 / 2)
-    now = 1 + profile.speed_noise * weather.noise[int(t_s // NOISE_STEP_S)]
+    for_life = np.exp(profile.worker_spread * drawn.workers - profile.worker_spread**2 / 2)
+    now = 1 + profile.speed_noise * drawn.noise[int(t_s // NOISE_STEP_S)]
     return np.asarray(for_life * np.clip(now, 0.3, 1.7))
 
 
-def shares(profile: Profile, weather: Weather) -> Array:
+def partition_shares(profile: Profile, drawn: Disturbances) -> Array:
     """Each partition's part of the input, shape (max(partitions, 1),)."""
     count = max(profile.partitions, 1)
-    weight = np.exp(profile.skew * weather.partitions[:count])
+    weight = np.exp(profile.skew * drawn.partitions[:count])
     return np.asarray(weight / weight.sum())
 
 
-def lasting(median_s: float, spread: float, normal: Array) -> Array:
+def log_normal(median_s: float, spread: float, normal: Array) -> Array:
     """Log-normal durations."""
     return np.asarray(median_s * np.exp(spread * normal))
 
 
-def seen(profile: Profile, weather: Weather, t_s: float) -> bool:
+def sample_arrives(profile: Profile, drawn: Disturbances, t_s: float) -> bool:
     """Whether the sample of t_s arrives at all."""
-    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - profile.blackout_s) * weather.blackouts[int(t_s // DAY_S), 0]
+    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - profile.blackout_s) * drawn.blackouts[int(t_s // DAY_S), 0]
     dark = begin_s <= t_s < begin_s + profile.blackout_s
-    return not dark and bool(weather.missing[int(t_s)] >= profile.missing_ratio)
+    return not dark and bool(drawn.missing[int(t_s)] >= profile.missing_ratio)
 
 
-def sink_ratio(profile: Profile, weather: Weather, t_s: float) -> float:
+def sink_ratio(profile: Profile, drawn: Disturbances, t_s: float) -> float:
     """What a slow sink leaves of the speed; 1 when it is well."""
-    begin, length, depth = weather.sinks[int(t_s // DAY_S)]
+    begin, length, depth = drawn.sinks[int(t_s // DAY_S)]
     begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - SINK_S[1]) * begin
     length_s = SINK_S[0] + (SINK_S[1] - SINK_S[0]) * length
     slow = profile.faults and begin_s <= t_s < begin_s + length_s
     return float(SINK_RATIO[0] + (SINK_RATIO[1] - SINK_RATIO[0]) * depth) if slow else 1.0
 
 
-def stuck(profile: Profile, weather: Weather, t_s: float) -> tuple[float, float]:
+def stuck_worker(profile: Profile, drawn: Disturbances, t_s: float) -> tuple[float, float]:
     """Since when a worker is all but stuck, NaN when none is, and which: a share of the workers there are."""
-    begin, which = weather.stucks[int(t_s // DAY_S)]
+    begin, which = drawn.stucks[int(t_s // DAY_S)]
     begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - STUCK_S) * begin
     return (float(begin_s) if profile.faults and begin_s <= t_s < begin_s + STUCK_S else np.nan), float(which)
 
 
-def failure_s(profile: Profile, weather: Weather, t_s: float, dt_s: float) -> float:
+def failure_s(profile: Profile, drawn: Disturbances, t_s: float, dt_s: float) -> float:
     """How long a failure that strikes within [t_s, t_s + dt_s) stops the job; 0 when none does."""
-    begin, length = weather.failures[int(t_s // DAY_S)]
+    begin, length = drawn.failures[int(t_s // DAY_S)]
     begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - dt_s) * begin
     strikes = profile.faults and t_s <= begin_s < t_s + dt_s
     return float(FAILURE_S[0] + (FAILURE_S[1] - FAILURE_S[0]) * length) if strikes else 0.0

@@ -43,7 +43,7 @@ class ScaleEvent:
     after: int
 
 
-class Fleet:
+class SimulatedFleet:
     """The demo workloads of one seed. clock gives Unix seconds; two fleets of one seed, clock and scaling are equal."""
 
     def __init__(self, seed: int, clock: Callable[[], float]) -> None:
@@ -52,8 +52,8 @@ class Fleet:
         self._plant = demo.plant()
         self._start_s = int(clock())
         self._now_s = self._start_s - PAST_S
-        self._state = fluid.initial(np.array([workload.workers for workload in demo.WORKLOADS]), demo.PARTITIONS)
-        self._past: deque[tuple[int, fluid.State]] = deque([(self._now_s, self._state)], maxlen=HISTORY_S)
+        self._state = fluid.initial_state(np.array([workload.workers for workload in demo.WORKLOADS]), demo.PARTITIONS)
+        self._past: deque[tuple[int, fluid.JobState]] = deque([(self._now_s, self._state)], maxlen=HISTORY_S)
         self._memory = hpa.Memory()
         self._events: list[ScaleEvent] = []
         self._lock = threading.Lock()
@@ -137,7 +137,7 @@ class Fleet:
             for index in np.flatnonzero(workers != present):
                 name = f"{demo.NAMESPACE}/{demo.NAMES[index]}"
                 self._events.append(ScaleEvent(self._now_s, name, int(present[index]), int(workers[index])))
-            self._state = fluid.rescaled(self._plant, self._state, workers)
+            self._state = fluid.rescale(self._plant, self._state, workers)
 
     def _run(self, target: Callable[[], None]) -> None:
         thread = threading.Thread(target=target, daemon=True)
@@ -174,7 +174,7 @@ class _ValueList(msgspec.Struct):
     items: list[_Value]
 
 
-def _seen(at_s: int, t_s: int, state: fluid.State) -> list[Row]:
+def _seen(at_s: int, t_s: int, state: fluid.JobState) -> list[Row]:
     """The rows of one second, whole records as a broker counts them."""
     rows: list[Row] = []
     for index, name in enumerate(demo.NAMES):
@@ -187,7 +187,7 @@ def _seen(at_s: int, t_s: int, state: fluid.State) -> list[Row]:
     return rows
 
 
-def _counts(index: int, state: fluid.State) -> dict[str, float]:
+def _counts(index: int, state: fluid.JobState) -> dict[str, float]:
     appended = round(state.appended_records[index])
     processed = min(round(state.processed_records[index]), appended)
     counts = {
@@ -201,7 +201,7 @@ def _counts(index: int, state: fluid.State) -> dict[str, float]:
     return counts if np.isnan(utilization_ratio) else counts | {"utilization_ratio": utilization_ratio}
 
 
-def _workers(index: int, state: fluid.State) -> dict[str, float]:
+def _workers(index: int, state: fluid.JobState) -> dict[str, float]:
     return {
         "spec_workers": float(state.spec_workers[index]),
         "workers": float(state.spec_workers[index]),
@@ -214,12 +214,12 @@ def _workers(index: int, state: fluid.State) -> dict[str, float]:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: SimulatedFleet) -> None:
         self.fleet = fleet
-        super().__init__(("127.0.0.1", 0), _Answer)
+        super().__init__(("127.0.0.1", 0), _SamplesHandler)
 
 
-class _Answer(BaseHTTPRequestHandler):
+class _SamplesHandler(BaseHTTPRequestHandler):
     server: _Server
     timeout = 5.0  # of the connection: a stalled client costs one thread for so long
 

@@ -10,7 +10,7 @@ from adapter.simulator.sharing import by_owner, owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plant:
+class JobModel:
     """What does not change about L jobs; shape (L,), or (L, M): change number i has column i mod M.
 
     worker_capacity_records_per_s, scaling_exponent: n workers carry the capacity times n ** exponent, evenly shared.
@@ -32,7 +32,7 @@ class Plant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class FlowCapacity:
     """What a set of workers carries before anything waits, shape (L,).
 
     flow_records_per_s: the input at which the first worker is full. busy_s, busiest_s: busy time of the mean and of the
@@ -45,24 +45,24 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Conditions:
     """What the world does to L jobs during one step.
 
     rate_records_per_s: shape (L,). share: shape (L, P), each partition's part of it; rows sum to 1. speed_ratio: shape
     (L, N), of each worker; 0 is stuck. sink_ratio: shape (L,); below 1 a slow sink holds all workers back while their
-    CPU idles. reach: of the present workers; jobs that nothing waits in are then stepped by it alone, which gives the
-    same.
+    CPU idles. flow_capacity: of the present workers; with it, jobs without a
+    backlog are stepped faster, with the same result.
     """
 
     rate_records_per_s: Array
     share: Array
     speed_ratio: Array
     sink_ratio: Array
-    reach: Reach | None = None
+    flow_capacity: FlowCapacity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class JobState:
     """L jobs at one moment; shape (L,), the backlog (L, P).
 
     waiting_records: the backlog in all; exactly 0 where nothing waits. appended_records, processed_records: from 0;
@@ -98,7 +98,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class _Crew:
+class _WorkBudget:
     """Those who share the partitions of some jobs in a step, shape (L,), and the records each can do, shape (L, N).
 
     full_records: if nothing held them back. able_records: as the sink lets them. runs: whether anybody works, (L,).
@@ -110,10 +110,10 @@ class _Crew:
     runs: Mask
 
 
-def initial(workers: Array, partitions: int) -> State:
+def initial_state(workers: Array, partitions: int) -> JobState:
     """Jobs that have always run on these workers, shape (L,), and nothing waits. partitions: P, the most any has."""
     zeros, unknown = np.zeros(len(workers)), np.full(len(workers), np.nan)
-    return State(
+    return JobState(
         backlog_records=np.zeros((len(workers), partitions)),
         waiting_records=zeros,
         appended_records=zeros,
@@ -133,31 +133,31 @@ def initial(workers: Array, partitions: int) -> State:
     )
 
 
-def rescaled(plant: Plant, state: State, workers: Array) -> State:
+def rescale(model: JobModel, state: JobState, workers: Array) -> JobState:
     """Workers asked for, shape (L,). The last write wins; more of them beside some on the way come with those."""
     more = (workers > state.spec_workers) & (state.start_left_s <= 0)
-    delay_s = _of_change(plant.start_delay_s, state.changes)
+    delay_s = _of_change(model.start_delay_s, state.changes)
     start_left_s = np.where(more, delay_s, np.where(workers > state.ready_workers, state.start_left_s, 0.0))
     return replace(state, spec_workers=workers.astype(float), start_left_s=start_left_s)
 
 
-def failed(plant: Plant, state: State, load: Load, pause_s: Array) -> State:
+def fail(model: JobModel, state: JobState, load: Conditions, pause_s: Array) -> JobState:
     """A restart that nobody asked for, where pause_s, shape (L,), is above 0; one within a pause prolongs it."""
     alone = (pause_s > 0) & (state.pause_left_s <= 0)
-    state = _stopped(plant, state, load, alone, pause_s)
+    state = _stopped(model, state, load, alone, pause_s)
     leaving_workers = np.where(alone, 0.0, state.leaving_workers)
     return replace(state, leaving_workers=leaving_workers, pause_left_s=np.maximum(state.pause_left_s, pause_s))
 
 
-def step(plant: Plant, state: State, load: Load, dt_s: float) -> State:
+def step(model: JobModel, state: JobState, load: Conditions, dt_s: float) -> JobState:
     """The jobs dt_s later. Nothing is lost: appended = processed + backlog.
 
     Partition p belongs to worker p mod n, so workers beyond the partitions idle, an uneven share costs capacity and a
     hot partition is worth one worker. A worker serves its partitions in proportion to what waits in them.
     """
-    changes, state = state.changes, _restarted(plant, state, load)
+    changes, state = state.changes, _restarted(model, state, load)
     working_s = np.clip(dt_s - state.pause_left_s, 0.0, dt_s)
-    warmth = _warmth(plant, state.warm_s + working_s / 2)
+    warmth = _warmth(model, state.warm_s + working_s / 2)
     # What the old set carries says nothing of a new one that takes over without a pause.
     flowing = _flowing(state, load, warmth, (working_s >= dt_s) & (state.changes == changes))
     arrived_records = load.rate_records_per_s * dt_s
@@ -167,9 +167,9 @@ def step(plant: Plant, state: State, load: Load, dt_s: float) -> State:
 
     some = np.flatnonzero(~flowing)
     if len(some):
-        crew = _crew(plant, state, load, some, warmth * working_s)
+        budget = _work_budget(model, state, load, some, warmth * working_s)
         waiting_records = backlog_records[some] + load.share[some] * arrived_records[some, None]
-        served_records, utilization_ratio[some], busiest_ratio[some] = _served(crew, waiting_records)
+        served_records, utilization_ratio[some], busiest_ratio[some] = _served(budget, waiting_records)
         backlog_records = backlog_records.copy()
         backlog_records[some] = waiting_records - served_records
         left_records[some] = backlog_records[some].sum(axis=1)
@@ -192,17 +192,17 @@ def step(plant: Plant, state: State, load: Load, dt_s: float) -> State:
     )
 
 
-def reach(plant: Plant, load: Load, workers: Array, held: Array) -> Reach:
+def flow_capacity(model: JobModel, load: Conditions, workers: Array, held: Array) -> FlowCapacity:
     """What workers, shape (L,), carry while held, their share of the input from worker_share, flows to them."""
-    full = _worker_speed(plant, workers)[:, None] * load.speed_ratio
+    full = _worker_speed(model, workers)[:, None] * load.speed_ratio
     present = np.arange(full.shape[1]) < workers[:, None]
     # A pool is as fast as its workers together, however fast each of them is.
     pool = np.where(present, full, 0.0).sum(axis=1)
-    full = np.where(plant.pooled[:, None], (pool / np.maximum(workers, 1))[:, None], full)
+    full = np.where(model.pooled[:, None], (pool / np.maximum(workers, 1))[:, None], full)
     busy_s = np.divide(held, full, out=np.where(held > 0, np.inf, 0.0), where=full > 0)
     busiest_s = busy_s.max(axis=1)
     able = np.divide(load.sink_ratio, busiest_s, out=np.full_like(busiest_s, np.inf), where=busiest_s > 0)
-    return Reach(
+    return FlowCapacity(
         flow_records_per_s=np.where(workers > 0, able, 0.0),
         busy_s=np.where(present, busy_s, 0.0).sum(axis=1) / np.maximum(workers, 1),
         busiest_s=busiest_s,
@@ -214,25 +214,25 @@ def _of_change(drawn: Array, changes: IntArray) -> Array:
     return column
 
 
-def _restarted(plant: Plant, state: State, load: Load) -> State:
+def _restarted(model: JobModel, state: JobState, load: Conditions) -> JobState:
     """The new set takes over, after the pause, where all its workers are ready and no other change is at work."""
     due = (state.spec_workers != state.ready_workers) & (state.start_left_s <= 0) & (state.pause_left_s <= 0)
     if not due.any():
         return state
-    up_s, down_s = (_of_change(drawn, state.changes) for drawn in (plant.pause_up_s, plant.pause_down_s))
+    up_s, down_s = (_of_change(drawn, state.changes) for drawn in (model.pause_up_s, model.pause_down_s))
     pause_s = np.where(state.spec_workers > state.ready_workers, up_s, down_s)
     return replace(
-        _stopped(plant, state, load, due, pause_s),
+        _stopped(model, state, load, due, pause_s),
         ready_workers=np.where(due, state.spec_workers, state.ready_workers),
         leaving_workers=np.where(due, state.ready_workers, state.leaving_workers),
     )
 
 
-def _stopped(plant: Plant, state: State, load: Load, due: Mask, pause_s: Array) -> State:
+def _stopped(model: JobModel, state: JobState, load: Conditions, due: Mask, pause_s: Array) -> JobState:
     """A pause begins where it is due, and what came since the last checkpoint waits again."""
     if not due.any():
         return state
-    again_records = state.throughput_records_per_s * _of_change(plant.replay_s, state.changes)
+    again_records = state.throughput_records_per_s * _of_change(model.replay_s, state.changes)
     again_records = np.where(due, np.minimum(again_records, state.processed_records), 0.0)
     return replace(
         state,
@@ -245,38 +245,40 @@ def _stopped(plant: Plant, state: State, load: Load, due: Mask, pause_s: Array) 
     )
 
 
-def _warmth(plant: Plant, warm_s: Array) -> Array:
+def _warmth(model: JobModel, warm_s: Array) -> Array:
     """Share of full speed, shape (L,)."""
-    share = np.divide(warm_s, plant.warm_up_s, out=np.ones_like(warm_s), where=plant.warm_up_s > warm_s)
-    return plant.warm_up_ratio + (1 - plant.warm_up_ratio) * share
+    share = np.divide(warm_s, model.warm_up_s, out=np.ones_like(warm_s), where=model.warm_up_s > warm_s)
+    return model.warm_up_ratio + (1 - model.warm_up_ratio) * share
 
 
-def _flowing(state: State, load: Load, warmth: Array, all_of_it: Mask) -> Mask:
+def _flowing(state: JobState, load: Conditions, warmth: Array, all_of_it: Mask) -> Mask:
     """Where every record is processed as it comes, shape (L,)."""
-    if load.reach is None:
+    if load.flow_capacity is None:
         return np.zeros(len(warmth), dtype=bool)
-    able = load.reach.flow_records_per_s
+    able = load.flow_capacity.flow_records_per_s
     flowing: Mask = all_of_it & (state.waiting_records <= 0) & (load.rate_records_per_s <= able * warmth) & (able > 0)
     return flowing
 
 
-def _flow_busy(load: Load, flowing: Mask, warmth: Array) -> tuple[Array, Array]:
+def _flow_busy(load: Conditions, flowing: Mask, warmth: Array) -> tuple[Array, Array]:
     """Busy time of the mean and of the busiest worker, shape (L,); NaN where not everything flows."""
-    if load.reach is None:
+    if load.flow_capacity is None:
         return np.full(len(warmth), np.nan), np.full(len(warmth), np.nan)
     rate = np.where(flowing, load.rate_records_per_s, np.nan)
-    mean_s, busiest_s = (np.where(flowing, busy_s, 0.0) for busy_s in (load.reach.busy_s, load.reach.busiest_s))
+    mean_s, busiest_s = (
+        np.where(flowing, busy_s, 0.0) for busy_s in (load.flow_capacity.busy_s, load.flow_capacity.busiest_s)
+    )
     return rate * mean_s / warmth, rate * busiest_s / warmth
 
 
-def _worker_speed(plant: Plant, workers: Array) -> Array:
-    return plant.worker_capacity_records_per_s * np.maximum(workers, 1) ** (plant.scaling_exponent - 1)
+def _worker_speed(model: JobModel, workers: Array) -> Array:
+    return model.worker_capacity_records_per_s * np.maximum(workers, 1) ** (model.scaling_exponent - 1)
 
 
-def _crew(plant: Plant, state: State, load: Load, some: IntArray, worked_s: Array) -> _Crew:
+def _work_budget(model: JobModel, state: JobState, load: Conditions, some: IntArray, worked_s: Array) -> _WorkBudget:
     """worked_s: of the step at full speed, shape (L,). The speed of a pool is all with its first worker."""
-    ready, pooled, worked_s = state.ready_workers[some], plant.pooled[some], worked_s[some]
-    speed = _worker_speed(plant, state.ready_workers)[some, None] * load.speed_ratio[some]
+    ready, pooled, worked_s = state.ready_workers[some], model.pooled[some], worked_s[some]
+    speed = _worker_speed(model, state.ready_workers)[some, None] * load.speed_ratio[some]
     index = np.arange(speed.shape[1])
     speed = np.where(index < ready[:, None], speed, 0.0)
     if pooled.any():
@@ -284,15 +286,17 @@ def _crew(plant: Plant, state: State, load: Load, some: IntArray, worked_s: Arra
         speed = np.where(pooled[:, None], together, speed)
     full_records = speed * worked_s[:, None]
     workers = np.where(pooled, np.minimum(ready, 1), ready)
-    return _Crew(workers, full_records, full_records * load.sink_ratio[some, None], (workers > 0) & (worked_s > 0))
+    return _WorkBudget(
+        workers, full_records, full_records * load.sink_ratio[some, None], (workers > 0) & (worked_s > 0)
+    )
 
 
-def _served(crew: _Crew, waiting_records: Array) -> tuple[Array, Array, Array]:
+def _served(budget: _WorkBudget, waiting_records: Array) -> tuple[Array, Array, Array]:
     """Records taken from each partition, shape (L, P); busy time of the mean and of the busiest worker, shape (L,)."""
-    owns = owner(waiting_records.shape[1], crew.workers)
-    held = by_owner(waiting_records, owns, crew.full_records.shape[1])
-    share = np.divide(crew.able_records, held, out=np.ones_like(held), where=held > crew.able_records)
+    owns = owner(waiting_records.shape[1], budget.workers)
+    held = by_owner(waiting_records, owns, budget.full_records.shape[1])
+    share = np.divide(budget.able_records, held, out=np.ones_like(held), where=held > budget.able_records)
     served = waiting_records * np.take_along_axis(share, owns, axis=1)
-    busy = np.divide(held * share, crew.full_records, out=np.zeros_like(held), where=crew.full_records > 0)
-    mean = np.divide(busy.sum(axis=1), crew.workers, out=np.full(len(served), np.nan), where=crew.runs)
-    return served, mean, np.where(crew.runs, busy.max(axis=1), np.nan)
+    busy = np.divide(held * share, budget.full_records, out=np.zeros_like(held), where=budget.full_records > 0)
+    mean = np.divide(busy.sum(axis=1), budget.workers, out=np.full(len(served), np.nan), where=budget.runs)
+    return served, mean, np.where(budget.runs, busy.max(axis=1), np.nan)

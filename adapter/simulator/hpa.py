@@ -93,7 +93,7 @@ class Hpa:
     behavior: Behavior | None = field(default_factory=Behavior)
 
 
-Row = tuple[float, Array]  # at_s, and a number of every lane
+_SyncValue = tuple[float, Array]  # at_s, and a number of every lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,12 @@ class Memory:
     proposals None is a controller that has just started: the size it finds is its first proposal.
     """
 
-    proposals: tuple[Row, ...] | None = None
-    changes: tuple[Row, ...] = ()
+    proposals: tuple[_SyncValue, ...] | None = None
+    changes: tuple[_SyncValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pods:
+class PodCpu:
     """The pods of each lane as the controller sorts them, and the CPU of those that are ready, shape (L,).
 
     ready: have a sample that counts. unready: see `unready`; pending ones too. missing: have no sample.
@@ -173,10 +173,10 @@ def by_value(
     return np.where(np.equal(spec_workers, 0), _workers(ratio), wanted)
 
 
-def by_utilization(pods: Pods, target_percent: int, spec_workers: Array, tolerance: Tolerance) -> Array:
+def by_utilization(pods: PodCpu, target_percent: int, spec_workers: Array, tolerance: Tolerance) -> Array:
     """Resource with averageUtilization: the ratio of whole per cents times the pods that count.
 
-    Pods that do not count are taken to be idle when it would go up; missing ones to be full when it would go down.
+    PodCpu that do not count are taken to be idle when it would go up; missing ones to be full when it would go down.
     A change that this turns around, or brings into the tolerance, is none. NaN where no pod is ready.
     """
     seen = _ratio(pods, pods.usage_milli, pods.ready, target_percent)
@@ -238,13 +238,13 @@ def _workers(wanted: Array) -> Array:
     return np.clip(np.ceil(wanted), 0.0, MOST_WORKERS)
 
 
-def _ratio(pods: Pods, usage_milli: Array, counted: Array, target_percent: int) -> Array:
+def _ratio(pods: PodCpu, usage_milli: Array, counted: Array, target_percent: int) -> Array:
     requested = np.where(counted > 0, counted * pods.request_milli, np.nan)
     return np.floor(usage_milli * 100 / requested) / target_percent
 
 
 def _stabilized(
-    behavior: Behavior | None, proposals: Sequence[Row], spec_workers: Array, proposal: Array, now_s: float
+    behavior: Behavior | None, proposals: Sequence[_SyncValue], spec_workers: Array, proposal: Array, now_s: float
 ) -> Array:
     """Up to the least proposal of the up window, down to the greatest of the down window, else unmoved."""
     if behavior is None:
@@ -255,7 +255,7 @@ def _stabilized(
     return np.minimum(np.maximum(spec_workers, least), greatest)
 
 
-def _limited(hpa: Hpa, changes: Sequence[Row], spec_workers: Array, wanted: Array, now_s: float) -> Array:
+def _limited(hpa: Hpa, changes: Sequence[_SyncValue], spec_workers: Array, wanted: Array, now_s: float) -> Array:
     if hpa.behavior is None:
         highest, lowest = np.maximum(2.0 * spec_workers, 4.0), np.zeros_like(spec_workers)
     else:
@@ -265,7 +265,7 @@ def _limited(hpa: Hpa, changes: Sequence[Row], spec_workers: Array, wanted: Arra
     return np.minimum(np.minimum(least, hpa.max_workers), highest)
 
 
-def _limit(direction: Direction, changes: Sequence[Row], spec_workers: Array, now_s: float, sign: int) -> Array:
+def _limit(direction: Direction, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int) -> Array:
     """How far one direction may go; sign 1 up, -1 down."""
     if direction.select is Select.DISABLED:
         return spec_workers
@@ -274,7 +274,7 @@ def _limit(direction: Direction, changes: Sequence[Row], spec_workers: Array, no
     return reduce(np.maximum if widest == (sign > 0) else np.minimum, limits)
 
 
-def _reach(policy: RatePolicy, changes: Sequence[Row], spec_workers: Array, now_s: float, sign: int) -> Array:
+def _reach(policy: RatePolicy, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int) -> Array:
     """The size one policy allows, from the size at the start of its period."""
     start = spec_workers - sum(added for at_s, added in changes if at_s > now_s - policy.period_s)
     if policy.kind == "Pods":

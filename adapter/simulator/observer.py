@@ -11,7 +11,7 @@ CPU_WHILE_DOWN_RATIO = 0.3  # 0.13 to 0.35 was measured of restarting Flink jobs
 COLUMNS = ("appended", "processed", "backlog", "partition", "cpu", "busy", "busiest")
 
 
-class Visible:
+class Observer:
     """Samples of L jobs by column, each job's as late as its metric_delay_s; delays are whole ticks."""
 
     def __init__(self, world: World) -> None:
@@ -26,14 +26,14 @@ class Visible:
         self._busy = np.zeros((3, len(self._late)))
         self._looks = 0
 
-    def look(self, state: fluid.State) -> None:
+    def look(self, state: fluid.JobState) -> None:
         """One model step: busy time is a mean over a tick, CPU over as many as the profile says."""
         idle = np.isnan(state.utilization_ratio)
         cpu = np.where(idle, CPU_WHILE_DOWN_RATIO, self._idle_cpu + (1 - self._idle_cpu) * state.utilization_ratio)
         self._busy += (cpu, np.where(idle, 0.0, state.utilization_ratio), np.where(idle, 0.0, state.busiest_ratio))
         self._looks += 1
 
-    def sampled(self, tick: int, state: fluid.State) -> dict[str, Array]:
+    def sampled(self, tick: int, state: fluid.JobState) -> dict[str, Array]:
         """The newest samples that have arrived at a tick, by column, shape (L,); NaN where none did."""
         appended, processed = np.round(state.appended_records), np.round(state.committed_records)
         processed = np.minimum(processed, appended)
@@ -44,7 +44,7 @@ class Visible:
         down = (state.pause_left_s > 0) | (state.ready_workers <= 0)
         now[:4, down & ~self._shows_while_down] = np.nan
         now[5:, down] = np.nan
-        now[:, self._world.each_kind(disturbances.seen, tick * TICK_S) == 0] = np.nan
+        now[:, self._world.each_kind(disturbances.sample_arrives, tick * TICK_S) == 0] = np.nan
         self._ring[tick % len(self._ring)] = now
         newest = self._ring[(tick - self._late) % len(self._ring), :, self._jobs].T
         return dict(zip(COLUMNS, newest, strict=True))

@@ -26,7 +26,7 @@ _EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
 
 
 @lru_cache(maxsize=1024)  # rules that are one object are laid out once for all jobs
-def rules_of(policy: str, profile: Profile, given: Rules | None = None) -> Rules:
+def policy_rules(policy: str, profile: Profile, given: Rules | None = None) -> Rules:
     """What an operator tells the adapter of such a job: what a rescale costs and how late metrics come.
 
     policy: its name, or "name:parameter=number+parameter=number". given: rules that tell all this themselves.
@@ -65,7 +65,7 @@ def _setting(policy: str, text: str) -> tuple[str, Any]:
     return name, number
 
 
-class Ours:
+class AdapterPolicies:
     """The policies of L jobs, from tick to tick."""
 
     def __init__(self, rules: Sequence[Rules], profiles: Sequence[Profile]) -> None:
@@ -77,12 +77,12 @@ class Ours:
         self._partitions = np.array([float(profile.partitions or np.nan) for profile in profiles])
         self._state = EMPTY
 
-    def required(self, at_s: float, samples: Mapping[str, Array], workers: fluid.State) -> Array:
+    def required(self, at_s: float, samples: Mapping[str, Array], workers: fluid.JobState) -> Array:
         """required_workers of each job, shape (L,); NaN where there is no number."""
         self._state, decisions = advance(self._state, self._seen(at_s, samples, workers), self._book)
         return decisions.numbers["required_workers"]
 
-    def _seen(self, at_s: float, samples: Mapping[str, Array], workers: fluid.State) -> Samples:
+    def _seen(self, at_s: float, samples: Mapping[str, Array], workers: fluid.JobState) -> Samples:
         return Samples(
             at_s=_EPOCH_S + at_s,
             workloads=self._workloads,

@@ -1,4 +1,4 @@
-"""What the world around a job is like: how it is scaled to the trace, what a rescale costs, what can be seen of it."""
+"""Profiles: the size of a simulated job, the cost of a rescale, and how its metrics arrive."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,56 +6,42 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One kind of job. Times in seconds.
-
-    workers, peak_utilization_ratio: so many workers carry the trace's peak (99.9 % of its 5-minute means) at this share
-    of their linear capacity. max_workers: the HPA's maxReplicas. scaling_exponent: n workers carry n ** exponent.
-    partitions: of the input, shared p mod n; 0 is work that any worker can take. skew: sigma of their log-normal
-    weights.
-    worker_spread, speed_noise: coefficients of variation of a worker for life, and of its speed (AR(1), 120 s).
-    start_s, pause_up_s, pause_down_s: medians; start_spread, pause_spread: sigmas of their log-normals.
-    checkpoint_s: at a restart, what came since the last checkpoint is done again; 0 restarts from a savepoint.
-    warm_up_ratio, warm_up_s: speed rises linearly from the ratio to 1.
-    metric_delay_s: what is seen is so old. missing_ratio: share of the samples that never come. blackout_s: once a day
-    none comes for so long. shows_while_down: whether counts are a broker's, else a stopped job shows nothing.
-    idle_cpu_ratio: CPU of a worker that has nothing to do; CPU, a mean over cpu_window_s, is what a policy sees as
-    utilization, unless shows_busy: the job tells its busy time.
-    faults: a day has one slow sink, one stuck worker and one unplanned failure.
-    """
+    """One kind of job. At the peak of its input (99.9 % of the 5-minute means) it needs `workers`."""
 
     name: str
+    worker_capacity_records_per_s: float = 1000.0  # of a single worker
     workers: int = 40
-    peak_utilization_ratio: float = 0.75
-    max_workers: int = 60
-    scaling_exponent: float = 1.0
-    partitions: int = 180
-    skew: float = 0.1
-    worker_spread: float = 0.05
-    speed_noise: float = 0.04
-    start_s: float = 30.0
-    start_spread: float = 0.3
-    pause_up_s: float = 10.0
-    pause_down_s: float = 10.0
-    pause_spread: float = 0.25
-    checkpoint_s: float = 0.0
-    warm_up_ratio: float = 1.0
-    warm_up_s: float = 0.0
-    metric_delay_s: float = 0.0
-    missing_ratio: float = 0.01
-    blackout_s: float = 600.0
-    shows_while_down: bool = False
-    shows_busy: bool = True
-    idle_cpu_ratio: float = 0.05
-    cpu_window_s: float = 15.0
-    faults: bool = False
+    peak_utilization_ratio: float = 0.75  # at the peak, of the workers' linear capacity
+    max_workers: int = 60  # maxReplicas of the HPA
+    scaling_exponent: float = 1.0  # n workers carry n ** exponent times the capacity of one
+    partitions: int = 180  # partition p belongs to worker p mod n; 0: any worker takes any record
+    skew: float = 0.1  # sigma of the log-normal weights of the partitions
+    worker_spread: float = 0.05  # coefficient of variation between workers
+    speed_noise: float = 0.04  # coefficient of variation of a worker's speed over time, AR(1) of 120 s
+    start_s: float = 30.0  # median time until a new worker is ready
+    start_spread: float = 0.3  # sigma of its log-normal
+    pause_up_s: float = 10.0  # median time without processing when workers are added
+    pause_down_s: float = 10.0  # the same when workers are removed
+    pause_spread: float = 0.25  # sigma of their log-normal
+    checkpoint_s: float = 0.0  # a restart repeats the work since the last checkpoint; 0: restart from a savepoint
+    warm_up_ratio: float = 1.0  # speed after a pause; it rises linearly to 1
+    warm_up_s: float = 0.0  # within this time
+    metric_delay_s: float = 0.0  # age of the newest visible sample
+    missing_ratio: float = 0.01  # share of the samples that never arrive
+    blackout_s: float = 600.0  # once a day no sample arrives for this long
+    shows_while_down: bool = False  # whether counts are a broker's; otherwise a stopped job reports nothing
+    shows_busy: bool = True  # whether the job reports its busy time; otherwise policies see CPU as utilization
+    idle_cpu_ratio: float = 0.05  # CPU of an idle worker
+    cpu_window_s: float = 15.0  # a CPU sample is a mean over this time
+    faults: bool = False  # each day has a slow sink, a stuck worker and an unplanned failure
 
 
 def _published(up_s: float, down_s: float, warm_up_ratio: float = 1.0, warm_up_s: float = 0.0) -> Profile:
-    """The setting of the published comparison: one stage of 24 workers, no skew, all but noiseless."""
+    """The setting of the published comparison: one stage of 24 workers, no skew and little noise."""
     return Profile(
         name=f"pause-{up_s:.0f}-{down_s:.0f}",
         workers=24,
-        peak_utilization_ratio=0.8 * 24**-0.05,  # 24 ** 0.95 workers' worth carry 1.25 times the peak
+        peak_utilization_ratio=0.8 * 24**-0.05,  # 24 ** 0.95 times the capacity of one worker is 1.25 times the peak
         max_workers=24,
         scaling_exponent=0.95,
         partitions=0,
@@ -113,4 +99,3 @@ PROFILES: Mapping[str, Profile] = {
 }
 STEP_S = 5.0  # of the model; against 1 s, worker-hours differ by less than 1 %
 TICK_S = 15.0  # of the policies and of the HPA
-WORKER_CAPACITY_RECORDS_PER_S = 1000.0  # of the first worker; KEDA's default threshold of 10 records shows what it is

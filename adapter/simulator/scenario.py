@@ -34,7 +34,7 @@ _WORKLOADS = tuple(f"scenario/{name}" for name in NAMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class ScenarioTick:
     """All policies at one tick; every array has the shape (len(NAMES),), in their order.
 
     at_s: since the story began. input_rate_records_per_s: what arrives from now on. throughput_records_per_s: since the
@@ -51,14 +51,14 @@ class Scene:
     ready_workers: Array
 
 
-def played() -> tuple[Scene, ...]:
+def play() -> tuple[ScenarioTick, ...]:
     """The story tick by tick, from 0 to END_S."""
     return tuple(scene for scene in _scenes() if scene.at_s >= 0)
 
 
-def _scenes() -> Iterator[Scene]:
+def _scenes() -> Iterator[ScenarioTick]:
     """Counts -> advance -> HPA -> workers -> counts."""
-    jobs, now = _jobs(), fluid.initial(np.full(len(NAMES), WORKERS), PARTITIONS)
+    jobs, now = _jobs(), fluid.initial_state(np.full(len(NAMES), WORKERS), PARTITIONS)
     book = RuleBook(by_workload={f"scenario/{name}": Rules(policy=name) for name in NAMES})
     state, memory, processed = EMPTY, hpa.Memory(), now.processed_records
     for at_s in range(-_BEFORE_S, END_S + 1, TICK_S):
@@ -66,7 +66,7 @@ def _scenes() -> Iterator[Scene]:
         required_milli = np.round(decisions.numbers["required_workers"] * 1000)
         proposal = hpa.by_average_value(required_milli, _TARGET_MILLI, now.spec_workers, hpa.EXACT)
         sizes, memory = hpa.recommend(_HPA, memory, now.spec_workers, proposal, at_s)
-        yield Scene(
+        yield ScenarioTick(
             at_s=at_s,
             input_rate_records_per_s=_rate(at_s),
             throughput_records_per_s=(now.processed_records - processed) / TICK_S,
@@ -76,12 +76,12 @@ def _scenes() -> Iterator[Scene]:
             ready_workers=now.ready_workers,
         )
         processed = now.processed_records
-        now = fluid.step(jobs, fluid.rescaled(jobs, now, sizes), _load(at_s), TICK_S)
+        now = fluid.step(jobs, fluid.rescale(jobs, now, sizes), _load(at_s), TICK_S)
 
 
-def _jobs() -> fluid.Plant:
+def _jobs() -> fluid.JobModel:
     every, rules = np.ones((len(NAMES), 1)), Rules()
-    return fluid.Plant(
+    return fluid.JobModel(
         worker_capacity_records_per_s=every[:, 0] * WORKER_CAPACITY_RECORDS_PER_S,
         scaling_exponent=every[:, 0],
         pooled=every[:, 0] < 1,
@@ -103,9 +103,9 @@ def _partitions(at_s: int) -> Array:
     return np.where(np.array(NAMES) == "segments", segments, float(PARTITIONS))
 
 
-def _load(at_s: int) -> fluid.Load:
+def _load(at_s: int) -> fluid.Conditions:
     partitions = _partitions(at_s)[:, None]
-    return fluid.Load(
+    return fluid.Conditions(
         rate_records_per_s=np.full(len(NAMES), _rate(at_s)),
         share=np.where(np.arange(PARTITIONS) < partitions, 1 / partitions, 0.0),
         speed_ratio=np.ones((len(NAMES), PARTITIONS)),  # as many workers as partitions at most
@@ -113,7 +113,7 @@ def _load(at_s: int) -> fluid.Load:
     )
 
 
-def _seen(at_s: int, now: fluid.State) -> Samples:
+def _seen(at_s: int, now: fluid.JobState) -> Samples:
     """What a broker and Kubernetes would say; whole records."""
     appended, processed = np.round(now.appended_records), np.round(now.processed_records)
     return Samples(

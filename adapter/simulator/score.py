@@ -45,7 +45,7 @@ _MAXIMA = ("max_delay_s", "max_recovery_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class StepResult:
     """L jobs during one step of dt_s; shape (L,) unless said.
 
     delay_s: age of the oldest unprocessed record of the worst partition, at the step's end.
@@ -102,7 +102,7 @@ class Tally:
         shapes = {name: (lanes, width) if width > 1 else (lanes,) for name, width in SUMS.items()}
         return cls({name: np.zeros(shape) for name, shape in shapes.items()}, _fresh(lanes))
 
-    def add(self, moment: Moment) -> None:
+    def add(self, moment: StepResult) -> None:
         """One step more, in place; ValueError for a tally that was taken or added up and has no present."""
         if self.memory is None:
             raise ValueError("a tally of finished windows takes no more steps")
@@ -138,7 +138,7 @@ class Tally:
         return Tally({name: how[name](numbers, other.sums[name]) for name, numbers in self.sums.items()})
 
 
-def _add_delays(sums: Mapping[str, Array], moment: Moment) -> None:
+def _add_delays(sums: Mapping[str, Array], moment: StepResult) -> None:
     lanes = np.flatnonzero(moment.delay_s > 0)
     if not len(lanes):
         return
@@ -148,7 +148,7 @@ def _add_delays(sums: Mapping[str, Array], moment: Moment) -> None:
     sums["max_delay_s"][lanes] = np.maximum(sums["max_delay_s"][lanes], delay_s)
 
 
-def _add_changes(sums: Mapping[str, Array], memory: _Memory, moment: Moment) -> None:
+def _add_changes(sums: Mapping[str, Array], memory: _Memory, moment: StepResult) -> None:
     lanes = np.flatnonzero(moment.change)
     if not len(lanes):
         return
@@ -164,7 +164,7 @@ def _add_changes(sums: Mapping[str, Array], memory: _Memory, moment: Moment) -> 
     sums["recoveries"][begins] += 1
 
 
-def _add_recoveries(sums: Mapping[str, Array], memory: _Memory, moment: Moment) -> None:
+def _add_recoveries(sums: Mapping[str, Array], memory: _Memory, moment: StepResult) -> None:
     """A step in which it is back counts no more: a change that nobody noticed took 0 s."""
     lanes = np.flatnonzero(memory.recovering_since_s <= moment.at_s)
     if not len(lanes):
@@ -177,7 +177,7 @@ def _add_recoveries(sums: Mapping[str, Array], memory: _Memory, moment: Moment) 
     sums["max_recovery_s"][away] = np.maximum(sums["max_recovery_s"][away], lasted_s)
 
 
-def _add_elasticity(sums: Mapping[str, Array], memory: _Memory, moment: Moment) -> None:
+def _add_elasticity(sums: Mapping[str, Array], memory: _Memory, moment: StepResult) -> None:
     """SPEC RG's measures, relative to demand, which is one worker at least."""
     supply, demand, dt_s = moment.working_workers, moment.demand_workers, moment.dt_s
     spare = supply - demand

@@ -8,7 +8,7 @@ import numpy as np
 from adapter.core.rules import Rules
 from adapter.core.samples import Array, IntArray
 from adapter.simulator import disturbances, fluid
-from adapter.simulator.profiles import STEP_S, WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.simulator.profiles import STEP_S, Profile
 from adapter.simulator.sharing import worker_share
 
 _ROUNDING = 1e-12
@@ -16,7 +16,7 @@ _LOADED_RATIO = 0.75  # how busy the workers that a job begins with are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class SimulatedJob:
     """One job to simulate. rate_records_per_s: shape (steps,), of each STEP_S; the first lead_steps are not scored.
 
     rules: of one of our policies; what the profile says where none are given.
@@ -69,7 +69,7 @@ class Arrivals:
 class World:
     """All that does not depend on what the policies do. Chance is drawn once for each profile and seed."""
 
-    def __init__(self, cases: Sequence[Case]) -> None:
+    def __init__(self, cases: Sequence[SimulatedJob]) -> None:
         self.profiles = [case.profile for case in cases]
         steps = len(cases[0].rate_records_per_s)
         keys = [(replace(case.profile, metric_delay_s=0.0), case.seed) for case in cases]
@@ -78,7 +78,7 @@ class World:
         self.partitions = max(max(profile.partitions, 1) for profile in self.profiles)
         self.slots = max(profile.max_workers for profile in self.profiles)
         span_s = steps * STEP_S
-        drawn = {seed: disturbances.drawn(seed, span_s, self.slots, self.partitions) for _, seed in self._kinds}
+        drawn = {seed: disturbances.draw(seed, span_s, self.slots, self.partitions) for _, seed in self._kinds}
         self._drawn = [(profile, drawn[seed]) for profile, seed in self._kinds]
         self.arrivals = _arrivals(cases)
         self.max_workers = self.of_profile("max_workers")
@@ -89,7 +89,7 @@ class World:
     def first_workers(self) -> Array:
         """The size each job begins with: that of its first minute."""
         rate = self.arrivals.rate_records_per_s[self.arrivals.row, :12].mean(axis=1)
-        needed = np.ceil(rate / WORKER_CAPACITY_RECORDS_PER_S / _LOADED_RATIO)
+        needed = np.ceil(rate / self.plant.worker_capacity_records_per_s / _LOADED_RATIO)
         first: Array = np.clip(needed, 1, self.max_workers)
         return first
 
@@ -105,23 +105,22 @@ class World:
         """A function of (profile, weather, *more) for each job, shape (L, ...)."""
         return self._each(lambda profile, drawn: np.asarray(ask(profile, drawn, *more), dtype=float))
 
-    def _each(self, ask: Callable[[Profile, disturbances.Weather], Array]) -> Array:
+    def _each(self, ask: Callable[[Profile, disturbances.Disturbances], Array]) -> Array:
         of_kind: Array = np.stack([ask(profile, drawn) for profile, drawn in self._drawn])[self.kind]
         return of_kind
 
-    def _shares(self, profile: Profile, drawn: disturbances.Weather) -> Array:
-        known = disturbances.shares(profile, drawn)
+    def _shares(self, profile: Profile, drawn: disturbances.Disturbances) -> Array:
+        known = disturbances.partition_shares(profile, drawn)
         return np.pad(known, (0, self.partitions - len(known)))
 
-    def _plant(self) -> fluid.Plant:
-        one = np.ones(len(self.profiles))
-        return fluid.Plant(
-            worker_capacity_records_per_s=one * WORKER_CAPACITY_RECORDS_PER_S,
+    def _plant(self) -> fluid.JobModel:
+        return fluid.JobModel(
+            worker_capacity_records_per_s=self.of_profile("worker_capacity_records_per_s"),
             scaling_exponent=self.of_profile("scaling_exponent"),
             pooled=self.of_profile("partitions") == 0,
-            start_delay_s=self._each(lambda p, w: disturbances.lasting(p.start_s, p.start_spread, w.starts)),
-            pause_up_s=self._each(lambda p, w: disturbances.lasting(p.pause_up_s, p.pause_spread, w.pauses)),
-            pause_down_s=self._each(lambda p, w: disturbances.lasting(p.pause_down_s, p.pause_spread, w.pauses)),
+            start_delay_s=self._each(lambda p, w: disturbances.log_normal(p.start_s, p.start_spread, w.starts)),
+            pause_up_s=self._each(lambda p, w: disturbances.log_normal(p.pause_up_s, p.pause_spread, w.pauses)),
+            pause_down_s=self._each(lambda p, w: disturbances.log_normal(p.pause_down_s, p.pause_spread, w.pauses)),
             replay_s=self._each(lambda p, w: p.checkpoint_s * w.checkpoints),
             warm_up_s=self.of_profile("warm_up_s"),
             warm_up_ratio=self.of_profile("warm_up_ratio"),
@@ -131,11 +130,11 @@ class World:
         """Input that 1, 2, ... workers carry, without noise, shape (L, slots)."""
         steady = self._each(lambda p, w: disturbances.worker_speed(replace(p, speed_noise=0.0), w, 0.0))
         one = np.ones(len(self.profiles))
-        load = fluid.Load(rate_records_per_s=one, share=self.share, speed_ratio=steady, sink_ratio=one)
+        load = fluid.Conditions(rate_records_per_s=one, share=self.share, speed_ratio=steady, sink_ratio=one)
         flows = []
         for workers in range(1, self.slots + 1):
             held = worker_share(self.share, self.plant.pooled, one * workers, self.slots)
-            flows.append(fluid.reach(self.plant, load, one * workers, held).flow_records_per_s)
+            flows.append(fluid.flow_capacity(self.plant, load, one * workers, held).flow_records_per_s)
         return np.stack(flows, axis=1)
 
     def demand_workers(self, rate_records_per_s: Array) -> Array:
@@ -143,21 +142,8 @@ class World:
         enough = self.demand_table >= rate_records_per_s[:, None]
         return np.where(enough.any(axis=1), enough.argmax(axis=1) + 1.0, self.max_workers)
 
-    def most_records(self, job: int) -> Array:
-        """What the 1, 2, ... workers of a job can process in each minute, shape (minutes, max_workers), at the most.
 
-        Without pauses, faults and warm-up, every record with a worker that has time for it, noise as it comes.
-        """
-        profile, drawn = self._drawn[self.kind[job]]
-        minutes = int(self.arrivals.rate_records_per_s.shape[1] * STEP_S // disturbances.NOISE_STEP_S)
-        times = np.arange(minutes) * disturbances.NOISE_STEP_S
-        speed = np.stack([disturbances.worker_speed(profile, drawn, t_s) for t_s in times])[:, : profile.max_workers]
-        each = WORKER_CAPACITY_RECORDS_PER_S * np.arange(1.0, profile.max_workers + 1) ** (profile.scaling_exponent - 1)
-        most: Array = np.cumsum(speed, axis=1) * each * disturbances.NOISE_STEP_S
-        return most
-
-
-def _arrivals(cases: Sequence[Case]) -> Arrivals:
+def _arrivals(cases: Sequence[SimulatedJob]) -> Arrivals:
     rows: dict[int, int] = {}
     row = np.array([rows.setdefault(id(case.rate_records_per_s), len(rows)) for case in cases])
     firsts = [int(np.flatnonzero(row == index)[0]) for index in range(len(rows))]

@@ -1,16 +1,15 @@
-"""A backtest in a process of its own: `backtest_child.py MASTER OUT FOLD...`, one run for each fold, one line each.
+"""A backtest in its own process: `backtest_child.py MASTER OUT FUNCTION...`, one run and one line per function.
 
-The tests of a run share one Spark session, and this one needs its own master.
+The other tests share one Spark session; these need different masters.
 """
 
 import sys
 from pathlib import Path
 from threading import Event
 
-from backtest_folds import CROWD, GRID, TRACES, UNITS
+from backtest_folds import CROWD, TRACES, units_of
 
 from adapter.backtest import job, results
-from adapter.backtest.units import units
 from adapter.errors import AdapterError
 from adapter.pipeline.session import Session, settings
 
@@ -27,23 +26,22 @@ def main(master: str, folder: str, *folds: str) -> None:
 
 
 def _outcome(session: Session, out: Path, fold: str) -> str:
-    """What came of one run. One of STOPPED is stopped as soon as the first group is in, any other at its very end."""
-    stop, told = Event(), []
+    """The outcome of one run. Runs in STOPPED are stopped after the first group, the others at their end."""
+    stop, reports = Event(), []
 
     def progress(finished: int, total: int, _: int) -> None:
-        told.append(f"{finished}/{total}")
+        reports.append(f"{finished}/{total}")
         if finished and (fold in STOPPED or finished == total):
             stop.set()
 
     traces = CROWD if fold == "crowd-stopped" else TRACES
-    wanted = UNITS if traces is TRACES else tuple(unit for trace in traces.values() for unit in units(trace, GRID))
     name = "summed" if fold in STOPPED else fold
-    work = job.Work(units=wanted, traces=traces, fold=f"backtest_folds:{name}")
+    work = job.Work(units=units_of(traces, name), traces=traces)
     try:
-        job.run(session.spark, work, out, job.Watch(progress=progress, stop=stop))
+        job.run(session.spark, work, out, job.RunControl(progress=progress, stop=stop))
     except AdapterError as error:
         return f"{type(error).__name__}: {error}"
-    return " ".join(told)
+    return " ".join(reports)
 
 
 def _say(line: str) -> None:

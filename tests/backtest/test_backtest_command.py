@@ -3,20 +3,26 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adapter import cli, wiring
 from adapter.backtest import command
+from adapter.backtest.units import Grid
 from adapter.errors import ConfigError
+
+
+def grid(**changes: Any) -> Grid:
+    return command.parse_grid(command.GridOptions(**{"policies": "drain", "profiles": "consumer-group", **changes}))
 
 
 def test_a_policy_may_be_asked_for_with_other_parameters() -> None:
     varied = "drain:target_utilization_ratio=0.9+backlog_time_target_s=120"
 
-    assert command.grid(f"drain,{varied},keda-30s", "consumer-group", None, 1).policies == ("drain", varied, "keda-30s")
-    assert command.policies(varied) == (varied,)
-    assert command.policies("") == ()
+    assert grid(policies=f"drain,{varied},keda-30s").policies == ("drain", varied, "keda-30s")
+    assert command.parse_policies(varied) == (varied,)
+    assert command.parse_policies("") == ()
 
 
 @pytest.mark.parametrize(
@@ -38,19 +44,20 @@ def test_a_policy_may_be_asked_for_with_other_parameters() -> None:
 )
 def test_a_policy_that_cannot_be_run_is_told_with_what_would_mend_it(asked: str, said: str) -> None:
     with pytest.raises(ConfigError) as told:
-        command.policies(asked)
+        command.parse_policies(asked)
     assert said in str(told.value)
 
 
 def test_all_faults_of_a_question_are_told_at_once() -> None:
     with pytest.raises(ConfigError) as told:
-        command.grid("dra,dataflo", "consumer", "0,soon", 0)
+        grid(policies="dra,dataflo", profiles="consumer", delays="0,soon", seeds=0, worker_capacity_records_per_s=0.0)
     assert [fault.split(":")[0] for fault in told.value.faults] == [
         "--policy",
         "--policy",
         "--profile",
         "--delay",
         "--seeds",
+        "--worker-capacity",
     ]
 
 
@@ -59,10 +66,17 @@ def test_all_faults_of_a_question_are_told_at_once() -> None:
     [
         ("--config a.yaml --profile netflix --seeds 1", "--profile, --seeds: only with --trace"),
         ("--config a.yaml --delay 0 --master local --out b", "--delay, --master, --out: only with --trace"),
+        ("--config a.yaml --worker-capacity 9", "--worker-capacity: only with --trace"),
         ("--trace a.csv --from -1d --to now --workload a/b", "--from, --to, --workload: only with --config"),
         ("--trace a.csv --price 1 --currency USD", "--price, --currency: only with --report"),
     ],
-    ids=["a grid for a history", "a run for a history", "a time for a load", "a price for a table"],
+    ids=[
+        "a grid for a history",
+        "a run for a history",
+        "a capacity for a history",
+        "a time for a load",
+        "a price for a table",
+    ],
 )
 def test_options_that_mean_nothing_beside_the_others_are_refused(
     options: str, told: str, capsys: pytest.CaptureFixture[str]

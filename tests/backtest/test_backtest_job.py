@@ -70,7 +70,7 @@ def test_every_unit_has_the_result_that_its_fold_gives(
         assert found["seed"].tolist() == [group[place].seed for place in order]
         assert found["policy"].tolist() == [group[place].policy for place in order]
         assert found["cost"].tolist() == expected["cost"][order].tolist()
-        assert found["chance"].tolist() == expected["chance"][order].tolist()
+        assert found["random"].tolist() == expected["random"][order].tolist()
 
 
 @pytest.mark.spark
@@ -83,11 +83,11 @@ def test_a_worker_that_dies_is_replaced_and_two_cores_give_the_bits_of_one(one_c
 @pytest.mark.spark
 def test_what_fails_for_good_is_named_and_the_next_run_does_only_what_is_missing(one_core: Run, run: Run) -> None:
     failed, mended = run.of("local[2,4]", "dies_always", "summed")
-    rivals = sum(unit.policy == "static-peak" for unit in UNITS)
-    assert f"{rivals // 2} units (trace hour; policy static-peak; profile consumer-group): " in failed
+    baselines = sum(unit.policy == "static-peak" for unit in UNITS)
+    assert f"{baselines // 2} units (trace hour; policy static-peak; profile consumer-group): " in failed
     assert failed.startswith("BacktestError: ")
-    assert failed.endswith(f"; all other results are kept in {run.out}")
-    assert mended.split()[0] == f"{ALL - rivals}/{ALL}"
+    assert failed.endswith(f"; all other results are stored in {run.out}")
+    assert mended.split()[0] == f"{ALL - baselines}/{ALL}"
     assert run.folded() == dict.fromkeys((unit.id for unit in UNITS), 1)
     assert run.files() == one_core.files()
 
@@ -95,7 +95,9 @@ def test_what_fails_for_good_is_named_and_the_next_run_does_only_what_is_missing
 @pytest.mark.spark
 def test_a_run_that_is_stopped_goes_on_where_it_ended_and_nothing_is_run_twice(one_core: Run) -> None:
     stopped, resumed, again = one_core.told
-    left = re.fullmatch(rf"BacktestError: stopped: (\d+) of {ALL} units are left; the same command continues", stopped)
+    left = re.fullmatch(
+        rf"BacktestError: stopped: (\d+) of {ALL} units are left; repeat the command to continue", stopped
+    )
     assert left
     assert 0 < int(left[1]) < ALL
     assert resumed.split()[0] == f"{ALL - int(left[1])}/{ALL}"
@@ -105,13 +107,13 @@ def test_a_run_that_is_stopped_goes_on_where_it_ended_and_nothing_is_run_twice(o
 @pytest.mark.spark
 def test_a_run_of_more_groups_than_threads_ends_when_it_is_stopped(run: Run) -> None:
     (stopped,) = run.of("local[1,4]", "crowd-stopped")
-    assert re.fullmatch(r"BacktestError: stopped: \d+ of \d+ units are left; the same command continues", stopped)
+    assert re.fullmatch(r"BacktestError: stopped: \d+ of \d+ units are left; repeat the command to continue", stopped)
 
 
 def test_a_worker_with_other_code_refuses_to_work() -> None:
     traces: Any = SimpleNamespace(value=TRACES)  # a Broadcast, as a worker has it
-    with pytest.raises(job.BacktestError, match="another release of backlog-adapter or numpy: install the driver's"):
-        list(job.Task(units=GROUPS[0], traces=traces, fold="backtest_folds:summed", release="older")(iter([])))
+    with pytest.raises(job.BacktestError, match="another release of backlog-adapter or numpy than the driver"):
+        list(job.GroupTask(units=GROUPS[0], traces=traces, release="older")(iter([])))
 
 
 def test_a_group_without_room_does_not_cost_those_that_ended_with_it(tmp_path: Path) -> None:
@@ -122,9 +124,9 @@ def test_a_group_without_room_does_not_cost_those_that_ended_with_it(tmp_path: P
         ended: Future[bytes] = Future()
         ended.set_result(results.encoded(group, {"cost": np.ones(len(group))}))
         running[ended] = group
-    watch = job.Watch(progress=lambda done, total, groups: None, stop=Event())
+    watch = job.RunControl(progress=lambda done, total, groups: None, stop=Event())
     with pytest.raises(results.ResultsError, match="No space left on device"):
-        job._collected(running, ALL, tmp_path, watch)
+        job._collect(running, ALL, tmp_path, watch)
     assert set(results.missing(tmp_path, UNITS)) == set(GROUPS[0])
 
 

@@ -7,10 +7,10 @@ import pytest
 from builders import history
 from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 
-from adapter.backtest.calibration import calibrated
-from adapter.backtest.open_loop import Asked, asked, policies_of
-from adapter.backtest.simulation import Run, average_value, closed, late_ratio, outrun_ratio
-from adapter.backtest.timelines import courses
+from adapter.backtest.calibration import calibrate
+from adapter.backtest.open_loop import Recommendations, configured_policies, recommend
+from adapter.backtest.simulation import PolicyRun, average_value, late_ratio, overload_ratio, simulate
+from adapter.backtest.timelines import timelines
 from adapter.core.messages import sentence
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.samples import EVERY, Samples
@@ -27,13 +27,13 @@ def recorded() -> list[Samples]:
 
 
 @pytest.fixture(scope="module")
-def all_asked(recorded: list[Samples]) -> dict[tuple[str, str], Asked]:
-    return asked(recorded, BOOK, POLICIES)
+def all_asked(recorded: list[Samples]) -> dict[tuple[str, str], Recommendations]:
+    return recommend(recorded, BOOK, POLICIES)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_each_policy_says_what_it_would_say_alone_and_live(
-    policy: str, recorded: list[Samples], all_asked: dict[tuple[str, str], Asked]
+    policy: str, recorded: list[Samples], all_asked: dict[tuple[str, str], Recommendations]
 ) -> None:
     alone = history(recorded, RuleBook(by_workload={JOB: Rules(policy=policy, max_workers=40)}))
     found = all_asked[JOB, policy]
@@ -45,7 +45,9 @@ def test_each_policy_says_what_it_would_say_alone_and_live(
     assert all(change.why == said[change.at_s] for change in found.changes)
 
 
-def test_changes_are_the_moments_at_which_the_number_is_another(all_asked: dict[tuple[str, str], Asked]) -> None:
+def test_changes_are_the_moments_at_which_the_number_is_another(
+    all_asked: dict[tuple[str, str], Recommendations],
+) -> None:
     for found in all_asked.values():
         known = np.nan_to_num(found.required_workers, nan=-1)
         moments = found.at_s[np.flatnonzero(np.diff(known, prepend=-1))]
@@ -53,9 +55,9 @@ def test_changes_are_the_moments_at_which_the_number_is_another(all_asked: dict[
         assert all(change.after != change.before for change in found.changes)
 
 
-def test_rules_of_the_workload_are_kept_but_for_the_policy(all_asked: dict[tuple[str, str], Asked]) -> None:
+def test_rules_of_the_workload_are_kept_but_for_the_policy(all_asked: dict[tuple[str, str], Recommendations]) -> None:
     assert all(np.nanmax(found.required_workers) <= 40 for found in all_asked.values())
-    assert policies_of(BOOK, (JOB,)) == ("varga",)
+    assert configured_policies(BOOK, (JOB,)) == ("varga",)
 
 
 def test_a_workload_beside_changes_nothing() -> None:
@@ -71,7 +73,7 @@ def test_a_workload_beside_changes_nothing() -> None:
         )
         for one, other in zip(ours.samples(600), theirs.samples(600), strict=True)
     ]
-    together, alone = asked(both, BOOK, ("drain", "dataflow")), asked(ours.samples(600), BOOK, ("drain",))
+    together, alone = recommend(both, BOOK, ("drain", "dataflow")), recommend(ours.samples(600), BOOK, ("drain",))
 
     assert set(together) == {(name, policy) for name in ("shop/carts", JOB) for policy in ("drain", "dataflow")}
     same = together[JOB, "drain"].required_workers, alone[JOB, "drain"].required_workers
@@ -79,25 +81,25 @@ def test_a_workload_beside_changes_nothing() -> None:
 
 
 def test_a_calibrated_job_is_run_by_policies_and_rivals() -> None:
-    (course,) = courses(busy_day().samples(3600), 15.0).values()
-    runs = closed(calibrated(course, Rules(max_workers=40)), ("drain", "static-peak"), BEGIN_S)
+    (course,) = timelines(busy_day().samples(3600), 15.0).values()
+    runs = simulate(calibrate(course, Rules(max_workers=40)), ("drain", "static-peak"), BEGIN_S)
 
     assert list(runs) == ["drain", "static-peak"]
     assert runs["drain"].at_s[[0, -1]].tolist() == [BEGIN_S + 15, BEGIN_S + 3615]
     assert runs["drain"].rate_records_per_s.mean() == pytest.approx(900, rel=0.05)
-    assert runs["drain"].carried_records_per_s == pytest.approx(runs["drain"].workers * 100, rel=0.5)
+    assert runs["drain"].capacity_records_per_s == pytest.approx(runs["drain"].workers * 100, rel=0.5)
     assert runs["static-peak"].rescales == 0
     assert runs["static-peak"].pause_s == 0
 
 
-def run(rate: float, carried: float, waits_s: float) -> Run:
+def run(rate: float, carried: float, waits_s: float) -> PolicyRun:
     many = np.ones(400)
-    return Run(
+    return PolicyRun(
         policy="drain",
         at_s=np.arange(400) * 15.0,
         rate_records_per_s=many * rate,
         workers=many,
-        carried_records_per_s=many * carried,
+        capacity_records_per_s=many * carried,
         backlog_time_s=many * waits_s,
         rescales=3,
         pause_s=90.0,
@@ -108,10 +110,10 @@ def run(rate: float, carried: float, waits_s: float) -> Run:
     ("rate", "carried", "waits_s", "value", "why"),
     [
         pytest.param(900, 1000, 10, "1", "100.00% of the simulated time", id="it keeps the target"),
-        pytest.param(1200, 1000, 10, "1", "under 60 s for 100.00%", id="outrun, but not late"),
-        pytest.param(900, 1000, 90, "1", "not from too few workers", id="late from pauses alone"),
-        pytest.param(1180, 1000, 90, "800m", "18% more than the workers carry; 800m .* 25% more", id="too few"),
-        pytest.param(9000, 1000, 90, "500m", "500m makes the HPA ask for 100% more", id="far too few"),
+        pytest.param(1200, 1000, 10, "1", "below 60 s for 100.00%", id="outrun, but not late"),
+        pytest.param(900, 1000, 90, "1", "more workers would hardly help", id="late from pauses alone"),
+        pytest.param(1180, 1000, 90, "800m", "exceeds the capacity of the workers by 18%. With 800m .* 25% more", id="too few"),
+        pytest.param(9000, 1000, 90, "500m", "With 500m the HPA requests 100% more", id="far too few"),
     ],
 )
 def test_the_value_for_the_hpa_is_one_unless_the_input_outruns_the_workers(
@@ -126,4 +128,4 @@ def test_the_value_for_the_hpa_is_one_unless_the_input_outruns_the_workers(
 def test_lateness_is_a_share_of_the_known_time() -> None:
     assert late_ratio(np.array([10.0, 70.0, np.nan, 61.0]), 60.0) == pytest.approx(2 / 3)
     assert np.isnan(late_ratio(np.array([np.nan]), 60.0))
-    assert outrun_ratio(run(500, 1000, 0)) == pytest.approx(0.5)
+    assert overload_ratio(run(500, 1000, 0)) == pytest.approx(0.5)

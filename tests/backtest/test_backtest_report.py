@@ -11,14 +11,14 @@ import pytest
 from recorded_job import JOB, busy_day
 
 from adapter import config as configuration
-from adapter.backtest import history_report
-from adapter.backtest.history import HistoryError, Past
+from adapter.backtest import command, history_report
+from adapter.backtest.history import HistoryError, RecordedHistory
 from adapter.backtest.report import ReportError, probe, write
-from adapter.backtest.report_charts import MOST_POINTS, figures, thinned
-from adapter.backtest.report_content import MEASURED, SIMULATED, Chapter, Mark, Report, Score, Target, Track
+from adapter.backtest.report_charts import MAX_POINTS, downsample, figures
+from adapter.backtest.report_content import MEASURED, SIMULATED, Change, HpaTarget, Report, Score, Section, Track
 from adapter.backtest.report_page import page
-from adapter.backtest.sections import of_trace
-from adapter.backtest.trace import Trace
+from adapter.backtest.sections import trace_section
+from adapter.backtest.trace import Trace, fit_profile
 from adapter.backtest.units import Grid
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import Samples
@@ -30,38 +30,38 @@ AT_S = 1_767_225_600 + np.arange(100) * 15.0
 EVIL = "a </script><b>&\"'"
 
 
-def chapter(**changes: object) -> Chapter:
-    ran = Track(name="what ran", at_s=AT_S, workers=np.full(100, 5.0), backlog_time_s=np.zeros(100))
+def section(**changes: object) -> Section:
+    ran = Track(name="actual", at_s=AT_S, workers=np.full(100, 5.0), backlog_time_s=np.zeros(100))
     drain = Track(
         name="drain",
         at_s=AT_S,
         workers=np.repeat([4.0, np.nan, 6.0, 6.0], 25),
-        marks=(Mark(at_s=float(AT_S[50]), before=4.0, after=6.0, why=f"4 -> 6: {EVIL}"),),
+        changes=(Change(at_s=float(AT_S[50]), before=4.0, after=6.0, why=f"4 -> 6: {EVIL}"),),
     )
-    told = Chapter(
+    told = Section(
         title=JOB,
         target_s=60.0,
         at_s=AT_S,
         rate_records_per_s=np.where(np.arange(100) == 7, np.nan, 900.0),
         simulated=(ran, replace(drain, backlog_time_s=np.arange(100.0))),
-        asked=(ran, drain),
+        recommended=(ran, drain),
         scores=(
-            Score(name="what ran", kind=MEASURED, worker_hours=100.0, late_ratio=0.001, rescales=3),
+            Score(name="actual", kind=MEASURED, worker_hours=100.0, late_ratio=0.001, rescales=3),
             Score(
                 name="drain", kind=SIMULATED, worker_hours=80.0, late_ratio=0.0, p99_s=12.0, rescales=9, pause_s=90.0
             ),
         ),
-        target=Target(policy="drain", average_value="800m", why="A quarter more."),
+        target=HpaTarget(policy="drain", average_value="800m", why="A quarter more."),
     )
     return replace(told, **changes)
 
 
-def past_of(samples: list[Samples]) -> Past:
-    return Past(ticks=range(int(samples[0].at_s), int(samples[-1].at_s) + 1, 15), samples=tuple(samples))
+def past_of(samples: list[Samples]) -> RecordedHistory:
+    return RecordedHistory(ticks=range(int(samples[0].at_s), int(samples[-1].at_s) + 1, 15), samples=tuple(samples))
 
 
-def page_of(*chapters: Chapter, **changes: object) -> str:
-    return page(replace(Report(title="T", chapters=chapters), **changes))
+def page_of(*sections: Section, **changes: object) -> str:
+    return page(replace(Report(title="T", sections=sections), **changes))
 
 
 def cells(text: str) -> list[list[str]]:
@@ -80,7 +80,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def test_the_page_asks_no_network_and_forbids_it() -> None:
-    text = page_of(chapter())
+    text = page_of(section())
     own = text.partition("<script>")[0] + text.rpartition("<script>")[2]
 
     assert "default-src 'none'" in own
@@ -89,22 +89,22 @@ def test_the_page_asks_no_network_and_forbids_it() -> None:
 
 
 def test_the_table_compares_with_what_ran_in_hours_money_and_lateness() -> None:
-    titles, ran, drain = cells(page_of(chapter(), price=0.5, currency="USD"))
+    titles, ran, drain = cells(page_of(section(), price=0.5, currency="USD"))
 
-    assert titles[2:6] == ["Worker-hours", "Against what ran", "Cost, USD", "Share of time behind more than 60 s"]
-    assert ran == ["what ran", "measured", "100.0", "–", "50.00", "0.10%", "unknown", "3", "unknown"]
+    assert titles[2:6] == ["Worker-hours", "Compared with actual", "Cost, USD", "Time with a backlog time over 60 s"]
+    assert ran == ["actual", "measured", "100.0", "–", "50.00", "0.10%", "unknown", "3", "unknown"]
     assert drain == ["drain", "simulated", "80.0", "−20%", "40.00", "0.00%", "12 s", "9", "90 s"]
 
 
 def test_without_a_price_or_a_history_the_columns_are_not_there() -> None:
-    alone = chapter(scores=(Score(name="ds2", kind=SIMULATED, worker_hours=8.0, late_ratio=0.0),))
+    alone = section(scores=(Score(name="ds2", kind=SIMULATED, worker_hours=8.0, late_ratio=0.0),))
 
-    assert "Cost, EUR" not in cells(page_of(chapter()))[0]
-    assert cells(page_of(alone))[0][2:4] == ["Worker-hours", "Share of time behind more than 60 s"]
+    assert "Cost, EUR" not in cells(page_of(section()))[0]
+    assert cells(page_of(alone))[0][2:4] == ["Worker-hours", "Time with a backlog time over 60 s"]
 
 
 def test_names_and_sentences_are_text_never_markup() -> None:
-    text = page_of(chapter(title=EVIL, notes=(EVIL,)), title=EVIL, notes=(EVIL,))
+    text = page_of(section(title=EVIL, notes=(EVIL,)), title=EVIL, notes=(EVIL,))
     outside = text.replace(re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1], "")
 
     assert "</script><b>" not in outside
@@ -114,21 +114,21 @@ def test_names_and_sentences_are_text_never_markup() -> None:
 
 
 def test_the_value_for_the_hpa_is_shown_with_its_sentence() -> None:
-    text = page_of(chapter())
+    text = page_of(section())
 
     assert 'averageValue: "800m"' in text
     assert "A quarter more." in text
 
 
 def test_unknown_is_a_gap_in_a_curve_never_a_zero() -> None:
-    simulated, asked = figures(0, chapter())
+    simulated, recommended = figures(0, section())
 
     assert simulated["data"][0]["y"][7] is None
-    assert asked["data"][2]["y"] == [4.0, None, 6.0, 6.0]
+    assert recommended["data"][2]["y"] == [4.0, None, 6.0, 6.0]
 
 
 def test_workers_are_drawn_as_steps_with_the_sentence_where_they_change() -> None:
-    step = figures(0, chapter())[1]["data"][2]
+    step = figures(0, section())[1]["data"][2]
 
     assert step["line"]["shape"] == "hv"
     assert step["x"] == [AT_S[0] * 1000, AT_S[25] * 1000, AT_S[50] * 1000, AT_S[99] * 1000]
@@ -137,7 +137,7 @@ def test_workers_are_drawn_as_steps_with_the_sentence_where_they_change() -> Non
 
 
 def test_axes_have_titles_with_units_and_the_target_is_a_line() -> None:
-    layout = figures(0, chapter())[0]["layout"]
+    layout = figures(0, section())[0]["layout"]
 
     titles = [layout[axis]["title"]["text"] for axis in ("yaxis", "yaxis2", "yaxis3", "xaxis")]
     assert titles == ["input, records/s", "workers", "backlog time, s", "time, UTC"]
@@ -147,7 +147,7 @@ def test_axes_have_titles_with_units_and_the_target_is_a_line() -> None:
 def test_a_trace_without_a_calendar_counts_hours() -> None:
     at_s = np.arange(0, 7200, 60.0)
     track = Track(name="ds2", at_s=at_s, workers=np.ones(120), backlog_time_s=np.zeros(120))
-    alone = Chapter(title="t", target_s=60, at_s=at_s, rate_records_per_s=at_s, simulated=(track,))
+    alone = Section(title="t", target_s=60, at_s=at_s, rate_records_per_s=at_s, simulated=(track,))
     (figure,) = figures(3, alone)
 
     assert figure["id"] == "simulated-3"
@@ -157,7 +157,7 @@ def test_a_trace_without_a_calendar_counts_hours() -> None:
 
 def test_many_policies_are_there_and_few_are_shown_at_first() -> None:
     tracks = tuple(Track(name=f"p{n}", at_s=AT_S, workers=np.full(100, float(n))) for n in range(9))
-    data = figures(0, chapter(simulated=(), asked=tracks))[0]["data"][1:]
+    data = figures(0, section(simulated=(), recommended=tracks))[0]["data"][1:]
 
     assert [curve["visible"] for curve in data] == [True] * 3 + ["legendonly"] * 6
     assert len({(curve["meta"], curve["line"]["dash"]) for curve in data}) >= 8
@@ -166,9 +166,9 @@ def test_many_policies_are_there_and_few_are_shown_at_first() -> None:
 def test_a_long_curve_keeps_its_peaks() -> None:
     values = np.zeros(100_000)
     values[77_777] = 500.0
-    at_s, kept = thinned(np.arange(100_000.0), values, np.nanmax)
+    at_s, kept = downsample(np.arange(100_000.0), values, np.nanmax)
 
-    assert len(kept) <= MOST_POINTS
+    assert len(kept) <= MAX_POINTS
     assert kept.max() == 500
     assert abs(at_s[kept.argmax()] - 77_777) <= 67
 
@@ -176,14 +176,14 @@ def test_a_long_curve_keeps_its_peaks() -> None:
 def test_a_peak_at_the_very_end_is_on_the_chart() -> None:
     values = np.zeros(100_000)
     values[-1] = 500.0
-    at_s, kept = thinned(np.arange(100_000.0), values, np.nanmax)
+    at_s, kept = downsample(np.arange(100_000.0), values, np.nanmax)
 
     assert kept[-1] == 500
     assert len(at_s) == len(kept)
 
 
 def test_tables_are_written_beside_the_page_with_every_number(tmp_path: Path) -> None:
-    files = write(tmp_path / "deep" / "report.html", Report(title="T", chapters=(chapter(),), price=0.5))
+    files = write(tmp_path / "deep" / "report.html", Report(title="T", sections=(section(),), price=0.5))
     scores, changes, series = (rows_of(path) for path in files[1:])
 
     assert [path.name for path in files[1:]] == ["report-scores.csv", "report-changes.csv", "report-series.csv"]
@@ -196,8 +196,8 @@ def test_tables_are_written_beside_the_page_with_every_number(tmp_path: Path) ->
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReportError, match=r"file/report.html: the report cannot be written \(.+\); name another"):
-        write(tmp_path / "file" / "report.html", Report(title="T", chapters=()))
+    with pytest.raises(ReportError, match=r"file/report.html: cannot write the report \(.+\); choose another file"):
+        write(tmp_path / "file" / "report.html", Report(title="T", sections=()))
 
 
 @pytest.mark.parametrize("taken", ["report.html", "report-series.csv"])
@@ -205,7 +205,7 @@ def test_where_one_file_cannot_be_written_none_is(tmp_path: Path, taken: str) ->
     (tmp_path / taken).mkdir()
     for attempt in (
         lambda: probe(tmp_path / "report.html"),
-        lambda: write(tmp_path / "report.html", Report(title="", chapters=())),
+        lambda: write(tmp_path / "report.html", Report(title="", sections=())),
     ):
         with pytest.raises(ReportError, match=f"{taken} is a directory"):
             attempt()
@@ -222,46 +222,48 @@ def test_a_place_for_a_report_is_tried_and_left_as_it_was(tmp_path: Path) -> Non
 def test_where_no_report_can_be_written_nothing_is_read_or_simulated(tmp_path: Path) -> None:
     gone = "sources: {t: {kind: trace, file: /nowhere.jsonl}}\n"
     text = f"{gone}workloads: [{{namespace: shop, name: orders, read: [{{source: t}}]}}]\npipeline: {{checkpoint: x}}\n"
-    options = history_report.Options(start="-1h", report=tmp_path)
+    options = history_report.ReportOptions(start="-1h", report=tmp_path)
     with pytest.raises(ReportError, match="is a directory"):
         history_report.run(configuration.parse(text, "test"), options, lambda _: None)
     with pytest.raises(ReportError, match="is a directory"):
-        history_report.drawn((), Grid(policies=("drain",), profiles=()), options)
+        history_report.write_trace_report((), Grid(policies=("drain",), profiles=()), options)
 
 
 @pytest.fixture(scope="module")
-def past() -> Past:
+def past() -> RecordedHistory:
     samples = busy_day(sizes={0: 9, 450: 14, 900: 10}).samples(1500)
-    return Past(
-        ticks=range(int(samples[0].at_s), int(samples[-1].at_s) + 1, 15), samples=tuple(samples), told=("told",)
+    return RecordedHistory(
+        ticks=range(int(samples[0].at_s), int(samples[-1].at_s) + 1, 15), samples=tuple(samples), notes=("a note",)
     )
 
 
-def test_a_history_becomes_a_chapter_a_workload(past: Past) -> None:
+def test_each_workload_of_a_history_becomes_a_section(past: RecordedHistory) -> None:
     said: list[str] = []
     book = RuleBook(by_workload={JOB: Rules(max_workers=30)})
-    options = history_report.Options(start="-1h", policies=("drain", "dataflow", "static-peak"), price=1.0)
-    (found,) = history_report.reported(past, book, options, said.append).chapters
+    options = history_report.ReportOptions(start="-1h", policies=("drain", "dataflow", "static-peak"), price=1.0)
+    (found,) = history_report.history_report(past, book, options, said.append).sections
 
-    assert [score.name for score in found.scores] == ["what ran", "drain", "dataflow", "static-peak"]
-    assert [track.name for track in found.simulated] == ["what ran", "drain", "dataflow", "static-peak"]
-    assert [track.name for track in found.asked] == ["what ran", "drain", "dataflow"]
+    assert [score.name for score in found.scores] == ["actual", "drain", "dataflow", "static-peak"]
+    assert [track.name for track in found.simulated] == ["actual", "drain", "dataflow", "static-peak"]
+    assert [track.name for track in found.recommended] == ["actual", "drain", "dataflow"]
     assert found.scores[0].worker_hours == pytest.approx((9 * 495 + 14 * 405 + 10 * 600) / 3600, rel=0.03)
     assert found.scores[0].rescales == 2
     assert found.target is not None
     assert found.target.policy == "drain"
-    assert any(mark.why for mark in found.asked[1].marks)
-    assert "looking on: 100 %" in said
+    assert any(mark.why for mark in found.recommended[1].changes)
+    assert "replaying the policies: 100 %" in said
 
 
-def test_a_recorded_load_becomes_a_chapter_of_its_own() -> None:
+def test_a_trace_becomes_a_section_in_its_own_unit() -> None:
     load = Trace(name="wave", step_s=60.0, rate=100 + 50 * np.sin(np.arange(30) / 5))
-    found = of_trace(load, PROFILES["consumer-group-small"], ("static-peak", "drain"), seed=1)
+    found = trace_section(
+        load, fit_profile(load, PROFILES["consumer-group-small"], None), ("static-peak", "drain"), seed=1
+    )
 
     assert found.title == "wave, consumer-group-small, metrics 0 s late"
     assert [score.name for score in found.scores] == ["static-peak", "drain"]
     assert len(found.at_s) == 120
-    assert found.rate_records_per_s.max() == pytest.approx(8 * 0.75 * 1000, rel=0.03)
+    assert found.rate_records_per_s.max() == pytest.approx(150, rel=0.03)
     assert found.target is not None
     assert found.target.policy == "drain"
 
@@ -278,7 +280,9 @@ def test_recorded_loads_are_drawn_with_each_delay(
 ) -> None:
     load = Trace(name="step", step_s=60.0, rate=np.repeat([100.0, 300.0], 20))
     grid = Grid(policies=("ds2",), profiles=(PROFILES["pause-10-15"],), delays_s=delays_s)
-    files = history_report.drawn((load,), grid, history_report.Options(start="", report=tmp_path / "r.html"))
+    files = history_report.write_trace_report(
+        (load,), grid, history_report.ReportOptions(start="", report=tmp_path / "r.html")
+    )
 
     rows = rows_of(files[1])
     assert [row["workload"] for row in rows] == [f"step, pause-10-15, {title}" for title in titles]
@@ -286,34 +290,63 @@ def test_recorded_loads_are_drawn_with_each_delay(
     assert "records that waited for more than 300 s" in files[0].read_text()
 
 
-def test_a_varied_policy_is_ours_too(past: Past) -> None:
+@pytest.mark.parametrize(
+    ("capacity", "peak_workers", "expected"),
+    [
+        pytest.param(100.0, 19, "carries 100 records/s (--worker-capacity)", id="given"),
+        pytest.param(None, 40, "carries 46.67 records/s (assumed from 40 workers at the peak", id="inferred"),
+    ],
+)
+def test_a_trace_is_simulated_in_its_own_unit_and_the_worker_capacity_is_stated(
+    tmp_path: Path, capacity: float | None, peak_workers: int, expected: str
+) -> None:
+    load = Trace(name="shop", step_s=60.0, rate=np.full(60, 1400.0))
+    grid = Grid(
+        policies=("static-peak",),
+        profiles=(PROFILES["consumer-group"],),
+        worker_capacity_records_per_s=capacity,
+    )
+    options = history_report.ReportOptions(start="", report=tmp_path / "r.html", price=1.0)
+    page, scores, _, series = history_report.write_trace_report((load,), grid, options)
+
+    assert {row["rate_records_per_s"] for row in rows_of(series)} == {"1400"}
+    hours = np.ceil(1.2 * peak_workers)
+    assert (rows_of(scores)[0]["worker_hours"], rows_of(scores)[0]["cost"]) == (f"{hours:g}", f"{hours:g}")
+    assert expected in page.read_text()
+    (sentence,) = command.assumptions((load,), grid)
+    assert sentence.startswith("shop, consumer-group: a worker carries")
+    assert expected in sentence
+    assert f"the peak of 1,400 records/s keeps {peak_workers} workers 75% busy" in sentence
+
+
+def test_a_policy_with_parameters_is_a_metric_policy(past: RecordedHistory) -> None:
     varied = "drain:min_workers=20"
-    options = history_report.Options(start="-1h", policies=("static-peak", varied, "drain"))
-    (found,) = history_report.reported(past, RuleBook(by_workload={}), options, lambda _: None).chapters
+    options = history_report.ReportOptions(start="-1h", policies=("static-peak", varied, "drain"))
+    (found,) = history_report.history_report(past, RuleBook(by_workload={}), options, lambda _: None).sections
 
     assert found.target is not None
     assert found.target.policy == varied
-    assert [track.name for track in found.asked] == ["what ran", varied, "drain"]
-    assert np.nanmin(found.asked[1].workers) == 20
-    assert np.nanmin(found.asked[2].workers) < 20
+    assert [track.name for track in found.recommended] == ["actual", varied, "drain"]
+    assert np.nanmin(found.recommended[1].workers) == 20
+    assert np.nanmin(found.recommended[2].workers) < 20
 
 
 def test_a_workload_without_workers_is_looked_on_and_not_simulated() -> None:
     samples = busy_day().samples(900, without=("spec_workers", "workers", "ready_workers"))
     blind = past_of(samples)
-    (found,) = history_report.reported(
-        blind, RuleBook(by_workload={}), history_report.Options(start="-1h"), lambda _: None
-    ).chapters
+    (found,) = history_report.history_report(
+        blind, RuleBook(by_workload={}), history_report.ReportOptions(start="-1h"), lambda _: None
+    ).sections
 
     assert found.simulated == ()
     assert found.notes[0].startswith(f"Not simulated: {JOB}: throughput or workers are unknown")
     assert page_of(found).count('class="chart') == 1
 
 
-def test_a_source_that_fails_midway_leaves_a_report_of_what_was_read(tmp_path: Path, past: Past) -> None:
+def test_a_source_that_fails_midway_leaves_a_report_of_what_was_read(tmp_path: Path, past: RecordedHistory) -> None:
     cut = replace(past, cut="t: gone; the history ends early")
-    options = history_report.Options(start="-1h", report=tmp_path / "r.html")
+    options = history_report.ReportOptions(start="-1h", report=tmp_path / "r.html")
 
-    with pytest.raises(HistoryError, match=r"t: gone; the history ends early; .*r.html holds what was read until then"):
-        history_report.written(cut, RuleBook(by_workload={}), options, lambda _: None)
+    with pytest.raises(HistoryError, match=r"ends early; .*r.html contains what was read until then"):
+        history_report.write_history_report(cut, RuleBook(by_workload={}), options, lambda _: None)
     assert "t: gone" in (tmp_path / "r.html").read_text()

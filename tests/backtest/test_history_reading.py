@@ -7,7 +7,7 @@ import pytest
 
 from adapter import config as configuration
 from adapter.backtest import history
-from adapter.backtest.history import CHUNK_TICKS, HistoryError, Past, chosen, instant, read, ticks_of
+from adapter.backtest.history import CHUNK_TICKS, HistoryError, RecordedHistory, chosen, instant, read, ticks_of
 from adapter.config import Config
 from adapter.errors import SourceError
 from adapter.sources import EVERY, FAULT, Row
@@ -53,7 +53,7 @@ def steady(start_s: int, end_s: int, step_s: int) -> list[Row]:
     ]
 
 
-def past_of(answer: Answer, ticks: range = TICKS, *only: str, config: Config = CONFIG) -> Past:
+def past_of(answer: Answer, ticks: range = TICKS, *only: str, config: Config = CONFIG) -> RecordedHistory:
     return read(config, ticks, only, opener=lambda _, name: Told(answer))
 
 
@@ -161,7 +161,7 @@ def test_sources_without_a_past_are_named_and_not_asked() -> None:
     past = read(CONFIG, TICKS, opener=opener)
 
     assert opened == ["main"]
-    assert past.told == ("broker (kafka) has no past: what it tells is not in the history",)
+    assert past.notes == ("broker (kafka) has no past: what it tells is not in the history",)
 
 
 def test_only_sources_without_a_past_are_refused_with_what_has_one() -> None:
@@ -205,7 +205,7 @@ def test_faults_are_counted_and_told_once() -> None:
 
     past = past_of(faulty)
 
-    assert past.told[1:] == ("shop/orders: depth is NaN (2 times)", "slow")
+    assert past.notes[1:] == ("shop/orders: depth is NaN (2 times)", "slow")
     assert past.samples[0].faults == {"shop/orders": "depth is NaN"}
 
 
@@ -233,18 +233,18 @@ def test_a_configured_workload_without_a_sample_is_named() -> None:
     def half(start_s: int, end_s: int, step_s: int) -> list[Row]:
         return [row for row in steady(start_s, end_s, step_s) if row.workload == "shop/carts"]
 
-    assert past_of(half).told[1:] == (
+    assert past_of(half).notes[1:] == (
         "shop/orders: no sample from 2025-12-31T23:00:00Z to 2026-01-01T00:00:00Z, so that it is not in the report; "
         "are its name and labels those of that time?",
     )
-    assert len(past_of(half, TICKS, "shop/carts").told) == 1
+    assert len(past_of(half, TICKS, "shop/carts").notes) == 1
 
 
 def test_a_mistyped_name_that_a_fleet_might_have_found_is_named() -> None:
     fleets = f'{TEXT}fleets: [{{name: reports, source: broker, groups: "report-.*"}}]\n'
     found = past_of(steady, TICKS, "shop/carts", "shop/order", config=configuration.parse(fleets, "test"))
 
-    assert [told.partition(":")[0] for told in found.told[1:]] == ["shop/order"]
+    assert [told.partition(":")[0] for told in found.notes[1:]] == ["shop/order"]
 
 
 def test_ranges_get_more_time_than_ticks() -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 
-from adapter.backtest.calibration import Calibrated, Estimate, calibrated
+from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
 from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import rescales
-from adapter.backtest.timelines import Course, courses
+from adapter.backtest.timelines import Timeline, timelines
 from adapter.core.rules import Rules
 from adapter.core.samples import Samples, assemble
 
@@ -15,12 +15,12 @@ HOURS_3 = 3 * 3600
 RULES = Rules(rescale_pause_s=77.0, worker_start_s=88.0, metric_delay_s=15.0, max_workers=50)
 
 
-def course(job: PastJob, until_s: int = HOURS_3, without: tuple[str, ...] = ()) -> Course:
-    (found,) = courses(job.samples(until_s, without), 15.0).values()
+def course(job: PastJob, until_s: int = HOURS_3, without: tuple[str, ...] = ()) -> Timeline:
+    (found,) = timelines(job.samples(until_s, without), 15.0).values()
     return found
 
 
-def estimates(found: Calibrated) -> dict[str, Estimate]:
+def estimates(found: CalibratedJob) -> dict[str, Estimate]:
     return {estimate.name: estimate for estimate in found.estimates}
 
 
@@ -48,8 +48,8 @@ ALL = COUNTERS | {"backlog_records", "utilization_ratio"}
 
 
 @pytest.fixture(scope="module")
-def whole_day() -> Calibrated:
-    return calibrated(course(busy_day()), RULES)
+def whole_day() -> CalibratedJob:
+    return calibrate(course(busy_day()), RULES)
 
 
 def test_a_course_holds_what_arrived_waited_and_worked() -> None:
@@ -68,7 +68,7 @@ def test_backlog_time_is_the_age_of_the_oldest_record() -> None:
     assert behind.backlog_time_s[-1] == pytest.approx(300, rel=0.06)
 
 
-def test_what_a_worker_carries_is_seen_while_records_wait(whole_day: Calibrated) -> None:
+def test_what_a_worker_carries_is_seen_while_records_wait(whole_day: CalibratedJob) -> None:
     capacity = estimates(whole_day)["worker capacity"]
 
     assert capacity.value == pytest.approx(100, rel=0.02)
@@ -78,29 +78,29 @@ def test_what_a_worker_carries_is_seen_while_records_wait(whole_day: Calibrated)
 def test_what_a_worker_carries_follows_from_its_utilization_where_it_is_never_behind() -> None:
     calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800)
 
-    assert estimates(calibrated(calm, RULES))["worker capacity"].value == pytest.approx(100, rel=0.02)
+    assert estimates(calibrate(calm, RULES))["worker capacity"].value == pytest.approx(100, rel=0.02)
 
 
 def test_without_utilization_or_backlog_capacity_is_the_configurations() -> None:
     calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
-    told = estimates(calibrated(calm, Rules(worker_capacity_records_per_s=130.0)))["worker capacity"]
+    told = estimates(calibrate(calm, Rules(worker_capacity_records_per_s=130.0)))["worker capacity"]
 
     assert (told.value, told.observations) == (130.0, 0)
-    assert "worker_capacity_records_per_s" in told.how
+    assert "worker_capacity_records_per_s" in told.source
 
 
 def test_without_any_of_them_capacity_is_told_to_be_a_lower_bound() -> None:
     calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
-    told = estimates(calibrated(calm, Rules()))["worker capacity"]
+    told = estimates(calibrate(calm, Rules()))["worker capacity"]
 
     assert told.value == pytest.approx(60, rel=0.01)
-    assert "lower bound" in told.how
+    assert "lower bound" in told.source
 
 
 @pytest.mark.parametrize("pause_s", [0, 30, 60, 120])
 @pytest.mark.parametrize("shows_while_down", [True, False])
 def test_a_pause_is_as_long_as_the_throughput_that_is_missing(pause_s: int, shows_while_down: bool) -> None:
-    found = calibrated(course(busy_day(pause_s=pause_s, shows_while_down=shows_while_down)), RULES)
+    found = calibrate(course(busy_day(pause_s=pause_s, shows_while_down=shows_while_down)), RULES)
 
     for name in ("pause of an up", "pause of a down"):
         assert estimates(found)[name].value == pytest.approx(pause_s, abs=3)
@@ -108,39 +108,39 @@ def test_a_pause_is_as_long_as_the_throughput_that_is_missing(pause_s: int, show
 
 
 def test_a_pause_shorter_than_a_tick_shows_in_part() -> None:
-    short = estimates(calibrated(course(busy_day(pause_s=10)), RULES))["pause of an up"]
+    short = estimates(calibrate(course(busy_day(pause_s=10)), RULES))["pause of an up"]
 
     assert 4 <= short.value <= 11
 
 
-def test_a_worker_starts_in_the_time_from_asked_for_to_ready(whole_day: Calibrated) -> None:
+def test_a_worker_starts_in_the_time_from_asked_for_to_ready(whole_day: CalibratedJob) -> None:
     assert estimates(whole_day)["worker start"].value == pytest.approx(45, abs=15)
     assert estimates(whole_day)["worker start"].observations == 2
 
 
 def test_a_warm_up_is_seen_while_records_wait() -> None:
-    slow = calibrated(course(busy_day(pause_s=60, warm_up_s=180, warm_ratio=0.4)), RULES)
+    slow = calibrate(course(busy_day(pause_s=60, warm_up_s=180, warm_ratio=0.4)), RULES)
 
     assert estimates(slow)["warm-up"].value == pytest.approx(165, abs=30)
     assert estimates(slow)["speed at first"].value == pytest.approx(0.45, abs=0.1)
 
 
-def test_a_job_without_warm_up_has_none(whole_day: Calibrated) -> None:
+def test_a_job_without_warm_up_has_none(whole_day: CalibratedJob) -> None:
     assert whole_day.profile.warm_up_s == 0
     assert whole_day.profile.warm_up_ratio == 1
 
 
 def test_what_a_history_does_not_show_is_the_configurations_and_said_to_be() -> None:
-    still = estimates(calibrated(course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800), RULES))
+    still = estimates(calibrate(course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800), RULES))
 
     assert [still[name].value for name in ("pause of an up", "worker start", "metric delay")] == [77, 88, 15]
     assert all(still[name].observations == 0 for name in ("pause of a down", "worker start", "metric delay", "warm-up"))
-    assert "rescale_pause_s" in still["pause of an up"].how
+    assert "rescale_pause_s" in still["pause of an up"].source
 
 
-def test_the_input_is_scaled_to_the_workers_of_the_model(whole_day: Calibrated) -> None:
-    assert whole_day.scale == pytest.approx(0.1, rel=0.02)
-    assert whole_day.rate_records_per_s.mean() * whole_day.scale == pytest.approx(900, rel=0.03)
+def test_the_job_is_simulated_in_its_own_unit(whole_day: CalibratedJob) -> None:
+    assert whole_day.profile.worker_capacity_records_per_s == pytest.approx(100, rel=0.02)
+    assert whole_day.rate_records_per_s.mean() == pytest.approx(900, rel=0.03)
     assert len(whole_day.rate_records_per_s) == (HOURS_3 // 15 + 1) * 3
     assert whole_day.profile.max_workers == 50
     assert whole_day.profile.partitions == 60
@@ -148,14 +148,14 @@ def test_the_input_is_scaled_to_the_workers_of_the_model(whole_day: Calibrated) 
 
 def test_a_short_gap_is_bridged_and_a_history_of_gaps_is_refused() -> None:
     samples = PastJob(load=wave(600, 100, 1800), sizes={0: 10}).samples(3600)
-    (holed,) = courses([seen for seen in samples if seen.at_s % 300], 15.0).values()
-    assert np.isfinite(calibrated(holed, RULES).rate_records_per_s).all()
+    (holed,) = timelines([seen for seen in samples if seen.at_s % 300], 15.0).values()
+    assert np.isfinite(calibrate(holed, RULES).rate_records_per_s).all()
 
     silent = course(
         PastJob(load=wave(600, 100, 1800), sizes={0: 10}), 3600, without=("appended_records", "backlog_records")
     )
     with pytest.raises(HistoryError, match="input is unknown for 100% of the time"):
-        calibrated(silent, RULES)
+        calibrate(silent, RULES)
 
 
 def test_a_long_outage_is_told_with_what_stands_in_for_it() -> None:
@@ -164,22 +164,22 @@ def test_a_long_outage_is_told_with_what_stands_in_for_it() -> None:
     for seen in holes:
         for signal in ("appended_records", "backlog_records"):
             seen.by_stage[signal][:] = np.nan
-    (holed,) = courses(samples, 15.0).values()
-    told = estimates(calibrated(holed, RULES))["input not recorded"]
+    (holed,) = timelines(samples, 15.0).values()
+    told = estimates(calibrate(holed, RULES))["input not recorded"]
 
     assert told.observations == 2
     assert told.value == pytest.approx(34 / 60, abs=0.02)
-    assert "a straight line stands in" in told.how
+    assert "a straight line stands in" in told.source
 
 
-def test_without_an_outage_none_is_told(whole_day: Calibrated) -> None:
+def test_without_an_outage_none_is_told(whole_day: CalibratedJob) -> None:
     assert "input not recorded" not in estimates(whole_day)
 
 
 def test_without_workers_nobody_can_say_what_one_carries() -> None:
     unknown = ("spec_workers", "workers", "ready_workers")
     with pytest.raises(HistoryError, match="nobody can say what a worker carries"):
-        calibrated(course(busy_day(), without=unknown), RULES)
+        calibrate(course(busy_day(), without=unknown), RULES)
 
 
 def test_counters_that_move_once_a_minute_are_read_at_their_own_pace() -> None:
@@ -189,10 +189,10 @@ def test_counters_that_move_once_a_minute_are_read_at_their_own_pace() -> None:
         held = seen or held
         for signal in ("appended_records", "processed_records", "backlog_records"):
             samples[place].by_stage[signal][0] = held[signal]  # type: ignore[index]  # a dict beneath
-    (slow,) = courses(samples, 15.0).values()
+    (slow,) = timelines(samples, 15.0).values()
 
     assert slow.pace_s == 60
-    assert calibrated(slow, RULES).profile.pause_up_s == pytest.approx(120, abs=35)
+    assert calibrate(slow, RULES).profile.pause_up_s == pytest.approx(120, abs=35)
 
 
 def test_a_counter_that_begins_anew_goes_on_and_one_that_is_set_back_is_unknown() -> None:
@@ -201,7 +201,7 @@ def test_a_counter_that_begins_anew_goes_on_and_one_that_is_set_back_is_unknown(
         seen.by_stage["processed_records"][:] -= 500.0 * 15 * 60 - 5
     for seen in samples[100:]:
         seen.by_stage["appended_records"][:] -= 10_000
-    (found,) = courses(samples, 15.0).values()
+    (found,) = timelines(samples, 15.0).values()
 
     assert found.throughput_records_per_s[61:] == pytest.approx(500)
     assert found.throughput_records_per_s[60] < 1
@@ -226,23 +226,23 @@ def test_changes_in_quick_succession_are_told_as_one() -> None:
     ],
 )
 def test_a_missing_sample_of_one_stage_changes_nothing(lost: set[tuple[str, int]], signals: set[str]) -> None:
-    (found,) = courses(two_stages(frozenset(lost), frozenset(signals)), 15.0).values()
+    (found,) = timelines(two_stages(frozenset(lost), frozenset(signals)), 15.0).values()
 
     known = np.isfinite(found.input_rate_records_per_s)
     assert np.flatnonzero(~known).tolist() == [0]
     assert found.input_rate_records_per_s[3:-1] == pytest.approx(600)
     assert found.throughput_records_per_s[3:-1] == pytest.approx(600)
-    assert calibrated(found, RULES).profile.workers == calibrated(course_of_both(), RULES).profile.workers
+    assert calibrate(found, RULES).profile.workers == calibrate(course_of_both(), RULES).profile.workers
 
 
-def course_of_both() -> Course:
-    (whole,) = courses(two_stages(frozenset(), ALL), 15.0).values()
+def course_of_both() -> Timeline:
+    (whole,) = timelines(two_stages(frozenset(), ALL), 15.0).values()
     return whole
 
 
 def test_a_stage_that_comes_later_adds_what_it_does_and_not_what_it_has_counted() -> None:
     late = frozenset(("b", tick) for tick in range(60))
-    (found,) = courses(two_stages(late, ALL), 15.0).values()
+    (found,) = timelines(two_stages(late, ALL), 15.0).values()
 
     assert found.input_rate_records_per_s[5:60] == pytest.approx(300)
     assert found.input_rate_records_per_s[61:] == pytest.approx(600)
@@ -250,7 +250,7 @@ def test_a_stage_that_comes_later_adds_what_it_does_and_not_what_it_has_counted(
 
 def test_while_one_stage_is_missing_for_long_the_input_is_unknown() -> None:
     hole = frozenset(("b", tick) for tick in range(30, 100))
-    (found,) = courses(two_stages(hole, ALL), 15.0).values()
+    (found,) = timelines(two_stages(hole, ALL), 15.0).values()
 
     assert np.isnan(found.input_rate_records_per_s[30:100]).all()
     assert found.input_rate_records_per_s[101:] == pytest.approx(600)
@@ -259,6 +259,6 @@ def test_while_one_stage_is_missing_for_long_the_input_is_unknown() -> None:
 def test_which_stages_count_is_the_same_at_every_tick() -> None:
     samples = two_stages(frozenset(("b", tick) for tick in range(121)), frozenset({"backlog_records"}))
     del samples[50].by_stage["backlog_records"]  # type: ignore[attr-defined]  # a dict beneath
-    (found,) = courses(samples, 15.0).values()
+    (found,) = timelines(samples, 15.0).values()
 
     assert found.input_rate_records_per_s[1:] == pytest.approx(300)

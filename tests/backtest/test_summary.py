@@ -1,4 +1,4 @@
-"""Results -> standings, files and tables, without Spark; and what the command refuses."""
+"""Results -> summaries, files and tables, without Spark; and the errors of the command line."""
 
 import csv
 from collections.abc import Iterator
@@ -15,10 +15,9 @@ import pytest
 from rich.console import Console
 
 from adapter.backtest import command, results, table
-from adapter.backtest.compare import Interval
-from adapter.backtest.summary import ORACLE_SUMS, Standing, by_seed, standings, write
+from adapter.backtest.summary import Interval, Summary, scores_by_seed, summarize, write
 from adapter.backtest.trace import Trace
-from adapter.backtest.units import ORACLE, Grid, Unit, groups, units
+from adapter.backtest.units import Grid, Unit, groups, units
 from adapter.errors import ConfigError
 from adapter.simulator.profiles import PROFILES
 from adapter.simulator.score import SUMS
@@ -37,8 +36,6 @@ def sums_of(unit: Unit) -> dict[str, float]:
 
 
 def numbers(group: tuple[Unit, ...]) -> dict[str, Any]:
-    if group[0].policy == ORACLE:
-        return {f"oracle_{name}": np.full(len(group), 2.0) for name in ORACLE_SUMS}
     made = {name: np.zeros((len(group), width) if width > 1 else len(group)) for name, width in SUMS.items()}
     for place, unit in enumerate(group):
         for name, value in sums_of(unit).items():
@@ -55,37 +52,30 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def found(folder: Path) -> list[Standing]:
-    kinds = ([unit for unit in UNITS if (unit.policy == ORACLE) is oracle] for oracle in (False, True))
-    return standings(by_seed(*(results.load(folder / "units", kind) for kind in kinds)))
+def found(folder: Path) -> list[Summary]:
+    return summarize(scores_by_seed(results.load(folder / "units", UNITS)))
 
 
-def one(found: list[Standing], **wanted: object) -> Standing:
+def one(found: list[Summary], **wanted: object) -> Summary:
     (standing,) = [row for row in found if all(getattr(row, name) == value for name, value in wanted.items())]
     return standing
 
 
-def test_a_trace_is_the_sum_of_its_windows(found: list[Standing]) -> None:
-    hour = one(found, trace="hour", policy="drain", delay_s=0.0).numbers
-    week = one(found, trace="week", policy="drain", delay_s=0.0).numbers
+def test_a_trace_is_the_sum_of_its_windows(found: list[Summary]) -> None:
+    hour = one(found, trace="hour", policy="drain", delay_s=0.0).scores
+    week = one(found, trace="week", policy="drain", delay_s=0.0).scores
     assert (hour["worker_hours"].median, hour["rescales"].median, hour["max_delay_s"].median) == (7.0, 1.0, 10.0)
     assert (week["worker_hours"].median, week["rescales"].median, week["max_delay_s"].median) == (14.0, 2.0, 20.0)
 
 
-def test_the_ratio_is_to_the_oracle_of_the_same_trace_and_profile(found: list[Standing]) -> None:
-    week = one(found, trace="week", policy="static-peak", delay_s=120.0).numbers
-    assert week["oracle_worker_hours"].median == 4.0
-    assert week["ratio"].median == (11 + 2) * 2 / 4
-
-
-def test_seeds_become_a_median_and_an_interval(found: list[Standing]) -> None:
+def test_seeds_become_a_median_and_an_interval(found: list[Summary]) -> None:
     standing = one(found, trace="hour", policy="drain", delay_s=0.0)
-    hours = standing.numbers["worker_hours"]
+    hours = standing.scores["worker_hours"]
     assert standing.seeds == 3
     assert (hours.low, hours.median, hours.high) == (6.0, 7.0, 8.0)
 
 
-def test_there_is_one_standing_for_each_trace_profile_delay_and_policy(found: list[Standing]) -> None:
+def test_there_is_one_standing_for_each_trace_profile_delay_and_policy(found: list[Summary]) -> None:
     assert len(found) == 2 * 1 * 2 * 2
 
 
@@ -97,7 +87,7 @@ def test_a_run_whose_results_are_all_there_starts_no_spark_and_writes_scores(
         pytest.fail("Spark was started")
         yield
 
-    asked = command.Asked(traces=(HOUR, WEEK), units=UNITS, policies=GRID.policies, out=folder)
+    asked = command.TraceBacktest(traces=(HOUR, WEEK), units=UNITS, policies=GRID.policies, out=folder)
     command.run(asked, never, Event())
     rows = list(csv.DictReader((folder / "scores.csv").read_text().splitlines()))
     assert {(row["trace"], row["policy"], row["delay_s"], row["seeds"]) for row in rows} == {
@@ -107,10 +97,9 @@ def test_a_run_whose_results_are_all_there_starts_no_spark_and_writes_scores(
     assert pq.read_table(folder / "scores.parquet").num_rows == 24
     told = capsys.readouterr().out
     assert "week · netflix · metrics 120 s late · medians of 3 seeds" in told
-    assert "oracle: 4.0 worker-hours, 4 rescales; 4 minutes are late even so" in told
 
 
-def test_a_table_lists_policies_in_the_order_asked_for(found: list[Standing]) -> None:
+def test_a_table_lists_policies_in_the_order_asked_for(found: list[Summary]) -> None:
     console = Console(width=120)
     with console.capture() as captured:
         for made in table.tables(found, ("static-peak", "drain")):
@@ -118,11 +107,11 @@ def test_a_table_lists_policies_in_the_order_asked_for(found: list[Standing]) ->
     lines = captured.get().splitlines()
     rows = [line.split() for line in lines if line.split()[:1] in (["static-peak"], ["drain"])]
     assert [row[0] for row in rows] == ["static-peak", "drain"] * 4
-    assert rows[0][1:4] == ["13.0", "6.500", "0.000"]
+    assert rows[0][1:3] == ["13.0", "0.000"]
 
 
-def test_what_is_not_known_is_not_shown_as_a_number(found: list[Standing]) -> None:
-    without = replace(found[0], numbers={})
+def test_what_is_not_known_is_not_shown_as_a_number(found: list[Summary]) -> None:
+    without = replace(found[0], scores={})
     console = Console(width=120)
     with console.capture() as captured:
         console.print(next(table.tables([without], [without.policy])))
@@ -130,41 +119,23 @@ def test_what_is_not_known_is_not_shown_as_a_number(found: list[Standing]) -> No
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_a_policy_with_parameters_leaves_every_number_readable(found: list[Standing], width: int) -> None:
+def test_a_policy_with_parameters_leaves_every_number_readable(found: list[Summary], width: int) -> None:
     name = "drain:target_utilization_ratio=0.9+backlog_time_target_s=120+rescale_worth_s=600"
-    medians = (12_345.67, 10.123, 100.0, 99.999, 1234.5, 12_345.0, 86_400.0)
+    medians = (12_345.67, 100.0, 99.999, 1234.5, 12_345.0, 86_400.0)
     large = {
         number: Interval(median=median, low=0.0, high=0.0)
         for (_, number, _), median in zip(table.COLUMNS, medians, strict=True)
     }
-    rows = [replace(found[0], policy=policy, numbers=large) for policy in (name, "drain")]
+    rows = [replace(found[0], policy=policy, scores=large) for policy in (name, "drain")]
     console = Console(width=width)
     with console.capture() as captured:
         console.print(next(table.tables(rows, (name, "drain"))))
     lines = captured.get().splitlines()
-    cells = ["12,345.7", "10.123", "100.000", "99.999", "1234.5", "12345", "86,400"]
+    cells = ["12,345.7", "100.000", "99.999", "1234.5", "12345", "86,400"]
     assert max(map(len, lines)) <= width
     assert [line.split()[1:] for line in lines if "12,345.7" in line] == [cells, cells]
     began = next(place for place, line in enumerate(lines) if "12,345.7" in line)
     assert "".join(line.split()[0] for line in lines[began:] if line.strip()).startswith(f"{name}drain")
-
-
-@pytest.mark.parametrize(
-    ("needed", "told"),
-    [
-        ((1.0, 0.0), "oracle: 4.0 worker-hours, 1 rescale"),
-        ((0.0, 1.0), "oracle: 4.0 worker-hours, 0 rescales; 1 minute is late even so"),
-        ((2.0, 3.0), "oracle: 4.0 worker-hours, 2 rescales; 3 minutes are late even so"),
-    ],
-    ids=["one rescale", "one minute", "more of both"],
-)
-def test_what_the_oracle_needs_is_counted_in_words(
-    found: list[Standing], needed: tuple[float, float], told: str
-) -> None:
-    rescales, late = (Interval(median=number, low=number, high=number) for number in needed)
-    week = one(found, trace="week", policy="drain", delay_s=0.0)
-    row = replace(week, numbers={**week.numbers, "oracle_rescales": rescales, "oracle_late_slots": late})
-    assert next(table.tables([row], ["drain"])).caption == told
 
 
 def test_without_a_terminal_a_run_says_at_least_each_minute_that_it_goes_on() -> None:
@@ -182,19 +153,13 @@ def test_without_a_terminal_a_run_says_at_least_each_minute_that_it_goes_on() ->
     ]
 
 
-def test_a_unit_that_two_runs_had_at_once_counts_once(folder: Path, found: list[Standing]) -> None:
-    week = tuple(unit for unit in UNITS if unit.trace == "week" and unit.policy == ORACLE)
-    results.save(folder / "units", week[:1], results.encoded(week[:1], numbers(week[:1])))
-    assert results.load(folder / "units", week)["oracle_worker_hours"].tolist() == [2.0, 2.0]
-
-
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
 def test_scores_without_room_are_told_and_nothing_half_written_stays(
-    tmp_path: Path, found: list[Standing], name: str
+    tmp_path: Path, found: list[Summary], name: str
 ) -> None:
     (tmp_path / name).write_text("earlier")
     (tmp_path / f".{name}.part").symlink_to("/dev/full")
-    with pytest.raises(results.ResultsError, match=r"No space left on device.*make room and repeat the command"):
+    with pytest.raises(results.ResultsError, match=r"No space left on device.*free some space and repeat the command"):
         write(tmp_path, {"cost": np.ones(3)}, found)
     assert (tmp_path / name).read_text() == "earlier"
     assert list(tmp_path.glob(".*")) == []
@@ -225,21 +190,21 @@ def test_scores_without_room_are_told_and_nothing_half_written_stays(
 )
 def test_a_name_or_number_that_makes_no_sense_is_told_with_what_does(asked: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        command.grid(**{"policies": "drain", "profiles": "netflix", "delays": None, "seeds": 1, **asked})
+        command.parse_grid(command.GridOptions(**{"policies": "drain", "profiles": "netflix", **asked}))
     (fault,) = caught.value.faults
     assert fault.startswith(told)
 
 
 def test_every_fault_of_a_command_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        command.grid("a,b", "c", "x", 0)
+        command.parse_grid(command.GridOptions(policies="a,b", profiles="c", delays="x", seeds=0))
     assert len(caught.value.faults) == 5
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "orders.csv").write_text("seconds,rate\n0,1\n150,2\n")
     paths = [tmp_path / "none.csv", tmp_path / "one" / "orders.csv", tmp_path / "two" / "orders.csv"]
     with pytest.raises(ConfigError) as caught:
-        command.traces(paths)
+        command.read_traces(paths)
     missing, twice = caught.value.faults
     assert "No such file" in missing
     assert twice == f"{paths[2]}: there is another trace named orders; rename one of the files"
@@ -249,5 +214,5 @@ def test_a_file_that_is_named_twice_is_told_so(tmp_path: Path) -> None:
     path, again = tmp_path / "orders.csv", tmp_path / ".." / tmp_path.name / "orders.csv"
     path.write_text("seconds,rate\n0,1\n150,2\n")
     with pytest.raises(ConfigError) as caught:
-        command.traces([path, again])
+        command.read_traces([path, again])
     assert caught.value.faults == (f"{again}: is the same file as {path}; name it once",)

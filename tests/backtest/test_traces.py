@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backtest.trace import LEAD_S, STEP_S, WINDOW_S, Trace, TraceError, peak, read, resampled, scaled, windows
+from adapter.backtest.trace import LEAD_S, STEP_S, WINDOW_S, Trace, TraceError, normalise, peak, read, resample, windows
 from adapter.simulator.profiles import PROFILES
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
@@ -55,16 +55,16 @@ def test_what_other_programs_write_is_read_too(tmp_path: Path, text: str) -> Non
         ("seconds,rate\n0,1\n5,nan\n", ":3: expected a finite number, got 'nan'; fill the row"),
         ("seconds,rate\n0,1\n5,inf\n", ":3: expected a finite number, got 'inf'; fill the row"),
         ("seconds,rate\nnoon,1\n5,2\n", ":2: expected a finite number, got 'noon'; fill the row"),
-        ("seconds,rate\n0,1\n5,2,3\n", ":3: expected two numbers, seconds,rate, got '5,2,3'; mend or remove"),
-        ("seconds,rate\n0,1\n\n10,3\n", ":3: expected two numbers, seconds,rate, got ''; mend or remove"),
-        ("seconds,rate\n0,1\n5,-2\n", ":3: expected a rate of at least 0, got -2; mend the row"),
+        ("seconds,rate\n0,1\n5,2,3\n", ":3: expected two numbers, seconds,rate, got '5,2,3'; correct or remove"),
+        ("seconds,rate\n0,1\n\n10,3\n", ":3: expected two numbers, seconds,rate, got ''; correct or remove"),
+        ("seconds,rate\n0,1\n5,-2\n", ":3: expected a rate of at least 0, got -2; correct the row"),
         ("seconds,rate\n0,1\n10,2\n5,3\n", ":4: expected a time after 10 s, got 5 s; sort the rows by time"),
         ("seconds,rate\n0,1\n5,2\n5,3\n", ":4: expected a time after 5 s, got 5 s; sort the rows by time"),
         (
             "seconds,rate\n0,1\n5,2\n10,3\n25,3\n30,3\n",
             ":5: expected the time 15 s, a step of 5 s after the row before, got 25 s; fill the gap",
         ),
-        ("seconds,rate\n0,0\n150,0\n", ": expected a load, but nearly every rate is 0"),
+        ("seconds,rate\n0,0\n150,0\n", ": nearly every rate is 0; record while the job has input"),
         ("seconds,rate\n0,1\n1,2\n", ": expected at least 300 s of load, got 2 rows of 1 s; record for longer"),
     ],
     ids=[
@@ -121,14 +121,14 @@ def test_two_files_with_the_same_numbers_have_the_same_digest() -> None:
     ids=["means of finer rows", "rows as they are", "a line between coarser rows", "steps that do not divide five"],
 )
 def test_a_trace_has_one_rate_every_five_seconds(rate: list[float], step_s: float, expected: list[float]) -> None:
-    assert resampled(of(rate, step_s)).tolist() == expected
+    assert resample(of(rate, step_s)).tolist() == expected
 
 
 @pytest.mark.parametrize("step_s", [1.0, 5.0, 60.0, 300.0, 1800.0])
 def test_the_workers_carry_the_peak_as_busy_as_the_profile_says(step_s: float) -> None:
     steady = of([7.0] * int(7200 / step_s), step_s)
     expected = CONSUMER_GROUP.workers * CONSUMER_GROUP.peak_utilization_ratio * 1000
-    assert scaled(steady, CONSUMER_GROUP) == pytest.approx(expected)
+    assert normalise(steady, CONSUMER_GROUP) == pytest.approx(expected)
 
 
 def test_the_peak_is_that_of_five_minutes() -> None:
@@ -158,7 +158,7 @@ def test_windows_are_equally_long_short_enough_and_begin_before_they_score(steps
 @pytest.mark.parametrize("name", ["dsp_ads_18h_1s", "crane_02_onoff1m", "nab_nyc_taxi_30m", "azure_llm_conv_1s"])
 def test_a_real_trace_is_read_and_scaled(name: str) -> None:
     trace = read(TRACES / f"{name}.csv")
-    rate = scaled(trace, CONSUMER_GROUP)
+    rate = normalise(trace, CONSUMER_GROUP)
     assert len(rate) == int(len(trace.rate) * trace.step_s / STEP_S)
     means = rate[: len(rate) // 60 * 60].reshape(-1, 60).mean(axis=1)
     assert np.quantile(means, 0.999) == pytest.approx(30_000, rel=0.02)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from adapter.backtest import release
+from adapter.backtest.release import reached_files
 from adapter.backtest.trace import Trace
-from adapter.backtest.units import MOST_LANES, ORACLE, Grid, Unit, describe, groups, units
+from adapter.backtest.units import MAX_LANES, Grid, Unit, describe, groups, units
 from adapter.simulator.profiles import PROFILES, STEP_S
 
 NAMED = tuple(PROFILES[name] for name in ("consumer-group", "netflix"))
@@ -23,21 +23,13 @@ def first() -> Unit:
 
 
 def test_every_policy_runs_with_every_profile_delay_and_seed() -> None:
-    rivals = [unit for unit in MADE if unit.policy != ORACLE]
-    assert len(rivals) == len(set(rivals)) == 3 * 2 * 2 * 2
-    assert {(unit.profile.metric_delay_s, unit.seed) for unit in rivals} == {(0, 1), (0, 2), (120, 1), (120, 2)}
-
-
-def test_the_oracle_runs_once_for_each_window_and_profile() -> None:
-    oracles = [unit for unit in units(WEEK, GRID) if unit.policy == ORACLE]
-    assert [(unit.window.index, unit.profile.name) for unit in oracles] == [
-        (index, profile.name) for index in (0, 1) for profile in NAMED
-    ]
+    assert len(MADE) == len(set(MADE)) == 3 * 2 * 2 * 2
+    assert {(unit.profile.metric_delay_s, unit.seed) for unit in MADE} == {(0, 1), (0, 2), (120, 1), (120, 2)}
 
 
 def test_without_a_delay_the_profile_keeps_its_own() -> None:
     own = Grid(policies=("drain",), profiles=(PROFILES["pause-30-60"],))
-    assert [unit.profile.metric_delay_s for unit in units(HOUR, own) if unit.policy != ORACLE] == [45.0]
+    assert [unit.profile.metric_delay_s for unit in units(HOUR, own)] == [45.0]
 
 
 def test_a_unit_has_the_same_identity_in_every_run() -> None:
@@ -54,6 +46,7 @@ def test_a_unit_has_the_same_identity_in_every_run() -> None:
         {"policy": "varga"},
         {"profile": replace(NAMED[0], pause_up_s=11.0)},
         {"seed": 7},
+        {"normalised": True},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -62,14 +55,15 @@ def test_whatever_else_is_asked_has_another_identity(change: dict[str, object]) 
 
 
 def test_the_release_covers_what_makes_the_numbers_and_not_what_shows_them() -> None:
-    reached = {path.name for path in release._reached("adapter.backtest.unit_simulation")}
-    assert {"closed_loop.py", "fluid.py", "oracle.py", "score.py", "drain.py", "profiles.py"} <= reached
+    reached = {path.name for path in reached_files("adapter.backtest.unit_simulation").values()}
+    assert {"closed_loop.py", "fluid.py", "score.py", "drain.py", "profiles.py"} <= reached
     assert not {"table.py", "results.py", "job.py", "demo.py"} & reached
+    assert {"bench.oracle", "adapter.simulator.profiles"} <= set(reached_files("bench.oracle_comparison"))
 
 
 def test_policies_share_the_chance_of_a_window_and_windows_do_not() -> None:
     found = [unit for unit in units(WEEK, GRID) if unit.seed == 1]
-    by_window = {window: {unit.chance for unit in found if unit.window.index == window} for window in (0, 1)}
+    by_window = {window: {unit.random_seed for unit in found if unit.window.index == window} for window in (0, 1)}
     assert [len(chances) for chances in by_window.values()] == [1, 1]
     assert by_window[0] != by_window[1]
 
@@ -89,20 +83,21 @@ def test_lanes_of_a_group_are_equally_long_and_wide() -> None:
         assert len({(unit.profile.partitions, unit.profile.max_workers) for unit in group}) == 1
 
 
-def test_the_oracle_has_tasks_of_its_own() -> None:
-    for group in groups(MADE):
-        assert len({unit.policy == ORACLE for unit in group}) == 1
+def test_units_of_another_function_have_their_own_groups() -> None:
+    other = tuple(replace(unit, policy="oracle", function="bench.oracle_comparison:plan_units") for unit in MADE)
+    for group in groups([*MADE, *other]):
+        assert len({unit.function for unit in group}) == 1
 
 
 def test_groups_are_large_but_no_larger_than_what_one_task_does_in_minutes() -> None:
     many = replace(GRID, seeds=tuple(range(500)))
     sizes = [len(group) for group in groups(units(HOUR, many))]
-    assert max(sizes) <= MOST_LANES
+    assert max(sizes) <= MAX_LANES
     days = Trace(name="days", step_s=STEP_S, rate=np.ones(4 * 17_280))
     long = [group for group in groups(units(days, many)) if group[0].policy == "drain"]
     assert max(map(len, long)) < 1000
 
 
 def test_a_group_is_described_by_what_is_in_it() -> None:
-    assert describe(MADE[3:6]) == "3 units (trace hour; policy drain, varga; profile consumer-group)"
-    assert describe(MADE[:1]) == "1 unit (trace hour; policy oracle; profile consumer-group)"
+    assert describe(MADE[2:5]) == "3 units (trace hour; policy drain, varga; profile consumer-group)"
+    assert describe(MADE[:1]) == "1 unit (trace hour; policy drain; profile consumer-group)"

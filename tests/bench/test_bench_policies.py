@@ -1,15 +1,18 @@
 """The bench over a folder of traces: which units it asks for, and its tables, without Spark."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from adapter.backtest import results
-from adapter.backtest.summary import ORACLE_SUMS
-from adapter.backtest.units import ORACLE, Unit, groups
+from adapter.backtest.summary import Interval, Summary
+from adapter.backtest.units import Unit, groups
 from adapter.simulator.score import SUMS
-from bench import policies
+from bench import oracle_comparison, policies
+from bench.oracle_comparison import ORACLE
+from bench.oracle_comparison import SUMS as ORACLE_SUMS
 
 VARIED = "drain:target_utilization_ratio=0.9"
 
@@ -32,8 +35,8 @@ def words(folder: Path, *more: str) -> list[str]:
     return ["--traces", str(folder), "--out", str(folder / "out"), "--policies", f"static-peak,{VARIED},drain", *more]
 
 
-def asked(folder: Path, *more: str) -> policies.command.Asked:
-    return policies.asked(policies._arguments(words(folder, *more)))
+def asked(folder: Path, *more: str) -> policies.command.TraceBacktest:
+    return policies.comparison(policies._arguments(words(folder, *more)))
 
 
 def profiles(units: tuple[Unit, ...], trace: str) -> set[str]:
@@ -42,7 +45,7 @@ def profiles(units: tuple[Unit, ...], trace: str) -> set[str]:
 
 def test_a_file_that_is_no_trace_is_told_and_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [trace.name for trace in asked(folder).traces] == ["days", "hours"]
-    assert capsys.readouterr().out.startswith(f"left out: {folder / 'notes.csv'}:1: expected the header")
+    assert capsys.readouterr().out.startswith(f"skipped: {folder / 'notes.csv'}:1: expected the header")
 
 
 def test_a_long_trace_is_cut_to_its_first_days_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,6 +79,36 @@ def test_tables_have_the_policies_that_were_named_in_that_order(
     table = told[told.index("hours · netflix") :]
     assert table.index("static-peak") < table.index(VARIED) < table.index("drain ")
     assert f"{2 * 4} units; this run took" in told
+    assert "oracle: 1.0 worker-hours, 1 rescale; 1 minute late even with all workers" in table
+    assert re.search(r"static-peak +1\.0 +1\.000", table)
+
+
+def test_the_oracle_runs_once_for_each_window_and_profile(folder: Path) -> None:
+    oracles = [unit for unit in asked(folder, "--profiles", "netflix,consumer-group").units if unit.policy == ORACLE]
+    assert len(oracles) == 2 * 2
+    assert {unit.profile.metric_delay_s for unit in oracles} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("rescales", "late", "expected"),
+    [
+        (1.0, 0.0, "oracle: 4.0 worker-hours, 1 rescale"),
+        (0.0, 1.0, "oracle: 4.0 worker-hours, 0 rescales; 1 minute late even with all workers"),
+        (2.0, 3.0, "oracle: 4.0 worker-hours, 2 rescales; 3 minutes late even with all workers"),
+    ],
+    ids=["one rescale", "one minute", "more of both"],
+)
+def test_the_plan_of_the_oracle_stands_below_its_table(rescales: float, late: float, expected: str) -> None:
+    scores = {"oracle_worker_hours": 4.0, "oracle_rescales": rescales, "oracle_late_slots": late}
+    row = Summary(
+        trace="week",
+        profile="netflix",
+        delay_s=0.0,
+        policy="drain",
+        seeds=1,
+        scores={name: Interval(median=value, low=value, high=value) for name, value in scores.items()},
+    )
+    assert oracle_comparison.caption(row) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,26 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.backtest.oracle import (
-    Plan,
-    Task,
+from adapter.core.samples import Array
+from adapter.simulator.profiles import PROFILES
+from bench.oracle import (
+    SizingTask,
+    WorkerPlan,
     capacity_records,
     lower,
     static_optimum,
     upper,
     work_lower_bound,
 )
-from adapter.core.samples import Array
-from adapter.simulator.profiles import PROFILES
 
 ONE = 600.0  # records that a worker processes in a slot
 RHOS = (0.0, 0.25, 1.0, 4.0)
 
 
-def a_task(workers_worth: Array | list[float], sizes: int = 12, exponent: float = 1.0) -> Task:
+def a_task(workers_worth: Array | list[float], sizes: int = 12, exponent: float = 1.0) -> SizingTask:
     """Arrivals as so many workers' worth a slot."""
     capacity = ONE * np.arange(1.0, sizes + 1) ** exponent
-    return Task(arrival_records=ONE * np.asarray(workers_worth, dtype=float), capacity_records=capacity)
+    return SizingTask(arrival_records=ONE * np.asarray(workers_worth, dtype=float), capacity_records=capacity)
 
 
 def a_day(seed: int, slots: int = 240) -> Array:
@@ -134,7 +134,7 @@ def test_every_plan_of_a_small_task_lies_between_bound_and_plan(worth: list[floa
         assert plan.infeasible_slots or plan.objective <= cheapest(task, rho, pause_s, kept_ratio=0.01) + 1e-9
 
 
-def cheapest(task: Task, rho: float, pause_s: float, kept_ratio: float = 0.0) -> float:
+def cheapest(task: SizingTask, rho: float, pause_s: float, kept_ratio: float = 0.0) -> float:
     """By trying every plan; infinite if all are late. kept_ratio: so far they stay below the limit, of the greatest."""
     arrived = np.concatenate(([0.0], np.cumsum(task.arrival_records)))
     allowed = arrived - np.concatenate(([0.0, 0.0], arrived))[: len(arrived)]  # two slots may wait
@@ -209,7 +209,7 @@ def test_the_front_is_near_what_a_greedy_drain_pays_when_changes_are_free() -> N
 
 
 def test_a_plan_costs_its_hours_and_its_changes() -> None:
-    plan: Plan = upper(a_task(a_day(1)), 30.0, 1.0)
+    plan: WorkerPlan = upper(a_task(a_day(1)), 30.0, 1.0)
 
     assert plan.worker_hours == pytest.approx(plan.workers.sum() / 60)
     assert plan.rescales == np.count_nonzero(np.diff(plan.workers))

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapter.backtest.oracle import Plan, Task, lower, upper
-from adapter.backtest.trace import read, scaled
+from adapter.backtest.trace import normalise, read
 from adapter.core.samples import Array
 from adapter.simulator import closed_loop
 from adapter.simulator.profiles import PROFILES, STEP_S
 from adapter.simulator.score import scores
-from adapter.simulator.world import Case, World
+from adapter.simulator.world import SimulatedJob, World
+from bench.oracle import SizingTask, WorkerPlan, lower, upper
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 pytestmark = pytest.mark.simulation
@@ -25,36 +25,47 @@ HOURS, SLOT_STEPS = 4, 12
 
 def window(trace: str, profile: str) -> Array:
     """Some hours of a trace, as the profile's job gets it."""
-    rate = scaled(read(TRACES / f"{trace}.csv"), PROFILES[profile])
+    rate = normalise(read(TRACES / f"{trace}.csv"), PROFILES[profile])
     begin = round(BEGINS_H[trace] * 3600 / STEP_S)
     return rate[begin : begin + round(HOURS * 3600 / STEP_S)]
+
+
+def most_records(world: World, job: int) -> Array:
+    """An upper bound of what 1, 2, ... workers of a job process in each minute, shape (minutes, max_workers).
+
+    Without pauses, faults and warm-up; every record finds a worker with time for it; noise as it occurs.
+    """
+    profile = world.profiles[job]
+    speed = np.stack([world.speed(60.0 * minute)[job] for minute in range(HOURS * 60)])[:, : profile.max_workers]
+    scaling = np.arange(1.0, profile.max_workers + 1) ** (profile.scaling_exponent - 1)
+    return np.cumsum(speed, axis=1) * profile.worker_capacity_records_per_s * scaling * 60.0
 
 
 KEYS = [(trace, profile) for trace in BEGINS_H for profile in PROFILE_NAMES]
 
 
 @pytest.fixture(scope="module")
-def cases() -> list[Case]:
+def cases() -> list[SimulatedJob]:
     """Every policy on every trace and profile."""
     rates = {key: window(*key) for key in KEYS}
-    return [Case(rates[key], 0, policy, PROFILES[key[1]], 1) for key in KEYS for policy in POLICIES]
+    return [SimulatedJob(rates[key], 0, policy, PROFILES[key[1]], 1) for key in KEYS for policy in POLICIES]
 
 
 @pytest.fixture(scope="module")
-def found(cases: list[Case]) -> dict[tuple[str, str], dict[str, Array]]:
+def found(cases: list[SimulatedJob]) -> dict[tuple[str, str], dict[str, Array]]:
     """The scores of all policies on a trace with a profile, shape (policies,)."""
     told, size = scores(closed_loop.run(cases).tally), len(POLICIES)
     return {key: {name: told[name][row * size : (row + 1) * size] for name in told} for row, key in enumerate(KEYS)}
 
 
 @pytest.fixture(scope="module")
-def tasks(cases: list[Case]) -> dict[tuple[str, str], Task]:
+def tasks(cases: list[SimulatedJob]) -> dict[tuple[str, str], SizingTask]:
     """What the oracle has to do: the same arrivals, and the most that the same workers can do in each minute."""
     world = World(cases)
     return {
-        key: Task(
+        key: SizingTask(
             arrival_records=cases[job].rate_records_per_s.reshape(-1, SLOT_STEPS).sum(axis=1) * STEP_S,
-            capacity_records=world.most_records(job),
+            capacity_records=most_records(world, job),
         )
         for key, job in zip(KEYS, range(0, len(cases), len(POLICIES)), strict=True)
     }
@@ -68,7 +79,7 @@ def test_no_policy_that_is_never_late_is_cheaper_than_the_bound(
     profile: str,
     rho: float,
     found: dict[tuple[str, str], dict[str, Array]],
-    tasks: dict[tuple[str, str], Task],
+    tasks: dict[tuple[str, str], SizingTask],
 ) -> None:
     told, bound = found[trace, profile], lower(tasks[trace, profile], rho)
     never_late = told["over_300s_pct"] == 0
@@ -80,10 +91,12 @@ def test_no_policy_that_is_never_late_is_cheaper_than_the_bound(
 
 
 @pytest.mark.parametrize("trace", list(BEGINS_H))
-def test_the_bound_lies_below_the_plan_that_can_be_followed(trace: str, tasks: dict[tuple[str, str], Task]) -> None:
+def test_the_bound_lies_below_the_plan_that_can_be_followed(
+    trace: str, tasks: dict[tuple[str, str], SizingTask]
+) -> None:
     task = tasks[trace, "consumer-group"]
 
-    plans: list[tuple[Plan, Plan]] = [(lower(task, rho), upper(task, 10.0, rho)) for rho in RHOS]
+    plans: list[tuple[WorkerPlan, WorkerPlan]] = [(lower(task, rho), upper(task, 10.0, rho)) for rho in RHOS]
 
     assert all(below.objective <= above.objective for below, above in plans)
     assert all(above.infeasible_slots == 0 for _, above in plans)

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from adapter.simulator.scenario import NAMES, played
-from bench.picture import FILE, drawn
+from adapter.simulator.scenario import NAMES, play
+from bench.picture import FILE, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
 README = Path(__file__).parents[2] / "README.md"
@@ -19,7 +19,7 @@ def words() -> list[str]:
 
 @pytest.mark.simulation
 def test_the_committed_picture_is_what_the_code_draws() -> None:
-    assert FILE.read_text("utf-8") == drawn(played()), "python -m bench.picture writes it anew"
+    assert FILE.read_text("utf-8") == draw(play()), "python -m bench.picture writes it anew"
 
 
 def test_it_names_every_policy_and_every_unit() -> None:

@@ -54,7 +54,7 @@ class FluidJob:
         return tick(self.at_s, job(**counts(self.workers), **signals))
 
 
-def played(until_s, resized=None, **start):
+def play(until_s, resized=None, **start):
     """The ticks of the story, the last one at until_s; resized: second -> workers from then on."""
     running, ticks = FluidJob(**start), []
     for at_s in range(until_s + 1):
@@ -66,9 +66,7 @@ def played(until_s, resized=None, **start):
 
 
 def at(until_s, policy="dataflow", resized=None, **start):
-    return last(
-        played(until_s, resized, **start), book(policy=policy, quanta="none", settle_s=0.0, rescale_pause_s=0.0)
-    )
+    return last(play(until_s, resized, **start), book(policy=policy, quanta="none", settle_s=0.0, rescale_pause_s=0.0))
 
 
 def numbers(found):
@@ -99,7 +97,7 @@ def test_s0_28_2_where_the_cpu_is_not_the_bottleneck_beam_flink_still_holds():
 
 
 def test_s0_28_2_the_first_seconds_of_growth_ask_for_the_step_already():
-    growing = history(played(180), book(quanta="none"))
+    growing = history(play(180), book(quanta="none"))
     first = next(decision for decision in growing if decision.reason == Reason.UP)
     assert (first.at_s, first.growth_records_per_s) == (150, 250)
     assert first.required_workers == 15  # 12.5 to keep up with the half of it that is seen, 2.5 to catch up
@@ -181,7 +179,7 @@ every_policy = pytest.mark.parametrize("told", TOLD, ids=lambda told: told.polic
 
 @cache
 def story():
-    return scenario.played()
+    return scenario.play()
 
 
 def seen(told, name):

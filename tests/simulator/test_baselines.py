@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.core.samples import Array
-from adapter.simulator.baselines import SYNC_S, Job, Peer, Seen
+from adapter.simulator.baselines import SYNC_S, Baseline, Observation, OperatorSettings
 from adapter.simulator.baselines.alignment import Alignment
 from adapter.simulator.baselines.dataflow_docs import DataflowDocs, DataflowParameters
 from adapter.simulator.baselines.delayed_scale_down import DelayedScaleDown
@@ -18,26 +18,26 @@ from adapter.simulator.baselines.ds2 import Ds2, Ds2Parameters
 from adapter.simulator.baselines.flink import DEFAULT, FAST, Flink, FlinkParameters, Rates, capacity, outside_bounds
 from adapter.simulator.baselines.hpa_cpu import CpuParameters, HpaCpu
 from adapter.simulator.baselines.keda_kafka import KedaKafka, KedaParameters
-from adapter.simulator.baselines.named import PEERS
-from adapter.simulator.baselines.window import Window
+from adapter.simulator.baselines.registry import BASELINES
+from adapter.simulator.baselines.window import SampleWindow
 
 QUICK = FlinkParameters(metrics_window_s=15.0, stabilization_interval_s=0.0, scale_down_interval_s=0.0)
 UNALIGNED = replace(QUICK, scaling_parallelism_alignment_mode="OFF")
-Told = TypeVar("Told", Job, Seen)
+Told = TypeVar("Told", OperatorSettings, Observation)
 SELF_ACTING = ("flink-default", "flink-fast", "flink-demeter", "dataflow-docs", "ds2", "ds2-1.2")
 
 
-def job(lanes: int = 1, **values: float) -> Job:
+def job(lanes: int = 1, **values: float) -> OperatorSettings:
     known = {
         "worker_capacity_records_per_s": 1000.0,
         "partitions": 180.0,
         "max_workers": 60.0,
         "static_peak_workers": 48.0,
     } | values
-    return Job(**{name: np.full(lanes, value) for name, value in known.items()})
+    return OperatorSettings(**{name: np.full(lanes, value) for name, value in known.items()})
 
 
-def look(at_s: float, lanes: int = 1, **values: float) -> Seen:
+def look(at_s: float, lanes: int = 1, **values: float) -> Observation:
     """A job of four workers that takes 1000 records/s, half busy, as it is seen without delay."""
     known = {
         "sampled_at_s": at_s,
@@ -51,10 +51,10 @@ def look(at_s: float, lanes: int = 1, **values: float) -> Seen:
         "ready_workers": 4.0,
         "restarting": 0.0,
     } | values
-    return Seen(at_s=at_s, **{name: np.full(lanes, value) for name, value in known.items()})
+    return Observation(at_s=at_s, **{name: np.full(lanes, value) for name, value in known.items()})
 
 
-def falling_behind(at_s: float, **values: float) -> Seen:
+def falling_behind(at_s: float, **values: float) -> Observation:
     """1000 records/s come and 800 are processed by four workers that are busy all the time."""
     busy = {"cpu_ratio": 1.0, "busy_ratio": 1.0, "busiest_ratio": 1.0}
     return look(at_s, **({"processed_records": 800.0 * at_s, "backlog_records": 200.0 * at_s} | busy | values))
@@ -64,7 +64,7 @@ def syncs(until_s: float) -> Iterator[float]:
     return iter(np.arange(0.0, until_s + 1, SYNC_S).tolist())
 
 
-def first_size(peer: Peer, until_s: float, scene: Callable[[float], Seen]) -> tuple[float, float] | None:
+def first_size(peer: Baseline, until_s: float, scene: Callable[[float], Observation]) -> tuple[float, float] | None:
     """When it first sets a size, and which."""
     for at_s in syncs(until_s):
         size = float(peer.wanted(scene(at_s))[0])
@@ -120,7 +120,7 @@ def test_kedas_options(lag: float, partitions: float, allow_idle: bool, even: bo
     ],
 )
 def test_keda_is_tuned_by_what_a_worker_carries(name: str, lag: float, expected: float) -> None:
-    assert PEERS[name](job()).wanted(look(0.0, backlog_records=lag, spec_workers=1.0)) == [expected]
+    assert BASELINES[name](job()).wanted(look(0.0, backlog_records=lag, spec_workers=1.0)) == [expected]
 
 
 # HPA on CPU
@@ -145,19 +145,19 @@ def test_cpu_proposals(target: int, cpu: float, spec: float, ready: float, expec
     np.testing.assert_array_equal(peer.wanted(seen), [expected])
 
 
-def restarted_cpu(at_s: float, delay_s: float = 0.0) -> Seen:
+def restarted_cpu(at_s: float, delay_s: float = 0.0) -> Observation:
     """Paused from 30 to 90 s."""
     return look(at_s, cpu_ratio=0.9, restarting=float(30 <= at_s < 90), sampled_at_s=at_s - delay_s)
 
 
 def test_workers_that_start_anew_have_no_cpu_until_a_sample_is_of_after_it() -> None:
-    peer = PEERS["hpa-cpu-70"](job())
+    peer = BASELINES["hpa-cpu-70"](job())
     told = {at_s for at_s in syncs(150.0) if not np.isnan(peer.wanted(restarted_cpu(at_s))[0])}
     assert told == {0.0, 15.0, 105.0, 120.0, 135.0, 150.0}
 
 
 def test_late_samples_of_a_pause_do_not_count_either() -> None:
-    peer = PEERS["hpa-cpu-70"](job())
+    peer = BASELINES["hpa-cpu-70"](job())
     told = {at_s for at_s in syncs(240.0) if not np.isnan(peer.wanted(restarted_cpu(at_s, 120.0))[0])}
     assert told == {0.0, 15.0, 225.0, 240.0}
 
@@ -227,18 +227,18 @@ def test_flinks_bounds(able: float, lag: float, expected: bool) -> None:
 
 
 def test_flink_acts_only_after_the_stabilization_and_a_full_window() -> None:
-    def scene(at_s: float) -> Seen:
+    def scene(at_s: float) -> Observation:
         return falling_behind(at_s, restarting=float(at_s < 60))
 
     # after 60 + 300 + 900 s: backlog 252000, 140 + 166.67 + 1428.57 = 1735 of 800 is 2.17 times four, 8.7
-    assert first_size(PEERS["flink-default"](job()), 3000.0, scene) == (1260.0, 9.0)
+    assert first_size(BASELINES["flink-default"](job()), 3000.0, scene) == (1260.0, 9.0)
 
 
 def test_a_restart_makes_flink_wait_again() -> None:
-    def scene(at_s: float) -> Seen:
+    def scene(at_s: float) -> Observation:
         return falling_behind(at_s, restarting=float(600 <= at_s < 660))
 
-    acted = first_size(PEERS["flink-default"](job()), 3000.0, scene)
+    acted = first_size(BASELINES["flink-default"](job()), 3000.0, scene)
     assert acted is not None
     assert acted[0] == 660 + 300 + 900
 
@@ -253,7 +253,7 @@ def test_a_restart_makes_flink_wait_again() -> None:
     ],
 )
 def test_flink_believes_the_throughput_of_a_catch_up_more_than_busy_time(mode: str, expected: float) -> None:
-    def scene(at_s: float) -> Seen:
+    def scene(at_s: float) -> Observation:
         done = 800.0 * at_s
         return look(at_s, appended_records=done, processed_records=done, backlog_records=100_000.0)
 
@@ -295,10 +295,10 @@ def test_flinks_limits(limits: dict[str, float], parameters: FlinkParameters, ex
     assert acted == (15.0, expected)
 
 
-def busiest_of(shares: dict[float, float]) -> Callable[[float], Seen]:
+def busiest_of(shares: dict[float, float]) -> Callable[[float], Observation]:
     """The load from the given seconds on."""
 
-    def scene(at_s: float) -> Seen:
+    def scene(at_s: float) -> Observation:
         return look(at_s, busiest_ratio=shares[max(start for start in shares if start <= at_s)])
 
     return scene
@@ -324,7 +324,7 @@ def test_flinks_downs_are_delayed(shares: dict[float, float], expected: tuple[fl
 
 
 def test_flinks_ups_are_not_delayed_and_end_the_wait_of_downs() -> None:
-    def scene(at_s: float) -> Seen:
+    def scene(at_s: float) -> Observation:
         return falling_behind(at_s) if 300 <= at_s < 330 else look(at_s, busiest_ratio=0.25)
 
     peer = Flink(job(), replace(UNALIGNED, scale_down_interval_s=600.0))
@@ -393,22 +393,22 @@ def test_ds2_divides_the_input_by_the_true_rate(overprovisioning: float, expecte
 
 
 def test_ds2_rests_after_a_change() -> None:
-    peer = PEERS["ds2"](job())
+    peer = BASELINES["ds2"](job())
     acts = [at_s for at_s in syncs(400.0) if not np.isnan(peer.wanted(look(at_s))[0])]
     assert acts == [60.0, 180.0, 300.0]
 
 
 def test_ds2_does_not_see_a_backlog() -> None:
-    peer = PEERS["ds2"](job())
+    peer = BASELINES["ds2"](job())
     assert first_size(peer, 300.0, lambda at_s: look(at_s, busy_ratio=1.0, backlog_records=1e9)) is None
 
 
 def test_dataflow_goes_up_after_two_minutes_of_backlog() -> None:
-    def scene(at_s: float) -> Seen:
+    def scene(at_s: float) -> Observation:
         return falling_behind(at_s, backlog_records=30_000.0 + 200 * at_s)
 
     # at 120 s 54000 wait, 360 records/s for 150 s; 1360 of 800 of four is 6.8
-    assert first_size(PEERS["dataflow-docs"](job()), 600.0, scene) == (120.0, 7.0)
+    assert first_size(BASELINES["dataflow-docs"](job()), 600.0, scene) == (120.0, 7.0)
 
 
 @pytest.mark.parametrize(
@@ -425,25 +425,25 @@ def test_dataflow_goes_up_after_two_minutes_of_backlog() -> None:
 def test_dataflow_by_backlog_and_cpu(backlog: float, cpu: float, expected: tuple[float, float] | None) -> None:
     peer = DataflowDocs(job(), DataflowParameters())
 
-    def scene(at_s: float) -> Seen:
+    def scene(at_s: float) -> Observation:
         return look(at_s, backlog_records=backlog, cpu_ratio=cpu, spec_workers=10.0, ready_workers=10.0)
 
     assert first_size(peer, 600.0, scene) == expected
 
 
 def test_dataflow_waits_until_the_backlog_has_stayed() -> None:
-    def scene(at_s: float) -> Seen:
+    def scene(at_s: float) -> Observation:
         gone = at_s % 90 == 0
         return look(at_s, backlog_records=0.0 if gone else 50_000.0, cpu_ratio=0.9)
 
-    assert first_size(PEERS["dataflow-docs"](job()), 1200.0, scene) is None
+    assert first_size(BASELINES["dataflow-docs"](job()), 1200.0, scene) is None
 
 
 # the window
 
 
 def test_rates_and_means_are_of_the_newest_samples_that_fit_the_window() -> None:
-    window = Window(1, 60.0)
+    window = SampleWindow(1, 60.0)
     for at_s in syncs(600.0):
         seen = look(at_s, processed_records=at_s**2, sampled_at_s=at_s - 120.0)
         window.take(seen, np.array([at_s]))
@@ -454,7 +454,7 @@ def test_rates_and_means_are_of_the_newest_samples_that_fit_the_window() -> None
 
 
 def test_a_gap_and_a_repeated_sample_do_not_count() -> None:
-    window = Window(1, 60.0)
+    window = SampleWindow(1, 60.0)
     for at_s in (0.0, 15.0, 30.0):
         window.take(look(at_s), np.array([0.5]))
     window.take(look(45.0, sampled_at_s=30.0), np.array([0.9]))
@@ -465,7 +465,7 @@ def test_a_gap_and_a_repeated_sample_do_not_count() -> None:
 
 
 def test_a_counter_that_falls_empties_the_window() -> None:
-    window = Window(1, 30.0)
+    window = SampleWindow(1, 30.0)
     for at_s in syncs(60.0):
         window.take(look(at_s), np.array([0.5]))
     window.take(look(75.0, processed_records=10.0), np.array([0.5]))
@@ -477,58 +477,58 @@ def test_a_counter_that_falls_empties_the_window() -> None:
 
 
 def test_the_names_of_the_table() -> None:
-    assert sorted(PEERS) == sorted(
+    assert sorted(BASELINES) == sorted(
         [*SELF_ACTING, "static-peak", "hpa-cpu-80", "hpa-cpu-70", "hpa-cpu-35", "keda-10", "keda-30s", "keda-120s"]
     )
 
 
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_a_rival_goes_through_an_hpa_or_sets_the_size_itself(name: str) -> None:
-    assert (PEERS[name](job()).hpa is not None) == name.startswith(("hpa", "keda"))
+    assert (BASELINES[name](job()).hpa is not None) == name.startswith(("hpa", "keda"))
 
 
 @pytest.mark.parametrize("workers", [48.0, 0.5])
 def test_the_static_rival_never_moves(workers: float) -> None:
-    peer = PEERS["static-peak"](job(static_peak_workers=workers))
+    peer = BASELINES["static-peak"](job(static_peak_workers=workers))
     assert {float(peer.wanted(falling_behind(at_s))[0]) for at_s in syncs(60.0)} == {max(1.0, workers)}
 
 
-@pytest.mark.parametrize("name", [name for name in PEERS if name != "static-peak"])
+@pytest.mark.parametrize("name", [name for name in BASELINES if name != "static-peak"])
 def test_what_is_not_seen_makes_no_size(name: str) -> None:
     unseen = dict.fromkeys(
         ("appended_records", "processed_records", "backlog_records", "cpu_ratio", "busy_ratio", "busiest_ratio"), np.nan
     )
-    assert first_size(PEERS[name](job()), 7200.0, lambda at_s: look(at_s, **unseen)) is None
+    assert first_size(BASELINES[name](job()), 7200.0, lambda at_s: look(at_s, **unseen)) is None
 
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", SELF_ACTING)
 def test_a_single_sample_that_is_repeated_makes_no_size(name: str) -> None:
-    peer = PEERS[name](job())
+    peer = BASELINES[name](job())
     assert first_size(peer, 7200.0, lambda at_s: replace(falling_behind(60.0), at_s=60.0 + at_s)) is None
 
 
-@pytest.mark.parametrize("name", [name for name in PEERS if name != "static-peak"])
+@pytest.mark.parametrize("name", [name for name in BASELINES if name != "static-peak"])
 def test_metrics_that_are_two_minutes_late_freeze_nobody(name: str) -> None:
-    def late(at_s: float) -> Seen:
+    def late(at_s: float) -> Observation:
         seen = falling_behind(max(0.0, at_s - 120.0), restarting=float(300 <= at_s < 360))
         return replace(seen, at_s=at_s)
 
-    peer = PEERS[name](job(partitions=0.0))
+    peer = BASELINES[name](job(partitions=0.0))
     sizes = [float(peer.wanted(late(at_s))[0]) for at_s in syncs(3600.0)]
     assert np.nanmax(sizes) > 4
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", BASELINES)
 @settings(max_examples=3, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_what_is_beside_a_job_has_no_influence_on_it(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     lanes = 3
     jobs = replace(job(lanes), partitions=rng.choice([0.0, 13.0, 60.0, 180.0], lanes))
-    together = PEERS[name](jobs)
-    alone = [PEERS[name](one(jobs, lane)) for lane in range(lanes)]
+    together = BASELINES[name](jobs)
+    alone = [BASELINES[name](one(jobs, lane)) for lane in range(lanes)]
     for seen in noisy(rng, lanes, 100):
         sizes = together.wanted(seen)
         apart = [float(alone[lane].wanted(one(seen, lane))[0]) for lane in range(lanes)]
@@ -541,7 +541,7 @@ def one(of: Told, lane: int) -> Told:
     return replace(of, **arrays)
 
 
-def noisy(rng: np.random.Generator, lanes: int, ticks: int) -> Iterator[Seen]:
+def noisy(rng: np.random.Generator, lanes: int, ticks: int) -> Iterator[Observation]:
     """Jobs of three loads that restart and lose samples now and then."""
     appended, processed, spec = np.zeros(lanes), np.zeros(lanes), np.ones(lanes)
     for tick in range(ticks):
@@ -551,7 +551,7 @@ def noisy(rng: np.random.Generator, lanes: int, ticks: int) -> Iterator[Seen]:
         shares: list[Array] = [rng.random(lanes) + lost for _ in range(3)]
         if tick % 50 == 0:
             spec = rng.integers(1, 30, lanes).astype(float)
-        yield Seen(
+        yield Observation(
             at_s=tick * SYNC_S,
             sampled_at_s=tick * SYNC_S - rng.choice([0.0, 15.0], lanes),
             appended_records=appended + lost,

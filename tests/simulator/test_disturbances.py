@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from adapter.simulator import disturbances
-from adapter.simulator.disturbances import DAY_S, NOISE_MEMORY_S, NOISE_STEP_S, Weather, drawn
+from adapter.simulator.disturbances import DAY_S, NOISE_MEMORY_S, NOISE_STEP_S, Disturbances, draw
 from adapter.simulator.profiles import PROFILES
 
 PROFILE = PROFILES["consumer-group"]
 FAULTY = PROFILES["consumer-group-faults"]
 
 
-def numbers(one: Weather) -> dict[str, np.ndarray]:
-    return {of.name: getattr(one, of.name) for of in fields(Weather)}
+def numbers(one: Disturbances) -> dict[str, np.ndarray]:
+    return {of.name: getattr(one, of.name) for of in fields(Disturbances)}
 
 
 def test_one_seed_is_one_weather_and_another_seed_is_another() -> None:
-    one, same, other = (numbers(drawn(seed, DAY_S, 8, 12)) for seed in (1, 1, 2))
+    one, same, other = (numbers(draw(seed, DAY_S, 8, 12)) for seed in (1, 1, 2))
 
     for name, drawn_numbers in one.items():
         assert np.array_equal(drawn_numbers, same[name]), name
@@ -27,7 +27,7 @@ def test_one_seed_is_one_weather_and_another_seed_is_another() -> None:
 
 def test_kinds_do_not_shift_one_another() -> None:
     """More workers or partitions change nothing but their own numbers."""
-    few, many = numbers(drawn(1, DAY_S, 8, 12)), numbers(drawn(1, DAY_S, 20, 60))
+    few, many = numbers(draw(1, DAY_S, 8, 12)), numbers(draw(1, DAY_S, 20, 60))
 
     for name in set(few) - {"workers", "partitions", "noise"}:
         assert np.array_equal(few[name], many[name]), name
@@ -36,7 +36,7 @@ def test_kinds_do_not_shift_one_another() -> None:
 
 
 def test_kinds_are_independent() -> None:
-    one = drawn(1, DAY_S, 200, 200)
+    one = draw(1, DAY_S, 200, 200)
 
     for first, second in ((one.workers, one.partitions), (one.starts, one.pauses), (one.workers, one.noise[0])):
         size = min(len(first), len(second))
@@ -44,7 +44,7 @@ def test_kinds_are_independent() -> None:
 
 
 def test_more_days_change_nothing_of_the_first_ones() -> None:
-    short, long = numbers(drawn(1, DAY_S, 8, 12)), numbers(drawn(1, 4 * DAY_S, 8, 12))
+    short, long = numbers(draw(1, DAY_S, 8, 12)), numbers(draw(1, 4 * DAY_S, 8, 12))
 
     for name, values in short.items():
         assert np.array_equal(values, long[name][: len(values)]), name
@@ -52,7 +52,7 @@ def test_more_days_change_nothing_of_the_first_ones() -> None:
 
 def test_workers_differ_for_life_by_the_spread_and_are_as_fast_as_told_on_average() -> None:
     steady = replace(PROFILE, speed_noise=0.0, worker_spread=0.15)
-    one = drawn(1, 0.0, 5000, 1)
+    one = draw(1, 0.0, 5000, 1)
 
     speed = disturbances.worker_speed(steady, one, 0.0)
 
@@ -63,7 +63,7 @@ def test_workers_differ_for_life_by_the_spread_and_are_as_fast_as_told_on_averag
 
 def test_noise_has_the_told_size_and_is_remembered_for_two_minutes() -> None:
     wavering = replace(PROFILE, worker_spread=0.0, speed_noise=0.04)
-    one = drawn(1, 2 * DAY_S, 20, 1)
+    one = draw(1, 2 * DAY_S, 20, 1)
 
     speed = np.stack([disturbances.worker_speed(wavering, one, t_s) for t_s in np.arange(0, 2 * DAY_S, NOISE_STEP_S)])
     lagged = [np.corrcoef(speed[:-1, worker], speed[1:, worker])[0, 1] for worker in range(20)]
@@ -75,7 +75,7 @@ def test_noise_has_the_told_size_and_is_remembered_for_two_minutes() -> None:
 def test_no_worker_stops_or_doubles_by_noise_alone() -> None:
     wild = replace(PROFILE, worker_spread=0.0, speed_noise=5.0)
 
-    speed = disturbances.worker_speed(wild, drawn(1, DAY_S, 50, 1), 0.0)
+    speed = disturbances.worker_speed(wild, draw(1, DAY_S, 50, 1), 0.0)
 
     assert speed.min() == 0.3
     assert speed.max() == 1.7
@@ -83,8 +83,10 @@ def test_no_worker_stops_or_doubles_by_noise_alone() -> None:
 
 @pytest.mark.parametrize("partitions", [0, 1, 36, 180])
 def test_shares_are_one_in_all_and_even_without_skew(partitions: int) -> None:
-    one = drawn(1, DAY_S, 8, 180)
-    skewed, even = (disturbances.shares(replace(PROFILE, partitions=partitions, skew=skew), one) for skew in (0.1, 0.0))
+    one = draw(1, DAY_S, 8, 180)
+    skewed, even = (
+        disturbances.partition_shares(replace(PROFILE, partitions=partitions, skew=skew), one) for skew in (0.1, 0.0)
+    )
 
     assert len(skewed) == max(partitions, 1)
     assert skewed.sum() == pytest.approx(1)
@@ -92,7 +94,7 @@ def test_shares_are_one_in_all_and_even_without_skew(partitions: int) -> None:
 
 
 def test_pauses_have_the_told_median_and_spread() -> None:
-    lengths_s = disturbances.lasting(30.0, 0.25, drawn(1, DAY_S, 8, 12).pauses)
+    lengths_s = disturbances.log_normal(30.0, 0.25, draw(1, DAY_S, 8, 12).pauses)
 
     assert np.median(lengths_s) == pytest.approx(30, rel=0.05)
     assert np.log(lengths_s).std() == pytest.approx(0.25, rel=0.1)
@@ -100,18 +102,20 @@ def test_pauses_have_the_told_median_and_spread() -> None:
 
 def test_some_samples_never_come() -> None:
     gappy = replace(PROFILE, missing_ratio=0.05, blackout_s=0.0)
-    one = drawn(1, 3 * DAY_S, 1, 1)
+    one = draw(1, 3 * DAY_S, 1, 1)
 
-    seen = [disturbances.seen(gappy, one, t_s) for t_s in np.arange(0, 3 * DAY_S, 15.0)]
+    seen = [disturbances.sample_arrives(gappy, one, t_s) for t_s in np.arange(0, 3 * DAY_S, 15.0)]
 
     assert 1 - np.mean(seen) == pytest.approx(0.05, rel=0.15)
 
 
 def test_each_day_has_one_blackout() -> None:
     dark = replace(PROFILE, missing_ratio=0.0, blackout_s=600.0)
-    one, days = drawn(1, 5 * DAY_S, 1, 1), 5
+    one, days = draw(1, 5 * DAY_S, 1, 1), 5
 
-    seen = np.array([disturbances.seen(dark, one, t_s) for t_s in np.arange(0, days * DAY_S, 15.0)]).reshape(days, -1)
+    seen = np.array([disturbances.sample_arrives(dark, one, t_s) for t_s in np.arange(0, days * DAY_S, 15.0)]).reshape(
+        days, -1
+    )
 
     assert (~seen).sum(axis=1).tolist() == [40] * days
     assert [np.count_nonzero(np.diff(day.astype(int)) == -1) for day in seen] == [1] * days
@@ -120,10 +124,10 @@ def test_each_day_has_one_blackout() -> None:
 @pytest.mark.simulation
 def test_each_day_has_one_slow_sink_one_stuck_worker_and_one_failure() -> None:
     days, step_s = 4, 5.0
-    one, times = drawn(1, days * DAY_S, 8, 12), np.arange(0, days * DAY_S, step_s)
+    one, times = draw(1, days * DAY_S, 8, 12), np.arange(0, days * DAY_S, step_s)
 
     sink = np.array([disturbances.sink_ratio(FAULTY, one, t_s) for t_s in times]).reshape(days, -1)
-    since, which = np.array([disturbances.stuck(FAULTY, one, t_s) for t_s in times]).T
+    since, which = np.array([disturbances.stuck_worker(FAULTY, one, t_s) for t_s in times]).T
     down_s = np.array([disturbances.failure_s(FAULTY, one, t_s, step_s) for t_s in times]).reshape(days, -1)
 
     slow_s = (sink < 1).sum(axis=1) * step_s
@@ -138,8 +142,8 @@ def test_each_day_has_one_slow_sink_one_stuck_worker_and_one_failure() -> None:
 
 
 def test_a_profile_without_faults_has_none() -> None:
-    one, times = drawn(1, DAY_S, 8, 12), np.arange(0, DAY_S, 5.0)
+    one, times = draw(1, DAY_S, 8, 12), np.arange(0, DAY_S, 5.0)
 
     assert {disturbances.sink_ratio(PROFILE, one, t_s) for t_s in times} == {1.0}
     assert {disturbances.failure_s(PROFILE, one, t_s, 5.0) for t_s in times} == {0.0}
-    assert np.isnan([disturbances.stuck(PROFILE, one, t_s)[0] for t_s in times]).all()
+    assert np.isnan([disturbances.stuck_worker(PROFILE, one, t_s)[0] for t_s in times]).all()

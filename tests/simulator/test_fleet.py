@@ -13,7 +13,7 @@ from adapter.core.engine import advance
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS, assemble
 from adapter.core.state import EMPTY
-from adapter.simulator.fleet import PAST_S, Fleet, required_milli
+from adapter.simulator.fleet import PAST_S, SimulatedFleet, required_milli
 from adapter.sources import FAULT, Row
 
 START_S = 1_000_000
@@ -32,7 +32,7 @@ def told(rows: list[Row], workload: str) -> dict[str, float]:
 
 
 def test_a_fleet_has_a_past_when_it_starts() -> None:
-    fleet = Fleet(1, Clock())
+    fleet = SimulatedFleet(1, Clock())
 
     rows = fleet.rows(START_S - 600, START_S + 600, 15)
 
@@ -40,7 +40,7 @@ def test_a_fleet_has_a_past_when_it_starts() -> None:
 
 
 def test_it_shows_every_signal_the_core_can_use_and_no_other() -> None:
-    rows = Fleet(1, Clock()).rows(START_S, START_S, 1)
+    rows = SimulatedFleet(1, Clock()).rows(START_S, START_S, 1)
 
     signals = {row.signal for row in rows}
     assert signals == {
@@ -60,7 +60,7 @@ def test_it_shows_every_signal_the_core_can_use_and_no_other() -> None:
 
 def test_steady_is_exact() -> None:
     clock = Clock()
-    fleet = Fleet(1, clock)
+    fleet = SimulatedFleet(1, clock)
     clock.now_s += 900
 
     first, last = (told(fleet.rows(at_s, at_s, 1), "steady") for at_s in (START_S, START_S + 900))
@@ -72,7 +72,7 @@ def test_steady_is_exact() -> None:
 
 def test_what_is_seen_is_whole_and_nothing_is_lost() -> None:
     clock = Clock()
-    fleet = Fleet(1, clock)
+    fleet = SimulatedFleet(1, clock)
     clock.now_s += 120
     seen: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
     for row in fleet.rows(START_S, START_S + 120, 1):
@@ -86,7 +86,7 @@ def test_what_is_seen_is_whole_and_nothing_is_lost() -> None:
 
 def test_two_fleets_of_one_seed_are_equal_however_the_clock_steps() -> None:
     clock, jumping = Clock(START_S + 0.4), Clock(START_S + 0.4)
-    one, other = Fleet(5, clock), Fleet(5, jumping)
+    one, other = SimulatedFleet(5, clock), SimulatedFleet(5, jumping)
     for _ in range(100):
         clock.now_s += 1
         one.advance()
@@ -97,7 +97,7 @@ def test_two_fleets_of_one_seed_are_equal_however_the_clock_steps() -> None:
 
 def test_a_clock_that_runs_backwards_changes_nothing() -> None:
     clock = Clock()
-    fleet = Fleet(1, clock)
+    fleet = SimulatedFleet(1, clock)
     before = fleet.rows(START_S, START_S, 1)
     clock.now_s -= 50
 
@@ -106,7 +106,7 @@ def test_a_clock_that_runs_backwards_changes_nothing() -> None:
 
 def test_flaky_metrics_says_a_fault_instead_of_counts_but_its_workers_are_known() -> None:
     clock = Clock()
-    fleet = Fleet(1, clock)
+    fleet = SimulatedFleet(1, clock)
     clock.now_s += 75
 
     rows = [row for row in fleet.rows(START_S + 75, START_S + 75, 1) if row.workload == "demo/flaky-metrics"]
@@ -125,7 +125,7 @@ def test_flaky_metrics_says_a_fault_instead_of_counts_but_its_workers_are_known(
 
 def test_it_scales_as_the_hpa_would_and_remembers_each_change() -> None:
     clock = Clock()
-    fleet = Fleet(1, clock)
+    fleet = SimulatedFleet(1, clock)
     clock.now_s += 5
     fleet.sync(lambda name: 8000 if name == "sine" else None)
     clock.now_s += 3
@@ -141,7 +141,7 @@ def test_it_scales_as_the_hpa_would_and_remembers_each_change() -> None:
 
 def test_a_new_worker_is_ready_only_after_its_start() -> None:
     clock = Clock()
-    fleet = Fleet(1, clock)
+    fleet = SimulatedFleet(1, clock)
     fleet.sync(lambda name: 8000 if name == "sine" else None)
     clock.now_s += 10
 
@@ -152,7 +152,7 @@ def test_a_new_worker_is_ready_only_after_its_start() -> None:
 
 def test_no_number_freezes_every_workload() -> None:
     clock = Clock()
-    fleet = Fleet(1, clock)
+    fleet = SimulatedFleet(1, clock)
     for _ in range(20):
         clock.now_s += 5
         fleet.sync(lambda name: None)
@@ -200,7 +200,7 @@ def test_whatever_is_wrong_with_the_answer_it_is_no_number(answer: httpx.Respons
 
 
 def test_samples_over_http_until_it_is_stopped() -> None:
-    fleet = Fleet(1, Clock())
+    fleet = SimulatedFleet(1, Clock())
     fleet.start()
     try:
         port = urlsplit(fleet.url).port
@@ -221,7 +221,7 @@ def test_samples_over_http_until_it_is_stopped() -> None:
 
 
 def test_following_an_api_that_is_not_there_ends_with_the_fleet() -> None:
-    fleet = Fleet(1, Clock())
+    fleet = SimulatedFleet(1, Clock())
     fleet.start()
     fleet.follow("http://127.0.0.1:1")
     fleet.stop()
@@ -266,7 +266,7 @@ def test_in_a_closed_loop_two_minutes_show_ups_and_downs() -> None:
 def closed_loop(rules: Rules, tick_s: int, seconds: int) -> tuple[dict[str, list[float]], set[str]]:
     """The fleet on the core without Spark and HTTP: the sizes of every decided tick, and who was rescaled."""
     clock = Clock()
-    fleet = Fleet(1, clock)
+    fleet = SimulatedFleet(1, clock)
     book = RuleBook(by_workload=dict.fromkeys(fleet.workloads, rules))
     state = EMPTY
     sizes: dict[str, list[float]] = defaultdict(list)

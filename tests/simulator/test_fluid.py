@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.samples import Array
-from adapter.simulator.fluid import Load, Plant, State, failed, initial, reach, rescaled, step
+from adapter.simulator.fluid import Conditions, JobModel, JobState, fail, flow_capacity, initial_state, rescale, step
 from adapter.simulator.sharing import worker_share
 
 PARTITIONS, SLOTS = 12, 24
@@ -20,9 +20,9 @@ MEASURED = Path(__file__).parents[1] / "data" / "traces" / "measured" / "khaos_r
 
 def a_plant(
     start_delay_s: float = 0.0, pause_s: float = 0.0, warm_up_s: float = 0.0, replay_s: float = 0.0, **more: Array
-) -> Plant:
+) -> JobModel:
     one = np.ones(1)
-    plant = Plant(
+    plant = JobModel(
         worker_capacity_records_per_s=one * 100,
         scaling_exponent=one,
         pooled=one < 1,
@@ -36,11 +36,11 @@ def a_plant(
     return replace(plant, **more)
 
 
-def a_load(rate: float, hot_share: float = 1 / PARTITIONS, sink_ratio: float = 1.0, stuck: int = 0) -> Load:
+def a_load(rate: float, hot_share: float = 1 / PARTITIONS, sink_ratio: float = 1.0, stuck: int = 0) -> Conditions:
     """stuck: so many workers, the first ones, process nothing."""
     shares = np.full(PARTITIONS, (1 - hot_share) / (PARTITIONS - 1))
     shares[0] = hot_share
-    return Load(
+    return Conditions(
         rate_records_per_s=np.array([rate]),
         share=shares[None, :],
         speed_ratio=np.where(np.arange(SLOTS) < stuck, 0.0, 1.0)[None, :],
@@ -48,18 +48,18 @@ def a_load(rate: float, hot_share: float = 1 / PARTITIONS, sink_ratio: float = 1
     )
 
 
-def reached(plant: Plant, state: State, load: Load) -> Load:
+def reached(plant: JobModel, state: JobState, load: Conditions) -> Conditions:
     """The same load, stepped by what its workers carry."""
     workers = state.ready_workers
     held = worker_share(load.share, plant.pooled, workers, load.speed_ratio.shape[1])
-    return replace(load, reach=reach(plant, load, workers, held))
+    return replace(load, flow_capacity=flow_capacity(plant, load, workers, held))
 
 
 def workers(*counts: int) -> Array:
     return np.array(counts, dtype=float)
 
 
-def run(plant: Plant, state: State, load: Load, seconds: int) -> list[State]:
+def run(plant: JobModel, state: JobState, load: Conditions, seconds: int) -> list[JobState]:
     states = []
     for _ in range(seconds):
         state = step(plant, state, load, 1.0)
@@ -67,19 +67,19 @@ def run(plant: Plant, state: State, load: Load, seconds: int) -> list[State]:
     return states
 
 
-def last(plant: Plant, size: int, load: Load, seconds: int = 10) -> State:
-    return run(plant, initial(workers(size), PARTITIONS), load, seconds)[-1]
+def last(plant: JobModel, size: int, load: Conditions, seconds: int = 10) -> JobState:
+    return run(plant, initial_state(workers(size), PARTITIONS), load, seconds)[-1]
 
 
-def processed_each_second(states: list[State], before: float = 0.0) -> list[float]:
+def processed_each_second(states: list[JobState], before: float = 0.0) -> list[float]:
     return np.diff([before, *(state.processed_records[0] for state in states)]).round(6).tolist()
 
 
-def paid_each_second(states: list[State]) -> list[float]:
+def paid_each_second(states: list[JobState]) -> list[float]:
     return [state.paid_workers[0] for state in states]
 
 
-def ready_each_second(states: list[State]) -> list[float]:
+def ready_each_second(states: list[JobState]) -> list[float]:
     return [state.ready_workers[0] for state in states]
 
 
@@ -99,7 +99,7 @@ def test_a_job_without_room_falls_behind_by_what_it_cannot_carry() -> None:
 
 def test_the_old_workers_work_on_until_the_new_ones_are_ready_then_all_pause_and_warm_up() -> None:
     plant = a_plant(start_delay_s=3, pause_s=2, warm_up_s=4)
-    state = rescaled(plant, initial(workers(2), PARTITIONS), workers(4))
+    state = rescale(plant, initial_state(workers(2), PARTITIONS), workers(4))
 
     states = run(plant, state, a_load(1000), 10)
 
@@ -110,17 +110,17 @@ def test_the_old_workers_work_on_until_the_new_ones_are_ready_then_all_pause_and
 
 def test_a_smaller_set_takes_over_after_the_pause_alone() -> None:
     plant = a_plant(start_delay_s=3, pause_s=2)
-    state = rescaled(plant, initial(workers(4), PARTITIONS), workers(2))
+    state = rescale(plant, initial_state(workers(4), PARTITIONS), workers(2))
 
     assert processed_each_second(run(plant, state, a_load(1000), 4)) == [0, 0, 200, 200]
 
 
 def test_growing_and_shrinking_pause_for_their_own_time() -> None:
     plant = a_plant(pause_up_s=np.array([[1.0]]), pause_down_s=np.array([[3.0]]))
-    begin = initial(workers(4), PARTITIONS)
+    begin = initial_state(workers(4), PARTITIONS)
 
-    up = run(plant, rescaled(plant, begin, workers(8)), a_load(2000), 4)
-    down = run(plant, rescaled(plant, begin, workers(2)), a_load(2000), 4)
+    up = run(plant, rescale(plant, begin, workers(8)), a_load(2000), 4)
+    down = run(plant, rescale(plant, begin, workers(2)), a_load(2000), 4)
 
     assert processed_each_second(up) == [0, *[1200 * 100 / 150] * 3]  # 8 workers over 12 partitions carry 12/2 * 100
     assert processed_each_second(down) == [0, 0, 0, 200]
@@ -128,9 +128,9 @@ def test_growing_and_shrinking_pause_for_their_own_time() -> None:
 
 def test_each_change_meets_its_own_pause_and_later_ones_begin_anew() -> None:
     plant = a_plant(pause_down_s=np.array([[1.0, 3.0]]))
-    state, idle_s = initial(workers(12), PARTITIONS), []
+    state, idle_s = initial_state(workers(12), PARTITIONS), []
     for size in (6, 4, 3):
-        states = run(plant, rescaled(plant, state, workers(size)), a_load(100), 6)
+        states = run(plant, rescale(plant, state, workers(size)), a_load(100), 6)
         state = states[-1]
         idle_s.append(sum(state.idle_s[0] for state in states))
 
@@ -140,8 +140,8 @@ def test_each_change_meets_its_own_pause_and_later_ones_begin_anew() -> None:
 
 def test_workers_that_start_and_workers_that_end_are_paid() -> None:
     plant = a_plant(start_delay_s=2, pause_s=2)
-    grown = run(plant, rescaled(plant, initial(workers(2), PARTITIONS), workers(4)), a_load(100), 6)
-    shrunk = run(plant, rescaled(plant, initial(workers(4), PARTITIONS), workers(2)), a_load(100), 4)
+    grown = run(plant, rescale(plant, initial_state(workers(2), PARTITIONS), workers(4)), a_load(100), 6)
+    shrunk = run(plant, rescale(plant, initial_state(workers(4), PARTITIONS), workers(2)), a_load(100), 4)
 
     assert paid_each_second(grown) == [4, 4, 4, 4, 4, 4]
     assert ready_each_second(grown) == [2, 2, 4, 4, 4, 4]
@@ -151,9 +151,9 @@ def test_workers_that_start_and_workers_that_end_are_paid() -> None:
 
 def test_while_a_job_is_down_its_utilization_is_unknown_not_zero() -> None:
     plant = a_plant(pause_s=2)
-    begin = initial(workers(4), PARTITIONS)
-    down = step(plant, rescaled(plant, begin, workers(2)), a_load(100), 1.0)
-    none = step(plant, initial(workers(0), PARTITIONS), a_load(100), 1.0)
+    begin = initial_state(workers(4), PARTITIONS)
+    down = step(plant, rescale(plant, begin, workers(2)), a_load(100), 1.0)
+    none = step(plant, initial_state(workers(0), PARTITIONS), a_load(100), 1.0)
 
     for state in (begin, down, none):
         assert np.isnan([state.utilization_ratio[0], state.busiest_ratio[0]]).all()
@@ -161,8 +161,8 @@ def test_while_a_job_is_down_its_utilization_is_unknown_not_zero() -> None:
 
 def test_the_last_of_two_orders_wins() -> None:
     plant = a_plant(start_delay_s=3)
-    state = rescaled(plant, initial(workers(2), PARTITIONS), workers(6))
-    state = rescaled(plant, step(plant, state, a_load(100), 1.0), workers(2))
+    state = rescale(plant, initial_state(workers(2), PARTITIONS), workers(6))
+    state = rescale(plant, step(plant, state, a_load(100), 1.0), workers(2))
 
     states = run(plant, state, a_load(100), 5)
 
@@ -172,10 +172,10 @@ def test_the_last_of_two_orders_wins() -> None:
 
 def test_workers_asked_for_while_others_start_come_with_them() -> None:
     plant = a_plant(start_delay_s=3)
-    begin = step(plant, rescaled(plant, initial(workers(2), PARTITIONS), workers(4)), a_load(100), 1.0)
+    begin = step(plant, rescale(plant, initial_state(workers(2), PARTITIONS), workers(4)), a_load(100), 1.0)
 
-    more = run(plant, rescaled(plant, begin, workers(5)), a_load(100), 5)
-    less = run(plant, rescaled(plant, begin, workers(3)), a_load(100), 5)
+    more = run(plant, rescale(plant, begin, workers(5)), a_load(100), 5)
+    less = run(plant, rescale(plant, begin, workers(3)), a_load(100), 5)
 
     assert ready_each_second(more) == [2, 2, 5, 5, 5]
     assert ready_each_second(less) == [2, 2, 3, 3, 3]
@@ -183,9 +183,9 @@ def test_workers_asked_for_while_others_start_come_with_them() -> None:
 
 def test_a_change_that_comes_in_a_pause_waits_for_its_end() -> None:
     plant = a_plant(pause_s=3)
-    begin = step(plant, rescaled(plant, initial(workers(4), PARTITIONS), workers(3)), a_load(1000), 1.0)
+    begin = step(plant, rescale(plant, initial_state(workers(4), PARTITIONS), workers(3)), a_load(1000), 1.0)
 
-    states = run(plant, rescaled(plant, begin, workers(2)), a_load(1000), 7)
+    states = run(plant, rescale(plant, begin, workers(2)), a_load(1000), 7)
 
     assert ready_each_second(states) == [3, 3, 2, 2, 2, 2, 2]
     assert processed_each_second(states, begin.processed_records[0]) == [0, 0, 0, 0, 0, 200, 200]
@@ -196,7 +196,7 @@ def test_what_came_since_the_last_checkpoint_is_done_once_more() -> None:
     plant = a_plant(pause_s=2, replay_s=4)
     begin = last(plant, 6, a_load(300))
 
-    states = run(plant, rescaled(plant, begin, workers(4)), a_load(300), 2)
+    states = run(plant, rescale(plant, begin, workers(4)), a_load(300), 2)
 
     assert states[0].processed_records[0] == 3000 - 4 * 300
     assert states[0].committed_records[0] == 3000
@@ -206,11 +206,11 @@ def test_what_came_since_the_last_checkpoint_is_done_once_more() -> None:
 
 def test_no_more_is_done_again_than_was_done_and_nothing_where_nobody_worked() -> None:
     plant = a_plant(pause_s=2, replay_s=40)
-    young = step(plant, initial(workers(4), PARTITIONS), a_load(300), 1.0)
-    idle = step(plant, initial(workers(0), PARTITIONS), a_load(300), 1.0)
+    young = step(plant, initial_state(workers(4), PARTITIONS), a_load(300), 1.0)
+    idle = step(plant, initial_state(workers(0), PARTITIONS), a_load(300), 1.0)
 
-    again = step(plant, rescaled(plant, young, workers(2)), a_load(300), 1.0)
-    begun = step(plant, rescaled(plant, idle, workers(2)), a_load(300), 1.0)
+    again = step(plant, rescale(plant, young, workers(2)), a_load(300), 1.0)
+    begun = step(plant, rescale(plant, idle, workers(2)), a_load(300), 1.0)
 
     assert again.processed_records[0] == 0
     assert begun.backlog_records.sum() == pytest.approx(600)
@@ -220,8 +220,8 @@ def test_a_failure_stops_a_job_for_its_own_time_and_repeats_work_with_the_same_w
     plant = a_plant(replay_s=4, pause_s=30, warm_up_s=4)
     begin = last(plant, 4, a_load(100))
 
-    whole = failed(plant, begin, a_load(100), np.zeros(1))
-    states = run(plant, failed(plant, begin, a_load(100), np.array([3.0])), a_load(100), 5)
+    whole = fail(plant, begin, a_load(100), np.zeros(1))
+    states = run(plant, fail(plant, begin, a_load(100), np.array([3.0])), a_load(100), 5)
 
     assert whole.pause_left_s == 0
     assert processed_each_second(states, begin.processed_records[0]) == [-400, 0, 0, 225, 275]
@@ -231,10 +231,10 @@ def test_a_failure_stops_a_job_for_its_own_time_and_repeats_work_with_the_same_w
 
 def test_a_failure_in_a_pause_prolongs_it_at_most_and_repeats_nothing_more() -> None:
     plant = a_plant(replay_s=4, pause_s=30)
-    paused = step(plant, rescaled(plant, last(plant, 4, a_load(100)), workers(3)), a_load(100), 1.0)
+    paused = step(plant, rescale(plant, last(plant, 4, a_load(100)), workers(3)), a_load(100), 1.0)
 
-    assert failed(plant, paused, a_load(100), np.array([3.0])).pause_left_s == paused.pause_left_s == 29
-    longer = failed(plant, paused, a_load(100), np.array([60.0]))
+    assert fail(plant, paused, a_load(100), np.array([3.0])).pause_left_s == paused.pause_left_s == 29
+    longer = fail(plant, paused, a_load(100), np.array([60.0]))
     assert longer.pause_left_s == 60
     assert longer.processed_records == paused.processed_records
     assert longer.paid_workers == 4
@@ -242,16 +242,16 @@ def test_a_failure_in_a_pause_prolongs_it_at_most_and_repeats_nothing_more() -> 
 
 def test_workers_that_left_long_ago_are_not_paid_in_a_later_failure() -> None:
     plant = a_plant(pause_s=2)
-    smaller = run(plant, rescaled(plant, initial(workers(8), PARTITIONS), workers(3)), a_load(100), 10)[-1]
+    smaller = run(plant, rescale(plant, initial_state(workers(8), PARTITIONS), workers(3)), a_load(100), 10)[-1]
 
-    assert failed(plant, smaller, a_load(100), np.array([5.0])).paid_workers == 3
+    assert fail(plant, smaller, a_load(100), np.array([5.0])).paid_workers == 3
 
 
 def test_no_more_is_repeated_than_was_done_since_the_checkpoint() -> None:
     plant = a_plant(replay_s=4, pause_s=30)
     behind = last(plant, 1, a_load(2500))  # 100/s are done of 2 500/s
 
-    again = failed(plant, behind, a_load(2500), np.array([3.0]))
+    again = fail(plant, behind, a_load(2500), np.array([3.0]))
     assert behind.processed_records - again.processed_records == pytest.approx(400)
 
 
@@ -319,11 +319,11 @@ def test_a_slow_sink_makes_a_backlog_while_the_cpu_idles() -> None:
     assert end.utilization_ratio[0] == pytest.approx(0.3)
 
 
-Moment = tuple[float, float, float, int, int, bool]
+StepResult = tuple[float, float, float, int, int, bool]
 
 
 @st.composite
-def lives(draw: st.DrawFn) -> list[Moment]:
+def lives(draw: st.DrawFn) -> list[StepResult]:
     """Rate, hot share, sink, stuck workers, size asked for, whether it fails."""
     numbers = st.tuples(
         st.one_of(st.just(0.0), st.floats(0, 5000)),
@@ -337,7 +337,7 @@ def lives(draw: st.DrawFn) -> list[Moment]:
 
 
 @st.composite
-def plants(draw: st.DrawFn) -> Plant:
+def plants(draw: st.DrawFn) -> JobModel:
     return a_plant(
         start_delay_s=draw(st.floats(0, 3)),
         pause_s=draw(st.floats(0, 5)),
@@ -348,18 +348,18 @@ def plants(draw: st.DrawFn) -> Plant:
     )
 
 
-def lived(plant: Plant, state: State, moment: Moment, dt_s: float, by_reach: bool = False) -> State:
+def lived(plant: JobModel, state: JobState, moment: StepResult, dt_s: float, by_reach: bool = False) -> JobState:
     rate, hot_share, sink_ratio, stuck, size, fails = moment
     load = a_load(rate, 1.0 if plant.pooled[0] else hot_share, sink_ratio, stuck)
-    state = failed(plant, rescaled(plant, state, workers(size)), load, np.array([1.5 * fails]))
+    state = fail(plant, rescale(plant, state, workers(size)), load, np.array([1.5 * fails]))
     return step(plant, state, reached(plant, state, load) if by_reach else load, dt_s)
 
 
 @given(life=lives(), plant=plants(), dt_s=st.floats(0.1, 10))
 def test_what_was_appended_was_processed_or_waits_whatever_is_done_again(
-    life: list[Moment], plant: Plant, dt_s: float
+    life: list[StepResult], plant: JobModel, dt_s: float
 ) -> None:
-    state = initial(workers(2), PARTITIONS)
+    state = initial_state(workers(2), PARTITIONS)
     for moment in life:
         before, state = state, lived(plant, state, moment, dt_s)
 
@@ -376,9 +376,9 @@ def test_what_was_appended_was_processed_or_waits_whatever_is_done_again(
 
 @given(life=lives(), dt_s=st.floats(0.1, 10))
 def test_of_no_partition_more_is_processed_than_waits_and_without_replay_processed_never_falls(
-    life: list[Moment], dt_s: float
+    life: list[StepResult], dt_s: float
 ) -> None:
-    plant, state = a_plant(start_delay_s=2, pause_s=1), initial(workers(2), PARTITIONS)
+    plant, state = a_plant(start_delay_s=2, pause_s=1), initial_state(workers(2), PARTITIONS)
     for moment in life:
         before, state = state, lived(plant, state, moment, dt_s)
 
@@ -389,26 +389,28 @@ def test_of_no_partition_more_is_processed_than_waits_and_without_replay_process
 
 
 @given(life=lives(), plant=plants(), dt_s=st.floats(0.1, 10))
-def test_stepping_by_what_the_workers_carry_gives_the_same(life: list[Moment], plant: Plant, dt_s: float) -> None:
-    dense = short = initial(workers(2), PARTITIONS)
+def test_stepping_by_what_the_workers_carry_gives_the_same(
+    life: list[StepResult], plant: JobModel, dt_s: float
+) -> None:
+    dense = short = initial_state(workers(2), PARTITIONS)
     for moment in life:
         dense, short = lived(plant, dense, moment, dt_s), lived(plant, short, moment, dt_s, by_reach=True)
 
-        for of in fields(State):
+        for of in fields(JobState):
             expected, got = getattr(dense, of.name), getattr(short, of.name)
             np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-6, err_msg=of.name)
 
 
 def test_a_smaller_set_that_takes_over_without_a_pause_carries_no_more_than_its_own() -> None:
-    plant, begin, load = a_plant(), initial(workers(6), PARTITIONS), a_load(500)
+    plant, begin, load = a_plant(), initial_state(workers(6), PARTITIONS), a_load(500)
 
-    after = step(plant, rescaled(plant, begin, workers(3)), reached(plant, begin, load), 1.0)
+    after = step(plant, rescale(plant, begin, workers(3)), reached(plant, begin, load), 1.0)
 
     assert after.processed_records[0] == pytest.approx(300)
 
 
 def test_a_job_that_nothing_waits_in_is_stepped_without_its_partitions() -> None:
-    plant, begin = a_plant(), initial(workers(4), PARTITIONS)
+    plant, begin = a_plant(), initial_state(workers(4), PARTITIONS)
 
     carried = step(plant, begin, reached(plant, begin, a_load(370)), 1.0)
     missed = step(plant, begin, reached(plant, begin, a_load(500)), 1.0)
@@ -437,15 +439,17 @@ def test_it_does_not_matter_which_of_equal_partitions_is_which(order: list[int],
 
 def test_jobs_side_by_side_do_not_touch_one_another() -> None:
     one = a_plant(pause_s=1, replay_s=2)
-    two = Plant(**{name: np.repeat(getattr(one, name), 2, axis=0) for name in Plant.__slots__})
+    two = JobModel(**{name: np.repeat(getattr(one, name), 2, axis=0) for name in JobModel.__slots__})
     loads = [a_load(900, hot_share=0.4), a_load(150, stuck=1)]
-    names = [name for name in Load.__slots__ if name != "reach"]
-    both = Load(**{name: np.concatenate([getattr(load, name) for load in loads]) for name in names})
+    names = [name for name in Conditions.__slots__ if name != "flow_capacity"]
+    both = Conditions(**{name: np.concatenate([getattr(load, name) for load in loads]) for name in names})
 
-    begin = run(two, initial(workers(3, 5), PARTITIONS), both, 4)[-1]
-    together = run(two, rescaled(two, begin, workers(4, 5)), both, 7)[-1]
-    begun = [run(one, initial(workers(n), PARTITIONS), load, 4)[-1] for n, load in zip((3, 5), loads, strict=True)]
-    asked = [rescaled(one, state, workers(n)) for n, state in zip((4, 5), begun, strict=True)]
+    begin = run(two, initial_state(workers(3, 5), PARTITIONS), both, 4)[-1]
+    together = run(two, rescale(two, begin, workers(4, 5)), both, 7)[-1]
+    begun = [
+        run(one, initial_state(workers(n), PARTITIONS), load, 4)[-1] for n, load in zip((3, 5), loads, strict=True)
+    ]
+    asked = [rescale(one, state, workers(n)) for n, state in zip((4, 5), begun, strict=True)]
     alone = [run(one, state, load, 7)[-1] for state, load in zip(asked, loads, strict=True)]
 
     assert together.backlog_records.tolist() == [state.backlog_records[0].tolist() for state in alone]
@@ -463,9 +467,9 @@ def recovery_s(down_s: Array, checkpoint_s: Array, rate: Array, capacity: Array)
         warm_up_s=0 * one,
         warm_up_ratio=one,
     )
-    load = Load(rate_records_per_s=rate, share=one[:, None], speed_ratio=one[:, None], sink_ratio=one)
-    state = run(plant, initial(one, 1), load, 200)[-1]
-    state = failed(plant, state, load, down_s)
+    load = Conditions(rate_records_per_s=rate, share=one[:, None], speed_ratio=one[:, None], sink_ratio=one)
+    state = run(plant, initial_state(one, 1), load, 200)[-1]
+    state = fail(plant, state, load, down_s)
     took_s = np.zeros(len(rate))
     while state.waiting_records.any():
         state = step(plant, state, load, 1.0)

@@ -18,7 +18,7 @@ from adapter.simulator.hpa import (
     Direction,
     Hpa,
     Memory,
-    Pods,
+    PodCpu,
     RatePolicy,
     Select,
     Tolerance,
@@ -122,7 +122,7 @@ def test_an_unknown_metric_proposes_nothing() -> None:
     ],
 )
 def test_cpu_utilization(spec: int, target_percent: int, pods: dict[str, float], expected: float) -> None:
-    found = by_utilization(Pods(**{key: lanes(n) for key, n in pods.items()}), target_percent, lanes(spec), DEFAULT)
+    found = by_utilization(PodCpu(**{key: lanes(n) for key, n in pods.items()}), target_percent, lanes(spec), DEFAULT)
 
     np.testing.assert_array_equal(found, [expected])
 
@@ -518,7 +518,7 @@ def test_cpu_is_pod_by_pod_what_it_is_in_sums(
         expected = math.ceil(again * len(pods))
         if within(again) or (again - 1) * (first - 1) < 0 or (again - 1) * (expected - spec) < 0:
             expected = spec
-    summed = Pods(
+    summed = PodCpu(
         ready=lanes(ready), usage_milli=lanes(cpu_milli * ready), unready=lanes(waiting), missing=lanes(missing)
     )
     assert by_utilization(summed, target_percent, lanes(spec), DEFAULT) == expected

@@ -8,22 +8,24 @@ import pytest
 
 from adapter.core.samples import Array
 from adapter.simulator import fluid
-from adapter.simulator.observer import COLUMNS, CPU_WHILE_DOWN_RATIO, Visible
+from adapter.simulator.observer import COLUMNS, CPU_WHILE_DOWN_RATIO, Observer
 from adapter.simulator.profiles import PROFILES, Profile
-from adapter.simulator.world import Case, World
+from adapter.simulator.world import SimulatedJob, World
 
 CLEAR = replace(PROFILES["consumer-group-small"], missing_ratio=0.0, blackout_s=0.0)
 
 
-def a_visible(*profiles: Profile) -> Visible:
+def a_visible(*profiles: Profile) -> Observer:
     rate = np.full(60, 1000.0)
-    return Visible(World([Case(rate, 0, "static-peak", profile, 1) for profile in profiles]))
+    return Observer(World([SimulatedJob(rate, 0, "static-peak", profile, 1) for profile in profiles]))
 
 
-def a_state(jobs: int, appended: float, utilization: float = 0.5, busiest: float = 0.6, **more: float) -> fluid.State:
+def a_state(
+    jobs: int, appended: float, utilization: float = 0.5, busiest: float = 0.6, **more: float
+) -> fluid.JobState:
     one = np.ones(jobs)
     state = replace(
-        fluid.initial(4 * one, 1),
+        fluid.initial_state(4 * one, 1),
         appended_records=appended * one,
         processed_records=(appended - 7) * one,
         committed_records=(appended - 7) * one,
@@ -33,7 +35,7 @@ def a_state(jobs: int, appended: float, utilization: float = 0.5, busiest: float
     return replace(state, **{name: value * one for name, value in more.items()})
 
 
-def told(visible: Visible, state: fluid.State, ticks: int) -> list[Mapping[str, Array]]:
+def told(visible: Observer, state: fluid.JobState, ticks: int) -> list[Mapping[str, Array]]:
     """Samples of so many ticks; a tick later, 100 records more have come and gone."""
     samples = []
     for tick in range(1, ticks + 1):

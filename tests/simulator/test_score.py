@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.samples import Array
-from adapter.simulator.score import LATE_S, SUMS, Moment, Tally, scores
+from adapter.simulator.score import LATE_S, SUMS, StepResult, Tally, scores
 
 DT_S = 5.0
 
 
-def moment(at_s: float = 0.0, lanes: int = 1, dt_s: float = DT_S, **given: Array | float) -> Moment:
+def moment(at_s: float = 0.0, lanes: int = 1, dt_s: float = DT_S, **given: Array | float) -> StepResult:
     """Two workers that are wanted and work, and nothing wrong, but for what is given."""
     values = {
         "delay_s": 0.0,
@@ -28,21 +28,21 @@ def moment(at_s: float = 0.0, lanes: int = 1, dt_s: float = DT_S, **given: Array
     }
     late = np.broadcast_to(np.asarray(values.pop("late_records", 0.0)), (len(LATE_S), lanes)).astype(float)
     arrays = {name: np.broadcast_to(np.asarray(value, dtype=float), lanes).copy() for name, value in values.items()}
-    return Moment(at_s=at_s, dt_s=dt_s, late_records=late, **arrays)
+    return StepResult(at_s=at_s, dt_s=dt_s, late_records=late, **arrays)
 
 
-def told(moments: Sequence[Moment]) -> dict[str, float]:
+def told(moments: Sequence[StepResult]) -> dict[str, float]:
     return {name: float(numbers[0]) for name, numbers in scores(tallied(moments)).items()}
 
 
-def tallied(moments: Sequence[Moment]) -> Tally:
+def tallied(moments: Sequence[StepResult]) -> Tally:
     tally = Tally.empty(len(moments[0].delay_s))
     for one in moments:
         tally.add(one)
     return tally
 
 
-def steps(count: int, **given: Sequence[float]) -> list[Moment]:
+def steps(count: int, **given: Sequence[float]) -> list[StepResult]:
     return [moment(DT_S * step, **{name: values[step] for name, values in given.items()}) for step in range(count)]
 
 

@@ -9,23 +9,23 @@ from adapter.core.rules import POLICIES, Rules
 from adapter.core.samples import Array
 from adapter.errors import ConfigError
 from adapter.simulator import fluid
-from adapter.simulator.autoscalers import Sizing
-from adapter.simulator.baselines.named import PEERS
+from adapter.simulator.autoscalers import Autoscalers
+from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.observer import COLUMNS
-from adapter.simulator.policies import rules_of
+from adapter.simulator.policies import policy_rules
 from adapter.simulator.profiles import PROFILES, TICK_S
-from adapter.simulator.world import Case, World
+from adapter.simulator.world import SimulatedJob, World
 
 PROFILE = PROFILES["consumer-group"]
 
 
-def cases(*policies: str, rate: float = 3000.0) -> list[Case]:
+def cases(*policies: str, rate: float = 3000.0) -> list[SimulatedJob]:
     input_rate = np.full(60, rate)
-    return [Case(input_rate, 0, policy, PROFILE, 1) for policy in policies]
+    return [SimulatedJob(input_rate, 0, policy, PROFILE, 1) for policy in policies]
 
 
-def a_state(workers: list[float]) -> fluid.State:
-    return fluid.initial(np.array(workers), 180)
+def a_state(workers: list[float]) -> fluid.JobState:
+    return fluid.initial_state(np.array(workers), 180)
 
 
 def samples(tick: int, backlog: Array, utilization: float) -> dict[str, Array]:
@@ -39,7 +39,7 @@ def samples(tick: int, backlog: Array, utilization: float) -> dict[str, Array]:
 def asked(policies: tuple[str, ...], ticks: int = 12, backlog: float = 0.0, utilization: float = 0.75) -> Array:
     """The workers asked for in the end, by policy, where nobody acts on it."""
     told = cases(*policies)
-    sizing, state = Sizing(told, World(told)), a_state([4.0] * len(told))
+    sizing, state = Autoscalers(told, World(told)), a_state([4.0] * len(told))
     for tick in range(ticks):
         _, workers = sizing.sync(tick * TICK_S, samples(tick, np.full(len(told), backlog), utilization), state)
     return workers
@@ -48,7 +48,7 @@ def asked(policies: tuple[str, ...], ticks: int = 12, backlog: float = 0.0, util
 def test_a_static_job_begins_with_its_peak_and_a_fifth_and_the_others_with_what_the_first_minute_needs() -> None:
     told = cases("drain", "static-peak", "ds2")
 
-    assert Sizing(told, World(told)).first_workers().tolist() == [4, 48, 4]
+    assert Autoscalers(told, World(told)).first_workers().tolist() == [4, 48, 4]
 
 
 def test_every_policy_has_its_own_jobs_wherever_they_stand() -> None:
@@ -60,17 +60,17 @@ def test_every_policy_has_its_own_jobs_wherever_they_stand() -> None:
     assert together[1] == together[4] == 48
 
 
-@pytest.mark.parametrize("policy", [*sorted(POLICIES), *sorted(set(PEERS) - {"static-peak"})])
+@pytest.mark.parametrize("policy", [*sorted(POLICIES), *sorted(set(BASELINES) - {"static-peak"})])
 def test_of_a_job_that_nobody_sees_the_size_stays_as_it_is(policy: str) -> None:
     told = cases(policy)
-    sizing, unknown = Sizing(told, World(told)), dict.fromkeys(COLUMNS, np.array([np.nan]))
+    sizing, unknown = Autoscalers(told, World(told)), dict.fromkeys(COLUMNS, np.array([np.nan]))
     for tick in range(8):
         _, workers = sizing.sync(tick * TICK_S, unknown, a_state([7.0]))
 
         assert workers.tolist() == [7]
 
 
-@pytest.mark.parametrize("policy", [*sorted(POLICIES), *sorted(PEERS)])
+@pytest.mark.parametrize("policy", [*sorted(POLICIES), *sorted(BASELINES)])
 def test_no_policy_asks_for_less_than_one_worker_or_more_than_there_may_be(policy: str) -> None:
     assert 1 <= asked((policy,), backlog=0.0, utilization=0.01)[0] <= PROFILE.max_workers
     assert 1 <= asked((policy,), backlog=1e9, utilization=1.0)[0] <= PROFILE.max_workers
@@ -79,7 +79,7 @@ def test_no_policy_asks_for_less_than_one_worker_or_more_than_there_may_be(polic
 def test_our_policies_go_up_through_the_hpa_that_we_ship() -> None:
     """At most 400 % more in 15 s."""
     told = cases("dataflow")
-    sizing, state = Sizing(told, World(told)), a_state([1.0])
+    sizing, state = Autoscalers(told, World(told)), a_state([1.0])
     for tick in range(12):
         required, workers = sizing.sync(tick * TICK_S, samples(tick, np.array([4.5e6]), 1.0), state)
 
@@ -90,22 +90,22 @@ def test_our_policies_go_up_through_the_hpa_that_we_ship() -> None:
 def test_a_policy_is_told_what_a_rescale_costs_and_how_late_metrics_come() -> None:
     profile = replace(PROFILES["netflix"], metric_delay_s=120.0)
 
-    rules = rules_of("drain", profile)
+    rules = policy_rules("drain", profile)
 
     assert (rules.policy, rules.max_workers, rules.rescale_pause_s) == ("drain", 60, 120)
     assert (rules.worker_start_s, rules.warm_up_s, rules.replay_s, rules.metric_delay_s) == (60, 120, 0, 120)
 
 
 def test_numbers_in_a_policys_name_are_its_parameters() -> None:
-    rules = rules_of("drain:target_utilization_ratio=0.9+backlog_time_target_s=120", PROFILE)
+    rules = policy_rules("drain:target_utilization_ratio=0.9+backlog_time_target_s=120", PROFILE)
 
-    assert rules == replace(rules_of("drain", PROFILE), target_utilization_ratio=0.9, backlog_time_target_s=120.0)
+    assert rules == replace(policy_rules("drain", PROFILE), target_utilization_ratio=0.9, backlog_time_target_s=120.0)
 
 
 def test_rules_that_are_given_tell_all_but_the_policy_and_the_bound() -> None:
     given = Rules(rescale_pause_s=77.0, policy="varga")
 
-    assert rules_of("drain", PROFILE, given) == replace(given, policy="drain", max_workers=PROFILE.max_workers)
+    assert policy_rules("drain", PROFILE, given) == replace(given, policy="drain", max_workers=PROFILE.max_workers)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_rules_that_are_given_tell_all_but_the_policy_and_the_bound() -> None:
 )
 def test_what_is_no_parameter_is_told_with_the_policy_it_stands_in(policy: str, said: str) -> None:
     with pytest.raises(ConfigError) as told:
-        rules_of(policy, PROFILE)
+        policy_rules(policy, PROFILE)
 
     assert policy in str(told.value)
     assert said in str(told.value)

@@ -11,7 +11,7 @@ from adapter.simulator import closed_loop, fluid
 from adapter.simulator.closed_loop import SERIES, Outcome
 from adapter.simulator.profiles import PROFILES, STEP_S, TICK_S, Profile
 from adapter.simulator.score import LATE_S, scores
-from adapter.simulator.world import Case, World
+from adapter.simulator.world import SimulatedJob, World
 
 pytestmark = pytest.mark.simulation
 
@@ -31,8 +31,8 @@ def a_rate(hours: float, low: float = 2000.0, high: float = 5000.0) -> Array:
 
 def a_case(
     policy: str, profile: Profile = SMALL, rate: Array | None = None, seed: int = 1, lead_steps: int = 0
-) -> Case:
-    return Case(a_rate(1.5) if rate is None else rate, lead_steps, policy, profile, seed)
+) -> SimulatedJob:
+    return SimulatedJob(a_rate(1.5) if rate is None else rate, lead_steps, policy, profile, seed)
 
 
 def sums(outcome: Outcome, lane: int) -> Mapping[str, list[float]]:
@@ -49,16 +49,16 @@ def test_a_static_job_is_never_rescaled_and_costs_its_workers_alone() -> None:
     assert told["paused_pct"].tolist() == [0]
 
 
-def naive(case: Case) -> dict[str, float | list[float]]:
+def naive(case: SimulatedJob) -> dict[str, float | list[float]]:
     """A job that is never rescaled, step by step and partition by partition, delays by np.interp."""
     world = World([case])
-    state = fluid.initial(np.ceil(1.2 * world.of_profile("workers")), world.partitions)
+    state = fluid.initial_state(np.ceil(1.2 * world.of_profile("workers")), world.partitions)
     worker_s = records = paused_s = max_delay_s = 0.0
     late_s, late_records = np.zeros(len(LATE_S)), np.zeros(len(LATE_S))
     total, times = world.arrivals.total_records[0], np.arange(len(case.rate_records_per_s) + 1) * STEP_S
     for step, rate in enumerate(case.rate_records_per_s):
         speed = world.speed(step * STEP_S)
-        load = fluid.Load(
+        load = fluid.Conditions(
             rate_records_per_s=np.array([rate]), share=world.share, speed_ratio=speed, sink_ratio=np.ones(1)
         )
         before, state = state, fluid.step(world.plant, state, load, STEP_S)

@@ -6,20 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapter.backtest.trace import read, scaled
+from adapter.backtest.trace import normalise, read
 from adapter.core.rules import POLICIES
 from adapter.simulator import closed_loop
-from adapter.simulator.baselines.named import PEERS
+from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.profiles import PROFILES, STEP_S
 from adapter.simulator.score import scores
-from adapter.simulator.world import Case
+from adapter.simulator.world import SimulatedJob
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(300)]
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 LIVE = ("consumer-group", "flink-reactive", "flink-operator", "netflix")
 # Who follows something else than the load: partitions, or nothing.
-FOLLOWERS = tuple(name for name in (*POLICIES, *PEERS) if name not in ("segments", "static-peak"))
+FOLLOWERS = tuple(name for name in (*POLICIES, *BASELINES) if name not in ("segments", "static-peak"))
 
 
 def slopes(hours: float = 3.0, low: float = 12_000.0, high: float = 24_000.0) -> np.ndarray:
@@ -31,7 +31,7 @@ def slopes(hours: float = 3.0, low: float = 12_000.0, high: float = 24_000.0) ->
 def test_with_metrics_two_minutes_late_no_policy_freezes() -> None:
     profile = replace(PROFILES["flink-reactive"], metric_delay_s=120.0)
     load = slopes()
-    outcome = closed_loop.run([Case(load, 0, name, profile, 1) for name in FOLLOWERS], record=True)
+    outcome = closed_loop.run([SimulatedJob(load, 0, name, profile, 1) for name in FOLLOWERS], record=True)
 
     ready = outcome.series["ready_workers"]
     for lane, name in enumerate(FOLLOWERS):
@@ -42,7 +42,7 @@ def test_with_metrics_two_minutes_late_no_policy_freezes() -> None:
 def test_the_default_policy_is_never_five_minutes_late_and_does_not_turn_back_within_ten(delay_s: float) -> None:
     load = slopes()
     cases = [
-        Case(load, 0, "drain", replace(PROFILES[name], metric_delay_s=delay_s), seed)
+        SimulatedJob(load, 0, "drain", replace(PROFILES[name], metric_delay_s=delay_s), seed)
         for name in LIVE
         for seed in (1, 2)
     ]
@@ -55,11 +55,13 @@ def test_the_default_policy_is_never_five_minutes_late_and_does_not_turn_back_wi
 
 def test_on_the_published_comparison_it_needs_fewer_workers_than_flinks_formula_and_is_less_late() -> None:
     profile = PROFILES["pause-30-60"]
-    load = scaled(read(TRACES / "dsp_ads_18h_1s.csv"), profile)
+    load = normalise(read(TRACES / "dsp_ads_18h_1s.csv"), profile)
     ours, flink = (
         {name: float(values[lane]) for name, values in found.items()}
         for found in [
-            scores(closed_loop.run([Case(load, 0, name, profile, 1) for name in ("drain", "flink-default")]).tally)
+            scores(
+                closed_loop.run([SimulatedJob(load, 0, name, profile, 1) for name in ("drain", "flink-default")]).tally
+            )
         ]
         for lane in (0, 1)
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adapter.core.samples import Array
 from adapter.simulator import disturbances
 from adapter.simulator.profiles import PROFILES, STEP_S, Profile
-from adapter.simulator.world import Arrivals, Case, World
+from adapter.simulator.world import Arrivals, SimulatedJob, World
 
 PROFILE = PROFILES["consumer-group-small"]
 EVEN = replace(PROFILE, skew=0.0, worker_spread=0.0, speed_noise=0.0)
@@ -24,7 +24,7 @@ def arrivals(rate: Array) -> Arrivals:
 
 def a_world(*profiles: Profile, rate: float = 3000.0, seed: int = 1) -> World:
     input_rate = np.full(60, rate)
-    return World([Case(input_rate, 0, "static-peak", profile, seed) for profile in profiles])
+    return World([SimulatedJob(input_rate, 0, "static-peak", profile, seed) for profile in profiles])
 
 
 @given(rate=st.lists(st.floats(1, 1e5), min_size=1, max_size=50), place=st.floats(0, 1), behind=st.floats(0, 1))
@@ -60,7 +60,7 @@ def test_newer_counts_what_came_within_an_age_and_no_further_than_the_begin() ->
 
 def test_jobs_of_one_array_share_a_row_of_arrivals() -> None:
     one, other = np.full(12, 1.0), np.full(12, 2.0)
-    world = World([Case(rate, 0, "static-peak", PROFILE, 1) for rate in (one, other, one)])
+    world = World([SimulatedJob(rate, 0, "static-peak", PROFILE, 1) for rate in (one, other, one)])
 
     assert world.arrivals.rate_records_per_s.shape == (2, 12)
     assert world.arrivals.rate(3).tolist() == [1, 2, 1]
@@ -93,20 +93,6 @@ def test_a_skewed_input_raises_the_demand() -> None:
     assert (uneven < even).all()
 
 
-def test_the_most_that_workers_can_do_is_never_less_than_they_carry() -> None:
-    noisy = replace(EVEN, worker_spread=0.2, speed_noise=0.1, scaling_exponent=0.9)
-    world = a_world(EVEN, noisy, POOL)
-
-    even, most, pooled = (world.most_records(job) for job in range(3))
-
-    assert even.shape == (5, EVEN.max_workers)
-    assert even[0] == pytest.approx(60_000 * np.arange(1, 13))
-    assert pooled[-1] == pytest.approx(60_000 * np.arange(1, 13) ** 0.9)
-    for minute, records in enumerate(most):
-        together = world.speed(60.0 * minute)[1].cumsum()
-        assert records == pytest.approx(60_000 * np.arange(1, 13) ** -0.1 * together)
-
-
 def test_a_job_begins_with_what_its_first_minute_needs_within_its_bounds() -> None:
     assert a_world(EVEN, rate=3000).first_workers().tolist() == [4]
     assert a_world(EVEN, rate=0).first_workers().tolist() == [1]
@@ -125,6 +111,6 @@ def test_metric_delay_is_no_part_of_chance_and_the_seed_is() -> None:
 def test_every_number_of_a_kind_reaches_its_jobs() -> None:
     world = a_world(PROFILE, replace(PROFILE, missing_ratio=1.0))
 
-    assert world.each_kind(disturbances.seen, 30.0).tolist() == [1, 0]
+    assert world.each_kind(disturbances.sample_arrives, 30.0).tolist() == [1, 0]
     assert world.share.sum(axis=1) == pytest.approx(1)
     assert world.plant.pause_up_s.shape == (2, disturbances.MOST_CHANGES)

@@ -6,7 +6,7 @@ import pytest
 
 from adapter.config import TraceSource
 from adapter.errors import SourceError
-from adapter.simulator.fleet import Fleet
+from adapter.simulator.fleet import SimulatedFleet
 from adapter.sources import FAULT, Row
 from adapter.sources.trace import TraceReader, at_ticks, read, record
 
@@ -22,7 +22,7 @@ def from_file(path: Path) -> TraceReader:
 
 
 def test_it_reads_what_the_fleet_serves() -> None:
-    fleet = Fleet(1, lambda: START_S)
+    fleet = SimulatedFleet(1, lambda: START_S)
     fleet.start()
     reader = TraceReader("embedded", TraceSource(kind="trace", url=fleet.url))
     try:
@@ -42,7 +42,7 @@ def test_a_fleet_that_does_not_answer_is_a_source_error() -> None:
 
 
 def test_what_is_recorded_is_read_again(tmp_path: Path) -> None:
-    rows = Fleet(1, lambda: START_S).rows(START_S - 60, START_S, 15)
+    rows = SimulatedFleet(1, lambda: START_S).rows(START_S - 60, START_S, 15)
     file = tmp_path / "fleet.jsonl"
     file.write_text(record(rows))
 

@@ -14,7 +14,7 @@ SYNC_S = 15.0  # of the HPA; the other rivals look as often
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Observation:
     """What is visible of L jobs at one tick, shape (L,), NaN where it is not seen.
 
     at_s: seconds of the tick. sampled_at_s: when the counts were taken, metric_delay_s before.
@@ -38,7 +38,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class OperatorSettings:
     """What an operator of L jobs knows and sets beforehand, shape (L,)."""
 
     worker_capacity_records_per_s: Array
@@ -47,7 +47,7 @@ class Job:
     static_peak_workers: Array
 
 
-class Peer(Protocol):
+class Baseline(Protocol):
     """A rival that has been running: every call is one sync, 15 s after the last.
 
     hpa: None for one that sets the size itself; else the HPA, of the same lanes, that decides on what it proposes.
@@ -57,7 +57,7 @@ class Peer(Protocol):
     def hpa(self) -> Hpa | None:
         """Through which HPA it works."""
 
-    def wanted(self, seen: Seen) -> Array:
+    def wanted(self, seen: Observation) -> Array:
         """The size it sets now, or proposes to its HPA before windows and limits; shape (L,).
 
         NaN, no number, leaves the size as it is.

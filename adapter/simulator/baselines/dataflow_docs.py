@@ -6,8 +6,8 @@ import numpy as np
 
 from adapter.core.partitions import whole
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Job, Seen
-from adapter.simulator.baselines.window import Window
+from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.baselines.window import SampleWindow
 from adapter.simulator.hpa import Hpa
 
 _THROUGHPUT_S = 60.0  # a backlog in seconds is so many seconds of the throughput over this; ours
@@ -34,13 +34,13 @@ class DataflowDocs:
 
     hpa: Hpa | None = None
 
-    def __init__(self, job: Job, parameters: DataflowParameters) -> None:
+    def __init__(self, job: OperatorSettings, parameters: DataflowParameters) -> None:
         lanes = len(job.max_workers)
         self._job, self._parameters = job, parameters
-        self._recent = Window(lanes, _THROUGHPUT_S)
-        self._period = Window(lanes, parameters.period_s, gauges=2)
+        self._recent = SampleWindow(lanes, _THROUGHPUT_S)
+        self._period = SampleWindow(lanes, parameters.period_s, gauges=2)
 
-    def wanted(self, seen: Seen) -> Array:
+    def wanted(self, seen: Observation) -> Array:
         """A new size after a full period of backlog, or of idleness, shape (L,)."""
         period, p, workers = self._period, self._parameters, seen.spec_workers
         period.take(seen, seen.cpu_ratio, self._backlogged(seen))
@@ -53,7 +53,7 @@ class DataflowDocs:
         size = np.clip(whole(size), 1.0, self._job.max_workers)
         return np.where(period.fresh & period.full & (size != workers), size, np.nan)
 
-    def _backlogged(self, seen: Seen) -> Array:
+    def _backlogged(self, seen: Observation) -> Array:
         """1 where the newest sample has a backlog to speak of, 0 where not, NaN where it cannot be told."""
         recent = self._recent
         recent.take(seen, seen.cpu_ratio)

@@ -6,8 +6,8 @@ import numpy as np
 
 from adapter.core.partitions import whole
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Job, Seen
-from adapter.simulator.baselines.window import Window
+from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.baselines.window import SampleWindow
 from adapter.simulator.hpa import Hpa
 
 
@@ -29,12 +29,12 @@ class Ds2:
 
     hpa: Hpa | None = None
 
-    def __init__(self, job: Job, parameters: Ds2Parameters) -> None:
+    def __init__(self, job: OperatorSettings, parameters: Ds2Parameters) -> None:
         self._job, self._parameters = job, parameters
-        self._window = Window(len(job.max_workers), parameters.metric_aggregation_period_s)
+        self._window = SampleWindow(len(job.max_workers), parameters.metric_aggregation_period_s)
         self._changed_at_s = np.full(len(job.max_workers), -np.inf)
 
-    def wanted(self, seen: Seen) -> Array:
+    def wanted(self, seen: Observation) -> Array:
         """ceil(ceil(input / true rate of a worker) * overprovisioning) once a window is full and no cooldown left."""
         window = self._window
         window.take(seen, seen.busy_ratio)

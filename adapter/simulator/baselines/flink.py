@@ -11,10 +11,10 @@ import numpy as np
 from adapter.core.partitions import whole
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Job, Seen
+from adapter.simulator.baselines import Observation, OperatorSettings
 from adapter.simulator.baselines.alignment import Alignment
 from adapter.simulator.baselines.delayed_scale_down import DelayedScaleDown
-from adapter.simulator.baselines.window import Window
+from adapter.simulator.baselines.window import SampleWindow
 from adapter.simulator.hpa import Hpa
 
 _METER_S = 60.0  # span of Flink's numRecordsInPerSecond
@@ -117,18 +117,18 @@ class Flink:
 
     hpa: Hpa | None = None
 
-    def __init__(self, job: Job, parameters: FlinkParameters) -> None:
+    def __init__(self, job: OperatorSettings, parameters: FlinkParameters) -> None:
         lanes = len(job.max_workers)
         self._parameters = parameters
         self._most = np.minimum(np.where(job.partitions > 0, job.partitions, np.inf), job.max_workers)
         self._alignment = Alignment(job.partitions, parameters.scaling_parallelism_alignment_mode)
         settle_s = parameters.stabilization_interval_s
-        self._window = Window(lanes, parameters.metrics_window_s, settle_s=settle_s, gauges=2)
-        self._meter = Window(lanes, _METER_S)
+        self._window = SampleWindow(lanes, parameters.metrics_window_s, settle_s=settle_s, gauges=2)
+        self._meter = SampleWindow(lanes, _METER_S)
         self._delayed = DelayedScaleDown(lanes, parameters.scale_down_interval_s)
         self._expected = _Expected(lanes)
 
-    def wanted(self, seen: Seen) -> Array:
+    def wanted(self, seen: Observation) -> Array:
         """The parallelism it rescales to now, shape (L,); NaN for none."""
         rates, current = self._collected(seen), seen.spec_workers
         able = rates.true_processing
@@ -144,7 +144,7 @@ class Flink:
         self._expected.changed(changes, current, chosen, able)
         return chosen
 
-    def _collected(self, seen: Seen) -> Rates:
+    def _collected(self, seen: Observation) -> Rates:
         """One more sample for the metrics window, and what the window says."""
         p, window, meter = self._parameters, self._window, self._meter
         meter.take(seen, seen.busiest_ratio)
@@ -162,7 +162,7 @@ class Flink:
             lag_records=window.backlog_records(),
         )
 
-    def _observation(self, seen: Seen, metered: Array) -> Array:
+    def _observation(self, seen: Observation, metered: Array) -> Array:
         """The observed true processing rate: the throughput while it catches up, else the mean of those before."""
         p = self._parameters
         catching_up = seen.backlog_records >= p.observed_true_processing_rate_lag_threshold_s * metered

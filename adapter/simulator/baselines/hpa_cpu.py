@@ -6,8 +6,8 @@ import numpy as np
 
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Job, Seen
-from adapter.simulator.hpa import Hpa, Pods, Tolerance, by_utilization, unready
+from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.hpa import Hpa, PodCpu, Tolerance, by_utilization, unready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,18 +27,18 @@ class CpuParameters:
 
 
 class HpaCpu:
-    """An HPA without `behavior`. Pods that start, or whose sample is from before they were ready, do not count."""
+    """An HPA without `behavior`. PodCpu that start, or whose sample is from before they were ready, do not count."""
 
-    def __init__(self, job: Job, parameters: CpuParameters) -> None:
+    def __init__(self, job: OperatorSettings, parameters: CpuParameters) -> None:
         self.hpa: Hpa | None = Hpa(max_workers=job.max_workers, behavior=None)
         self._parameters = parameters
         self._ready_since_s = np.full(len(job.max_workers), -np.inf)
 
-    def wanted(self, seen: Seen) -> Array:
+    def wanted(self, seen: Observation) -> Array:
         """The proposal of the CPU metric, shape (L,); NaN while no pod's sample counts."""
         fresh = self._restarted(seen) if self._parameters.rescale_restarts_workers else np.zeros(len(seen.cpu_ratio))
         counted = np.where((fresh > 0) | np.isnan(seen.cpu_ratio), 0.0, seen.ready_workers)
-        pods = Pods(
+        pods = PodCpu(
             ready=counted,
             usage_milli=np.floor(np.where(counted > 0, seen.cpu_ratio, 0.0) * 1000.0 * counted),
             unready=np.maximum(seen.spec_workers - counted, 0.0),
@@ -48,7 +48,7 @@ class HpaCpu:
         )
         return np.where(counted > 0, proposal, np.nan)
 
-    def _restarted(self, seen: Seen) -> Mask:
+    def _restarted(self, seen: Observation) -> Mask:
         """Which jobs' pods do not count because all of them start, or have just started."""
         paused = (seen.restarting > 0) & (seen.ready_workers >= seen.spec_workers)  # else the old set works on
         ready_since_s = np.where(np.isnan(self._ready_since_s), seen.at_s, self._ready_since_s)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Job, Seen
+from adapter.simulator.baselines import Observation, OperatorSettings
 from adapter.simulator.baselines.alignment import Alignment
 from adapter.simulator.hpa import Hpa, Tolerance, by_average_value
 
@@ -29,7 +29,7 @@ class KedaParameters:
 class KedaKafka:
     """KEDA without `advanced`: its HPA has no `behavior`."""
 
-    def __init__(self, job: Job, parameters: KedaParameters, lag_threshold: Array | None = None) -> None:
+    def __init__(self, job: OperatorSettings, parameters: KedaParameters, lag_threshold: Array | None = None) -> None:
         """lag_threshold: of each job, shape (L,), in place of the parameter's."""
         self.hpa: Hpa | None = Hpa(max_workers=job.max_workers, behavior=None)
         self._parameters = parameters
@@ -50,7 +50,7 @@ class KedaKafka:
         over = np.floor(lag / threshold) > self._partitions
         return np.where(over, np.where(over, self._partitions, 0.0) * threshold, lag)
 
-    def wanted(self, seen: Seen) -> Array:
+    def wanted(self, seen: Observation) -> Array:
         """The HPA's ceil(metric / lagThreshold) outside the tolerance, shape (L,); NaN while there is no lag to see."""
         shares = self.metric(seen.backlog_records) / self._threshold
         proposal = by_average_value(shares, 1.0, seen.spec_workers, self._parameters.tolerance)

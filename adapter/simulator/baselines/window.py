@@ -1,15 +1,15 @@
-"""Visible samples of L jobs -> rates and means over a window of them, anchored at each job's newest sample."""
+"""Observer samples of L jobs -> rates and means over a window of them, anchored at each job's newest sample."""
 
 import numpy as np
 
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray
-from adapter.simulator.baselines import SYNC_S, Seen
+from adapter.simulator.baselines import SYNC_S, Observation
 
 _AT, _APPENDED, _PROCESSED, _BACKLOG, _COUNTS = 0, 1, 2, 3, 4
 
 
-class Window:
+class SampleWindow:
     """What was seen of jobs since they run, and once it is full only the last window_s of it.
 
     Time is the samples' own: late samples fill it later and never freeze it. It fills from the first sample settle_s
@@ -33,7 +33,7 @@ class Window:
         self.fresh: Mask = np.zeros(lanes, dtype=bool)
         self.full: Mask = np.zeros(lanes, dtype=bool)
 
-    def take(self, seen: Seen, *gauges: Array) -> None:
+    def take(self, seen: Observation, *gauges: Array) -> None:
         """One sync. A sample counts once, and when its counts and its first gauge are known.
 
         Afterwards `fresh` tells which jobs had a new sample, `full` which windows are full, `samples` how many they

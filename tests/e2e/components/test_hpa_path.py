@@ -49,7 +49,7 @@ SERVED: tuple[Sequence[str] | None, ...] = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class SimulatedJob:
     """What is written under `spec` in the place of our behavior, and the same for our arithmetic. None: ours stays."""
 
     written: dict[str, Any] | None
@@ -76,18 +76,18 @@ SLOW_DOWN = Direction(
 AT_ONCE = Direction(window_s=0, policies=DOWN.policies)
 NEVER = replace(AT_ONCE, select=Select.DISABLED)
 CASES = {
-    "no-behavior": Case(written={}, behavior=None),
-    "default-behavior": Case(written={"behavior": {"scaleDown": {}}}, behavior=Behavior()),
-    "our-behavior": Case(
+    "no-behavior": SimulatedJob(written={}, behavior=None),
+    "default-behavior": SimulatedJob(written={"behavior": {"scaleDown": {}}}, behavior=Behavior()),
+    "our-behavior": SimulatedJob(
         written=None,
         behavior=Behavior(up=OUR_UP, down=AT_ONCE),
         tolerance=Tolerance(up_ratio=0.0, down_ratio=0.0),
     ),
-    "slow-both-ways": Case(
+    "slow-both-ways": SimulatedJob(
         written={"behavior": {"scaleUp": half(SLOW_UP), "scaleDown": half(SLOW_DOWN)}},
         behavior=Behavior(up=SLOW_UP, down=SLOW_DOWN),
     ),
-    "never-down-and-far-up": Case(
+    "never-down-and-far-up": SimulatedJob(
         written={"behavior": {"scaleUp": half(UP, tolerance="0.5"), "scaleDown": half(NEVER)}},
         behavior=Behavior(down=NEVER),
         tolerance=Tolerance(up_ratio=0.5),
@@ -223,8 +223,8 @@ def _has_started(api: Api, name: str) -> bool:
     return bool(found["status"].get("replicas") == START)
 
 
-def _autoscaler(name: str, case: Case) -> dict[str, Any]:
-    """Ours, but for its name, its maximum and, in all cases but one, its behavior."""
+def _autoscaler(name: str, case: SimulatedJob) -> dict[str, Any]:
+    """AdapterPolicies, but for its name, its maximum and, in all cases but one, its behavior."""
     hpa: dict[str, Any] = yaml.safe_load(MANIFEST.read_text())
     hpa["metadata"]["name"] = hpa["spec"]["scaleTargetRef"]["name"] = name
     hpa["spec"]["metrics"][0]["external"]["metric"]["selector"] = {"matchLabels": {"workload": name}}

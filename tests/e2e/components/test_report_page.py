@@ -9,9 +9,9 @@ from parts.browser import NAMES, Browser, Page, chromium
 from parts.process import until
 
 from adapter.backtest.report import write
-from adapter.backtest.report_content import MEASURED, SIMULATED, Chapter, Fact, Mark, Report, Score, Target, Track
-from adapter.backtest.sections import of_trace
-from adapter.backtest.trace import Trace
+from adapter.backtest.report_content import MEASURED, SIMULATED, Change, Fact, HpaTarget, Report, Score, Section, Track
+from adapter.backtest.sections import trace_section
+from adapter.backtest.trace import Trace, fit_profile
 from adapter.simulator.profiles import PROFILES
 
 pytestmark = pytest.mark.full
@@ -49,35 +49,41 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A made-up history with both loops, and one trace in a closed loop."""
     path = tmp_path_factory.mktemp("report") / "backtest.html"
-    write(path, Report(title="Backtest of two jobs", chapters=(history(), trace()), price=0.12, notes=("A note.",)))
+    write(path, Report(title="Backtest of two jobs", sections=(history(), trace()), price=0.12, notes=("A note.",)))
     return path
 
 
-def history() -> Chapter:
+def history() -> Section:
     at_s, rate = _day(BEGIN_S)
-    return Chapter(
+    return Section(
         title="shop/orders <&>",
         target_s=60.0,
         at_s=at_s,
         rate_records_per_s=rate,
-        simulated=(_track("what ran", at_s, rate, 1.6), _track("drain", at_s, rate, 1.3)),
-        asked=(_track("what ran", at_s, rate, 1.6), _track("drain", at_s, rate, 1.2)),
+        simulated=(_track("actual", at_s, rate, 1.6), _track("drain", at_s, rate, 1.3)),
+        recommended=(_track("actual", at_s, rate, 1.6), _track("drain", at_s, rate, 1.2)),
         scores=(
-            Score(name="what ran", kind=MEASURED, worker_hours=300.0, late_ratio=0.01, p99_s=80.0, rescales=3),
+            Score(name="actual", kind=MEASURED, worker_hours=300.0, late_ratio=0.01, p99_s=80.0, rescales=3),
             Score(
                 name="drain", kind=SIMULATED, worker_hours=240.0, late_ratio=0.0, p99_s=20.0, rescales=9, pause_s=270.0
             ),
         ),
-        facts=(Fact(name="worker capacity", value="100 records/s", seen=12, how="throughput while records waited"),),
-        notes=("Looking on, nobody acts.",),
-        target=Target(policy="drain", average_value="1", why="The metric already is the number of workers."),
+        facts=(
+            Fact(
+                name="worker capacity", value="100 records/s", observations=12, source="throughput while records waited"
+            ),
+        ),
+        notes=("A note of a section.",),
+        target=HpaTarget(policy="drain", average_value="1", why="The metric already is the number of workers."),
     )
 
 
-def trace() -> Chapter:
+def trace() -> Section:
     _, rate = _day(0.0)
     load = Trace(name="two waves", step_s=60.0, rate=rate[:360])
-    return of_trace(load, PROFILES["consumer-group-small"], ("drain", "dataflow", "beam-flink"))
+    return trace_section(
+        load, fit_profile(load, PROFILES["consumer-group-small"], None), ("drain", "dataflow", "beam-flink")
+    )
 
 
 def _day(begin_s: float) -> tuple[np.ndarray, np.ndarray]:
@@ -87,9 +93,9 @@ def _day(begin_s: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _track(name: str, at_s: np.ndarray, rate: np.ndarray, spare: float) -> Track:
     workers = np.ceil(rate * spare / 100)
-    why = Mark(at_s=float(at_s[0]), before=np.nan, after=float(workers[0]), why="10 -> 12: behind <b>by</b> 90 s")
+    why = Change(at_s=float(at_s[0]), before=np.nan, after=float(workers[0]), why="10 -> 12: behind <b>by</b> 90 s")
     waits = np.where(np.diff(workers, prepend=workers[0]) != 0, 45.0 * spare, 1.0)
-    return Track(name=name, at_s=at_s, workers=workers, backlog_time_s=waits, marks=(why,))
+    return Track(name=name, at_s=at_s, workers=workers, backlog_time_s=waits, changes=(why,))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -97,7 +103,7 @@ def test_every_chart_is_drawn_and_nothing_complains(browser: Browser, report: Pa
     with browser.page(report.as_uri(), scheme) as page:
         charts = page.asked(DRAWN)
 
-        assert [chart["id"] for chart in charts] == ["simulated-0", "asked-0", "simulated-1"]
+        assert [chart["id"] for chart in charts] == ["simulated-0", "recommended-0", "simulated-1"]
         assert [len(chart["paths"]) for chart in charts] == [5, 3, 7]
         assert all(path["width"] > 100 and path["height"] > 0 for chart in charts for path in chart["paths"])
         assert len({path["stroke"] for path in charts[2]["paths"]}) == 4
@@ -134,8 +140,8 @@ def _looks(page: Page) -> tuple[float, float, float, str]:
 
 def test_a_sentence_shows_where_the_number_changes(browser: Browser, report: Path) -> None:
     with browser.page(report.as_uri(), "light") as page:
-        page.asked("Plotly.Fx.hover('asked-0', [{curveNumber: 2, pointNumber: 0}], ['xy2'])")
-        shown = page.asked("document.querySelector('#asked-0 .hoverlayer').textContent")
+        page.asked("Plotly.Fx.hover('recommended-0', [{curveNumber: 2, pointNumber: 0}], ['xy2'])")
+        shown = page.asked("document.querySelector('#recommended-0 .hoverlayer').textContent")
 
     assert "behind <b>by</b> 90 s" in shown
     assert "drain" in shown

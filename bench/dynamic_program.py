@@ -11,7 +11,7 @@ from adapter.core.samples import Array, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
+class DiscreteLoad:
     """A load in units of backlog.
 
     unit_records: records of a unit. arrivals: shape (slots,). kept: what 1, 2 ... workers process in a slot in which
@@ -47,7 +47,7 @@ Moves = Callable[[int, Sequence[Array]], Move]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Followed:
+class CheapestPath:
     """The cheapest way: workers paid in each slot, shape (slots,), changes, and slots that pass their limit."""
 
     workers: Array
@@ -55,7 +55,7 @@ class Followed:
     infeasible_slots: int
 
 
-def followed(grid: Grid, moves: Moves, ahead: int) -> Followed:
+def cheapest_path(grid: DiscreteLoad, moves: Moves, ahead: int) -> CheapestPath:
     """Backwards the values, then forwards the choices; the first size is free and nothing waits.
 
     ahead: the most slots that a change takes. A value has the shape (sizes, limit + 2). Its last column is a backlog
@@ -71,16 +71,16 @@ def followed(grid: Grid, moves: Moves, ahead: int) -> Followed:
         move = moves(slot, later)
         choices.append((np.packbits(keep <= move.value, axis=1), move))
         later.appendleft(_closed(np.minimum(keep, move.value), grid))
-    return _walked(grid, int(later[0][:, 0].argmin()), choices[::-1])
+    return _follow(grid, int(later[0][:, 0].argmin()), choices[::-1])
 
 
-def _closed(value: Array, grid: Grid) -> Array:
+def _closed(value: Array, grid: DiscreteLoad) -> Array:
     beyond = np.full((len(value), 1), np.inf)
     beyond[-1, 0] = value[-1, -1] + grid.penalty
     return np.concatenate((value, beyond), axis=1)
 
 
-def _next(grid: Grid, slot: int, value: Array, capacity: IntArray) -> Array:
+def _next(grid: DiscreteLoad, slot: int, value: Array, capacity: IntArray) -> Array:
     """The value after a slot of each size from each backlog, shape (sizes, limit + 1)."""
     backlog = after(np.arange(grid.limits[slot] + 1), grid.arrivals[slot], capacity[:, None], grid.limits[slot + 1])
     backlog += np.arange(len(value))[:, None] * value.shape[1]
@@ -96,7 +96,7 @@ def after(backlog: IntArray, arrivals: int, capacity: IntArray, limit: int) -> I
     return left
 
 
-def _walked(grid: Grid, size: int, choices: Sequence[tuple[NDArray[np.uint8], Move]]) -> Followed:
+def _follow(grid: DiscreteLoad, size: int, choices: Sequence[tuple[NDArray[np.uint8], Move]]) -> CheapestPath:
     slot, backlog, rescales, infeasible = 0, 0, 0, 0
     workers = np.zeros(len(choices))
     while slot < len(choices):
@@ -111,4 +111,4 @@ def _walked(grid: Grid, size: int, choices: Sequence[tuple[NDArray[np.uint8], Mo
             slot, rescales = slot + move.slots, rescales + 1
         infeasible += backlog > grid.limits[slot]
         backlog = min(backlog, int(grid.limits[slot]))
-    return Followed(workers=workers, rescales=rescales, infeasible_slots=infeasible)
+    return CheapestPath(workers=workers, rescales=rescales, infeasible_slots=infeasible)

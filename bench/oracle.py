@@ -1,4 +1,4 @@
-"""The cheapest sizes for a load that is known beforehand: a plan that can be followed, and a bound under every policy.
+"""The cheapest plan for a known load, and a lower bound of the cost of every policy.
 
 A dynamic program over slots, sizes and backlog. Backlog is counted in units of a fraction of a worker's slot. Both
 arrivals and capacity are rounded as running totals, so that an error never grows beyond a unit however long a size is
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapter.backtest.program import Grid, Move, Moves, after, followed
 from adapter.core.samples import Array, IntArray
-from adapter.simulator.profiles import WORKER_CAPACITY_RECORDS_PER_S, Profile
+from adapter.simulator.profiles import Profile
+from bench.dynamic_program import DiscreteLoad, Move, Moves, after, cheapest_path
 
 SLOT_S = 60.0
 SLO_S = 300.0
@@ -23,7 +23,7 @@ _SLACK = 2  # one unit for the arrivals, one for the capacity since the last cha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class SizingTask:
     """What arrives in each slot, shape (slots,), and what 1, 2 ... workers can process in one, in records.
 
     capacity_records: shape (sizes,), or (slots, sizes) where it changes. slo_s: no record may wait longer.
@@ -36,7 +36,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class WorkerPlan:
     """Workers paid in each slot, shape (slots,), and their cost: objective = worker_hours + rho * rescales.
 
     infeasible_slots: at whose end something waits too long, although all workers run.
@@ -56,21 +56,21 @@ def capacity_records(profile: Profile, even: bool = False, slot_s: float = SLOT_
     even: as if the work were shared perfectly. Source: Theodolite's demand by simulation, as a formula.
     """
     sizes = np.arange(1.0, profile.max_workers + 1)
-    capacity: Array = WORKER_CAPACITY_RECORDS_PER_S * slot_s * sizes**profile.scaling_exponent
+    capacity: Array = profile.worker_capacity_records_per_s * slot_s * sizes**profile.scaling_exponent
     if even or not profile.partitions:
         return capacity
     shared = profile.partitions / np.ceil(profile.partitions / sizes) / sizes
     return capacity * shared / (1 + profile.skew)
 
 
-def work_lower_bound(task: Task) -> float:
+def work_lower_bound(task: SizingTask) -> float:
     """Worker-hours of the work alone, at the best rate of any size; what may still wait at the end is left out."""
     sizes = np.arange(1, task.capacity_records.shape[-1] + 1)
     must_records = float(task.arrival_records.sum()) - float(_allowed_records(task)[-1])
     return must_records / float((task.capacity_records / sizes).max()) * task.slot_s / 3600
 
 
-def static_optimum(task: Task) -> int | None:
+def static_optimum(task: SizingTask) -> int | None:
     """The least size that is never late, None if there is none. Nothing waits at the start."""
     sizes = np.arange(task.capacity_records.shape[-1])
     never = np.ones(len(sizes), dtype=bool)
@@ -81,18 +81,18 @@ def static_optimum(task: Task) -> int | None:
     return int(sizes[never][0]) + 1 if never.any() else None
 
 
-def upper(task: Task, pause_s: float, rho: float) -> Plan:
-    """A plan that can be followed: a size for each slot; nothing is processed for pause_s from a slot that changes it.
+def upper(task: SizingTask, pause_s: float, rho: float) -> WorkerPlan:
+    """A feasible plan: a size for each slot. Nothing is processed for pause_s after each change.
 
     rho: worker-hours that a rescale is worth. The first size is free. Where even all workers are late they run, and
-    the slots that end late, as followed record by record, are told.
+    the slots that end late, as simulated record by record, are counted.
     """
     grid = _grid(task, rho, -_SLACK)
     ahead = max(1, int(np.ceil(pause_s / task.slot_s)))
-    workers = followed(grid, _pausing(task, grid, pause_s, rho), ahead).workers
+    workers = cheapest_path(grid, _pausing(task, grid, pause_s, rho), ahead).workers
     changed = np.flatnonzero(np.diff(workers)) + 1
     hours = float(workers.sum()) * grid.slot_hours
-    return Plan(
+    return WorkerPlan(
         workers=workers,
         worker_hours=hours,
         rescales=len(changed),
@@ -101,7 +101,7 @@ def upper(task: Task, pause_s: float, rho: float) -> Plan:
     )
 
 
-def lower(task: Task, rho: float) -> Plan:
+def lower(task: SizingTask, rho: float) -> WorkerPlan:
     """A bound: no policy that leaves no record waiting longer than slo_s at any slot's end has a smaller objective.
 
     It may do what no policy can. A change takes no time, needs no warm-up and repeats no work. In a slot with a change
@@ -112,9 +112,9 @@ def lower(task: Task, rho: float) -> Plan:
     workers, noise as realised, the greatest of the slot's steps. Its plan may pay parts of workers.
     """
     grid = _grid(task, rho, _SLACK)
-    plan = followed(grid, _mixing(task, grid, rho), 1)
+    plan = cheapest_path(grid, _mixing(task, grid, rho), 1)
     hours = float(plan.workers.sum()) * grid.slot_hours
-    return Plan(
+    return WorkerPlan(
         workers=plan.workers,
         worker_hours=hours,
         rescales=plan.rescales,
@@ -123,11 +123,11 @@ def lower(task: Task, rho: float) -> Plan:
     )
 
 
-def _by_slot(task: Task) -> Array:
+def _by_slot(task: SizingTask) -> Array:
     return np.broadcast_to(task.capacity_records, (len(task.arrival_records), task.capacity_records.shape[-1]))
 
 
-def _allowed_records(task: Task) -> Array:
+def _allowed_records(task: SizingTask) -> Array:
     """What arrived in the slo_s before each slot begins and the last one ends, shape (slots + 1,)."""
     arrived = np.concatenate(([0.0], np.cumsum(task.arrival_records)))
     at_s = np.arange(len(arrived)) * task.slot_s
@@ -135,14 +135,14 @@ def _allowed_records(task: Task) -> Array:
     return allowed
 
 
-def _grid(task: Task, rho: float, slack: int) -> Grid:
+def _grid(task: SizingTask, rho: float, slack: int) -> DiscreteLoad:
     """A unit is a whole part of one worker's slot, so that linear capacity is exact."""
     capacity, allowed = _by_slot(task), _allowed_records(task)
     one = float(capacity[:, 0].max()) or 1.0
     unit = one / max(1, round(_UNITS * one / max(float(allowed.max()), one)))
     slots, sizes = capacity.shape
     hours = task.slot_s / 3600
-    return Grid(
+    return DiscreteLoad(
         unit_records=unit,
         arrivals=_whole(task.arrival_records, unit),
         kept=_whole(capacity, unit),
@@ -158,7 +158,7 @@ def _whole(records: Array, unit_records: float) -> IntArray:
     return np.diff(totals, axis=0, prepend=0)
 
 
-def _pausing(task: Task, grid: Grid, pause_s: float, rho: float) -> Moves:
+def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, rho: float) -> Moves:
     """Any size, after slots without work and a slot with what is left of it."""
     capacity = _by_slot(task)
     whole = max(1, int(np.ceil(pause_s / task.slot_s)))
@@ -192,7 +192,7 @@ def _pausing(task: Task, grid: Grid, pause_s: float, rho: float) -> Moves:
     return moves
 
 
-def _mixing(task: Task, grid: Grid, rho: float) -> Moves:
+def _mixing(task: SizingTask, grid: DiscreteLoad, rho: float) -> Moves:
     """Any amount of work at its least cost, then any size."""
     capacity = _by_slot(task)
     most = int(np.ceil(capacity.max() / grid.unit_records)) + 1
@@ -238,8 +238,8 @@ def _bends_down(first: tuple[float, float], middle: tuple[float, float], last: t
     return (middle[1] - first[1]) * (last[0] - first[0]) >= (last[1] - first[1]) * (middle[0] - first[0])
 
 
-def _late_slots(task: Task, workers: Array, changed: IntArray, pause_s: float) -> NDArray[np.bool_]:
-    """Which slots of a plan of whole workers end with something late, when it is followed exactly; shape (slots,)."""
+def _late_slots(task: SizingTask, workers: Array, changed: IntArray, pause_s: float) -> NDArray[np.bool_]:
+    """The slots of a plan of whole workers that end with late records, simulated exactly; shape (slots,)."""
     stopped_s = np.zeros(len(workers))
     for slot in changed:
         left_s = pause_s - np.arange(len(workers) - slot) * task.slot_s

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from adapter.simulator.baselines import Job, Peer
+from adapter.simulator.baselines import Baseline, OperatorSettings
 from adapter.simulator.baselines.dataflow_docs import DataflowDocs, DataflowParameters
 from adapter.simulator.baselines.ds2 import Ds2, Ds2Parameters
 from adapter.simulator.baselines.flink import DEFAULT, DEMETER, FAST, Flink
@@ -12,12 +12,12 @@ from adapter.simulator.baselines.keda_kafka import KedaKafka, KedaParameters
 from adapter.simulator.baselines.static_peak import StaticPeak
 
 
-def _tuned_keda(job: Job, *, seconds: float) -> KedaKafka:
+def _tuned_keda(job: OperatorSettings, *, seconds: float) -> KedaKafka:
     """KEDA as one who knows what a worker carries sets it: the threshold is what it does in so many seconds."""
     return KedaKafka(job, KedaParameters(), job.worker_capacity_records_per_s * seconds)
 
 
-PEERS: Mapping[str, Callable[[Job], Peer]] = {
+BASELINES: Mapping[str, Callable[[OperatorSettings], Baseline]] = {
     "static-peak": StaticPeak,
     "hpa-cpu-80": partial(HpaCpu, parameters=CpuParameters(average_utilization=80)),
     "hpa-cpu-70": partial(HpaCpu, parameters=CpuParameters(average_utilization=70)),
