@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import adapter
+from adapter.core import policies
 
 
 @cache
@@ -23,10 +24,10 @@ def release(module: str) -> str:
 
 
 def reached_files(module: str) -> dict[str, Path]:
-    """Module name -> its file, for a module and its direct and indirect imports."""
+    """Module name -> its file, for a module, the policies (core imports them by name), and all that they import."""
     packages = {adapter.__name__, module.partition(".")[0]}
     found: dict[str, Path] = {}
-    pending = [module]
+    pending = [module, *(f"{policies.__name__}.{policy.module}" for policy in policies.POLICIES)]
     while pending:
         name = pending.pop()
         if name in found or name.partition(".")[0] not in packages:

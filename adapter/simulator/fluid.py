@@ -1,4 +1,4 @@
-"""A fluid model of streaming jobs: arrivals, worker counts and faults -> counts, a step at a time."""
+"""A fluid model of streaming jobs: arrivals, worker counts and faults -> record counts, step by step."""
 
 from dataclasses import dataclass, replace
 
@@ -261,13 +261,12 @@ def _flowing(state: JobState, load: Conditions, warmth: Array, all_of_it: Mask) 
 
 
 def _flow_busy(load: Conditions, flowing: Mask, warmth: Array) -> tuple[Array, Array]:
-    """Busy time of the mean and of the busiest worker, shape (L,); NaN where not everything flows."""
-    if load.flow_capacity is None:
+    """Busy time of the mean and of the busiest worker, shape (L,); NaN where records wait."""
+    flow = load.flow_capacity
+    if flow is None:
         return np.full(len(warmth), np.nan), np.full(len(warmth), np.nan)
     rate = np.where(flowing, load.rate_records_per_s, np.nan)
-    mean_s, busiest_s = (
-        np.where(flowing, busy_s, 0.0) for busy_s in (load.flow_capacity.busy_s, load.flow_capacity.busiest_s)
-    )
+    mean_s, busiest_s = (np.where(flowing, busy_s, 0.0) for busy_s in (flow.busy_s, flow.busiest_s))
     return rate * mean_s / warmth, rate * busiest_s / warmth
 
 
