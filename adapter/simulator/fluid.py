@@ -99,15 +99,12 @@ class JobState:
 
 @dataclass(frozen=True, slots=True)
 class _WorkBudget:
-    """Those who share the partitions of some jobs in a step, shape (L,), and the records each can do, shape (L, N).
+    """The workers that share the partitions of some jobs in a step, and the records that each can process."""
 
-    full_records: if nothing held them back. able_records: as the sink lets them. runs: whether anybody works, (L,).
-    """
-
-    workers: Array
-    full_records: Array
-    able_records: Array
-    runs: Mask
+    workers: Array  # shape (L,)
+    full_records: Array  # shape (L, N), at full speed
+    able_records: Array  # shape (L, N), as the sink permits
+    runs: Mask  # shape (L,), whether any worker runs
 
 
 def initial_state(workers: Array, partitions: int) -> JobState:
