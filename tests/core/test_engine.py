@@ -475,6 +475,7 @@ def committing():
     return fold(ticks, RuleBook(by_workload={f"shop/every-{every_s}": rules for every_s in COMMITS_S}))
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("every_s", COMMITS_S)
 def test_a_steady_job_that_commits_in_steps_is_left_alone(every_s):
     decided = [d for of_tick in committing() for d in of_tick if d.workload == f"shop/every-{every_s}"]

@@ -143,6 +143,7 @@ def test_a_record_of_a_target_that_follows_segments_gives_it_again(ticks, until)
 # --- what is only bounded and spread by it
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     "more",
     [

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.spark
+
 # What Spark finds in the place of Java: it tells what it was told, and fails as Java does.
 NO_JAVA = """#!/bin/sh
 [ "$1" = -version ] && echo 'openjdk version "21.0.1"' >&2 && exit
