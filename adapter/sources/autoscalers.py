@@ -12,7 +12,7 @@ from adapter.sources.annotations import WORKLOAD, Asked, asked
 
 Json = Mapping[str, Any]
 
-_SOURCES = {"External": "external", "Object": "object", "Pods": "pods"}  # type of a metric -> where it stands
+_SOURCES = {"External": "external", "Object": "object"}  # type of a metric -> where it stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
 
 
 def _workloads(hpa: Json) -> tuple[str, ...]:
-    namespace, target = hpa["metadata"]["namespace"], hpa["spec"]["scaleTargetRef"]["name"]
+    namespace = hpa["metadata"]["namespace"]
     found = {hpa["metadata"].get("annotations", {}).get(WORKLOAD)}
     if found == {None}:
-        found = {_workload(metric, target) for metric in hpa["spec"].get("metrics", [])}
+        found = {_workload(metric) for metric in hpa["spec"].get("metrics", [])}
     return tuple(sorted(f"{namespace}/{name}" for name in found if name is not None))
 
 
-def _workload(metric: Json, target: str) -> str | None:
+def _workload(metric: Json) -> str | None:
     """Whose number a metric is, read as it is served; None where it is not ours, or not clearly of one workload."""
     source = metric.get(_SOURCES.get(metric["type"], ""), {})
     asked = source.get("metric", {})
@@ -81,8 +81,8 @@ def _workload(metric: Json, target: str) -> str | None:
         return str(named)
     if any(term["key"] == "workload" for term in selector.get("matchExpressions", [])):
         return None  # several may be meant
-    implied = {"Object": source.get("describedObject", {}).get("name"), "Pods": target}
-    return implied.get(metric["type"])
+    described = source.get("describedObject", {}).get("name")
+    return None if described is None else str(described)
 
 
 def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:

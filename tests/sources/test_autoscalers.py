@@ -78,7 +78,7 @@ def test_an_hpa_without_a_minimum_has_1() -> None:
         pytest.param(
             [of_object(matchExpressions=expression("workload"))], id="an object with a selector by expressions"
         ),
-        pytest.param([of_pods("http_requests")], id="another adapter's metric of pods"),
+        pytest.param([of_pods()], id="a metric of pods, which is another adapter's"),
         pytest.param([{"type": "ContainerResource", "containerResource": {"name": "cpu"}}], id="CPU of a container"),
     ],
 )
@@ -99,8 +99,6 @@ def test_other_hpas_are_not_ours(metrics: Any) -> None:
         ),
         pytest.param(of_object(matchLabels={"stage": "join"}), "shop/orders", id="Object, of a stage"),
         pytest.param(of_object(matchExpressions=expression("stage")), "shop/orders", id="Object, of stages"),
-        pytest.param(of_pods(), "shop/orders", id="Pods, by the target's name"),
-        pytest.param(of_pods(matchLabels={"workload": "clicks"}), "shop/clicks", id="Pods, by the metric's selector"),
     ],
 )
 def test_a_metric_of_any_type_makes_an_hpa_one_of_its_workload(metric: dict[str, Any], workload: str) -> None:
@@ -113,8 +111,8 @@ def test_an_annotation_names_the_workload_of_an_hpa_that_keda_made() -> None:
     assert (found.workloads, found.complaint) == (("shop/orders",), "")
 
 
-def test_s1_15_two_metrics_of_pods_are_one_hpa_of_one_workload() -> None:
-    both = [of_pods(), of_pods("relative_lag_change")]
+def test_s1_15_two_metrics_of_an_object_are_one_hpa_of_one_workload() -> None:
+    both = [of_object("utilization"), of_object("relative_lag_change")]
     assert seen(hpa(metrics=both)) == seen(hpa())
 
 
