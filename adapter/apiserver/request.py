@@ -7,7 +7,6 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from adapter.apiserver.cache import cached
-from adapter.apiserver.client_certificate import client_certificate
 from adapter.apiserver.status import bad_request
 
 # (name in lower case, value) in their order, a name as often as it was sent. WSGI joins repeated headers with commas,
@@ -77,3 +76,14 @@ def parse_query(query: str) -> Mapping[str, str]:
     except ValueError:
         raise bad_request(f"the query must have at most {_MOST_PARAMETERS} parameters") from None
     return dict(reversed(pairs))
+
+
+def client_certificate(environ: Mapping[str, Any]) -> bytes | None:
+    """Return the verified leaf certificate of the client as DER, or None on plain HTTP or without a certificate.
+
+    environ: of WSGI; the bridge to ASGI stores the scope in it. The key is the one that uvicorn's pull request 3132
+    uses for the TLS extension.
+    """
+    extensions = environ.get("asgi.scope", {}).get("extensions", {})
+    certificate: bytes | None = extensions.get("tls", {}).get("client_cert")
+    return certificate

@@ -9,8 +9,7 @@ from adapter.apiserver.status import StatusError, bad_request, not_found, unavai
 from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
 from adapter.core.metrics import METRICS, Metric
-from adapter.serving.lookup import Lookup
-from adapter.serving.nearest import nearest, shortened
+from adapter.serving.lookup import Lookup, nearest, shortened
 from adapter.serving.quantity import quantity
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import Held, SnapshotStore

@@ -12,10 +12,9 @@ from adapter.apiserver.status import unauthorized
 from adapter.serving import custom_api, external_api
 from adapter.serving.custom_api import CustomProvider
 from adapter.serving.external_api import ExternalProvider
-from adapter.serving.external_metrics import ExternalMetrics
 from adapter.serving.metric_reader import MetricReader
-from adapter.serving.object_metrics import ObjectMetrics
 from adapter.serving.openapi import FILE as OPENAPI
+from adapter.serving.providers import ExternalMetrics, ObjectMetrics
 from adapter.serving.readiness import Readiness
 from adapter.serving.snapshots import records
 from adapter.serving.snapshots.records import RecordOf

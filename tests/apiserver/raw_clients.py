@@ -13,8 +13,8 @@ from typing import Any, Self
 import trustme
 from serving_certificates import SERVER
 
-from adapter.apiserver.client_certificate import client_certificate
 from adapter.apiserver.limits import ServerLimits
+from adapter.apiserver.request import client_certificate
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 

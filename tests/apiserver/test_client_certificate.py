@@ -1,6 +1,6 @@
 import pytest
 
-from adapter.apiserver.client_certificate import client_certificate
+from adapter.apiserver.request import client_certificate
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from adapter.apiserver.selectors import parse
 from adapter.apiserver.status import StatusError
 from adapter.serving.custom_api import ObjectQuery, ObjectValue
 from adapter.serving.external_api import ExternalQuery, ExternalValue
-from adapter.serving.external_metrics import ExternalMetrics
 from adapter.serving.metric_reader import MetricReader
-from adapter.serving.object_metrics import ObjectMetrics
+from adapter.serving.providers import ExternalMetrics, ObjectMetrics
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
 

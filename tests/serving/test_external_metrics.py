@@ -10,8 +10,8 @@ from adapter.apiserver.status import StatusError
 from adapter.core.decisions import Reason
 from adapter.core.metrics import METRICS
 from adapter.serving.external_api import ExternalQuery, ExternalValue
-from adapter.serving.external_metrics import ExternalMetrics
 from adapter.serving.metric_reader import MetricReader
+from adapter.serving.providers import ExternalMetrics
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
 

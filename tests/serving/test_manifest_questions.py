@@ -11,8 +11,7 @@ from signal_builders import readings
 from adapter.apiserver.selectors import Selector, parse
 from adapter.serving.custom_api import ObjectQuery
 from adapter.serving.external_api import ExternalQuery
-from adapter.serving.external_metrics import ExternalMetrics
-from adapter.serving.object_metrics import ObjectMetrics
+from adapter.serving.providers import ExternalMetrics, ObjectMetrics
 
 FOLDER = Path(__file__).parents[2] / "hpa"
 ASKED = [

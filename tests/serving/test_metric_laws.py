@@ -17,7 +17,7 @@ from adapter.core.metrics import METRICS
 from adapter.core.samples import STAGE_SIGNALS
 from adapter.serving.custom_api import ObjectQuery, ObjectValue
 from adapter.serving.external_api import ExternalValue
-from adapter.serving.object_metrics import KINDS, ObjectMetrics
+from adapter.serving.providers import KINDS, ObjectMetrics
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.workloads import Candidate

@@ -11,7 +11,7 @@ from adapter.core.metrics import METRICS
 from adapter.serving.custom_api import EVERY_NAME, ObjectMetric, ObjectQuery, ObjectValue
 from adapter.serving.external_api import ExternalValue
 from adapter.serving.metric_reader import MOST_VALUES
-from adapter.serving.object_metrics import KINDS, ObjectMetrics
+from adapter.serving.providers import KINDS, ObjectMetrics
 from adapter.serving.snapshots.snapshot import Entry
 
 

@@ -12,7 +12,7 @@ from adapter.apiserver.negotiation import AGGREGATED
 from adapter.core.decisions import Decision, StageSignals
 from adapter.core.metrics import METRICS
 from adapter.serving import openapi
-from adapter.serving.object_metrics import KINDS
+from adapter.serving.providers import KINDS
 from adapter.serving.readiness import Readiness
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore

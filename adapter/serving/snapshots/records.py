@@ -9,7 +9,7 @@ from adapter import __version__
 from adapter.apiserver.status import not_found, unavailable
 from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
-from adapter.serving.nearest import nearest
+from adapter.serving.lookup import nearest
 from adapter.serving.snapshots.store import Held
 
 PATH = "/explain"

@@ -12,7 +12,7 @@ from parts.controlplane import ControlPlane
 from parts.process import until
 
 from adapter.core.metrics import METRICS
-from adapter.serving.object_metrics import KINDS as OBJECTS
+from adapter.serving.providers import KINDS as OBJECTS
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 OPENAPI_S = 300  # the cluster comes back for a document it could not have a minute ago

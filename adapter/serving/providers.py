@@ -1,4 +1,4 @@
-"""Our metrics as metrics of the objects that run the workloads: the `Object` metrics of an HPA."""
+"""Our metrics as external metrics, and as metrics of the objects that run the workloads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from adapter.apiserver.selectors import Selector
 from adapter.apiserver.status import not_found
 from adapter.core.metrics import METRICS
 from adapter.serving.custom_api import EVERY_NAME, ObjectMetric, ObjectQuery, ObjectValue
+from adapter.serving.external_api import ExternalQuery, ExternalValue
 from adapter.serving.metric_reader import MetricQuery, MetricReader, MetricValue, absent, known, with_workload
 
 
@@ -30,6 +31,22 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "sparkapplications.sparkoperator.k8s.io": Kind("SparkApplication", "sparkoperator.k8s.io/v1beta2"),
     }
 )
+
+
+class ExternalMetrics:
+    """An ExternalProvider over the snapshot. A selector picks one workload, or one stage of it."""
+
+    def __init__(self, reader: MetricReader) -> None:
+        self._reader = reader
+
+    def names(self) -> Sequence[str]:
+        """Every metric, whatever the snapshot contains: discovery must not change with the fleet."""
+        return tuple(METRICS)
+
+    def read(self, query: ExternalQuery) -> Sequence[ExternalValue]:
+        """Exactly one value. Raises StatusError."""
+        found = self._reader.one(MetricQuery(query.namespace, query.metric, query.selector))
+        return (ExternalValue(query.metric, found.labels, found.value, found.at_s, found.window_s),)
 
 
 class ObjectMetrics:
