@@ -42,16 +42,21 @@ def api_routes(external: ExternalProvider, custom: CustomProvider) -> Routes:
     return {**found, "/": lambda request: paths}
 
 
-def monitoring_routes(telemetry: Telemetry, readiness: Readiness, alive: Checks | None = None) -> Routes:
-    """`/metrics` and the probes. alive: what liveness checks besides that the server answers."""
+def monitoring_routes(
+    telemetry: Telemetry, readiness: Readiness, alive: Checks | None = None, token_file: str | None = None
+) -> Routes:
+    """`/metrics` and the probes.
+
+    alive: what liveness checks besides that the server answers. token_file: for the token that `/metrics` requires;
+    None admits every client.
+    """
     checks = probes.routes(alive={**PING, **(alive or {})}, ready=readiness.checks())
-    return {"/metrics": exposition(telemetry.exposition), **checks}
+    return {**_guarded_routes({"/metrics": exposition(telemetry.exposition)}, token_file), **checks}
 
 
 def publisher_routes(store: SnapshotStore, record_of: RecordOf, token_file: str | None) -> Routes:
     """The snapshot and the explanations, for clients with the token in a file; None admits every client."""
-    found: Routes = {SNAPSHOT_PATH: partial(_snapshot, store), **explain_routes(store, record_of)}
-    return found if token_file is None else {path: _guarded(read, token_file) for path, read in found.items()}
+    return _guarded_routes({SNAPSHOT_PATH: partial(_snapshot, store), **explain_routes(store, record_of)}, token_file)
 
 
 def explain_routes(store: SnapshotStore, record_of: RecordOf) -> Routes:
@@ -61,6 +66,10 @@ def explain_routes(store: SnapshotStore, record_of: RecordOf) -> Routes:
         return json(records.find(store.current, record_of, f"{namespace}/{name}"))
 
     return {f"{records.PATH}/<namespace>/<name>": explain}
+
+
+def _guarded_routes(routes: Routes, token_file: str | None) -> Routes:
+    return routes if token_file is None else {path: _guarded(read, token_file) for path, read in routes.items()}
 
 
 def _guarded(read: Handler, token_file: str) -> Handler:

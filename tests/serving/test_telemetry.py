@@ -1,12 +1,16 @@
 """What Prometheus is shown of answers, of the snapshot and of what else is added."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from serving_builders import AT_S, entry, snapshot
 
+from adapter.apiserver.app import create_app
+from adapter.serving.readiness import Readiness
+from adapter.serving.routes import monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, certificate
 
@@ -98,3 +102,22 @@ def test_the_numbers_of_workloads_are_those_of_the_newest_snapshot() -> None:
         first, again = (shown(telemetry, "required_workers") for _ in range(2))
         assert first == again
         assert list(first.values()) == [workers]
+
+
+@pytest.mark.parametrize(
+    ("path", "authorization", "code"),
+    [
+        ("/metrics", "", 401),
+        ("/metrics", "Bearer wrong", 401),
+        ("/metrics", "Bearer secret", 200),
+        ("/readyz", "", 200),
+    ],
+)
+def test_metrics_of_workloads_require_the_token_and_probes_do_not(
+    tmp_path: Path, path: str, authorization: str, code: int
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    routes = monitoring_routes(Telemetry(SnapshotStore(), workloads=True), Readiness(lambda: True), None, str(token))
+    client = create_app(routes).test_client()
+    assert client.get(path, headers={"Authorization": authorization}).status_code == code
