@@ -98,3 +98,9 @@ def test_every_dependency_is_locked_in_an_accepted_version(lock: str, direct: li
 def test_no_module_is_long() -> None:
     sizes = {path: len(path.read_text("utf-8").splitlines()) for path in (ROOT / "adapter").rglob("*.py")}
     assert [path for path, lines in sizes.items() if lines > MOST_LINES] == []
+
+
+def test_test_modules_have_unique_names() -> None:
+    """pytest imports the modules of folders without a package by their file names."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
+    assert sorted(names) == sorted(set(names))
