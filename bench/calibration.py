@@ -1,7 +1,7 @@
 """The simulator beside measured runs of one job: Flink 1.17 on Kubernetes for 18 hours, 24 workers at most.
 
-Its input is replayed, a worker carries what the measured CPU says, and each run is played by the profile and the rival
-that are meant for it. `python -m bench.calibration` prints the errors.
+Its input is replayed, the measured CPU gives the capacity of a worker, and each run is simulated with the profile and
+the baseline that correspond to it. `python -m bench.calibration` prints the errors.
 """
 
 import csv
@@ -84,13 +84,13 @@ RUNS = (
 def measured(run: MeasuredRun, traces: Path = TRACES) -> Figures:
     """What was measured; a row without throughput is a time in which the job was down."""
     with (traces / f"measured/demeter_ads_{run.file}_15s.csv").open(encoding="utf-8") as file:
-        told = list(csv.DictReader(file))
-    throughput, workers, latency_ms = (_column(told, name) for name in ("throughput", "task_managers", "latency"))
+        rows = list(csv.DictReader(file))
+    throughput, workers, latency_ms = (_column(rows, name) for name in ("throughput", "task_managers", "latency"))
     down = ~(throughput > 0)
     mean_workers = float(np.nan_to_num(workers).mean())
     return Figures(
         mean_workers=mean_workers,
-        worker_hours=mean_workers * len(told) * ROW_S / 3600,
+        worker_hours=mean_workers * len(rows) * ROW_S / 3600,
         rescales=float(np.count_nonzero(np.diff(workers[workers > 0]))),
         pauses=float(np.count_nonzero(down[1:] & ~down[:-1])),
         paused_pct=100 * float(down.mean()),

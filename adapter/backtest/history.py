@@ -1,7 +1,6 @@
-"""The past of the configured workloads: read through the sources' range reads, tick by tick and as arrays.
+"""Read the history of the configured workloads through the range reads of the sources, as samples per tick.
 
-It is read in the process that asks for it: a Prometheus is asked once for many workloads, and what limits the reading
-is that server, so that executors would gain nothing. What is done with each workload afterwards can be spread.
+One process reads: a Prometheus answers one query for many workloads and is the bottleneck, so executors would not help.
 """
 
 import re
@@ -33,25 +32,21 @@ Opener = Callable[[Config, str], Source]
 
 
 class HistoryError(AdapterError):
-    """A history cannot be read or used; the message says why, and what to ask for instead."""
+    """A history cannot be read or used. The message states the cause and an alternative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedHistory:
-    """What the sources still know.
+    """The samples that the sources still have."""
 
-    ticks: those that were read. samples: one a tick. told: what the sources said besides, a sentence each.
-    cut: why the reading ended before the end, "" where it did not; what was read until then is all here.
-    """
-
-    ticks: range
-    samples: tuple[Samples, ...]
-    notes: tuple[str, ...] = ()
-    cut: str = ""
+    ticks: range  # those that were read
+    samples: tuple[Samples, ...]  # one per tick
+    notes: tuple[str, ...] = ()  # messages of the sources
+    cut: str = ""  # why the reading ended early; "" if it did not
 
     @property
     def workloads(self) -> tuple[str, ...]:
-        """Those with at least one sample, sorted."""
+        """The workloads with at least one sample, sorted."""
         return tuple(sorted({workload for seen in self.samples for workload in seen.workloads}))
 
 
@@ -105,7 +100,7 @@ def read(
     opener: Opener = open_source,
     progress: Callable[[float], None] = lambda share: None,
 ) -> RecordedHistory:
-    """Read the ticks of the configured workloads, piece by piece; progress is told the share that is done.
+    """Read the ticks of the configured workloads, in chunks; progress receives the share that is done.
 
     Raises HistoryError where nothing was found, or more than MOST_VALUES, or every source is without a past.
     """
@@ -168,12 +163,12 @@ def _names(config: Config) -> list[str]:
 def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
     """The sources to ask, and a sentence about each other one."""
     names = [name for name, source in config.sources.items() if source.kind in WITH_A_PAST]
-    told = [
+    notes = [
         f"{name} ({source.kind}) has no past: what it tells is not in the history"
         for name, source in config.sources.items()
         if name not in names
     ]
-    return names, told
+    return names, notes
 
 
 def _pieces(ticks: range) -> Iterator[range]:

@@ -21,9 +21,9 @@ _LONGEST_START_S = 1800.0
 class Rescale:
     """One change of the workers. NaN where the timeline does not show it.
 
-    start_s: from workers asked for to workers ready. pause_s: as long as a full stop that loses as much throughput; one
+    start_s: from desired to ready workers. pause_s: as long as a full stop that loses as much throughput; one
     that is shorter than a tick shows only in part, for the job catches up in the rest of it.
-    shown_ratio: of the ticks of the stop, those that told a backlog.
+    shown_ratio: of the ticks of the stop, those that report a backlog.
     first_ratio, warm_up_s: speed of a worker after the pause as a share of its capacity, and until it is at it; seen
     only while records wait.
     """
@@ -38,7 +38,7 @@ class Rescale:
 
 
 def rescales(timeline: Timeline, worker_capacity_records_per_s: float) -> tuple[Rescale, ...]:
-    """The changes of the workers at work, oldest first; those that follow within _SEARCH_S are not told apart."""
+    """The changes of the workers at work, oldest first; those that follow within _SEARCH_S are merged."""
     return tuple(_seen(timeline, tick, worker_capacity_records_per_s) for tick in _changes(timeline))
 
 
@@ -68,7 +68,7 @@ def _seen(timeline: Timeline, tick: int, capacity: float) -> Rescale:
 
 
 def _start(timeline: Timeline, tick: int) -> float:
-    """Since when as many were asked for as are ready now."""
+    """The time from the request for this number of workers until they are ready."""
     spec, ready = timeline.spec_workers, timeline.ready_workers
     if ready[tick] != spec[tick] or np.isnan(spec[: tick + 1]).all():
         return np.nan

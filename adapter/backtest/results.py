@@ -103,8 +103,8 @@ def _tables(folder: Path, columns: list[str] | None = None) -> Iterable[pa.Table
         try:
             yield pq.read_table(path, columns=columns)
         except (OSError, pa.ArrowException) as error:
-            told = str(error).splitlines()[0]
-            raise ResultsError(f"{path} is no result ({told}); remove it: its units are run again") from None
+            cause = str(error).splitlines()[0]
+            raise ResultsError(f"{path} is no result ({cause}); remove it: its units are run again") from None
 
 
 def _column(values: Array) -> "pa.Array[Any]":

@@ -1,4 +1,4 @@
-"""What ticks tell of one workload -> its timeline as arrays: what arrived, waited and worked at each tick."""
+"""Samples -> the timeline of each workload: input, throughput, backlog and workers at each tick, as arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ _ANEW_RATIO = 0.01  # of what it was before: a smaller counter began anew, a lar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """One workload over T ticks; every array has the shape (T,), NaN where nobody told.
+    """One workload over T ticks; every array has the shape (T,), NaN where a value is unknown.
 
-    Stages are summed that ever tell a backlog: records are counted where they wait. utilization_ratio is that of the
+    Stages that ever report a backlog are summed: records are counted where they wait. utilization_ratio is that of the
     busiest stage. pace_s: so far apart are the moments at which counters move (ticks, scrapes or commits), of the stage
     that does most; rates are means over it, ending at the tick. backlog_time_s: age of the oldest waiting record, by
     the input's own curve.
@@ -46,24 +46,28 @@ class Timeline:
 
     @property
     def workers(self) -> Array:
-        """Those that worked: the ready ones, where nobody tells these those asked for."""
+        """The ready workers, or where these are unknown the desired ones."""
         return first_known(self.ready_workers, self.spec_workers)
 
 
 def timelines(samples: Sequence[Samples], step_s: float) -> dict[str, Timeline]:
     """Workload -> its timeline over equally spaced ticks."""
-    names = sorted({workload for seen in samples for workload in seen.workloads})
-    stages = sorted({stage for seen in samples for stage in seen.stages} | {(name, WHOLE) for name in names})
-    whole = {signal: _laid([(seen.workloads, seen.whole(signal)) for seen in samples], names) for signal in _WHOLE}
-    staged = {signal: _laid([(seen.stages, seen.stage(signal)) for seen in samples], stages) for signal in _STAGED}
-    at_s, owners = np.array([seen.at_s for seen in samples]), np.array([name for name, _ in stages])
+    names = sorted({workload for sample in samples for workload in sample.workloads})
+    stages = sorted({stage for sample in samples for stage in sample.stages} | {(name, WHOLE) for name in names})
+    whole = {
+        signal: _stack([(sample.workloads, sample.whole(signal)) for sample in samples], names) for signal in _WHOLE
+    }
+    staged = {
+        signal: _stack([(sample.stages, sample.stage(signal)) for sample in samples], stages) for signal in _STAGED
+    }
+    at_s, owners = np.array([sample.at_s for sample in samples]), np.array([name for name, _ in stages])
     return {
         name: _timeline(
             name,
             at_s,
             step_s,
-            {signal: laid[place] for signal, laid in whole.items()}
-            | {signal: laid[owners == name] for signal, laid in staged.items()},
+            {signal: stacked[place] for signal, stacked in whole.items()}
+            | {signal: stacked[owners == name] for signal, stacked in staged.items()},
         )
         for place, name in enumerate(names)
     }
@@ -95,18 +99,18 @@ class _Flow:
     backlog_records: Array
 
 
-def _laid(told: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) -> Array:
-    """A row a key and a column a tick, NaN where nothing was told."""
+def _stack(ticks: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) -> Array:
+    """One row per key and one column per tick, NaN where a value is unknown."""
     row = {key: place for place, key in enumerate(keys)}
-    laid = np.full((len(keys), len(told)), np.nan)
-    for tick, (some, values) in enumerate(told):
-        laid[[row[key] for key in some], tick] = values
-    return laid
+    stacked = np.full((len(keys), len(ticks)), np.nan)
+    for tick, (some, values) in enumerate(ticks):
+        stacked[[row[key] for key in some], tick] = values
+    return stacked
 
 
-def _timeline(name: str, at_s: Array, step_s: float, told: Mapping[str, Array]) -> Timeline:
-    """told: signal -> what was told of the workload, (T,), or of its stages, (S, T)."""
-    flows = [_flow({signal: told[signal][stage] for signal in _STAGED}, step_s) for stage in _counted(told)]
+def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array]) -> Timeline:
+    """signals: signal -> its values for the workload, (T,), or for its stages, (S, T)."""
+    flows = [_flow({signal: signals[signal][stage] for signal in _STAGED}, step_s) for stage in _counted(signals)]
     input_rate = _together([flow.input_rate_records_per_s for flow in flows], step_s)
     backlog = _together([flow.backlog_records for flow in flows], step_s)
     busiest = max(flows, key=lambda flow: float(np.nansum(flow.throughput_records_per_s)))
@@ -119,26 +123,26 @@ def _timeline(name: str, at_s: Array, step_s: float, told: Mapping[str, Array]) 
         throughput_records_per_s=_together([flow.throughput_records_per_s for flow in flows], step_s),
         backlog_records=backlog,
         backlog_time_s=_age(at_s, step_s, input_rate, backlog),
-        utilization_ratio=_together(told["utilization_ratio"], step_s, np.max),
-        partitions=told["partitions"],
-        spec_workers=first_known(told["spec_workers"], told["workers"]),
-        ready_workers=first_known(told["ready_workers"], told["workers"]),
+        utilization_ratio=_together(signals["utilization_ratio"], step_s, np.max),
+        partitions=signals["partitions"],
+        spec_workers=first_known(signals["spec_workers"], signals["workers"]),
+        ready_workers=first_known(signals["ready_workers"], signals["workers"]),
     )
 
 
-def _counted(told: Mapping[str, Array]) -> list[int]:
+def _counted(signals: Mapping[str, Array]) -> list[int]:
     """The stages that count: those that ever tell a backlog, or all where none does."""
-    waits = np.isfinite(told["backlog_records"]).any(axis=1)
+    waits = np.isfinite(signals["backlog_records"]).any(axis=1)
     return np.flatnonzero(waits | ~waits.any()).tolist()
 
 
-def _flow(told: Mapping[str, Array], step_s: float) -> _Flow:
-    """told: signal -> (T,)."""
-    processed, appended, backlog = told["processed_records"], told["appended_records"], told["backlog_records"]
+def _flow(signals: Mapping[str, Array], step_s: float) -> _Flow:
+    """signals: signal -> (T,)."""
+    processed, appended, backlog = signals["processed_records"], signals["appended_records"], signals["backlog_records"]
     pace = max(_pace(processed), _pace(appended))
-    throughput = first_known(told["throughput_records_per_s"], _rate(processed, step_s, pace))
+    throughput = first_known(signals["throughput_records_per_s"], _rate(processed, step_s, pace))
     input_rate = first_known(
-        told["input_rate_records_per_s"],
+        signals["input_rate_records_per_s"],
         _rate(appended, step_s, pace),
         np.maximum(throughput + _change(backlog, pace) / (pace * step_s), 0.0),
     )

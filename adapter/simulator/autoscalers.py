@@ -1,4 +1,4 @@
-"""Who sizes which simulated job: our policies through the HPA as we ship it, rivals as they are run."""
+"""The autoscalers of simulated jobs: policies through the HPA of our manifests, baselines as they are run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -18,10 +18,10 @@ _STATIC_ROOM = 1.2  # what a careful operator adds to the workers that carry the
 
 @dataclass(slots=True)
 class _BaselineGroup:
-    """One peer, the jobs it sizes, and the HPA's memory where it goes through one."""
+    """One baseline, the jobs it sizes, and the HPA's memory where it goes through one."""
 
     jobs: IntArray
-    peer: Baseline
+    baseline: Baseline
     memory: hpa.Memory
 
 
@@ -38,8 +38,8 @@ class Autoscalers:
         ours = [case for case in cases if case.policy not in BASELINES]
         profiles = [case.profile for case in ours]
         self._policy = AdapterPolicies([policy_rules(case.policy, case.profile, case.rules) for case in ours], profiles)
-        self._rivals = [
-            self._rival(name, np.flatnonzero(named == name)) for name in BASELINES if name in self._policies
+        self._groups = [
+            self._group(name, np.flatnonzero(named == name)) for name in BASELINES if name in self._policies
         ]
 
     def first_workers(self) -> Array:
@@ -48,16 +48,16 @@ class Autoscalers:
         return np.where(static, self._static_workers(), self._world.first_workers())
 
     def sync(self, at_s: float, samples: Mapping[str, Array], state: fluid.JobState) -> tuple[Array, Array]:
-        """What each policy asks for and the workers that are then asked for, both (L,); NaN for no number."""
+        """Recommended workers, NaN for no number, and the desired replicas that follow; both (L,)."""
         required, workers = np.full(len(self._policies), np.nan), state.spec_workers.copy()
         if len(self._ours):
             seen = {name: values[self._ours] for name, values in samples.items()}
             required[self._ours] = self._policy.required(at_s, seen, _of(state, self._ours))
             workers[self._ours] = self._through_hpa(at_s, required[self._ours], workers[self._ours])
-        for rival in self._rivals:
-            wanted = rival.peer.wanted(self._seen(at_s, samples, state, rival.jobs))
-            required[rival.jobs] = wanted
-            workers[rival.jobs] = self._followed(rival, at_s, wanted, workers[rival.jobs])
+        for group in self._groups:
+            wanted = group.baseline.wanted(self._seen(at_s, samples, state, group.jobs))
+            required[group.jobs] = wanted
+            workers[group.jobs] = self._followed(group, at_s, wanted, workers[group.jobs])
         return required, workers
 
     def _through_hpa(self, at_s: float, required: Array, workers: Array) -> Array:
@@ -65,17 +65,17 @@ class Autoscalers:
         written, self._memory = hpa.recommend(self._hpa, self._memory, workers, proposal, at_s)
         return written
 
-    def _followed(self, rival: _BaselineGroup, at_s: float, wanted: Array, workers: Array) -> Array:
-        if rival.peer.hpa is None:
-            most = self._world.max_workers[rival.jobs]
+    def _followed(self, group: _BaselineGroup, at_s: float, wanted: Array, workers: Array) -> Array:
+        if group.baseline.hpa is None:
+            most = self._world.max_workers[group.jobs]
             return np.where(np.isnan(wanted), workers, np.clip(np.nan_to_num(wanted, nan=1.0), 1, most))
-        written, rival.memory = hpa.recommend(rival.peer.hpa, rival.memory, workers, wanted, at_s)
+        written, group.memory = hpa.recommend(group.baseline.hpa, group.memory, workers, wanted, at_s)
         return written
 
     def _static_workers(self) -> Array:
         return np.minimum(np.ceil(self._world.of_profile("workers") * _STATIC_ROOM), self._world.max_workers)
 
-    def _rival(self, name: str, jobs: IntArray) -> _BaselineGroup:
+    def _group(self, name: str, jobs: IntArray) -> _BaselineGroup:
         of = self._world
         job = OperatorSettings(
             worker_capacity_records_per_s=of.plant.worker_capacity_records_per_s[jobs],

@@ -82,7 +82,7 @@ class _Jobs:
         return self._moment(step, load, before, after)
 
     def sync(self, tick: int) -> Array:
-        """One tick of the policies and of their HPAs; what they asked for, shape (L,), NaN for nothing."""
+        """One tick of the policies and their HPAs; the recommended workers, shape (L,), NaN for no number."""
         samples = self._observer.sampled(tick, self._state)
         required, workers = self._autoscalers.sync(tick * TICK_S, samples, self._state)
         self._state = fluid.rescale(self._world.plant, self._state, workers)

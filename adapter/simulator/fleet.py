@@ -118,7 +118,7 @@ class SimulatedFleet:
                 self._past.append((self._now_s, self._state))
 
     def rows(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
-        """What was seen at start_s, start_s + step_s, ... end_s, as far as the fleet has lived and remembers."""
+        """The samples at start_s, start_s + step_s, ... end_s, as far as the history of the fleet reaches."""
         self.advance()
         with self._lock:
             past = tuple(self._past)

@@ -131,7 +131,7 @@ def initial_state(workers: Array, partitions: int) -> JobState:
 
 
 def rescale(model: JobModel, state: JobState, workers: Array) -> JobState:
-    """Workers asked for, shape (L,). The last write wins; more of them beside some on the way come with those."""
+    """Set the desired workers, shape (L,). The last write wins; workers that start together become ready together."""
     more = (workers > state.spec_workers) & (state.start_left_s <= 0)
     delay_s = _of_change(model.start_delay_s, state.changes)
     start_left_s = np.where(more, delay_s, np.where(workers > state.ready_workers, state.start_left_s, 0.0))
@@ -139,7 +139,7 @@ def rescale(model: JobModel, state: JobState, workers: Array) -> JobState:
 
 
 def fail(model: JobModel, state: JobState, load: Conditions, pause_s: Array) -> JobState:
-    """A restart that nobody asked for, where pause_s, shape (L,), is above 0; one within a pause prolongs it."""
+    """An unplanned restart where pause_s, shape (L,), is above 0. A restart within a pause prolongs it."""
     alone = (pause_s > 0) & (state.pause_left_s <= 0)
     state = _stopped(model, state, load, alone, pause_s)
     leaving_workers = np.where(alone, 0.0, state.leaving_workers)

@@ -217,7 +217,9 @@ def recommend(hpa: Hpa, memory: Memory, spec_workers: Array, proposal: Array, no
     if memory.proposals is None:
         memory = Memory(((now_s, spec_workers.copy()),))
     bounded = np.clip(spec_workers, hpa.min_workers, hpa.max_workers)
-    proposal = np.where(bounded == spec_workers, proposal, np.nan)  # not even asked for outside of min and max
+    proposal = np.where(
+        bounded == spec_workers, proposal, np.nan
+    )  # the controller reads no metric outside of min and max
     stable = _stabilized(hpa.behavior, memory.proposals or (), spec_workers, proposal, now_s)
     held = np.where(spec_workers == 0, 0.0, bounded)  # somebody scaled to 0 by hand: autoscaling is disabled
     workers = np.where(np.isnan(proposal), held, _limited(hpa, memory.changes, spec_workers, stable, now_s))

@@ -1,4 +1,4 @@
-"""What can be seen of simulated jobs: samples that come late, or never."""
+"""The visible samples of simulated jobs, which arrive late or never."""
 
 import numpy as np
 

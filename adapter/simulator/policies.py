@@ -1,4 +1,4 @@
-"""Our policies over simulated jobs: the very `advance` of the live pipeline, told what an operator would set."""
+"""The adapter's policies over simulated jobs: the `advance` of the live pipeline with the rules of an operator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -25,23 +25,23 @@ _NUMBERS = {
 _EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
 
 
-@lru_cache(maxsize=1024)  # rules that are one object are laid out once for all jobs
+@lru_cache(maxsize=1024)  # jobs with the same rules share one object
 def policy_rules(policy: str, profile: Profile, given: Rules | None = None) -> Rules:
-    """What an operator tells the adapter of such a job: what a rescale costs and how late metrics come.
+    """The rules of an operator who knows the job: the cost of a rescale and the delay of metrics.
 
-    policy: its name, or "name:parameter=number+parameter=number". given: rules that tell all this themselves.
-    Raises ConfigError for what is no such thing.
+    policy: its name, or "name:parameter=number+parameter=number". given: rules to use instead of those of the profile.
+    Raises ConfigError for an unknown parameter.
     """
     name, _, settings = policy.partition(":")
-    told = given or Rules(
+    rules = given or Rules(
         rescale_pause_s=max(profile.pause_up_s, profile.pause_down_s),
         replay_s=profile.checkpoint_s,
         warm_up_s=profile.warm_up_s,
         worker_start_s=profile.start_s,
         metric_delay_s=profile.metric_delay_s,
     )
-    asked: dict[str, Any] = {"policy": name, "max_workers": profile.max_workers}
-    return replace(told, **asked | dict(_setting(policy, text) for text in settings.split("+") if text))
+    changes: dict[str, Any] = {"policy": name, "max_workers": profile.max_workers}
+    return replace(rules, **changes | dict(_setting(policy, text) for text in settings.split("+") if text))
 
 
 def _setting(policy: str, text: str) -> tuple[str, Any]:

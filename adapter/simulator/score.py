@@ -13,7 +13,7 @@ RECOVERED_S = 10.0  # a change is over when the delay is below it
 REVERSAL_S = (1800.0, 600.0)
 DAY_S = 86400.0
 
-# Delays in whole seconds up to a minute, then 3 % apart: a percentile is told no worse than that.
+# Delays in whole seconds up to a minute, then 3 % apart: the resolution of percentiles.
 _FINE = np.arange(1.0, 60.0)
 _COARSE = np.geomspace(60.0, DAY_S, 247)
 DELAY_EDGES_S: Array = np.concatenate((_FINE, _COARSE))
@@ -98,7 +98,7 @@ class Tally:
 
     @classmethod
     def empty(cls, lanes: int) -> "Tally":
-        """Nothing seen yet of so many lanes."""
+        """A tally of lanes without any step."""
         shapes = {name: (lanes, width) if width > 1 else (lanes,) for name, width in SUMS.items()}
         return cls({name: np.zeros(shape) for name, shape in shapes.items()}, _fresh(lanes))
 
@@ -165,7 +165,7 @@ def _add_changes(sums: Mapping[str, Array], memory: _Memory, moment: StepResult)
 
 
 def _add_recoveries(sums: Mapping[str, Array], memory: _Memory, moment: StepResult) -> None:
-    """A step in which it is back counts no more: a change that nobody noticed took 0 s."""
+    """The step of the recovery does not count, so a change without an effect takes 0 s."""
     lanes = np.flatnonzero(memory.recovering_since_s <= moment.at_s)
     if not len(lanes):
         return

@@ -102,7 +102,7 @@ class World:
         return self._each(lambda profile, drawn: disturbances.worker_speed(profile, drawn, t_s))
 
     def each_kind(self, ask: Callable[..., object], *more: float) -> Array:
-        """A function of (profile, weather, *more) for each job, shape (L, ...)."""
+        """A function of (profile, disturbances, *more) for each job, shape (L, ...)."""
         return self._each(lambda profile, drawn: np.asarray(ask(profile, drawn, *more), dtype=float))
 
     def _each(self, ask: Callable[[Profile, disturbances.Disturbances], Array]) -> Array:

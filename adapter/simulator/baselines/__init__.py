@@ -1,4 +1,4 @@
-"""Rivals as formulas, over many jobs at once.
+"""Baselines: other autoscalers as formulas, over many jobs at once.
 
 They see the samples that our own policies see, but for the backlog of the worst partition, which none of the originals
 reads; some see the busiest worker or the CPU instead, as their originals do.
@@ -10,7 +10,7 @@ from typing import Protocol
 from adapter.core.samples import Array
 from adapter.simulator.hpa import Hpa
 
-SYNC_S = 15.0  # of the HPA; the other rivals look as often
+SYNC_S = 15.0  # of the HPA; the other baselines use the same period
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class OperatorSettings:
 
 
 class Baseline(Protocol):
-    """A rival that has been running: every call is one sync, 15 s after the last.
+    """A running autoscaler. Every call is one sync, 15 s after the last.
 
     hpa: None for one that sets the size itself; else the HPA, of the same lanes, that decides on what it proposes.
     """

@@ -1,4 +1,4 @@
-"""Dataflow's streaming autoscaling as its documentation once told it: backlog and CPU for a couple of minutes."""
+"""Dataflow's streaming autoscaling as an older documentation describes it: backlog and CPU for a couple of minutes."""
 
 from dataclasses import dataclass
 
@@ -54,7 +54,7 @@ class DataflowDocs:
         return np.where(period.fresh & period.full & (size != workers), size, np.nan)
 
     def _backlogged(self, seen: Observation) -> Array:
-        """1 where the newest sample has a backlog to speak of, 0 where not, NaN where it cannot be told."""
+        """1 where the newest sample has a backlog to speak of, 0 where not, NaN where it is unknown."""
         recent = self._recent
         recent.take(seen, seen.cpu_ratio)
         least = self._parameters.low_backlog_s * recent.processed_records_per_s()

@@ -16,8 +16,8 @@ class CpuParameters:
 
     average_utilization: per cent of what a worker requests, one CPU. metric_window_s: what a CPU sample is a mean over
     (metrics-server's resolution). rescale_restarts_workers: a job that is started anew starts its pods anew; ours,
-    and kind to this rival: in Flink's reactive mode and in consumer groups old pods live on, and their CPU in the pause
-    and just after it counts.
+    and favourable to this baseline: in Flink's reactive mode and in consumer groups pods stay, and their CPU during and
+    just after the pause counts.
     """
 
     average_utilization: int = 80

@@ -1,4 +1,4 @@
-"""The rivals by the names they have in tables."""
+"""The baselines by name. To add one, write its module, register it here, and add a test."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ from adapter.simulator.baselines.static_peak import StaticPeak
 
 
 def _tuned_keda(job: OperatorSettings, *, seconds: float) -> KedaKafka:
-    """KEDA as one who knows what a worker carries sets it: the threshold is what it does in so many seconds."""
+    """KEDA with a threshold of as many records as a worker processes in some seconds."""
     return KedaKafka(job, KedaParameters(), job.worker_capacity_records_per_s * seconds)
 
 
