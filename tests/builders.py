@@ -112,6 +112,7 @@ def policy_input(
         throughput_records_per_s=passed,
         input_rate_records_per_s=np.maximum(passed + grown, 0.0),
         latest_input_rate_records_per_s=np.full(len(at_work), more.pop("latest", np.nan)),
+        latest_throughput_records_per_s=np.full(len(at_work), np.nan),
         growth_records_per_s=grown,
         highest_backlog_records=waiting,
         rising=np.full(len(at_work), True),

@@ -130,6 +130,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         throughput_records_per_s=signals.throughput_records_per_s,
         input_rate_records_per_s=signals.input_rate_records_per_s,
         latest_input_rate_records_per_s=tick.rates.latest_input_rate_records_per_s,
+        latest_throughput_records_per_s=tick.rates.latest_throughput_records_per_s,
         growth_records_per_s=signals.growth_records_per_s,
         highest_backlog_records=tick.rates.highest_backlog_records,
         rising=_rising(tick),

@@ -136,6 +136,8 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
         | {name: np.where(decided, column, np.nan) for name, column in said.items()}
         | {
             "required_workers": result.served,
+            # Of the hottest stage: an HPA on utilization has to relieve it, whichever stage decides.
+            "utilization_ratio": pick(inputs.policy_input.utilization_ratio, result.stage),
             "forecast_input_rate_records_per_s": pick(foreseen(inputs.policy_input), result.stage),
             "held_workers": inputs.status.target_workers,
             "spec_workers": tick.counts.spec_workers,

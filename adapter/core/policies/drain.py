@@ -14,10 +14,11 @@ import numpy as np
 from adapter.core.bounds import one_more
 from adapter.core.capacity import CARRIED, Table, rate_at, size_for, strength, trust_at
 from adapter.core.partitions import evened, whole
-from adapter.core.policies.interface import Outlook, PolicyInput, PolicyResult, foreseen, keeps_pace
-from adapter.core.policies.outlook import look_ahead
+from adapter.core.policies.interface import Outlook, PolicyInput, PolicyResult, foreseen, keeps_pace, positive_growth
+from adapter.core.policies.outlook import horizon_s, look_ahead
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
+from adapter.core.signals import backlog_time
 
 _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length: to clear it sooner takes workers for that alone
 _LONGEST_CATCH_UP_S = 600.0
@@ -64,6 +65,8 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     enough = first_known(capacity, np.full(len(capacity), _ENOUGH))
     other = np.where(needed > workers, larger, needed)
     ahead = look_ahead(policy_input, highest, enough, known.rate(other))
+    behind_s = _behind_at_present(policy_input, highest)
+    outrun = behind_s > ahead.keep_behind_s
     uneven = policy_input.partition_behind_s > rules.backlog_time_target_s
     up = (needed > workers) & (ahead.late | uneven)
     down = calm & (workers - needed > rules.tolerance_ratio * workers)
@@ -75,8 +78,8 @@ def size(policy_input: PolicyInput) -> PolicyResult:
         outlook=Outlook(
             input_rate_records_per_s=highest,
             workers=other,
-            keep_behind_s=np.where(known.proven, ahead.keep_behind_s, np.nan),
-            keep_after_s=np.where(known.proven, ahead.keep_after_s, np.nan),
+            keep_behind_s=np.where(known.proven, np.fmax(ahead.keep_behind_s, behind_s), np.nan),
+            keep_after_s=np.where(known.proven, np.where(outrun, horizon_s(rules), ahead.keep_after_s), np.nan),
             change_behind_s=np.where(known.proven, ahead.change_behind_s, np.nan),
             caught_up_s=np.where(known.proven, ahead.caught_up_s, np.nan),
         ),
@@ -95,6 +98,18 @@ def _known(policy_input: PolicyInput) -> _Known:
         proven=proven,
         capacity_records_per_s=np.where(proven, rate * now, np.nan),
     )
+
+
+def _behind_at_present(policy_input: PolicyInput, foreseen: Array) -> Array:
+    """The backlog time at the end of the horizon where the input outruns the workers, else NaN.
+
+    There the present throughput is all they can: a slow sink shows before the window is saturated and the table is
+    corrected. It informs, and does not scale up: more workers do not help a slow sink.
+    """
+    able = np.fmax(policy_input.throughput_records_per_s, policy_input.latest_throughput_records_per_s)
+    grows = (policy_input.input_rate_records_per_s + foreseen) / 2 - able
+    waits = policy_input.backlog_records + grows * horizon_s(policy_input.rules)
+    return np.where((positive_growth(policy_input) > 0) & (grows > 0), backlog_time(waits, able), np.nan)
 
 
 def _rates_needed(policy_input: PolicyInput, rate: Array) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ class PolicyInput:
     of the input, NaN where they are unknown. lowest_backlog_time_s: of the window, so without the saw's teeth.
     highest_backlog_records: before this tick, NaN when there is none. rising: the backlog does, beyond its teeth.
     partition_behind_s: backlog time of the partition furthest behind, NaN while it catches up or nobody tells.
-    latest_input_rate_records_per_s: since the tick before, NaN where the input is told in steps.
+    latest_*_records_per_s: since the tick before, NaN for a counter that rises in steps.
     growth_records_per_s: signed. utilization_ratio: of the workload's hottest stage, NaN when unknown.
     bottleneck: it is not held back by what is downstream. saturated: its backlog never ended within the window.
     fit: the input rate over time, fit_age_s after its newest point. table: what sizes were seen to carry.
@@ -34,6 +34,7 @@ class PolicyInput:
     throughput_records_per_s: Array
     input_rate_records_per_s: Array
     latest_input_rate_records_per_s: Array
+    latest_throughput_records_per_s: Array
     growth_records_per_s: Array
     highest_backlog_records: Array
     rising: Mask

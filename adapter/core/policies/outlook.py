@@ -6,6 +6,7 @@ import numpy as np
 
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
 from adapter.core.signals import HORIZON_S
 
@@ -54,6 +55,11 @@ class _Job:
         return self.backlog / np.maximum(self._capacity, _LEAST_RATE)
 
 
+def horizon_s(rules: RuleColumns) -> Array:
+    """How far ahead the backlog is followed, seconds."""
+    return np.maximum(np.maximum(rules.forecast_horizon_s, _LEAST_PAUSES * rules.rescale_pause_s), _LEAST_HORIZON_S)
+
+
 def look_ahead(policy_input: PolicyInput, foreseen: Array, capacity: Array, changed_capacity: Array) -> Ahead:
     """Follow the backlog with the present capacity and with another one, records/s each.
 
@@ -61,8 +67,7 @@ def look_ahead(policy_input: PolicyInput, foreseen: Array, capacity: Array, chan
     its workers have started, then nothing for the pause, in which what was done since the last checkpoint comes back.
     """
     rules, present = policy_input.rules, policy_input.input_rate_records_per_s
-    horizon_s = np.maximum(rules.forecast_horizon_s, _LEAST_PAUSES * rules.rescale_pause_s)
-    step_s = np.maximum(horizon_s, _LEAST_HORIZON_S) / _STEPS
+    step_s = horizon_s(rules) / _STEPS
     starts_s, ends_s = rules.worker_start_s, rules.worker_start_s + rules.rescale_pause_s
     again = present * rules.replay_s / 2
     keep = _Job(policy_input.backlog_records, capacity, rules.backlog_time_target_s)
