@@ -111,7 +111,7 @@ def test_the_history_of_a_job_becomes_a_report_with_its_numbers(
         ),
         pytest.param(("--from", "-999999w"), "--from: expected a time in the years 1970 to 9999", id="no such year"),
         pytest.param(("--to", "-30d"), "--from lies after --to", id="the wrong way round"),
-        pytest.param(("--report", "."), "the report cannot be written", id="nowhere to write"),
+        pytest.param(("--report", "."), "cannot write the report", id="nowhere to write"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_sentence(
