@@ -89,7 +89,7 @@ def test_the_history_of_a_job_becomes_a_report_with_its_numbers(
     files = [Path(line.removeprefix("written: ")) for line in said.out.splitlines()]
     page, scores = files[0].read_text(), _rows(files[1])
     ran, drain, static = scores
-    assert [row["name"] for row in scores] == ["what ran", "drain", "static-peak"]
+    assert [row["name"] for row in scores] == ["actual", "drain", "static-peak"]
     assert float(ran["worker_hours"]) == pytest.approx(6 + 9 + 5 + 8, rel=0.01)
     assert float(drain["worker_hours"]) < float(static["worker_hours"])
     assert float(drain["cost"]) == pytest.approx(float(drain["worker_hours"]) * 0.1)
