@@ -54,7 +54,7 @@ def lasting(seconds: float | None) -> str:
 
 def number(workers: float | None) -> str:
     """A count of workers that may be none at all."""
-    return "no number" if workers is None else count(workers)
+    return "no number" if workers is None else count(round(workers))  # 0, and never -0
 
 
 def _signed(value: float) -> str:
