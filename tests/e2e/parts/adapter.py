@@ -1,7 +1,6 @@
 """The adapter as a user installs it: helm, the chart, and what the cluster then answers."""
 
 import base64
-import json
 import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from typing import Any
 import httpx
 import yaml
 
+from adapter.core.decisions import Decision
+from adapter.serving.snapshots.snapshot import decode
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.direct import Direct
@@ -166,7 +167,7 @@ class Adapter:
         answer = self.ask(metric, workload)
         return "" if answer.is_success else str(answer.json()["message"])
 
-    def snapshot(self) -> dict[str, dict[str, Any]]:
+    def snapshot(self) -> dict[str, Decision]:
         """The pipeline's own newest decisions, by workload."""
         token = self.secret(f"{NAME}-token")["token"].decode()
         context = ssl.create_default_context()
@@ -174,4 +175,4 @@ class Adapter:
         url = f"https://{self.pipeline().ip}:8443/v1/snapshot"
         answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, verify=context, timeout=10)
         answer.raise_for_status()
-        return {entry["decision"]["workload"]: entry["decision"] for entry in json.loads(answer.content)["entries"]}
+        return {entry.decision.workload: entry.decision for entry in decode(answer.content).entries}

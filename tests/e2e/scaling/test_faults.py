@@ -16,6 +16,8 @@ from parts.process import until
 from parts.prometheus import Prometheus
 from parts.workload import CARRY_300, Look, Workload
 
+from adapter.core.decisions import Reason
+
 
 @pytest.fixture(scope="module")
 def jobs(adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path) -> Iterator[list[Workload]]:
@@ -41,7 +43,7 @@ def come_to_rest(job: Workload, adapter: Adapter) -> None:
     def rests(look: Look) -> bool:
         nonlocal since_s
         decision = adapter.snapshot()[f"default/{job.name}"]
-        sizes = {look.replicas, decision.get("wanted_workers"), decision.get("required_workers")}
+        sizes = {look.replicas, decision.wanted_workers, decision.required_workers}
         since_s = min(since_s, look.at_s) if len(sizes) == 1 else math.inf
         return look.at_s - since_s > RULES["rate_window_s"] and job.longest_backlog_time_s(0, 15) < 10
 
@@ -97,7 +99,7 @@ def test_a_killed_pipeline_is_bridged_until_its_snapshot_is_stale_and_goes_on_fr
     pipeline = adapter.pipeline()
     restarts = pipeline.restarts
     until(lambda: 0.1 < time.time() % TICK_S < 0.6, 4 * TICK_S, "a tick has begun", every_s=0.05)
-    newest_s = adapter.snapshot()[f"default/{job.name}"]["at_s"]
+    newest_s = adapter.snapshot()[f"default/{job.name}"].at_s
     with kubelet.killed(pipeline):
         held_s = _last_answer_s(adapter, job.name)
         # A tick more, when one was published since we asked, or less, when no server has asked since.
@@ -107,7 +109,7 @@ def test_a_killed_pipeline_is_bridged_until_its_snapshot_is_stale_and_goes_on_fr
         until(lambda: told in adapter.message("required_workers", job.name), TICK_S, told)
 
     decided = until(lambda: adapter.snapshot()[f"default/{job.name}"], 360, "the pipeline publishes again")
-    assert decided["reason"] != "NoDataYet", decided  # without its checkpoint it would know nothing
+    assert decided.reason is not Reason.NO_DATA, decided  # without its checkpoint it would know nothing
     after = until(lambda: adapter.number("required_workers", job.name), 120, "a number is served again")
     assert (after, pipeline.restarts) == (before, restarts + 1)
     assert adapter.pipeline() == pipeline
