@@ -6,6 +6,7 @@ from math import ceil, inf
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
 from adapter.core.formatting import DAY_S, count, rate, seconds, share, soon, times
 from adapter.core.missing_samples import expired, stale, uncounted, unseen
+from adapter.core.policies import policy_of
 
 _HIDDEN_S = 30.0  # less is nothing to tell of
 
@@ -61,7 +62,8 @@ def _down(d: Decision) -> str:
 
 def _is_counted_alone(d: Decision) -> bool:
     """Whether nothing is known but the segments, which are all that the policy looks at."""
-    return d.policy == "segments" and d.throughput_records_per_s is None and d.backlog_records is None
+    counted = policy_of(d.policy).follows_partitions
+    return counted and d.throughput_records_per_s is None and d.backlog_records is None
 
 
 def _hold(d: Decision) -> str:
@@ -108,7 +110,7 @@ def _foreseen(d: Decision) -> str:
 
 def _capacity(d: Decision) -> str:
     """What those policies that size by it know of it, unless it was observed."""
-    if d.policy not in _BY_CAPACITY or d.confidence == CONFIDENCE[-1]:
+    if not policy_of(d.policy).reads_capacity or d.confidence == CONFIDENCE[-1]:
         return ""
     if d.capacity_records_per_s is None:
         return ", capacity not known yet"
@@ -122,11 +124,12 @@ def _capacity(d: Decision) -> str:
 
 def _terms(d: Decision) -> str:
     wanted = count(d.wanted_workers)
+    policy = policy_of(d.policy)
     if d.keep_up_workers is None:
-        return f"{count(d.partitions)} segments, so {wanted}" if d.policy == "segments" else f"{wanted} wanted"
+        return f"{count(d.partitions)} segments, so {wanted}" if policy.follows_partitions else f"{wanted} wanted"
     told = f"{d.keep_up_workers:.1f} to keep up"
     if d.catch_up_workers is not None:
-        told += f" {'+' if d.policy in _ADDING else 'or'} {d.catch_up_workers:.1f} to catch up"
+        told += f" {'+' if policy.adds_terms else 'or'} {d.catch_up_workers:.1f} to catch up"
     elif d.utilization_ratio is not None:
         told += f", utilization {share(d.utilization_ratio)}"
     return f"{told}, so {wanted}{_rounded(d)}"
@@ -134,8 +137,9 @@ def _terms(d: Decision) -> str:
 
 def _rounded(d: Decision) -> str:
     total = ceil((d.keep_up_workers or 0) + (d.catch_up_workers or 0) - 1e-9)
-    even = d.policy == "dataflow" and d.wanted_workers is not None and d.wanted_workers > total
-    return ", rounded up to an even spread" if even else ""
+    policy = policy_of(d.policy)  # the size of a policy that does not add its terms has other reasons to exceed them
+    rounds = policy.adds_terms and policy.spreads_evenly
+    return ", rounded up to an even spread" if rounds and (d.wanted_workers or 0) > total else ""
 
 
 def _what_if(d: Decision) -> str:
@@ -153,7 +157,7 @@ def _change(d: Decision) -> str:
 def _no_data(d: Decision) -> str:
     if d.decided_age_s is None:
         return unseen(d)
-    if d.policy == "segments":
+    if policy_of(d.policy).follows_partitions:
         return f"{_keep(d)}: the segments of {d.workload} are not known; check the source that counts them"
     return f"{_keep(d)}: too few samples of {d.workload} for a rate; the next ticks bring them"
 
@@ -206,12 +210,10 @@ _SAYS: Mapping[Reason, Callable[[Decision], str]] = {
 }
 _DECIDED = (Reason.NOT_ENACTED, Reason.UP, Reason.DOWN, Reason.IDLE, Reason.HOLD)
 _CAPS = (Bound.HOT, Bound.MAX, Bound.PARTITIONS)  # a cap brought the size down, not spare capacity
-_BY_CAPACITY = ("drain", "netflix")
-_ADDING = ("dataflow", "beam-flink")  # the size is the sum of the terms, elsewhere the larger of them
 
 
 def _window(d: Decision) -> str:
-    if d.policy == "drain" and d.window_workers == _current(d):
+    if policy_of(d.policy).waits_until_warm and d.window_workers == _current(d):
         return "; a down does not pay yet: fewer must have been enough for longer"
     return f"; {count(d.window_workers)} were needed within the window of downs"
 
