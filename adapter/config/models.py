@@ -69,7 +69,7 @@ class Workload(Model):
         default=None, description="When nothing is decided for it; else the file's periods."
     )
     failover: bool | None = Field(
-        default=None, description="No down while traffic may come back (S4-30); else as the file says."
+        default=None, description="No scale-down while traffic may come back; unset, the file's `failover` applies."
     )
 
 
@@ -99,7 +99,7 @@ class Fleet(Model):
         default=None, description="When nothing is decided for its workloads; else the file's periods."
     )
     failover: bool | None = Field(
-        default=None, description="No down while traffic may come back (S4-30); else as the file says."
+        default=None, description="No scale-down while traffic may come back; unset, the file's `failover` applies."
     )
 
 
@@ -182,7 +182,7 @@ class Config(Model):
         default=(), description="When nothing is decided for workloads that name no periods of their own."
     )
     failover: bool = Field(
-        default=False, description="No down while traffic may come back (S4-30), for workloads that do not say."
+        default=False, description="No scale-down while traffic may come back, for workloads that do not set it."
     )
     timing: Timing = Field(default=Timing(), description="The tick and the warm-up.")
     pipeline: Pipeline = Field(description="Settings of the process that decides.")

@@ -19,16 +19,16 @@ def _setting(default: Any, meaning: str, **bounds: float | bool | tuple[str, ...
 QUANTA = ("relative", "divisors", "none")
 POLICIES = policies.NAMES
 _MOST_WORKERS = 100_000  # far beyond any cluster: larger is a slip
-ORDERED = (  # parameters of which the first may not exceed the second, and what else were true
+ORDERED = (  # the first parameter may not exceed the second; the consequence if it does
     ("min_workers", "max_workers", "no size is allowed"),
-    ("min_spare_workers", "max_workers", "the spare workers alone are too many"),
-    ("stale_after_s", "error_after_s", "an error comes before the warning of it"),
-    ("down_cpu_ratio", "up_cpu_ratio", "one utilization asks for more and for fewer"),
-    ("short_backlog_time_s", "up_backlog_time_s", "one backlog asks for more and for fewer"),
-    ("low_cpu_ratio", "target_utilization_ratio", "workers as busy as they should be count as idle"),
-    ("target_utilization_ratio", "high_utilization_ratio", "a size that meets the target is too full for it"),
-    ("sized_utilization_ratio", "safe_utilization_ratio", "a new size is unsafe at once"),
-    ("no_backlog_time_s", "significant_backlog_time_s", "one backlog asks for more and for fewer"),
+    ("min_spare_workers", "max_workers", "the spare workers alone exceed the maximum"),
+    ("stale_after_s", "error_after_s", "the error would come before its warning"),
+    ("down_cpu_ratio", "up_cpu_ratio", "the same utilization would scale up and down"),
+    ("short_backlog_time_s", "up_backlog_time_s", "the same backlog time would scale up and down"),
+    ("low_cpu_ratio", "target_utilization_ratio", "workers at their target utilization would count as idle"),
+    ("target_utilization_ratio", "high_utilization_ratio", "a size at its target would exceed the limit"),
+    ("sized_utilization_ratio", "safe_utilization_ratio", "a new size would be scaled up at once"),
+    ("no_backlog_time_s", "significant_backlog_time_s", "the same backlog time would scale up and down"),
 )
 
 
@@ -42,206 +42,228 @@ class Rules:
     """How one workload is sized. Times in seconds, rates in records (or bytes) a second, ratios in 0..1."""
 
     policy: str = _setting(
-        policies.DEFAULT, "who sizes the workload: our own policy or a published system's", one_of=POLICIES
+        policies.DEFAULT, "policy that sizes the workload: ours, or one of a published system", one_of=POLICIES
     )
 
     rate_window_s: float = _setting(
-        60.0, "rates and growth are taken over this window: four ticks of 15 s", gt=0, le=600, fixed=True
+        60.0, "window over which rates and backlog growth are measured; four ticks of 15 s", gt=0, le=600, fixed=True
     )
     stale_after_s: float = _setting(
         45.0,
-        "older worker counts decide nothing, the target is held: three ticks of 15 s",
+        "worker counts older than this are not used: the target is held; three ticks of 15 s",
         gt=0,
         le=86_400,
         fixed=True,
     )
     error_after_s: float = _setting(
-        180.0, "older samples are an error: the HPA freezes and shows our message", gt=0, le=86_400, fixed=True
+        180.0,
+        "samples older than this are an error: the HPA keeps its replicas and shows the reason",
+        gt=0,
+        le=86_400,
+        fixed=True,
     )
     settle_s: float = _setting(
-        45.0, "no decision so soon after the worker count changed: the restart spoils the rates", ge=0, le=86_400
+        45.0, "no decision until this long after the worker count changed: the restart distorts rates", ge=0, le=86_400
     )
     in_flight_timeout_s: float = _setting(
-        600.0, "workers that are not ready for so long find no place, and are no longer asked for", ge=0, le=86_400
+        600.0, "workers that are not ready after this time are removed from the target", ge=0, le=86_400
     )
 
+    # S0-09, S3-09.
     time_to_reduce_backlog_s: float = _setting(
-        60.0, "R: the backlog should be gone after this time (S0-09, S3-09)", gt=0, le=86_400
+        60.0, "R: time within which the backlog should be cleared", gt=0, le=86_400
     )
-    quanta: str = _setting("relative", "dataflow: which worker counts are allowed (S3-15, S3-16)", one_of=QUANTA)
+    # S3-15, S3-16.
+    quanta: str = _setting("relative", "dataflow: allowed worker counts", one_of=QUANTA)
+    # S3-22.
     down_cpu_limit_ratio: float = _setting(
-        0.9, "dataflow: a smaller size must stay under this utilisation (S3-22)", gt=0, le=1
+        0.9, "dataflow: highest utilization that a smaller size may reach", gt=0, le=1
     )
+    # S0-11, S3-20.
     short_backlog_time_s: float = _setting(
-        10.0, "a shorter backlog is none: down needs it, up does not (S0-11, S3-20)", ge=0, le=86_400
+        10.0, "a shorter backlog time counts as no backlog: a scale-down requires it", ge=0, le=86_400
     )
-    up_backlog_time_s: float = _setting(120.0, "beam-flink: scale up above this backlog time (S0-10)", ge=0, le=86_400)
-    up_cpu_ratio: float = _setting(0.9, "beam-flink: or above this utilisation (S0-10)", gt=0, le=1)
-    down_cpu_ratio: float = _setting(0.7, "beam-flink: scale down only below this utilisation (S0-11)", gt=0, le=1)
+    # S0-10.
+    up_backlog_time_s: float = _setting(120.0, "beam-flink: scale up above this backlog time", ge=0, le=86_400)
+    up_cpu_ratio: float = _setting(0.9, "beam-flink: scale up above this utilization", gt=0, le=1)
+    # S0-11.
+    down_cpu_ratio: float = _setting(0.7, "beam-flink: scale down only below this utilization", gt=0, le=1)
+    # S0-13 leaves it open: the band of S0-11.
     down_cpu_desired_ratio: float = _setting(
-        0.7, "beam-flink: the utilisation a smaller size may reach; S0-13 leaves it open, so S0-11's band", gt=0, le=1
+        0.7, "beam-flink: highest utilization that a smaller size may reach", gt=0, le=1
     )
     growth_noise_ratio: float = _setting(
-        0.05, "growth below this share of the throughput is steady, not growth", ge=0, lt=1
+        0.05, "backlog growth below this share of the throughput counts as no growth", ge=0, lt=1
     )
     worker_capacity_records_per_s: float | None = _setting(
-        None, "what one worker carries, when known; else it is observed while the workload is behind", gt=0
+        None, "capacity of one worker, if known; otherwise it is measured while the workload is behind", gt=0
     )
 
     backlog_time_target_s: float = _setting(
         60.0,
-        "drain: scale up only where the job would else fall further behind than this, or never catch up",
+        "drain: scale up only if the job would otherwise fall further behind than this, or never catch up",
         gt=0,
         le=86_400,
     )
     target_utilization_ratio: float = _setting(
-        0.8, "drain: a new size runs at this share of its capacity; the rest is for what nobody foresees", gt=0, le=1
+        0.8, "drain: utilization of a new size; the rest is headroom for unexpected input", gt=0, le=1
     )
     rescale_pause_s: float = _setting(
-        30.0, "what a rescale costs: nothing is processed for so long (10 to 60 s were measured)", ge=0, le=3600
+        30.0, "time for which a rescale stops processing; 10 to 60 s were measured", ge=0, le=3600
     )
     min_spare_workers: int = _setting(
-        0, "drain: so many workers beyond those needed, against steps of the input", ge=0, le=_MOST_WORKERS
+        0, "drain: workers to add to the needed ones, for steps of the input", ge=0, le=_MOST_WORKERS
     )
     warm_up_s: float = _setting(
         120.0,
-        "so long after a change or a stop throughput is no benchmark: jobs were seen to warm up for it",
+        "time after a rescale or a stop in which throughput is no measure of capacity: jobs warm up",
         ge=0,
         le=3600,
     )
-    replay_s: float = _setting(
-        0.0, "the checkpoint interval: half of it is processed again after a rescale (S0-21)", ge=0, le=3600
-    )
-    worker_start_s: float = _setting(30.0, "from asking for a worker until it is ready", ge=0, le=3600)
-    metric_delay_s: float = _setting(0.0, "how late samples tell what happened (S4-04: 120)", ge=0, le=600)
-    slots_per_worker: int = _setting(1, "subtasks a worker runs side by side (S4-36)", ge=1, le=1024)
+    # S0-21.
+    replay_s: float = _setting(0.0, "checkpoint interval: a rescale processes half of it again", ge=0, le=3600)
+    worker_start_s: float = _setting(30.0, "time from a scale-up until the new workers are ready", ge=0, le=3600)
+    # S4-04 has 120.
+    metric_delay_s: float = _setting(0.0, "delay of the samples behind the events that they measure", ge=0, le=600)
+    # S4-36.
+    slots_per_worker: int = _setting(1, "subtasks that a worker runs in parallel", ge=1, le=1024)
+    # S4-35.
     max_partitions_per_worker: int | None = _setting(
-        None, "a worker's memory holds no more partitions: a floor for the workers (S4-35)", ge=1, le=_MOST_WORKERS
+        None, "partitions that fit into the memory of one worker: sets a minimum of workers", ge=1, le=_MOST_WORKERS
     )
 
     forecast_horizon_s: float = _setting(
-        0.0, "drain: how far the input is foreseen; 0 foresees nothing, which needs fewer workers", ge=0, le=3600
+        0.0,
+        "drain: how far ahead to forecast the input; 0 turns the forecast off and needs fewer workers",
+        ge=0,
+        le=3600,
     )
-    forecast_outliers: int = _setting(
-        3, "so many outliers in a row are a new baseline (S4-16 gives no number)", ge=1, le=15
-    )
+    # S4-16 gives no number.
+    forecast_outliers: int = _setting(3, "consecutive outliers that form a new baseline", ge=1, le=15)
     forecast_error_ratio: float = _setting(
-        0.25, "drain: a fit that errs by more than this share of the input is not trusted", ge=0, le=1
+        0.25, "drain: a forecast with a larger error, as a share of the input, is not used", ge=0, le=1
     )
-    forecast_cap_ratio: float = _setting(1.5, "drain: foreseen is at most so many times the present input", ge=1, le=10)
+    forecast_cap_ratio: float = _setting(
+        1.5, "drain: the forecast is at most this multiple of the present input", ge=1, le=10
+    )
     scaling_exponent: float = _setting(
         1.0,
-        "drain: beyond the largest size seen, capacity grows with this power of the size; 1 is linear, and headroom "
-        "covers a job that scales worse",
+        "drain: above the largest size measured, capacity grows with this power of the size; 1 is linear, and the "
+        "headroom covers a job that scales worse",
         ge=0.5,
         le=1,
     )
     high_utilization_ratio: float = _setting(
-        0.9, "drain: what the fullest subtask may reach where partitions are rounded", gt=0, le=1
+        0.9, "drain: highest utilization of the fullest subtask when partitions are rounded", gt=0, le=1
     )
     probe_ratio: float = _setting(
         0.2,
-        "drain: where nobody knows what workers carry, so large a share is tried less after a calm window",
+        "drain: while the capacity is unknown, remove at most this share of the workers after a calm window",
         ge=0,
         lt=1,
     )
+    # X-07.
     tolerance_ratio: float = _setting(
-        0.1, "drain: a smaller change is not worth a rescale, and an HPA ignores it (X-07)", ge=0, lt=1
+        0.1, "drain: a smaller change does not justify a rescale, and an HPA ignores it", ge=0, lt=1
     )
     pause_budget_ratio: float | None = _setting(
-        None, "downs may pause the job for so large a share of a day; unset, drain takes 0.01", gt=0, le=1
+        None, "share of a day for which scale-downs may stop the job; unset, drain uses 0.01", gt=0, le=1
     )
+    # S1-18.
     down_window_s: float | None = _setting(
         None,
-        "downs go to the largest size wanted in so long a window, which drain shortens where that pays; unset, drain "
-        "takes 3600 s and varga 300 s (S1-18)",
+        "a scale-down goes to the largest size wanted in this window, which drain shortens if that pays; unset, drain "
+        "uses 3600 s and varga 300 s",
         ge=0,
         le=86_400,
     )
     rescale_worth_s: float | None = _setting(
         None,
-        "a down waits until it would have saved so long of the whole job's work, a quarter more for each down of the "
-        "last day, of which one that was soon taken back counts three times; unset, drain takes 300 s",
+        "a scale-down waits until it would have saved this many seconds of the whole job's work, a quarter more for "
+        "each scale-down of the last day; one that was soon reverted counts three times; unset, drain uses 300 s",
         ge=0,
         le=86_400,
     )
+    # S4-29 gives no number.
     cooldown_up_s: float | None = _setting(
         None,
-        "no up so soon after a change; unset, drain waits until the new workers are warm and seen to be, and netflix "
-        "takes 300 s (S4-29 gives none)",
+        "no scale-up until this long after a change; unset, drain waits until the new workers are warm and measured, "
+        "and netflix uses 300 s",
         ge=0,
         le=86_400,
     )
+    # S4-29 gives no number.
     cooldown_down_s: float | None = _setting(
         None,
-        "no down so soon after a change; unset, drain takes 600 s and netflix 1800 s (S4-29 gives none)",
+        "no scale-down until this long after a change; unset, drain uses 600 s and netflix 1800 s",
         ge=0,
         le=86_400,
     )
     latch_s: float | None = _setting(
-        None, "a target stands for so long until it is enacted or overtaken; unset, drain takes 900 s", ge=0, le=86_400
+        None, "time for which a target stands until it is enacted or exceeded; unset, drain uses 900 s", ge=0, le=86_400
     )
     not_enacted_after_s: float = _setting(
-        900.0, "a target that nobody enacts for so long is told as such: HPA bounds, quota or behavior", ge=0, le=86_400
+        900.0, "time after which a target that is not enacted is reported: HPA limits, quota, behavior", ge=0, le=86_400
     )
-    failures_window_s: float = _setting(600.0, "restarts so recent are counted (S4-09)", ge=0, le=86_400)
+    # S4-09.
+    failures_window_s: float = _setting(600.0, "restarts within this time are counted", ge=0, le=86_400)
     max_failures: int = _setting(
-        2, "so many restarts, each within that window of the one before, hold the target (S4-09)", ge=1, le=1000
+        2, "restarts, each within failures_window_s of the one before, that hold the target", ge=1, le=1000
     )
+    # S3-20.
     low_cpu_ratio: float | None = _setting(
         None,
-        "behind at so low a utilization it is not the workers: one more is tried at a time; "
-        "unset, drain takes 0.2 (S3-20)",
+        "a job that is behind at a lower utilization lacks no workers: scale up by one at a time; "
+        "unset, drain uses 0.2",
         ge=0,
         lt=1,
     )
     ineffective_gain_ratio: float = _setting(
-        0.25, "an up that gained less than this share of what it should have blocks further ups", ge=0, lt=1
+        0.25, "a scale-up that gained less than this share of the expected gain blocks further ones", ge=0, lt=1
     )
     ineffective_block_s: float | None = _setting(
         None,
-        "for so long at first, then twice as long each time, up to eight times; unset, drain takes 1800 s",
+        "duration of the first such block; it doubles each time, up to eight times; unset, drain uses 1800 s",
         ge=0,
         le=86_400,
     )
 
-    lag_threshold_records: float = _setting(
-        50_000.0, "varga: below this lag the utilization alone decides (S1-13, of its re-implementation)", ge=0
-    )
-    varga_utilization_ratio: float = _setting(0.7, "varga: the utilization it keeps to (S1-18)", gt=0, le=1)
-    segments_per_worker: int = _setting(1, "segments: one worker for so many (S2-01)", ge=1, le=_MOST_WORKERS)
-    significant_backlog_time_s: float = _setting(
-        60.0, "netflix: a longer backlog scales up (S4-10 gives none; a fifth of S4-03's five minutes)", gt=0, le=86_400
-    )
-    safe_utilization_ratio: float = _setting(
-        0.8, "netflix: a higher utilization scales up (S4-10 gives none; midway between S4-27 and full)", gt=0, le=1
-    )
-    sized_utilization_ratio: float = _setting(0.6, "netflix: a new size runs at this utilization (S4-27)", gt=0, le=1)
-    catch_up_s: float = _setting(
-        600.0,
-        "netflix: what is buffered is processed within this time (S4-20 gives none; ten of its minutes)",
-        gt=0,
-        le=86_400,
-    )
-    no_backlog_time_s: float = _setting(
-        10.0, "netflix: a shorter backlog is no lag (S4-12; S0-11's number)", ge=0, le=86_400
-    )
+    # S1-13, of its re-implementation.
+    lag_threshold_records: float = _setting(50_000.0, "varga: below this lag the utilization alone decides", ge=0)
+    # S1-18.
+    varga_utilization_ratio: float = _setting(0.7, "varga: target utilization", gt=0, le=1)
+    # S2-01.
+    segments_per_worker: int = _setting(1, "segments: segments for each worker", ge=1, le=_MOST_WORKERS)
+    # S4-10 gives no number: a fifth of the five minutes of S4-03.
+    significant_backlog_time_s: float = _setting(60.0, "netflix: scale up above this backlog time", gt=0, le=86_400)
+    # S4-10 gives no number: midway between S4-27 and full.
+    safe_utilization_ratio: float = _setting(0.8, "netflix: scale up above this utilization", gt=0, le=1)
+    # S4-27.
+    sized_utilization_ratio: float = _setting(0.6, "netflix: utilization of a new size", gt=0, le=1)
+    # S4-20 gives no number: ten of its minutes.
+    catch_up_s: float = _setting(600.0, "netflix: time within which the backlog is cleared", gt=0, le=86_400)
+    # S4-12, with the number of S0-11.
+    no_backlog_time_s: float = _setting(10.0, "netflix: a shorter backlog time counts as no lag", ge=0, le=86_400)
 
-    min_workers: int = _setting(1, "never fewer; the HPA's minReplicas raises it", ge=0, le=_MOST_WORKERS)
+    min_workers: int = _setting(1, "minimum of workers; the HPA's minReplicas raises it", ge=0, le=_MOST_WORKERS)
     max_workers: int = _setting(
-        100, "never more; the HPA's maxReplicas and the partitions lower it", ge=1, le=_MOST_WORKERS
+        100, "maximum of workers; the HPA's maxReplicas and the partitions lower it", ge=1, le=_MOST_WORKERS
     )
+    # S4-29.
     max_step_up_workers: int | None = _setting(
-        None, "at most so many more in one decision; unset, netflix takes 50 (S4-29)", ge=1, le=_MOST_WORKERS
+        None, "workers added in one decision, at most; unset, netflix uses 50", ge=1, le=_MOST_WORKERS
     )
-    max_step_down_workers: int | None = _setting(None, "at most so many fewer in one decision", ge=1, le=_MOST_WORKERS)
+    max_step_down_workers: int | None = _setting(
+        None, "workers removed in one decision, at most", ge=1, le=_MOST_WORKERS
+    )
 
-    pause_up_until_s: float = _setting(0.0, "Unix seconds until which nothing is scaled up; from `pause`", hidden=True)
+    pause_up_until_s: float = _setting(0.0, "Unix seconds until which scale-ups are paused; from `pause`", hidden=True)
     pause_down_until_s: float = _setting(
-        0.0, "Unix seconds until which nothing is scaled down; from `pause`", hidden=True
+        0.0, "Unix seconds until which scale-downs are paused; from `pause`", hidden=True
     )
-    failover: bool = _setting(False, "no down while a region's traffic may come back (S4-30)", hidden=True)
-    excluded: tuple[Period, ...] = _setting((), "when nothing is decided; from `excluded_periods`", hidden=True)
+    # S4-30.
+    failover: bool = _setting(False, "no scale-down while traffic of another region may come back", hidden=True)
+    excluded: tuple[Period, ...] = _setting((), "times without decisions; from `excluded_periods`", hidden=True)
 
 
 _DEFAULTS = Rules()

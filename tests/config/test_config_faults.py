@@ -364,13 +364,13 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
         pytest.param(
             whole("rules: {target_utilization_ratio: 0.95}"),
             "rules.target_utilization_ratio: expected target_utilization_ratio <= high_utilization_ratio, "
-            "got target_utilization_ratio = 0.95 and high_utilization_ratio = 0.9 (default): a size that meets the",
+            "got target_utilization_ratio = 0.95 and high_utilization_ratio = 0.9 (default): a size at its target",
             id="a target over what a subtask may reach",
         ),
         pytest.param(
             workload("rules: {sized_utilization_ratio: 0.7, safe_utilization_ratio: 0.5}"),
             "workloads[0].rules.sized_utilization_ratio: expected sized_utilization_ratio <= safe_utilization_ratio, "
-            "got sized_utilization_ratio = 0.7 and safe_utilization_ratio = 0.5: a new size is unsafe at once",
+            "got sized_utilization_ratio = 0.7 and safe_utilization_ratio = 0.5: a new size would be scaled up at once",
             id="S4-27 over S4-10",
         ),
         pytest.param(

@@ -97,7 +97,7 @@ COMPLAINTS = {
     "two that contradict each other": (
         {"up_cpu_ratio": 0.5, "down_cpu_ratio": 0.6},
         "expected down_cpu_ratio <= up_cpu_ratio, got down_cpu_ratio = 0.6 (annotation) and up_cpu_ratio = 0.5 "
-        "(annotation): one utilization asks for more and for fewer",
+        "(annotation): the same utilization would scale up and down",
     ),
     "one out of bounds": (
         {"settle_s": 90_000},
@@ -112,7 +112,7 @@ COMPLAINTS = {
         {"settle_s": -1, "max_workers": 1, "min_spare_workers": 2},
         "expected settle_s to be a number at least 0 and at most 86400, got -1; "
         "expected min_spare_workers <= max_workers, got min_spare_workers = 2 (annotation) and max_workers = 1 "
-        "(annotation): the spare workers alone are too many",
+        "(annotation): the spare workers alone exceed the maximum",
     ),
 }
 
