@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from adapter.core.policies import policy_of
+
 if TYPE_CHECKING:  # `serve` reads decisions by row and carries no numpy
     from adapter.core.samples import Array
 
@@ -138,7 +140,7 @@ class Decision:
     @property
     def decided_age_s(self) -> float | None:
         """How old that was by which the size is decided: throughput and backlog, or the count that is followed."""
-        return self.partitions_age_s if self.policy == "segments" else self.sample_age_s
+        return self.partitions_age_s if policy_of(self.policy).follows_partitions else self.sample_age_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,7 @@ def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
     """Least squares: a trough if the lowest point of the parabola lies among the known points, else a line (S4-13).
 
     points: shape (POINTS, stages), records/s, oldest first, NaN unknown. outlier_run: shape (stages,), how many of the
-    newest known points are outliers that wait for a policy_result; they stay out (S4-17).
+    newest known points are possible outliers; the fit leaves them out until later points confirm them (S4-17).
     """
     known = np.isfinite(points) & ~_waiting(points, outlier_run)
     axes = _axes(known)

@@ -104,7 +104,7 @@ class Fast:
     counts: WorkerCounts = field(metadata=_by("workload"))
     workers_seen_at_s: Array = field(metadata=_by("workload"))
     changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed
-    disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, did not run or restarted
+    disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, was stuck or did not run
     spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last changed
     health_seen_at_s: Array = field(metadata=_by("workload"))  # `running` or `sink_healthy` was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))

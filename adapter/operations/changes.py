@@ -9,6 +9,7 @@ import numpy as np
 from adapter.core.decide import DecisionResult, decide
 from adapter.core.decisions import Bound, Reason
 from adapter.core.gates import OPEN, REASONS
+from adapter.core.policies import policy_of
 from adapter.core.rates import Mask
 from adapter.core.record import INPUTS, Columns, decision_input_of, with_input
 from adapter.core.samples import Array
@@ -125,7 +126,8 @@ def decided_by(reading: Reading, changes: Iterable[Change]) -> str:
     limit = _OF_BOUND.get(bound, "") if bound else _kept_to(reading)
     if any(change.name == limit and (bound or change.value > change.now) for change in changes):
         return limit
-    measured = (*MEASURED, "partitions") if reading.decision.policy == "segments" else MEASURED
+    by_partitions = policy_of(reading.decision.policy).follows_partitions
+    measured = (*MEASURED, "partitions") if by_partitions else MEASURED
     return bound or next((change.name for change in changes if change.name in measured), "")
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.engine import advance
+from adapter.core.policies import policy_of
 from adapter.core.rules import POLICIES, RuleBook, Rules
 from adapter.core.samples import WHOLE, Array, Samples
 from adapter.core.state import EMPTY
@@ -100,7 +101,8 @@ def _rate(at_s: int) -> float:
 
 def _partitions(at_s: int) -> Array:
     segments = float(SEGMENTS if at_s < STEP_S else 2 * SEGMENTS)
-    return np.where(np.array(NAMES) == "segments", segments, float(PARTITIONS))
+    by_partitions = np.array([policy_of(name).follows_partitions for name in NAMES])
+    return np.where(by_partitions, segments, float(PARTITIONS))
 
 
 def _load(at_s: int) -> fluid.Conditions:
