@@ -23,16 +23,15 @@ from adapter.errors import SetupError
 from adapter.pipeline.checkpoint import LOG
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.accounting import Accounting
-from adapter.serving.readiness import Readiness
-from adapter.serving.routes import explain_routes, metric_routes, monitoring_routes
+from adapter.serving.routes import Readiness, explain_routes, metric_routes, monitoring_routes
 from adapter.serving.snapshots.records import RecordOf
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, server_gauges
 from adapter.serving.ui import terminal
-from adapter.serving.ui.changes import Changes
 from adapter.serving.ui.history import History
 from adapter.serving.ui.page import page
+from adapter.serving.ui.view import Changes
 from adapter.simulator import demo
 from adapter.simulator.fleet import SimulatedFleet
 

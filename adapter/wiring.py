@@ -20,12 +20,11 @@ from adapter.errors import ConfigError
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import TASK_TRIES, StreamingJob
 from adapter.pipeline.session import Session, settings
-from adapter.serving.readiness import Readiness
-from adapter.serving.routes import monitoring_routes, publisher_routes
+from adapter.serving.routes import Readiness, monitoring_routes, publisher_routes
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, server_gauges
-from adapter.serving.ui.changes import Changes
+from adapter.serving.ui.view import Changes
 from adapter.sources import kafka, needs, prometheus_plan
 
 if TYPE_CHECKING:

@@ -1,6 +1,9 @@
-"""The cluster's API: plain requests through the `kubernetes` client, JSON in and out."""
+"""The cluster's API: plain requests through the `kubernetes` client, JSON in and out, and their retries."""
 
 import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -21,6 +24,22 @@ LARGEST_BYTES = 2**20  # of an answer; the authentication settings, the largest,
 JSON = "application/json"
 
 _FAULTS = (ApiException, ConfigException, urllib3.exceptions.HTTPError, OSError, ValueError)
+
+# One attempt: called with the seconds that remain; returns status and document, or raises SourceError.
+Attempt = Callable[[float], tuple[int, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """deadline_s: for all attempts and pauses together. Each pause doubles the previous one.
+
+    Go's servers have no deadline but that of the request, 60 s; an HPA controller that waits so long has one of its
+    five workers fewer.
+    """
+
+    deadline_s: float
+    attempts: int = 5
+    first_pause_s: float = 0.1
 
 
 class ClusterApi:
@@ -80,6 +99,36 @@ class ClusterApi:
             return self._client
 
 
+def retry(attempt: Attempt, policy: RetryPolicy, ends_s: float) -> Any:
+    """The document of the first success.
+
+    ends_s: when to give up, of the monotonic clock. Broken connections, 429 and 5xx are retried. Raises SourceError.
+    """
+    for number in range(policy.attempts):
+        cause, is_transient = "", True
+        try:
+            status, document = attempt(max(ends_s - time.monotonic(), 0.001))
+        except SourceError as error:
+            cause = error.cause
+        else:
+            if 200 <= status < 300:
+                return document
+            cause, is_transient = _message(status, document), status == 429 or status >= 500
+        pause_s = policy.first_pause_s * 2**number
+        if not is_transient or number + 1 == policy.attempts or time.monotonic() + pause_s >= ends_s:
+            raise SourceError(SOURCE, cause)
+        time.sleep(pause_s)
+    raise AssertionError("a policy has at least one attempt")
+
+
+def _message(status: int, document: Any) -> str:
+    """The message of a Status, otherwise the code and the beginning of the body."""
+    if isinstance(document, dict) and document.get("status") == "Failure" and document.get("message"):
+        return str(document["message"])
+    body = document.strip()[:200] if isinstance(document, str) else ""
+    return f"the cluster's API answered {status}: {body}".removesuffix(": ")
+
+
 def _read(what: str, status: int, content: bytes) -> tuple[int, Any]:
     try:
         return status, msgspec.json.decode(content)
@@ -91,7 +140,7 @@ def _read(what: str, status: int, content: bytes) -> tuple[int, Any]:
 
 def _configuration(kubeconfig: str | None) -> Configuration:
     configuration = Configuration()
-    configuration.retries = False  # retry.py does, within a deadline
+    configuration.retries = False  # `retry` does, within a deadline
     configuration.connection_pool_maxsize = CONNECTIONS
     if kubeconfig is None:
         load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # theirs

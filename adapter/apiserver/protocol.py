@@ -6,8 +6,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from adapter.apiserver.limits import ServerCounters, ServerLimits
-from adapter.apiserver.refusals import HEAD_TOO_LARGE, MALFORMED, TOO_MANY_REQUESTS, Refusal
+from adapter.apiserver.limits import HEAD_TOO_LARGE, MALFORMED, TOO_MANY_REQUESTS, Refusal, ServerCounters, ServerLimits
 
 _MOST_PIPELINED = 16
 _FIELD_BYTES = len(b": \r\n")

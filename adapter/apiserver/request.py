@@ -81,8 +81,7 @@ def parse_query(query: str) -> Mapping[str, str]:
 def client_certificate(environ: Mapping[str, Any]) -> bytes | None:
     """Return the verified leaf certificate of the client as DER, or None on plain HTTP or without a certificate.
 
-    environ: of WSGI; the bridge to ASGI stores the scope in it. The key is the one that uvicorn's pull request 3132
-    uses for the TLS extension.
+    environ: of WSGI, with the scope of ASGI, whose key is the one of uvicorn's pull request 3132.
     """
     extensions = environ.get("asgi.scope", {}).get("extensions", {})
     certificate: bytes | None = extensions.get("tls", {}).get("client_cert")

@@ -9,9 +9,8 @@ import msgspec
 
 from adapter.apiserver.attributes import Attributes
 from adapter.apiserver.cache import weight
-from adapter.apiserver.cluster_api import SOURCE, ClusterApi
+from adapter.apiserver.cluster_api import SOURCE, ClusterApi, RetryPolicy, retry
 from adapter.apiserver.identity import MASTERS, Identity
-from adapter.apiserver.retry import RetryPolicy, retry
 from adapter.apiserver.review_cache import CacheSettings, ReviewCache
 from adapter.apiserver.status import Document
 from adapter.errors import SourceError

@@ -9,11 +9,10 @@ from hashlib import blake2b
 import msgspec
 
 from adapter.apiserver.cache import weight
-from adapter.apiserver.cluster_api import SOURCE, ClusterApi
+from adapter.apiserver.cluster_api import SOURCE, ClusterApi, RetryPolicy, retry
 from adapter.apiserver.front_proxy import header_text
 from adapter.apiserver.identity import Identity, authenticated
 from adapter.apiserver.request import Request
-from adapter.apiserver.retry import RetryPolicy, retry
 from adapter.apiserver.review_cache import CacheSettings, ReviewCache
 from adapter.errors import SourceError
 

@@ -13,8 +13,15 @@ from typing import Any
 
 import structlog
 
-from adapter.apiserver.limits import ServerCounters, ServerLimits
-from adapter.apiserver.refusals import BODY_TOO_LARGE, FAILED, TIMED_OUT, TOO_MANY_REQUESTS, Refusal
+from adapter.apiserver.limits import (
+    BODY_TOO_LARGE,
+    FAILED,
+    TIMED_OUT,
+    TOO_MANY_REQUESTS,
+    Refusal,
+    ServerCounters,
+    ServerLimits,
+)
 
 THREADS = 16
 _PROBES = ("/healthz", "/livez", "/readyz")

@@ -1,6 +1,6 @@
 """The metrics that are served: the meaning of each, and how it is read from a decision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapter.core.decisions import Decision, StageSignals
@@ -23,17 +23,8 @@ class Metric:
     target: str
     read: Callable[[Decision], float | None]
     read_stage: Callable[[StageSignals], float | None] | None = None
-    highest: bool = False
     signed: bool = False
     age_s: Callable[[Decision], float | None] = lambda decision: decision.sample_age_s
-
-    def of_workload(self, decision: Decision, stages: Sequence[StageSignals]) -> float | None:
-        """The number of a whole workload, None if unknown. stages: of the workload."""
-        value = self.read(decision)
-        if not self.highest or self.read_stage is None:
-            return value
-        known = [each for each in (value, *map(self.read_stage, stages)) if each is not None]
-        return max(known, default=None)
 
     @property
     def is_size(self) -> bool:
@@ -144,7 +135,6 @@ _ALL = (
         "Value",
         lambda decision: decision.utilization_ratio,
         lambda signals: signals.utilization_ratio,
-        highest=True,
     ),
     Metric(
         "segments",

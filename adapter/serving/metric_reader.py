@@ -1,6 +1,8 @@
 """Reads a metric of a workload from the snapshot: one number, or an error with the reason and the fix."""
 
+import math
 from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 import msgspec
 
@@ -10,13 +12,15 @@ from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
 from adapter.core.metrics import METRICS, Metric
 from adapter.serving.lookup import Lookup, nearest, shortened
-from adapter.serving.quantity import quantity
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import Held, SnapshotStore
 from adapter.serving.snapshots.workloads import Candidate, Namespace
 
 FIX = "is the pipeline running, and can this server reach it? see its log and /readyz"
 MOST_VALUES = 1_000  # of one answer: some 10 ms, and 4 MB for as long as the snapshot is in memory
+# An HPA reads milli-values as int64: above 9.2e15 they wrap, 1e16 reads as 0 (measured on apimachinery 0.35.5).
+LARGEST = 9e15
+_SUFFIXES = (("P", 10**15), ("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
 
 
 class MetricQuery(msgspec.Struct, frozen=True):
@@ -116,6 +120,29 @@ def absent(name: str, subject: str) -> str:
     return f"the server could not find the metric {name}" + (f" for {subject}" if subject else "")
 
 
+def quantity(value: float, *, signed: bool = False) -> str:
+    """The value as a Quantity: three decimals, rounded half up; at most 9e15; the largest suffix that divides.
+
+    signed: allow values below 0. An HPA takes a negative sum for an overflow and scales to its maximum, so metrics for
+    an HPA are never signed. Raises ValueError for NaN, infinities, and negative values unless `signed`.
+    """
+    if not (isinstance(value, int) or math.isfinite(value)) or (value < 0 and not signed):
+        raise ValueError(f"no quantity for an HPA: expected a finite number >= 0, got {value}")
+    bounded = min(max(value, -LARGEST), LARGEST)
+    if bounded == (whole := int(bounded)):
+        return _with_suffix(whole)
+    milli = int((Decimal(repr(float(bounded))) * 1000).to_integral_value(ROUND_HALF_UP))
+    return f"{milli}m" if milli % 1000 else _with_suffix(milli // 1000)
+
+
+def _with_suffix(whole: int) -> str:
+    if whole % 1000 == 0 and whole:
+        for suffix, factor in _SUFFIXES:
+            if whole % factor == 0:
+                return f"{whole // factor}{suffix}"
+    return str(whole)
+
+
 def _matches(held: Held, query: MetricQuery) -> Sequence[Candidate]:
     """What the selector picks, at least one."""
     namespace = held.namespaces.get(query.namespace) or Namespace()
@@ -136,11 +163,7 @@ def _no_match(query: MetricQuery, namespace: Namespace, lookup: Lookup) -> str:
 
 
 def _value_of(metric: Metric, found: Candidate, snapshot: Snapshot, now_s: float) -> MetricValue:
-    try:
-        entry = found.entry
-    except ValueError as error:
-        what = f"no {metric.name} for workload {found.labels['workload']}: its entry in the snapshot cannot be read"
-        raise unavailable(f"{what}: {error}; run one release of pipeline and serve") from error
+    entry = found.entry
     value = _quantity(metric, found)
     if value is None:
         raise unavailable(_no_number(metric, entry.decision))
@@ -161,7 +184,7 @@ def _quantity(metric: Metric, found: Candidate) -> str | None:
 
 def _number(metric: Metric, found: Candidate) -> float | None:
     if found.stage is None:
-        return metric.of_workload(found.decision, found.entry.stages)
+        return metric.read(found.decision)
     if metric.read_stage is None:
         whole = f"{metric.name} is a number of the whole workload {found.workload}"
         raise bad_request(f"{whole}: leave stage out of the selector")

@@ -26,8 +26,7 @@ from adapter.serving import custom_api, external_api
 from adapter.serving.accounting import Accounting
 from adapter.serving.api_services import ApiServices
 from adapter.serving.log_queue import queued_logging
-from adapter.serving.readiness import Readiness
-from adapter.serving.routes import metric_routes, monitoring_routes
+from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
 from adapter.serving.telemetry import Telemetry, certificate, server_gauges

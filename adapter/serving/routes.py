@@ -1,9 +1,13 @@
 """The routes of this project: the metrics API, monitoring, and what the pipeline publishes."""
 
+import threading
+import time
+from collections.abc import Callable
 from functools import partial
+from importlib.resources import files
 
 from adapter import __version__
-from adapter.apiserver import discovery, probes, version
+from adapter.apiserver import discovery, probes
 from adapter.apiserver.answer import Answer, Handler, Routes, exposition, json, matches, text, validated
 from adapter.apiserver.negotiation import check_json
 from adapter.apiserver.probes import PING, Checks
@@ -13,14 +17,44 @@ from adapter.serving import custom_api, external_api
 from adapter.serving.custom_api import CustomProvider
 from adapter.serving.external_api import ExternalProvider
 from adapter.serving.metric_reader import MetricReader
-from adapter.serving.openapi import FILE as OPENAPI
 from adapter.serving.providers import ExternalMetrics, ObjectMetrics
-from adapter.serving.readiness import Readiness
 from adapter.serving.snapshots import records
 from adapter.serving.snapshots.records import RecordOf
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import MESSAGE_TYPE, SNAPSHOT_PATH, token_matches
 from adapter.serving.telemetry import Telemetry
+
+# A server without a snapshot waits this long for the first pull. Then it is ready without one: discovery must answer
+# even while the pipeline is down, or namespaces cannot be deleted.
+FIRST_SNAPSHOT_S = 10.0
+OPENAPI = files("adapter.serving").joinpath("openapi.json")
+
+
+class Readiness:
+    """The checks of `/readyz`. patience_s: after that the server is ready without a snapshot too."""
+
+    def __init__(
+        self,
+        has_snapshot: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+        patience_s: float = FIRST_SNAPSHOT_S,
+    ) -> None:
+        self._has_snapshot = has_snapshot
+        self._clock = clock
+        self._patience_ends_s = clock() + patience_s
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """Not ready from now on; requests are still answered."""
+        self._stopping.set()
+
+    def checks(self) -> Checks:
+        """Every check by its name, in the order of `?verbose`."""
+        return {
+            **PING,
+            "first-snapshot": lambda: self._has_snapshot() or self._clock() >= self._patience_ends_s,
+            "shutdown": lambda: not self._stopping.is_set(),
+        }
 
 
 def metric_routes(store: SnapshotStore) -> Routes:
@@ -32,11 +66,10 @@ def metric_routes(store: SnapshotStore) -> Routes:
 def api_routes(external: ExternalProvider, custom: CustomProvider) -> Routes:
     """Both groups of metrics, their discovery and description."""
     groups = (custom_api.api_group(custom), external_api.api_group(external))
-    document = version.version_document(__version__)
     found: Routes = {
         **discovery.routes(groups),
         "/openapi/v2": partial(_openapi, OPENAPI.read_bytes()),
-        "/version": version.handler(document),
+        "/version": discovery.version_handler(__version__),
     }
     paths = json({"paths": sorted(path for path in found if "<" not in path)})
     return {**found, "/": lambda request: paths}

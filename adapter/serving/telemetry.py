@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -10,18 +10,20 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from adapter.apiserver.refusals import REFUSALS
+from adapter.apiserver.limits import REFUSALS
 from adapter.apiserver.server import Server
-from adapter.core.decisions import Decision, StageSignals
+from adapter.core.decisions import Decision
 from adapter.core.metrics import METRICS
 from adapter.serving.snapshots.store import Held, SnapshotStore
 
 PREFIX = "backlog_adapter"
 
-# Reads a number of a workload from its decision and its stages; None if unknown.
-Read = Callable[[Decision, Sequence[StageSignals]], float | None]
+# Reads a number of a workload from its decision; None if unknown.
+Read = Callable[[Decision], float | None]
 
-_SIZES: dict[str, tuple[str, Callable[[Decision], float | None]]] = {
+# Series of a workload: name -> meaning, number.
+_SERIES: dict[str, tuple[str, Read]] = {
+    **{name: (f"{metric.meaning} [{metric.unit}]", metric.read) for name, metric in METRICS.items()},
     "current_workers": ("workers that exist", lambda decision: decision.workers),
     "ready_workers": ("workers that are ready", lambda decision: decision.ready_workers),
     "wanted_workers": ("workers the policy wants before bounds", lambda decision: decision.wanted_workers),
@@ -34,10 +36,6 @@ _SIZES: dict[str, tuple[str, Callable[[Decision], float | None]]] = {
     "bad_annotations": ("annotations of the HPA that are not understood", lambda decision: decision.bad_annotations),
     "sample_age_seconds": ("age of the newest sample", lambda decision: decision.sample_age_s),
 }
-_SIGNALS: dict[str, tuple[str, Read]] = {
-    name: (f"{metric.meaning} [{metric.unit}]", metric.of_workload) for name, metric in METRICS.items()
-}
-
 
 # Families of metrics, made at the scrape.
 Gauges = Callable[[], Iterable[Metric]]
@@ -51,7 +49,7 @@ class Telemetry:
 
     def __init__(self, store: SnapshotStore, *, workloads: bool, clock: Callable[[], float] | None = None) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_SnapshotCollector(store, clock or store.now_s))
+        self.add(partial(_of_snapshot, store, clock or store.now_s))
         self._workloads = _WorkloadText(store) if workloads else None
         self._requests = Counter(
             f"{PREFIX}_requests", "requests answered", ["metric", "code", "group"], registry=self._registry
@@ -67,7 +65,7 @@ class Telemetry:
 
     def add(self, gauges: Gauges) -> None:
         """Show these too."""
-        self._registry.register(_Asked(gauges))
+        self._registry.register(_GaugeCollector(gauges))
 
     def answered(self, metric: str, code: int, took_s: float, group: str = "other") -> None:
         """Count one answer.
@@ -122,25 +120,13 @@ def server_gauges(server: Server) -> Gauges:
     return gauges
 
 
-class _Asked(Collector):
+class _GaugeCollector(Collector):
     def __init__(self, gauges: Gauges) -> None:
         self._gauges = gauges
 
     def collect(self) -> Iterable[Metric]:
         """What there is now."""
         return self._gauges()
-
-
-class _SnapshotCollector(Collector):
-    def __init__(self, store: SnapshotStore, clock: Callable[[], float]) -> None:
-        self._store = store
-        self._clock = clock
-
-    def collect(self) -> Iterator[Metric]:
-        """The families of the snapshot as a whole."""
-        held = self._store.current
-        if held is not None:
-            yield from _of_snapshot(held, self._clock())
 
 
 class _WorkloadText(Collector):
@@ -166,16 +152,18 @@ class _WorkloadText(Collector):
         held = self._store.current
         if held is None:
             return
-        for name, (meaning, read) in _SIGNALS.items():
+        for name, (meaning, read) in _SERIES.items():
             yield _of_workloads(held, f"{PREFIX}_{name}", meaning, read)
-        for name, (meaning, size) in _SIZES.items():
-            yield _of_workloads(held, f"{PREFIX}_{name}", meaning, partial(_without_stages, size))
         yield _reasons(held)
 
 
-def _of_snapshot(held: Held, now_s: float) -> Iterator[Metric]:
+def _of_snapshot(store: SnapshotStore, clock: Callable[[], float]) -> Iterator[Metric]:
+    """The families of the snapshot as a whole."""
+    held = store.current
+    if held is None:
+        return
     snapshot = held.snapshot
-    age_s = max(now_s - snapshot.at_s, 0.0)
+    age_s = max(clock() - snapshot.at_s, 0.0)
     yield GaugeMetricFamily(f"{PREFIX}_snapshot_age_seconds", "age of the held snapshot", value=age_s)
     yield GaugeMetricFamily(f"{PREFIX}_snapshot_tick_timestamp_seconds", "its tick, Unix time", value=snapshot.at_s)
     yield GaugeMetricFamily(f"{PREFIX}_tick_seconds", "seconds between ticks", value=snapshot.tick_s)
@@ -185,17 +173,11 @@ def _of_snapshot(held: Held, now_s: float) -> Iterator[Metric]:
 def _of_workloads(held: Held, name: str, meaning: str, read: Read) -> Metric:
     family = GaugeMetricFamily(name, meaning, labels=["namespace", "workload"])
     for entry in held.snapshot.entries:
-        value = read(entry.decision, entry.stages)
+        value = read(entry.decision)
         if value is not None:
             namespace, _, workload = entry.decision.workload.partition("/")
             family.add_metric([namespace, workload], value)
     return family
-
-
-def _without_stages(
-    size: Callable[[Decision], float | None], decision: Decision, stages: Sequence[StageSignals]
-) -> float | None:
-    return size(decision)
 
 
 def _reasons(held: Held) -> Metric:

@@ -15,10 +15,9 @@ from stand_in_cluster import DENIED, HPA, StandInCluster, kubeconfig, stand_in, 
 
 from adapter.apiserver.access import ClusterAccess as Access
 from adapter.apiserver.authentication_settings import AuthenticationSettings, read_settings
-from adapter.apiserver.cluster_api import ClusterApi
+from adapter.apiserver.cluster_api import ClusterApi, RetryPolicy
 from adapter.apiserver.identity import ANONYMOUS, AUTHENTICATED, LOCAL, MASTERS, Identity, is_unauthenticated
 from adapter.apiserver.request import Request
-from adapter.apiserver.retry import RetryPolicy
 from adapter.apiserver.reviews import Reviews
 from adapter.apiserver.status import StatusError
 from adapter.apiserver.tokens import Tokens

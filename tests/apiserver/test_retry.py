@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapter.apiserver.retry import RetryPolicy, retry
+from adapter.apiserver.cluster_api import RetryPolicy, retry
 from adapter.errors import SourceError
 
 QUICK = RetryPolicy(deadline_s=5.0, first_pause_s=0.001)

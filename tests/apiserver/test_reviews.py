@@ -11,9 +11,8 @@ from stand_in_cluster import DENIED, HPA, StandInCluster, status
 
 from adapter.apiserver.attributes import attributes
 from adapter.apiserver.cache import LONGEST_TEXT
-from adapter.apiserver.cluster_api import ClusterApi
+from adapter.apiserver.cluster_api import ClusterApi, RetryPolicy
 from adapter.apiserver.identity import ANONYMOUS, AUTHENTICATED, MASTERS, Identity
-from adapter.apiserver.retry import RetryPolicy
 from adapter.apiserver.reviews import Access, Reviews, Verdict, spec
 from adapter.errors import SourceError
 

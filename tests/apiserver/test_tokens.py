@@ -9,9 +9,8 @@ import structlog
 from access_builders import Clock, of_lines
 from stand_in_cluster import HPA, StandInCluster, status
 
-from adapter.apiserver.cluster_api import ClusterApi
+from adapter.apiserver.cluster_api import ClusterApi, RetryPolicy
 from adapter.apiserver.identity import AUTHENTICATED, Identity
-from adapter.apiserver.retry import RetryPolicy
 from adapter.apiserver.tokens import LONGEST, Tokens, bearer_token
 
 

@@ -11,8 +11,7 @@ from werkzeug.test import TestResponse
 
 from adapter.apiserver.app import create_app
 from adapter.core.decisions import Decision, Reason, StageSignals
-from adapter.serving.readiness import Readiness
-from adapter.serving.routes import metric_routes, monitoring_routes
+from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore

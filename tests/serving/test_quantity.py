@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapter.serving.quantity import LARGEST, quantity
+from adapter.serving.metric_reader import LARGEST, quantity
 
 
 def parse(text: str) -> Decimal:

@@ -11,11 +11,11 @@ from serving_builders import AT_S, decision, entry, get, local_app, snapshot
 from adapter.apiserver.negotiation import AGGREGATED
 from adapter.core.decisions import Decision, StageSignals
 from adapter.core.metrics import METRICS
-from adapter.serving import openapi
 from adapter.serving.providers import KINDS
-from adapter.serving.readiness import Readiness
+from adapter.serving.routes import Readiness
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
+from conformance import openapi
 
 E = "/apis/external.metrics.k8s.io/v1beta1"
 N = f"{E}/namespaces"
@@ -292,7 +292,7 @@ def test_without_a_snapshot_a_server_becomes_ready_after_a_while() -> None:
 
 
 def test_the_committed_openapi_document_is_the_generated_one() -> None:
-    """Run `python -m adapter.serving.openapi` after a change of the types."""
+    """Run `python -m conformance.openapi` after a change of the types."""
     assert json.loads(openapi.FILE.read_bytes()) == openapi.document()
     assert get(app_of(), "/openapi/v2").get_json() == openapi.document()
 

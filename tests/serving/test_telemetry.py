@@ -9,8 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from serving_builders import AT_S, entry, snapshot
 
 from adapter.apiserver.app import create_app
-from adapter.serving.readiness import Readiness
-from adapter.serving.routes import monitoring_routes
+from adapter.serving.routes import Readiness, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, certificate
 

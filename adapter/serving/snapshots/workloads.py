@@ -78,10 +78,6 @@ class Namespace:
         found = [self._found.get(name) or self._read(name) for name in names if name in self.workloads]
         return [picked for whole, *parts in found for picked in (whole, *parts)] if stages else [f[0] for f in found]
 
-    def is_labelled(self, *, stages: bool) -> bool:
-        """Whether the labels of all were read already."""
-        return stages in self._labelled
-
     def labelled(self, *, stages: bool) -> Labelled:
         """All of them, by label. To read the labels of 40 000 takes some 0.1 s, once a snapshot."""
         if stages not in self._labelled:

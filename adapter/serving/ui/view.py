@@ -7,6 +7,7 @@ from math import log2
 
 from adapter.core.decisions import Bound, Decision, Reason
 from adapter.core.messages import sentence
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 
 UNKNOWN = "unknown"
@@ -59,6 +60,22 @@ class Line:
     required: str
     bound: str
     current: str
+
+
+class Changes:
+    """Compares each snapshot with the previous one."""
+
+    def __init__(self) -> None:
+        self._previous: dict[str, tuple[object, ...]] = {}
+
+    def of(self, snapshot: Snapshot) -> list[Decision]:
+        """The decisions with another reason or number than before, or with a fault where there was none."""
+        entries = entries_of(snapshot.at_s, snapshot.entries)
+        columns = entries.text("reason"), map(str, entries.number("required_workers")), map(bool, entries.text("fault"))
+        now: dict[str, tuple[object, ...]] = dict(zip(entries.workloads, zip(*columns, strict=True), strict=True))
+        changed = [entries.decision(row) for row, name in enumerate(now) if self._previous.get(name) != now[name]]
+        self._previous = now
+        return changed
 
 
 def urgency(decision: Decision) -> Urgency:

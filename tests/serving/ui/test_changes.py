@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from adapter.core.decisions import Decision, Reason
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
-from adapter.serving.ui.changes import Changes
+from adapter.serving.ui.view import Changes
 
 HELD = Decision(workload="shop/orders", at_s=0.0, policy="dataflow", reason=Reason.HOLD, required_workers=4.0)
 

@@ -1,4 +1,4 @@
-"""Generates `openapi.json`, the OpenAPI 2.0 document of the metrics API: `python -m adapter.serving.openapi`.
+"""Generates `serving/openapi.json`, the OpenAPI 2.0 document of the metrics API: `python -m conformance.openapi`.
 
 kube-apiserver merges it into its own document, from which `kubectl explain` and generated clients work. It derives the
 OpenAPI 3.0 documents from it.
@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from adapter.serving import custom_api, external_api
+from adapter.serving import custom_api, external_api, routes
 
-FILE = Path(__file__).with_name("openapi.json")
+FILE = Path(routes.__file__).with_name("openapi.json")
 _LISTS = (
     (external_api.ExternalMetricValueList, external_api.GROUP, "v1beta1", [external_api.ROUTE]),
     (custom_api.MetricValueList1, custom_api.GROUP, "v1beta1", list(custom_api.ROUTES.values())),
@@ -30,9 +30,9 @@ def document() -> dict[str, Any]:
     """The OpenAPI document, generated from the types that are written as JSON."""
     paths: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
-    for kind, group, version, routes in _LISTS:
+    for kind, group, version, templates in _LISTS:
         names = _definitions(kind, group, version, definitions)
-        for number, route in enumerate(routes):
+        for number, route in enumerate(templates):
             path = route.replace("<", "{").replace(">", "}")
             paths[f"/apis/{group}/{version}{path}"] = _path(route, names, f"{group}/{version}/{number}")
     info = {"title": "backlog-adapter", "version": "v1"}
@@ -57,15 +57,15 @@ def _version_2(schema: Any) -> Any:
         return [_version_2(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {key: _version_2(value) for key, value in schema.items() if key not in ("anyOf", "default", "title")}
+    converted = {key: _version_2(value) for key, value in schema.items() if key not in ("anyOf", "default", "title")}
     options = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     for option in options[:1]:
-        kept |= _version_2(option)
-    if "enum" in kept:
-        kept["type"] = "string"
-    if kept.get("additionalProperties") == {}:
-        kept["additionalProperties"] = {"type": "object"}
-    return kept
+        converted |= _version_2(option)
+    if "enum" in converted:
+        converted["type"] = "string"
+    if converted.get("additionalProperties") == {}:
+        converted["additionalProperties"] = {"type": "object"}
+    return converted
 
 
 def _path(route: str, definition: str, operation: str) -> dict[str, Any]:
