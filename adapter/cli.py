@@ -184,9 +184,9 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
 ) -> None:
     """Simulate policies on recorded loads, or on your own history: what they cost, how late, how many rescales."""
     from adapter import wiring
-    from adapter.apiserver.stop_signals import stop_event
     from adapter.backtest import command, history_report
     from adapter.backtest.report import probe
+    from adapter.stop_signals import stop_event
 
     if (trace is None) == (config is None):
         raise ConfigError(["backtest: expected either --trace FILE or --config FILE"])

@@ -16,7 +16,6 @@ from rich.table import Table
 from adapter import config as configuration
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
-from adapter.apiserver.stop_signals import stop_event
 from adapter.config import Config
 from adapter.core.messages import sentence
 from adapter.errors import SetupError
@@ -34,6 +33,7 @@ from adapter.serving.ui.page import page
 from adapter.serving.ui.view import Changes
 from adapter.simulator import demo
 from adapter.simulator.fleet import SimulatedFleet
+from adapter.stop_signals import stop_event
 
 LOOPBACK = "127.0.0.1"
 SEED = 1

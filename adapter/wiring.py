@@ -12,7 +12,6 @@ import structlog
 from adapter import config as configuration
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
-from adapter.apiserver.stop_signals import stop_event
 from adapter.apiserver.tls import LiveTls
 from adapter.config import Config
 from adapter.core.messages import sentence
@@ -26,6 +25,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, server_gauges
 from adapter.serving.ui.view import Changes
 from adapter.sources import kafka, needs, prometheus_plan
+from adapter.stop_signals import stop_event
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

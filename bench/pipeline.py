@@ -15,10 +15,10 @@ from pyspark.sql.streaming.listener import (
 )
 
 from adapter import config as configuration
-from adapter.apiserver.stop_signals import stop_event
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Snapshot
+from adapter.stop_signals import stop_event
 from adapter.wiring import load
 
 

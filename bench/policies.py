@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from adapter.apiserver.stop_signals import stop_event
 from adapter.backtest import command, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, read
 from adapter.backtest.units import Grid, Unit, units
 from adapter.errors import AdapterError
+from adapter.stop_signals import stop_event
 from adapter.wiring import spark
 from bench import oracle_comparison
 from bench.machine import described

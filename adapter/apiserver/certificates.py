@@ -30,14 +30,8 @@ _Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 
 
 # What cryptography raises for bytes that are no certificate, or a malformed one.
-UNREADABLE = (
-    ValueError,
-    TypeError,
-    UnsupportedAlgorithm,
-    x509.InvalidVersion,
-    x509.DuplicateExtension,
-    x509.UnsupportedGeneralNameType,
-)
+_OF_X509 = (x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
+UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, *_OF_X509)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ class ApiGroup:
 
 def routes(groups: Sequence[ApiGroup]) -> Routes:
     """The routes of discovery and of every group."""
-    found: dict[str, Handler] = {"/apis": partial(_root, json(group_list(groups)), _aggregated_bodies(groups))}
+    bodies = {version: msgspec.json.encode(aggregated(groups, version)) for version in AGGREGATED}
+    found: dict[str, Handler] = {"/apis": partial(_root, json(group_list(groups)), bodies)}
     for group in groups:
         found[f"/apis/{group.name}"] = partial(_plain, json({"kind": "APIGroup", "apiVersion": "v1"} | _group(group)))
         for version, resources in group.versions.items():
@@ -102,10 +103,6 @@ def version_handler(release: str) -> Handler:
         "platform": f"{sys.platform}/{_ARCHITECTURES.get(machine, machine)}",
     }
     return partial(_plain, json(document))
-
-
-def _aggregated_bodies(groups: Sequence[ApiGroup]) -> dict[str, bytes]:
-    return {version: msgspec.json.encode(aggregated(groups, version)) for version in AGGREGATED}
 
 
 def _aggregated_resources(group: ApiGroup) -> list[Document]:

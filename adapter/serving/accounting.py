@@ -25,11 +25,7 @@ class Accounting:
     """
 
     def __init__(
-        self,
-        telemetry: Telemetry,
-        log: Any,
-        level: Level = "refusals",
-        clock: Callable[[], float] = time.monotonic,
+        self, telemetry: Telemetry, log: Any, level: Level = "refusals", clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._telemetry = telemetry
         self._log = log

@@ -59,8 +59,7 @@ class MetricReader:
 
     def one(self, query: MetricQuery) -> MetricValue:
         """Exactly one value: an HPA adds up all values of an answer (X-08)."""
-        metric = known(query.metric, query.subject)
-        now_s = self._clock()
+        metric, now_s = known(query.metric, query.subject), self._clock()
         held = self._current(now_s)
         found = _matches(held, query)
         if len(found) > 1:
@@ -69,8 +68,7 @@ class MetricReader:
 
     def several(self, query: MetricQuery) -> list[MetricValue]:
         """Every known value, at least one."""
-        metric = known(query.metric, query.subject)
-        now_s = self._clock()
+        metric, now_s = known(query.metric, query.subject), self._clock()
         held = self._current(now_s)
         found = _matches(held, query)
         if len(found) > MOST_VALUES:

@@ -17,7 +17,6 @@ from adapter.apiserver.cluster_api import ClusterApi
 from adapter.apiserver.limits import ServerLimits
 from adapter.apiserver.reviews import Reviews
 from adapter.apiserver.server import Server
-from adapter.apiserver.stop_signals import stop_event
 from adapter.apiserver.tls import LiveTls
 from adapter.apiserver.tokens import Tokens
 from adapter.config import Serving
@@ -30,6 +29,7 @@ from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
 from adapter.serving.telemetry import Telemetry, certificate, server_gauges
+from adapter.stop_signals import stop_event
 
 LOOPBACK = "127.0.0.1"
 # Between being unready and being gone: the time a cluster needs to send requests elsewhere.
@@ -61,11 +61,11 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
 
 
 def _share_the_interpreter() -> None:
-    """A large snapshot is read on a thread beside the one that answers, which waits for its turn at each system call.
+    """Keep the thread that reads a large snapshot from delaying the threads that answer.
 
-    The usual 5 ms a turn would make each answer wait for 25. And a full garbage collection stops both for 0.1 s: what
-    a snapshot holds has no cycles, so it is looked for seldom, once in hours. What is young is looked through while it
-    is little, which nobody notices: asyncio leaves a cycle of each connection that was closed.
+    With the default switch interval of 5 ms, an answer would wait 25 ms. A full garbage collection stops all threads
+    for 0.1 s, so it runs once in hours: a snapshot has no cycles. asyncio leaves a cycle of each closed connection; the
+    collection of the young generation frees it.
     """
     sys.setswitchinterval(0.0005)
     gc.set_threshold(10_000, 250, 1_000)

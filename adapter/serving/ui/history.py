@@ -12,13 +12,7 @@ from adapter.serving.snapshots.snapshot import Snapshot
 WINDOW_S = 600.0
 MOST_TICKS = 600
 MOST_POINTS = 120
-SERIES = (
-    "input_rate_records_per_s",
-    "throughput_records_per_s",
-    "backlog_time_s",
-    "required_workers",
-    "ready_workers",
-)
+SERIES = ("input_rate_records_per_s", "throughput_records_per_s", "backlog_time_s", "required_workers", "ready_workers")
 
 
 @dataclass(frozen=True, slots=True)

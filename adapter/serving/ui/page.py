@@ -93,18 +93,8 @@ def _json(body: object, status: int = 200) -> Response:
 
 def _content_security_policy(document: str) -> str:
     """Only the document's one script and one style sheet run, named by their hashes; data comes from here alone."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{_hash(document, 'script')}'",
-            f"style-src '{_hash(document, 'style')}'",
-            "connect-src 'self'",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "frame-ancestors 'none'",
-        )
-    )
+    own = f"script-src '{_hash(document, 'script')}'; style-src '{_hash(document, 'style')}'; connect-src 'self'"
+    return f"default-src 'none'; {own}; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
 def _hash(document: str, tag: str) -> str:

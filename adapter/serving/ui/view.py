@@ -125,21 +125,14 @@ def freshness(snapshot: Snapshot | None, now_s: float) -> tuple[str, str]:
     if snapshot is None:
         return "waiting", "waiting for the first decision: the pipeline has published nothing yet"
     age_s = now_s - snapshot.at_s
+    effect = "the API answers 503 and HPAs hold their size until"
     if snapshot.is_ahead(now_s):
-        return "stale", (
-            f"the last tick is {duration(-age_s)} in the future: compare clocks; "
-            "the API answers 503 and HPAs hold their size until it has come"
-        )
+        return "stale", f"the last tick is {duration(-age_s)} in the future: compare clocks; {effect} it has come"
     if age_s > snapshot.error_after_s:
-        return "stale", (
-            f"the last tick is {duration(age_s)} old, more than {duration(snapshot.error_after_s)}: "
-            "the API answers 503 and HPAs hold their size until the pipeline decides again"
-        )
+        what = f"the last tick is {duration(age_s)} old, more than {duration(snapshot.error_after_s)}"
+        return "stale", f"{what}: {effect} the pipeline decides again"
     if age_s > 3 * snapshot.tick_s:
-        return (
-            "late",
-            f"the last tick is {duration(age_s)} old: the pipeline is late, what it last decided is served",
-        )
+        return "late", f"the last tick is {duration(age_s)} old: the pipeline is late, what it last decided is served"
     return "fresh", f"decided {duration(max(age_s, 0.0))} ago"
 
 
