@@ -72,18 +72,16 @@ def test_every_metric_that_discovery_lists_is_answered() -> None:
 @pytest.mark.parametrize(
     ("stages", "selector", "expected"),
     [
-        ((0.35, 0.98), "", "980m"),
-        ((0.98, 0.35), "", "980m"),
-        ((0.35, None), "", "500m"),
+        ((0.35, 0.98), "", "500m"),
         ((0.35, 0.98), "?labelSelector=stage%3Ds0", "350m"),
         ((), "", "500m"),
     ],
-    ids=["hottest is last", "hottest is first", "an unknown stage", "the selector's stage", "no stages"],
+    ids=["the workload", "the selector's stage", "no stages"],
 )
-def test_the_utilization_of_a_workload_is_that_of_its_hottest_stage(
-    stages: tuple[float | None, ...], selector: str, expected: str
+def test_the_utilization_is_that_of_the_decision_unless_the_selector_names_a_stage(
+    stages: tuple[float, ...], selector: str, expected: str
 ) -> None:
-    """Issue 8f: the stage that decided was served, at 0.5 here."""
+    """The decision has the utilization of the hottest stage: tests/core/test_sink_bound.py."""
     shown = tuple(
         StageSignals(workload="shop/orders", stage=f"s{number}", utilization_ratio=ratio)
         for number, ratio in enumerate(stages)
