@@ -70,7 +70,7 @@ class Telemetry:
     def answered(self, metric: str, code: int, took_s: float, group: str = "other") -> None:
         """Count one answer.
 
-        metric: what was asked for, "" for none; a name we do not serve is counted as "other". group: `external`,
+        metric: the name in the request, "" without one; an unknown name is counted as "other". group: `external`,
         `custom`, `discovery` or `other`.
         """
         key = (metric if metric in METRICS or not metric else "other", code, group)

@@ -117,7 +117,7 @@ def test_a_credential_that_is_accepted_counts_whatever_else_fails(access: Access
     assert admitted(access, asking).user == user
 
 
-def test_what_the_aggregator_s_headers_said_is_nobody_else_s(access: Access) -> None:
+def test_cached_identity_headers_do_not_authenticate_another_client(access: Access) -> None:
     """case 59: not even when the same headers were read a moment ago."""
     headers: dict[str, str | list[str]] = {"x_remote_group": MASTERS, **ALICE}
     assert MASTERS in admitted(access, request("proxy", **headers)).groups
@@ -126,7 +126,7 @@ def test_what_the_aggregator_s_headers_said_is_nobody_else_s(access: Access) -> 
     assert refused(access, request("none", **headers)).code == 403
 
 
-def test_an_aggregator_whose_certificate_has_expired_names_nobody_any_more(api: ClusterApi) -> None:
+def test_an_expired_aggregator_certificate_is_rejected(api: ClusterApi) -> None:
     settings, now_s = AuthenticationSettings(lambda: CONFIG), Clock(UNTIL_S)
     settings.refresh()
     access = Access(settings, Tokens(api), Reviews(api), now_s)
@@ -155,7 +155,7 @@ def test_a_token_beside_an_accepted_certificate_is_not_looked_at(access: Access,
 
 
 @pytest.mark.parametrize(
-    "user", ["bob", "system:anonymous"], ids=["who is known", "a stranger for whom the aggregator speaks"]
+    "user", ["bob", "system:anonymous"], ids=["a known user", "an anonymous user that the aggregator names"]
 )
 def test_a_403_leaves_a_connection_with_a_certificate_open(access: Access, user: str) -> None:
     """The aggregator has 25 of them, for everybody."""
@@ -164,7 +164,7 @@ def test_a_403_leaves_a_connection_with_a_certificate_open(access: Access, user:
     assert "Connection" not in answer.headers
 
 
-def test_headers_without_certificate_are_a_stranger_s(access: Access) -> None:
+def test_identity_headers_without_certificate_are_anonymous(access: Access) -> None:
     """case 58, auth-183"""
     answer = refused(access, request(x_remote_user="alice", x_remote_group=MASTERS))
     assert answer.code == 403
@@ -247,7 +247,7 @@ def test_once_the_settings_are_known_they_count(api: ClusterApi) -> None:
     access.close()
 
 
-def test_a_certificate_that_is_refused_is_told_once(access: Access) -> None:
+def test_a_rejected_certificate_is_logged_once(access: Access) -> None:
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
             refused(access, request("badproxy", **ALICE))
@@ -271,7 +271,7 @@ def test_an_expired_certificate_is_a_401(api: ClusterApi) -> None:
     access.close()
 
 
-def test_a_cluster_that_never_answers_holds_nobody_up(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_a_cluster_that_never_answers_delays_no_other_request(api: ClusterApi, cluster: StandInCluster) -> None:
     cluster.silent = True
     settings = AuthenticationSettings(lambda: CONFIG)
     settings.refresh()
@@ -285,7 +285,7 @@ def test_a_cluster_that_never_answers_holds_nobody_up(api: ClusterApi, cluster: 
 
 
 @pytest.mark.parametrize(
-    ("identity", "stranger"),
+    ("identity", "unauthenticated"),
     [
         (ANONYMOUS, True),
         (Identity("alice", (AUTHENTICATED,)), False),
@@ -293,8 +293,8 @@ def test_a_cluster_that_never_answers_holds_nobody_up(api: ClusterApi, cluster: 
         (LOCAL, False),
     ],
 )
-def test_a_stranger_is_whom_nobody_vouches_for(identity: Identity, stranger: bool) -> None:
-    assert is_unauthenticated(identity) is stranger
+def test_an_identity_without_a_credential_is_unauthenticated(identity: Identity, unauthenticated: bool) -> None:
+    assert is_unauthenticated(identity) is unauthenticated
 
 
 HEADERS = [

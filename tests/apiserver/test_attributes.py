@@ -120,7 +120,9 @@ def test_a_path_of_any_length_is_read() -> None:
         ),
     ],
 )
-def test_who_may_not_is_told_what(method: str, path: str, user: str, message: str, details: dict[str, str]) -> None:
+def test_a_forbidden_request_is_answered_with_user_verb_and_object(
+    method: str, path: str, user: str, message: str, details: dict[str, str]
+) -> None:
     answer = forbidden(attributes(method, path), user, DENIED)
     assert answer.code == 403
     assert (answer.reason, answer.message) == ("Forbidden", message)

@@ -24,7 +24,7 @@ def test_the_config_map_is_read(api: ClusterApi) -> None:
 
 
 @pytest.mark.parametrize("code", [401, 403])
-def test_a_role_that_is_missing_is_told(api: ClusterApi, cluster: StandInCluster, code: int) -> None:
+def test_a_missing_role_is_logged(api: ClusterApi, cluster: StandInCluster, code: int) -> None:
     cluster.failures.append((code, b"{}"))
     expected = f"expected 200, got {code}; bind Role extension-apiserver-authentication-reader in kube-system"
     with pytest.raises(SourceError, match=expected):
@@ -32,7 +32,7 @@ def test_a_role_that_is_missing_is_told(api: ClusterApi, cluster: StandInCluster
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"text"', b"null", b'{"data":1}', b"<html>"])
-def test_an_answer_that_is_no_config_map_is_told(api: ClusterApi, cluster: StandInCluster, body: bytes) -> None:
+def test_an_answer_that_is_no_config_map_is_logged(api: ClusterApi, cluster: StandInCluster, body: bytes) -> None:
     cluster.failures.append((200, body))
     with pytest.raises(SourceError, match=f"{CONFIG_MAP}: expected"):
         read_settings(api)

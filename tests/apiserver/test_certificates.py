@@ -52,7 +52,7 @@ def test_a_certificate_of_the_ca_names_its_holder() -> None:
     ids=["two names", "a uid", "no name", "an empty name", "two uids", "an empty uid"],
 )
 @pytest.mark.filterwarnings("ignore:Attribute's length must be:UserWarning")  # the library's, of the empty name
-def test_the_subject_names_one_user_or_nobody(
+def test_the_subject_names_at_most_one_user(
     attributes: list[tuple[x509.ObjectIdentifier, str]], user: str | None, uid: str | None
 ) -> None:
     found = holder(CLIENTS.issue(subject_of(*attributes)), CLIENTS.pem)
@@ -119,7 +119,7 @@ def test_of_two_cas_of_one_name_the_one_whose_key_signed_counts_without_key_iden
     assert [by_old.counts_at(NOW_S), by_new.counts_at(NOW_S)] == [False, True]
 
 
-def test_a_certificate_with_a_name_of_a_kind_that_nobody_reads_is_refused_and_breaks_nothing() -> None:
+def test_a_certificate_with_an_unsupported_name_type_is_rejected() -> None:
     of_x400 = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, bytes.fromhex("3004a3023000"))
     assert holder(CLIENTS.issue(named("alice"), also=(of_x400,)), CLIENTS.pem) is None
 
@@ -158,6 +158,6 @@ def test_a_ca_that_was_renewed_with_its_key_covers_for_the_old_one() -> None:
     assert found.counts_at(NOW_S)
 
 
-def test_whom_a_refused_certificate_names_can_be_told() -> None:
+def test_the_subject_of_a_rejected_certificate_can_be_read() -> None:
     assert subject(CLIENTS.issue(named("alice", "devs"))) == "CN=alice,O=devs"
     assert subject(b"nonsense") == "unreadable"

@@ -27,17 +27,17 @@ def test_a_document_is_sent_and_answered(api: ClusterApi) -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "message"),
     [(status(500, "boom")[1], {"message": "boom"}), (b"boom", "boom"), (b"", ""), (b"\xff", "\ufffd")],
     ids=["a Status", "text", "nothing", "bytes"],
 )
-def test_an_error_is_given_as_it_was_told(
-    api: ClusterApi, cluster: StandInCluster, failure: bytes, told: object
+def test_an_error_status_is_returned_unchanged(
+    api: ClusterApi, cluster: StandInCluster, failure: bytes, message: object
 ) -> None:
     cluster.failures.append((500, failure))
     code, document = api.get(CONFIG_MAP)
     assert code == 500
-    assert document["message"] == "boom" if isinstance(document, dict) else document == told
+    assert document["message"] == "boom" if isinstance(document, dict) else document == message
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_an_api_that_does_not_answer_costs_no_more_than_the_deadline(api: Cluste
         api.get(CONFIG_MAP, deadline_s=0.1)
 
 
-def test_an_api_that_is_not_there_is_told(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_an_unreachable_api_raises_a_source_error(api: ClusterApi, cluster: StandInCluster) -> None:
     cluster.stop()
     with pytest.raises(SourceError, match=f"GET {CONFIG_MAP}: .*refused"):
         api.get(CONFIG_MAP)
 
 
 @pytest.mark.parametrize("path", [None, "/nowhere/kubeconfig"], ids=["outside a pod", "no such file"])
-def test_a_place_without_credentials_is_told(path: str | None) -> None:
+def test_missing_credentials_raise_a_source_error(path: str | None) -> None:
     with pytest.raises(SourceError, match="kubernetes"):
         ClusterApi(path).get(CONFIG_MAP)
 
@@ -97,17 +97,17 @@ HALF_OF_IT = [0, 20, 40, 150, 200, 250, -2]
         pytest.param(lambda text: text.replace('"user": {"token"', '"token": {"user"'), id="a key that is missing"),
     ],
 )
-def test_a_kubeconfig_that_is_none_is_told_with_the_file_and_the_fix_and_without_the_token(
+def test_an_invalid_kubeconfig_raises_an_error_with_file_and_fix_without_the_token(
     tmp_path: Path, change: Callable[[str], str]
 ) -> None:
     file = Path(kubeconfig(tmp_path, 1))
     file.write_text(change(file.read_text()))
     with pytest.raises(SourceError) as raised:
         ClusterApi(str(file)).get(CONFIG_MAP)
-    told = str(raised.value)
-    assert told.startswith(f"kubernetes: GET {CONFIG_MAP}: expected a kubeconfig in {file}: ")
-    assert told.endswith("; write it to another file and rename that file, so that no reader sees half of it")
-    assert OURS not in told
+    message = str(raised.value)
+    assert message.startswith(f"kubernetes: GET {CONFIG_MAP}: expected a kubeconfig in {file}: ")
+    assert message.endswith("; write it to another file and rename that file, so that no reader sees half of it")
+    assert OURS not in message
 
 
 def test_a_credential_that_is_refused_is_read_anew(cluster: StandInCluster, tmp_path: Path) -> None:

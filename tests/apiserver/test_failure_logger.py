@@ -1,4 +1,4 @@
-"""What is wrong with another server is told once while it lasts."""
+"""A failure of another server is logged once while it lasts."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def levels(*causes: str | None) -> list[tuple[str, Any]]:
     return [(log["log_level"], log.get("cause")) for log in logs]
 
 
-def test_each_cause_is_told_once_and_then_that_it_is_over() -> None:
+def test_each_cause_is_logged_once_and_then_the_recovery() -> None:
     assert levels(None, "refused", "refused", "late", "refused", None, None) == [
         ("warning", "refused"),
         ("warning", "late"),
@@ -31,7 +31,7 @@ def test_each_cause_is_told_once_and_then_that_it_is_over() -> None:
     ]
 
 
-def test_the_next_outage_is_told_anew() -> None:
+def test_the_next_failure_is_logged_again() -> None:
     assert levels("refused", None, "refused") == [("warning", "refused"), ("info", None), ("warning", "refused")]
 
 
@@ -55,7 +55,7 @@ def attempts(*errors: Exception | None, **more: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("error", [OSError("no"), KeyError("a"), RecursionError(), AssertionError(), StopIteration()])
-def test_no_error_of_an_attempt_comes_out_of_it_and_one_that_nobody_foresaw_brings_its_traceback(
+def test_an_attempt_raises_nothing_and_logs_an_unforeseen_error_with_its_traceback(
     error: Exception,
 ) -> None:
     logs = attempts(None, error, error, None)
@@ -73,7 +73,7 @@ def test_what_somebody_has_to_mend_is_an_error_with_its_effect() -> None:
     assert (log["log_level"], log["effect"]) == ("error", "none is admitted")
 
 
-def test_who_is_asked_to_end_ends() -> None:
+def test_an_exit_request_is_not_caught() -> None:
     def leave() -> None:
         raise KeyboardInterrupt
 
@@ -91,5 +91,5 @@ def test_who_is_asked_to_end_ends() -> None:
     ],
     ids=["ours", "of two lines", "a key", "without words"],
 )
-def test_an_error_is_told_in_one_line(error: Exception, words: str) -> None:
+def test_an_error_is_formatted_as_one_line(error: Exception, words: str) -> None:
     assert one_line(error) == words

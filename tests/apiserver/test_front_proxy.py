@@ -98,7 +98,7 @@ def test_names_are_utf_8_whatever_http_makes_of_them() -> None:
     ],
     ids=["auth-181 another name", "auth-182 an unknown CA", "auth-175 no headers", "ath-10378 nobody", "underscores"],
 )
-def test_a_certificate_that_is_not_accepted_is_nobody_s(identity: str, headers: list[tuple[str, str]]) -> None:
+def test_a_rejected_certificate_has_no_identity(identity: str, headers: list[tuple[str, str]]) -> None:
     """case 58"""
     assert who(identity, *headers) is None
 

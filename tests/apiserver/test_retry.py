@@ -1,4 +1,4 @@
-"""What is asked again, what is not, and when it ends."""
+"""What is retried again, what is not, and when it ends."""
 
 import time
 from typing import Any
@@ -27,14 +27,14 @@ class Api:
         return outcome
 
 
-def asked(api: Api, policy: RetryPolicy = QUICK) -> Any:
+def retried(api: Api, policy: RetryPolicy = QUICK) -> Any:
     return retry(api, policy, time.monotonic() + policy.deadline_s)
 
 
 @pytest.mark.parametrize("fault", [BROKEN, (429, None), (500, None), (503, "x"), (504, {})])
-def test_a_fault_that_passes_is_asked_again(fault: tuple[int, Any] | SourceError) -> None:
+def test_a_transient_fault_is_retried(fault: tuple[int, Any] | SourceError) -> None:
     api = Api(fault, fault, (201, {"kind": "X"}))
-    assert asked(api) == {"kind": "X"}
+    assert retried(api) == {"kind": "X"}
     assert min(api.left_s) > 0
 
 
@@ -42,15 +42,15 @@ def test_a_fault_that_passes_is_asked_again(fault: tuple[int, Any] | SourceError
 def test_a_fault_that_stays_counts_at_once(code: int) -> None:
     api = Api((code, {}), (201, {}))
     with pytest.raises(SourceError):
-        asked(api)
+        retried(api)
     assert len(api.left_s) == 1
 
 
 @pytest.mark.parametrize("fault", [BROKEN, (500, None)])
-def test_it_is_asked_five_times_as_go_does(fault: tuple[int, Any] | SourceError) -> None:
+def test_there_are_five_attempts_as_in_go(fault: tuple[int, Any] | SourceError) -> None:
     api = Api(fault)
     with pytest.raises(SourceError):
-        asked(api)
+        retried(api)
     assert len(api.left_s) == 5
 
 
@@ -68,25 +68,25 @@ STATUS = {"kind": "Status", "status": "Failure", "message": "subject access revi
 )
 def test_the_cause_is_the_message_of_the_cluster(code: int, document: Any, cause: str) -> None:
     with pytest.raises(SourceError) as raised:
-        asked(Api((code, document)))
+        retried(Api((code, document)))
     assert raised.value.cause == cause
 
 
 def test_the_cause_of_a_broken_connection_is_its_own() -> None:
     with pytest.raises(SourceError, match="kubernetes: connection reset"):
-        asked(Api(BROKEN))
+        retried(Api(BROKEN))
 
 
-def test_nothing_is_asked_after_the_deadline() -> None:
+def test_there_is_no_attempt_after_the_deadline() -> None:
     api = Api((500, None))
     with pytest.raises(SourceError):
-        asked(api, RetryPolicy(deadline_s=0.1, attempts=100, first_pause_s=0.02))
+        retried(api, RetryPolicy(deadline_s=0.1, attempts=100, first_pause_s=0.02))
     assert len(api.left_s) == 3
 
 
 def test_each_try_is_given_the_time_that_is_left() -> None:
     api = Api((500, None))
     with pytest.raises(SourceError):
-        asked(api)
+        retried(api)
     assert api.left_s[0] <= 5.0
     assert all(later < earlier for earlier, later in zip(api.left_s, api.left_s[1:], strict=False))

@@ -1,4 +1,4 @@
-"""ReviewCache are remembered for a while, asked for once, and waited for no longer than the deadline."""
+"""Reviews are cached for a while, requested once, and awaited no longer than the deadline."""
 
 import threading
 import time
@@ -20,21 +20,21 @@ FAULT = SourceError("kubernetes", "connection refused")
 
 
 class Server:
-    """ReviewCache with how often it was asked; waits, or fails, as told."""
+    """Records the requested reviews; waits while the gate is closed, and fails while it has a fault."""
 
     def __init__(self) -> None:
-        self.asked: list[object] = []
+        self.requested: list[object] = []
         self.fault: SourceError | None = None
         self.gate = threading.Event()
         self.gate.set()
 
     def about(self, key: object) -> Callable[[float], int]:
         def ask(ends_s: float) -> int:
-            self.asked.append(key)
+            self.requested.append(key)
             self.gate.wait(10)
             if self.fault is not None:
                 raise self.fault
-            return len(self.asked)
+            return len(self.requested)
 
         return ask
 
@@ -54,7 +54,7 @@ class Interrupted(Clock):
 
 @contextmanager
 def answers(clock: Clock | None = None, weight: int = 1, **terms: float) -> Iterator[ReviewCache[object, int]]:
-    """weight: of each answer; 0 is not kept."""
+    """weight: of each answer; 0 is not stored."""
     made = CacheSettings("reviews", **({"deadline_s": 5.0} | terms))
     opened: ReviewCache[object, int] = ReviewCache(made, lambda key, answer: weight, clock or Clock())
     try:
@@ -73,11 +73,11 @@ def server() -> Iterator[Server]:
 def test_an_answer_counts_for_as_long_as_it_lasts(server: Server) -> None:
     clock = Clock()
     with answers(clock, lasts_s=10.0) as held:
-        told = []
+        results = []
         for later_s in (0.0, 5.0, 4.9, 0.2, 9.0):
             clock.now_s += later_s
-            told.append(held.get("a", server.about("a")))
-    assert told == [1, 1, 1, 2, 2]
+            results.append(held.get("a", server.about("a")))
+    assert results == [1, 1, 1, 2, 2]
 
 
 def test_100_who_ask_the_same_at_once_cost_one_question(server: Server) -> None:
@@ -86,10 +86,10 @@ def test_100_who_ask_the_same_at_once_cost_one_question(server: Server) -> None:
         waiting = [threads.submit(held.get, "a", server.about("a")) for _ in range(100)]
         server.gate.set()
         assert {each.result(10) for each in waiting} == {1}
-    assert server.asked == ["a"]
+    assert server.requested == ["a"]
 
 
-def test_an_answer_that_lands_while_another_caller_looks_is_not_asked_for_again(server: Server) -> None:
+def test_an_answer_that_arrives_during_a_lookup_is_not_requested_again(server: Server) -> None:
     clock = Interrupted()
     with answers(clock, lasts_s=10.0) as held:
         assert held.get("a", server.about("a")) == 1
@@ -99,7 +99,7 @@ def test_an_answer_that_lands_while_another_caller_looks_is_not_asked_for_again(
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0, 8)), max_size=40))
-def test_an_answer_is_never_older_than_it_may_be_and_never_asked_for_too_soon(asks: list[tuple[str, float]]) -> None:
+def test_an_answer_is_requested_again_only_after_it_expires(asks: list[tuple[str, float]]) -> None:
     clock, asked_at_s = Clock(), {}
     with answers(clock, lasts_s=10.0) as held:
         for key, later_s in asks:
@@ -107,7 +107,7 @@ def test_an_answer_is_never_older_than_it_may_be_and_never_asked_for_too_soon(as
             fresh = key in asked_at_s and clock.now_s < asked_at_s[key] + 10.0
             server = Server()
             held.get(key, server.about(key))
-            assert bool(server.asked) is not fresh
+            assert bool(server.requested) is not fresh
             if not fresh:
                 asked_at_s[key] = clock.now_s
 
@@ -117,7 +117,7 @@ def test_a_fault_is_everybody_s_and_is_not_remembered(server: Server) -> None:
     server.gate.clear()
     with answers() as held, ThreadPoolExecutor(10) as threads:
         waiting = [threads.submit(held.get, "a", server.about("a")) for _ in range(10)]
-        while not server.asked:
+        while not server.requested:
             time.sleep(0.001)
         server.gate.set()
         faults = [each.exception(10) for each in waiting]
@@ -127,7 +127,7 @@ def test_a_fault_is_everybody_s_and_is_not_remembered(server: Server) -> None:
         assert held.get("a", server.about("a")) > 0
 
 
-def test_whoever_waits_is_back_at_the_deadline_whatever_the_server_does(server: Server) -> None:
+def test_a_waiting_caller_returns_at_the_deadline(server: Server) -> None:
     server.gate.clear()
     with answers(deadline_s=0.2) as held, ThreadPoolExecutor(20) as threads:
         waiting = [threads.submit(held.get, n % 4, server.about(n % 4)) for n in range(20)]
@@ -136,17 +136,17 @@ def test_whoever_waits_is_back_at_the_deadline_whatever_the_server_does(server: 
     assert set(faults) == {"kubernetes: no answer within 0.2 s"}
 
 
-def test_no_more_are_asked_at_the_same_time_than_allowed(server: Server) -> None:
+def test_concurrent_reviews_are_limited(server: Server) -> None:
     server.gate.clear()
     with answers(deadline_s=0.2, concurrency=2) as held, ThreadPoolExecutor(6) as threads:
         waiting = [threads.submit(held.get, n, server.about(n)) for n in range(6)]
         assert all(isinstance(each.exception(10), SourceError) for each in waiting)
-        assert len(server.asked) == 2
+        assert len(server.requested) == 2
         server.gate.set()
         assert held.get("later", server.about("later")) == 3
 
 
-def test_what_has_to_wait_for_its_turn_too_long_is_not_told_as_silence_of_the_cluster(server: Server) -> None:
+def test_an_overload_is_not_logged_as_an_unreachable_cluster(server: Server) -> None:
     server.gate.clear()
     with (
         answers(deadline_s=0.1, concurrency=1) as held,
@@ -186,11 +186,11 @@ def test_a_change_is_logged_once(server: Server) -> None:
     assert "system:auth-delegator" in logs[0]["fix"]
 
 
-def test_what_still_waits_when_it_ends_is_told_so(server: Server) -> None:
+def test_close_fails_the_waiting_reviews(server: Server) -> None:
     server.gate.clear()
     with answers(concurrency=1) as held, ThreadPoolExecutor(2) as threads:
         first = threads.submit(held.get, "a", server.about("a"))
-        while not server.asked:
+        while not server.requested:
             time.sleep(0.001)
         second = threads.submit(held.get, "b", server.about("b"))
         time.sleep(0.05)
@@ -209,6 +209,6 @@ def test_the_oldest_answer_is_dropped(server: Server) -> None:
     with answers(largest_bytes=2) as held:
         for key in ("a", "b", "c", "b", "c"):
             held.get(key, server.about(key))
-        assert server.asked == ["a", "b", "c"]
+        assert server.requested == ["a", "b", "c"]
         held.get("a", server.about("a"))
-    assert server.asked == ["a", "b", "c", "a"]
+    assert server.requested == ["a", "b", "c", "a"]

@@ -1,4 +1,4 @@
-"""May he do that: what the cluster is asked, and what becomes of its answers."""
+"""SubjectAccessReviews: their requests and the use of their answers."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -51,11 +51,11 @@ GOT = {
     ],
     ids=["case 61 external", "auth-185 another method", "auth-187 custom", "auth-165 discovery", "any path"],
 )
-def test_the_cluster_is_asked_what_go_asks(method: str, path: str, expected: dict[str, Any]) -> None:
+def test_the_review_has_the_same_attributes_as_in_go(method: str, path: str, expected: dict[str, Any]) -> None:
     assert spec(Access(ALICE, attributes(method, path))) == expected | WHO
 
 
-def test_the_cluster_is_told_all_of_the_identity() -> None:
+def test_the_review_has_the_whole_identity() -> None:
     identity = Identity("alice", ("a", AUTHENTICATED), "7", {"z": ("1", "2"), "a/b": ("",)})
     found = spec(Access(identity, METRIC))
     extra = {"z": ["1", "2"], "a/b": [""]}
@@ -99,9 +99,7 @@ def test_the_cluster_decides(reviews: Reviews, cluster: StandInCluster) -> None:
     ],
     ids=["user", "groups", "uid", "extra", "namespace", "verb"],
 )
-def test_whatever_is_asked_differently_is_another_question(
-    reviews: Reviews, cluster: StandInCluster, other: Any
-) -> None:
+def test_another_identity_or_attribute_is_another_review(reviews: Reviews, cluster: StandInCluster, other: Any) -> None:
     reviews.verdict(*QUESTION)
     reviews.verdict(*other)
     assert cluster.count("SubjectAccessReview") == 2
@@ -167,7 +165,7 @@ def test_a_cluster_that_fails_decides_nothing(reviews: Reviews, cluster: StandIn
     assert cluster.count("SubjectAccessReview") == 5
 
 
-def test_a_right_that_is_missing_is_told_at_once(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_a_missing_right_is_logged_without_retries(reviews: Reviews, cluster: StandInCluster) -> None:
     cluster.failures.append(status(403, "cannot create resource"))
     with pytest.raises(SourceError, match="cannot create resource"):
         reviews.verdict(*QUESTION)
@@ -184,7 +182,7 @@ def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: Clust
     reviews.close()
 
 
-def test_a_cluster_that_is_not_there_is_told(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_an_unreachable_cluster_is_logged(reviews: Reviews, cluster: StandInCluster) -> None:
     cluster.stop()
     with pytest.raises(SourceError, match="refused"):
         reviews.verdict(Identity(HPA), METRIC)

@@ -96,7 +96,7 @@ def test_the_application_sees_a_verified_certificate(tmp_path: Path) -> None:
 
 
 def test_auth_182_a_certificate_of_an_unknown_ca_does_not_pass_the_handshake(tmp_path: Path) -> None:
-    """Go answers 401; Python's TLS ends the connection. Nobody is served either way."""
+    """Go answers 401; Python's TLS ends the connection. No client is served either way."""
     with listening(tmp_path, pem(PROXIES)) as (_, server):
         with pytest.raises(OSError, match=r"alert|reset|closed|pipe"):
             knows(server, STRANGERS.issue_cert(common_name="front-proxy-client"))

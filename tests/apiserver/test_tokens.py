@@ -60,14 +60,12 @@ def test_the_cluster_says_whose_it_is(tokens: Tokens, cluster: StandInCluster) -
     assert cluster.specs("TokenReview") == [{"token": "good"}]
 
 
-def test_a_token_of_nobody_is_not_accepted(tokens: Tokens) -> None:
+def test_an_unknown_token_is_not_accepted(tokens: Tokens) -> None:
     """case 55, auth-171"""
     assert tokens.owner("bad") is None
 
 
-def test_a_cluster_that_fails_is_asked_five_times_and_then_nobody_is_accepted(
-    tokens: Tokens, cluster: StandInCluster
-) -> None:
+def test_a_failed_review_is_tried_five_times_and_then_rejects(tokens: Tokens, cluster: StandInCluster) -> None:
     """case 55, auth-173; the fault is not remembered"""
     cluster.failures += [status(500, "boom")] * 5
     assert tokens.owner("good") is None
@@ -88,7 +86,7 @@ def test_a_cluster_that_fails_is_asked_five_times_and_then_nobody_is_accepted(
         b'{"status":{"user":{"username":"x"}}}',
     ],
 )
-def test_an_answer_that_names_nobody_accepts_nobody(tokens: Tokens, cluster: StandInCluster, body: bytes) -> None:
+def test_a_review_without_a_username_rejects(tokens: Tokens, cluster: StandInCluster, body: bytes) -> None:
     cluster.failures += [(201, body)] * 5
     assert tokens.owner("good") is None
 

@@ -51,7 +51,7 @@ def logged(*given: Handled, wanted: Level = "refusals") -> list[Any]:
         ("/", "", "other"),
     ],
 )
-def test_an_answer_is_counted_by_what_was_asked_for(uri: str, metric: str, group: str) -> None:
+def test_an_answer_is_counted_by_metric_and_group(uri: str, metric: str, group: str) -> None:
     telemetry = Telemetry(SnapshotStore(), workloads=False)
     Accounting(telemetry, structlog.get_logger(), "none").handled(handled(uri, 503))
     families = text_string_to_metric_families(telemetry.exposition().decode())
@@ -102,7 +102,7 @@ def test_the_same_refusal_of_a_caller_is_logged_once_in_a_while() -> None:
     assert len(logs) == 5
 
 
-def test_a_line_says_who_asked_what_with_which_program_and_not_for_all_his_groups() -> None:
+def test_a_log_line_names_user_agent_and_path_without_the_groups() -> None:
     headers = {"user_agent": "kube-controller-manager/v1.36", "audit_id": "4f2a", "authorization": "Bearer secret"}
     uri = f"{METRIC}?labelSelector=workload%3Dorders"
     assert logged(handled(uri, 404, **headers)) == [

@@ -38,7 +38,7 @@ def test_case_49_without_labels_of_its_own_a_workload_still_has_its_name() -> No
     assert given.labels == {"workload": "orders"}
 
 
-def test_labels_are_told_in_the_order_of_the_alphabet() -> None:
+def test_labels_are_sorted() -> None:
     given = ask("", entry(labels={"zone": "a", "team": "red", "app": "x"}))
     assert isinstance(given, ExternalValue)
     assert list(given.labels or ()) == ["app", "team", "workload", "zone"]
@@ -57,7 +57,7 @@ def test_x08_case_51_several_are_refused_with_their_names() -> None:
     assert "orders, payments" in message(given)
 
 
-def test_of_very_many_only_some_names_are_told() -> None:
+def test_a_message_lists_only_the_first_names() -> None:
     given = ask("", *(entry(f"shop/job-{n:03}") for n in range(50)))
     assert "job-009 and 40 more" in message(given)
 
@@ -175,7 +175,7 @@ def test_segments_of_a_workload_without_any_sample_are_served_while_decisions_co
     assert code(ask("", lone)) == 503
 
 
-def test_a_strict_workload_shortens_nobody_elses_number() -> None:
+def test_the_age_limit_of_a_workload_applies_to_it_alone() -> None:
     both = entry("shop/lax", error_after_s=600.0), entry("shop/strict", error_after_s=30.0)
     assert [code(ask("workload=lax", *both, age_s=age_s)) for age_s in (31.0, 600.0, 601.0)] == [200, 200, 503]
     assert [code(ask("workload=strict", *both, age_s=age_s)) for age_s in (30.0, 31.0)] == [200, 503]
@@ -194,7 +194,7 @@ def test_before_the_first_snapshot_there_is_no_answer() -> None:
     assert "published nothing since this server started" in message(given)
 
 
-def test_no_refusal_asks_to_be_asked_later() -> None:
+def test_no_error_has_a_retry_after_header() -> None:
     """Case 50: an HPA controller would sleep on it."""
     gone = entry(required_workers=None)
     for given in (

@@ -14,7 +14,7 @@ from adapter.serving.external_api import ExternalQuery
 from adapter.serving.providers import ExternalMetrics, ObjectMetrics
 
 FOLDER = Path(__file__).parents[2] / "hpa"
-ASKED = [
+METRICS = [
     pytest.param(metric, id=f"{path.name} {number}")
     for path in sorted(FOLDER.glob("*.yaml"))
     for document in yaml.safe_load_all(path.read_text())
@@ -40,11 +40,11 @@ def values(metric: dict[str, Any]) -> list[str]:
     if metric["type"] == "External":
         return [value.value for value in ExternalMetrics(FOUND).read(ExternalQuery("shop", name, picks))]
     described = source["describedObject"]
-    asked = ObjectQuery("shop", resource(described), described["name"], name, metric_selector=picks)
-    return [value.value for value in ObjectMetrics(FOUND).read(asked)]
+    query = ObjectQuery("shop", resource(described), described["name"], name, metric_selector=picks)
+    return [value.value for value in ObjectMetrics(FOUND).read(query)]
 
 
-@pytest.mark.parametrize("metric", ASKED)
+@pytest.mark.parametrize("metric", METRICS)
 def test_s1_15_what_a_manifest_asks_is_answered(metric: dict[str, Any]) -> None:
     expected = {"utilization": "900m", "relative_lag_change": "1250m"}
     name = metric[metric["type"].lower()]["metric"]["name"]

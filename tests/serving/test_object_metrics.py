@@ -22,8 +22,8 @@ def signals(*entries: Entry, age_s: float = 5.0) -> ObjectMetrics:
 def question(name: str = "orders", metric: str = "required_workers", **parts: str | None) -> ObjectQuery:
     """parts: resource, namespace, selector, metric_selector."""
     selectors = {part: parse(str(parts.pop(part, ""))) for part in ("selector", "metric_selector")}
-    asked: dict[str, Any] = {"namespace": "shop", "resource": "deployments.apps"} | parts | selectors
-    return ObjectQuery(name=name, metric=metric, **asked)
+    query: dict[str, Any] = {"namespace": "shop", "resource": "deployments.apps"} | parts | selectors
+    return ObjectQuery(name=name, metric=metric, **query)
 
 
 def test_an_object_has_the_number_of_the_workload_of_its_name() -> None:
@@ -39,7 +39,7 @@ def test_an_object_is_described_as_what_it_is(resource: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("query", "expected"),
     [
         pytest.param(question("flink-taskmanager", metric_selector="workload=orders"), "4", id="another workload"),
         pytest.param(question("orders", metric_selector="team=red"), "4", id="a label of its own workload"),
@@ -55,13 +55,13 @@ def test_an_object_is_described_as_what_it_is(resource: str) -> None:
         pytest.param(question("orders", selector="workload=payments"), "4", id="the labels of objects do not matter"),
     ],
 )
-def test_the_metrics_selector_says_which_number_of_the_object(asked: ObjectQuery, expected: str) -> None:
-    (value,) = signals().read(asked)
-    assert (value.value, value.name) == (expected, asked.name)
+def test_the_metrics_selector_says_which_number_of_the_object(query: ObjectQuery, expected: str) -> None:
+    (value,) = signals().read(query)
+    assert (value.value, value.name) == (expected, query.name)
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected_code", "said"),
+    ("query", "expected_code", "text"),
     [
         pytest.param(
             question("order"),
@@ -126,15 +126,15 @@ def test_the_metrics_selector_says_which_number_of_the_object(asked: ObjectQuery
         ),
     ],
 )
-def test_what_is_not_there_is_said_with_its_fix(asked: ObjectQuery, expected_code: int, said: str) -> None:
-    given = objects(signals(), asked)
+def test_an_error_has_the_code_and_the_fix(query: ObjectQuery, expected_code: int, text: str) -> None:
+    given = objects(signals(), query)
     assert code(given) == expected_code
-    assert said in message(given)
+    assert text in message(given)
 
 
 def test_case_50_what_is_too_old_is_no_answer_here_either() -> None:
-    for asked in (question(), question(EVERY_NAME)):
-        given = objects(signals(age_s=181.0), asked)
+    for query in (question(), question(EVERY_NAME)):
+        given = objects(signals(age_s=181.0), query)
         assert code(given) == 503
         assert message(given).startswith("the pipeline published nothing for 181 s")
 
@@ -179,13 +179,13 @@ def test_when_no_object_has_a_number_the_first_one_says_why() -> None:
     assert message(given).startswith("no required_workers for shop/orders")
 
 
-def test_when_no_object_is_picked_the_near_miss_is_told() -> None:
+def test_without_a_match_the_message_names_the_near_miss() -> None:
     given = objects(signals(), question(EVERY_NAME, selector="team=rad"))
     assert code(given) == 404
     assert "nearest is red" in message(given)
 
 
-def test_no_more_than_can_be_told_at_once_is_told() -> None:
+def test_an_answer_has_a_bounded_number_of_values() -> None:
     crowd = signals(*(entry(f"shop/job-{n:05}") for n in range(MOST_VALUES + 1)))
     given = objects(crowd, question(EVERY_NAME))
     assert code(given) == 400

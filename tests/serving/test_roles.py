@@ -85,7 +85,7 @@ def test_metrics_may_have_a_port_of_their_own(pipeline: str) -> None:
 @pytest.mark.parametrize(
     ("insecure", "names"), [(False, ("snapshot_url", "cert_file", "key_file")), (True, ("snapshot_url",))]
 )
-def test_every_missing_setting_is_told_at_once(insecure: bool, names: tuple[str, ...]) -> None:
+def test_the_error_names_every_missing_setting(insecure: bool, names: tuple[str, ...]) -> None:
     with ExitStack() as stack, pytest.raises(ConfigError) as raised:
         start(Serving(), stack, insecure_local=insecure)
     assert raised.value.faults == tuple(f"serving.{name}: is required by serve" for name in names)

@@ -81,7 +81,7 @@ def test_the_days_that_the_certificate_has_left_are_shown(ends_s: float | None, 
     assert shown(telemetry, "certificate_days_left") == expected
 
 
-def test_what_is_added_is_asked_at_each_scrape() -> None:
+def test_added_gauges_are_read_at_each_scrape() -> None:
     values = iter([1.0, 2.0])
 
     def gauges() -> Iterator[Metric]:

@@ -44,13 +44,13 @@ class Held:
 class SnapshotStore:
     """Holds the newest snapshot. Readers take `current` and keep it; writers swap it.
 
-    clock: Unix seconds. monotonic: seconds of a clock that nobody sets.
+    clock: Unix seconds. monotonic: seconds of a clock that is never set.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._monotonic = monotonic
-        self._told: str | None = None
+        self._logged_doubt: str | None = None
         self._lock = threading.Lock()
         self._held: Held | None = None
 
@@ -81,7 +81,7 @@ class SnapshotStore:
             if is_taken:
                 entries = entries_of(parsed.at_s, parsed.entries)
                 self._held = Held(parsed, by_namespace(entries), self._monotonic())
-            self._tell(*self._doubt(parsed, now_s))
+            self._log_doubt(*self._doubt(parsed, now_s))
             return is_taken
 
     def _is_newer(self, snapshot: Snapshot, now_s: float) -> bool:
@@ -104,7 +104,7 @@ class SnapshotStore:
             return "the newest snapshot is too old to answer: compare the clocks, or the pipeline is behind", -ahead_s
         return None, 0.0
 
-    def _tell(self, doubt: str | None, off_s: float) -> None:
-        if doubt is not None and doubt != self._told:
+    def _log_doubt(self, doubt: str | None, off_s: float) -> None:
+        if doubt is not None and doubt != self._logged_doubt:
             _log.warning(doubt, off_s=float(f"{off_s:.3g}"))  # however little it is
-        self._told = doubt
+        self._logged_doubt = doubt

@@ -36,7 +36,7 @@ _log = structlog.get_logger(__name__)
 def token_matches(token_file: str, authorization: str) -> bool:
     """Whether an Authorization header bears the file's token, read anew so that it can be rotated.
 
-    An empty or unreadable file admits nobody.
+    An empty or unreadable file admits no client.
     """
     try:
         expected = bearer(token_file)
@@ -187,8 +187,8 @@ def _check(response: httpx.Response) -> None:
     if response.status_code == httpx.codes.NOT_FOUND and kind == JSON:  # another API's; a pipeline says it in text
         raise ValueError(f"expected 200, got 404: {_ELSEWHERE}")
     if response.status_code != httpx.codes.OK:
-        said = next(response.iter_raw(_LONGEST_ERROR), b"").decode("utf-8", "replace").strip()
-        raise ValueError(f"expected 200, got {response.status_code}: {said}")
+        text = next(response.iter_raw(_LONGEST_ERROR), b"").decode("utf-8", "replace").strip()
+        raise ValueError(f"expected 200, got {response.status_code}: {text}")
     if kind != MESSAGE_TYPE:
         raise ValueError(f"expected {MESSAGE_TYPE}, got {kind}: {_ELSEWHERE}")
 

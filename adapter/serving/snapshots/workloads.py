@@ -43,7 +43,7 @@ class Candidate:
 
 
 class Labelled:
-    """What a selector may pick. keys: every label that somebody has; one has an index once it is asked for."""
+    """What a selector may pick. keys: of all labels. The index of a label is built when it is first used."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self.candidates = candidates
@@ -51,7 +51,7 @@ class Labelled:
         self._indexes: dict[str, Mapping[str, Sequence[Candidate]]] = {}
 
     def by(self, key: str) -> Mapping[str, Sequence[Candidate]]:
-        """Value of the label -> who has it. A label that nobody has costs nothing and leaves nothing behind."""
+        """Value of the label -> its candidates. An unknown label adds no index."""
         if key not in self.keys:
             return {}
         if key not in self._indexes:

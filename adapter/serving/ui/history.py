@@ -65,8 +65,8 @@ def _thinned(ticks: tuple[_Tick, ...]) -> tuple[_Tick, ...]:
     stride = -(-len(ticks) // MOST_POINTS)
     if stride <= 1:
         return ticks
-    kept = tuple(tick for tick in ticks[:-1] if tick.number % stride == 0)
-    return (*kept, ticks[-1])
+    on_grid = tuple(tick for tick in ticks[:-1] if tick.number % stride == 0)
+    return (*on_grid, ticks[-1])
 
 
 def _value(tick: _Tick, workload: str, offset: int) -> float | None:

@@ -26,7 +26,7 @@ def page(
 ) -> Blueprint:
     """The blueprint. snapshot: the newest one or None; clock: Unix seconds, only for the age of a snapshot.
 
-    Polling feeds the history too; see() once a tick fills it while nobody looks.
+    Polling feeds the history too; see() once a tick fills it while the page is closed.
     """
     document = files("adapter.serving.ui").joinpath("page.html").read_text(encoding="utf-8")
     headers = {

@@ -42,7 +42,7 @@ def table(snapshot: Snapshot | None, now_s: float, rows: int = MOST_ROWS) -> Tab
 def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s: float) -> str:
     """What happened, a line a workload.
 
-    moves: workload -> its worker counts in order, the one at the start first; empty when nobody watched them.
+    moves: workload -> its worker counts in order, the one at the start first; empty if they were not observed.
     """
     entries = snapshot.entries if snapshot is not None else ()
     changes = sum(len(counts) - 1 for counts in moves.values())

@@ -44,7 +44,7 @@ _RANK = {urgency: rank for rank, urgency in enumerate(Urgency)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One workload in words; a number nobody knows is UNKNOWN, never 0. over: its backlog time exceeds the target."""
+    """One workload in words; an unknown number is UNKNOWN, never 0. over: its backlog time exceeds the target."""
 
     workload: str
     stage: str
@@ -174,7 +174,7 @@ def _searchable(entry: Entry) -> str:
 
 
 def _current(decision: Decision) -> str:
-    asked, ready = decision.spec_workers, decision.ready_workers
+    spec, ready = decision.spec_workers, decision.ready_workers
     if ready is None:
-        return count(asked)
-    return count(ready) if asked is None or asked == ready else f"{count(ready)} of {count(asked)}"
+        return count(spec)
+    return count(ready) if spec is None or spec == ready else f"{count(ready)} of {count(spec)}"

@@ -45,7 +45,7 @@ def test_a_record_carries_the_decision_its_sentence_and_every_number_unknown_as_
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "words"),
+    ("path", "code", "words"),
     [
         ("shop/order", 404, "did you mean 'shop/orders'?"),
         ("shp/orders", 404, "did you mean 'shop/orders'?"),
@@ -54,8 +54,8 @@ def test_a_record_carries_the_decision_its_sentence_and_every_number_unknown_as_
         ("shop/%3Cb%3E", 404, "there is no workload"),
     ],
 )
-def test_what_is_not_there_is_said_with_what_is_near(asked: str, code: int, words: str) -> None:
-    answer = publisher(store_of("shop/late", "shop/orders")).get(f"/explain/{asked}")
+def test_an_unknown_workload_is_answered_with_the_nearest_name(path: str, code: int, words: str) -> None:
+    answer = publisher(store_of("shop/late", "shop/orders")).get(f"/explain/{path}")
     assert answer.status_code == code
     assert answer.json["code"] == code
     assert words in answer.json["message"]

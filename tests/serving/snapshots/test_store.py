@@ -58,7 +58,7 @@ def test_a_tick_of_the_future_is_refused_and_keeps_out_no_right_one() -> None:
     assert "compare the clocks" in logs[0]["event"]
 
 
-def test_a_tick_older_than_the_held_one_is_told_once_and_an_equal_one_never() -> None:
+def test_a_tick_older_than_the_held_one_is_logged_once_and_an_equal_one_never() -> None:
     store = Clocks().store()
     store.put(snapshot(entry()))
     with structlog.testing.capture_logs() as logs:
@@ -92,7 +92,7 @@ def test_a_clock_that_is_set_back_makes_no_old_number_young() -> None:
     assert store.now_s() == AT_S + 185
 
 
-def test_a_clock_that_is_set_forward_makes_it_old_and_that_is_told_once() -> None:
+def test_a_clock_that_is_set_forward_makes_it_old_and_that_is_logged_once() -> None:
     clocks = Clocks()
     store = clocks.store()
     store.put(snapshot(entry()))
@@ -158,7 +158,7 @@ def test_what_is_no_snapshot_is_refused_and_the_held_one_stays(body: bytes, faul
     assert store.current is before
 
 
-def test_of_a_workload_that_nobody_asks_for_little_more_is_held_than_its_text() -> None:
+def test_a_workload_that_is_not_requested_takes_little_more_memory_than_its_text() -> None:
     workloads = 2_000
     body = encode(snapshot(*(entry(f"shop/job-{number:05}", {"team": "red"}) for number in range(workloads))))
     store = SnapshotStore(clock=lambda: AT_S)
@@ -171,7 +171,7 @@ def test_of_a_workload_that_nobody_asks_for_little_more_is_held_than_its_text() 
     assert held_bytes / workloads < 250
 
 
-def test_of_the_snapshot_before_nothing_is_kept_though_it_was_asked() -> None:
+def test_a_replaced_snapshot_is_freed_after_requests() -> None:
     """A large one twice is more memory than a server may have."""
     store = SnapshotStore(clock=lambda: AT_S)
     store.put(encode(snapshot(entry(labels={"team": "red"}))))
@@ -182,7 +182,7 @@ def test_of_the_snapshot_before_nothing_is_kept_though_it_was_asked() -> None:
     assert before() is None
 
 
-def test_a_doubt_of_less_than_a_second_is_told_as_what_it_is() -> None:
+def test_a_difference_of_less_than_a_second_is_logged_exactly() -> None:
     store = Clocks().store()
     store.put(snapshot(entry()))
     with structlog.testing.capture_logs() as logs:

@@ -70,9 +70,7 @@ def test_what_is_published_is_held_and_pulled_once(files: Files, ca: Path, token
     assert held.current == source.current
 
 
-def test_a_snapshot_of_the_future_is_asked_for_again_until_its_time_has_come(
-    files: Files, ca: Path, token: Path
-) -> None:
+def test_a_snapshot_of_the_future_is_pulled_again_until_its_time_has_come(files: Files, ca: Path, token: Path) -> None:
     now_s = [AT_S - 3600]
     source, held = SnapshotStore(), SnapshotStore(clock=lambda: now_s[0])
     source.put(snapshot(entry()))

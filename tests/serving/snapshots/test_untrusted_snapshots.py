@@ -80,7 +80,7 @@ def test_one_that_speaks_plain_http_where_tls_is_expected_gets_no_token(tmp_path
         assert not any("secret" in head for head in server.heads)
 
 
-def test_one_that_wants_tls_where_plain_http_is_expected_is_told_as_that(tmp_path: Path) -> None:
+def test_a_pipeline_that_requires_tls_is_logged_as_such(tmp_path: Path) -> None:
     tls = tls_of(SERVER.issue_cert("localhost"))
     with pulling(tmp_path, SOUND, tls, url="http://localhost:{port}") as (follower, held, _):
         assert "does it want https?" in refused(follower, held)
@@ -119,12 +119,14 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("sent", "cause"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_snapshot_is_told_and_the_held_one_stays(tmp_path: Path, sent: bytes, cause: str) -> None:
+def test_a_response_that_is_no_snapshot_is_logged_and_the_held_one_stays(
+    tmp_path: Path, sent: bytes, cause: str
+) -> None:
     with pulling(tmp_path, saying(sent)) as (follower, held, _):
         assert cause in refused(follower, held)
 
 
-def test_an_older_one_is_told_by_the_store_and_asked_for_again(tmp_path: Path) -> None:
+def test_an_older_snapshot_is_logged_by_the_store_and_pulled_again(tmp_path: Path) -> None:
     older = saying(response(200, encode(snapshot(entry(), at_s=AT_S - 60)), ETag='"older"'))
     with pulling(tmp_path, older) as (follower, held, server), structlog.testing.capture_logs() as logs:
         before = held.current
@@ -135,7 +137,7 @@ def test_an_older_one_is_told_by_the_store_and_asked_for_again(tmp_path: Path) -
     assert [log["event"][:42] for log in logs] == ["a snapshot older than the held one is refu"]
 
 
-def test_before_the_first_one_nothing_is_held_and_another_fault_is_told_too(tmp_path: Path) -> None:
+def test_before_the_first_snapshot_nothing_is_held_and_each_fault_is_logged(tmp_path: Path) -> None:
     held = SnapshotStore(clock=lambda: AT_S)
     with strange_server(saying(response(404, b"no snapshot yet")), None) as server:
         follower = Follower(f"http://127.0.0.1:{server.port}", held)
@@ -157,26 +159,26 @@ def test_before_the_first_one_nothing_is_held_and_another_fault_is_told_too(tmp_
     [(None, "No such file"), ("", "expected a token in"), ("sec\nret", "other characters")],
     ids=["absent", "empty", "two lines"],
 )
-def test_a_token_that_is_none_is_told_and_not_repeated(tmp_path: Path, token: str | None, cause: str) -> None:
+def test_an_invalid_token_is_logged_without_its_text(tmp_path: Path, token: str | None, cause: str) -> None:
     with pulling(tmp_path, SOUND) as (follower, held, server):
         (tmp_path / "token").unlink()
         if token is not None:
             (tmp_path / "token").write_text(token)
-        told = refused(follower, held)
-        assert cause in told
-        assert "sec" not in told.replace("secs", "")
+        message = refused(follower, held)
+        assert cause in message
+        assert "sec" not in message.replace("secs", "")
         assert server.heads == []
 
 
 def test_a_connection_is_used_again(tmp_path: Path) -> None:
     """A handshake a second would be most of the work of a pull."""
-    kept = response(200, BODY, ETag='"1"', Connection="keep-alive")
+    reusable = response(200, BODY, ETag='"1"', Connection="keep-alive")
     unchanged = b'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n'
     connections = []
 
     def behave(connection: Any, head: str) -> None:
         connections.append(connection)
-        connection.sendall(kept)
+        connection.sendall(reusable)
         for _ in range(2):
             connection.recv(4096)
             connection.sendall(unchanged)
@@ -190,7 +192,7 @@ def test_a_connection_is_used_again(tmp_path: Path) -> None:
     ("url", "warned"),
     [("http://pipeline.invalid:8443", True), ("http://127.0.0.1:1", False), ("https://pipeline.invalid", False)],
 )
-def test_that_snapshots_travel_in_the_clear_is_told(url: str, warned: bool) -> None:
+def test_snapshots_over_plain_http_are_logged(url: str, warned: bool) -> None:
     follower = Follower(url, SnapshotStore())
     with structlog.testing.capture_logs() as logs:
         follower.start()

@@ -1,4 +1,4 @@
-"""What is said of a decision, and when."""
+"""Which decisions count as changes."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def news(*decisions: Decision) -> list[bool]:
     return [bool(changes.of(snapshot(decision))) for decision in decisions]
 
 
-def test_a_decision_is_said_once() -> None:
+def test_an_unchanged_decision_is_listed_once() -> None:
     assert news(HELD, replace(HELD, at_s=15.0, backlog_records=7.0)) == [True, False]
 
 

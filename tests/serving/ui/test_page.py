@@ -126,7 +126,7 @@ def test_of_1000_workloads_only_the_most_urgent_rows_travel() -> None:
     assert data["urgencies"] == {"attention": 1, "calm": 999}
 
 
-def test_a_filter_and_a_number_of_rows_can_be_asked_for() -> None:
+def test_parameters_set_the_filter_and_the_number_of_rows() -> None:
     held = snapshot(*(decision(f"demo/job-{number:04d}") for number in range(200)))
 
     data = client(held).get("/page/data?filter=job-01&rows=3").get_json()

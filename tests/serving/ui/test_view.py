@@ -95,7 +95,7 @@ def test_every_word_of_a_filter_must_occur(wanted: str, found: list[str]) -> Non
     assert [entry.decision.workload for entry in view.matching(shown.entries, wanted)] == found
 
 
-def test_an_unknown_number_is_said_never_0() -> None:
+def test_an_unknown_number_is_shown_as_unknown_never_0() -> None:
     line = view.line(Decision(workload="demo/lost", at_s=AT_S, policy="dataflow", reason=Reason.NO_DATA))
 
     numbers = (line.arrival, line.throughput, line.backlog, line.backlog_time, line.required, line.current)
@@ -104,7 +104,7 @@ def test_an_unknown_number_is_said_never_0() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "ready", "text"),
+    ("spec", "ready", "text"),
     [
         (4.0, 4.0, "4"),
         (6.0, 4.0, "4 of 6"),
@@ -114,8 +114,8 @@ def test_an_unknown_number_is_said_never_0() -> None:
         (0.0, 0.0, "0"),
     ],
 )
-def test_current_workers(asked: float | None, ready: float | None, text: str) -> None:
-    assert view.line(decision(spec_workers=asked, ready_workers=ready)).current == text
+def test_current_workers(spec: float | None, ready: float | None, text: str) -> None:
+    assert view.line(decision(spec_workers=spec, ready_workers=ready)).current == text
 
 
 def test_a_limit_that_was_hit_is_named() -> None:
