@@ -47,7 +47,9 @@ class Workloads:
         """What a trace source's /samples?start=&end=&step= tells."""
         asked = parse_qs(urlsplit(path).query)
         start_s, end_s, step_s = (int(asked[name][0]) for name in ("start", "end", "step"))
-        return msgspec.json.encode([row for at_s in range(start_s, end_s + 1, step_s) for row in self.rows(at_s)])
+        return msgspec.json.Encoder().encode_lines(
+            [row for at_s in range(start_s, end_s + 1, step_s) for row in self.rows(at_s)]
+        )
 
     def _stage(self, at_s: int) -> dict[str, Array]:
         """Counters with a rate of base * (1 + 0.5 sin), and what of it has waited since its last trough."""

@@ -1,6 +1,6 @@
 """What was seen at one tick, as aligned arrays: one row a stage, one entry a workload."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -80,51 +80,104 @@ class Samples:
         return self.by_workload.get(signal, np.full(len(self.workloads), np.nan))
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A column of texts: the different ones, and which of them each row has."""
+
+    names: Sequence[str]
+    codes: IntArray
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "Names":
+        """The column of these texts."""
+        code = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        return cls(tuple(code), np.array([code[text] for text in texts], dtype=np.int64))
+
+    def sorted(self) -> "Names":
+        """The same column with its names in order."""
+        order = sorted(range(len(self.names)), key=self.names.__getitem__)
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        return Names(tuple(self.names[place] for place in order), rank[self.codes])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleColumns:
+    """The values of one tick, one a row, in any order."""
+
+    workload: Names
+    stage: Names
+    signal: Names
+    value: Array
+
+
 def assemble(
     at_s: float,
     rows: Iterable[tuple[str, str, str, float]],
     faults: Iterable[tuple[str, str]] = (),
 ) -> Samples:
-    """Rows of one tick, in any order, as aligned arrays.
+    """assemble_columns for rows of (workload, stage, signal, value)."""
+    workload, stage, signal, value = zip(*rows, strict=True) if (rows := tuple(rows)) else ((), (), (), ())
+    columns = SampleColumns(
+        workload=Names.of(workload),
+        stage=Names.of(stage),
+        signal=Names.of(signal),
+        value=np.array(value, dtype=np.float64),
+    )
+    return assemble_columns(at_s, columns, faults)
 
-    rows: (workload, stage, signal, value). A value that is negative, not finite (X-06), beyond a 64-bit count, or not
-    of a known signal (OVERRIDES among them) is left out: every signal counts something, so that -1 and NaN are ways to
-    say unknown. Of two values for one place the larger counts, so that the order of rows cannot change the answer.
+
+def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple[str, str]] = ()) -> Samples:
+    """The values of one tick as aligned arrays.
+
+    A value that is negative, not finite (X-06), beyond a 64-bit count, or not of a known signal (OVERRIDES among them)
+    is left out: every signal counts something, so that -1 and NaN are ways to say unknown. Of two values for one place
+    the larger counts, so that the order of rows cannot change the result.
     faults: (workload, sentence); the different ones of one workload become one, in alphabetical order, joined by "; ".
     """
-    places: dict[str, dict[tuple[str, str], float]] = {}
-    for workload, stage, signal, value in rows:
-        if 0 <= value <= _LARGEST:
-            place = (workload, stage if signal in _STAGE_SIGNALS else WHOLE)
-            seen = places.setdefault(signal, {})
-            seen[place] = max(value, seen.get(place, value))
-    told = {signal: places[signal] for signal in _SIGNALS if signal in places}
-    stages = sorted({place for signal in told if signal in _STAGE_SIGNALS for place in told[signal]})
-    workloads = sorted({workload for seen in told.values() for workload, _ in seen})
-    whole = [(workload, WHOLE) for workload in workloads]
+    known = np.array([signal in _KNOWN_SIGNALS for signal in columns.signal.names], dtype=bool)
+    used = (columns.value >= 0) & (columns.value <= _LARGEST) & known[columns.signal.codes]
+    value, signal = columns.value[used] + 0.0, columns.signal.codes[used]  # + 0.0: there is one zero
+    workload, stage = columns.workload.sorted(), columns.stage.sorted()
+    of_workload, of_stage = workload.codes[used], stage.codes[used]
+    by_signal = {name: np.flatnonzero(signal == code) for code, name in enumerate(columns.signal.names)}
+    seen = {name: by_signal[name] for name in _SIGNALS if len(by_signal.get(name, ()))}
+    place = of_workload * max(len(stage.names), 1) + of_stage
+    staged = [rows for name, rows in seen.items() if name in _STAGE_SIGNALS]
+    places = np.unique(place[np.concatenate(staged)]) if staged else np.empty(0, dtype=np.int64)
+    workloads = np.unique(of_workload)
+    owners, stages = np.divmod(places, max(len(stage.names), 1))
     return Samples(
         at_s=at_s,
-        workloads=tuple(workloads),
-        stages=tuple(stages),
-        by_stage={s: _column(told[s], stages) for s in STAGE_SIGNALS if s in told},
-        by_workload={s: _column(told[s], whole) for s in told if s not in _STAGE_SIGNALS},
+        workloads=tuple(workload.names[code] for code in workloads),
+        stages=tuple(
+            (workload.names[w], stage.names[s]) for w, s in zip(owners.tolist(), stages.tolist(), strict=True)
+        ),
+        by_stage={n: _column(places, place[rows], value[rows]) for n, rows in seen.items() if n in _STAGE_SIGNALS},
+        by_workload={
+            n: _column(workloads, of_workload[rows], value[rows]) for n, rows in seen.items() if n not in _STAGE_SIGNALS
+        },
         faults=_joined(faults),
     )
 
 
 def _joined(faults: Iterable[tuple[str, str]]) -> dict[str, str]:
-    told: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for workload, sentence in sorted(set(faults)):
-        told.setdefault(workload, []).append(sentence)
-    return {workload: "; ".join(sentences) for workload, sentences in told.items()}
+        sentences.setdefault(workload, []).append(sentence)
+    return {workload: "; ".join(each) for workload, each in sentences.items()}
 
 
-def _column(seen: Mapping[tuple[str, str], float], places: Iterable[tuple[str, str]]) -> Array:
-    return np.array([seen.get(place, np.nan) for place in places], dtype=np.float64)
+def _column(places: IntArray, place: IntArray, value: Array) -> Array:
+    """The values at their places, NaN where there is none; of two at one place the larger."""
+    column = np.full(len(places), np.nan)
+    np.fmax.at(column, np.searchsorted(places, place), value)
+    return column
 
 
 _STAGE_SIGNALS = frozenset(STAGE_SIGNALS)
 _SIGNALS = (*STAGE_SIGNALS, *WORKLOAD_SIGNALS, *OVERRIDES)
+_KNOWN_SIGNALS = frozenset(_SIGNALS)
 
 
 def first_known(*choices: Array) -> Array:

@@ -9,9 +9,12 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from functools import lru_cache, partial
 
+import pyarrow as pa
+
 from adapter.config import Config
 from adapter.errors import SourceError
 from adapter.sources import EVERY, FAULT, Row, Source
+from adapter.sources.columns import read
 
 Opener = Callable[[Config, str], Source]
 
@@ -31,10 +34,10 @@ class Asked:
         self._abandon_after_s = abandon_after_deadlines * self._belt_s
         self._lock = threading.Lock()  # a call is given up, or keeps the source it opened, never both
         self._source: Source | None = None
-        self._call: Future[list[Row]] | None = None
+        self._call: Future[pa.Table] | None = None
         self._asked_s = 0.0
 
-    def samples(self, ticks: range) -> list[Row]:
+    def samples(self, ticks: range) -> pa.Table:
         """The source's rows of the ticks. Raises SourceError when there is none, whatever went wrong."""
         self._leave_hanging_call()
         self._call, self._asked_s = Future(), time.monotonic()
@@ -68,19 +71,19 @@ class Asked:
             if self._call.cancel():  # it closes its source itself when it comes back: closing what is in use may crash
                 self._source = None
 
-    def _run(self, call: Future[list[Row]], source: Source | None, ticks: range) -> None:
+    def _run(self, call: Future[pa.Table], source: Source | None, ticks: range) -> None:
         try:
             if source is None:
                 source = self._opened()
                 self._keep(call, source)
-            call.set_result(source.samples(ticks[0], ticks[-1], ticks.step))
+            call.set_result(read(source, ticks))
         except BaseException as error:  # handed to the asking thread, which tells them apart
             with suppress(InvalidStateError):  # nobody asks any more
                 call.set_exception(error)
         if source is not None and call.cancelled():
             source.close()
 
-    def _keep(self, call: Future[list[Row]], source: Source) -> None:
+    def _keep(self, call: Future[pa.Table], source: Source) -> None:
         """Keep an opened source for the next call. Raises InvalidStateError when this one was given up."""
         with self._lock:
             if call.cancelled():

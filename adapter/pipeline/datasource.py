@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
@@ -12,7 +13,7 @@ from adapter.errors import SourceError
 from adapter.pipeline.asking import asked, fault_rows, parsed, workloads_of
 from adapter.pipeline.packing import pack
 from adapter.pipeline.ticks import first_offset, next_offset, ticks_between
-from adapter.sources import Row
+from adapter.sources.columns import table_of
 
 Packed = tuple[int, int, bytes]
 
@@ -36,7 +37,7 @@ class SamplesSource(DataSource):
         return "samples"
 
     def schema(self) -> str:
-        """One row a (shard, tick, source); samples is an Arrow stream of packing.SAMPLES."""
+        """One row a (shard, tick, source); samples is an Arrow stream of packing.pack."""
         return "shard int, at long, samples binary"
 
     def streamReader(self, schema: Any) -> "Reader":  # noqa: N802 - Spark's name
@@ -68,12 +69,12 @@ class Reader(DataSourceStreamReader):
         """Ask one source for its ticks. Whatever happens there, the heartbeat goes out."""
         assert isinstance(partition, Slice)  # noqa: S101 - narrows Spark's type to what partitions() made
         ticks = ticks_between(partition.start_s, partition.end_s, parsed(self._config_json).timing)
-        return pack(self._rows(partition.source, ticks), ticks, partition.heartbeat)
+        return pack(self._table(partition.source, ticks), ticks, partition.heartbeat)
 
-    def _rows(self, source: str | None, ticks: range) -> list[Row]:
+    def _table(self, source: str | None, ticks: range) -> pa.Table:
         if source is None or not ticks:
-            return []
+            return table_of(())
         try:
             return asked(self._config_json, self._opener, source).samples(ticks)
         except SourceError as error:
-            return fault_rows(workloads_of(parsed(self._config_json), source), ticks, str(error))
+            return table_of(fault_rows(workloads_of(parsed(self._config_json), source), ticks, str(error)))

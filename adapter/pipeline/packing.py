@@ -1,51 +1,46 @@
 """Rows of sources and decisions of shards <-> Arrow bytes, by column."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from adapter.core.decisions import Decisions
-from adapter.core.samples import Array, IntArray, Samples, assemble
+from adapter.core.rates import Mask
+from adapter.core.samples import Array, IntArray, Names, SampleColumns, Samples, assemble_columns
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
-from adapter.sources import EVERY, FAULT, Row
+from adapter.sources import EVERY, FAULT
 
-_TYPES: dict[str, pa.DataType] = {
-    "workload": pa.string(),
-    "stage": pa.string(),
-    "signal": pa.string(),
-    "value": pa.float64(),
-    "text": pa.string(),
-}
-SAMPLES = pa.schema(_TYPES)
+TEXTS = ("workload", "stage", "signal", "text")
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
-def pack(rows: Sequence[Row], ticks: range, heartbeat: bool) -> Iterator[tuple[int, int, bytes]]:
+def pack(table: pa.Table, ticks: range, heartbeat: bool) -> Iterator[tuple[int, int, bytes]]:
     """(shard key, tick, Arrow stream) for every shard and tick that has rows; with heartbeat for all of them.
 
-    A fault that speaks of EVERY workload reaches every shard. Rows outside the ticks and values that are not finite
-    are left out: unseen is unknown.
+    table: of sources.columns.SCHEMA. A fault that speaks of EVERY workload reaches every shard. Rows outside the ticks
+    and values that are not finite are left out: unseen is unknown.
     """
-    if not rows and not heartbeat:
+    if not len(table) and not heartbeat:
         return
-    at_s, table = _columns(rows)
-    places, everywhere = _places(at_s, table, ticks)
+    texts = {name: _coded(table, name) for name in TEXTS}
+    value = table.column("value").to_numpy()
+    places, everywhere = _places(table.column("at_s").to_numpy(), texts["workload"], np.isfinite(value), ticks)
     for number, (at, shard) in enumerate(product(ticks, SHARD_KEYS)):
         mine = np.concatenate([places[number], everywhere[number // len(SHARD_KEYS)]])
         if heartbeat or len(mine):
-            yield shard, at, _stream(table.take(pa.array(mine)))
+            columns = [_part(texts[name], mine) for name in TEXTS]
+            yield shard, at, _stream(pa.table([*columns, pa.array(value[mine])], names=[*TEXTS, "value"]))
 
 
 def unpack(chunks: Iterable[tuple[int, bytes]]) -> Iterator[Samples]:
     """(tick, Arrow stream) of one shard in any order -> its Samples, tick by tick, oldest first.
 
-    `assemble` does not depend on the order of rows, so the order in which partitions arrive cannot change a bit.
+    `assemble_columns` does not depend on the order of rows, so the order in which partitions arrive changes nothing.
     """
     by_tick: dict[int, list[pa.Table]] = defaultdict(list)
     for at_s, stream in chunks:
@@ -108,31 +103,46 @@ def unpack_shard(at_s: float, stream: bytes) -> Decisions:
 
 
 def _samples(at_s: int, table: pa.Table) -> Samples:
-    workloads, stages, signals, values, texts = (_list(table, name) for name in SAMPLES.names)
-    faults = [(name, text) for name, signal, text in zip(workloads, signals, texts, strict=True) if signal == FAULT]
-    # To `assemble` a number of the signal "fault" is of no known signal, and left out there.
-    return assemble(at_s, zip(workloads, stages, signals, values, strict=True), faults)
+    texts = {name: _coded(table, name) for name in TEXTS}
+    workload, signal, text = texts["workload"], texts["signal"], texts["text"]
+    is_fault = np.array([name == FAULT for name in signal.names], dtype=bool)[signal.codes]
+    faults = {
+        (workload.names[one], text.names[other])
+        for one, other in zip(workload.codes[is_fault].tolist(), text.codes[is_fault].tolist(), strict=True)
+    }
+    # A number of the signal "fault" is not of a known signal, and is left out there.
+    columns = SampleColumns(
+        workload=workload, stage=texts["stage"], signal=signal, value=table.column("value").to_numpy()
+    )
+    return assemble_columns(at_s, columns, faults)
 
 
-def _columns(rows: Sequence[Row]) -> tuple[IntArray, pa.Table]:
-    """The ticks of the rows, and their other columns."""
-    at_s = np.fromiter(map(attrgetter("at_s"), rows), np.int64, len(rows))
-    columns = [pa.array(list(map(attrgetter(name), rows)), kind) for name, kind in _TYPES.items()]
-    return at_s, pa.table(columns, schema=SAMPLES)
+def _coded(table: pa.Table, name: str) -> Names:
+    column: Any = table.column(name)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    column = column.unify_dictionaries().combine_chunks()
+    return Names(column.dictionary.to_pylist(), column.indices.to_numpy().astype(np.int64))
 
 
-def _places(at_s: IntArray, table: pa.Table, ticks: range) -> tuple[list[IntArray], list[IntArray]]:
+def _part(column: Names, rows: IntArray) -> "pa.DictionaryArray[Any, Any]":
+    """Some rows of a column, with the names that they need."""
+    used, codes = np.unique(column.codes[rows], return_inverse=True)
+    return pa.DictionaryArray.from_arrays(
+        codes.astype(np.int32), pa.array([column.names[code] for code in used], pa.string())
+    )
+
+
+def _places(at_s: IntArray, workload: Names, finite: Mask, ticks: range) -> tuple[list[IntArray], list[IntArray]]:
     """Indices of rows: for each (tick, shard) its own, for each tick those that every shard gets."""
     count, last = len(SHARD_KEYS), len(SHARD_KEYS) * len(ticks)
-    workloads = table.column("workload").combine_chunks().dictionary_encode()
-    names: list[Any] = workloads.dictionary.to_pylist()
-    of_name = [last if name == EVERY else SHARD_KEYS.index(shard_of(name)) for name in names]
-    shard = np.array(of_name, dtype=np.int64)[workloads.indices.to_numpy()]
+    index = {key: number for number, key in enumerate(SHARD_KEYS)}
+    of_name = [last if name == EVERY else index[shard_of(name)] for name in workload.names]
+    shard = np.array(of_name, dtype=np.int64)[workload.codes]
     tick = (at_s - ticks.start) // ticks.step
     # Behind the places of shards come those of rows for every shard, one a tick, and last the rows to leave out.
     place = np.where(shard == last, last + tick, tick * count + shard)
-    kept = np.isin(at_s, list(ticks)) & np.isfinite(table.column("value").to_numpy())
-    place[~kept] = last + len(ticks)
+    place[~(np.isin(at_s, list(ticks)) & finite)] = last + len(ticks)
     order = np.argsort(place, kind="stable")
     ends = np.searchsorted(place[order], np.arange(last + len(ticks)), side="right")
     parts = np.split(order, ends)

@@ -11,6 +11,7 @@ from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS, Samples, assem
 from adapter.pipeline.packing import pack, pack_decisions, unpack, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
 from adapter.sources import EVERY, FAULT, Row
+from adapter.sources.columns import table_of
 
 TICKS = range(100, 131, 15)
 NAMES = [f"shop/{letter}" for letter in "abcdefgh"]
@@ -52,7 +53,7 @@ def test_every_shard_and_tick_gets_its_rows_in_whatever_order_sources_and_partit
     given_rows: list[Row], chance: random.Random
 ) -> None:
     half = len(given_rows) // 2
-    packed = [*pack(given_rows[:half], TICKS, True), *pack(given_rows[half:], TICKS, False)]
+    packed = [*pack(table_of(given_rows[:half]), TICKS, True), *pack(table_of(given_rows[half:]), TICKS, False)]
     chance.shuffle(packed)
     for shard in SHARD_KEYS:
         found = list(unpack((at_s, stream) for key, at_s, stream in packed if key == shard))
@@ -68,16 +69,16 @@ def test_every_shard_and_tick_gets_its_rows_in_whatever_order_sources_and_partit
 
 
 def test_the_heartbeat_reaches_every_shard_at_every_tick_without_a_row() -> None:
-    places = [(shard, at_s) for shard, at_s, _ in pack([], TICKS, True)]
+    places = [(shard, at_s) for shard, at_s, _ in pack(table_of([]), TICKS, True)]
     assert sorted(places) == sorted((shard, at_s) for shard in SHARD_KEYS for at_s in TICKS)
-    assert list(pack([], TICKS, False)) == []
+    assert list(pack(table_of([]), TICKS, False)) == []
 
 
 def test_rows_of_another_tick_and_values_that_are_no_numbers_are_left_out() -> None:
     """X-06: a value that is not finite is unknown."""
     odd = [Row(99, "a/b", "", "backlog_records", 1.0)]
     odd += [Row(100, "a/b", "", "backlog_records", value) for value in (math.nan, math.inf, -math.inf)]
-    assert list(pack(odd, TICKS, False)) == []
+    assert list(pack(table_of(odd), TICKS, False)) == []
 
 
 numbers = st.floats(width=64)
