@@ -1,12 +1,11 @@
 """A fleet of any size whose rates move: the same counts as arrays, and as the rows of a trace source."""
 
+from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
-import msgspec
 import numpy as np
 
 from adapter.core.samples import WHOLE, Array, Samples
-from adapter.sources import Row
 
 NAMESPACE = "bench"
 WORKERS = 4.0
@@ -33,23 +32,19 @@ class Workloads:
             by_workload={signal: every * value for signal, value in _GAUGES.items()},
         )
 
-    def rows(self, at_s: int) -> list[Row]:
-        """The counts at a time, as a source tells them."""
-        told = [(signal, values.tolist()) for signal, values in self._stage(at_s).items()]
-        told += [(signal, [value] * len(self.names)) for signal, value in _GAUGES.items() if signal != "fleet"]
-        return [
-            Row(at_s, name, WHOLE, signal, value)
-            for signal, values in told
-            for name, value in zip(self.names, values, strict=True)
-        ]
-
     def answer(self, path: str) -> bytes | None:
-        """What a trace source's /samples?start=&end=&step= tells."""
-        asked = parse_qs(urlsplit(path).query)
-        start_s, end_s, step_s = (int(asked[name][0]) for name in ("start", "end", "step"))
-        return msgspec.json.Encoder().encode_lines(
-            [row for at_s in range(start_s, end_s + 1, step_s) for row in self.rows(at_s)]
-        )
+        """What a trace source's /samples?start=&end=&step= serves: one row a line, as JSON."""
+        query = parse_qs(urlsplit(path).query)
+        start_s, end_s, step_s = (int(query[name][0]) for name in ("start", "end", "step"))
+        return "".join(line for at_s in range(start_s, end_s + 1, step_s) for line in self._lines(at_s)).encode()
+
+    def _lines(self, at_s: int) -> Iterator[str]:
+        columns = [(signal, values.tolist()) for signal, values in self._stage(at_s).items()]
+        columns += [(signal, [value] * len(self.names)) for signal, value in _GAUGES.items() if signal != "fleet"]
+        for signal, values in columns:
+            middle = f'","stage":"","signal":"{signal}","value":'
+            for name, value in zip(self.names, values, strict=True):
+                yield f'{{"at_s":{at_s},"workload":"{name}{middle}{value}}}\n'
 
     def _stage(self, at_s: int) -> dict[str, Array]:
         """Counters with a rate of base * (1 + 0.5 sin), and what of it has waited since its last trough."""

@@ -1,11 +1,13 @@
-"""A pipeline in a process of its own, to be killed: writes what it publishes to a file, a snapshot a line.
+"""A pipeline in a process of its own, to be killed: writes what it publishes to a file, a snapshot a line in base64.
 
-Arguments: the folder, and the number of the snapshot at which it kills itself before that one is written, or 0.
+Arguments: the folder, the number of the snapshot at which it kills itself before that one is written, or 0, and Spark's
+master, if that is another process.
 """
 
 import os
 import signal
 import sys
+from base64 import b64encode
 from pathlib import Path
 
 from pipeline_stream import OPENER, RULES, config_of
@@ -14,7 +16,7 @@ from adapter.pipeline.job import StreamingJob
 from adapter.serving.snapshots.snapshot import Snapshot, encode
 
 
-def main(folder: Path, dies_at: int) -> None:
+def main(folder: Path, dies_at: int, master: str | None = None) -> None:
     published = 0
 
     def publish(snapshot: Snapshot) -> None:
@@ -23,14 +25,14 @@ def main(folder: Path, dies_at: int) -> None:
         if published == dies_at:
             os.kill(os.getpid(), signal.SIGKILL)
         with (folder / "published").open("ab") as file:
-            file.write(encode(snapshot) + b"\n")
+            file.write(b64encode(encode(snapshot)) + b"\n")
 
     job = StreamingJob(config_of(folder), RULES, publish, opener=OPENER)
     signal.signal(signal.SIGTERM, lambda *_: job.stop())
-    job.start()
+    job.start(master)
     while not job.wait(0.1):
         pass
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +39,7 @@ def published(folder: Path) -> list[Snapshot]:
     """Whole lines only: the last one may be under way."""
     file = folder / "published"
     lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
-    return [decode(line) for line in lines]
+    return [decode(b64decode(line)) for line in lines]
 
 
 def wait_for(folder: Path, count: int, process: "subprocess.Popen[bytes]") -> None:

@@ -1,0 +1,58 @@
+"""The phases of a tick, one after the other in one process: what each costs without Spark around it."""
+
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+
+from adapter import config as configuration
+from adapter.config import Config, TraceSource
+from adapter.pipeline.fold import by_shard, folded
+from adapter.pipeline.job import CORE
+from adapter.pipeline.packing import pack, pack_decisions, unpack
+from adapter.pipeline.publish import SnapshotBuilder
+from adapter.serving.snapshots.snapshot import encode
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.sources.columns import read
+from adapter.sources.trace import TraceReader
+from bench.figures import Figure
+from bench.loopback import served
+from bench.workloads import Workloads
+
+PHASES = ("read", "pack", "fold", "report", "encode", "publish")
+START_S, TICK_S = 1_000_000, 15
+WARM_UP_TICKS, TICKS = 4, 8
+
+
+def figures(count: int, config: Config) -> Iterator[Figure]:
+    """Seconds of each phase of a tick of that many workloads."""
+    workloads = Workloads(count)
+    with served(workloads.answer) as url:
+        reader = TraceReader("fleet", TraceSource(kind="trace", url=url, deadline_s=60))
+        found = list(_ticks(reader, config))[WARM_UP_TICKS:]
+        reader.close()
+    for phase, seconds in zip(PHASES, zip(*found, strict=True), strict=True):
+        yield Figure(f"{count} workloads: {phase}", seconds, "s")
+
+
+def _ticks(reader: TraceReader, config: Config) -> Iterator[list[float]]:
+    rules = configuration.rule_book(config)
+    books, builder, store = by_shard(rules), SnapshotBuilder(config, rules), SnapshotStore()
+    states = dict.fromkeys(books, CORE.empty)
+    for at_s in range(START_S, START_S + TICK_S * (WARM_UP_TICKS + TICKS), TICK_S):
+        tick = range(at_s, at_s + 1, TICK_S)
+        marks = [time.perf_counter()]
+        table = read(reader, tick)
+        marks.append(time.perf_counter())
+        packed = list(pack(table, tick, heartbeat=True))
+        marks.append(time.perf_counter())
+        after = {key: folded(CORE, states[key], unpack([(at, stream)]), books[key]) for key, at, stream in packed}
+        states = {key: each.state for key, each in after.items()}
+        marks.append(time.perf_counter())
+        streams = [pack_decisions(each.decisions) for each in after.values() if each.decisions is not None]
+        marks.append(time.perf_counter())
+        snapshot = builder.snapshot(at_s, streams)
+        encode(snapshot)
+        marks.append(time.perf_counter())
+        store.put(snapshot)
+        marks.append(time.perf_counter())
+        yield [end - begin for begin, end in pairwise(marks)]
