@@ -7,7 +7,7 @@ from adapter.core import engine
 from adapter.core.decisions import Decisions
 from adapter.core.report import rows
 from adapter.core.rules import RuleBook, Rules
-from adapter.core.samples import Samples, assemble
+from adapter.core.samples import EVERY, Samples, assemble
 from adapter.pipeline.fold import folded, restored
 from adapter.pipeline.job import CORE
 
@@ -48,7 +48,7 @@ def test_a_poison_tick_loses_its_samples_keeps_its_heartbeat_and_says_so() -> No
 def test_the_tick_after_a_poison_tick_is_folded_as_if_that_one_had_been_empty() -> None:
     core = replace(CORE, advance=advance)
     poisoned = folded(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/poison"), tick(3, "shop/a")], BOOK)
-    empty = folded(CORE, core.empty, [tick(1, "shop/a"), tick(2), tick(3, "shop/a")], BOOK)
+    empty = folded(CORE, core.empty, [tick(1, "shop/a"), assemble(2, [], [(EVERY, "lost")]), tick(3, "shop/a")], BOOK)
     assert CORE.encode_fast(poisoned.state) == CORE.encode_fast(empty.state)
     assert poisoned.decisions is not None
     assert empty.decisions is not None
