@@ -15,35 +15,31 @@ from adapter.core.rules import Rules
 from adapter.core.samples import Array
 from adapter.simulator.profiles import STEP_S, Profile
 
-_LEAST = 8  # observations that an estimate of the capacity rests on: two minutes of 15 s
-_CLEAN_S = 300.0  # so long after a rescale throughput says nothing about the capacity: jobs pause and warm up
-_BUSY_RATIO = 0.3  # below it utilization is mostly what an idle worker costs
-_MOST_MISSING_RATIO = 0.2  # of the input; with more of it unknown the rest is not the user's history
+_LEAST = 8  # fewest observations for an estimate of the capacity: two minutes of 15 s
+_CLEAN_S = 300.0  # after a rescale, in which jobs pause and warm up, throughput does not show the capacity
+_BUSY_RATIO = 0.3  # below it, utilization is mostly that of an idle worker
+_MOST_MISSING_RATIO = 0.2  # of the input; with more unknown, the known part is not representative
 _UTILIZATION_AT_PEAK_RATIO = 0.75  # of the workers that a fixed size would have; the profile's default
 _NO_DELAY = "metric_delay_s of the configuration: a history does not show when its values could first be read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """One number about the job. observations: source many it rests on; 0 where it is the configuration's or a default.
-
-    spread: half the distance between the 10 % and 90 % quantiles of the observations, NaN for fewer than three.
-    source: where it comes from.
-    """
+    """An estimated number about the job."""
 
     name: str
     value: float
     unit: str
-    observations: int
-    source: str
-    spread: float = np.nan
+    observations: int  # 0 for a value of the configuration or a default
+    source: str  # where the number comes from
+    spread: float = np.nan  # half the distance between the 10 % and 90 % quantiles; NaN for fewer than three
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedJob:
     """A job to simulate.
 
-    rate_records_per_s: its input in steps of STEP_S. rules: those of the workload; None derives them from the profile.
+    rate_records_per_s: input in steps of STEP_S. rules: of the workload; None derives them from the profile.
     """
 
     profile: Profile
@@ -53,7 +49,7 @@ class CalibratedJob:
 
 
 def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
-    """The job of a timeline. rules: the workload's own. Raises HistoryError where input or capacity are unknown."""
+    """Estimate the job of a timeline. rules: of the workload. Raises HistoryError if input or capacity is unknown."""
     capacity = _capacity(timeline, rules)
     rate = _input(timeline)
     found = rescales(timeline, capacity.value)
@@ -82,7 +78,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
 
 
 def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
-    """What one worker carries, records/s: by the surest way that the timeline allows."""
+    """The capacity of one worker in records/s, by the most reliable method that the timeline allows."""
     each = timeline.throughput_records_per_s / np.where(timeline.workers > 0, timeline.workers, np.nan)
     clean = _clean(timeline) & (each > 0)
     behind = clean & (timeline.backlog_time_s > max(rules.short_backlog_time_s, 2 * timeline.pace_s))
@@ -94,26 +90,26 @@ def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
         return _measured("worker capacity", "records/s", full, "throughput of a worker / its utilization")
     if rules.worker_capacity_records_per_s is not None:
         source = (
-            "worker_capacity_records_per_s of the configuration: the job was never behind, and tells no utilization"
+            "worker_capacity_records_per_s of the configuration: the job never had a backlog and reports no utilization"
         )
         return _given("worker capacity", rules.worker_capacity_records_per_s, "records/s", source)
     if clean.sum() >= _LEAST:
         most = float(np.quantile(each[clean], 0.99))
         source = (
-            "the most a worker was seen to do: a lower bound, for the job was never behind and tells no utilization; "
-            "set worker_capacity_records_per_s where you know better"
+            "highest throughput of a worker: a lower bound, because the job never had a backlog and reports no "
+            "utilization; set worker_capacity_records_per_s if you know the capacity"
         )
         return Estimate(
             name="worker capacity", value=most, unit="records/s", observations=int(clean.sum()), source=source
         )
     raise HistoryError(
-        f"{timeline.workload}: throughput or workers are unknown, so nobody can say what a worker carries; read "
+        f"{timeline.workload}: the capacity of a worker is unknown because throughput or workers are; read "
         "processed_records and ready_workers, or set worker_capacity_records_per_s"
     )
 
 
 def _clean(timeline: Timeline) -> Mask:
-    """Where the number of workers has been the same for long enough, and nothing was missing."""
+    """Where the number of workers has been constant for _CLEAN_S and throughput and workers are known."""
     workers = timeline.workers
     moved = np.concatenate([[False], (np.diff(workers) != 0) & np.isfinite(np.diff(workers))])
     since = np.maximum.accumulate(np.where(moved, timeline.at_s, -np.inf))
@@ -122,13 +118,13 @@ def _clean(timeline: Timeline) -> Mask:
 
 
 def _input(timeline: Timeline) -> Array:
-    """Records that arrive a second, in steps of STEP_S; a straight line stands in for what is missing."""
+    """The input in records/s, in steps of STEP_S; gaps are interpolated linearly."""
     rate = timeline.input_rate_records_per_s
     missing = float(np.isnan(rate).mean()) if len(rate) else 1.0
     if missing > _MOST_MISSING_RATIO:
         raise HistoryError(
             f"{timeline.workload}: the input is unknown for {missing:.0%} of the time; read appended_records or "
-            "input_rate_records_per_s, or choose a time in which it was recorded"
+            "input_rate_records_per_s, or choose a period in which it was recorded"
         )
     steps = round(timeline.step_s / STEP_S) if timeline.step_s % STEP_S == 0 else 0
     full = bridged(rate)
@@ -139,64 +135,64 @@ def _input(timeline: Timeline) -> Array:
 
 
 def _outages(timeline: Timeline) -> tuple[Estimate, ...]:
-    """For source long the input was not recorded, but for short gaps; none where there was no outage."""
+    """How long the input was not recorded, without short gaps; empty without an outage."""
     found = gaps(timeline.input_rate_records_per_s, timeline.step_s)
     if not found:
         return ()
     hours = sum(outage.stop - outage.start for outage in found) * timeline.step_s / 3600
-    source = "outages in which the input is unknown: a straight line stands in for it"
+    source = "outages in which the input is unknown; it is interpolated linearly"
     return (Estimate(name="input not recorded", value=hours, unit="h", observations=len(found), source=source),)
 
 
 def _start(found: tuple[Rescale, ...], rules: Rules) -> Estimate:
     seen = np.array([rescale.start_s for rescale in found if rescale.up and np.isfinite(rescale.start_s)])
     if not len(seen):
-        source = "worker_start_s of the configuration: no change from workers asked for to workers ready was seen"
+        source = "worker_start_s of the configuration: the history contains no worker start"
         return _given("worker start", rules.worker_start_s, "s", source)
-    return _measured("worker start", "s", seen, "from workers asked for to workers ready")
+    return _measured("worker start", "s", seen, "from desired to ready workers")
 
 
 def _pause(found: tuple[Rescale, ...], rules: Rules, *, up: bool) -> Estimate:
-    name = "pause of an up" if up else "pause of a down"
+    name = "pause of a scale-up" if up else "pause of a scale-down"
     both = np.array([rescale.pause_s for rescale in found if np.isfinite(rescale.pause_s)])
     seen = np.array([rescale.pause_s for rescale in found if rescale.up is up and np.isfinite(rescale.pause_s)])
     if len(seen):
-        return _measured(name, "s", seen, "throughput missing at changes of the workers")
+        return _measured(name, "s", seen, "throughput lost at changes of the workers")
     if len(both):
-        return _measured(name, "s", both, "as in the other direction: none of this one was seen")
-    return _given(name, rules.rescale_pause_s, "s", "rescale_pause_s of the configuration: no change of the workers")
+        return _measured(name, "s", both, "of the other direction: the history contains none of this one")
+    return _given(name, rules.rescale_pause_s, "s", "rescale_pause_s of the configuration: no rescale")
 
 
 def _warm_up(found: tuple[Rescale, ...]) -> Estimate:
     seen = np.array([rescale.warm_up_s for rescale in found if np.isfinite(rescale.warm_up_s)])
     if not len(seen):
-        source = "none is assumed: after no rescale enough records waited to show source fast the workers became"
+        source = "assumed: no rescale left a backlog long enough to measure the warm-up"
         return _given("warm-up", 0.0, "s", source)
-    return _measured("warm-up", "s", seen, "until a worker with records waiting did 95 % of its capacity")
+    return _measured("warm-up", "s", seen, "until a worker with a backlog reached 95 % of its capacity")
 
 
 def _warm_up_ratio(found: tuple[Rescale, ...]) -> Estimate:
     seen = np.array([rescale.first_ratio for rescale in found if np.isfinite(rescale.first_ratio)])
     if not len(seen):
-        return _given("speed at first", 1.0, "of the capacity", "none is assumed, as for the warm-up")
-    return _measured("speed at first", "of the capacity", seen, "throughput of a worker right after the pause")
+        return _given("initial speed", 1.0, "of the capacity", "assumed, as for the warm-up")
+    return _measured("initial speed", "of the capacity", seen, "throughput of a worker right after the pause")
 
 
 def _partitions(timeline: Timeline) -> Estimate:
     known = timeline.partitions[np.isfinite(timeline.partitions)]
     if not len(known):
-        return _given("partitions", 0.0, "", "nobody told: taken as work that any worker can do")
+        return _given("partitions", 0.0, "", "unknown: assumes that any worker can process any record")
     last = float(known[-1])
     source = (
-        "as last told"
+        "last reported value"
         if (known == last).all()
-        else f"as last told; they were between {known.min():.0f} and {known.max():.0f}"
+        else f"last reported value; between {known.min():.0f} and {known.max():.0f} before"
     )
     return Estimate(name="partitions", value=last, unit="", observations=len(known), source=source)
 
 
 def _profile(timeline: Timeline, rules: Rules, load_workers: Array, found: tuple[Rescale, ...]) -> Profile:
-    """All but what is estimated. load_workers: the input in workers that carry it fully busy, shape (steps,)."""
+    """The profile before the estimates are applied. load_workers: input / capacity of a worker, shape (steps,)."""
     peak = float(np.quantile(_means(load_workers, round(300 / STEP_S)), 0.999))
     workers = max(int(np.ceil(peak / _UTILIZATION_AT_PEAK_RATIO)), 1)
     return Profile(
@@ -213,7 +209,7 @@ def _profile(timeline: Timeline, rules: Rules, load_workers: Array, found: tuple
 
 
 def _missing(timeline: Timeline) -> float:
-    """Share of ticks without a sample, but for outages: the simulated job sees through these."""
+    """Share of the ticks without a sample, excluding outages, which are not simulated."""
     lost = np.isnan(timeline.backlog_records)
     for outage in gaps(np.where(lost, np.nan, 0.0), timeline.step_s):
         lost[outage] = False
@@ -221,7 +217,7 @@ def _missing(timeline: Timeline) -> float:
 
 
 def _means(values: Array, count: int) -> Array:
-    """Means over so many values, each with the next; of all where there are fewer."""
+    """Moving averages over `count` values; the mean of all if there are fewer."""
     if len(values) <= count:
         return np.array([values.mean()])
     total = np.concatenate([[0.0], np.cumsum(values)])

@@ -128,7 +128,7 @@ def assumption(trace: Trace, profile: Profile, worker_capacity_records_per_s: fl
     fitted = fit_profile(trace, profile, worker_capacity_records_per_s)
     source = "--worker-capacity"
     if worker_capacity_records_per_s is None:
-        source = f"assumed from {fitted.workers} workers at the peak; set --worker-capacity to what yours carry"
+        source = f"assumed from {fitted.workers} workers at the peak; set --worker-capacity to that of your workers"
     return (
         f"a worker carries {fitted.worker_capacity_records_per_s:,.4g} records/s ({source}); the peak of "
         f"{peak(trace):,.4g} records/s keeps {fitted.workers} workers {fitted.peak_utilization_ratio:.0%} busy; "

@@ -19,8 +19,8 @@ from adapter.sources.opening import open_source
 MOST_TICKS = 200_000  # about five weeks of 15 s
 MOST_VALUES = 5_000_000  # of all workloads together; about 1 GB while they are read
 CHUNK_TICKS = 1_440  # six hours of 15 s in one call; Prometheus refuses more than 11 000
-LEAST_TICKS = 90  # what is still refused in so small a piece is refused for another reason than its size
-DEADLINE_S = 60.0  # of one call: a range takes longer than the instant that deadline_s is made for
+LEAST_TICKS = 90  # the smallest piece: a source that refuses it does so for another reason than its size
+DEADLINE_S = 60.0  # of one call: a range read takes longer than the instant read that deadline_s is meant for
 WITH_A_PAST = ("prometheus", "pravega", "trace")
 
 _AGO = re.compile(r"-(\d+(?:\.\d+)?)([smhdw])")
@@ -39,7 +39,7 @@ class HistoryError(AdapterError):
 class RecordedHistory:
     """The samples that the sources still have."""
 
-    ticks: range  # those that were read
+    ticks: range  # the ticks that were read
     samples: tuple[Samples, ...]  # one per tick
     notes: tuple[str, ...] = ()  # messages of the sources
     cut: str = ""  # why the reading ended early; "" if it did not
@@ -66,22 +66,24 @@ def instant(option: str, text: str, now_s: float) -> float:
 def ticks_of(start_s: float, end_s: float, step_s: int, now_s: float) -> range:
     """The whole ticks within [start_s, end_s], none of them later than now. Raises HistoryError."""
     if start_s > end_s:
-        raise HistoryError(f"--from lies after --to: {_at(start_s)} is later than {_at(end_s)}")
+        raise HistoryError(f"--from is after --to: {_at(start_s)} is later than {_at(end_s)}")
     end_s = min(end_s, now_s)
     ticks = range(-int(-start_s // step_s) * step_s, int(end_s // step_s) * step_s + 1, step_s)
     if len(ticks) < 2:
-        raise HistoryError(f"between {_at(start_s)} and {_at(end_s)} are not two ticks of {step_s} s")
+        raise HistoryError(
+            f"fewer than two ticks of {step_s} s between {_at(start_s)} and {_at(end_s)}; choose a longer period"
+        )
     if len(ticks) > MOST_TICKS:
         raise HistoryError(
-            f"{len(ticks)} ticks of {step_s} s are more than {MOST_TICKS}: ask for {MOST_TICKS * step_s // 86_400} days"
+            f"{len(ticks)} ticks of {step_s} s are more than {MOST_TICKS}: read {MOST_TICKS * step_s // 86_400} days"
         )
     return ticks
 
 
 def chosen(config: Config, only: Collection[str]) -> Config:
-    """The configuration with only these workloads ("namespace/name"); none named is all. Raises HistoryError.
+    """The configuration with only these workloads ("namespace/name"); no names selects all. Raises HistoryError.
 
-    A name that is not configured may still be found by a fleet.
+    A name that is not configured may still belong to a fleet.
     """
     if not only:
         return config
@@ -89,8 +91,8 @@ def chosen(config: Config, only: Collection[str]) -> Config:
     missing = sorted(set(only) - set(known))
     if missing and not config.fleets:
         raise HistoryError(f"{missing[0]} is not in the configuration, which has {', '.join(sorted(known))}")
-    kept = tuple(workload for name, workload in known.items() if name in only)
-    return config.model_copy(update={"workloads": kept, "fleets": config.fleets if missing else ()})
+    selected = tuple(workload for name, workload in known.items() if name in only)
+    return config.model_copy(update={"workloads": selected, "fleets": config.fleets if missing else ()})
 
 
 def read(
@@ -100,14 +102,16 @@ def read(
     opener: Opener = open_source,
     progress: Callable[[float], None] = lambda share: None,
 ) -> RecordedHistory:
-    """Read the ticks of the configured workloads, in chunks; progress receives the share that is done.
+    """Read the ticks of the configured workloads in chunks. progress: receives the ratio of finished ticks.
 
-    Raises HistoryError where nothing was found, or more than MOST_VALUES, or every source is without a past.
+    Raises HistoryError for no samples, more than MOST_VALUES, or if no source stores past values.
     """
     config = _patient(chosen(config, only))
     names, notes = _with_a_past(config)
     if not names:
-        raise HistoryError(f"no source has a past: {'; '.join(notes)}; a Prometheus that scrapes an exporter has one")
+        raise HistoryError(
+            f"no source stores past values: {'; '.join(notes)}; add a Prometheus that scrapes an exporter"
+        )
     samples: list[Samples] = []
     faults: Counter[tuple[str, str]] = Counter()
     cut, values = "", 0
@@ -115,7 +119,7 @@ def read(
         sources = {name: opened.enter_context(closing(opener(config, name))) for name in names}
         for piece in _pieces(ticks):
             try:
-                rows = [row for source in sources.values() for row in _asked(source, piece)]
+                rows = [row for source in sources.values() for row in _read_piece(source, piece)]
             except SourceError as error:
                 cut = f"{error}; the history ends at {_at(piece[0] - ticks.step)} instead of {_at(ticks[-1])}"
                 break
@@ -135,7 +139,7 @@ def read(
 
 
 def _instant(text: str, now_s: float) -> float | None:
-    """Unix seconds; None for what is no time, or one without a zone."""
+    """Parse a time into Unix seconds; None if it is invalid or has no time zone."""
     if text == "now":
         return now_s
     if (ago := _AGO.fullmatch(text)) is not None:
@@ -148,7 +152,7 @@ def _instant(text: str, now_s: float) -> float | None:
 
 
 def _patient(config: Config) -> Config:
-    """The configuration with time for ranges."""
+    """The configuration with deadlines long enough for range reads."""
     longer = {
         name: source.model_copy(update={"deadline_s": max(source.deadline_s, DEADLINE_S)})
         for name, source in config.sources.items()
@@ -161,10 +165,10 @@ def _names(config: Config) -> list[str]:
 
 
 def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
-    """The sources to ask, and a sentence about each other one."""
+    """The sources that store past values, and a sentence about each of the others."""
     names = [name for name, source in config.sources.items() if source.kind in WITH_A_PAST]
     notes = [
-        f"{name} ({source.kind}) has no past: what it tells is not in the history"
+        f"{name} ({source.kind}) stores no past values: its signals are not in the report"
         for name, source in config.sources.items()
         if name not in names
     ]
@@ -175,15 +179,15 @@ def _pieces(ticks: range) -> Iterator[range]:
     return (ticks[first : first + CHUNK_TICKS] for first in range(0, len(ticks), CHUNK_TICKS))
 
 
-def _asked(source: Source, ticks: range) -> list[Row]:
-    """The rows of the ticks; what is refused is asked again by halves, for it may be too much at once."""
+def _read_piece(source: Source, ticks: range) -> list[Row]:
+    """The rows of the ticks. A refused request may be too large, so it is repeated in halves."""
     try:
         return source.samples(ticks[0], ticks[-1], ticks.step)
     except SourceError:
         if len(ticks) <= LEAST_TICKS:
             raise
     middle = len(ticks) // 2
-    return _asked(source, ticks[:middle]) + _asked(source, ticks[middle:])
+    return _read_piece(source, ticks[:middle]) + _read_piece(source, ticks[middle:])
 
 
 def _assembled(rows: Iterable[Row], ticks: range) -> Iterator[Samples]:
@@ -207,22 +211,22 @@ def _sentences(faults: Counter[tuple[str, str]]) -> Iterator[str]:
 
 def _too_much(piece: range, ticks: range) -> str:
     done = f"{_at(piece[-1])} of {_at(ticks[-1])}"
-    return f"more than {MOST_VALUES} values came until {done}; ask for a shorter time, or name one --workload"
+    return f"more than {MOST_VALUES} values up to {done}; choose a shorter period, or name one --workload"
 
 
 def _without(past: RecordedHistory, names: Iterable[str]) -> Iterator[str]:
-    """A sentence about each of the names that has no sample."""
+    """A sentence about each workload without a sample."""
     for name in sorted(set(names) - set(past.workloads)):
         yield (
-            f"{name}: no sample from {_at(past.ticks[0])} to {_at(past.ticks[-1])}, so that it is not in the report; "
-            "are its name and labels those of that time?"
+            f"{name}: no sample from {_at(past.ticks[0])} to {_at(past.ticks[-1])}, so it is not in the report; "
+            "did it have another name or other labels then?"
         )
 
 
 def _nothing(past: RecordedHistory, ticks: range) -> str:
     why: Sequence[str] = (*((past.cut,) if past.cut else ()), *past.notes)
-    said = f": {'; '.join(why)}" if why else "; are the workloads' names and labels those of that time?"
-    return f"no sample of any workload from {_at(ticks[0])} to {_at(ticks[-1])}{said}"
+    cause = f": {'; '.join(why)}" if why else "; did the workloads have other names or labels then?"
+    return f"no sample of any workload from {_at(ticks[0])} to {_at(ticks[-1])}{cause}"
 
 
 def _at(at_s: float) -> str:

@@ -121,7 +121,7 @@ def _fleet(recorded: RecordedHistory, workload: str) -> int | None:
 
 
 class _Progress:
-    """Prints every tenth that is done."""
+    """Prints the progress at every tenth."""
 
     def __init__(self, what: str, say: Callable[[str], None]) -> None:
         self._what, self._say, self._last = what, say, 0

@@ -1,4 +1,4 @@
-"""A timeline -> its rescales: how long each stopped the job, and how the job came back."""
+"""Find the rescales in a timeline: how long each stopped the job, and how fast the job recovered."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ import numpy as np
 
 from adapter.backtest.timelines import Timeline
 
-_BEFORE_S = 120.0  # the throughput before a change is its median over so long
+_BEFORE_S = 120.0  # window of the median throughput before a change
 _SEARCH_S = 300.0  # a stop that begins later is not this change's
-_LOW_RATIO = 0.75  # of the throughput before: less is no noise of counts that are committed every few seconds
+_LOW_RATIO = 0.75  # of the throughput before: below it, the drop is more than the noise of periodic commits
 _STOOD_RATIO = 0.25
 _BACK_RATIO = 0.9
 _WARM_RATIO = 0.95
@@ -19,31 +19,28 @@ _LONGEST_START_S = 1800.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescale:
-    """One change of the workers. NaN where the timeline does not show it.
+    """One change of the workers; NaN where the timeline does not show a value.
 
-    start_s: from desired to ready workers. pause_s: as long as a full stop that loses as much throughput; one
-    that is shorter than a tick shows only in part, for the job catches up in the rest of it.
-    shown_ratio: of the ticks of the stop, those that report a backlog.
-    first_ratio, warm_up_s: speed of a worker after the pause as a share of its capacity, and until it is at it; seen
-    only while records wait.
+    A pause shorter than a tick is underestimated, because the job catches up within the tick. Speeds after the pause
+    are known only while records wait.
     """
 
     at_s: float
     up: bool
-    start_s: float
-    pause_s: float
-    shown_ratio: float
-    first_ratio: float
-    warm_up_s: float
+    start_s: float  # from desired to ready workers
+    pause_s: float  # the length of a full stop that loses the same throughput
+    shown_ratio: float  # share of the ticks in the stop that report a backlog
+    first_ratio: float  # speed of a worker right after the pause / its capacity
+    warm_up_s: float  # from the end of the pause until full speed
 
 
 def rescales(timeline: Timeline, worker_capacity_records_per_s: float) -> tuple[Rescale, ...]:
-    """The changes of the workers at work, oldest first; those that follow within _SEARCH_S are merged."""
+    """The changes of the ready workers, oldest first; changes within _SEARCH_S of each other are merged."""
     return tuple(_seen(timeline, tick, worker_capacity_records_per_s) for tick in _changes(timeline))
 
 
 def _changes(timeline: Timeline) -> Iterator[int]:
-    """The ticks at which another number of workers is at work."""
+    """The ticks at which the number of workers changes."""
     workers, last_s = timeline.workers, -np.inf
     for tick in (np.flatnonzero(np.diff(workers)) + 1).tolist():
         if np.isfinite(workers[tick]) and np.isfinite(workers[tick - 1]) and workers[tick] > 0:
@@ -73,21 +70,21 @@ def _start(timeline: Timeline, tick: int) -> float:
     if ready[tick] != spec[tick] or np.isnan(spec[: tick + 1]).all():
         return np.nan
     other = np.flatnonzero(spec[:tick] != spec[tick])
-    asked = int(other[-1]) + 1 if len(other) else 0
-    waited_s = float(timeline.at_s[tick] - timeline.at_s[asked])
-    return waited_s if asked and 0 <= waited_s <= _LONGEST_START_S else np.nan
+    requested = int(other[-1]) + 1 if len(other) else 0
+    waited_s = float(timeline.at_s[tick] - timeline.at_s[requested])
+    return waited_s if requested and 0 <= waited_s <= _LONGEST_START_S else np.nan
 
 
 def _before(timeline: Timeline, tick: int) -> float:
-    """The throughput before the change and before what was missing for it, NaN where it is not known."""
+    """The median throughput before the change, NaN where it is unknown."""
     first = max(tick - round(2 * _BEFORE_S / timeline.step_s), 0)
     earlier = timeline.throughput_records_per_s[first:tick]
     return float(np.nanmedian(earlier)) if np.isfinite(earlier).any() else np.nan
 
 
 def _stop(timeline: Timeline, tick: int) -> tuple[int, int]:
-    """The ticks [begin, end) of the deepest fall of the throughput near the change; empty where there is none."""
-    # A job that tells nothing while it is down has no throughput then.
+    """The ticks [begin, end) of the largest drop of the throughput near the change; empty without one."""
+    # A job that reports nothing while it is down has no throughput then.
     lost = 1 - np.nan_to_num(timeline.throughput_records_per_s) / _before(timeline, tick)
     reach = round(_SEARCH_S / timeline.step_s)
     first = max(tick - reach // 4, 0)
@@ -96,15 +93,15 @@ def _stop(timeline: Timeline, tick: int) -> tuple[int, int]:
     if not len(edges):
         return tick, tick
     begin, end = max(edges.tolist(), key=lambda edge: float(lost[edge[0] : edge[1]].sum()))
-    # Who comes back slowly is low for longer than it stood.
+    # A job that recovers slowly has a low throughput for longer than the stop.
     stood = np.flatnonzero(lost[begin:end] > 1 - _STOOD_RATIO) + begin
     return (int(stood[0]), int(stood[-1]) + 1) if len(stood) else (begin, end)
 
 
 def _pause(timeline: Timeline, tick: int, begin: int, end: int) -> float:
-    """Throughput that is missing in the stop, and as far around it as a rate looks back, / the throughput before.
+    """Lost records / throughput before; includes the ticks around the stop whose rates reach into it.
 
-    Where the job goes on within a tick, it goes on at the speed of the next one.
+    A job that resumes within a tick resumes at the speed of the next tick.
     """
     before = _before(timeline, tick)
     if not before > 0:
@@ -123,7 +120,7 @@ def _pause(timeline: Timeline, tick: int, begin: int, end: int) -> float:
 
 
 def _warming(timeline: Timeline, end: int, capacity: float) -> tuple[float, float]:
-    """Speed at first and how long until full speed, while records wait; NaN where too few wait to tell."""
+    """Initial speed after a stop and the time until full speed; NaN where too few records wait to measure them."""
     last = min(end + round(_LONGEST_WARM_UP_S / timeline.step_s), len(timeline.at_s))
     workers = timeline.workers[end:last]
     ratio = timeline.throughput_records_per_s[end:last] / np.where(workers > 0, workers * capacity, np.nan)

@@ -1,4 +1,4 @@
-"""A folder of results: one Parquet file a group of units, written whole or not at all."""
+"""A folder of results: one Parquet file per group of units, written atomically."""
 
 import hashlib
 import os
@@ -16,12 +16,12 @@ from adapter.backtest.units import Unit
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
 
-Columns: TypeAlias = Mapping[str, NDArray[Any]]  # by name, a row a unit
+Columns: TypeAlias = Mapping[str, NDArray[Any]]  # by name, one row per unit
 PREFIX, SUFFIX = "units-", ".parquet"
 
 
 class ResultsError(AdapterError):
-    """The folder of results cannot be written or read; what is in it stays. The message says what to do."""
+    """The folder of results cannot be written or read; its files stay unchanged. The message states what to do."""
 
 
 def encoded(units: Sequence[Unit], numbers: Mapping[str, Array]) -> bytes:
@@ -41,7 +41,7 @@ def encoded(units: Sequence[Unit], numbers: Mapping[str, Array]) -> bytes:
 
 
 def opened(folder: Path) -> Path:
-    """The folder, made if there is none. Raises ResultsError when it cannot be written."""
+    """Create the folder if necessary. Raises ResultsError if it is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".probe-{os.getpid()}"
@@ -53,7 +53,7 @@ def opened(folder: Path) -> Path:
 
 
 def save(folder: Path, units: Sequence[Unit], content: bytes) -> None:
-    """Put the encoded results of a group into the folder. Raises ResultsError, with nothing half written."""
+    """Write the encoded results of a group into the folder. Raises ResultsError and leaves no partial file."""
     name = hashlib.sha256(" ".join(unit.id for unit in units).encode()).hexdigest()[:16]
     path = folder / f"{PREFIX}{name}{SUFFIX}"
     part = folder / f".{path.name}.part"
@@ -66,24 +66,24 @@ def save(folder: Path, units: Sequence[Unit], content: bytes) -> None:
     except OSError as error:
         part.unlink(missing_ok=True)
         raise ResultsError(
-            f"{path}: {len(content)} bytes cannot be written ({error.strerror}); make room and give the same command "
-            f"again: {len(units)} units of this file are run again, all others are kept"
+            f"{path}: {len(content)} bytes cannot be written ({error.strerror}); free some space and run the same "
+            f"command again: it repeats the {len(units)} units of this file and no others"
         ) from None
 
 
 def done(folder: Path) -> frozenset[str]:
-    """The ids of the units whose results are here. Raises ResultsError."""
+    """The ids of the units whose results are in the folder. Raises ResultsError."""
     return frozenset(str(value) for table in _tables(folder, ["id"]) for value in table["id"].to_pylist())
 
 
 def missing(folder: Path, units: Iterable[Unit]) -> tuple[Unit, ...]:
-    """The units whose results are not here yet. Raises ResultsError."""
+    """The units whose results are not in the folder yet. Raises ResultsError."""
     here = done(folder)
     return tuple(unit for unit in units if unit.id not in here)
 
 
 def load(folder: Path, units: Iterable[Unit]) -> Columns:
-    """The results of units of one kind, sorted by id, each once even if two runs had it. Raises ResultsError."""
+    """The results of units of one kind, sorted by id, without duplicates. Raises ResultsError."""
     wanted = {unit.id for unit in units}
     found = [table for table in (_taken(table, wanted) for table in _tables(folder)) if table.num_rows]
     whole = pa.concat_tables(found).sort_by("id")
@@ -91,7 +91,7 @@ def load(folder: Path, units: Iterable[Unit]) -> Columns:
 
 
 def _taken(table: pa.Table, wanted: set[str]) -> pa.Table:
-    """The rows that are still wanted, which are so no longer."""
+    """The rows of the wanted ids; removes these ids from `wanted`."""
     places = [place for place, name in enumerate(table["id"].to_pylist()) if name in wanted]
     taken = table.take(pa.array(places, pa.int64()))
     wanted.difference_update(taken["id"].to_pylist())
@@ -104,7 +104,9 @@ def _tables(folder: Path, columns: list[str] | None = None) -> Iterable[pa.Table
             yield pq.read_table(path, columns=columns)
         except (OSError, pa.ArrowException) as error:
             cause = str(error).splitlines()[0]
-            raise ResultsError(f"{path} is no result ({cause}); remove it: its units are run again") from None
+            raise ResultsError(
+                f"{path} is not a file of results ({cause}); remove it, and its units run again"
+            ) from None
 
 
 def _column(values: Array) -> "pa.Array[Any]":

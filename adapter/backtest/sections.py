@@ -44,9 +44,9 @@ def history_section(
     policies: Sequence[str],
     seed: int = 0,
 ) -> Section:
-    """What ran, what each policy recommended meanwhile (open loop), and what it would have done (closed loop).
+    """The actual run, the recommendations of each policy for it (open loop), and simulations (closed loop).
 
-    A job that the history does not describe well enough is not simulated, and the section says why.
+    If the history is not sufficient to simulate the job, the section states why.
     """
     target_s = rules.backlog_time_target_s
     job, runs, note = _simulated_job(timeline, rules, policies, seed)

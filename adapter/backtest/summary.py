@@ -1,4 +1,4 @@
-"""Results of units -> scores of each policy on each trace, as medians and intervals over the seeds."""
+"""Scores of each policy on each trace, as medians and intervals over the seeds."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Samples -> the timeline of each workload: input, throughput, backlog and workers at each tick, as arrays."""
+"""Build the timeline of each workload from samples: input, throughput, backlog and workers at each tick."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,35 +18,32 @@ _STAGED = (
 _WHOLE = ("partitions", "spec_workers", "workers", "ready_workers")
 _Key = str | tuple[str, str]  # a workload, or one of its stages
 _LONGEST_GAP_S = 900.0  # a longer one is not bridged
-_ANEW_RATIO = 0.01  # of what it was before: a smaller counter began anew, a larger one was set back
+_ANEW_RATIO = 0.01  # of the value before: a counter that falls below it was restarted, otherwise it was set back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
     """One workload over T ticks; every array has the shape (T,), NaN where a value is unknown.
 
-    Stages that ever report a backlog are summed: records are counted where they wait. utilization_ratio is that of the
-    busiest stage. pace_s: so far apart are the moments at which counters move (ticks, scrapes or commits), of the stage
-    that does most; rates are means over it, ending at the tick. backlog_time_s: age of the oldest waiting record, by
-    the input's own curve.
+    Counts are sums over the stages that ever report a backlog. Rates are means over pace_s, ending at the tick.
     """
 
     workload: str
     at_s: Array
     step_s: float
-    pace_s: float
+    pace_s: float  # time between two changes of a counter (ticks, scrapes or commits), of the largest stage
     input_rate_records_per_s: Array
     throughput_records_per_s: Array
     backlog_records: Array
-    backlog_time_s: Array
-    utilization_ratio: Array
+    backlog_time_s: Array  # age of the oldest waiting record
+    utilization_ratio: Array  # of the busiest stage
     partitions: Array
     spec_workers: Array
     ready_workers: Array
 
     @property
     def workers(self) -> Array:
-        """The ready workers, or where these are unknown the desired ones."""
+        """The ready workers; where they are unknown, the desired ones."""
         return first_known(self.ready_workers, self.spec_workers)
 
 
@@ -74,7 +71,7 @@ def timelines(samples: Sequence[Samples], step_s: float) -> dict[str, Timeline]:
 
 
 def bridged(values: Array) -> Array:
-    """The values with NaN replaced by a straight line between its neighbours; the first and last known one go on."""
+    """Interpolate NaN linearly; before the first and after the last known value, repeat that value."""
     known = np.isfinite(values)
     if not known.any():
         return values
@@ -83,7 +80,7 @@ def bridged(values: Array) -> Array:
 
 
 def gaps(values: Array, step_s: float) -> list[slice]:
-    """The stretches without a value that are longer than may be bridged."""
+    """The gaps that are too long to be bridged."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], np.isnan(values).astype(np.int8), [0]])))
     stretches = [slice(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
     return [stretch for stretch in stretches if (stretch.stop - stretch.start) * step_s > _LONGEST_GAP_S]
@@ -91,7 +88,7 @@ def gaps(values: Array, step_s: float) -> list[slice]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Flow:
-    """What came, waited and went in one stage; arrays (T,). pace: ticks between moments at which its counters move."""
+    """Input, backlog and output of one stage; arrays (T,). pace: ticks between two changes of its counters."""
 
     pace: int
     input_rate_records_per_s: Array
@@ -131,7 +128,7 @@ def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array
 
 
 def _counted(signals: Mapping[str, Array]) -> list[int]:
-    """The stages that count: those that ever tell a backlog, or all where none does."""
+    """The stages whose counts are summed: those that ever report a backlog, or all if none does."""
     waits = np.isfinite(signals["backlog_records"]).any(axis=1)
     return np.flatnonzero(waits | ~waits.any()).tolist()
 
@@ -152,9 +149,9 @@ def _flow(signals: Mapping[str, Array], step_s: float) -> _Flow:
 
 
 def _together(stages: Sequence[Array] | Array, step_s: float, how: Callable[..., Array] = np.sum) -> Array:
-    """Stages (S, T) as one, (T,). One that is missing shortly is bridged; one that came later or went counts as 0.
+    """Sum stages (S, T) into one, (T,). Short gaps are bridged; before its first and after its last value a stage is 0.
 
-    Where one is missing for long, or all are, nothing is known.
+    The sum is NaN in a long gap of any stage, or of all stages.
     """
     filled = np.stack([_filled(stage, step_s) for stage in stages])
     known = np.isfinite(filled)
@@ -175,22 +172,22 @@ def _filled(values: Array, step_s: float) -> Array:
 
 
 def _pace(counter: Array) -> int:
-    """Ticks between two moments at which a counter rises, as a rule; 1 for one that rises at every tick."""
+    """The usual number of ticks between two increases of a counter; at least 1."""
     rises = np.flatnonzero(np.diff(counter[np.isfinite(counter)]) > 0)
     return max(int(np.median(np.diff(rises))), 1) if len(rises) > 1 else 1
 
 
 def _change(values: Array, ticks: int) -> Array:
-    """What changed over so many ticks, at their end; NaN at the beginning."""
+    """The change over a number of ticks, at their end; NaN for the first ones."""
     changed = np.full_like(values, np.nan)
     changed[ticks:] = values[ticks:] - values[:-ticks]
     return changed
 
 
 def _rate(counter: Array, step_s: float, ticks: int) -> Array:
-    """Records a second over so many ticks; over a short gap their mean. NaN where the counter was set back.
+    """Records/s over a number of ticks; over a short gap their mean. NaN where the counter was set back.
 
-    A counter that begins anew near 0, as that of a restarted process does, goes on counting.
+    A counter that restarts near 0, such as that of a restarted process, continues counting.
     """
     whole = _filled(counter, step_s)
     risen = np.diff(whole, prepend=np.nan)
@@ -203,9 +200,9 @@ def _rate(counter: Array, step_s: float, ticks: int) -> Array:
 
 
 def _age(at_s: Array, step_s: float, input_rate: Array, backlog: Array) -> Array:
-    """For how long the oldest waiting record has waited: since the input had brought all but what waits now.
+    """Age of the oldest waiting record: the time since the total input was the present total minus the backlog.
 
-    What waited before the first tick is no older than that tick.
+    Records that waited before the first tick count as old as that tick.
     """
     if not np.isfinite(input_rate).any():
         return np.full_like(at_s, np.nan)

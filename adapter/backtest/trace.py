@@ -39,7 +39,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Steps begin to end of a resample trace. The first lead_steps are simulated but not scored."""
+    """Steps begin to end of a resampled trace. The first lead_steps are simulated but not scored."""
 
     index: int
     begin: int

@@ -42,7 +42,7 @@ class Unit:
 
     @property
     def id(self) -> str:
-        """Identical for the same question to the same code."""
+        """The identity of a unit: equal for equal units and equal code."""
         return hashlib.sha256(f"{release(self.module)} {self!r}".encode()).hexdigest()[:32]
 
     @property

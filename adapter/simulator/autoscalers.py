@@ -1,4 +1,4 @@
-"""The autoscalers of simulated jobs: policies through the HPA of our manifests, baselines as they are run."""
+"""The autoscalers of simulated jobs: our policies behind the HPA of our manifests, baselines as published."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -13,12 +13,12 @@ from adapter.simulator.policies import AdapterPolicies, policy_rules
 from adapter.simulator.world import SimulatedJob, World
 
 _TARGET_MILLI = 1000.0  # AverageValue "1"
-_STATIC_ROOM = 1.2  # what a careful operator adds to the workers that carry the peak
+_STATIC_ROOM = 1.2  # headroom of a careful operator over the workers that carry the peak
 
 
 @dataclass(slots=True)
 class _BaselineGroup:
-    """One baseline, the jobs it sizes, and the HPA's memory where it goes through one."""
+    """One baseline, the jobs that it scales, and the memory of its HPA if it has one."""
 
     jobs: IntArray
     baseline: Baseline
@@ -26,7 +26,7 @@ class _BaselineGroup:
 
 
 class Autoscalers:
-    """The policies of L jobs, and the HPAs between them and the workers."""
+    """The policies of L jobs, and the HPAs that turn their numbers into replicas."""
 
     def __init__(self, cases: Sequence[SimulatedJob], world: World) -> None:
         self._world = world
@@ -43,7 +43,7 @@ class Autoscalers:
         ]
 
     def first_workers(self) -> Array:
-        """The size each job begins with: a static one its own, the others that of the first minute."""
+        """The initial size of each job: a static policy's own size, otherwise the size for the first minute's input."""
         static = np.array(self._policies) == "static-peak"
         return np.where(static, self._static_workers(), self._world.first_workers())
 

@@ -1,4 +1,4 @@
-"""The closed loop: jobs -> samples -> policies -> workers -> jobs, for many jobs at once, and what it cost."""
+"""Simulate many jobs in a closed loop: jobs -> samples -> policies -> workers -> jobs, and score the result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,16 +21,16 @@ SERIES = ("rate_records_per_s", "backlog_records", "delay_s", "ready_workers", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """tally: of the scored steps. series: name of SERIES -> (ticks, L), of the scored ticks; empty unless asked."""
+    """tally: sums over the scored steps. series: name of SERIES -> (ticks, L); empty unless run() records it."""
 
     tally: Tally
     series: dict[str, Array]
 
 
 def run(cases: Sequence[SimulatedJob], record: bool = False) -> Outcome:
-    """Simulate jobs of equally many steps. What one does has no influence on another.
+    """Simulate jobs with the same number of steps. The jobs do not influence each other.
 
-    record: keep the series too, of jobs that have the same lead-in.
+    record: also return the series; the jobs must have the same lead-in.
     """
     jobs = _Jobs(cases)
     recorded: list[tuple[Array, ...]] = []
@@ -50,7 +50,7 @@ def run(cases: Sequence[SimulatedJob], record: bool = False) -> Outcome:
 
 
 class _Jobs:
-    """The jobs of one call, as they are now."""
+    """The current state of the jobs of one run."""
 
     def __init__(self, cases: Sequence[SimulatedJob]) -> None:
         self.tally = Tally.empty(len(cases))
@@ -71,8 +71,8 @@ class _Jobs:
         self._faulty = np.array([profile.faults for profile in world.profiles])
 
     def step(self, step: int) -> StepResult:
-        """One model step: the world changes, the jobs work."""
-        before, load = self._state, self._weathered(step)
+        """One step of the model: update the conditions, then process records."""
+        before, load = self._state, self._conditions(step)
         if self._faulty.any():
             pause_s = self._world.each_kind(disturbances.failure_s, step * STEP_S, STEP_S)
             before = fluid.fail(self._world.plant, before, load, pause_s)
@@ -82,21 +82,21 @@ class _Jobs:
         return self._moment(step, load, before, after)
 
     def sync(self, tick: int) -> Array:
-        """One tick of the policies and their HPAs; the recommended workers, shape (L,), NaN for no number."""
+        """Run the policies and their HPAs once; returns required_workers, shape (L,), NaN for no number."""
         samples = self._observer.sampled(tick, self._state)
         required, workers = self._autoscalers.sync(tick * TICK_S, samples, self._state)
         self._state = fluid.rescale(self._world.plant, self._state, workers)
         return required
 
     def present(self, moment: StepResult, step: int, required: Array) -> tuple[Array, ...]:
-        """The columns of SERIES now."""
+        """The current values of SERIES."""
         state = self._state
         waits = state.appended_records - state.committed_records
         rate = self._world.arrivals.rate(step)
         return rate, waits, moment.delay_s, state.ready_workers, state.paid_workers, required
 
-    def _weathered(self, step: int) -> fluid.Conditions:
-        """The load of a step; what a minute changes is renewed each minute, and where the workers changed."""
+    def _conditions(self, step: int) -> fluid.Conditions:
+        """The conditions of a step. Speeds change once a minute, shares of the input when workers change."""
         t_s = step * STEP_S
         renewed = t_s % disturbances.NOISE_STEP_S == 0
         if renewed:
@@ -118,7 +118,7 @@ class _Jobs:
         return self._world.each_kind(disturbances.sink_ratio, t_s)
 
     def _speed(self, t_s: float) -> Array:
-        """Of each worker; one is all but stuck from its fault until the set of workers is started anew."""
+        """Speed of each worker. A stuck worker runs at STUCK_RATIO until all workers restart."""
         speed = self._world.speed(t_s)
         if not self._faulty.any():
             return speed
@@ -139,7 +139,7 @@ class _Jobs:
             paid_workers=after.paid_workers,
             working_workers=after.ready_workers * worked,
             new_records=new,
-            late_records=np.minimum(late, new),  # what is done once more was counted when it was done first
+            late_records=np.minimum(late, new),  # replayed records were counted the first time
             demand_workers=self._demand,
             change=after.ready_workers - before.ready_workers,
             paused_s=after.idle_s,
@@ -148,9 +148,9 @@ class _Jobs:
     def _lateness(
         self, step: int, load: fluid.Conditions, before: fluid.JobState, after: fluid.JobState
     ) -> tuple[Array, Array]:
-        """Age of the oldest record that waits, shape (L,), and records processed later than LATE_S, (4, L).
+        """Age of the oldest waiting record, shape (L,), and the number of records processed after LATE_S, (4, L).
 
-        Records of a partition are processed in order, so the newest one processed came before those that wait.
+        A partition is processed in order, so every processed record is older than every waiting one.
         """
         arrivals = self._world.arrivals
         delay_s, late = np.zeros(len(after.waiting_records)), np.zeros((len(LATE_S), len(after.waiting_records)))
@@ -168,7 +168,7 @@ class _Jobs:
         return delay_s, late
 
     def _late(self, step: int, jobs: Array, served: Array, behind: Array) -> Array:
-        """Records processed later than each of LATE_S, shape (4, len(jobs))."""
+        """Number of records processed later than each of LATE_S, shape (4, len(jobs))."""
         late, worst = np.zeros((len(LATE_S), len(jobs))), behind.max(axis=1)
         for row, late_s in enumerate(LATE_S):
             newer = self._world.arrivals.newer(step, late_s)[jobs]

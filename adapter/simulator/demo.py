@@ -1,6 +1,6 @@
-"""The workloads of the embedded fleet: what happens to each, as a function of the seed and the time alone.
+"""The workloads of the embedded fleet. Their input and faults depend on the seed and the time alone.
 
-Compressed: a wave takes 90 s, a fault 30 to 45 s, so that two minutes show every kind of trouble once.
+Time is compressed: a wave takes 90 s and a fault 30 to 45 s, so that two minutes show every kind of fault once.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ PARTITIONS = 12
 MIN_WORKERS = 1
 MAX_WORKERS = 12  # of 12 partitions: 1, 2, 3, 4, 6 and 12 workers share them evenly
 WORKER_CAPACITY_RECORDS_PER_S = 100.0
-CYCLE_S = 180  # the faults repeat, so that the page shows them whenever it is opened
+CYCLE_S = 180  # the faults repeat, so that a page opened at any time shows them
 SINE_PERIOD_S = 90
 ONBOARDING_S = 30
 SPIKE_S = 10
@@ -40,18 +40,18 @@ WORKLOADS = (
     DemoWorkload(name="sine", rate_records_per_s=500, workers=6),
     DemoWorkload(name="slow-sink", rate_records_per_s=330, workers=4, trouble=(75, 105)),
     DemoWorkload(name="spikes", rate_records_per_s=150, workers=2),
-    # 92.5 % of four workers: too busy for three by every policy, too calm for more, so the answer never moves.
+    # 92.5 % of four workers: every policy needs more than three and no more than four, so the number never changes.
     DemoWorkload(name="steady", rate_records_per_s=370, workers=4),
     DemoWorkload(name="stuck", rate_records_per_s=250, workers=3, trouble=(40, 85)),
 )
 NAMES = tuple(workload.name for workload in WORKLOADS)
 _RATE_RECORDS_PER_S = np.array([workload.rate_records_per_s for workload in WORKLOADS])
-# Half of everything on the first partition: more than one worker carries.
+# Half of the input on the first partition: more than one worker can process.
 _HOT_SHARE = np.array([0.5] + [0.5 / (PARTITIONS - 1)] * (PARTITIONS - 1))
 
 
 def plant() -> JobModel:
-    """How the jobs work: a worker starts in 3 s, a rescale stops the job for 2 s, then it warms up for 5 s."""
+    """The model of the jobs: a worker starts in 3 s, a rescale stops the job for 2 s, and the warm-up takes 5 s."""
     every = np.ones((len(WORKLOADS), 1))
     return JobModel(
         worker_capacity_records_per_s=every[:, 0] * WORKER_CAPACITY_RECORDS_PER_S,
@@ -67,7 +67,7 @@ def plant() -> JobModel:
 
 
 def load(seed: int, t_s: int) -> Conditions:
-    """What happens in the second that begins t_s after the start; t_s may be negative, faults begin at 0."""
+    """The conditions of the second that begins t_s after the start; t_s may be negative, faults begin at 0."""
     rates = _RATE_RECORDS_PER_S.copy()
     rates[NAMES.index("sine")] *= _noise(seed, t_s) * (1 + 0.8 * np.sin(2 * np.pi * t_s / SINE_PERIOD_S))
     rates[NAMES.index("spikes")] *= _noise(seed + 1, t_s) * _spike(seed, t_s)
@@ -85,7 +85,7 @@ def load(seed: int, t_s: int) -> Conditions:
 
 
 def in_trouble(name: str, t_s: int) -> bool:
-    """Whether the workload's fault is on, t_s after the start."""
+    """Whether the workload's fault is active t_s after the start."""
     begin_s, end_s = WORKLOADS[NAMES.index(name)].trouble
     return t_s >= 0 and begin_s <= t_s % CYCLE_S < end_s
 
@@ -97,12 +97,12 @@ def _only(name: str, value: float) -> Array:
 
 
 def _noise(seed: int, t_s: int) -> float:
-    """About 1, another number each second."""
+    """A random factor of about 1, different every second."""
     return float(np.random.default_rng((seed, abs(t_s), int(t_s < 0))).normal(1.0, 0.03))
 
 
 def _spike(seed: int, t_s: int) -> float:
-    """One spike of two to five times the rate somewhere in every block of seconds."""
+    """The factor of the spikes: one of 2 to 5 at a random moment in every SPIKE_EVERY_S seconds, otherwise 1."""
     block, second = divmod(t_s, SPIKE_EVERY_S)
     chance = np.random.default_rng((seed, abs(block), int(block < 0)))
     begin_s = chance.integers(0, SPIKE_EVERY_S - SPIKE_S)

@@ -1,4 +1,4 @@
-"""Chance, drawn beforehand: two policies of one seed meet the same workers, pauses, gaps and faults."""
+"""Random disturbances, drawn before a run: with one seed, all policies get the same speeds, pauses, gaps and faults."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from adapter.core.samples import Array
 from adapter.simulator.profiles import Profile
 
 DAY_S = 86_400.0
-MOST_CHANGES = 512  # later changes meet the pauses of the first ones again
+MOST_CHANGES = 512  # later changes reuse the draws of the first ones
 NOISE_STEP_S = 60.0
 NOISE_MEMORY_S = 120.0
 SINK_S = (300.0, 1800.0)
@@ -20,29 +20,27 @@ FAILURE_S = (65.0, 70.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbances:
-    """What one seed brings. Standard normal or uniform numbers: the profile says how much they mean.
+    """The random numbers of one seed, standard normal or uniform; the profile scales them.
 
-    workers: (N,) for life. partitions: (P,). noise: (minutes, N) AR(1) of unit variance. starts, pauses:
-    (MOST_CHANGES,) normal; checkpoints: (MOST_CHANGES,) uniform. missing: (seconds,) uniform. blackouts, sinks, stucks,
-    failures: (days, k) uniform, one event a day: when it begins and what it is like. A longer span changes nothing of
-    a shorter one.
+    The numbers of a longer span begin with those of a shorter one. The last four have one event a day: its begin, and
+    its size where k > 1.
     """
 
-    workers: Array
-    partitions: Array
-    noise: Array
-    starts: Array
-    pauses: Array
-    checkpoints: Array
-    missing: Array
-    blackouts: Array
-    sinks: Array
-    stucks: Array
-    failures: Array
+    workers: Array  # (N,) normal, constant over the run
+    partitions: Array  # (P,) normal
+    noise: Array  # (minutes, N) AR(1) of unit variance
+    starts: Array  # (MOST_CHANGES,) normal
+    pauses: Array  # (MOST_CHANGES,) normal
+    checkpoints: Array  # (MOST_CHANGES,) uniform
+    missing: Array  # (seconds,) uniform
+    blackouts: Array  # (days, k) uniform
+    sinks: Array  # (days, k) uniform
+    stucks: Array  # (days, k) uniform
+    failures: Array  # (days, k) uniform
 
 
 def draw(seed: int, span_s: float, workers: int, partitions: int) -> Disturbances:
-    """The drawn of a seed over span_s. Each kind, and each worker's noise, has a stream of its own."""
+    """Draw the disturbances of a seed over span_s. Each kind, and each worker's noise, has its own random stream."""
 
     def stream(*kind: int) -> np.random.Generator:
         return np.random.default_rng((seed, *kind))
@@ -83,7 +81,7 @@ def worker_speed(profile: Profile, drawn: Disturbances, t_s: float) -> Array:
 
 
 def partition_shares(profile: Profile, drawn: Disturbances) -> Array:
-    """Each partition's part of the input, shape (max(partitions, 1),)."""
+    """Share of the input that each partition receives, shape (max(partitions, 1),)."""
     count = max(profile.partitions, 1)
     weight = np.exp(profile.skew * drawn.partitions[:count])
     return np.asarray(weight / weight.sum())
@@ -95,14 +93,14 @@ def log_normal(median_s: float, spread: float, normal: Array) -> Array:
 
 
 def sample_arrives(profile: Profile, drawn: Disturbances, t_s: float) -> bool:
-    """Whether the sample of t_s arrives at all."""
+    """Whether the sample taken at t_s arrives."""
     begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - profile.blackout_s) * drawn.blackouts[int(t_s // DAY_S), 0]
     dark = begin_s <= t_s < begin_s + profile.blackout_s
     return not dark and bool(drawn.missing[int(t_s)] >= profile.missing_ratio)
 
 
 def sink_ratio(profile: Profile, drawn: Disturbances, t_s: float) -> float:
-    """What a slow sink leaves of the speed; 1 when it is well."""
+    """The factor by which a slow sink reduces the speed; 1 while the sink is healthy."""
     begin, length, depth = drawn.sinks[int(t_s // DAY_S)]
     begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - SINK_S[1]) * begin
     length_s = SINK_S[0] + (SINK_S[1] - SINK_S[0]) * length
@@ -111,14 +109,14 @@ def sink_ratio(profile: Profile, drawn: Disturbances, t_s: float) -> float:
 
 
 def stuck_worker(profile: Profile, drawn: Disturbances, t_s: float) -> tuple[float, float]:
-    """Since when a worker is all but stuck, NaN when none is, and which: a share of the workers there are."""
+    """When the stuck worker became stuck (NaN: none is), and its position among the workers, 0..1."""
     begin, which = drawn.stucks[int(t_s // DAY_S)]
     begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - STUCK_S) * begin
     return (float(begin_s) if profile.faults and begin_s <= t_s < begin_s + STUCK_S else np.nan), float(which)
 
 
 def failure_s(profile: Profile, drawn: Disturbances, t_s: float, dt_s: float) -> float:
-    """How long a failure that strikes within [t_s, t_s + dt_s) stops the job; 0 when none does."""
+    """How long a failure within [t_s, t_s + dt_s) stops the job; 0 without a failure."""
     begin, length = drawn.failures[int(t_s // DAY_S)]
     begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - dt_s) * begin
     strikes = profile.faults and t_s <= begin_s < t_s + dt_s

@@ -1,4 +1,4 @@
-"""The embedded fleet: simulated jobs in real time that serve their counts on loopback and scale as under an HPA."""
+"""The embedded fleet: jobs simulated in real time. They serve their counts on loopback and scale as under an HPA."""
 
 import threading
 from collections import deque
@@ -35,7 +35,7 @@ HPA = hpa.Hpa(min_workers=demo.MIN_WORKERS, max_workers=demo.MAX_WORKERS, behavi
 
 @dataclass(frozen=True, slots=True)
 class ScaleEvent:
-    """A worker count that was written."""
+    """A change of a workload's desired workers."""
 
     at_s: int
     workload: str
@@ -44,7 +44,7 @@ class ScaleEvent:
 
 
 class SimulatedFleet:
-    """The demo workloads of one seed. clock gives Unix seconds; two fleets of one seed, clock and scaling are equal."""
+    """The demo workloads of one seed. Equal seeds, clocks and scaling give equal fleets. clock: Unix seconds."""
 
     def __init__(self, seed: int, clock: Callable[[], float]) -> None:
         self._seed = seed
@@ -64,7 +64,7 @@ class SimulatedFleet:
 
     @property
     def url(self) -> str:
-        """Where /samples answers; only after start()."""
+        """The address that serves /samples; available after start()."""
         if self._server is None:
             raise RuntimeError("the fleet has no address before start()")
         return f"http://127.0.0.1:{self._server.server_port}"
@@ -94,11 +94,11 @@ class SimulatedFleet:
         self._run(self._step)
 
     def follow(self, api_url: str) -> None:
-        """Scale by what the API at this address answers, every SYNC_S seconds until stop()."""
+        """Scale by the metrics of the API at this address every SYNC_S seconds, until stop()."""
         self._run(lambda: self._follow(api_url))
 
     def stop(self) -> None:
-        """End every thread and close the port; more than once is harmless."""
+        """End every thread and close the port. Idempotent."""
         self._stopped.set()
         if self._server is not None:
             self._server.shutdown()
@@ -126,7 +126,7 @@ class SimulatedFleet:
         return [row for at_s, state in past if at_s in wanted for row in _seen(at_s, at_s - self._start_s, state)]
 
     def sync(self, ask: Callable[[str], int | None]) -> None:
-        """One round of the HPA over all workloads. ask: name -> milli-units of its metric, None for no number."""
+        """Run the HPA once for all workloads. ask: name -> its metric in milli-units, None for no number."""
         answers = [ask(name) for name in demo.NAMES]
         usage_milli = np.array([np.nan if answer is None else float(answer) for answer in answers])
         self.advance()
@@ -156,14 +156,14 @@ class SimulatedFleet:
 
 
 def required_milli(client: httpx.Client, name: str) -> int | None:
-    """required_workers of one demo workload in milli-units, as the HPA asks for it; None when there is no number."""
+    """required_workers of one demo workload in milli-units, requested as the HPA does; None without a number."""
     path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{demo.NAMESPACE}/required_workers"
     try:
         answer = client.get(path, params={"labelSelector": f"workload={name}"}).raise_for_status()
         values = msgspec.json.decode(answer.content, type=_ValueList)
         return hpa.usage([hpa.milli(item.value) for item in values.items])
     except (httpx.HTTPError, msgspec.DecodeError, ValueError):
-        return None  # whatever is wrong with the answer, the HPA freezes
+        return None  # the HPA freezes on any invalid answer
 
 
 class _Value(msgspec.Struct):
@@ -175,7 +175,7 @@ class _ValueList(msgspec.Struct):
 
 
 def _seen(at_s: int, t_s: int, state: fluid.JobState) -> list[Row]:
-    """The rows of one second, whole records as a broker counts them."""
+    """The rows of one second, in whole records as a broker counts them."""
     rows: list[Row] = []
     for index, name in enumerate(demo.NAMES):
         workload = f"{demo.NAMESPACE}/{name}"
@@ -197,7 +197,7 @@ def _counts(index: int, state: fluid.JobState) -> dict[str, float]:
         "partitions": float(demo.PARTITIONS),
     }
     utilization_ratio = round(float(state.utilization_ratio[index]), 6)
-    # While a job restarts it shows no CPU at all; that is not a CPU of 0.
+    # A restarting job reports no CPU; that is unknown, not 0.
     return counts if np.isnan(utilization_ratio) else counts | {"utilization_ratio": utilization_ratio}
 
 
@@ -221,13 +221,13 @@ class _Server(ThreadingHTTPServer):
 
 class _SamplesHandler(BaseHTTPRequestHandler):
     server: _Server
-    timeout = 5.0  # of the connection: a stalled client costs one thread for so long
+    timeout = 5.0  # of the connection; a stalled client occupies one thread until then
 
     def do_GET(self) -> None:
         """GET /samples?start=&end=&step= (whole seconds) -> one row a line, as JSON."""
         parts = urlsplit(self.path)
         if parts.path != "/samples":
-            return self._send(HTTPStatus.NOT_FOUND, [{"message": "only /samples is here"}])
+            return self._send(HTTPStatus.NOT_FOUND, [{"message": "there is no such path; request /samples"}])
         try:
             window = _window(parts.query)
         except ValueError as error:
@@ -235,7 +235,7 @@ class _SamplesHandler(BaseHTTPRequestHandler):
         return self._send(HTTPStatus.OK, self.server.fleet.rows(*window))
 
     def log_message(self, *_: object) -> None:
-        """Nothing: the terminal belongs to the table."""
+        """Log nothing: the terminal shows the table."""
 
     def _send(self, status: HTTPStatus, lines: Sequence[object]) -> None:
         body = msgspec.json.Encoder().encode_lines(lines)
@@ -251,7 +251,7 @@ def _window(query: str) -> tuple[int, int, int]:
     try:
         start_s, end_s, step_s = (int(fields[name][0]) for name in ("start", "end", "step"))
     except (KeyError, ValueError) as error:
-        raise ValueError("start, end and step are whole seconds, all three are needed") from error
+        raise ValueError("start, end and step are required, in whole seconds") from error
     if step_s < 1:
         raise ValueError(f"step must be at least 1 s, got {step_s}")
     return start_s, end_s, step_s

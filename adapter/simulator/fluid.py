@@ -11,84 +11,59 @@ from adapter.simulator.sharing import by_owner, owner
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobModel:
-    """What does not change about L jobs; shape (L,), or (L, M): change number i has column i mod M.
+    """The constants of L jobs; shape (L,), or (L, M) where rescale number i uses column i mod M."""
 
-    worker_capacity_records_per_s, scaling_exponent: n workers carry the capacity times n ** exponent, evenly shared.
-    pooled: any worker can take any record; all of them are in partition 0. start_delay_s: (L, M) from asking for a
-    worker until it is ready; the old set works on meanwhile. pause_up_s, pause_down_s: (L, M) nothing is processed for
-    so long when the set grows or shrinks. replay_s: (L, M) what was processed so recently is processed once more after
-    a change. warm_up_s, warm_up_ratio: speed rises linearly from the ratio to 1 in so many seconds after the pause.
-    """
-
-    worker_capacity_records_per_s: Array
-    scaling_exponent: Array
-    pooled: Mask
-    start_delay_s: Array
-    pause_up_s: Array
-    pause_down_s: Array
-    replay_s: Array
-    warm_up_s: Array
-    warm_up_ratio: Array
+    worker_capacity_records_per_s: Array  # of a single worker
+    scaling_exponent: Array  # n workers carry n ** exponent times the capacity of one
+    pooled: Mask  # any worker can take any record; all records are in partition 0
+    start_delay_s: Array  # (L, M) until a new worker is ready; the old workers continue meanwhile
+    pause_up_s: Array  # (L, M) without processing when workers are added
+    pause_down_s: Array  # (L, M) without processing when workers are removed
+    replay_s: Array  # (L, M) a rescale repeats the work of this time
+    warm_up_s: Array  # after a pause, speed rises linearly to 1 within this time
+    warm_up_ratio: Array  # speed right after a pause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowCapacity:
-    """What a set of workers carries before anything waits, shape (L,).
+    """The input that workers can process without a backlog, shape (L,)."""
 
-    flow_records_per_s: the input at which the first worker is full. busy_s, busiest_s: busy time of the mean and of the
-    busiest worker per record of the input.
-    """
-
-    flow_records_per_s: Array
-    busy_s: Array
-    busiest_s: Array
+    flow_records_per_s: Array  # the input at which the first worker is full
+    busy_s: Array  # mean busy time of the workers per record of the input
+    busiest_s: Array  # the same of the busiest worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What the world does to L jobs during one step.
+    """Input and disturbances of L jobs during one step."""
 
-    rate_records_per_s: shape (L,). share: shape (L, P), each partition's part of it; rows sum to 1. speed_ratio: shape
-    (L, N), of each worker; 0 is stuck. sink_ratio: shape (L,); below 1 a slow sink holds all workers back while their
-    CPU idles. flow_capacity: of the present workers; with it, jobs without a
-    backlog are stepped faster, with the same result.
-    """
-
-    rate_records_per_s: Array
-    share: Array
-    speed_ratio: Array
-    sink_ratio: Array
-    flow_capacity: FlowCapacity | None = None
+    rate_records_per_s: Array  # (L,) input
+    share: Array  # (L, P) share of the input of each partition; rows sum to 1
+    speed_ratio: Array  # (L, N) of each worker; 0 is stuck
+    sink_ratio: Array  # (L,) below 1 a slow sink delays all workers while their CPU idles
+    flow_capacity: FlowCapacity | None = None  # of the present workers; speeds up jobs without a backlog, same result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobState:
-    """L jobs at one moment; shape (L,), the backlog (L, P).
+    """The state of L jobs at one moment, shape (L,)."""
 
-    waiting_records: the backlog in all; exactly 0 where nothing waits. appended_records, processed_records: from 0;
-    processed goes back where records are replayed. committed_records: the most that was ever processed, as brokers
-    know. throughput_records_per_s: in the last step. utilization_ratio, busiest_ratio: busy time of the mean and of the
-    busiest worker in it, 0..1; NaN when nothing ran. leaving_workers: the size before the last change; those that go
-    are there until its pause ends. start_left_s, pause_left_s: until new workers are ready, processing goes on. idle_s:
-    paused in the last step. warm_s: time worked since the last pause. changes: of the set of workers, so far.
-    """
-
-    backlog_records: Array
-    waiting_records: Array
-    appended_records: Array
-    processed_records: Array
-    committed_records: Array
-    throughput_records_per_s: Array
-    utilization_ratio: Array
-    busiest_ratio: Array
+    backlog_records: Array  # (L, P) by partition
+    waiting_records: Array  # the whole backlog; exactly 0 without one
+    appended_records: Array  # since the start
+    processed_records: Array  # since the start; falls where records are replayed
+    committed_records: Array  # the maximum of processed_records, as a broker reports it
+    throughput_records_per_s: Array  # in the last step
+    utilization_ratio: Array  # mean busy time of the workers in the last step, 0..1; NaN if none ran
+    busiest_ratio: Array  # the same of the busiest worker
     spec_workers: Array
     ready_workers: Array
-    leaving_workers: Array
-    start_left_s: Array
-    pause_left_s: Array
-    idle_s: Array
-    warm_s: Array
-    changes: IntArray
+    leaving_workers: Array  # the size before the last change; removed workers stay until its pause ends
+    start_left_s: Array  # until new workers are ready
+    pause_left_s: Array  # until processing continues
+    idle_s: Array  # paused in the last step
+    warm_s: Array  # time worked since the last pause
+    changes: IntArray  # rescales so far
 
     @property
     def paid_workers(self) -> Array:
@@ -108,7 +83,7 @@ class _WorkBudget:
 
 
 def initial_state(workers: Array, partitions: int) -> JobState:
-    """Jobs that have always run on these workers, shape (L,), and nothing waits. partitions: P, the most any has."""
+    """Jobs in steady state on these workers, shape (L,), without a backlog. partitions: P, the most of any job."""
     zeros, unknown = np.zeros(len(workers)), np.full(len(workers), np.nan)
     return JobState(
         backlog_records=np.zeros((len(workers), partitions)),
@@ -139,7 +114,7 @@ def rescale(model: JobModel, state: JobState, workers: Array) -> JobState:
 
 
 def fail(model: JobModel, state: JobState, load: Conditions, pause_s: Array) -> JobState:
-    """An unplanned restart where pause_s, shape (L,), is above 0. A restart within a pause prolongs it."""
+    """Restart the jobs whose pause_s, shape (L,), is above 0. A restart within a pause prolongs the pause."""
     alone = (pause_s > 0) & (state.pause_left_s <= 0)
     state = _stopped(model, state, load, alone, pause_s)
     leaving_workers = np.where(alone, 0.0, state.leaving_workers)
@@ -147,15 +122,15 @@ def fail(model: JobModel, state: JobState, load: Conditions, pause_s: Array) -> 
 
 
 def step(model: JobModel, state: JobState, load: Conditions, dt_s: float) -> JobState:
-    """The jobs dt_s later. Nothing is lost: appended = processed + backlog.
+    """Advance the jobs by dt_s. No record is lost: appended = processed + backlog.
 
-    Partition p belongs to worker p mod n, so workers beyond the partitions idle, an uneven share costs capacity and a
-    hot partition is worth one worker. A worker serves its partitions in proportion to what waits in them.
+    Partition p belongs to worker p mod n: workers beyond the partitions idle, uneven shares reduce the capacity, and a
+    hot partition gets at most one worker. A worker serves its partitions in proportion to their backlog.
     """
     changes, state = state.changes, _restarted(model, state, load)
     working_s = np.clip(dt_s - state.pause_left_s, 0.0, dt_s)
     warmth = _warmth(model, state.warm_s + working_s / 2)
-    # What the old set carries says nothing of a new one that takes over without a pause.
+    # The flow capacity of the old workers does not apply to new ones that take over without a pause.
     flowing = _flowing(state, load, warmth, (working_s >= dt_s) & (state.changes == changes))
     arrived_records = load.rate_records_per_s * dt_s
     processed_records = arrived_records.copy()
@@ -190,10 +165,10 @@ def step(model: JobModel, state: JobState, load: Conditions, dt_s: float) -> Job
 
 
 def flow_capacity(model: JobModel, load: Conditions, workers: Array, held: Array) -> FlowCapacity:
-    """What workers, shape (L,), carry while held, their share of the input from worker_share, flows to them."""
+    """The capacity of workers, shape (L,). held: their shares of the input, from worker_share."""
     full = _worker_speed(model, workers)[:, None] * load.speed_ratio
     present = np.arange(full.shape[1]) < workers[:, None]
-    # A pool is as fast as its workers together, however fast each of them is.
+    # A pool is as fast as the sum of its workers.
     pool = np.where(present, full, 0.0).sum(axis=1)
     full = np.where(model.pooled[:, None], (pool / np.maximum(workers, 1))[:, None], full)
     busy_s = np.divide(held, full, out=np.where(held > 0, np.inf, 0.0), where=full > 0)
@@ -212,7 +187,7 @@ def _of_change(drawn: Array, changes: IntArray) -> Array:
 
 
 def _restarted(model: JobModel, state: JobState, load: Conditions) -> JobState:
-    """The new set takes over, after the pause, where all its workers are ready and no other change is at work."""
+    """Begin a change of the workers where all new workers are ready and no other change is in progress."""
     due = (state.spec_workers != state.ready_workers) & (state.start_left_s <= 0) & (state.pause_left_s <= 0)
     if not due.any():
         return state
@@ -226,7 +201,7 @@ def _restarted(model: JobModel, state: JobState, load: Conditions) -> JobState:
 
 
 def _stopped(model: JobModel, state: JobState, load: Conditions, due: Mask, pause_s: Array) -> JobState:
-    """A pause begins where it is due, and what came since the last checkpoint waits again."""
+    """Begin the pauses that are due, and put the records since the last checkpoint back into the backlog."""
     if not due.any():
         return state
     again_records = state.throughput_records_per_s * _of_change(model.replay_s, state.changes)
@@ -243,13 +218,13 @@ def _stopped(model: JobModel, state: JobState, load: Conditions, due: Mask, paus
 
 
 def _warmth(model: JobModel, warm_s: Array) -> Array:
-    """Share of full speed, shape (L,)."""
+    """Ratio of the present speed to full speed, shape (L,)."""
     share = np.divide(warm_s, model.warm_up_s, out=np.ones_like(warm_s), where=model.warm_up_s > warm_s)
     return model.warm_up_ratio + (1 - model.warm_up_ratio) * share
 
 
 def _flowing(state: JobState, load: Conditions, warmth: Array, all_of_it: Mask) -> Mask:
-    """Where every record is processed as it comes, shape (L,)."""
+    """Where every record is processed on arrival, shape (L,)."""
     if load.flow_capacity is None:
         return np.zeros(len(warmth), dtype=bool)
     able = load.flow_capacity.flow_records_per_s
@@ -272,7 +247,7 @@ def _worker_speed(model: JobModel, workers: Array) -> Array:
 
 
 def _work_budget(model: JobModel, state: JobState, load: Conditions, some: IntArray, worked_s: Array) -> _WorkBudget:
-    """worked_s: of the step at full speed, shape (L,). The speed of a pool is all with its first worker."""
+    """worked_s: time of the step in units of full speed, shape (L,). A pool counts as one worker with all its speed."""
     ready, pooled, worked_s = state.ready_workers[some], model.pooled[some], worked_s[some]
     speed = _worker_speed(model, state.ready_workers)[some, None] * load.speed_ratio[some]
     index = np.arange(speed.shape[1])

@@ -1,7 +1,7 @@
-"""The arithmetic of the HorizontalPodAutoscaler, of L lanes at once: what is served -> how many replicas.
+"""The arithmetic of the HorizontalPodAutoscaler for L lanes at once: metric values -> desired replicas.
 
 Follows the controller of Kubernetes 1.33 and later (replica_calculator.go and horizontal.go of its podautoscaler).
-Arrays have the shape (L,) and hold whole numbers as floats, which its own ratios are too; NaN is no number.
+Arrays have the shape (L,) and hold whole numbers as floats, as the controller's ratios do; NaN is no number.
 """
 
 import re
@@ -20,27 +20,29 @@ MOST_WORKERS = 2**31 - 1
 _MOST_MILLI = 2**63 - 1
 _QUANTITY = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]{1,9})|([numkMGTPE]))?")
 _SUFFIXES = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_UNCHECKED_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten by which it multiplies at once, and does not look for an overflow
+_UNCHECKED_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten for which the controller does not check for overflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """Changes within it are ignored, both ends included. before_1_33: the older test |1 - ratio| > up_ratio,
-    in which floats let 11 of 10 through and 1.33 and later do not."""
+    """Changes within the tolerance are ignored, both ends included.
+
+    before_1_33: use the older test |1 - ratio| > up_ratio, whose rounding scales 10 to 11; 1.33 and later do not.
+    """
 
     up_ratio: float = 0.1
     down_ratio: float = 0.1
     before_1_33: bool = False
 
     def holds(self, ratio: Array) -> Mask:
-        """Where wanted/current is too near to 1 to act on. NaN and infinity are not."""
+        """Where the ratio wanted/current is within the tolerance. NaN and infinity are not."""
         if self.before_1_33:
             return np.abs(1.0 - ratio) <= self.up_ratio
         return (1.0 - self.down_ratio <= ratio) & (ratio <= 1.0 + self.up_ratio)
 
 
 class Select(StrEnum):
-    """Which of several rate policies counts: the one that allows most, least, or none at all."""
+    """`selectPolicy`: apply the rate policy that allows the largest change, the smallest, or forbid changes."""
 
     MAX = "Max"
     MIN = "Min"
@@ -49,7 +51,7 @@ class Select(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatePolicy:
-    """At most so many pods, or per cent of the replicas at the start of the period, in period_s."""
+    """The largest change within period_s: `value` pods, or per cent of the replicas at the start of the period."""
 
     kind: Literal["Pods", "Percent"]
     value: int
@@ -58,7 +60,7 @@ class RatePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direction:
-    """One half of `behavior`."""
+    """`scaleUp` or `scaleDown` of a behavior."""
 
     window_s: int
     policies: tuple[RatePolicy, ...]
@@ -85,7 +87,7 @@ SHIPPED, EXACT = Behavior(up=_ANY, down=_ANY), Tolerance(up_ratio=0.0, down_rati
 class Hpa:
     """HorizontalPodAutoscalers of one behavior, whose bounds are the same or differ by lane.
 
-    behavior None is a spec without one: at most doubled, or 4, a sync; down after 300 s.
+    behavior None is a spec without one: each sync at most doubles the replicas or sets 4; scale-down after 300 s.
     """
 
     min_workers: Array | float = 1
@@ -98,9 +100,9 @@ _SyncValue = tuple[float, Array]  # at_s, and a number of every lane
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the controller remembers, oldest first: the proposals of every sync (NaN: none), the replicas added by it.
+    """The state of the controller, oldest first: the proposal of every sync (NaN: none), and the replicas it added.
 
-    proposals None is a controller that has just started: the size it finds is its first proposal.
+    proposals None is a controller that has just started: the present size is its first proposal.
     """
 
     proposals: tuple[_SyncValue, ...] | None = None
@@ -109,23 +111,19 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCpu:
-    """The pods of each lane as the controller sorts them, and the CPU of those that are ready, shape (L,).
+    """The pods of each lane as the controller classifies them, and the CPU of the ready ones, shape (L,)."""
 
-    ready: have a sample that counts. unready: see `unready`; pending ones too. missing: have no sample.
-    usage_milli: CPU of the ready ones, summed, whole. request_milli: what each pod requests.
-    """
-
-    ready: Array
-    usage_milli: Array
-    unready: Array | float = 0.0
-    missing: Array | float = 0.0
-    request_milli: Array | float = 1000.0
+    ready: Array  # pods whose sample counts
+    usage_milli: Array  # total CPU of the ready pods, whole
+    unready: Array | float = 0.0  # see unready(); includes pending pods
+    missing: Array | float = 0.0  # pods without a sample
+    request_milli: Array | float = 1000.0  # CPU request of each pod
 
 
 def milli(quantity: str) -> int:
-    """A quantity such as "4", "4400m" or "4k" in thousandths, rounded away from 0. Raises ValueError.
+    """Parse a quantity such as "4", "4400m" or "4k" into thousandths, rounded away from 0. Raises ValueError.
 
-    What does not fit into 64 bits wraps around or becomes 0, by the way it is written, as in the controller.
+    A value beyond 64 bits wraps around or becomes 0, depending on its notation, as in the controller.
     """
     found = _QUANTITY.fullmatch(quantity)
     if found is None:
@@ -136,9 +134,9 @@ def milli(quantity: str) -> int:
 
 
 def usage(items_milli: Sequence[int], *, signed: bool = False) -> int | None:
-    """All items of an answer added up (X-08), None for an empty answer.
+    """The sum of the items of an answer (X-08), None for an empty answer.
 
-    A negative running sum reads as an overflow for AverageValue; signed: not so for Value.
+    The controller takes a negative running sum for an overflow with AverageValue; signed: not with Value.
     """
     total = 0
     for item in items_milli:
@@ -151,9 +149,9 @@ def usage(items_milli: Sequence[int], *, signed: bool = False) -> int | None:
 def by_average_value(
     usage_milli: Array | float, target_milli: float, status_workers: Array | float, tolerance: Tolerance
 ) -> Array:
-    """External AverageValue: ceil(usage / target), or the present status inside the tolerance (X-07).
+    """External AverageValue: ceil(usage / target), or status.replicas within the tolerance (X-07).
 
-    At 0 replicas the ratio is infinite, or no number, and the tolerance never holds.
+    At 0 replicas the ratio is infinite or NaN, so the tolerance does not apply.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.divide(usage_milli, float(target_milli) * status_workers)
@@ -167,17 +165,17 @@ def by_value(
     ready_workers: Array | float,
     tolerance: Tolerance,
 ) -> Array:
-    """External Value: the ratio times the ready pods; the ratio itself at 0 replicas. ready NaN: there are no pods."""
+    """External Value: the ratio times the ready pods (NaN: no pods); at 0 replicas the ratio itself."""
     ratio = np.divide(usage_milli, float(target_milli))
     wanted = np.where(tolerance.holds(ratio), spec_workers, _workers(ratio * ready_workers))
     return np.where(np.equal(spec_workers, 0), _workers(ratio), wanted)
 
 
 def by_utilization(pods: PodCpu, target_percent: int, spec_workers: Array, tolerance: Tolerance) -> Array:
-    """Resource with averageUtilization: the ratio of whole per cents times the pods that count.
+    """Resource with averageUtilization: the ratio of whole per cents times the counted pods.
 
-    PodCpu that do not count are taken to be idle when it would go up; missing ones to be full when it would go down.
-    A change that this turns around, or brings into the tolerance, is none. NaN where no pod is ready.
+    For a scale-up, unready and missing pods count as idle; for a scale-down, missing pods count as full. No change if
+    this reverses the direction or brings the ratio into the tolerance. NaN where no pod is ready.
     """
     seen = _ratio(pods, pods.usage_milli, pods.ready, target_percent)
     waiting = np.where(seen > 1, pods.unready, 0.0)
@@ -192,10 +190,10 @@ def by_utilization(pods: PodCpu, target_percent: int, spec_workers: Array, toler
 
 
 def unready(age_s: Array, is_ready: Mask, turned_s: Array, sampled_s: Array, window_s: float = 15.0) -> Mask:
-    """Which running pods with a sample do not count for CPU; any shape, defaults of the controller (300 s, 30 s).
+    """Which running pods with a sample do not count for CPU, with the controller's defaults (300 s, 30 s); any shape.
 
-    age_s: since the pod started. turned_s, sampled_s: since its readiness changed last, and since its sample.
-    window_s: what the sample is a mean over. A pod that was ready once counts, whatever it is, after 300 s.
+    age_s: since the pod started. turned_s: since its readiness last changed. sampled_s: since its sample.
+    window_s: the window of the sample. After 300 s, a pod that was ever ready always counts.
     """
     starting = ~is_ready | (sampled_s > turned_s - window_s)
     never_ready = ~is_ready & (turned_s > age_s - 30.0)
@@ -203,16 +201,16 @@ def unready(age_s: Array, is_ready: Mask, turned_s: Array, sampled_s: Array, win
 
 
 def combine(proposals: Sequence[Array], spec_workers: Array) -> Array:
-    """Several metrics: the largest proposal. One that failed (NaN) forbids a scale down; NaN where all failed."""
+    """The largest proposal of several metrics. A failed metric (NaN) forbids a scale-down; NaN where all failed."""
     largest = reduce(np.fmax, proposals)
     failed = reduce(np.logical_or, [np.isnan(proposal) for proposal in proposals])
     return np.where(failed & (largest < spec_workers), np.nan, largest)
 
 
 def recommend(hpa: Hpa, memory: Memory, spec_workers: Array, proposal: Array, now_s: float) -> tuple[Array, Memory]:
-    """The replicas to write and what to remember. proposal NaN freezes the size; min and max hold even then.
+    """One sync of the controller: the desired replicas and its new memory. proposal NaN keeps the size within min, max.
 
-    Order: min and max of the present size, stabilization window, rate policies, min and max of the answer.
+    Order: min and max of the present size, stabilization window, rate policies, min and max of the result.
     """
     if memory.proposals is None:
         memory = Memory(((now_s, spec_workers.copy()),))
@@ -221,7 +219,7 @@ def recommend(hpa: Hpa, memory: Memory, spec_workers: Array, proposal: Array, no
         bounded == spec_workers, proposal, np.nan
     )  # the controller reads no metric outside of min and max
     stable = _stabilized(hpa.behavior, memory.proposals or (), spec_workers, proposal, now_s)
-    held = np.where(spec_workers == 0, 0.0, bounded)  # somebody scaled to 0 by hand: autoscaling is disabled
+    held = np.where(spec_workers == 0, 0.0, bounded)  # a manual scale to 0 disables autoscaling
     workers = np.where(np.isnan(proposal), held, _limited(hpa, memory.changes, spec_workers, stable, now_s))
     return workers, _remember(hpa.behavior or Behavior(), memory, workers - spec_workers, proposal, now_s)
 
@@ -248,7 +246,7 @@ def _ratio(pods: PodCpu, usage_milli: Array, counted: Array, target_percent: int
 def _stabilized(
     behavior: Behavior | None, proposals: Sequence[_SyncValue], spec_workers: Array, proposal: Array, now_s: float
 ) -> Array:
-    """Up to the least proposal of the up window, down to the greatest of the down window, else unmoved."""
+    """Scale up to the smallest proposal of the up window, down to the largest of the down window."""
     if behavior is None:
         return reduce(np.fmax, (wanted for at_s, wanted in proposals if at_s >= now_s - DOWN.window_s), proposal)
     up_from_s, down_from_s = now_s - behavior.up.window_s, now_s - behavior.down.window_s
@@ -268,7 +266,7 @@ def _limited(hpa: Hpa, changes: Sequence[_SyncValue], spec_workers: Array, wante
 
 
 def _limit(direction: Direction, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int) -> Array:
-    """How far one direction may go; sign 1 up, -1 down."""
+    """The size that the rate policies of one direction allow; sign: 1 up, -1 down."""
     if direction.select is Select.DISABLED:
         return spec_workers
     limits = [_reach(policy, changes, spec_workers, now_s, sign) for policy in direction.policies]
@@ -277,7 +275,7 @@ def _limit(direction: Direction, changes: Sequence[_SyncValue], spec_workers: Ar
 
 
 def _reach(policy: RatePolicy, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int) -> Array:
-    """The size one policy allows, from the size at the start of its period."""
+    """The size that one rate policy allows, relative to the size at the start of its period."""
     start = spec_workers - sum(added for at_s, added in changes if at_s > now_s - policy.period_s)
     if policy.kind == "Pods":
         return start + sign * policy.value
@@ -286,7 +284,7 @@ def _reach(policy: RatePolicy, changes: Sequence[_SyncValue], spec_workers: Arra
 
 
 def _remember(behavior: Behavior, memory: Memory, added: Array, proposal: Array, now_s: float) -> Memory:
-    """The memory with this sync, without what no window and no period looks at any more."""
+    """The memory with this sync, without the entries older than every window and period."""
     window_s = max(behavior.up.window_s, behavior.down.window_s)
     period_s = max((policy.period_s for policy in behavior.up.policies + behavior.down.policies), default=0)
     proposals = tuple(row for row in memory.proposals or () if row[0] >= now_s - window_s)

@@ -1,4 +1,4 @@
-"""The visible samples of simulated jobs, which arrive late or never."""
+"""The samples of simulated jobs as a metrics system delivers them: delayed, and some of them lost."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from adapter.simulator import disturbances, fluid
 from adapter.simulator.profiles import TICK_S
 from adapter.simulator.world import World
 
-CPU_WHILE_DOWN_RATIO = 0.3  # 0.13 to 0.35 was measured of restarting Flink jobs
+CPU_WHILE_DOWN_RATIO = 0.3  # measured on restarting Flink jobs: 0.13 to 0.35
 COLUMNS = ("appended", "processed", "backlog", "partition", "cpu", "busy", "busiest")
 
 
 class Observer:
-    """Samples of L jobs by column, each job's as late as its metric_delay_s; delays are whole ticks."""
+    """The samples of L jobs by column, each delayed by the job's metric_delay_s, rounded to whole ticks."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -27,14 +27,14 @@ class Observer:
         self._looks = 0
 
     def look(self, state: fluid.JobState) -> None:
-        """One model step: busy time is a mean over a tick, CPU over as many as the profile says."""
+        """Observe one model step. Busy time is a mean over a tick, CPU over the profile's cpu_window_s."""
         idle = np.isnan(state.utilization_ratio)
         cpu = np.where(idle, CPU_WHILE_DOWN_RATIO, self._idle_cpu + (1 - self._idle_cpu) * state.utilization_ratio)
         self._busy += (cpu, np.where(idle, 0.0, state.utilization_ratio), np.where(idle, 0.0, state.busiest_ratio))
         self._looks += 1
 
     def sampled(self, tick: int, state: fluid.JobState) -> dict[str, Array]:
-        """The newest samples that have arrived at a tick, by column, shape (L,); NaN where none did."""
+        """The newest samples available at a tick, by column, shape (L,); NaN where there are none."""
         appended, processed = np.round(state.appended_records), np.round(state.committed_records)
         processed = np.minimum(processed, appended)
         partition = np.round(state.backlog_records.max(axis=1))
@@ -50,7 +50,7 @@ class Observer:
         return dict(zip(COLUMNS, newest, strict=True))
 
     def _cpu(self, tick: int, cpu_ratio: Array) -> Array:
-        """The mean of this tick's and those before it, newest first, so that the order never changes a bit."""
+        """The mean over the last ticks, summed newest first so that results are reproducible bit for bit."""
         self._cpus[tick % len(self._cpus)] = cpu_ratio
         total, count = np.zeros_like(cpu_ratio), np.zeros_like(cpu_ratio)
         for age in range(len(self._cpus)):

@@ -1,4 +1,4 @@
-"""The adapter's policies over simulated jobs: the `advance` of the live pipeline with the rules of an operator."""
+"""Run the adapter's policies on simulated jobs, with the `advance` function of the live pipeline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -16,7 +16,7 @@ from adapter.errors import ConfigError
 from adapter.simulator import fluid
 from adapter.simulator.profiles import Profile
 
-# Parameters that an operator may vary by a number, and their bounds.
+# Numeric parameters that an operator may vary, and their bounds.
 _NUMBERS = {
     setting.name: setting.metadata
     for setting in fields(Rules)
@@ -27,7 +27,7 @@ _EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
 
 @lru_cache(maxsize=1024)  # jobs with the same rules share one object
 def policy_rules(policy: str, profile: Profile, given: Rules | None = None) -> Rules:
-    """The rules of an operator who knows the job: the cost of a rescale and the delay of metrics.
+    """The rules of a job whose operator has configured the cost of a rescale and the delay of metrics.
 
     policy: its name, or "name:parameter=number+parameter=number". given: rules to use instead of those of the profile.
     Raises ConfigError for an unknown parameter.

@@ -1,10 +1,11 @@
-"""S0-28, the story that the published autoscalers tell, played by every policy in a closed loop with its defaults.
+"""The published scenario (S0-28) in a closed loop, for every policy with its defaults.
 
-Balance, a step of the input, scale, catch up, a new balance. A worker carries 100 records/s and starts in 30 s, a
-rescale stops the job for 30 s; 1 000/s arrive, from the second minute on 1 500/s (S3-10 has the shape, no numbers).
+Steady state, a step of the input, a scale-up, a backlog that shrinks, a new steady state. A worker carries 100
+records/s and starts in 30 s; a rescale stops the job for 30 s. The input is 1 000/s, and 1 500/s from the second minute
+(S3-10 gives the shape without numbers).
 
-Each policy begins in its own balance: ten workers run at 1 000/s long enough before. They are exactly full, and a
-policy that keeps its workers less busy has left them by then.
+Each policy starts in its own steady state: before the scenario it runs at 1 000/s from ten workers, which are exactly
+full. A policy with a lower target utilization has scaled up by the start.
 """
 
 from collections.abc import Iterator
@@ -38,22 +39,20 @@ _WORKLOADS = tuple(f"scenario/{name}" for name in NAMES)
 class ScenarioTick:
     """All policies at one tick; every array has the shape (len(NAMES),), in their order.
 
-    at_s: since the story began. input_rate_records_per_s: what arrives from now on. throughput_records_per_s: since the
-    last tick, 0 in a pause. backlog_time_s: as the adapter tells it. spec_workers: what the HPA asks for from now on.
-    ready_workers: those that worked since the last tick, or paused.
+    Rates of the input and spec_workers hold from this tick, throughput and ready_workers since the last one.
     """
 
-    at_s: int
+    at_s: int  # since the start of the scenario
     input_rate_records_per_s: float
-    throughput_records_per_s: Array
+    throughput_records_per_s: Array  # 0 in a pause
     backlog_records: Array
-    backlog_time_s: Array
-    spec_workers: Array
-    ready_workers: Array
+    backlog_time_s: Array  # as the adapter reports it
+    spec_workers: Array  # set by the HPA
+    ready_workers: Array  # includes paused workers
 
 
 def play() -> tuple[ScenarioTick, ...]:
-    """The story tick by tick, from 0 to END_S."""
+    """Run the scenario; returns its ticks from 0 to END_S."""
     return tuple(scene for scene in _scenes() if scene.at_s >= 0)
 
 
@@ -116,7 +115,7 @@ def _load(at_s: int) -> fluid.Conditions:
 
 
 def _seen(at_s: int, now: fluid.JobState) -> Samples:
-    """What a broker and Kubernetes would say; whole records."""
+    """The samples that a broker and Kubernetes report; whole records."""
     appended, processed = np.round(now.appended_records), np.round(now.processed_records)
     return Samples(
         at_s=float(_BEFORE_S + at_s),  # Unix seconds are never negative

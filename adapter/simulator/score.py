@@ -1,4 +1,4 @@
-"""What a run cost and how late it was."""
+"""Score a run: its cost, the delay of its records, and its elasticity."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _FINE = np.arange(1.0, 60.0)
 _COARSE = np.geomspace(60.0, DAY_S, 247)
 DELAY_EDGES_S: Array = np.concatenate((_FINE, _COARSE))
 
-# Every sum of a lane, and how many numbers it is.
+# The sums of a lane, and the length of each.
 SUMS: Mapping[str, int] = {
     "scored_s": 1,
     "worker_s": 1,
@@ -46,7 +46,7 @@ _MAXIMA = ("max_delay_s", "max_recovery_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
-    """L jobs during one step of dt_s; shape (L,) unless said.
+    """L jobs during one step of dt_s; shape (L,) unless stated otherwise.
 
     delay_s: age of the oldest unprocessed record of the worst partition, at the step's end.
     paid_workers: those that are ready, starting or ending. working_workers: those that process; 0 in a pause.
@@ -69,7 +69,7 @@ class StepResult:
 
 @dataclass(slots=True)
 class _Memory:
-    """What the next moment is compared with; NaN and None before there is anything."""
+    """The previous step, for comparison with the next one; NaN and None before the first."""
 
     changed_at_s: Array
     direction: Array
@@ -103,7 +103,7 @@ class Tally:
         return cls({name: np.zeros(shape) for name, shape in shapes.items()}, _fresh(lanes))
 
     def add(self, moment: StepResult) -> None:
-        """One step more, in place; ValueError for a tally that was taken or added up and has no present."""
+        """Add one step in place. Raises ValueError for a tally from take() or plus(), which has no present step."""
         if self.memory is None:
             raise ValueError("a tally of finished windows takes no more steps")
         sums, dt_s = self.sums, moment.dt_s
@@ -119,7 +119,7 @@ class Tally:
         _add_elasticity(sums, self.memory, moment)
 
     def forget(self, lanes: Mask) -> None:
-        """Begin anew with some lanes, in place: their lead-in is over."""
+        """Reset some lanes in place, at the end of their lead-in."""
         if self.memory is None:
             raise ValueError("a tally of finished windows begins no more")
         for numbers in self.sums.values():
@@ -129,11 +129,11 @@ class Tally:
             setattr(self.memory, name, np.where(lanes, getattr(fresh, name), getattr(self.memory, name)))
 
     def take(self, index: IntArray | slice) -> "Tally":
-        """Some lanes, or the same in another order."""
+        """A tally of some lanes, in the given order."""
         return Tally({name: numbers[index] for name, numbers in self.sums.items()})
 
     def plus(self, other: "Tally") -> "Tally":
-        """Two windows of the same lanes as one; the greater of their maxima."""
+        """Combine two windows of the same lanes: add the sums, take the larger maxima."""
         how = {name: np.maximum if name in _MAXIMA else np.add for name in self.sums}
         return Tally({name: how[name](numbers, other.sums[name]) for name, numbers in self.sums.items()})
 
@@ -165,7 +165,7 @@ def _add_changes(sums: Mapping[str, Array], memory: _Memory, moment: StepResult)
 
 
 def _add_recoveries(sums: Mapping[str, Array], memory: _Memory, moment: StepResult) -> None:
-    """The step of the recovery does not count, so a change without an effect takes 0 s."""
+    """The step in which a job recovers does not count, so a change without effect takes 0 s."""
     lanes = np.flatnonzero(memory.recovering_since_s <= moment.at_s)
     if not len(lanes):
         return
@@ -194,11 +194,11 @@ def _add_elasticity(sums: Mapping[str, Array], memory: _Memory, moment: StepResu
 
 
 def scores(tally: Tally) -> Mapping[str, Array]:
-    """The published numbers, shape (L,) each; NaN where there is nothing to divide by.
+    """The published scores, shape (L,) each; NaN where there is nothing to divide by.
 
-    late_*_pct: of the records, those processed older than so many seconds; late_pct: than 300. over_*_pct: time with
-    the worst partition so far behind. Percentiles of the delay are over time, rounded up to the bin's end. theta, tau
-    and nu: SPEC RG's accuracy, time share and instability, with working workers as supply.
+    late_*_pct: records that are older than this many seconds when processed; late_pct: than 300 s. over_*_pct: time in
+    which the worst partition is further behind. Percentiles of the delay are over time, rounded up to the bin's end.
+    theta, tau and nu: SPEC RG's accuracy, time share and instability, with working workers as supply.
     """
     sums = tally.sums
     days = sums["scored_s"] / DAY_S
@@ -238,7 +238,7 @@ def _lateness(sums: Mapping[str, Array]) -> Mapping[str, Array]:
 def _delay_percentile_s(sums: Mapping[str, Array], share: float) -> Array:
     longer_s = np.cumsum(sums["delayed_s"][:, ::-1], axis=1)[:, ::-1]
     beyond_s = sums["scored_s"] * (1 - share)
-    ends_s = np.concatenate(([0.0], DELAY_EDGES_S, [np.inf]))  # no bin reaches so far: no delay
+    ends_s = np.concatenate(([0.0], DELAY_EDGES_S, [np.inf]))  # without a delay the bin is 0
     reached = (longer_s > beyond_s[:, None]).sum(axis=1)
     return np.where(sums["scored_s"] > 0, np.minimum(ends_s[reached], sums["max_delay_s"]), np.nan)
 

@@ -1,4 +1,4 @@
-"""Who has which partition of a job's input: partition p belongs to worker p mod n."""
+"""The assignment of partitions to workers: partition p belongs to worker p mod n."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from adapter.core.samples import Array, IntArray
 
 
 def worker_share(share: Array, pooled: Mask, workers: Array, slots: int) -> Array:
-    """Share of the input that each worker receives, shape (L, slots); of a pooled job all are alike."""
+    """Share of the input that each worker receives, shape (L, slots); equal shares for a pooled job."""
     held = by_owner(share, owner(share.shape[1], np.where(pooled, 1, workers)), slots)
     alike = (np.arange(slots) < workers[:, None]) / np.maximum(workers, 1)[:, None]
     return np.where(pooled[:, None], alike, held)
@@ -20,8 +20,8 @@ def owner(partitions: int, workers: Array) -> IntArray:
 
 
 def by_owner(values: Array, owner: IntArray, slots: int) -> Array:
-    """What each worker has of values, shape (L, P) -> (L, slots); there are no more workers than slots."""
+    """Sum the values of each worker's partitions, shape (L, P) -> (L, slots), slots >= workers."""
     jobs = len(values)
     slot = owner + np.arange(jobs)[:, None] * slots
     summed = np.bincount(slot.ravel(), values.ravel(), jobs * slots)
-    return summed.astype(np.float64, copy=False).reshape(jobs, slots)  # of no jobs numpy counts in integers
+    return summed.astype(np.float64, copy=False).reshape(jobs, slots)  # without jobs, bincount returns integers

@@ -1,4 +1,4 @@
-"""What L simulated jobs run in: their plants, their input, and what chance does to them at each step."""
+"""The environment of L simulated jobs: their models, their input, and the random disturbances of each step."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +12,14 @@ from adapter.simulator.profiles import STEP_S, Profile
 from adapter.simulator.sharing import worker_share
 
 _ROUNDING = 1e-12
-_LOADED_RATIO = 0.75  # how busy the workers that a job begins with are
+_LOADED_RATIO = 0.75  # utilization of the workers that a job starts with
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedJob:
-    """One job to simulate. rate_records_per_s: shape (steps,), of each STEP_S; the first lead_steps are not scored.
+    """One job to simulate. rate_records_per_s: input of each STEP_S, shape (steps,). lead_steps: not scored.
 
-    rules: of one of our policies; what the profile says where none are given.
+    rules: for one of our policies; None derives them from the profile.
     """
 
     rate_records_per_s: Array
@@ -32,14 +32,14 @@ class SimulatedJob:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The inputs of all jobs: (traces, steps) and their running sums (traces, steps + 1); of each job its row."""
+    """The inputs of all jobs, shape (traces, steps), their running sums (traces, steps + 1), and each job's row."""
 
     rate_records_per_s: Array
     total_records: Array
     row: IntArray
 
     def rate(self, step: int) -> Array:
-        """Records a second in a step, shape (L,)."""
+        """Input rate of each job in a step, records/s, shape (L,)."""
         column: Array = self.rate_records_per_s[self.row, step]
         return column
 
@@ -50,10 +50,10 @@ class Arrivals:
         return recent
 
     def age_s(self, step: int, jobs: IntArray, behind_records: Array) -> Array:
-        """How long ago the record arrived that so many of all arrivals follow, at the end of a step."""
+        """Age, at the end of a step, of the record that is followed by this number of arrivals."""
         row, end = self.row[jobs], step + 1
         total = self.total_records[row, end]
-        # What is a rounding error behind the last record is not an hour behind it, where nothing came for an hour.
+        # After an hour without input, a rounding error in the count must not become an hour of delay.
         wanted = np.clip(total * (1 + _ROUNDING) - behind_records, 0.0, total)
         low, high = np.zeros(len(jobs), dtype=np.int64), np.full(len(jobs), end)
         for _ in range(end.bit_length()):
@@ -67,7 +67,7 @@ class Arrivals:
 
 
 class World:
-    """All that does not depend on what the policies do. Chance is drawn once for each profile and seed."""
+    """Everything that does not depend on the policies. Disturbances are drawn once per profile and seed."""
 
     def __init__(self, cases: Sequence[SimulatedJob]) -> None:
         self.profiles = [case.profile for case in cases]
@@ -87,22 +87,22 @@ class World:
         self.demand_table = self._demand_table()
 
     def first_workers(self) -> Array:
-        """The size each job begins with: that of its first minute."""
+        """The initial size of each job, for the input of its first minute."""
         rate = self.arrivals.rate_records_per_s[self.arrivals.row, :12].mean(axis=1)
         needed = np.ceil(rate / self.plant.worker_capacity_records_per_s / _LOADED_RATIO)
         first: Array = np.clip(needed, 1, self.max_workers)
         return first
 
     def of_profile(self, name: str) -> Array:
-        """A number of each job's profile, shape (L,)."""
+        """One field of each job's profile, shape (L,)."""
         return np.array([float(getattr(profile, name)) for profile in self.profiles])
 
     def speed(self, t_s: float) -> Array:
-        """Of each worker, shape (L, slots)."""
+        """Speed of each worker at t_s, shape (L, slots)."""
         return self._each(lambda profile, drawn: disturbances.worker_speed(profile, drawn, t_s))
 
     def each_kind(self, ask: Callable[..., object], *more: float) -> Array:
-        """A function of (profile, disturbances, *more) for each job, shape (L, ...)."""
+        """Call a function of (profile, disturbances, *more) for each job; returns shape (L, ...)."""
         return self._each(lambda profile, drawn: np.asarray(ask(profile, drawn, *more), dtype=float))
 
     def _each(self, ask: Callable[[Profile, disturbances.Disturbances], Array]) -> Array:
@@ -127,7 +127,7 @@ class World:
         )
 
     def _demand_table(self) -> Array:
-        """Input that 1, 2, ... workers carry, without noise, shape (L, slots)."""
+        """The input that 1, 2, ... workers can process without noise, shape (L, slots)."""
         steady = self._each(lambda p, w: disturbances.worker_speed(replace(p, speed_noise=0.0), w, 0.0))
         one = np.ones(len(self.profiles))
         load = fluid.Conditions(rate_records_per_s=one, share=self.share, speed_ratio=steady, sink_ratio=one)
@@ -138,7 +138,7 @@ class World:
         return np.stack(flows, axis=1)
 
     def demand_workers(self, rate_records_per_s: Array) -> Array:
-        """The least workers that carry an input, shape (L,); all of them where none do."""
+        """The fewest workers that can process an input, shape (L,); all workers where none suffice."""
         enough = self.demand_table >= rate_records_per_s[:, None]
         return np.where(enough.any(axis=1), enough.argmax(axis=1) + 1.0, self.max_workers)
 

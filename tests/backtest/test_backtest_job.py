@@ -135,7 +135,7 @@ def test_results_without_room_are_told_and_what_was_there_stays(tmp_path: Path) 
     save(tmp_path, group)
     name = save(tmp_path / "elsewhere", other)
     (tmp_path / f".{name}.part").symlink_to("/dev/full")
-    with pytest.raises(results.ResultsError, match=r"cannot be written \(No space left on device\); make room"):
+    with pytest.raises(results.ResultsError, match=r"cannot be written \(No space left on device\); free some space"):
         save(tmp_path, other)
     assert results.missing(tmp_path, [*group, *other]) == other
     save(tmp_path, other)
@@ -151,7 +151,9 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_run(tmp_p
 def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
     name = save(tmp_path, GROUPS[0])
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:100])
-    with pytest.raises(results.ResultsError, match=f"{name} is no result .*; remove it: its units are run again"):
+    with pytest.raises(
+        results.ResultsError, match=f"{name} is not a file of results .*; remove it, and its units run again"
+    ):
         results.done(tmp_path)
 
 

@@ -94,9 +94,9 @@ def test_ticks_are_whole_lie_within_the_times_and_never_in_the_future() -> None:
 @pytest.mark.parametrize(
     ("start_s", "end_s", "fault"),
     [
-        pytest.param(NOW_S, NOW_S - 3600, "--from lies after --to: 2026-01-01T00:00:00Z is later", id="from after to"),
-        pytest.param(NOW_S + 3600, NOW_S + 7200, "are not two ticks", id="in the future"),
-        pytest.param(NOW_S - 90 * 86_400, NOW_S, "more than 200000: ask for 34 days", id="too long"),
+        pytest.param(NOW_S, NOW_S - 3600, "--from is after --to: 2026-01-01T00:00:00Z is later", id="from after to"),
+        pytest.param(NOW_S + 3600, NOW_S + 7200, "fewer than two ticks", id="in the future"),
+        pytest.param(NOW_S - 90 * 86_400, NOW_S, "more than 200000: read 34 days", id="too long"),
     ],
 )
 def test_a_time_without_ticks_or_with_too_many_is_refused(start_s: float, end_s: float, fault: str) -> None:
@@ -161,7 +161,7 @@ def test_sources_without_a_past_are_named_and_not_asked() -> None:
     past = read(CONFIG, TICKS, opener=opener)
 
     assert opened == ["main"]
-    assert past.notes == ("broker (kafka) has no past: what it tells is not in the history",)
+    assert past.notes == ("broker (kafka) stores no past values: its signals are not in the report",)
 
 
 def test_only_sources_without_a_past_are_refused_with_what_has_one() -> None:
@@ -170,7 +170,7 @@ sources: {broker: {kind: kafka, bootstrap_servers: "k.test:9092"}}
 workloads: [{namespace: shop, name: orders, read: [{source: broker, group: orders, topics: [orders]}]}]
 pipeline: {checkpoint: /tmp/none}
 """
-    with pytest.raises(HistoryError, match=r"no source has a past: broker \(kafka\).*a Prometheus"):
+    with pytest.raises(HistoryError, match=r"no source stores past values: broker \(kafka\).*a Prometheus"):
         past_of(steady, TICKS, config=configuration.parse(text, "test"))
 
 
@@ -194,7 +194,7 @@ def test_too_much_is_a_named_limit_not_a_full_memory() -> None:
     def endless(start_s: int, end_s: int, step_s: int) -> list[Row]:
         return [Row(end_s, "shop/orders", "", "backlog_records", 1.0)] * (history.MOST_VALUES + 1)
 
-    with pytest.raises(HistoryError, match=rf"more than {history.MOST_VALUES} values came until .*--workload"):
+    with pytest.raises(HistoryError, match=rf"more than {history.MOST_VALUES} values up to .*--workload"):
         past_of(endless)
 
 
@@ -234,8 +234,8 @@ def test_a_configured_workload_without_a_sample_is_named() -> None:
         return [row for row in steady(start_s, end_s, step_s) if row.workload == "shop/carts"]
 
     assert past_of(half).notes[1:] == (
-        "shop/orders: no sample from 2025-12-31T23:00:00Z to 2026-01-01T00:00:00Z, so that it is not in the report; "
-        "are its name and labels those of that time?",
+        "shop/orders: no sample from 2025-12-31T23:00:00Z to 2026-01-01T00:00:00Z, so it is not in the report; "
+        "did it have another name or other labels then?",
     )
     assert len(past_of(half, TICKS, "shop/carts").notes) == 1
 

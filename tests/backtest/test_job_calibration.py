@@ -102,13 +102,13 @@ def test_without_any_of_them_capacity_is_told_to_be_a_lower_bound() -> None:
 def test_a_pause_is_as_long_as_the_throughput_that_is_missing(pause_s: int, shows_while_down: bool) -> None:
     found = calibrate(course(busy_day(pause_s=pause_s, shows_while_down=shows_while_down)), RULES)
 
-    for name in ("pause of an up", "pause of a down"):
+    for name in ("pause of a scale-up", "pause of a scale-down"):
         assert estimates(found)[name].value == pytest.approx(pause_s, abs=3)
         assert estimates(found)[name].observations == 2
 
 
 def test_a_pause_shorter_than_a_tick_shows_in_part() -> None:
-    short = estimates(calibrate(course(busy_day(pause_s=10)), RULES))["pause of an up"]
+    short = estimates(calibrate(course(busy_day(pause_s=10)), RULES))["pause of a scale-up"]
 
     assert 4 <= short.value <= 11
 
@@ -122,7 +122,7 @@ def test_a_warm_up_is_seen_while_records_wait() -> None:
     slow = calibrate(course(busy_day(pause_s=60, warm_up_s=180, warm_ratio=0.4)), RULES)
 
     assert estimates(slow)["warm-up"].value == pytest.approx(165, abs=30)
-    assert estimates(slow)["speed at first"].value == pytest.approx(0.45, abs=0.1)
+    assert estimates(slow)["initial speed"].value == pytest.approx(0.45, abs=0.1)
 
 
 def test_a_job_without_warm_up_has_none(whole_day: CalibratedJob) -> None:
@@ -133,9 +133,12 @@ def test_a_job_without_warm_up_has_none(whole_day: CalibratedJob) -> None:
 def test_what_a_history_does_not_show_is_the_configurations_and_said_to_be() -> None:
     still = estimates(calibrate(course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800), RULES))
 
-    assert [still[name].value for name in ("pause of an up", "worker start", "metric delay")] == [77, 88, 15]
-    assert all(still[name].observations == 0 for name in ("pause of a down", "worker start", "metric delay", "warm-up"))
-    assert "rescale_pause_s" in still["pause of an up"].source
+    names = ("pause of a scale-up", "worker start", "metric delay")
+    assert [still[name].value for name in names] == [77, 88, 15]
+    assert all(
+        still[name].observations == 0 for name in ("pause of a scale-down", "worker start", "metric delay", "warm-up")
+    )
+    assert "rescale_pause_s" in still["pause of a scale-up"].source
 
 
 def test_the_job_is_simulated_in_its_own_unit(whole_day: CalibratedJob) -> None:
@@ -169,7 +172,7 @@ def test_a_long_outage_is_told_with_what_stands_in_for_it() -> None:
 
     assert told.observations == 2
     assert told.value == pytest.approx(34 / 60, abs=0.02)
-    assert "a straight line stands in" in told.source
+    assert "interpolated linearly" in told.source
 
 
 def test_without_an_outage_none_is_told(whole_day: CalibratedJob) -> None:
@@ -178,7 +181,7 @@ def test_without_an_outage_none_is_told(whole_day: CalibratedJob) -> None:
 
 def test_without_workers_nobody_can_say_what_one_carries() -> None:
     unknown = ("spec_workers", "workers", "ready_workers")
-    with pytest.raises(HistoryError, match="nobody can say what a worker carries"):
+    with pytest.raises(HistoryError, match="the capacity of a worker is unknown"):
         calibrate(course(busy_day(), without=unknown), RULES)
 
 

@@ -1,7 +1,7 @@
 """Baselines: other autoscalers as formulas, over many jobs at once.
 
-They see the samples that our own policies see, but for the backlog of the worst partition, which none of the originals
-reads; some see the busiest worker or the CPU instead, as their originals do.
+They read the same samples as our own policies, except the backlog of the worst partition, which no original reads. Some
+read the busiest worker or the CPU instead, as their originals do.
 """
 
 from dataclasses import dataclass
@@ -15,31 +15,27 @@ SYNC_S = 15.0  # of the HPA; the other baselines use the same period
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What is visible of L jobs at one tick, shape (L,), NaN where it is not seen.
+    """The input of a baseline: the visible samples of L jobs at one tick, shape (L,), NaN where unknown.
 
-    at_s: seconds of the tick. sampled_at_s: when the counts were taken, metric_delay_s before.
-    appended_records, processed_records, backlog_records: as in core.samples, of sampled_at_s.
-    cpu_ratio: mean CPU of the workers; busy_ratio: mean busy time; busiest_ratio: of the busiest worker.
-    spec_workers, ready_workers, restarting: as Kubernetes knows them now; restarting is true from a change until
-    the job works again.
+    The counts are those of core.samples at sampled_at_s; workers and restarting are current, as in Kubernetes.
     """
 
-    at_s: float
-    sampled_at_s: Array
+    at_s: float  # of the tick
+    sampled_at_s: Array  # when the counts were taken, metric_delay_s before the tick
     appended_records: Array
     processed_records: Array
     backlog_records: Array
-    cpu_ratio: Array
-    busy_ratio: Array
-    busiest_ratio: Array
+    cpu_ratio: Array  # mean CPU of the workers
+    busy_ratio: Array  # mean busy time of the workers
+    busiest_ratio: Array  # busy time of the busiest worker
     spec_workers: Array
     ready_workers: Array
-    restarting: Array
+    restarting: Array  # from a change of the workers until the job processes records again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSettings:
-    """What an operator of L jobs knows and sets beforehand, shape (L,)."""
+    """The settings that an operator of L jobs can make before a run, shape (L,)."""
 
     worker_capacity_records_per_s: Array
     partitions: Array
@@ -48,17 +44,17 @@ class OperatorSettings:
 
 
 class Baseline(Protocol):
-    """A running autoscaler. Every call is one sync, 15 s after the last.
+    """A running autoscaler. Each call of `wanted` is one sync, 15 s after the last.
 
-    hpa: None for one that sets the size itself; else the HPA, of the same lanes, that decides on what it proposes.
+    hpa: the HPA that applies the proposals; None if the autoscaler sets the size itself.
     """
 
     @property
     def hpa(self) -> Hpa | None:
-        """Through which HPA it works."""
+        """The HPA that applies the proposals, or None."""
 
     def wanted(self, seen: Observation) -> Array:
-        """The size it sets now, or proposes to its HPA before windows and limits; shape (L,).
+        """The size that it sets now, or proposes to its HPA before windows and limits; shape (L,).
 
         NaN, no number, leaves the size as it is.
         """

@@ -1,4 +1,4 @@
-"""A size and a partition count -> the next size that shares the partitions better."""
+"""Round a size up to one that distributes the partitions evenly."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ MODES = ("BALANCED", "EVENLY_SPREAD", "OFF")
 
 
 class Alignment:
-    """For L jobs the first size from a given one on that suits their partitions, looked up."""
+    """A lookup table, for L jobs, of the next size that distributes their partitions evenly."""
 
     def __init__(self, partitions: Array, mode: str) -> None:
-        """partitions: shape (L,); 0 or NaN is work that any worker can take. mode: of MODES.
+        """partitions: shape (L,); 0 or NaN where any worker can take any record. mode: one of MODES.
 
-        BALANCED takes a divisor of the partitions or a size whose share, in whole partitions, is less;
-        EVENLY_SPREAD a divisor (FLIP-586; the latter is also the only way of the older autoscalers).
+        EVENLY_SPREAD takes a divisor of the partitions, as older autoscalers do; BALANCED also takes a size that
+        reduces the most partitions of a worker (FLIP-586).
         """
         shared = np.nan_to_num(partitions).astype(int) if mode != "OFF" else np.zeros(len(partitions), dtype=int)
         counts, self._row = np.unique(shared, return_inverse=True)
@@ -23,7 +23,7 @@ class Alignment:
             self._next[row, 1 : count + 1] = [_next(size, count, mode) for size in range(1, count + 1)]
 
     def upwards(self, sizes: Array) -> Array:
-        """The first suitable size at or above each, shape (L,); the size itself where there is none."""
+        """The next suitable size, at least the given one, shape (L,); the given size where there is none."""
         place = np.clip(np.nan_to_num(sizes), 0, self._next.shape[1] - 1).astype(int)
         found = self._next[self._row, place].astype(np.float64)
         return np.where(found >= sizes, found, sizes)

@@ -10,16 +10,16 @@ from adapter.simulator.baselines import Observation, OperatorSettings
 from adapter.simulator.baselines.window import SampleWindow
 from adapter.simulator.hpa import Hpa
 
-_THROUGHPUT_S = 60.0  # a backlog in seconds is so many seconds of the throughput over this; ours
+_THROUGHPUT_S = 60.0  # window of the throughput by which a backlog is divided; our choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataflowParameters:
-    """Numbers of the documentation "Deploying a pipeline", older wording (S3-20); it gives them no names.
+    """Numbers of the older documentation "Deploying a pipeline" (S3-20), which does not name them.
 
-    period_s: "a couple of minutes". up_cpu_ratio: less is not for want of workers. clear_s: in so long a backlog shall
-    be gone after an up. low_backlog_s: below it a job may go down, and from it on it counts as backlogged, for which
-    the text has no number (ours). down_cpu_ratio: below it a job goes down, to it.
+    period_s: "a couple of minutes". up_cpu_ratio: no scale-up below it. clear_s: a scale-up clears the backlog within
+    this time. low_backlog_s: a job counts as backlogged from it on (our choice) and may scale down below it.
+    down_cpu_ratio: a job scales down if its CPU is below, to a size at which it equals this ratio.
     """
 
     period_s: float = 120.0
@@ -30,7 +30,7 @@ class DataflowParameters:
 
 
 class DataflowDocs:
-    """Sets the size itself. A period is counted anew after a restart (ours)."""
+    """Sets the size itself. A restart begins a new period (our choice)."""
 
     hpa: Hpa | None = None
 
@@ -54,15 +54,15 @@ class DataflowDocs:
         return np.where(period.fresh & period.full & (size != workers), size, np.nan)
 
     def _backlogged(self, seen: Observation) -> Array:
-        """1 where the newest sample has a backlog to speak of, 0 where not, NaN where it is unknown."""
+        """1 where the newest backlog is at least low_backlog_s, 0 where it is less, NaN where it is unknown."""
         recent = self._recent
         recent.take(seen, seen.cpu_ratio)
         least = self._parameters.low_backlog_s * recent.processed_records_per_s()
-        told = (seen.backlog_records >= least) & (seen.backlog_records > 0)
-        return np.where(np.isnan(least), np.nan, told.astype(np.float64))
+        backlogged = (seen.backlog_records >= least) & (seen.backlog_records > 0)
+        return np.where(np.isnan(least), np.nan, backlogged.astype(np.float64))
 
     def _cleared(self, workers: Array) -> Array:
-        """What takes the input and clears the backlog in time, at the throughput that a worker has now."""
+        """Workers that process the input and clear the backlog in clear_s, at the present throughput of a worker."""
         processed = self._period.processed_records_per_s()
         needed = self._period.appended_records_per_s() + self._period.backlog_records() / self._parameters.clear_s
         return workers * needed / np.where(processed > 0, processed, np.nan)

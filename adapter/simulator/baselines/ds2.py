@@ -1,4 +1,4 @@
-"""DS2: as many workers as carry the input at the rate that each would reach if it were busy all the time."""
+"""DS2: divide the input by the true rate of a worker, which is its rate if it were always busy."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,8 @@ from adapter.simulator.hpa import Hpa
 class Ds2Parameters:
     """Of DS2 (OSDI 2018) as run by delftdata/espa-autoscaling: `overprovisioning`, `COOLDOWN_PERIOD_SECONDS`.
 
-    metric_aggregation_period_s: rates are of so long (`METRIC_AGGREGATION_PERIOD_SECONDS`, there 10 s of finer samples;
-    60 s is ours). A window starts anew after a restart, as DS2 leaves warm-up epochs out.
+    metric_aggregation_period_s: window of the rates (`METRIC_AGGREGATION_PERIOD_SECONDS`, there 10 s, with finer
+    samples; 60 s is our choice). A restart begins a new window, because DS2 ignores warm-up epochs.
     """
 
     overprovisioning: float = 1.0
@@ -25,7 +25,7 @@ class Ds2Parameters:
 
 
 class Ds2:
-    """Sizes by rates alone; of a backlog it knows nothing."""
+    """Scales by rates alone and ignores the backlog."""
 
     hpa: Hpa | None = None
 
@@ -35,7 +35,7 @@ class Ds2:
         self._changed_at_s = np.full(len(job.max_workers), -np.inf)
 
     def wanted(self, seen: Observation) -> Array:
-        """ceil(ceil(input / true rate of a worker) * overprovisioning) once a window is full and no cooldown left."""
+        """ceil(ceil(input / true rate of a worker) * overprovisioning), with a full window and after the cooldown."""
         window = self._window
         window.take(seen, seen.busy_ratio)
         needed = needed_workers(
@@ -49,7 +49,7 @@ class Ds2:
 
 
 def needed_workers(input_records_per_s: Array, processed_records_per_s: Array, busy_workers: Array) -> Array:
-    """ceil(input / (processed / busy workers)), shape (L,); NaN where nothing shows what a worker can do."""
+    """ceil(input / (processed / busy workers)), shape (L,); NaN where the true rate is unknown."""
     known = (processed_records_per_s > 0) & (busy_workers > 0)
     true_records_per_s = np.where(known, processed_records_per_s, 1.0) / np.where(known, busy_workers, 1.0)
     return np.where(known, whole(input_records_per_s / true_records_per_s), np.nan)

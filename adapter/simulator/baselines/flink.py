@@ -1,6 +1,6 @@
 """The autoscaler of the Flink Kubernetes operator, as a formula for a job of one stage.
 
-Its source is apache/flink-kubernetes-operator at 6e9caeb: AutoScalerOptions, ScalingMetricCollector,
+Follows apache/flink-kubernetes-operator at 6e9caeb: AutoScalerOptions, ScalingMetricCollector,
 ScalingMetricEvaluator, JobVertexScaler, DelayedScaleDown, BuiltInAlignmentMode.
 """
 
@@ -26,7 +26,7 @@ class FlinkParameters:
 
     scaling_parallelism_alignment_mode: BALANCED, EVENLY_SPREAD or OFF. The aggregator of busy time is MAX, its default.
     Left out, as they are off by default: restart time tracking, observed scalability, memory pressure and tuning,
-    quotas, excluded periods. One stage has no backpressure. It looks every 15 s (standalone 10 s, operator 60 s).
+    quotas, excluded periods. One stage has no backpressure. A sync takes 15 s (standalone 10 s, operator 60 s).
     """
 
     metrics_window_s: float = 900.0
@@ -50,7 +50,7 @@ class FlinkParameters:
 
 
 DEFAULT = FlinkParameters()
-FAST = FlinkParameters(  # ours: the shortest times a user would dare, and the default's target
+FAST = FlinkParameters(  # our choice: the shortest times that are practical, with the default target
     target_utilization_boundary=0.15,
     metrics_window_s=120.0,
     stabilization_interval_s=120.0,
@@ -72,9 +72,9 @@ DEMETER = FlinkParameters(  # the published runs of Demeter (ICPE 2024), operato
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What a full window says of L jobs, shape (L,), records per second but for lag_records; NaN where unknown.
+    """The metrics of a full window for L jobs, shape (L,), in records/s except lag_records; NaN where unknown.
 
-    target: TARGET_DATA_RATE, the input. true_processing: what the present size can do, infinite where nothing came.
+    target: TARGET_DATA_RATE, the input. true_processing: capacity of the present size, infinite without input.
     """
 
     target: Array
@@ -84,7 +84,7 @@ class Rates:
 
 
 def capacity(p: FlinkParameters, rates: Rates, utilization: Array | float, *, with_restart: bool) -> Array:
-    """Whole records/s to catch up, to make good a restart, and to carry the input at this utilization; shape (L,).
+    """Capacity for the input at this utilization, for the catch-up and for a restart; whole records/s, shape (L,).
 
     AutoScalerUtils.getTargetProcessingCapacity. Utilization 0 is infinite capacity, for any known input.
     """
@@ -98,9 +98,9 @@ def capacity(p: FlinkParameters, rates: Rates, utilization: Array | float, *, wi
 
 
 def outside_bounds(p: FlinkParameters, rates: Rates) -> Mask:
-    """Whether the present size carries too little or too much, shape (L,).
+    """Whether the present size is too small or too large, shape (L,).
 
-    Up without and down with the restart's term; while a backlog is processed only too little counts.
+    Only the test for "too large" includes the restart. A size is not too large while the job processes a backlog.
     """
     behind = rates.lag_records > p.backlog_processing_lag_threshold_s * rates.processed
     highest = np.where(behind, 1.0, p.utilization_target + p.target_utilization_boundary)
@@ -113,7 +113,7 @@ def outside_bounds(p: FlinkParameters, rates: Rates) -> Mask:
 
 
 class Flink:
-    """Sets the size itself, and restarts the job for it."""
+    """Sets the size itself; each change restarts the job."""
 
     hpa: Hpa | None = None
 
@@ -129,7 +129,7 @@ class Flink:
         self._expected = _Expected(lanes)
 
     def wanted(self, seen: Observation) -> Array:
-        """The parallelism it rescales to now, shape (L,); NaN for none."""
+        """The parallelism to rescale to now, shape (L,); NaN for none."""
         rates, current = self._collected(seen), seen.spec_workers
         able = rates.true_processing
         asks = self._window.fresh & self._window.full & ~np.isnan(able) & ~np.isnan(rates.target)
@@ -145,7 +145,7 @@ class Flink:
         return chosen
 
     def _collected(self, seen: Observation) -> Rates:
-        """One more sample for the metrics window, and what the window says."""
+        """Add a sample to the metrics window; returns the metrics of the window."""
         p, window, meter = self._parameters, self._window, self._meter
         meter.take(seen, seen.busiest_ratio)
         window.take(seen, seen.busiest_ratio, self._observation(seen, meter.processed_records_per_s()))
@@ -163,14 +163,14 @@ class Flink:
         )
 
     def _observation(self, seen: Observation, metered: Array) -> Array:
-        """The observed true processing rate: the throughput while it catches up, else the mean of those before."""
+        """The observed true processing rate: the throughput during a catch-up, otherwise the mean of earlier ones."""
         p = self._parameters
         catching_up = seen.backlog_records >= p.observed_true_processing_rate_lag_threshold_s * metered
         before = self._window.mean(1, p.observed_true_processing_rate_min_observations)
         return np.where(metered > 0, np.where(catching_up, metered, before), np.nan)
 
     def _parallelism(self, rates: Rates, current: Array) -> Array:
-        """Before delays: scaled by what is needed over what it can do, within limits, aligned to the partitions."""
+        """The present size times needed / present capacity, within limits and aligned to the partitions; no delay."""
         p = self._parameters
         needed = capacity(p, rates, p.utilization_target, with_restart=True)
         factor = np.clip(needed / rates.true_processing, 1 - p.scale_down_max_factor, 1 + p.scale_up_max_factor)
@@ -189,17 +189,17 @@ class Flink:
 
 
 class _Expected:
-    """What the last change of each job, where it was an up, was to bring."""
+    """The expected gain of each job's last change, if it was a scale-up."""
 
     def __init__(self, lanes: int) -> None:
-        self._size, self._able, self._hoped = (np.full(lanes, np.nan) for _ in range(3))
+        self._size, self._able, self._gain = (np.full(lanes, np.nan) for _ in range(3))
 
     def changed(self, changes: Mask, current: Array, chosen: Array, able: Array) -> None:
         self._size = np.where(changes, np.where(chosen > current, chosen, np.nan), self._size)
         self._able = np.where(changes, able, self._able)
-        self._hoped = np.where(changes, able * (chosen / np.maximum(current, 1.0) - 1), self._hoped)
+        self._gain = np.where(changes, able * (chosen / np.maximum(current, 1.0) - 1), self._gain)
 
     def gain_ratio(self, current: Array, able: Array) -> Array:
-        """How much of the hoped-for rate came; NaN where there is nothing to compare."""
-        known = (self._size == current) & np.isfinite(able) & (self._hoped > 0)
-        return np.where(known, (able - self._able) / np.where(known, self._hoped, 1.0), np.nan)
+        """Achieved over expected increase of the rate; NaN where there is nothing to compare."""
+        known = (self._size == current) & np.isfinite(able) & (self._gain > 0)
+        return np.where(known, (able - self._able) / np.where(known, self._gain, 1.0), np.nan)

@@ -1,4 +1,4 @@
-"""The HPA on mean CPU utilization, as most people scale most things."""
+"""The HPA on mean CPU utilization, the most common way to scale."""
 
 from dataclasses import dataclass, field
 
@@ -14,10 +14,9 @@ from adapter.simulator.hpa import Hpa, PodCpu, Tolerance, by_utilization, unread
 class CpuParameters:
     """Of autoscaling/v2: `averageUtilization` of a Resource metric, `tolerance`.
 
-    average_utilization: per cent of what a worker requests, one CPU. metric_window_s: what a CPU sample is a mean over
-    (metrics-server's resolution). rescale_restarts_workers: a job that is started anew starts its pods anew; ours,
-    and favourable to this baseline: in Flink's reactive mode and in consumer groups pods stay, and their CPU during and
-    just after the pause counts.
+    average_utilization: per cent of a worker's request of one CPU. metric_window_s: window of a CPU sample
+    (metrics-server's resolution). rescale_restarts_workers: a rescale restarts all pods. This is our choice and favours
+    this baseline: in Flink's reactive mode and in consumer groups pods stay, and their CPU around the pause counts.
     """
 
     average_utilization: int = 80
@@ -27,7 +26,7 @@ class CpuParameters:
 
 
 class HpaCpu:
-    """An HPA without `behavior`. PodCpu that start, or whose sample is from before they were ready, do not count."""
+    """An HPA without `behavior`. Starting pods, and pods whose sample is older than their readiness, do not count."""
 
     def __init__(self, job: OperatorSettings, parameters: CpuParameters) -> None:
         self.hpa: Hpa | None = Hpa(max_workers=job.max_workers, behavior=None)
@@ -35,7 +34,7 @@ class HpaCpu:
         self._ready_since_s = np.full(len(job.max_workers), -np.inf)
 
     def wanted(self, seen: Observation) -> Array:
-        """The proposal of the CPU metric, shape (L,); NaN while no pod's sample counts."""
+        """The proposal of the CPU metric, shape (L,); NaN where no pod's sample counts."""
         fresh = self._restarted(seen) if self._parameters.rescale_restarts_workers else np.zeros(len(seen.cpu_ratio))
         counted = np.where((fresh > 0) | np.isnan(seen.cpu_ratio), 0.0, seen.ready_workers)
         pods = PodCpu(
@@ -49,8 +48,8 @@ class HpaCpu:
         return np.where(counted > 0, proposal, np.nan)
 
     def _restarted(self, seen: Observation) -> Mask:
-        """Which jobs' pods do not count because all of them start, or have just started."""
-        paused = (seen.restarting > 0) & (seen.ready_workers >= seen.spec_workers)  # else the old set works on
+        """Jobs whose pods are all starting or have just started."""
+        paused = (seen.restarting > 0) & (seen.ready_workers >= seen.spec_workers)  # otherwise the old workers continue
         ready_since_s = np.where(np.isnan(self._ready_since_s), seen.at_s, self._ready_since_s)
         self._ready_since_s = np.where(paused, np.nan, ready_since_s)
         ready_s, sampled_s = seen.at_s - ready_since_s, seen.at_s - seen.sampled_at_s

@@ -1,4 +1,4 @@
-"""KEDA's Kafka scaler: the backlog in records, capped by the partitions, to an HPA that divides it."""
+"""KEDA's Kafka scaler: the consumer lag, capped by the partitions, which the HPA divides by lagThreshold."""
 
 from dataclasses import dataclass, field
 
@@ -15,9 +15,9 @@ class KedaParameters:
     """Of a ScaledObject with a `kafka` trigger (kafka_scaler.go): `lagThreshold`, `allowIdleConsumers`,
     `ensureEvenDistributionOfPartitions`; the HPA's `tolerance`.
 
-    Left out: `limitToPartitionsWithLag` and `excludePersistentLag` (off by default) ask for the lag of each partition,
-    which is not seen here; `activationLagThreshold`, `pollingInterval` and `cooldownPeriod` only tell 0 from 1, and no
-    job here is scaled to 0.
+    Left out: `limitToPartitionsWithLag` and `excludePersistentLag` (off by default) need the lag of each partition,
+    which is not observed here; `activationLagThreshold`, `pollingInterval` and `cooldownPeriod` only concern scaling to
+    and from 0, which no job here does.
     """
 
     lag_threshold: float = 10.0
@@ -30,7 +30,7 @@ class KedaKafka:
     """KEDA without `advanced`: its HPA has no `behavior`."""
 
     def __init__(self, job: OperatorSettings, parameters: KedaParameters, lag_threshold: Array | None = None) -> None:
-        """lag_threshold: of each job, shape (L,), in place of the parameter's."""
+        """lag_threshold: of each job, shape (L,); replaces the parameter's."""
         self.hpa: Hpa | None = Hpa(max_workers=job.max_workers, behavior=None)
         self._parameters = parameters
         threshold = np.full(len(job.partitions), parameters.lag_threshold) if lag_threshold is None else lag_threshold
@@ -39,7 +39,7 @@ class KedaKafka:
         self._divisors = Alignment(job.partitions, "EVENLY_SPREAD")
 
     def metric(self, backlog_records: Array) -> Array:
-        """The number it serves, in records, shape (L,). The cap lets a last share through: its division is whole."""
+        """The served metric in records, shape (L,). Integer division lets it exceed the cap by one share."""
         lag, threshold = np.floor(backlog_records), self._threshold
         if self._parameters.ensure_even_distribution_of_partitions:
             shares = self._divisors.upwards(np.maximum(1.0, np.ceil(lag / threshold)))
@@ -51,7 +51,7 @@ class KedaKafka:
         return np.where(over, np.where(over, self._partitions, 0.0) * threshold, lag)
 
     def wanted(self, seen: Observation) -> Array:
-        """The HPA's ceil(metric / lagThreshold) outside the tolerance, shape (L,); NaN while there is no lag to see."""
+        """The HPA's ceil(metric / lagThreshold) outside the tolerance, shape (L,); NaN while the lag is unknown."""
         shares = self.metric(seen.backlog_records) / self._threshold
         proposal = by_average_value(shares, 1.0, seen.spec_workers, self._parameters.tolerance)
         return np.where(np.isnan(shares), np.nan, proposal)

@@ -13,7 +13,7 @@ from adapter.simulator.baselines.static_peak import StaticPeak
 
 
 def _tuned_keda(job: OperatorSettings, *, seconds: float) -> KedaKafka:
-    """KEDA with a threshold of as many records as a worker processes in some seconds."""
+    """KEDA whose threshold is the number of records that a worker processes in `seconds`."""
     return KedaKafka(job, KedaParameters(), job.worker_capacity_records_per_s * seconds)
 
 

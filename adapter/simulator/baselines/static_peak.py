@@ -1,4 +1,4 @@
-"""As many workers as the highest load needs, for ever."""
+"""A constant number of workers, enough for the highest load."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from adapter.simulator.hpa import Hpa
 
 
 class StaticPeak:
-    """No autoscaler: the size that an operator chose for the peak."""
+    """No autoscaler: the size that an operator sets for the peak."""
 
     hpa: Hpa | None = None
 

@@ -1,4 +1,4 @@
-"""Observer samples of L jobs -> rates and means over a window of them, anchored at each job's newest sample."""
+"""Rates and means of L jobs over a window of samples that ends at each job's newest sample."""
 
 import numpy as np
 
@@ -10,18 +10,18 @@ _AT, _APPENDED, _PROCESSED, _BACKLOG, _COUNTS = 0, 1, 2, 3, 4
 
 
 class SampleWindow:
-    """What was seen of jobs since they run, and once it is full only the last window_s of it.
+    """The samples of the last window_s of each job.
 
-    Time is the samples' own: late samples fill it later and never freeze it. It fills from the first sample settle_s
-    after the job began to work; a restart and a counter that falls empty it. A job is taken to have run for ever
-    before the first look. Rates and means are NaN where they are not known; all arrays have shape (L,).
+    Time is the time of the samples, so that delayed samples only delay the window. It fills from the first sample at
+    least settle_s after the job began to work. A restart, or a counter that falls, empties it. At the first sync every
+    job counts as long running. Rates and means are NaN where unknown; all arrays have the shape (L,).
     """
 
     def __init__(self, lanes: int, window_s: float, *, settle_s: float = 0.0, gauges: int = 1) -> None:
-        """gauges: how many means are kept. Samples come no closer than a sync apart."""
+        """gauges: number of means. Samples are at least one sync apart."""
         self._window_s, self._settle_s = window_s, settle_s
         self._slots = int((window_s + settle_s) // SYNC_S) + 3
-        # of each gauge the sum and the number of its known values before the sample: a mean is two look-ups
+        # per gauge, the running sum and count of its known values: a mean needs two look-ups
         self._ring = np.full((lanes * self._slots, _COUNTS + 2 * gauges), np.nan)
         self._start = np.arange(lanes) * self._slots
         self._oldest, self._newest = np.zeros(lanes, dtype=int), np.full(lanes, -1)
@@ -34,10 +34,10 @@ class SampleWindow:
         self.full: Mask = np.zeros(lanes, dtype=bool)
 
     def take(self, seen: Observation, *gauges: Array) -> None:
-        """One sync. A sample counts once, and when its counts and its first gauge are known.
+        """Add the samples of one sync. A sample counts once, and only if its counts and its first gauge are known.
 
-        Afterwards `fresh` tells which jobs had a new sample, `full` which windows are full, `samples` how many they
-        hold, and `running_since_s` since when the job works, NaN while it does not.
+        Sets `fresh` (the job had a new sample), `full` (the window is full), `samples` (number in the window) and
+        `running_since_s` (when the job began to work, NaN in a pause).
         """
         began = np.where(np.isnan(self.running_since_s), seen.at_s, self.running_since_s)
         self.running_since_s = np.where(seen.restarting > 0, np.nan, began)
@@ -51,7 +51,7 @@ class SampleWindow:
         self._age(counts[_AT])
 
     def appended_records_per_s(self) -> Array:
-        """Input over the window; NaN of less than two samples, as all rates."""
+        """Input over the window; NaN with fewer than two samples, as for all rates."""
         return self._rate(_APPENDED)
 
     def processed_records_per_s(self) -> Array:
@@ -63,11 +63,11 @@ class SampleWindow:
         return self._rate(_BACKLOG)
 
     def backlog_records(self) -> Array:
-        """Of the newest sample."""
+        """The backlog of the newest sample."""
         return np.where(self.samples > 0, self._last[_BACKLOG], np.nan)
 
     def mean(self, gauge: int = 0, least: int = 1) -> Array:
-        """Of the samples in which the gauge is known; NaN where these are fewer than `least`."""
+        """Mean of a gauge over the samples in which it is known; NaN for fewer than `least`."""
         totals = self._sums[2 * gauge : 2 * gauge + 2] - self._first[_COUNTS + 2 * gauge : _COUNTS + 2 * gauge + 2]
         known = (self.samples > 0) & (totals[1] >= least)
         return np.where(known, totals[0] / np.where(known, totals[1], 1.0), np.nan)
@@ -86,7 +86,7 @@ class SampleWindow:
         self._sums[1::2] += known
 
     def _age(self, at_s: Array) -> None:
-        """The window is full, and then forgets, so far as the newest sample says."""
+        """Update `full`, and drop samples older than the window; time is that of the newest sample."""
         settled = self.fresh & (at_s >= self.running_since_s + self._settle_s)
         self._full_at_s = np.where(settled & np.isnan(self._full_at_s), at_s + self._window_s, self._full_at_s)
         self._last = self._sample(self._newest)
@@ -98,7 +98,7 @@ class SampleWindow:
         self.samples = (self._newest - self._oldest + 1).astype(np.float64)
 
     def _sample(self, number: IntArray) -> Array:
-        """Shape (columns, L): of each lane its sample of this number, counted from 0."""
+        """The sample with this number, counted from 0, of each lane; shape (columns, L)."""
         found: Array = self._ring.take(self._start + number % self._slots, axis=0)
         return found.T
 
