@@ -1,1 +1,1 @@
-"""What the adapter costs, measured on this machine: `python -m bench [NAME...]`. Nothing is asserted."""
+"""Measure the cost of the adapter on this machine: `python -m bench [NAME...]`. Nothing is asserted."""

@@ -1,4 +1,4 @@
-"""The command: run the named benches, or all, and print what each found beside its aim."""
+"""The command: run the named benchmarks, or all, and print each result with its aim."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ BENCHES: dict[str, Callable[[], Iterator[Figure]]] = {
 
 
 def main() -> None:
-    """Print the machine, then a line a figure as it is found."""
+    """Print the machine, then one line per result as soon as it is measured."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHES], metavar="NAME", help=" ".join(BENCHES))
     _say(described())

@@ -1,4 +1,4 @@
-"""The fold alone: one tick of core.engine.advance, and the size of what it remembers."""
+"""The fold alone: one tick of core.engine.advance, and the size of its state."""
 
 import time
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ TICKS = 100
 
 
 def figures() -> Iterator[Figure]:
-    """Milliseconds a tick and bytes a workload, for each size of fleet in one call."""
+    """Milliseconds per tick and bytes per workload, for each size of fleet."""
     for count in COUNTS:
         state, took_ms = _folded(Workloads(count))
         points = len(state.fast.at_s)

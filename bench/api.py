@@ -1,7 +1,7 @@
-"""A `serve` process under the load of an aggregator: how fast it answers over TLS, and what memory it holds.
+"""A `serve` process under the load of an aggregator: its latency over TLS, and its memory.
 
-Real: the process, its TLS, its check of who asks and whether they may, the pull of snapshots. Stand-ins: the cluster's
-API, and the pipeline, whose snapshots hold one decision many times over.
+Real: the process, its TLS, authentication and authorization, and the pull of snapshots. Stand-ins: the cluster's API,
+and the pipeline, whose snapshots contain many copies of one decision.
 """
 
 import ssl
@@ -24,7 +24,7 @@ CONNECTIONS = 8
 
 
 def figures() -> Iterator[Figure]:
-    """Milliseconds from when a request was due to its answer, the client's own time included; memory in MiB."""
+    """Milliseconds from a request's due time to its answer, including the client's own time; memory in MiB."""
     with TemporaryDirectory() as folder:
         identities = issue(Path(folder))
         with run_cluster(identities) as cluster, replica(identities, cluster) as ours:
@@ -38,7 +38,7 @@ def figures() -> Iterator[Figure]:
 
 
 def _loaded(port: int, trust: ssl.SSLContext) -> tuple[tuple[float, ...], int]:
-    """Open loop: each request has its moment, whether or not earlier ones were answered in time."""
+    """Open loop: each request has a due time, whether or not earlier ones were answered."""
     took_ms: list[float] = []
     statuses: list[int] = []
     began_s = time.perf_counter() + 0.5

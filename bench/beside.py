@@ -1,4 +1,4 @@
-"""Values of several servers, measured in the same run -> one line of a table: the middles, the spreads, the ratio."""
+"""One line of a table that compares servers measured in the same run: medians, spreads and their ratio."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _WHAT, _UNIT, _VALUES, _RATIO = 42, 12, 24, 9
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """values: for each server one a repetition, in `unit`; none where it was not measured. aim: what is wished for."""
+    """A measured quantity. values: per server, one value per repetition; empty if it was not measured. aim: target."""
 
     what: str
     unit: str
@@ -21,14 +21,14 @@ class Line:
         return f"{self.what:<{_WHAT}}{self.unit:<{_UNIT}}{cells}{self._ratio():>{_RATIO}}   {self.aim}".rstrip()
 
     def _ratio(self) -> str:
-        """Of the first server to the second."""
+        """Median of the first server / median of the second."""
         if len(self.values) < 2 or not all(self.values[:2]) or not median(self.values[1]):
             return ""
         return f"{median(self.values[0]) / median(self.values[1]):.2f}"
 
 
 def heading(names: Sequence[str]) -> str:
-    """The line above a table. names: of the servers."""
+    """The heading of a table. names: of the servers."""
     ratio = f"{names[0]}/{names[1]}" if len(names) > 1 else ""
     return f"{'':<{_WHAT + _UNIT}}{''.join(f'{name:>{_VALUES}}' for name in names)}{ratio:>{_RATIO}}   aim"
 

@@ -1,7 +1,7 @@
-"""The simulator beside measured runs of one job: Flink 1.17 on Kubernetes for 18 hours, 24 workers at most.
+"""Compare the simulator with measured runs of one job: Flink 1.17 on Kubernetes for 18 hours, at most 24 workers.
 
-Its input is replayed, the measured CPU gives the capacity of a worker, and each run is simulated with the profile and
-the baseline that correspond to it. `python -m bench.calibration` prints the errors.
+The input is replayed, the measured CPU gives the capacity of a worker, and each run is simulated with the corresponding
+profile and baseline. `python -m bench.calibration` prints the errors.
 """
 
 import csv
@@ -21,7 +21,7 @@ from adapter.simulator.world import SimulatedJob
 
 TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
 WORKERS = 24
-# Of the static run, means of a minute: CPU = 0.067 + 8.93e-5 * (events/s of a worker). It is full at a CPU of 1.
+# From one-minute means of the static run: CPU = 0.067 + 8.93e-5 * (events/s of a worker); a worker is full at CPU 1.
 IDLE_CPU_RATIO, CPU_PER_EVENT = 0.067, 8.93e-5
 EVENTS_PER_S = (1 - IDLE_CPU_RATIO) / CPU_PER_EVENT
 INPUT_RATIO = 3.02  # of the measured input to the trace
@@ -30,10 +30,10 @@ ROW_S = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What is compared; delays are compared while the job runs.
+    """The compared numbers of a run; delays only while the job runs.
 
-    rescales: changes of the count, which flickers where it is measured. pauses: all of them where simulated; where
-    measured only those that a whole sample of 15 s fell into.
+    rescales: changes of the worker count, which flickers in measurements. pauses: in measurements, only those that
+    contain a whole sample of 15 s.
     """
 
     mean_workers: float
@@ -47,7 +47,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
-    """A measured run, and who plays it. file: the part of its name that tells the run."""
+    """A measured run, and the profile and policy that simulate it. file: identifying part of its file name."""
 
     name: str
     file: str
@@ -56,7 +56,7 @@ class MeasuredRun:
 
 
 def _of(name: str) -> Profile:
-    """A tabled profile for this job, whose metrics were never late and never missing."""
+    """A profile of PROFILES for this job, whose metrics are neither late nor missing."""
     return replace(
         PROFILES[name],
         workers=WORKERS,
@@ -82,7 +82,7 @@ RUNS = (
 
 
 def measured(run: MeasuredRun, traces: Path = TRACES) -> Figures:
-    """What was measured; a row without throughput is a time in which the job was down."""
+    """The measured numbers; the job is down in rows without throughput."""
     with (traces / f"measured/demeter_ads_{run.file}_15s.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     throughput, workers, latency_ms = (_column(rows, name) for name in ("throughput", "task_managers", "latency"))
@@ -100,7 +100,7 @@ def measured(run: MeasuredRun, traces: Path = TRACES) -> Figures:
 
 
 def simulated(runs: Sequence[MeasuredRun] = RUNS, traces: Path = TRACES, seed: int = 0) -> list[Figures]:
-    """The same runs in the simulator."""
+    """The simulated numbers of the same runs."""
     events_per_s = resample(read(traces / "dsp_ads_18h_1s.csv")) * INPUT_RATIO
     rate = events_per_s / EVENTS_PER_S * _REACTIVE.worker_capacity_records_per_s
     found = scores(closed_loop.run([SimulatedJob(rate, 0, run.policy, run.profile, seed) for run in runs]).tally)
@@ -109,7 +109,7 @@ def simulated(runs: Sequence[MeasuredRun] = RUNS, traces: Path = TRACES, seed: i
 
 
 def table(played: Sequence[Figures], traces: Path = TRACES) -> str:
-    """Measured -> simulated for each run, a line each. played: of simulated()."""
+    """A table with a line per run: measured -> simulated. played: the result of simulated()."""
     names = [of.name for of in fields(Figures)]
     lines = ["| run | " + " | ".join(names) + " | error of worker-hours |", "|---" * (len(names) + 2) + "|"]
     for run, there, here in zip(RUNS, (measured(run, traces) for run in RUNS), played, strict=True):

@@ -1,4 +1,4 @@
-"""Servers in turn under the same loads -> lines of a table."""
+"""Run several servers in turn under the same loads, and compare them line by line."""
 
 import time
 from collections import Counter
@@ -11,26 +11,26 @@ from bench.load import Generator, Headers, Load, Seen
 from bench.machine import rss_mib, tree_cpu_s
 from bench.replica import HPA_HEADERS, TICK_S, WORKLOADS
 
-# Connections, and how many besides them stall in their handshake.
+# Active connections, and further ones that stall in their handshake.
 SITUATIONS = ((1, 0), (5, 0), (25, 0), (25, 20), (100, 0))
 USUAL = (25, 0)
-SELECTORS = 10  # of the closed loops: what a review says of each is remembered, and asked for anew every ten seconds
-SYNC_S = 15.0  # how often the HPA's controller asks for each HPA
+SELECTORS = 10  # of the closed loops; their access reviews are cached for ten seconds
+SYNC_S = 15.0  # the HPA controller's period
 SYNC_WORKERS = 5
-AVAILABILITY_CHECKS = 5  # at the same time
+AVAILABILITY_CHECKS = 5  # concurrent
 CHECKS_PER_S = 100.0
 WARMUP_S = 0.5
-REST_S = 2.0  # between syncs; the Go server's client of the cluster saves its burst of 400 up meanwhile
+REST_S = 2.0  # between syncs, in which the rate limiter of the Go server's cluster client refills its burst of 400
 
 _AGGREGATOR: Headers = (("X-Remote-User", "system:kube-aggregator"), ("X-Remote-Group", "system:masters"))
 _SYNC = Load(connections=SYNC_WORKERS, duration_s=SYNC_S, rate_per_s=WORKLOADS / SYNC_S, questions=WORKLOADS)
-# All are due in the first millisecond: a worker asks as soon as it has its last answer.
+# All requests are due in the first millisecond: a worker sends the next one as soon as it has its answer.
 _AS_FAST_AS_IT_GOES = replace(_SYNC, duration_s=1e-3, rate_per_s=WORKLOADS / 1e-3)
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A server under measurement. question: its path with a `%d`. speaks_http2: to an aggregator."""
+    """A server under measurement. question: its path with a `%d`. speaks_http2: whether it offers HTTP/2."""
 
     name: str
     pid: int
@@ -41,7 +41,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run against one server. cores: how many processors the server kept busy."""
+    """One run against one server. cores: mean number of processors that the server used."""
 
     seen: Seen
     cores: float
@@ -52,8 +52,10 @@ Runs = Sequence[Sequence[Run]]  # by contender
 
 @dataclass(slots=True)
 class Contest:
-    """wrong: answers other than 2xx, by contender. groups: how many have asked, each in one run of a sync, so that no
-    server remembers what a review said."""
+    """The loads of the comparison. wrong: answers other than 2xx, by contender.
+
+    groups: user groups used so far. Every run of a sync has its own, so that no server has its reviews cached.
+    """
 
     generator: Generator
     contenders: Sequence[Contender]
@@ -63,7 +65,7 @@ class Contest:
     groups: int = 0
 
     def closed_loops(self) -> Iterator[Line]:
-        """As fast as answers come."""
+        """Every connection sends its next request as soon as it has an answer."""
         for connections, stalled in SITUATIONS:
             load = self._closed(connections, stalled)
             runs = self._in_turn([load] * len(self.contenders))
@@ -73,14 +75,14 @@ class Contest:
                 yield _line("", "CPU us each", runs, lambda run: 1e6 * run.cores / run.seen.requests_per_s)
 
     def as_an_aggregator_asks(self) -> Iterator[Line]:
-        """Many requests at once of one API server, which speaks HTTP/2 with who can."""
+        """Many concurrent requests of one API server, over HTTP/2 if the server offers it."""
         usual = self._closed(*USUAL)
         merged = replace(usual, connections=1, streams=usual.connections)
         runs = self._in_turn([merged if each.speaks_http2 else usual for each in self.contenders])
         yield from _rates(f"{usual.connections} at once; Go over HTTP/2", runs, "")
 
     def syncs(self) -> Iterator[Line]:
-        """Every HPA once, as fast as the controller's workers get their answers."""
+        """One request per HPA, as fast as the controller's workers receive the answers."""
         runs: list[list[Run]] = [[] for _ in self.contenders]
         for _ in range(self.repetitions):
             for done, contender in zip(runs, self.contenders, strict=True):
@@ -89,23 +91,23 @@ class Contest:
         yield _line(f"{WORKLOADS} HPAs a sync, {SYNC_WORKERS} workers", "s", runs, _took_s, f"<< {SYNC_S:g}")
 
     def spread_sync(self) -> Iterator[Line]:
-        """Every HPA once, each at its moment of the period."""
+        """One request per HPA, spread over the period."""
         runs = [[self._run(each, self._anew(_SYNC))] for each in self.contenders]
         yield from _latencies(f"{WORKLOADS} HPAs over {SYNC_S:g} s", runs)
 
     def discovery(self, what: str) -> Iterator[Line]:
-        """As an aggregator's availability controller asks, at fixed times over two ticks of the pipeline."""
+        """Discovery requests of an aggregator's availability controller, at fixed times over two pipeline ticks."""
         load = Load(AVAILABILITY_CHECKS, 2 * TICK_S, rate_per_s=CHECKS_PER_S, headers=_AGGREGATOR)
         target = f"/apis/{GROUP_VERSION}"
         runs = [[self._run(replace(each, question=target), load)] for each in self.contenders]
         yield from _latencies(what, runs)
 
     def memory(self, what: str) -> Line:
-        """What each process holds now."""
+        """The current memory of each process."""
         return Line(what, "MiB", tuple((rss_mib(each.pid),) for each in self.contenders), "<= 100")
 
     def failures(self) -> Line:
-        """Of all loads so far."""
+        """The failed requests of all loads so far."""
         return Line("answers other than 2xx", "", tuple((self.wrong[each.name],) for each in self.contenders), "0")
 
     def _closed(self, connections: int, stalled: int) -> Load:

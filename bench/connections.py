@@ -1,6 +1,6 @@
-"""A server under more connections than it takes: what a neighbour waits, how fast it answers, what memory it holds.
+"""A server under more connections than its limit: the latency of other clients, and its memory.
 
-Real: the server of `serve`, its TLS, its limits, in a process of its own. Stand-in: the application, which answers the
+Real: the server of `serve`, its TLS and its limits, in its own process. Stand-in: the application, which returns the
 same few bytes from memory.
 """
 
@@ -26,7 +26,7 @@ from bench.machine import rss_mib
 from bench.processes import free_port, running, wait_until
 
 FLOOD = 10_000
-IDLE = ServerLimits().connections - 10  # all that is allowed, but for the neighbours
+IDLE = ServerLimits().connections - 10  # the limit, less a reserve for the measuring clients
 TIMES = 2_000
 STARTS_WITHIN_S = 30.0
 ENDS_WITHIN_S = 300.0
@@ -35,14 +35,14 @@ _ANSWER = b'{"kind":"ExternalMetricValueList","items":[]}\n'
 
 
 def figures() -> Iterator[Figure]:
-    """Milliseconds from question to answer on one connection; memory in MiB."""
+    """Milliseconds from request to answer on one connection; memory in MiB."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as started:
         folder, port = Path(name), free_port()
         trust, stranger = _certificates(folder)
         server = started.enter_context(running(_role("serve", port, folder), folder / "out"))
         wait_until(lambda: _answers(port, trust), server, folder / "out", STARTS_WITHIN_S)
         with _connected(port, trust) as neighbour:
-            yield Figure("answer to a neighbour of nobody", tuple(_ask(neighbour) for _ in range(TIMES)), "ms")
+            yield Figure("latency without other clients", tuple(_ask(neighbour) for _ in range(TIMES)), "ms")
             idle_mib = rss_mib(server.pid)
             yield Figure(
                 f"memory (RSS) added by {IDLE} idle connections",
@@ -52,14 +52,14 @@ def figures() -> Iterator[Figure]:
             )
             for kind in ("silent", "shaking hands"):
                 waited_ms, late_ms, flood = _flooded(port, folder, kind, neighbour, trust)
-                yield Figure(f"the same, {flood} connections come, {kind}", waited_ms, "ms", "max < 1000 ms")
-                yield Figure("a new caller's first answer meanwhile", late_ms, "ms", "max < 5000 ms")
+                yield Figure(f"latency during {flood} connections, {kind}", waited_ms, "ms", "max < 1000 ms")
+                yield Figure("first answer on a new connection meanwhile", late_ms, "ms", "max < 5000 ms")
             full_mib = _with_idle(port, stranger, server.pid)
-        yield Figure(f"memory (RSS) added by all that, and by {IDLE} idle connections", (full_mib - idle_mib,), "MiB")
+        yield Figure(f"memory (RSS) added by all of these and {IDLE} idle connections", (full_mib - idle_mib,), "MiB")
 
 
 def _certificates(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Write the server's files; the contexts of an aggregator and of a stranger."""
+    """Write the server's files; returns the TLS contexts of an aggregator and of an unauthenticated client."""
     servers, proxies = trustme.CA(), trustme.CA()
     leaf = servers.issue_cert("127.0.0.1")
     leaf.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
@@ -78,15 +78,15 @@ def _role(*words: object) -> list[str]:
 def _flooded(
     port: int, folder: Path, kind: str, neighbour: socket.socket, trust: ssl.SSLContext
 ) -> tuple[tuple[float, ...], tuple[float, ...], int]:
-    """What an old and a new neighbour wait while the connections come, and how many came."""
+    """Latency on an existing and on new connections during a flood, and the connections of the flood."""
     waited_ms, late_ms = [], []
     out = folder / "flood"
     with running(_role("flood", port, folder, kind.split()[0]), out) as flood:
         until_s = time.monotonic() + ENDS_WITHIN_S
-        while not (told := out.read_text()).strip() and time.monotonic() < until_s and flood.poll() is None:
+        while not (printed := out.read_text()).strip() and time.monotonic() < until_s and flood.poll() is None:
             waited_ms += [_ask(neighbour) for _ in range(20)]
             late_ms.append(_first_answer_ms(port, trust))
-    return tuple(waited_ms), tuple(late_ms), int(told)
+    return tuple(waited_ms), tuple(late_ms), int(printed)
 
 
 def _ask(connection: socket.socket) -> float:
@@ -105,7 +105,7 @@ def _first_answer_ms(port: int, trust: ssl.SSLContext) -> float:
 
 
 def _with_idle(port: int, trust: ssl.SSLContext, pid: int) -> float:
-    """Its memory with connections that asked once and stay."""
+    """Memory of the server with idle connections, each after one request."""
     with ExitStack() as stack:
         for _ in range(IDLE):
             _ask(stack.enter_context(_connected(port, trust)))
@@ -141,14 +141,14 @@ def _answer(environ: dict[str, Any], start_response: Callable[..., object]) -> l
 
 
 def _flood(port: str, folder: str, kind: str) -> None:
-    """Connect as often as the files allow, and say how often that was."""
+    """Open FLOOD connections, or as many as the limit of open files allows, and print their number."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     wanted = FLOOD if hard == resource.RLIM_INFINITY else min(FLOOD, hard - 100)
     trust = ssl.create_default_context(cafile=f"{folder}/servers.crt")
     with ExitStack() as stack:
         for _ in range(wanted):
-            with suppress(OSError):  # it was ended for another one, as it should be
+            with suppress(OSError):  # the server closes connections beyond its limit
                 plain = stack.enter_context(socket.create_connection(("127.0.0.1", int(port)), timeout=30))
                 if kind == "shaking":
                     stack.enter_context(trust.wrap_socket(plain, server_hostname="127.0.0.1"))

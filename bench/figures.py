@@ -1,15 +1,15 @@
-"""Measured values -> one line: the middle, the tail, the spread, how many, and the aim."""
+"""Format measured values as one line: median, tail, spread, count and aim."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-ENOUGH_FOR_P99 = 100  # with fewer, the 99th percentile is the maximum by another name
+ENOUGH_FOR_P99 = 100  # with fewer values, the 99th percentile is the maximum
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """what: the thing measured. values: one a repetition, in `unit`. aim: what is wished for, "" when nothing is."""
+    """A measured quantity. values: one per repetition, in `unit`. aim: the target, "" without one."""
 
     what: str
     values: tuple[float, ...]
@@ -31,5 +31,5 @@ class Figure:
 
 
 def _percentile(values: tuple[float, ...], share: float) -> float:
-    """A value that was measured, none between two."""
+    """The percentile without interpolation: always a measured value."""
     return float(np.percentile(values, share, method="inverted_cdf"))

@@ -1,4 +1,4 @@
-"""From the start of `backlog-adapter run` to its first decision."""
+"""Measure the time from the start of `backlog-adapter run` to its first decision."""
 
 import sys
 import tempfile
@@ -15,7 +15,7 @@ DECIDES_WITHIN_S = 180.0
 
 
 def figures() -> Iterator[Figure]:
-    """Seconds a start, each with a new checkpoint."""
+    """Seconds per start, each with a new checkpoint."""
     with tempfile.TemporaryDirectory() as folder:
         runs = [_first_decision(Path(folder) / f"out-{number}") for number in range(RUNS)]
     took_s, cpu_s = zip(*runs, strict=True)
@@ -24,7 +24,7 @@ def figures() -> Iterator[Figure]:
 
 
 def _first_decision(out: Path) -> tuple[float, float]:
-    """Seconds of the clock and of processors."""
+    """Wall-clock seconds and processor seconds."""
     began_s = time.monotonic()
     with running([sys.executable, "-m", "adapter", "run", "--port", "0"], out) as process:
         wait_until(lambda: "first decision" in out.read_text(), process, out, DECIDES_WITHIN_S)

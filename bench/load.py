@@ -1,4 +1,4 @@
-"""The load generator, the one client of every server that is compared: what it is told to do, and what it saw."""
+"""Run the load generator, the common client of all compared servers: its options and its results."""
 
 import subprocess
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ import msgspec
 
 Headers = tuple[tuple[str, str], ...]
 
-_SPARE_S = 60.0  # a server that answers nothing ends no run
+_SPARE_S = 60.0  # beyond the duration of a run, for a server that does not answer
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What a run of the generator saw. errors: how often an answer was not 2xx, by status, or failed."""
+    """The results of a run. errors: number of answers outside 2xx by status, and of failed requests."""
 
     requests: int
     errors: dict[str, int]
@@ -24,18 +24,16 @@ class Seen(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A run. streams: requests at the same time on each connection, above 1 over HTTP/2. stalled: connections held
-    besides, which never finish their handshake. rate_per_s: how many are due, whether or not answers came; 0 is the
-    next as soon as one came. questions: a `%d` in the address counts so far."""
+    """The load of a run."""
 
     connections: int
     duration_s: float
     _: KW_ONLY
-    streams: int = 1
-    stalled: int = 0
-    rate_per_s: float = 0.0
+    streams: int = 1  # concurrent requests per connection; above 1 over HTTP/2
+    stalled: int = 0  # further connections, which never finish their handshake
+    rate_per_s: float = 0.0  # requests due (open loop); 0 sends the next request after each answer
     warmup_s: float = 0.0
-    questions: int = 1
+    questions: int = 1  # a `%d` in the URL becomes the request's number modulo this
     headers: Headers = ()
 
     def words(self) -> Iterator[str]:
@@ -51,14 +49,14 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """The command and the certificate that it shows, with its key."""
+    """The program of the load generator, and its client certificate."""
 
     program: Path
     certificate: Path
     key: Path
 
     def run(self, load: Load, url: str) -> Seen:
-        """What it saw. Raises RuntimeError with what it printed when it fails."""
+        """Run a load and return its results. Raises RuntimeError with the program's output if it fails."""
         command = [str(self.program), "-cert", str(self.certificate), "-key", str(self.key), *load.words(), url]
         within_s = load.warmup_s + load.duration_s + _SPARE_S
         ended = subprocess.run(command, capture_output=True, timeout=within_s, check=False)  # noqa: S603 - our own

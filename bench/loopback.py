@@ -1,4 +1,4 @@
-"""A small HTTP server on loopback, for the systems that a bench stands in for."""
+"""A small HTTP server on loopback, as a stand-in for other systems."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -9,21 +9,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @contextmanager
 def served(answer: Callable[[str], bytes | None]) -> Iterator[str]:
-    """Its address while the block lasts. answer: path and query -> the JSON to send, None for 404."""
+    """Run the server while the block lasts; yields its address. answer: path and query -> JSON, None for 404."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            """What `answer` says."""
+            """Send the result of `answer`."""
             body = answer(self.path)
             self.send_response(HTTPStatus.NOT_FOUND if body is None else HTTPStatus.OK)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body or b"")))
-            with suppress(ConnectionError):  # who asked may have waited long enough
+            with suppress(ConnectionError):  # the client may have gone
                 self.end_headers()
                 self.wfile.write(body or b"")
 
         def log_message(self, *_: object) -> None:
-            """Nothing: the figures are the output."""
+            """Log nothing: the results are the output."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""What the figures depend on: the machine, the moment, and what else runs on it."""
+"""Describe the machine and its load, on which all results depend."""
 
 import os
 import platform
@@ -21,7 +21,7 @@ def described() -> str:
 
 
 def load() -> str:
-    """The load average; much above the number of cores, the times below are those of a busy machine."""
+    """The load average. Far above the number of cores, the results are those of a busy machine."""
     return " ".join(f"{value:.1f}" for value in os.getloadavg())
 
 
@@ -43,7 +43,7 @@ def tree_pss_mib(pid: int) -> dict[str, float]:
 
 
 def tree_cpu_s(pid: int) -> float:
-    """Processor time that a process, its descendants and those that it outlived have used; a busy machine adds none."""
+    """Processor time of a process and all its descendants, including ended ones; independent of other load."""
     ticks = 0
     for each in _tree(pid):
         try:
@@ -68,7 +68,7 @@ def _tree(root: int) -> list[int]:
 
 
 def _kib(file: str, name: str) -> int:
-    """The number beside a name in a file of /proc. Raises OSError or ValueError when it is not there."""
+    """The number of a field in a file of /proc. Raises OSError or ValueError if it is missing."""
     found = re.search(rf"^{name}:\s+(\d+)", Path(file).read_text(), re.MULTILINE)
     if found is None:
         raise ValueError(f"{file}: expected a line {name}")

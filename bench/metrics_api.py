@@ -1,8 +1,8 @@
-"""Our `serve` beside a Go server on custom-metrics-apiserver: same machine, same run, same client, in turn.
+"""Compare `serve` with a Go server on custom-metrics-apiserver: same machine, same run, same client, in turn.
 
-Every request comes over TLS with the front proxy's certificate and in the name of the HPA's controller, and both
-servers ask the same stand-in cluster whether it may. Ours answers from snapshots that it pulls meanwhile; the Go
-server's provider is a table. A line has the median of the repetitions, with the least and the most.
+Every request comes over TLS with the front proxy's certificate and the identity of the HPA controller. Both servers
+authorize it against the same stand-in cluster. `serve` answers from snapshots that it pulls meanwhile; the Go server's
+provider is a table. A line shows the median of the repetitions with minimum and maximum.
 """
 
 import argparse
@@ -28,15 +28,15 @@ LARGE = 40_000  # workloads
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Print the machine, then each line as it is found. words: the command line, that of the process by default.
+    """Print the machine, then each line as soon as it is measured. words: the command line; default: of the process.
 
-    Exits with 2 where the load generator is missing.
+    Exits with 2 if the load generator is missing.
     """
     arguments, programs = _arguments(words), rival.folder()
     if not (programs / "load").is_file():
         sys.stderr.write(f"bench-api: {_missing(programs / 'load')}\n")
         sys.exit(2)
-    # Told to end, it ends as after Ctrl-C: nothing that it started outlives it.
+    # SIGTERM ends the benchmark as Ctrl-C does, so that it stops all its processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     began_s = time.monotonic()
     _say(f"{described()}\nGo: custom-metrics-apiserver {rival.version()}\n")

@@ -1,8 +1,8 @@
-"""The cheapest plan for a known load, and a lower bound of the cost of every policy.
+"""The cheapest plan for a known load, and a lower bound for the cost of every policy.
 
-A dynamic program over slots, sizes and backlog. Backlog is counted in units of a fraction of a worker's slot. Both
-arrivals and capacity are rounded as running totals, so that an error never grows beyond a unit however long a size is
-kept; one unit at each change and two at the limit make the plan surely feasible (upper) or the bound sure (lower).
+A dynamic program over slots, sizes and backlog. The unit of the backlog is a fraction of a worker's slot. Arrivals and
+capacity are rounded as running totals, so the error stays below one unit however long the size is constant. One unit
+at each change and two at the limit guarantee a feasible plan (upper) and a valid bound (lower).
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from bench.dynamic_program import DiscreteLoad, Move, Moves, after, cheapest_pat
 SLOT_S = 60.0
 SLO_S = 300.0
 
-_UNITS = 300  # in the greatest backlog that is in time; twice as many change a plan's cost by less than 0.5 %
+_UNITS = 300  # in the largest allowed backlog; twice as many change a plan's cost by less than 0.5 %
 _SLACK = 2  # one unit for the arrivals, one for the capacity since the last change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizingTask:
-    """What arrives in each slot, shape (slots,), and what 1, 2 ... workers can process in one, in records.
+    """The arrivals of each slot, shape (slots,), and the capacity of 1, 2 ... workers in a slot, in records.
 
     capacity_records: shape (sizes,), or (slots, sizes) where it changes. slo_s: no record may wait longer.
     """
@@ -39,7 +39,7 @@ class SizingTask:
 class WorkerPlan:
     """Workers paid in each slot, shape (slots,), and their cost: objective = worker_hours + rho * rescales.
 
-    infeasible_slots: at whose end something waits too long, although all workers run.
+    infeasible_slots: slots at whose end a record has waited too long although all workers run.
     """
 
     workers: Array
@@ -50,10 +50,10 @@ class WorkerPlan:
 
 
 def capacity_records(profile: Profile, even: bool = False, slot_s: float = SLOT_S) -> Array:
-    """What 1 .. max_workers workers process in a slot, shape (max_workers,).
+    """Records that 1 .. max_workers workers process in a slot, shape (max_workers,).
 
-    Whole partitions of unequal weight keep the others waiting for the busiest worker: c * P / ceil(P / n) / (1 + skew);
-    even: as if the work were shared perfectly. Source: Theodolite's demand by simulation, as a formula.
+    The busiest worker, with whole partitions of unequal weight, limits all: c * P / ceil(P / n) / (1 + skew).
+    even: share the work perfectly instead. Source: Theodolite's demand by simulation, as a formula.
     """
     sizes = np.arange(1.0, profile.max_workers + 1)
     capacity: Array = profile.worker_capacity_records_per_s * slot_s * sizes**profile.scaling_exponent
@@ -64,14 +64,14 @@ def capacity_records(profile: Profile, even: bool = False, slot_s: float = SLOT_
 
 
 def work_lower_bound(task: SizingTask) -> float:
-    """Worker-hours of the work alone, at the best rate of any size; what may still wait at the end is left out."""
+    """Worker-hours for the records at the best rate of any size, without those that may still wait at the end."""
     sizes = np.arange(1, task.capacity_records.shape[-1] + 1)
     must_records = float(task.arrival_records.sum()) - float(_allowed_records(task)[-1])
     return must_records / float((task.capacity_records / sizes).max()) * task.slot_s / 3600
 
 
 def static_optimum(task: SizingTask) -> int | None:
-    """The least size that is never late, None if there is none. Nothing waits at the start."""
+    """The smallest constant size that is never late, None without one. The initial backlog is 0."""
     sizes = np.arange(task.capacity_records.shape[-1])
     never = np.ones(len(sizes), dtype=bool)
     waiting, allowed = np.zeros(len(sizes)), _allowed_records(task)
@@ -82,10 +82,10 @@ def static_optimum(task: SizingTask) -> int | None:
 
 
 def upper(task: SizingTask, pause_s: float, rho: float) -> WorkerPlan:
-    """A feasible plan: a size for each slot. Nothing is processed for pause_s after each change.
+    """A feasible plan: a size for each slot. No record is processed for pause_s after each change.
 
-    rho: worker-hours that a rescale is worth. The first size is free. Where even all workers are late they run, and
-    the slots that end late, as simulated record by record, are counted.
+    rho: cost of a rescale in worker-hours. The first size is free. Where all workers together are late, all run, and
+    the plan counts the slots that end late in a simulation record by record.
     """
     grid = _grid(task, rho, -_SLACK)
     ahead = max(1, int(np.ceil(pause_s / task.slot_s)))
@@ -102,14 +102,14 @@ def upper(task: SizingTask, pause_s: float, rho: float) -> WorkerPlan:
 
 
 def lower(task: SizingTask, rho: float) -> WorkerPlan:
-    """A bound: no policy that leaves no record waiting longer than slo_s at any slot's end has a smaller objective.
+    """A bound: no policy whose records wait at most slo_s at every slot's end has a smaller objective.
 
-    It may do what no policy can. A change takes no time, needs no warm-up and repeats no work. In a slot with a change
-    any mixture of sizes may run, as if the policy had changed at every moment of it, for one rho and the cost of its
-    work on the convex envelope of the sizes. Work is shared perfectly, whichever partition waits. The paid workers
-    that a policy has beyond those that work (starting, ending) are not counted, nor is what it begins with.
-    The bound holds if capacity_records is the most that so many workers can process in the slot: even, the luckiest
-    workers, noise as realised, the greatest of the slot's steps. Its plan may pay parts of workers.
+    The bound relaxes the problem. A change takes no time, needs no warm-up and repeats no work. A slot with a change
+    may run any mixture of sizes, as if the policy changed at every moment, for one rho and the cost of its work on the
+    convex envelope of the sizes. Work is shared perfectly among the partitions. Workers that start or end, and the
+    initial workers, cost nothing. The plan may pay fractions of workers.
+    The bound is valid if capacity_records is the maximum that the workers can process in the slot: evenly shared work,
+    the fastest workers, the realised noise, the largest of the slot's steps.
     """
     grid = _grid(task, rho, _SLACK)
     plan = cheapest_path(grid, _mixing(task, grid, rho), 1)
@@ -128,7 +128,7 @@ def _by_slot(task: SizingTask) -> Array:
 
 
 def _allowed_records(task: SizingTask) -> Array:
-    """What arrived in the slo_s before each slot begins and the last one ends, shape (slots + 1,)."""
+    """Records that arrive in the slo_s before the begin of each slot and the end of the last, shape (slots + 1,)."""
     arrived = np.concatenate(([0.0], np.cumsum(task.arrival_records)))
     at_s = np.arange(len(arrived)) * task.slot_s
     allowed: Array = arrived - np.interp(at_s - task.slo_s, at_s, arrived)
@@ -136,7 +136,7 @@ def _allowed_records(task: SizingTask) -> Array:
 
 
 def _grid(task: SizingTask, rho: float, slack: int) -> DiscreteLoad:
-    """A unit is a whole part of one worker's slot, so that linear capacity is exact."""
+    """The task in units. A worker's slot is a whole number of units, so that linear capacity is exact."""
     capacity, allowed = _by_slot(task), _allowed_records(task)
     one = float(capacity[:, 0].max()) or 1.0
     unit = one / max(1, round(_UNITS * one / max(float(allowed.max()), one)))
@@ -145,7 +145,7 @@ def _grid(task: SizingTask, rho: float, slack: int) -> DiscreteLoad:
     return DiscreteLoad(
         unit_records=unit,
         arrivals=_whole(task.arrival_records, unit),
-        kept=_whole(capacity, unit),
+        capacity=_whole(capacity, unit),
         limits=np.maximum(np.floor(allowed / unit + 1e-9).astype(np.int64) + slack, 0),
         slot_hours=hours,
         penalty=1 + slots * (sizes * hours + rho),  # more than any plan costs
@@ -159,12 +159,12 @@ def _whole(records: Array, unit_records: float) -> IntArray:
 
 
 def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, rho: float) -> Moves:
-    """Any size, after slots without work and a slot with what is left of it."""
+    """Changes to any size: slots without work, then one slot in which the work resumes."""
     capacity = _by_slot(task)
     whole = max(1, int(np.ceil(pause_s / task.slot_s)))
-    share = whole - pause_s / task.slot_s  # of the last slot, in which work goes on
-    # a size whose capacity is no whole number of units is lent one while it is kept, and pays when it begins
-    inexact = np.abs(capacity / grid.unit_records - grid.kept).max(axis=0) > 1e-6
+    share = whole - pause_s / task.slot_s  # of the last slot, after the pause
+    # rounding may favour a size whose capacity is no whole number of units by one unit, which is charged at its begin
+    inexact = np.abs(capacity / grid.unit_records - grid.capacity).max(axis=0) > 1e-6
     costs = np.arange(1.0, capacity.shape[1] + 1)[:, None] * grid.slot_hours
 
     def moves(slot: int, later: Sequence[Array]) -> Move:
@@ -193,7 +193,7 @@ def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, rho: float) -
 
 
 def _mixing(task: SizingTask, grid: DiscreteLoad, rho: float) -> Moves:
-    """Any amount of work at its least cost, then any size."""
+    """Changes with any amount of work at its least cost, then any size."""
     capacity = _by_slot(task)
     most = int(np.ceil(capacity.max() / grid.unit_records)) + 1
     works = (np.arange(most, -1, -1) - 2).astype(np.float64) * grid.unit_records  # one unit is free, one is rounding
@@ -221,7 +221,7 @@ def _mixing(task: SizingTask, grid: DiscreteLoad, rho: float) -> Moves:
 
 
 def _workers_for(work_records: Array, capacity: Array) -> Array:
-    """Least workers on average for an amount of work in a slot: the convex envelope of the sizes; infinite beyond."""
+    """Fewest mean workers for an amount of work in a slot: the convex envelope of the sizes; infinite beyond it."""
     hull = [(0.0, 1.0)]
     for workers, records in enumerate(capacity.tolist(), start=1):
         if records <= hull[-1][0]:

@@ -1,4 +1,4 @@
-"""Run the oracle beside the policies of a benchmark, and compare each policy with it."""
+"""Run the oracle with the policies of a benchmark, and compare each policy with it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The S0-28 scenario, played by every policy -> docs/scenario.svg: `python -m bench.picture` writes it anew."""
+"""Draw docs/scenario.svg, the S0-28 scenario under every policy: run `python -m bench.picture`."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -64,7 +64,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """Where one plot of one row lies: its left edge, its bottom, and the value at its top."""
+    """The position of one plot: its left edge, its bottom, and the value at its top."""
 
     left: int
     bottom: int
@@ -77,7 +77,7 @@ class _Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PolicyLine:
-    """What one policy did, a number a tick; shape (ticks,)."""
+    """The series of one policy, one value per tick; shape (ticks,)."""
 
     at_s: Array
     input_rate: Array
@@ -88,7 +88,7 @@ class _PolicyLine:
 
 
 def draw(scenes: Sequence[ScenarioTick]) -> str:
-    """The picture as SVG text: a row a policy, its rates, backlog time and workers over the minutes."""
+    """The picture as SVG text, with a row per policy: rates, backlog time and workers over time."""
     lines = {name: _line(scenes, NAMES.index(name)) for name in POLICIES}
     tops = _tops(lines.values())
     height = _TOP + _ROW * len(lines) + _FOOT
@@ -103,7 +103,7 @@ def draw(scenes: Sequence[ScenarioTick]) -> str:
 
 
 def main() -> None:
-    """Write the picture, and say where."""
+    """Write the picture and print its path."""
     FILE.write_text(draw(play()), encoding="utf-8")
     sys.stdout.write(f"{FILE}\n")
 
@@ -123,7 +123,7 @@ def _line(scenes: Sequence[ScenarioTick], place: int) -> _PolicyLine:
 
 
 def _tops(lines: Iterable[_PolicyLine]) -> tuple[float, ...]:
-    """The value at the top of each column, the same for all rows: a multiple of the unit of its grid."""
+    """The value at the top of each column, common to all rows: a multiple of the grid's unit."""
     rows = list(lines)
     highest = (
         max(line.throughput.max() for line in rows),
@@ -134,14 +134,14 @@ def _tops(lines: Iterable[_PolicyLine]) -> tuple[float, ...]:
 
 
 def _head(height: int) -> list[str]:
-    told = "Six policies answer one step of the input"
+    title = "Six policies answer one step of the input"
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         'role="img" aria-labelledby="title">',
-        f'<title id="title">{told}: rates, backlog time and workers over {END_S // 60} minutes</title>',
+        f'<title id="title">{title}: rates, backlog time and workers over {END_S // 60} minutes</title>',
         f"<style>\n{_STYLE}\n</style>",
         f'<rect class="paper" x="0.5" y="0.5" width="{_WIDTH - 1}" height="{height - 1}" rx="8"/>',
-        _text(18, 32, told, "title"),
+        _text(18, 32, title, "title"),
     ]
 
 
@@ -149,7 +149,7 @@ def _columns() -> list[str]:
     heads = (
         '<tspan class="back">input</tspan> and <tspan class="fore">throughput</tspan>, records/s',
         '<tspan class="fore">backlog time</tspan>, s',
-        'workers <tspan class="back">asked for</tspan> and <tspan class="fore">at work</tspan>',
+        'workers, <tspan class="back">desired</tspan> and <tspan class="fore">ready</tspan>',
     )
     return [f'<text x="{_LEFT + _APART * n}" y="{_TOP - 22}">{head}</text>' for n, head in enumerate(heads)]
 
@@ -177,8 +177,8 @@ def _backlog(panel: _Panel, line: _PolicyLine) -> list[str]:
         _text(points[peak][0] + 5, points[peak][1] + 4, f"{line.backlog_time_s[peak]:.0f} s", "strong"),
         _text(*_above(points[-1]), f"{line.backlog_time_s[-1]:.0f} s", "strong end"),
     ]
-    told = [label for label, at in zip(labels, (peak, -1), strict=True) if line.backlog_time_s[at] >= _WORTH_TELLING_S]
-    return [*_frame(panel, _UNITS[1]), _path(area, "area"), _path(points, "above"), *told]
+    shown = [label for label, at in zip(labels, (peak, -1), strict=True) if line.backlog_time_s[at] >= _WORTH_TELLING_S]
+    return [*_frame(panel, _UNITS[1]), _path(area, "area"), _path(points, "above"), *shown]
 
 
 def _above(point: Point) -> Point:
@@ -186,14 +186,14 @@ def _above(point: Point) -> Point:
 
 
 def _workers(panel: _Panel, line: _PolicyLine) -> list[str]:
-    asked = _path(_stairs(panel, line.at_s, line.spec_workers), "below")
+    desired = _path(_stairs(panel, line.at_s, line.spec_workers), "below")
     working = _path(_during(panel, line.at_s, line.ready_workers), "above")
     x, y = panel.at(END_S, line.spec_workers[-1])
-    return [*_frame(panel, _UNITS[2]), asked, working, _text(x + 5, y + 4, f"{line.spec_workers[-1]:.0f}", "strong")]
+    return [*_frame(panel, _UNITS[2]), desired, working, _text(x + 5, y + 4, f"{line.spec_workers[-1]:.0f}", "strong")]
 
 
 def _frame(panel: _Panel, unit: int) -> list[str]:
-    """Grid lines with their values, and the moment of the step."""
+    """Grid lines with their values, and a line at the step of the input."""
     parts = []
     for value in range(0, int(panel.top_value) + 1, unit):
         x, y = panel.at(0, value)
@@ -218,14 +218,14 @@ def _caption(top: int) -> list[str]:
 
 
 def _stairs(panel: _Panel, at_s: Array, values: Array) -> list[Point]:
-    """A value holds from its tick to the next."""
+    """A curve whose values hold from their tick to the next."""
     begins = [panel.at(*point) for point in zip(at_s, values, strict=True)]
     ends = [panel.at(*point) for point in zip(at_s[1:], values, strict=False)]
     return [point for pair in zip(begins, [*ends, begins[-1]], strict=True) for point in pair]
 
 
 def _during(panel: _Panel, at_s: Array, values: Array) -> list[Point]:
-    """A value held since the tick before its own."""
+    """A curve whose values hold since the tick before."""
     return [*_stairs(panel, at_s[:-1], values[1:]), panel.at(at_s[-1], values[-1])]
 
 
@@ -236,7 +236,7 @@ def _path(points: Sequence[Point], kind: str) -> str:
 
 
 def _straight(before: Point, here: Point, after: Point) -> bool:
-    """Whether a point adds nothing to the line, which never turns back."""
+    """Whether a point lies on the line between its neighbours and can be left out."""
     return before[1] == here[1] == after[1] or before[0] == here[0] == after[0] or before == here
 
 

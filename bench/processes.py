@@ -1,4 +1,4 @@
-"""Programs under measurement: started in a group of their own, and gone at the end whatever happens."""
+"""Start programs under measurement in their own process group, and end them in every case."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ LOOK_EVERY_S = 0.02
 
 @contextmanager
 def running(program: Sequence[str], out: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    """The program while the block lasts, then Ctrl-C to its group, then the kill. out: what it prints."""
+    """Run a program while the block lasts; then interrupt, and finally kill, its process group. out: its output."""
     with out.open("wb") as file:
         process = subprocess.Popen(  # noqa: S603 - our own program
             list(program), stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
@@ -32,7 +32,7 @@ def running(program: Sequence[str], out: Path) -> "Iterator[subprocess.Popen[byt
 
 
 def wait_until(ready: Callable[[], bool], process: "subprocess.Popen[bytes]", out: Path, within_s: float) -> None:
-    """Wait. Raises RuntimeError with what the program printed when it ends or takes too long."""
+    """Wait for a condition. Raises RuntimeError with the program's output if it ends or takes too long."""
     until_s = time.monotonic() + within_s
     pause = threading.Event()
     while not ready():
@@ -43,7 +43,7 @@ def wait_until(ready: Callable[[], bool], process: "subprocess.Popen[bytes]", ou
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on at the moment."""
+    """A currently unused port of loopback."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 

@@ -1,4 +1,4 @@
-"""A real `serve` process between stand-ins for what it asks: the cluster's API, and the pipeline's snapshots."""
+"""A real `serve` process with stand-ins for the cluster's API and for the pipeline, which publishes snapshots."""
 
 import ssl
 import sys
@@ -23,7 +23,7 @@ from conformance.identities import Identities
 WORKLOADS = 1_000
 TICK_S = 5.0  # the shortest tick of a large fleet: a new snapshot is pulled and decoded under load
 STARTS_WITHIN_S = 60.0
-# What a cluster's API server tells of the controller that asks for an HPA.
+# The headers that an API server forwards for a request of the HPA controller.
 HPA_HEADERS = (
     ("User-Agent", "kube-controller-manager/v1.36.0 (linux/amd64) kubernetes/horizontal-pod-autoscaler"),
     ("Accept", "application/vnd.kubernetes.protobuf, */*"),
@@ -47,7 +47,7 @@ serving:
 
 
 class Fleet:
-    """What a pipeline publishes: so many workloads, with new numbers every tick."""
+    """A stand-in for the pipeline that publishes a number of workloads, with new numbers every tick."""
 
     def __init__(self, workloads: int) -> None:
         self._workloads = workloads
@@ -68,7 +68,7 @@ class Fleet:
         started.callback(self._stop.set)
 
     def resize(self, workloads: int) -> None:
-        """Publish so many from now on."""
+        """Change the number of workloads and publish at once."""
         self._workloads = workloads
         self._publish()
 
@@ -77,13 +77,13 @@ class Fleet:
             self._publish()
 
     def _publish(self) -> None:
-        with self._one_at_a_time:  # the one that began first comes first, or it would be refused as older
+        with self._one_at_a_time:  # in order, because the store refuses older snapshots
             self._store.put(_snapshot(self._workloads))
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A process that serves. fleet: what it pulls."""
+    """A running `serve` process. fleet: the source of its snapshots."""
 
     pid: int
     port: int
@@ -92,7 +92,7 @@ class Replica:
 
 @contextmanager
 def replica(identities: Identities, cluster: Cluster, workloads: int = WORKLOADS) -> Iterator[Replica]:
-    """Serve while the block lasts. Raises RuntimeError with what the process printed when it does not begin to."""
+    """Run `serve` while the block lasts. Raises RuntimeError with the process's output if it does not start."""
     folder, port = identities.folder, free_port()
     with ExitStack() as started:
         fleet = Fleet(workloads)
@@ -110,12 +110,12 @@ def replica(identities: Identities, cluster: Cluster, workloads: int = WORKLOADS
 
 
 def path(workload: object, metric: str = "required_workers") -> str:
-    """Where the metric of one workload is asked for. workload: its number, or a placeholder for one."""
+    """The path of the metric of one workload. workload: its number, or a placeholder for one."""
     return f"/apis/{GROUP_VERSION}/namespaces/{_NAMESPACE}/{metric}?labelSelector=workload%3Djob-{workload}"
 
 
 def answers(port: int, trust: ssl.SSLContext, target: str) -> bool:
-    """Whether a server on loopback answers this with 200."""
+    """Whether a server on loopback answers a request for this path with 200."""
     connection = HTTPSConnection("127.0.0.1", port, context=trust, timeout=5)
     try:
         return status(connection, target) == 200
@@ -126,7 +126,7 @@ def answers(port: int, trust: ssl.SSLContext, target: str) -> bool:
 
 
 def status(connection: HTTPSConnection, target: str) -> int:
-    """The code of an answer to the HPA's controller."""
+    """The status code of the answer to a request of the HPA controller."""
     connection.request("GET", target, headers=dict(HPA_HEADERS))
     answer = connection.getresponse()
     answer.read()

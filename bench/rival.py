@@ -1,4 +1,4 @@
-"""A metrics server on the Go library custom-metrics-apiserver: where it is, how it starts, what it is asked."""
+"""The Go metrics server on custom-metrics-apiserver: its location, its start and the path of a metric."""
 
 import os
 import re
@@ -21,32 +21,32 @@ _LIBRARY = re.compile(r"custom-metrics-apiserver (v\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A Go server that answers."""
+    """A running Go server."""
 
     pid: int
     port: int
 
 
 def folder() -> Path:
-    """Where `make tools` puts both programs."""
+    """The folder into which `make tools` builds both programs."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS") or cache / "backlog-adapter" / "tools") / "goserver"
 
 
 def version() -> str:
-    """Of the library, as the Go module of this tree has it."""
+    """The version of the library in the Go module of this tree."""
     found = _LIBRARY.search((Path(__file__).parent / "goserver" / "go.mod").read_text("utf-8"))
     return found[1] if found else "unknown"
 
 
 def path(workload: object) -> str:
-    """Where one item is asked for, by a selector of its own with one term, as ours are. workload: as of ours."""
+    """The path of one item, with a selector of one term as in replica.path. workload: as there."""
     return f"{_METRIC}?labelSelector=foo+in+(bar,job-{workload})"
 
 
 @contextmanager
 def rival(program: Path, identities: Identities, cluster: Cluster) -> Iterator[Rival]:
-    """Serve while the block lasts. Raises RuntimeError with what the process printed when it does not begin to."""
+    """Run the server while the block lasts. Raises RuntimeError with its output if it does not start."""
     port, out, trust = free_port(), identities.folder / "rival.out", identities.context("proxy")
     certificate, key = identities.serving
     options = {

@@ -1,4 +1,4 @@
-"""A fleet of any size whose rates move: the same counts as arrays, and as the rows of a trace source."""
+"""A fleet of any size with varying rates. Its counts are available as arrays and as the rows of a trace source."""
 
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
@@ -14,7 +14,7 @@ _GAUGES = {"partitions": 12.0, "spec_workers": WORKERS, "workers": WORKERS, "rea
 
 
 class Workloads:
-    """count: how many. Each has a rate of its own that swings, and falls behind while it is high."""
+    """A number of workloads. Each has its own oscillating rate, and a backlog while the rate is high."""
 
     def __init__(self, count: int) -> None:
         self.names = tuple(f"{NAMESPACE}/job-{number:05d}" for number in range(count))
@@ -22,7 +22,7 @@ class Workloads:
         self._phase = np.linspace(0.0, 2 * np.pi, count, endpoint=False)
 
     def samples(self, at_s: int) -> Samples:
-        """The counts at a time, aligned as the core takes them."""
+        """The counts at a time, as samples for the core."""
         every = np.ones(len(self.names))
         return Samples(
             at_s=at_s,
@@ -47,7 +47,7 @@ class Workloads:
                 yield f'{{"at_s":{at_s},"workload":"{name}{middle}{value}}}\n'
 
     def _stage(self, at_s: int) -> dict[str, Array]:
-        """Counters with a rate of base * (1 + 0.5 sin), and what of it has waited since its last trough."""
+        """Counters with a rate of base * (1 + 0.5 sin), and a backlog since its last trough."""
         turn = 2 * np.pi / PERIOD_S
         angle = self._phase + turn * at_s
         appended = self._rate_records_per_s * (at_s - 0.5 / turn * np.cos(angle))

@@ -130,7 +130,7 @@ def test_every_plan_of_a_small_task_lies_between_bound_and_plan(worth: list[floa
     assert lower(task, rho).objective <= best + 1e-9
     if plan.infeasible_slots == 0:
         assert best <= plan.objective + 1e-9
-    if pause_s == 0:  # whole slots of whole units: but for the units kept at the limit it is the cheapest
+    if pause_s == 0:  # whole slots of whole units: the cheapest plan except for the units reserved at the limit
         assert plan.infeasible_slots or plan.objective <= cheapest(task, rho, pause_s, kept_ratio=0.01) + 1e-9
 
 

@@ -24,7 +24,7 @@ def test_the_committed_picture_is_what_the_code_draws() -> None:
 
 def test_it_names_every_policy_and_every_unit() -> None:
     assert set(NAMES) <= set(words())
-    assert {"input and throughput, records/s", "backlog time, s", "workers asked for and at work", "40 min"} <= set(
+    assert {"input and throughput, records/s", "backlog time, s", "workers, desired and ready", "40 min"} <= set(
         words()
     )
 

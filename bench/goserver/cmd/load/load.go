@@ -36,7 +36,7 @@ type load struct {
 	sayFirst sync.Once
 }
 
-// tally is what one stream saw after the warm-up; each stream fills its own, without a lock.
+// tally holds the results of one stream after the warm-up; each stream fills its own, without a lock.
 type tally struct {
 	latencies []time.Duration
 	errors    map[string]int

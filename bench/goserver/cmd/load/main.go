@@ -1,13 +1,13 @@
-// Command load asks an HTTP(S) server on a number of connections for a while and prints one JSON line of figures.
+// Command load sends requests to an HTTP(S) server on a number of connections and prints one JSON line of results.
 //
 // It is the one client for every server that is compared: our own and the Go server beside it. By default each
-// connection asks again as soon as it has its answer (closed loop). With -rate the requests are due at fixed times
-// whether or not the answers came (open loop), and a latency counts from the due time, so a server that stalls cannot
-// hide it.
+// connection sends its next request as soon as it has an answer (closed loop). With -rate the requests are due at fixed
+// times whether or not the answers came (open loop), and a latency counts from the due time, so a server that stalls
+// cannot hide it.
 //
 //	load -cert C.pem -key K.pem -connections 25 -duration 10s -header 'Accept: application/json' URL...
 //
-// The URLs are asked in turn. With -modulo N each %d in a URL is replaced by the request's number modulo N.
+// The URLs are requested in turn. With -modulo N each %d in a URL is replaced by the request's number modulo N.
 //
 // The line holds: requests (all that were due after the warm-up), errors (by status outside 2xx, or "failed" without
 // an answer; the first failure goes to stderr), requests_per_s (up to the last answer), p50_ms, p99_ms, max_ms, dials
