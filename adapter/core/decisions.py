@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # `serve` reads decisions by row and carries no numpy
 
 
 class Reason(StrEnum):
-    """Why a target is what it is; the first rule that applied. README's table has one row a member."""
+    """Why a target is what it is: the first rule that applied. docs/decisions.md has one row a member."""
 
     PAUSED = "Paused"
     EXCLUDED = "ExcludedPeriod"
@@ -35,7 +35,7 @@ class Reason(StrEnum):
 
 
 class Bound(StrEnum):
-    """What cut the wanted size; of several the last one that changed it. README's table has one row a member."""
+    """What changed the wanted size; of several bounds the last one. docs/decisions.md has one row a member."""
 
     NONE = ""
     WINDOW = "window"
@@ -136,6 +136,11 @@ class Decision:
     blocked_s: float | None = None
     restarts: float | None = None
     fleet: float | None = None
+
+    @property
+    def current_workers(self) -> float | None:
+        """`spec.replicas` of the scale target; the running workers where it is unknown."""
+        return self.workers if self.spec_workers is None else self.spec_workers
 
     @property
     def decided_age_s(self) -> float | None:

@@ -1,45 +1,47 @@
-"""What each reason and each bound means; README's tables are tested against these words."""
+"""What each reason and each bound means; the tables of docs/decisions.md are tested against these texts."""
 
 from collections.abc import Mapping
 
 from adapter.core.decisions import Bound, Reason
 
 REASON_DESCRIPTIONS: Mapping[Reason, str] = {
-    Reason.PAUSED: "a pause is in force: the target is held",
-    Reason.EXCLUDED: "an excluded period is on: the target is held until it ends",
-    Reason.NO_DATA: "no sample yet, or too few for a rate: the target is held, if there is one",
-    Reason.EXPIRED: "the last sample is older than error_after_s: there is no number",
-    Reason.STALE: "the last sample is older than this tick: the target is held",
-    Reason.NO_WORKERS: "nobody said how many workers run: the target is held",
-    Reason.NOT_RUNNING: "the job says that it does not run: the target is held",
+    Reason.PAUSED: "a pause is active: the target is held",
+    Reason.EXCLUDED: "an excluded period is active: the target is held until it ends",
+    Reason.NO_DATA: "no sample yet, or too few for a rate: an existing target is held",
+    Reason.EXPIRED: "the last sample is older than error_after_s: no number is served",
+    Reason.STALE: "this tick brought no new sample: the target is held",
+    Reason.NO_WORKERS: "the number of workers is unknown: the target is held",
+    Reason.NOT_RUNNING: "the job reports that it is not running: the target is held",
     Reason.FAILURES: "the job failed max_failures times within failures_window_s: the target is held",
-    Reason.UNSCHEDULABLE: "workers did not become ready within in_flight_timeout_s: only those that did are asked for",
-    Reason.IN_FLIGHT: "workers are on their way: the target is held until they are ready",
+    Reason.UNSCHEDULABLE: "workers were not ready within in_flight_timeout_s: the target is the number of ready ones",
+    Reason.IN_FLIGHT: "workers are starting or stopping: the target is held until they are ready",
     Reason.STUCK: "a backlog waits and nothing is processed: more workers would not help, the target is held",
-    Reason.SETTLING: "workers have just changed or stood still: the target is held until rates are clean again",
-    Reason.DISCONTINUITY: "the backlog jumped as no input explains: the target is held until samples confirm it",
-    Reason.NOT_ENACTED: "the target has stood for not_enacted_after_s and the workers do not follow",
-    Reason.UP: "more workers are needed to keep up with the input and to catch up with the backlog",
+    Reason.SETTLING: "replicas changed or processing stopped: the target is held until rates are stable",
+    Reason.DISCONTINUITY: "the backlog jumped more than the input explains: the target is held until it is confirmed",
+    Reason.NOT_ENACTED: "the target is older than not_enacted_after_s and the replicas do not follow",
+    Reason.UP: "more workers are needed to keep up with the input or to catch up with the backlog",
     Reason.DOWN: "fewer workers can carry the load",
-    Reason.IDLE: "nothing arrives and nothing waits: workers go down to the minimum",
-    Reason.HOLD: "the workers that run are right, or a bound keeps them",
+    Reason.IDLE: "no input and no backlog: workers go down to the minimum",
+    Reason.HOLD: "the current number of workers fits the load, or a bound prevents a change",
 }
 
 BOUND_DESCRIPTIONS: Mapping[Bound, str] = {
-    Bound.NONE: "nothing cut what the policy wanted",
-    Bound.WINDOW: "not below the largest size needed within down_window_s; drain: no down that does not pay yet",
+    Bound.NONE: "no bound changed the size that the policy wants",
+    Bound.WINDOW: "at least the largest size needed within down_window_s; drain: no scale-down before it pays",
     Bound.LATCH: "a target that is not enacted yet stands for latch_s",
-    Bound.PAUSE: "a pause forbids this direction",
-    Bound.FAILOVER: "no down while traffic may come back from another region",
-    Bound.SINK: "the sink is not healthy: no up, and no down while the job is behind",
-    Bound.INEFFECTIVE: "the last up gained too little or found no place: no up for ineffective_block_s",
-    Bound.COOLDOWN: "too soon after a change: cooldown_up_s, cooldown_down_s",
-    Bound.BUDGET: "downs have paused the job for pause_budget_ratio of a day",
-    Bound.TRIAL: "behind at a utilization below low_cpu_ratio: the smallest step an HPA takes at a time",
-    Bound.HOT: "one partition is so hot that more workers would not help",
+    Bound.PAUSE: "a pause blocks this direction",
+    Bound.FAILOVER: "no scale-down while traffic of another region may come back",
+    Bound.SINK: "the sink is unhealthy: no scale-up, and no scale-down while the job is behind",
+    Bound.INEFFECTIVE: (
+        "the last scale-up gained too little or its workers did not start: no scale-up for ineffective_block_s"
+    ),
+    Bound.COOLDOWN: "the last change is more recent than cooldown_up_s or cooldown_down_s",
+    Bound.BUDGET: "scale-downs have stopped the job for pause_budget_ratio of a day",
+    Bound.TRIAL: "behind at a utilization below low_cpu_ratio: only the smallest step that an HPA takes",
+    Bound.HOT: "one partition receives so much that more workers would not help",
     Bound.STEP: "at most max_step_up_workers or max_step_down_workers in one decision",
-    Bound.MAX: "not above max_workers and the HPA's maxReplicas",
-    Bound.PARTITIONS: "not more workers than the partitions can feed",
-    Bound.MIN: "not below min_workers and the HPA's minReplicas",
+    Bound.MAX: "at most max_workers and the HPA's maxReplicas",
+    Bound.PARTITIONS: "at most as many workers as the partitions can feed",
+    Bound.MIN: "at least min_workers and the HPA's minReplicas",
     Bound.MEMORY: "a worker holds at most max_partitions_per_worker partitions",
 }

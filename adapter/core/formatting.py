@@ -1,15 +1,20 @@
-"""Numbers as a sentence says them; None is unknown."""
+"""Numbers as text with their units; None is unknown."""
 
-DAY_S = 86_400.0  # stands for never
+DAY_S = 86_400.0  # a time that never ends is as long
 
 
 def count(value: float | None) -> str:
-    """A whole number, in groups of three digits."""
+    """A whole number in groups of three digits."""
     return "unknown" if value is None else f"{value:,.0f}".replace(",", " ")
 
 
+def workers(value: float | None) -> str:
+    """A number of workers."""
+    return "1 worker" if count(value) == "1" else f"{count(value)} workers"
+
+
 def seconds(value: float | None, minutes_from_s: float = 600) -> str:
-    """A time in a unit that reads well."""
+    """A duration in seconds, minutes or hours, minutes from minutes_from_s on."""
     if value is None:
         return "unknown"
     if value >= DAY_S:
@@ -20,17 +25,17 @@ def seconds(value: float | None, minutes_from_s: float = 600) -> str:
 
 
 def soon(value: float | None) -> str:
-    """A time of minutes."""
+    """A duration that is usually minutes."""
     return seconds(value, minutes_from_s=120)
 
 
 def rate(value: float | None) -> str:
-    """Records a second."""
+    """A rate in records a second."""
     return "unknown" if value is None else f"{value:.1f}/s" if 0 < value < 10 else f"{count(value)}/s"
 
 
 def share(value: float | None) -> str:
-    """Per cent."""
+    """A ratio in percent."""
     return "unknown" if value is None else f"{value * 100:.0f} %"
 
 

@@ -1,95 +1,112 @@
-"""One decision -> the one sentence that API message, page, terminal and log say about it."""
+"""One decision -> the sentence that the API, the page, the terminal and the log show for it."""
 
 from collections.abc import Callable, Mapping
-from math import ceil, inf
+from math import ceil
 
+from adapter.core.bound_messages import bound_text, short_of_partitions
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
-from adapter.core.formatting import DAY_S, count, rate, seconds, share, soon, times
+from adapter.core.formatting import DAY_S, count, rate, seconds, share, soon, workers
 from adapter.core.missing_samples import expired, stale, uncounted, unseen
 from adapter.core.policies import policy_of
 
-_HIDDEN_S = 30.0  # less is nothing to tell of
+_HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
 
 
 def sentence(decision: Decision) -> str:
-    """Why the number is what it is, with the numbers it was made from, and what would mend what is wrong."""
+    """What happens, the numbers it follows from, and what to do if something is wrong."""
     decided = decision.reason in _DECIDED
-    told = _SAYS[decision.reason](decision) + _CUTS[decision.bound](decision)
+    text = _REASON_TEXTS[decision.reason](decision) + bound_text(decision)
     if decided:
-        told += (
-            _short_of_partitions(decision) + _ill_sink(decision) + _stuck_partitions(decision) + _slow_worker(decision)
+        text += (
+            short_of_partitions(decision)
+            + _unhealthy_sink(decision)
+            + _stuck_partitions(decision)
+            + _slow_worker(decision)
         )
-    told += uncounted(decision)
-    return f"{told}{'; ' if decided else ': '}{decision.fault}" if decision.fault else told
+    text += uncounted(decision)
+    return f"{text}{'; ' if decided else ': '}{decision.fault}" if decision.fault else text
 
 
-def _keep(d: Decision) -> str:
-    return "no target yet" if d.required_workers is None else f"keep {count(d.required_workers)}"
+def _holding(d: Decision) -> str:
+    return "No target yet" if d.required_workers is None else f"Holding {workers(d.required_workers)}"
 
 
-def _current(d: Decision) -> float | None:
-    return d.workers if d.spec_workers is None else d.spec_workers
-
-
-def _scaled(d: Decision) -> str:
-    return f"{count(_current(d))} -> {count(d.required_workers)}"
+def _scaling(d: Decision) -> str:
+    here, target = d.current_workers, d.required_workers
+    if here is None or target is None:
+        return _holding(d) if target is None else f"Scaling to {workers(target)}"
+    return f"Scaling {'down' if target < here else 'up'} from {count(here)} to {workers(target)}"
 
 
 def _moved(d: Decision) -> str:
-    return _keep(d) if d.required_workers in (None, _current(d)) else _scaled(d)
+    return _holding(d) if d.required_workers in (None, d.current_workers) else _scaling(d)
 
 
 def _up(d: Decision) -> str:
     if d.wanted_workers is None:
-        return f"{_scaled(d)}: raised to the minimum"
-    if _is_counted_alone(d):
-        return f"{_scaled(d)}: {_terms(d)}"
-    stage = f" of stage {d.stage}" if d.stage else ""
-    why = f"; {_what_if(d)}" if d.keep_behind_s is not None else f": {_terms(d)}"
-    return f"{_scaled(d)}: {_behind(d)}{stage}{_capacity(d)}{why}"
+        return f"{_scaling(d)}: the current size is below the minimum"
+    if _knows_partitions_alone(d):
+        return f"{_scaling(d)}: {_terms(d)}"
+    stage = f"stage {d.stage} has " if d.stage else ""
+    why = _what_if(d) if d.keep_behind_s is not None else _terms(d)
+    return f"{_scaling(d)}: {stage}{_load(d)}{_capacity(d)}; {why}"
 
 
 def _down(d: Decision) -> str:
-    if _is_counted_alone(d):
-        return f"{_scaled(d)}: {_terms(d)}"
-    busy = d.utilization_ratio
-    spare = "fewer are tried" if busy is None else f"utilization {share(busy)} leaves room"
-    room = f", {spare}" if d.bound not in _CAPS else ""
+    if _knows_partitions_alone(d):
+        return f"{_scaling(d)}: {_terms(d)}"
+    spare = d.utilization_ratio is None and d.bound not in _CAPS
+    room = "; fewer workers are expected to keep up" if spare else ""
     same = d.change_workers is not None and d.change_workers == d.required_workers
     change = f"; {_change(d)}" if same and (d.change_behind_s or 0) >= 1 else ""
-    return f"{_scaled(d)}: {_behind(d)}{_capacity(d)}{room}{change}"
+    return f"{_scaling(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{room}{change}"
 
 
-def _is_counted_alone(d: Decision) -> bool:
-    """Whether nothing is known but the segments, which are all that the policy looks at."""
+def _knows_partitions_alone(d: Decision) -> bool:
+    """Whether the policy follows the partitions and no other signal is known."""
     counted = policy_of(d.policy).follows_partitions
     return counted and d.throughput_records_per_s is None and d.backlog_records is None
 
 
 def _hold(d: Decision) -> str:
-    if _is_counted_alone(d):
-        return f"{_keep(d)}: {_terms(d)}"
-    spare = f", utilization {share(d.utilization_ratio)}" if d.utilization_ratio is not None else ""
-    return f"{_keep(d)}: {_behind(d)}{_capacity(d)}{spare}{_declined(d)}"
+    if _knows_partitions_alone(d):
+        return f"{_holding(d)}: {_terms(d)}"
+    return f"{_holding(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{_declined(d)}"
+
+
+def _utilization(d: Decision) -> str:
+    return "" if d.utilization_ratio is None else f" at {share(d.utilization_ratio)} utilization"
 
 
 def _declined(d: Decision) -> str:
-    """What was not done: another size that a bound took back, or one that is not worth a rescale."""
-    here = d.required_workers
-    if here is not None and d.wanted_workers is not None and d.wanted_workers != here:
-        more = d.keep_behind_s is not None and d.wanted_workers > here
-        return f"; {_what_if(d)}" if more else f", {count(d.wanted_workers)} wanted"
-    foreseen = f", at most {seconds(d.keep_behind_s)} behind" if d.keep_behind_s is not None else ""
-    cut = d.bound is not Bound.NONE
-    if cut or here is None or d.needed_workers is None or ceil(d.needed_workers - 1e-9) == here:
-        return foreseen
-    return f"{foreseen}; the load needs {count(ceil(d.needed_workers - 1e-9))}, not worth a rescale now"
+    """The size that was not taken: a bound prevents it, or it is not worth a rescale."""
+    here, wanted = d.required_workers, d.wanted_workers
+    if here is not None and wanted is not None and wanted != here:
+        more = d.keep_behind_s is not None and wanted > here
+        return f"; {_what_if(d)}" if more else f"; the policy wants {workers(wanted)}"
+    expected = _expected(d)
+    if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
+        return expected
+    needed = ceil(d.needed_workers - 1e-9)
+    if needed == here:
+        return expected
+    effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"
+    return f"{expected}{'.' if expected else ';'} {count(needed)} {effect}; a rescale does not pay yet"
 
 
-def _behind(d: Decision) -> str:
+def _expected(d: Decision) -> str:
+    """The backlog that is expected without a change; the outlook covers 15 min or more."""
+    if d.keep_behind_s is None:
+        return ""
+    if d.keep_behind_s < 1:
+        return "; no backlog is expected within 15 min"
+    return f"; a backlog time of at most {seconds(d.keep_behind_s)} is expected within 15 min"
+
+
+def _load(d: Decision) -> str:
     return (
-        f"backlog time {seconds(d.backlog_time_s)}{_worst(d)}, input {rate(d.input_rate_records_per_s)}{_foreseen(d)} "
-        f"against throughput {rate(d.throughput_records_per_s)}"
+        f"backlog time {seconds(d.backlog_time_s)}{_worst(d)}, input {rate(d.input_rate_records_per_s)}{_forecast(d)}, "
+        f"throughput {rate(d.throughput_records_per_s)}"
     )
 
 
@@ -102,197 +119,140 @@ def _worst(d: Decision) -> str:
     return f" ({seconds(behind_s)} in the worst partition)" if hidden else ""
 
 
-def _foreseen(d: Decision) -> str:
+def _forecast(d: Decision) -> str:
     ahead = d.forecast_input_rate_records_per_s
-    told = ahead is not None and rate(ahead) != rate(d.input_rate_records_per_s)
-    return f" (foreseen {rate(ahead)})" if told else ""
+    differs = ahead is not None and rate(ahead) != rate(d.input_rate_records_per_s)
+    return f" (forecast {rate(ahead)})" if differs else ""
 
 
 def _capacity(d: Decision) -> str:
-    """What those policies that size by it know of it, unless it was observed."""
+    """The capacity, for the policies that size by it, unless it was observed."""
     if not policy_of(d.policy).reads_capacity or d.confidence == CONFIDENCE[-1]:
         return ""
     if d.capacity_records_per_s is None:
-        return ", capacity not known yet"
-    told = rate(d.capacity_records_per_s)
+        return ", capacity unknown"
+    capacity = rate(d.capacity_records_per_s)
     return {
-        "carried": f", capacity {told} or more",
-        "prior": f", capacity {told} as configured",
-        "estimated": f", capacity {told} estimated",
+        "carried": f", capacity at least {capacity}",
+        "prior": f", capacity {capacity} (configured)",
+        "estimated": f", capacity {capacity} (estimated)",
     }.get(d.confidence, "")
 
 
 def _terms(d: Decision) -> str:
-    wanted = count(d.wanted_workers)
+    """The size that the policy wants, and the terms that lead to it."""
+    need = f"the load needs {workers(d.wanted_workers)}"
     policy = policy_of(d.policy)
     if d.keep_up_workers is None:
-        return f"{count(d.partitions)} segments, so {wanted}" if policy.follows_partitions else f"{wanted} wanted"
-    told = f"{d.keep_up_workers:.1f} to keep up"
+        return f"{need} for {count(d.partitions)} segments" if policy.follows_partitions else need
+    terms = f"{d.keep_up_workers:.1f} to keep up"
     if d.catch_up_workers is not None:
-        told += f" {'+' if policy.adds_terms else 'or'} {d.catch_up_workers:.1f} to catch up"
+        catch_up = f"{d.catch_up_workers:.1f} to catch up"
+        terms = f"{terms} plus {catch_up}" if policy.adds_terms else f"the larger of {terms} and {catch_up}"
     elif d.utilization_ratio is not None:
-        told += f", utilization {share(d.utilization_ratio)}"
-    return f"{told}, so {wanted}{_rounded(d)}"
+        terms += f", at {share(d.utilization_ratio)} utilization"
+    return f"{need}: {terms}{_rounded(d)}"
 
 
 def _rounded(d: Decision) -> str:
     total = ceil((d.keep_up_workers or 0) + (d.catch_up_workers or 0) - 1e-9)
     policy = policy_of(d.policy)  # the size of a policy that does not add its terms has other reasons to exceed them
     rounds = policy.adds_terms and policy.spreads_evenly
-    return ", rounded up to an even spread" if rounds and (d.wanted_workers or 0) > total else ""
+    return ", rounded up to spread the partitions evenly" if rounds and (d.wanted_workers or 0) > total else ""
 
 
 def _what_if(d: Decision) -> str:
     after = "now" if not d.keep_after_s else f"in {soon(d.keep_after_s)}"
-    kept = f"keep {count(_current(d))}: {seconds(d.keep_behind_s)} behind {after}"
-    return f"{kept}; {_change(d)}" if d.change_behind_s is not None else kept
+    keep = f"{workers(d.current_workers)} would be {seconds(d.keep_behind_s)} behind {after}"
+    return f"{keep}; {_change(d)}" if d.change_behind_s is not None else keep
 
 
 def _change(d: Decision) -> str:
     never = d.caught_up_s is None or d.caught_up_s >= DAY_S
-    end = "not caught up in sight" if never else f"caught up in {soon(d.caught_up_s)}"
-    return f"{count(d.change_workers)}: peak {seconds(d.change_behind_s)}, {end}"
+    end = "not catch up within a day" if never else f"catch up in {soon(d.caught_up_s)}"
+    return f"{workers(d.change_workers)} would be at most {seconds(d.change_behind_s)} behind and {end}"
 
 
 def _no_data(d: Decision) -> str:
     if d.decided_age_s is None:
         return unseen(d)
     if policy_of(d.policy).follows_partitions:
-        return f"{_keep(d)}: the segments of {d.workload} are not known; check the source that counts them"
-    return f"{_keep(d)}: too few samples of {d.workload} for a rate; the next ticks bring them"
+        return f"{_holding(d)}: the segments of {d.workload} are unknown; check the source that counts them"
+    return f"{_holding(d)}: too few samples of {d.workload} for a rate; wait for the next ticks"
 
 
 def _in_flight(d: Decision) -> str:
     if d.workers is not None and d.spec_workers is not None and d.workers > d.spec_workers:
-        return f"{_keep(d)}: {count(d.workers)} workers are there, {count(d.spec_workers)} will stay"
-    return f"{_keep(d)}: {count(d.workers)} of {count(d.spec_workers)} workers are there"
+        return f"{_holding(d)}: {workers(d.workers)} run and {count(d.spec_workers)} will remain; waiting for the rest"
+    return f"{_holding(d)}: {_ready(d)}; waiting for the rest"
+
+
+def _ready(d: Decision) -> str:
+    ready = d.workers if d.ready_workers is None else d.ready_workers
+    return f"{count(ready)} of {workers(d.spec_workers)} are ready"
 
 
 def _unschedulable(d: Decision) -> str:
-    ready = f"{count(d.ready_workers)} of {count(d.spec_workers)} workers are ready"
-    return f"{_moved(d)}: {ready}, the others do not come; look at their pods, at quota and nodes"
+    return f"{_moved(d)}: {_ready(d)} and the others do not start; check their pods, the quota and the nodes"
 
 
 def _stuck(d: Decision) -> str:
     waiting = f"{count(d.backlog_records)} records wait and none is processed"
-    return f"{_keep(d)}: {waiting}; more workers will not help, look at the job"
+    return f"{_holding(d)}: {waiting}; more workers will not help: check the job"
 
 
 def _not_enacted(d: Decision) -> str:
     target = d.required_workers if d.held_workers is None else d.held_workers
-    told = f"nobody has enacted {count(target)} for {soon(d.committed_age_s)}: {count(_current(d))} run"
-    return f"{told}; check the HPA's maxReplicas, tolerance, behavior, and quota"
+    late = f"The target of {workers(target)} is not enacted after {soon(d.committed_age_s)}"
+    check = "check the HPA's maxReplicas, tolerance, behavior, and quota"
+    return f"{late}: the scale target has {count(d.current_workers)}; {check}"
 
 
-_SAYS: Mapping[Reason, Callable[[Decision], str]] = {
-    Reason.PAUSED: lambda d: f"{_keep(d)}: paused; remove the pause to go on",
-    Reason.EXCLUDED: lambda d: f"{_keep(d)}: an excluded period is on; wait for its end or change excluded_periods",
+_REASON_TEXTS: Mapping[Reason, Callable[[Decision], str]] = {
+    Reason.PAUSED: lambda d: f"{_holding(d)}: scaling is paused; remove the pause to resume",
+    Reason.EXCLUDED: lambda d: (
+        f"{_holding(d)}: an excluded period is active; wait for its end or change excluded_periods"
+    ),
     Reason.NO_DATA: _no_data,
     Reason.EXPIRED: expired,
-    Reason.STALE: lambda d: f"{_keep(d)}: {stale(d)}",
-    Reason.NO_WORKERS: lambda d: f"{_keep(d)}: the number of workers is unknown; check the HPA and its scale target",
-    Reason.NOT_RUNNING: lambda d: f"{_keep(d)}: the job does not run; start it, or see why it ended",
-    Reason.FAILURES: lambda d: f"{_keep(d)}: {count(d.restarts)} restarts of late; mend what makes the job fail",
+    Reason.STALE: lambda d: f"{_holding(d)}: {stale(d)}",
+    Reason.NO_WORKERS: lambda d: f"{_holding(d)}: the number of workers is unknown; check the HPA and its scale target",
+    Reason.NOT_RUNNING: lambda d: f"{_holding(d)}: the job is not running; start it, or find out why it ended",
+    Reason.FAILURES: lambda d: (
+        f"{_holding(d)}: the job fails (recent restarts: {count(d.restarts)}); fix the cause of the failures"
+    ),
     Reason.IN_FLIGHT: _in_flight,
     Reason.UNSCHEDULABLE: _unschedulable,
     Reason.SETTLING: lambda d: (
-        f"{_keep(d)}: workers changed or stood still {seconds(d.changed_age_s)} ago, rates are not clean yet"
+        f"{_holding(d)}: replicas changed or processing stopped {seconds(d.changed_age_s)} ago; "
+        "waiting for stable rates"
     ),
     Reason.DISCONTINUITY: lambda d: (
-        f"{_keep(d)}: the backlog jumped to {count(d.backlog_records)} records; the next samples confirm it or not"
+        f"{_holding(d)}: the backlog jumped to {count(d.backlog_records)} records; "
+        "waiting for the next samples to confirm it"
     ),
     Reason.STUCK: _stuck,
     Reason.NOT_ENACTED: _not_enacted,
     Reason.UP: _up,
     Reason.DOWN: _down,
-    Reason.IDLE: lambda d: f"{_moved(d)}: nothing arrives and nothing waits",
+    Reason.IDLE: lambda d: f"{_moved(d)}: no input and no backlog",
     Reason.HOLD: _hold,
 }
 _DECIDED = (Reason.NOT_ENACTED, Reason.UP, Reason.DOWN, Reason.IDLE, Reason.HOLD)
 _CAPS = (Bound.HOT, Bound.MAX, Bound.PARTITIONS)  # a cap brought the size down, not spare capacity
 
 
-def _window(d: Decision) -> str:
-    if policy_of(d.policy).waits_until_warm and d.window_workers == _current(d):
-        return "; a down does not pay yet: fewer must have been enough for longer"
-    return f"; {count(d.window_workers)} were needed within the window of downs"
-
-
-def _sink(d: Decision) -> str:
-    here = _current(d)
-    if d.wanted_workers is not None and here is not None and d.wanted_workers < here:
-        return "; no down while the job is behind and its sink is not healthy"
-    return "; more workers will not help: the sink is not healthy, mend it first"
-
-
-def _hot(d: Decision) -> str:
-    cause = f"one partition takes {times(d.hottest_partition_ratio)} the mean: split its keys"
-    return f"; more than {count(d.allowed_workers)} workers will not help: {cause}"
-
-
-def _trial(d: Decision) -> str:
-    return f"; behind at utilization {share(d.utilization_ratio)}: more workers will hardly help, one is tried"
-
-
-def _latch(d: Decision) -> str:
-    return f"; {count(d.held_workers)} was decided {soon(d.committed_age_s)} ago and stands until it is enacted"
-
-
-def _ineffective(d: Decision) -> str:
-    why = "the last ones gained too little or found no place"
-    return f"; more workers will not help: {why}, {soon(d.blocked_s)} until the next try"
-
-
-_CUTS: Mapping[Bound, Callable[[Decision], str]] = {
-    Bound.NONE: lambda d: "",
-    Bound.WINDOW: _window,
-    Bound.LATCH: _latch,
-    Bound.PAUSE: lambda d: "; a pause forbids this direction",
-    Bound.FAILOVER: lambda d: "; no down while a failover is on",
-    Bound.SINK: _sink,
-    Bound.INEFFECTIVE: _ineffective,
-    Bound.COOLDOWN: lambda d: f"; too soon, {soon(d.asked_age_s)} after the last change",
-    Bound.BUDGET: lambda d: "; downs have paused the job long enough for a day (pause_budget_ratio)",
-    Bound.TRIAL: _trial,
-    Bound.HOT: _hot,
-    Bound.STEP: lambda d: "; cut to one step",
-    Bound.MAX: lambda d: f"; the maximum is {count(d.max_workers)}",
-    Bound.PARTITIONS: lambda d: "",  # told below, also where the policy itself kept to the partitions
-    Bound.MIN: lambda d: f"; the minimum is {count(d.min_workers)}",
-    Bound.MEMORY: lambda d: f"; memory for {_partitions(d)} takes {count(d.min_workers)} workers",
-}
-
-
-def _short_of_partitions(d: Decision) -> str:
-    """How many partitions it would take, where they cut the size."""
-    if d.bound is not Bound.PARTITIONS:
-        return ""
-    few = f"; only {_partitions(d)}, more workers will not help"
-    needed = _needed(d) * (d.slots_per_worker or 1)
-    return f"{few}: {count(needed)} would be needed" if needed > (d.partitions or inf) else few
-
-
-def _partitions(d: Decision) -> str:
-    """As they bound the size: by the last known number of them, where that is too old to be told."""
-    return "the partitions last known" if d.partitions is None else f"{count(d.partitions)} partitions"
-
-
-def _needed(d: Decision) -> int:
-    sizes = (d.wanted_workers, d.needed_workers, d.keep_up_workers, d.catch_up_workers)
-    return max(ceil((size or 0) - 1e-9) for size in sizes)
-
-
 def _stuck_partitions(d: Decision) -> str:
     waits = d.stuck_backlog_records
-    return f"; {count(waits)} records wait in partitions that do not move: look at their consumer" if waits else ""
+    return f"; {count(waits)} records wait in partitions that do not move: check their consumer" if waits else ""
 
 
-def _ill_sink(d: Decision) -> str:
-    ill = d.sink_healthy == 0 and d.bound is not Bound.SINK
-    return "; the sink is not healthy: more workers are not asked for" if ill else ""
+def _unhealthy_sink(d: Decision) -> str:
+    unhealthy = d.sink_healthy == 0 and d.bound is not Bound.SINK
+    return "; no scale-up while the sink is unhealthy" if unhealthy else ""
 
 
 def _slow_worker(d: Decision) -> str:
     ratio = d.slowest_worker_ratio
     slow = ratio is not None and ratio < 0.5  # S4-38
-    return f"; the slowest worker does {share(ratio)} of the median: replace it" if slow else ""
+    return f"; the slowest worker reaches {share(ratio)} of the median throughput: replace it" if slow else ""

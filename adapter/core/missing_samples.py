@@ -1,41 +1,41 @@
-"""One decision -> what its sentence says of samples that are missing: which, since when, and where to look."""
+"""One decision -> the part of its sentence about missing samples: which, since when, and where to look."""
 
 from adapter.core.decisions import Decision, Reason
 from adapter.core.formatting import count, seconds
 from adapter.core.policies import POLICIES, policy_of
 
 _BY_PARTITIONS = " or ".join(policy.name for policy in POLICIES if policy.follows_partitions)
-_LOOK = "check the source that counts them"
+_CHECK = "check the source that counts them"
 
 
 def unseen(d: Decision) -> str:
-    """Of a workload of which that was never told by which it is decided."""
+    """The signal that the policy needs has never been reported."""
     if policy_of(d.policy).follows_partitions:
-        return f"the segments of {d.workload} were never counted; {_LOOK}"
+        return f"The segments of {d.workload} were never counted; {_CHECK}"
     if d.partitions is None:
-        return f"no sample of {d.workload} yet; check its sources in the configuration"
-    told = f"of {d.workload} only the {count(d.partitions)} partitions are told"
-    return f"{told}; read what it processes and what waits, too, or set the policy {_BY_PARTITIONS}"
+        return f"No sample of {d.workload} yet; check its sources in the configuration"
+    known = f"Only the {count(d.partitions)} partitions of {d.workload} are known"
+    return f"{known}; also read its throughput and backlog, or set the policy {_BY_PARTITIONS}"
 
 
 def stale(d: Decision) -> str:
-    """Of a workload that this tick did not tell all of."""
+    """A sample that the policy needs is missing in this tick."""
     if policy_of(d.policy).follows_partitions and d.partitions_age_s:
         return f"the segments were last counted {seconds(d.partitions_age_s)} ago"
     return f"the last sample is {seconds(d.sample_age_s)} old"
 
 
 def expired(d: Decision) -> str:
-    """Of a workload whose samples are too old to decide by."""
+    """The samples are older than error_after_s."""
     if policy_of(d.policy).follows_partitions:
-        return f"the segments of {d.workload} were last counted {seconds(d.partitions_age_s)} ago; {_LOOK}"
-    return f"no sample of {d.workload} for {seconds(d.sample_age_s)}; bring its sources back"
+        return f"The segments of {d.workload} were last counted {seconds(d.partitions_age_s)} ago; {_CHECK}"
+    return f"No sample of {d.workload} for {seconds(d.sample_age_s)}; check its sources"
 
 
 def uncounted(d: Decision) -> str:
-    """Behind any reason: since when the partitions are unknown, where it does not say so of all samples."""
+    """The age of the count of partitions, unless the sentence already states the age of all samples."""
     if d.partitions is not None or d.partitions_age_s is None:
         return ""
     if d.reason is Reason.EXPIRED and d.partitions_age_s <= (d.decided_age_s or 0.0):
         return ""
-    return f"; the partitions were last counted {seconds(d.partitions_age_s)} ago: {_LOOK}"
+    return f"; the partitions were last counted {seconds(d.partitions_age_s)} ago: {_CHECK}"

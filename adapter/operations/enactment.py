@@ -20,7 +20,7 @@ def enacted(reading: Reading) -> Section:
     if served is None:
         return Section(title, (Row(name="no metric", value="503: it keeps its size, and shows the sentence above"),))
     if status is None:
-        return Section(title, (Row(name=f"metric {number(served)}", value="nobody says how many workers run"),))
+        return Section(title, (Row(name=f"metric {number(served)}", value="the number of workers is unknown"),))
     rows = [_by(name, tolerance, served, status) for name, tolerance in _TOLERANCES.items()]
     return Section(title, (*rows, *_late(reading)))
 

@@ -18,21 +18,21 @@ from adapter.serving.snapshots.records import Record, decode
 _OPENS: Mapping[Reason, str] = {
     Reason.PAUSED: "when the pause ends or is removed",
     Reason.EXCLUDED: "when the excluded period ends",
-    Reason.NO_DATA: "when there are samples enough for a rate",
+    Reason.NO_DATA: "when there are enough samples for a rate",
     Reason.EXPIRED: "with the next sample",
     Reason.STALE: "with the next sample",
-    Reason.NO_WORKERS: "when somebody counts the workers again",
+    Reason.NO_WORKERS: "when the number of workers is known again",
     Reason.NOT_RUNNING: "when the job runs again",
     Reason.FAILURES: "failures_window_s after the last failure",
     Reason.UNSCHEDULABLE: "when all workers are ready",
-    Reason.IN_FLIGHT: "when all workers are ready, or in_flight_timeout_s after they were asked for",
-    Reason.SETTLING: "when the settling time is over and rates are known",
+    Reason.IN_FLIGHT: "when all workers are ready, or in_flight_timeout_s after spec.replicas changed",
+    Reason.SETTLING: "when the settling time is over and rates are stable",
     Reason.DISCONTINUITY: "when the next samples confirm the backlog, or do not",
-    Reason.STUCK: "when something is processed again",
+    Reason.STUCK: "when the job processes records again",
 }
 
 
-_CHANGES = "What would change it, each alone: the workers that are asked for at its nearest other values"
+_CHANGES = "What would change it: the target at the nearest other values of each input"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,4 +144,4 @@ def _opened_rows(without: Opened) -> Iterator[Row]:
         yield Row(name="it opens", note=_OPENS[without.name])
     held = f", and {without.then} would hold it" if without.then is not None else ""
     name = "the sink" if without.name is Bound.SINK else without.name
-    yield Row(name=f"without {name}", note=f"{number(without.required_workers)} asked for{held}")
+    yield Row(name=f"without {name}", note=f"the target would be {number(without.required_workers)}{held}")

@@ -5,8 +5,10 @@ from dataclasses import fields
 import numpy as np
 
 from adapter.core.capacity import CONFIDENCE, PRIOR, Table, rate_at
+from adapter.core.decide import decide
 from adapter.core.parameters import columns
-from adapter.core.record import table_in
+from adapter.core.policies import policy_of
+from adapter.core.record import decision_input_of, table_in
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.signals import HORIZON_S
 from adapter.operations.reading import Reading, known
@@ -37,7 +39,7 @@ _MEANINGS = {f.name: f.metadata["meaning"] for f in fields(Rules) if not f.metad
 def asked(reading: Reading) -> Section:
     """How many workers, by whom, and out of which."""
     told = reading.decision
-    counts = ((told.spec_workers, "asked for"), (told.workers, "there"), (told.ready_workers, "ready"))
+    counts = ((told.spec_workers, "desired"), (told.workers, "running"), (told.ready_workers, "ready"))
     workers = ", ".join(f"{number(count)} {state}" for count, state in counts if count is not None)
     limits = f"{number(told.min_workers)} to {number(told.max_workers)}"
     return Section(
@@ -70,7 +72,7 @@ def capacity(reading: Reading) -> Section:
 
 
 def terms(reading: Reading) -> Section:
-    """What the policy made of it, also where a gate kept it from deciding."""
+    """The sizes that the policy computed, also where a closed gate prevents their use."""
     policy_result = reading.result.policy_result
     sizes = {
         "to keep up": policy_result.keep_up_workers,
@@ -79,7 +81,12 @@ def terms(reading: Reading) -> Section:
         "wanted": policy_result.wanted_workers,
         "at least, by the window": reading.columns["workload_status.peak_workers"],
     }
-    rows = [Row(name=name, value=_size(known(size))) for name, size in sizes.items() if known(size) is not None]
+    notes = {"needed": _rounding(reading)}
+    rows = [
+        Row(name=name, value=_size(known(size)), note=notes.get(name, ""))
+        for name, size in sizes.items()
+        if known(size) is not None
+    ]
     unused = " (not used: a gate is closed)" if reading.gate is not None else ""
     return Section(f"Terms of the policy, in workers{unused}", (*rows, *_what_if(reading)))
 
@@ -96,6 +103,22 @@ def rules(reading: Reading) -> Section:
             value = f"{_set(name, now)}, default {_set(name, default)}"
             rows.append(Row(name=name, value=value, note=meaning, clipped=True))
     return Section("Rules that are not the default", tuple(rows))
+
+
+def _rounding(reading: Reading) -> str:
+    """How the partitions change the size that the load needs: an even spread takes more workers, or fewer."""
+    partitions = reading.number("policy_input.partitions")
+    without = {**reading.columns, "policy_input.partitions": np.array([np.nan])}
+    plain = known(decide(decision_input_of(without)).policy_result.needed_workers)
+    needed = known(reading.result.policy_result.needed_workers)
+    if plain is None or needed is None or needed == plain or partitions is None or _follows(reading):
+        return ""
+    direction = "up" if needed > plain else "down"
+    return f"rounded {direction} from {_size(plain)}: spreads {number(partitions)} partitions evenly"
+
+
+def _follows(reading: Reading) -> bool:
+    return policy_of(reading.decision.policy).follows_partitions
 
 
 def _origin(reading: Reading) -> str:
@@ -151,8 +174,8 @@ def _what_if(reading: Reading) -> list[Row]:
     kept_s, after_s, end_s = known(ahead.keep_behind_s), known(ahead.keep_after_s), known(ahead.caught_up_s)
     caught_up = f"caught up in {lasting(end_s)}" if end_s is not None and end_s < HORIZON_S else "not caught up"
     return [
-        Row(name=f"keep {current}", value=f"{lasting(kept_s)} behind", note=f"in {lasting(after_s)}"),
-        Row(name=f"{other} instead", value=f"{lasting(behind_s)} behind", note=f"at most; {caught_up}"),
+        Row(name=f"with {current} workers", value=f"{lasting(kept_s)} behind", note=f"in {lasting(after_s)}"),
+        Row(name=f"with {other} workers", value=f"{lasting(behind_s)} behind", note=f"at most; {caught_up}"),
     ]
 
 

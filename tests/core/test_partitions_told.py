@@ -86,8 +86,8 @@ def test_s2_18_who_follows_the_segments_holds_the_target_then_has_none_then_goes
 @every_told
 def test_who_follows_the_segments_is_told_which_count_is_old_how_old_and_which_source_is_silent(ticks):
     by_time = {d.at_s: sentence(d) for d in history(ticks(), book(policy="segments"))}
-    assert by_time[90] == f"keep 7: the segments were last counted 30 s ago: {FAULT}"
-    gone = f"the segments of {JOB} were last counted 195 s ago; check the source that counts them"
+    assert by_time[90] == f"Holding 7 workers: the segments were last counted 30 s ago: {FAULT}"
+    gone = f"The segments of {JOB} were last counted 195 s ago; check the source that counts them"
     assert by_time[LAST_GOOD_S + 15] == f"{gone}: {FAULT}"
 
 
@@ -96,9 +96,9 @@ def test_s2_01_segments_are_all_that_who_follows_them_needs_and_their_next_count
     found = history(ticks, book(policy="segments"))
     assert [(d.required_workers, d.reason) for d in found] == [(5, Reason.HOLD), (7, Reason.UP), (3, Reason.DOWN)]
     assert [sentence(d) for d in found] == [
-        "keep 5: 5 segments, so 5",
-        "5 -> 7: 7 segments, so 7",
-        "5 -> 3: 3 segments, so 3",
+        "Holding 5 workers: the load needs 5 workers for 5 segments",
+        "Scaling up from 5 to 7 workers: the load needs 7 workers for 7 segments",
+        "Scaling down from 5 to 3 workers: the load needs 3 workers for 3 segments",
     ]
 
 
@@ -107,7 +107,7 @@ def test_who_follows_segments_that_were_never_told_has_no_target():
     assert (found.reason, found.required_workers, found.sample_age_s) == (Reason.NO_DATA, None, None)
     lost = [tick(at_s, job(**counts(), **(flow(at_s) if at_s <= 60 else {}))) for at_s in range(0, UNTIL_S, 15)]
     assert {d.reason for d in history(lost, book(policy="segments"))} == {Reason.NO_DATA}
-    never = f"the segments of {JOB} were never counted; check the source that counts them"
+    never = f"The segments of {JOB} were never counted; check the source that counts them"
     assert {sentence(d) for d in history(lost, book(policy="segments"))} == {never}
 
 

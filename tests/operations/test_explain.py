@@ -156,3 +156,15 @@ def test_what_one_worker_carries_is_told_where_somebody_configured_it():
     assert "each worker" in section(told, "Capacity")
     assert "as configured" in section(told, "Capacity")
     assert "1 048 576" not in "\n".join(lines(explain(told))), "the size that a prior is written at is nobody's"
+
+
+@pytest.mark.parametrize(
+    ("partitions", "needed"),
+    [(12.0, "6     rounded up from 5: spreads 12 partitions evenly"), (None, "5")],
+    ids=["an even spread takes one more", "unknown"],
+)
+def test_a_size_that_the_partitions_round_is_explained(partitions, needed):
+    ticks = steady(120, throughput=1000, growth=20, backlog=50, workers=4, spec_workers=4, ready_workers=4,
+                   partitions=partitions)  # fmt: skip
+    terms = section(record_of(ticks, book(policy="netflix")), "Terms").splitlines()
+    assert next(line for line in terms if "needed" in line).split(maxsplit=1) == ["needed", needed]

@@ -119,7 +119,7 @@ def run(*arguments: str) -> int:
 def test_it_prints_the_explanation_without_colours(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("shop/orders", "--url", plain) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("10 -> 12: backlog time 125 s")
+    assert printed.startswith("Scaling up from 10 to 12 workers: backlog time 125 s")
     assert "> decided by   max workers" in printed
     assert "\x1b" not in printed
 

@@ -113,7 +113,7 @@ def test_x06_no_number_is_a_503_with_workload_reason_age_and_fix() -> None:
     assert isinstance(given, StatusError)
     assert given.code == 503
     assert given.document["reason"] == "ServiceUnavailable"
-    assert message(given).startswith("no required_workers for shop/orders (Expired): no sample of shop/orders for")
+    assert message(given).startswith("no required_workers for shop/orders (Expired): No sample of shop/orders for")
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -1.0])

@@ -20,7 +20,7 @@ def test_the_table_has_the_columns_of_the_page_and_the_reason_in_a_sentence() ->
 
     for word in ("arrival", "throughput", "backlog", "time", "target", "required", "current", "why"):
         assert word in text
-    for word in ("demo/steady", "370", "1 234", "3.3 s", "60 s", "4 of 6", "Hold", "keep 4"):
+    for word in ("demo/steady", "370", "1 234", "3.3 s", "60 s", "4 of 6", "Hold", "Holding 4 workers"):
         assert word in text
     assert "decided 3 s ago" in text
 
@@ -61,20 +61,20 @@ def test_the_summary_tells_each_workloads_way_and_its_last_reason() -> None:
 
     first, sine, steady = text.splitlines()
     assert first == "2 min, 2 workloads, 2 rescales"
-    assert sine.startswith("  demo/sine    workers 4 → 8 → 6  keep 6")
-    assert steady.startswith("  demo/steady  workers 4  keep 4")
+    assert sine.startswith("  demo/sine    workers 4 → 8 → 6  Holding 6 workers")
+    assert steady.startswith("  demo/steady  workers 4  Holding 4 workers")
 
 
 def test_a_long_way_is_shortened_in_its_middle() -> None:
     text = summary(snapshot(decision()), {"demo/steady": tuple(range(1, 31))}, 600.0)
 
-    assert "workers 1 → 2 → 3 → 4 → 22 more → 27 → 28 → 29 → 30  keep" in text
+    assert "workers 1 → 2 → 3 → 4 → 22 more → 27 → 28 → 29 → 30  Holding" in text
 
 
 def test_without_a_fleet_the_summary_has_the_reasons_alone() -> None:
     text = summary(snapshot(decision()), {}, 30.0)
 
-    assert text.splitlines()[1].startswith("  demo/steady  keep 4")
+    assert text.splitlines()[1].startswith("  demo/steady  Holding 4 workers")
 
 
 def test_a_run_that_decided_nothing_says_so() -> None:

@@ -100,7 +100,7 @@ def test_an_unknown_number_is_shown_as_unknown_never_0() -> None:
 
     numbers = (line.arrival, line.throughput, line.backlog, line.backlog_time, line.required, line.current)
     assert set(numbers) == {view.UNKNOWN}
-    assert "no sample of demo/lost yet" in line.sentence
+    assert "No sample of demo/lost yet" in line.sentence
 
 
 @pytest.mark.parametrize(
