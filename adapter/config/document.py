@@ -102,7 +102,7 @@ def _cause(error: yaml.YAMLError) -> str:
 
 
 def _strange(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:
-    """What YAML allows and a configuration does not: tags, keys said twice, values that contain themselves."""
+    """What YAML allows and a configuration does not: tags, duplicate keys, values that contain themselves."""
     if id(node) in above:
         yield Fault(path, "contains itself through an alias; expected a value that ends")
     if id(node) in seen:
@@ -123,7 +123,7 @@ def _strange_keys(node: yaml.MappingNode, path: Path) -> Iterator[Fault]:
         if not isinstance(key, yaml.ScalarNode):
             yield Fault(path, f"expected text as the key in line {line}, got a list or mapping")
         elif key.value in first:
-            yield Fault((*path, key.value), f"is said twice, in lines {first[key.value]} and {line}; keep one")
+            yield Fault((*path, key.value), f"is set twice, in lines {first[key.value]} and {line}; keep one")
         else:
             first[key.value] = line
 

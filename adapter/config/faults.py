@@ -88,7 +88,7 @@ def nearest(name: object, names: Iterable[str]) -> str:
 
 
 def one_of(name: object, names: Iterable[str]) -> str:
-    """A fault's text: the name is none of the names."""
+    """The text of a fault for an unknown name."""
     known = list(names)
     return f"expected one of {', '.join(known)}, got {shown(name)}{nearest(name, known)}"
 

@@ -45,7 +45,7 @@ def has(given: Mapping[Any, Any], name: str) -> bool:
 
 
 def pair(given: Mapping[Any, Any], *names: str) -> list[Fault]:
-    """Two settings of which neither works without the other."""
+    """Two settings that are only valid together."""
     absent = [name for name in names if not has(given, name)]
     if len(absent) != 1:
         return []

@@ -14,7 +14,7 @@ TICK_S = 15
 
 @dataclass(kw_only=True)
 class PastJob:
-    """load: records/s at a second since the begin. sizes: second -> workers asked for from then on.
+    """load: records/s at a second since the begin. sizes: second -> desired workers from then on.
 
     A size is ready start_s later; then nothing is done for pause_s, and speed rises from warm_ratio to 1 in warm_up_s.
     """
@@ -53,7 +53,7 @@ class PastJob:
             processed += passed
 
     def samples(self, until_s: int, without: tuple[str, ...] = ()) -> list[Samples]:
-        """Its ticks; without: signals that nobody told."""
+        """Its ticks; without: signals to leave out."""
         return [
             assemble(
                 float(at_s),

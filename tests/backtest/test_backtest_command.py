@@ -1,4 +1,4 @@
-"""What may be asked of a backtest, and what is said of what may not."""
+"""The options of a backtest, and the messages for invalid ones."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def grid(**changes: Any) -> Grid:
     return command.parse_grid(command.GridOptions(**{"policies": "drain", "profiles": "consumer-group", **changes}))
 
 
-def test_a_policy_may_be_asked_for_with_other_parameters() -> None:
+def test_a_policy_accepts_parameters() -> None:
     varied = "drain:target_utilization_ratio=0.9+backlog_time_target_s=120"
 
     assert grid(policies=f"drain,{varied},keda-30s").policies == ("drain", varied, "keda-30s")
@@ -26,7 +26,7 @@ def test_a_policy_may_be_asked_for_with_other_parameters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("requested", "said"),
     [
         pytest.param("dra", "there is no 'dra'; did you mean drain? there are drain, ", id="no such policy"),
         pytest.param(
@@ -39,19 +39,19 @@ def test_a_policy_may_be_asked_for_with_other_parameters() -> None:
         ),
         pytest.param("drain:rescale_pause_s=", "expected a number for rescale_pause_s", id="a parameter of nothing"),
         pytest.param("drain:rescale_pause_s=nan", "expected a number for rescale_pause_s", id="a number that is none"),
-        pytest.param("keda-30s:lag=1", "keda-30s takes no parameters", id="a rival is what it is"),
+        pytest.param("keda-30s:lag=1", "keda-30s takes no parameters", id="a baseline has no parameters"),
     ],
 )
-def test_a_policy_that_cannot_be_run_is_told_with_what_would_mend_it(asked: str, said: str) -> None:
-    with pytest.raises(ConfigError) as told:
-        command.parse_policies(asked)
-    assert said in str(told.value)
+def test_an_invalid_policy_is_refused_with_a_remedy(requested: str, said: str) -> None:
+    with pytest.raises(ConfigError) as result:
+        command.parse_policies(requested)
+    assert said in str(result.value)
 
 
-def test_all_faults_of_a_question_are_told_at_once() -> None:
-    with pytest.raises(ConfigError) as told:
+def test_all_faults_of_a_policy_list_are_reported_at_once() -> None:
+    with pytest.raises(ConfigError) as result:
         grid(policies="dra,dataflo", profiles="consumer", delays="0,soon", seeds=0, worker_capacity_records_per_s=0.0)
-    assert [fault.split(":")[0] for fault in told.value.faults] == [
+    assert [fault.split(":")[0] for fault in result.value.faults] == [
         "--policy",
         "--policy",
         "--profile",
@@ -62,7 +62,7 @@ def test_all_faults_of_a_question_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "result"),
     [
         ("--config a.yaml --profile netflix --seeds 1", "--profile, --seeds: only with --trace"),
         ("--config a.yaml --delay 0 --master local --out b", "--delay, --master, --out: only with --trace"),
@@ -78,13 +78,11 @@ def test_all_faults_of_a_question_are_told_at_once() -> None:
         "a price for a table",
     ],
 )
-def test_options_that_mean_nothing_beside_the_others_are_refused(
-    options: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_conflicting_options_are_refused(options: str, result: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["backtest", *options.split()])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == f"backlog-adapter: {told}\n"
+    assert capsys.readouterr().err == f"backlog-adapter: {result}\n"
 
 
 def test_the_page_of_a_history_has_a_price_without_being_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +91,7 @@ def test_the_page_of_a_history_has_a_price_without_being_named(capsys: pytest.Ca
     assert capsys.readouterr().err.startswith("backlog-adapter: nowhere.yaml: cannot be read")
 
 
-def test_faults_of_options_and_of_loads_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_of_options_and_traces_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["backtest", "--trace", str(tmp_path / "no.csv"), "--policy", "dra", "--seeds", "0"])
     policy, seeds, file = capsys.readouterr().err.splitlines()
@@ -117,7 +115,7 @@ def test_a_task_is_tried_again_in_this_process_too_unless_the_master_says_how_of
 
 
 @pytest.mark.spark
-def test_a_master_that_is_none_ends_the_command_with_a_sentence(
+def test_an_invalid_master_ends_the_command_with_a_message(
     tmp_path: Path,
 ) -> None:
     file, out = tmp_path / "load.csv", tmp_path / "out"
@@ -126,24 +124,22 @@ def test_a_master_that_is_none_ends_the_command_with_a_sentence(
     # In a process of its own: the tests of a run share one session, and a second one would be borrowed.
     done = subprocess.run([sys.executable, "-m", "adapter", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    told = done.stderr.splitlines()[-1]
-    assert told.startswith("backlog-adapter: Spark does not start with --master nope: ")
-    assert told.endswith(f"more is in {out / 'spark.log'}")
+    result = done.stderr.splitlines()[-1]
+    assert result.startswith("backlog-adapter: Spark does not start with --master nope: ")
+    assert result.endswith(f"more is in {out / 'spark.log'}")
     assert "Traceback" not in done.stderr
     assert "Master must either be yarn or start with spark" in (out / "spark.log").read_text()
 
 
 @pytest.mark.parametrize("options", [[], ["--trace", "load.csv", "--config", "adapter.yaml"]])
-def test_either_loads_or_a_history_are_asked_for(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_either_traces_or_a_history_are_required(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["backtest", *options])
     assert ended.value.code == 2
     assert capsys.readouterr().err == "backlog-adapter: backtest: expected either --trace FILE or --config FILE\n"
 
 
-def test_a_load_that_is_none_ends_the_command_with_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_trace_ends_the_command_with_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "load.csv"
     file.write_text("seconds,rate\n0,1\n60,-2\n")
     with pytest.raises(SystemExit) as ended:

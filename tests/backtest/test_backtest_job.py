@@ -28,7 +28,7 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.out, self.marks = folder / "out", folder / "marks"
         self.marks.mkdir(parents=True, exist_ok=True)
-        self.told: list[str] = []
+        self.result: list[str] = []
 
     def of(self, master: str, *folds: str) -> list[str]:
         """One line a fold."""
@@ -50,7 +50,7 @@ class Run:
 @pytest.fixture(scope="module")
 def one_core(tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = Run(tmp_path_factory.mktemp("one-core"))
-    run.told = run.of("local[1,4]", "stopped", "summed", "summed")
+    run.result = run.of("local[1,4]", "stopped", "summed", "summed")
     return run
 
 
@@ -81,7 +81,7 @@ def test_a_worker_that_dies_is_replaced_and_two_cores_give_the_bits_of_one(one_c
 
 
 @pytest.mark.spark
-def test_what_fails_for_good_is_named_and_the_next_run_does_only_what_is_missing(one_core: Run, run: Run) -> None:
+def test_a_failed_group_is_named_and_the_next_run_repeats_only_it(one_core: Run, run: Run) -> None:
     failed, mended = run.of("local[2,4]", "dies_always", "summed")
     baselines = sum(unit.policy == "static-peak" for unit in UNITS)
     assert f"{baselines // 2} units (trace hour; policy static-peak; profile consumer-group): " in failed
@@ -93,8 +93,8 @@ def test_what_fails_for_good_is_named_and_the_next_run_does_only_what_is_missing
 
 
 @pytest.mark.spark
-def test_a_run_that_is_stopped_goes_on_where_it_ended_and_nothing_is_run_twice(one_core: Run) -> None:
-    stopped, resumed, again = one_core.told
+def test_a_stopped_run_resumes_without_repeating_units(one_core: Run) -> None:
+    stopped, resumed, again = one_core.result
     left = re.fullmatch(
         rf"BacktestError: stopped: (\d+) of {ALL} units are left; repeat the command to continue", stopped
     )
@@ -130,7 +130,7 @@ def test_a_group_without_room_does_not_cost_those_that_ended_with_it(tmp_path: P
     assert set(results.missing(tmp_path, UNITS)) == set(GROUPS[0])
 
 
-def test_results_without_room_are_told_and_what_was_there_stays(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_old_results_stay(tmp_path: Path) -> None:
     group, other = GROUPS[:2]
     save(tmp_path, group)
     name = save(tmp_path / "elsewhere", other)
@@ -148,7 +148,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_run(tmp_p
         results.opened(tmp_path / "file" / "out")
 
 
-def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_result_is_named(tmp_path: Path) -> None:
     name = save(tmp_path, GROUPS[0])
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:100])
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""What policies would have asked for: each as if it were alone, and exactly what the live pipeline would say."""
+"""Recommendations for a recorded history: each policy decides as if alone, exactly as the live pipeline."""
 
 import re
 
@@ -32,7 +32,7 @@ def all_asked(recorded: list[Samples]) -> dict[tuple[str, str], Recommendations]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_each_policy_says_what_it_would_say_alone_and_live(
+def test_each_policy_decides_as_alone_and_as_live(
     policy: str, recorded: list[Samples], all_asked: dict[tuple[str, str], Recommendations]
 ) -> None:
     alone = history(recorded, RuleBook(by_workload={JOB: Rules(policy=policy, max_workers=40)}))
@@ -45,7 +45,7 @@ def test_each_policy_says_what_it_would_say_alone_and_live(
     assert all(change.why == said[change.at_s] for change in found.changes)
 
 
-def test_changes_are_the_moments_at_which_the_number_is_another(
+def test_changes_are_the_ticks_at_which_the_number_differs(
     all_asked: dict[tuple[str, str], Recommendations],
 ) -> None:
     for found in all_asked.values():
@@ -55,7 +55,7 @@ def test_changes_are_the_moments_at_which_the_number_is_another(
         assert all(change.after != change.before for change in found.changes)
 
 
-def test_rules_of_the_workload_are_kept_but_for_the_policy(all_asked: dict[tuple[str, str], Recommendations]) -> None:
+def test_only_the_policy_of_the_workloads_rules_is_replaced(all_asked: dict[tuple[str, str], Recommendations]) -> None:
     assert all(np.nanmax(found.required_workers) <= 40 for found in all_asked.values())
     assert configured_policies(BOOK, (JOB,)) == ("varga",)
 
@@ -80,7 +80,7 @@ def test_a_workload_beside_changes_nothing() -> None:
     assert np.array_equal(*same, equal_nan=True)
 
 
-def test_a_calibrated_job_is_run_by_policies_and_rivals() -> None:
+def test_a_calibrated_job_is_run_by_policies_and_baselines() -> None:
     (course,) = timelines(busy_day().samples(3600), 15.0).values()
     runs = simulate(calibrate(course, Rules(max_workers=40)), ("drain", "static-peak"), BEGIN_S)
 
@@ -110,13 +110,13 @@ def run(rate: float, carried: float, waits_s: float) -> PolicyRun:
     ("rate", "carried", "waits_s", "value", "why"),
     [
         pytest.param(900, 1000, 10, "1", "100.00% of the simulated time", id="it keeps the target"),
-        pytest.param(1200, 1000, 10, "1", "below 60 s for 100.00%", id="outrun, but not late"),
+        pytest.param(1200, 1000, 10, "1", "below 60 s for 100.00%", id="above capacity, but not late"),
         pytest.param(900, 1000, 90, "1", "more workers would hardly help", id="late from pauses alone"),
         pytest.param(1180, 1000, 90, "800m", "by 18%. With 800m .* 25% more", id="too few"),
         pytest.param(9000, 1000, 90, "500m", "With 500m the HPA requests 100% more", id="far too few"),
     ],
 )
-def test_the_value_for_the_hpa_is_one_unless_the_input_outruns_the_workers(
+def test_the_value_for_the_hpa_is_one_unless_the_input_exceeds_the_capacity(
     rate: float, carried: float, waits_s: float, value: str, why: str
 ) -> None:
     found, sentence_ = average_value(run(rate, carried, waits_s), 60.0)

@@ -38,7 +38,7 @@ def section(**changes: object) -> Section:
         workers=np.repeat([4.0, np.nan, 6.0, 6.0], 25),
         changes=(Change(at_s=float(AT_S[50]), before=4.0, after=6.0, why=f"4 -> 6: {EVIL}"),),
     )
-    told = Section(
+    result = Section(
         title=JOB,
         target_s=60.0,
         at_s=AT_S,
@@ -53,7 +53,7 @@ def section(**changes: object) -> Section:
         ),
         target=HpaTarget(policy="drain", average_value="800m", why="A quarter more."),
     )
-    return replace(told, **changes)
+    return replace(result, **changes)
 
 
 def past_of(samples: list[Samples]) -> RecordedHistory:
@@ -79,7 +79,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_page_asks_no_network_and_forbids_it() -> None:
+def test_the_page_uses_no_network_and_forbids_it() -> None:
     text = page_of(section())
     own = text.partition("<script>")[0] + text.rpartition("<script>")[2]
 
@@ -109,8 +109,8 @@ def test_names_and_sentences_are_text_never_markup() -> None:
 
     assert "</script><b>" not in outside
     assert outside.count("a &lt;/script&gt;&lt;b&gt;") >= 5
-    asked = drawn(text)[1]["data"]
-    assert "a &lt;/script&gt;&lt;b&gt;&amp;" in asked[2]["text"][2]
+    requested = drawn(text)[1]["data"]
+    assert "a &lt;/script&gt;&lt;b&gt;&amp;" in requested[2]["text"][2]
 
 
 def test_the_value_for_the_hpa_is_shown_with_its_sentence() -> None:
@@ -194,7 +194,7 @@ def test_tables_are_written_beside_the_page_with_every_number(tmp_path: Path) ->
     assert set((tmp_path / "deep").iterdir()) == set(files)
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportError, match=r"file/report.html: cannot write the report \(.+\); choose another file"):
         write(tmp_path / "file" / "report.html", Report(title="T", sections=()))
@@ -212,7 +212,7 @@ def test_where_one_file_cannot_be_written_none_is(tmp_path: Path, taken: str) ->
         assert [path.name for path in tmp_path.iterdir()] == [taken]
 
 
-def test_a_place_for_a_report_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
+def test_probing_a_path_leaves_it_unchanged(tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("an older one")
     probe(tmp_path / "report.html")
 
@@ -272,7 +272,7 @@ def test_a_trace_becomes_a_section_in_its_own_unit() -> None:
     ("delays_s", "titles"),
     [
         pytest.param((None,), ["metrics 45 s late"], id="the profile's own"),
-        pytest.param((0.0, 300.0), ["metrics 0 s late", "metrics 300 s late"], id="those that are asked for"),
+        pytest.param((0.0, 300.0), ["metrics 0 s late", "metrics 300 s late"], id="the given delays"),
     ],
 )
 def test_recorded_loads_are_drawn_with_each_delay(
@@ -331,7 +331,7 @@ def test_a_policy_with_parameters_is_a_metric_policy(past: RecordedHistory) -> N
     assert np.nanmin(found.recommended[2].workers) < 20
 
 
-def test_a_workload_without_workers_is_looked_on_and_not_simulated() -> None:
+def test_a_workload_without_workers_is_shown_and_not_simulated() -> None:
     samples = busy_day().samples(900, without=("spec_workers", "workers", "ready_workers"))
     blind = past_of(samples)
     (found,) = history_report.history_report(

@@ -1,4 +1,4 @@
-"""A history is read whole, in pieces that a server bears, or it is said what is missing."""
+"""A history is read completely, in pieces small enough for a server, and gaps are reported."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,8 +28,8 @@ TICKS = range(int(NOW_S) - 3600, int(NOW_S) + 1, 15)
 Answer = Callable[[int, int, int], list[Row]]
 
 
-class Told:
-    """A source that answers by a function; calls: the (first, last) ticks it was asked for."""
+class FakeSource:
+    """A source that answers by a function; calls: the (first, last) ticks of its reads."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -54,7 +54,7 @@ def steady(start_s: int, end_s: int, step_s: int) -> list[Row]:
 
 
 def past_of(answer: Answer, ticks: range = TICKS, *only: str, config: Config = CONFIG) -> RecordedHistory:
-    return read(config, ticks, only, opener=lambda _, name: Told(answer))
+    return read(config, ticks, only, opener=lambda _, name: FakeSource(answer))
 
 
 @pytest.mark.parametrize(
@@ -69,18 +69,18 @@ def past_of(answer: Answer, ticks: range = TICKS, *only: str, config: Config = C
         ("2026-01-01T01:00:00+01:00", NOW_S),
     ],
 )
-def test_a_time_is_a_moment_or_so_long_ago(text: str, at_s: float) -> None:
+def test_a_time_is_absolute_or_relative(text: str, at_s: float) -> None:
     assert instant("--to", text, NOW_S) == at_s
 
 
 @pytest.mark.parametrize("text", ["yesterday", "7d", "-7", "2026-01-01T00:00:00", "", "-7dd"])
-def test_a_time_that_is_none_or_has_no_zone_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_time_or_one_without_zone_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(HistoryError, match=r"^--to: expected a time such as 2026-11-14T08:00:00Z, -7d or now"):
         instant("--to", text, NOW_S)
 
 
 @pytest.mark.parametrize("text", ["-999999w", f"-{'9' * 400}w", "0001-01-01T00:00:00Z", "9999-12-31T23:00:00-09:00"])
-def test_a_time_out_of_the_calendar_is_refused_with_its_option(text: str) -> None:
+def test_a_time_outside_the_calendar_is_refused_with_its_option(text: str) -> None:
     with pytest.raises(HistoryError, match=r"^--from: expected a time in the years 1970 to 9999, got "):
         instant("--from", text, NOW_S)
 
@@ -113,8 +113,8 @@ def test_every_tick_becomes_one_sample_of_all_workloads() -> None:
     assert past.cut == ""
 
 
-def test_a_long_time_is_asked_in_pieces_that_meet_and_do_not_overlap() -> None:
-    source = Told(steady)
+def test_a_long_period_is_read_in_adjacent_pieces() -> None:
+    source = FakeSource(steady)
     ticks = range(0, 15 * (2 * CHUNK_TICKS + 10), 15)
     shares: list[float] = []
 
@@ -127,7 +127,7 @@ def test_a_long_time_is_asked_in_pieces_that_meet_and_do_not_overlap() -> None:
     assert source.closed
 
 
-def test_what_is_refused_as_too_much_is_asked_again_by_halves() -> None:
+def test_a_refused_range_is_read_again_in_halves() -> None:
     def picky(start_s: int, end_s: int, step_s: int) -> list[Row]:
         if (end_s - start_s) // step_s >= 150:
             raise SourceError("main", "422: query processing would load too many samples into memory")
@@ -151,12 +151,12 @@ def test_a_source_that_fails_midway_costs_only_what_comes_after() -> None:
     assert past.cut.startswith("main: connection refused; the history ends at 1970-01-01T11:59:45Z")
 
 
-def test_sources_without_a_past_are_named_and_not_asked() -> None:
+def test_sources_without_past_values_are_named_and_not_read() -> None:
     opened: list[str] = []
 
-    def opener(_: Config, name: str) -> Told:
+    def opener(_: Config, name: str) -> FakeSource:
         opened.append(name)
-        return Told(steady)
+        return FakeSource(steady)
 
     past = read(CONFIG, TICKS, opener=opener)
 
@@ -164,7 +164,7 @@ def test_sources_without_a_past_are_named_and_not_asked() -> None:
     assert past.notes == ("broker (kafka) stores no past values: its signals are not in the report",)
 
 
-def test_only_sources_without_a_past_are_refused_with_what_has_one() -> None:
+def test_only_sources_without_past_values_are_an_error() -> None:
     text = """
 sources: {broker: {kind: kafka, bootstrap_servers: "k.test:9092"}}
 workloads: [{namespace: shop, name: orders, read: [{source: broker, group: orders, topics: [orders]}]}]
@@ -174,7 +174,7 @@ pipeline: {checkpoint: /tmp/none}
         past_of(steady, TICKS, config=configuration.parse(text, "test"))
 
 
-def test_nothing_found_is_told_with_what_the_source_said() -> None:
+def test_an_empty_history_is_reported_with_the_sources_messages() -> None:
     def silent(start_s: int, end_s: int, step_s: int) -> list[Row]:
         return [Row(end_s, "shop/orders", "", FAULT, 0.0, 'no series match {app="orders"}')]
 
@@ -182,7 +182,7 @@ def test_nothing_found_is_told_with_what_the_source_said() -> None:
         past_of(silent)
 
 
-def test_a_source_that_never_answers_is_told_as_such() -> None:
+def test_a_source_that_never_answers_is_reported() -> None:
     def dead(start_s: int, end_s: int, step_s: int) -> list[Row]:
         raise SourceError("main", "connection refused")
 
@@ -198,7 +198,7 @@ def test_too_much_is_a_named_limit_not_a_full_memory() -> None:
         past_of(endless)
 
 
-def test_faults_are_counted_and_told_once() -> None:
+def test_faults_are_counted_and_reported_once() -> None:
     def faulty(start_s: int, end_s: int, step_s: int) -> list[Row]:
         own = [Row(at_s, "shop/orders", "", FAULT, 0.0, "depth is NaN") for at_s in (start_s, end_s)]
         return [*steady(start_s, end_s, step_s), *own, Row(end_s, EVERY, "", FAULT, 0.0, "slow")]
@@ -210,19 +210,19 @@ def test_faults_are_counted_and_told_once() -> None:
 
 
 def test_named_workloads_alone_are_read() -> None:
-    asked: list[Mapping[str, object]] = []
+    requested: list[Mapping[str, object]] = []
 
-    def opener(config: Config, name: str) -> Told:
-        asked.extend({"name": workload.name} for workload in config.workloads)
-        return Told(steady)
+    def opener(config: Config, name: str) -> FakeSource:
+        requested.extend({"name": workload.name} for workload in config.workloads)
+        return FakeSource(steady)
 
     past = read(CONFIG, TICKS, ("shop/orders",), opener=opener)
 
-    assert asked == [{"name": "orders"}]
+    assert requested == [{"name": "orders"}]
     assert past.workloads == ("shop/orders",)
 
 
-def test_a_name_that_is_nowhere_is_told_with_those_that_are() -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(
         HistoryError, match=r"shop/order is not in the configuration, which has shop/carts, shop/orders"
     ):
@@ -244,22 +244,22 @@ def test_a_mistyped_name_that_a_fleet_might_have_found_is_named() -> None:
     fleets = f'{TEXT}fleets: [{{name: reports, source: broker, groups: "report-.*"}}]\n'
     found = past_of(steady, TICKS, "shop/carts", "shop/order", config=configuration.parse(fleets, "test"))
 
-    assert [told.partition(":")[0] for told in found.notes[1:]] == ["shop/order"]
+    assert [result.partition(":")[0] for result in found.notes[1:]] == ["shop/order"]
 
 
 def test_ranges_get_more_time_than_ticks() -> None:
     deadlines: list[float] = []
 
-    def opener(config: Config, name: str) -> Told:
+    def opener(config: Config, name: str) -> FakeSource:
         deadlines.append(config.sources[name].deadline_s)
-        return Told(steady)
+        return FakeSource(steady)
 
     read(CONFIG, TICKS, opener=opener)
 
     assert deadlines == [60.0]
 
 
-def test_a_recorded_file_is_a_past_like_any_other(tmp_path: Path) -> None:
+def test_a_recorded_file_is_a_history_like_any_other(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_text(record(steady(int(NOW_S) - 600, int(NOW_S), 15)))
     config = configuration.parse(

@@ -1,4 +1,4 @@
-"""What a job is made of is found again in its history, or said not to be in it."""
+"""Calibration recovers the parameters of a job from its history, and reports those that the history lacks."""
 
 import numpy as np
 import pytest
@@ -34,8 +34,8 @@ def two_stages(lost: frozenset[tuple[str, int]], signals: frozenset[str]) -> lis
             float(seen[0][0]),
             [
                 (JOB, stage, signal, value + offset[stage] * (signal in COUNTERS))
-                for stage, (_, told) in zip(halves, seen, strict=True)
-                for signal, value in told.items()
+                for stage, (_, result) in zip(halves, seen, strict=True)
+                for signal, value in result.items()
                 if (stage, tick) not in lost or signal not in signals
             ],
         )
@@ -52,7 +52,7 @@ def whole_day() -> CalibratedJob:
     return calibrate(course(busy_day()), RULES)
 
 
-def test_a_course_holds_what_arrived_waited_and_worked() -> None:
+def test_a_timeline_has_input_backlog_and_workers() -> None:
     found = course(PastJob(load=lambda at_s: 500.0, sizes={0: 10}), 600)
 
     assert found.at_s[0] == BEGIN_S
@@ -68,14 +68,14 @@ def test_backlog_time_is_the_age_of_the_oldest_record() -> None:
     assert behind.backlog_time_s[-1] == pytest.approx(300, rel=0.06)
 
 
-def test_what_a_worker_carries_is_seen_while_records_wait(whole_day: CalibratedJob) -> None:
+def test_capacity_is_the_throughput_while_records_wait(whole_day: CalibratedJob) -> None:
     capacity = estimates(whole_day)["worker capacity"]
 
     assert capacity.value == pytest.approx(100, rel=0.02)
     assert capacity.observations > 8
 
 
-def test_what_a_worker_carries_follows_from_its_utilization_where_it_is_never_behind() -> None:
+def test_capacity_without_backlog_follows_from_utilization() -> None:
     calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800)
 
     assert estimates(calibrate(calm, RULES))["worker capacity"].value == pytest.approx(100, rel=0.02)
@@ -83,18 +83,18 @@ def test_what_a_worker_carries_follows_from_its_utilization_where_it_is_never_be
 
 def test_without_utilization_or_backlog_capacity_is_the_configurations() -> None:
     calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
-    told = estimates(calibrate(calm, Rules(worker_capacity_records_per_s=130.0)))["worker capacity"]
+    result = estimates(calibrate(calm, Rules(worker_capacity_records_per_s=130.0)))["worker capacity"]
 
-    assert (told.value, told.observations) == (130.0, 0)
-    assert "worker_capacity_records_per_s" in told.source
+    assert (result.value, result.observations) == (130.0, 0)
+    assert "worker_capacity_records_per_s" in result.source
 
 
-def test_without_any_of_them_capacity_is_told_to_be_a_lower_bound() -> None:
+def test_without_any_of_them_capacity_is_a_lower_bound() -> None:
     calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
-    told = estimates(calibrate(calm, Rules()))["worker capacity"]
+    result = estimates(calibrate(calm, Rules()))["worker capacity"]
 
-    assert told.value == pytest.approx(60, rel=0.01)
-    assert "lower bound" in told.source
+    assert result.value == pytest.approx(60, rel=0.01)
+    assert "lower bound" in result.source
 
 
 @pytest.mark.parametrize("pause_s", [0, 30, 60, 120])
@@ -113,7 +113,7 @@ def test_a_pause_shorter_than_a_tick_shows_in_part() -> None:
     assert 4 <= short.value <= 11
 
 
-def test_a_worker_starts_in_the_time_from_asked_for_to_ready(whole_day: CalibratedJob) -> None:
+def test_worker_start_is_the_time_from_desired_to_ready(whole_day: CalibratedJob) -> None:
     assert estimates(whole_day)["worker start"].value == pytest.approx(45, abs=15)
     assert estimates(whole_day)["worker start"].observations == 2
 
@@ -130,7 +130,7 @@ def test_a_job_without_warm_up_has_none(whole_day: CalibratedJob) -> None:
     assert whole_day.profile.warm_up_ratio == 1
 
 
-def test_what_a_history_does_not_show_is_the_configurations_and_said_to_be() -> None:
+def test_values_missing_in_the_history_come_from_the_configuration() -> None:
     still = estimates(calibrate(course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800), RULES))
 
     names = ("pause of a scale-up", "worker start", "metric delay")
@@ -161,25 +161,25 @@ def test_a_short_gap_is_bridged_and_a_history_of_gaps_is_refused() -> None:
         calibrate(silent, RULES)
 
 
-def test_a_long_outage_is_told_with_what_stands_in_for_it() -> None:
+def test_a_long_outage_is_reported_and_interpolated() -> None:
     samples = PastJob(load=wave(600, 100, 1800), sizes={0: 10}).samples(HOURS_3)
     holes = [seen for seen in samples if seen.at_s - BEGIN_S in (*range(1800, 2820), *range(7200, 8220))]
     for seen in holes:
         for signal in ("appended_records", "backlog_records"):
             seen.by_stage[signal][:] = np.nan
     (holed,) = timelines(samples, 15.0).values()
-    told = estimates(calibrate(holed, RULES))["input not recorded"]
+    result = estimates(calibrate(holed, RULES))["input not recorded"]
 
-    assert told.observations == 2
-    assert told.value == pytest.approx(34 / 60, abs=0.02)
-    assert "interpolated linearly" in told.source
+    assert result.observations == 2
+    assert result.value == pytest.approx(34 / 60, abs=0.02)
+    assert "interpolated linearly" in result.source
 
 
-def test_without_an_outage_none_is_told(whole_day: CalibratedJob) -> None:
+def test_without_an_outage_none_is_reported(whole_day: CalibratedJob) -> None:
     assert "input not recorded" not in estimates(whole_day)
 
 
-def test_without_workers_nobody_can_say_what_one_carries() -> None:
+def test_without_workers_the_capacity_is_an_error() -> None:
     unknown = ("spec_workers", "workers", "ready_workers")
     with pytest.raises(HistoryError, match="the capacity of a worker is unknown"):
         calibrate(course(busy_day(), without=unknown), RULES)
@@ -198,7 +198,7 @@ def test_counters_that_move_once_a_minute_are_read_at_their_own_pace() -> None:
     assert calibrate(slow, RULES).profile.pause_up_s == pytest.approx(120, abs=35)
 
 
-def test_a_counter_that_begins_anew_goes_on_and_one_that_is_set_back_is_unknown() -> None:
+def test_a_restarted_counter_continues_and_a_reset_one_is_unknown() -> None:
     samples = PastJob(load=lambda at_s: 500.0, sizes={0: 10}).samples(1800)
     for seen in samples[60:]:
         seen.by_stage["processed_records"][:] -= 500.0 * 15 * 60 - 5
@@ -211,7 +211,7 @@ def test_a_counter_that_begins_anew_goes_on_and_one_that_is_set_back_is_unknown(
     assert np.isfinite(found.input_rate_records_per_s[100])  # by the backlog instead
 
 
-def test_changes_in_quick_succession_are_told_as_one() -> None:
+def test_changes_in_quick_succession_are_merged() -> None:
     quick = course(busy_day(sizes={0: 10, 3000: 14, 3060: 16, 6000: 12}))
 
     assert [rescale.up for rescale in rescales(quick, 100.0)] == [True, False]

@@ -75,7 +75,7 @@ def test_seeds_become_a_median_and_an_interval(found: list[Summary]) -> None:
     assert (hours.low, hours.median, hours.high) == (6.0, 7.0, 8.0)
 
 
-def test_there_is_one_standing_for_each_trace_profile_delay_and_policy(found: list[Summary]) -> None:
+def test_there_is_one_summary_for_each_trace_profile_delay_and_policy(found: list[Summary]) -> None:
     assert len(found) == 2 * 1 * 2 * 2
 
 
@@ -87,19 +87,19 @@ def test_a_run_whose_results_are_all_there_starts_no_spark_and_writes_scores(
         pytest.fail("Spark was started")
         yield
 
-    asked = command.TraceBacktest(traces=(HOUR, WEEK), units=UNITS, policies=GRID.policies, out=folder)
-    command.run(asked, never, Event())
+    requested = command.TraceBacktest(traces=(HOUR, WEEK), units=UNITS, policies=GRID.policies, out=folder)
+    command.run(requested, never, Event())
     rows = list(csv.DictReader((folder / "scores.csv").read_text().splitlines()))
     assert {(row["trace"], row["policy"], row["delay_s"], row["seeds"]) for row in rows} == {
         (trace, policy, delay, "3") for trace in ("hour", "week") for policy in GRID.policies for delay in ("0", "120")
     }
     assert float(rows[0]["worker_hours_low"]) <= float(rows[0]["worker_hours"]) <= float(rows[0]["worker_hours_high"])
     assert pq.read_table(folder / "scores.parquet").num_rows == 24
-    told = capsys.readouterr().out
-    assert "week · netflix · metrics 120 s late · medians of 3 seeds" in told
+    result = capsys.readouterr().out
+    assert "week · netflix · metrics 120 s late · medians of 3 seeds" in result
 
 
-def test_a_table_lists_policies_in_the_order_asked_for(found: list[Summary]) -> None:
+def test_a_table_lists_policies_in_the_given_order(found: list[Summary]) -> None:
     console = Console(width=120)
     with console.capture() as captured:
         for made in table.tables(found, ("static-peak", "drain")):
@@ -110,7 +110,7 @@ def test_a_table_lists_policies_in_the_order_asked_for(found: list[Summary]) -> 
     assert rows[0][1:3] == ["13.0", "0.000"]
 
 
-def test_what_is_not_known_is_not_shown_as_a_number(found: list[Summary]) -> None:
+def test_unknown_is_not_shown_as_a_number(found: list[Summary]) -> None:
     without = replace(found[0], scores={})
     console = Console(width=120)
     with console.capture() as captured:
@@ -138,13 +138,13 @@ def test_a_policy_with_parameters_leaves_every_number_readable(found: list[Summa
     assert "".join(line.split()[0] for line in lines[began:] if line.strip()).startswith(f"{name}drain")
 
 
-def test_without_a_terminal_a_run_says_at_least_each_minute_that_it_goes_on() -> None:
+def test_without_a_terminal_progress_is_printed_at_least_every_minute() -> None:
     now_s = 0.0
     console = Console(file=StringIO(), width=80)
-    with table.progress(console, lambda: now_s) as told:
+    with table.progress(console, lambda: now_s) as result:
         for at_s, done, groups in [(0, 0, 3), (1, 0, 3), (61, 0, 3), (62, 5, 2), (72, 6, 1), (73, 6, 1), (74, 9, 0)]:
             now_s = float(at_s)
-            told(done, 9, groups)
+            result(done, 9, groups)
     assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined] - a StringIO, given above
         "units 0/9 after 0 s, 3 groups left",
         "units 0/9 after 61 s, 3 groups left",
@@ -154,9 +154,7 @@ def test_without_a_terminal_a_run_says_at_least_each_minute_that_it_goes_on() ->
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
-def test_scores_without_room_are_told_and_nothing_half_written_stays(
-    tmp_path: Path, found: list[Summary], name: str
-) -> None:
+def test_a_full_disk_leaves_no_partial_scores(tmp_path: Path, found: list[Summary], name: str) -> None:
     (tmp_path / name).write_text("earlier")
     (tmp_path / f".{name}.part").symlink_to("/dev/full")
     with pytest.raises(results.ResultsError, match=r"No space left on device.*free some space and repeat the command"):
@@ -166,7 +164,7 @@ def test_scores_without_room_are_told_and_nothing_half_written_stays(
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("requested", "result"),
     [
         ({"policies": "drian"}, "--policy: there is no 'drian'; did you mean drain? there are drain, dataflow, "),
         ({"policies": "drain,zzz"}, "--policy: there is no 'zzz'; there are drain, dataflow, "),
@@ -188,14 +186,14 @@ def test_scores_without_room_are_told_and_nothing_half_written_stays(
         "no seed",
     ],
 )
-def test_a_name_or_number_that_makes_no_sense_is_told_with_what_does(asked: dict[str, Any], told: str) -> None:
+def test_an_invalid_name_or_number_is_refused_with_valid_ones(requested: dict[str, Any], result: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        command.parse_grid(command.GridOptions(**{"policies": "drain", "profiles": "netflix", **asked}))
+        command.parse_grid(command.GridOptions(**{"policies": "drain", "profiles": "netflix", **requested}))
     (fault,) = caught.value.faults
-    assert fault.startswith(told)
+    assert fault.startswith(result)
 
 
-def test_every_fault_of_a_command_is_told_at_once(tmp_path: Path) -> None:
+def test_every_fault_of_a_command_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         command.parse_grid(command.GridOptions(policies="a,b", profiles="c", delays="x", seeds=0))
     assert len(caught.value.faults) == 5
@@ -210,7 +208,7 @@ def test_every_fault_of_a_command_is_told_at_once(tmp_path: Path) -> None:
     assert twice == f"{paths[2]}: there is another trace named orders; rename one of the files"
 
 
-def test_a_file_that_is_named_twice_is_told_so(tmp_path: Path) -> None:
+def test_a_file_named_twice_is_refused(tmp_path: Path) -> None:
     path, again = tmp_path / "orders.csv", tmp_path / ".." / tmp_path.name / "orders.csv"
     path.write_text("seconds,rate\n0,1\n150,2\n")
     with pytest.raises(ConfigError) as caught:

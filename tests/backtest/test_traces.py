@@ -38,13 +38,13 @@ def test_a_trace_is_named_after_its_file_and_keeps_its_step_and_rates(tmp_path: 
     ],
     ids=["a byte-order mark", "spaces and line ends of Windows", "another first second, empty lines at the end"],
 )
-def test_what_other_programs_write_is_read_too(tmp_path: Path, text: str) -> None:
+def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
     trace = read(written(tmp_path, text))
     assert (trace.step_s, trace.rate.tolist()) == (150.0, [1.0, 2.0])
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "result"),
     [
         ("", ":1: expected the header 'seconds,rate', the file is empty; write it as the first line"),
         ("0,1\n5,2\n", ":1: expected the header 'seconds,rate', got '0,1'; write it as the first line"),
@@ -87,14 +87,14 @@ def test_what_other_programs_write_is_read_too(tmp_path: Path, text: str) -> Non
         "less load than a peak is the mean of",
     ],
 )
-def test_what_is_no_trace_is_refused_with_file_line_and_remedy(tmp_path: Path, text: str, told: str) -> None:
+def test_an_invalid_trace_is_refused_with_file_line_and_remedy(tmp_path: Path, text: str, result: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(TraceError) as caught:
         read(path)
-    assert str(caught.value).startswith(f"{path}{told}")
+    assert str(caught.value).startswith(f"{path}{result}")
 
 
-def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="No such file"):
         read(tmp_path / "nowhere.csv")
     with pytest.raises(TraceError, match="directory"):

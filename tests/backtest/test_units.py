@@ -50,7 +50,7 @@ def test_a_unit_has_the_same_identity_in_every_run() -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_whatever_else_is_asked_has_another_identity(change: dict[str, object]) -> None:
+def test_different_units_have_different_identities(change: dict[str, object]) -> None:
     assert replace(first(), **change).id != first().id  # type: ignore[arg-type] - each value is of its field's type
 
 
@@ -61,7 +61,7 @@ def test_the_release_covers_what_makes_the_numbers_and_not_what_shows_them() -> 
     assert {"bench.oracle", "adapter.simulator.profiles"} <= set(reached_files("bench.oracle_comparison"))
 
 
-def test_policies_share_the_chance_of_a_window_and_windows_do_not() -> None:
+def test_policies_share_the_disturbances_of_a_window_and_windows_do_not() -> None:
     found = [unit for unit in units(WEEK, GRID) if unit.seed == 1]
     by_window = {window: {unit.random_seed for unit in found if unit.window.index == window} for window in (0, 1)}
     assert [len(chances) for chances in by_window.values()] == [1, 1]

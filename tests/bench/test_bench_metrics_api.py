@@ -1,4 +1,4 @@
-"""The bench beside a Go server: its table, its client's command line, and what it says where that client is missing."""
+"""The benchmark of the metrics API: its table, its load generator, and the message if that is missing."""
 
 from pathlib import Path
 
@@ -38,13 +38,13 @@ def test_only_several_requests_on_one_connection_go_over_http2() -> None:
     assert " ".join(Load(1, 1.0, streams=25).words()).endswith("-h2 -streams 25")
 
 
-def test_what_is_told_of_the_caller_travels_in_the_order_it_was_told() -> None:
+def test_headers_are_sent_in_order() -> None:
     headers = (("X-Remote-Group", "a"), ("X-Remote-Group", "b"))
     words = list(Load(1, 1.0, headers=headers).words())
     assert words[-4:] == ["-header", "X-Remote-Group: a", "-header", "X-Remote-Group: b"]
 
 
-def test_a_client_that_fails_ends_the_bench_with_its_own_words(tmp_path: Path) -> None:
+def test_a_failed_load_generator_ends_the_bench_with_its_message(tmp_path: Path) -> None:
     program = tmp_path / "load"
     program.write_text("#!/bin/sh\necho 'load: no route' >&2\nexit 1\n")
     program.chmod(0o755)
@@ -52,16 +52,16 @@ def test_a_client_that_fails_ends_the_bench_with_its_own_words(tmp_path: Path) -
         Generator(program, tmp_path, tmp_path).run(Load(1, 0.1), "https://127.0.0.1:1/")
 
 
-def test_without_its_client_the_bench_says_how_to_get_it(
+def test_a_missing_load_generator_is_reported_with_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BACKLOG_ADAPTER_TOOLS", str(tmp_path))
     with pytest.raises(SystemExit) as ended:
         metrics_api.main([])
     assert ended.value.code == 2
-    missing, told = tmp_path / "goserver" / "load", capsys.readouterr()
-    assert f"{missing} is missing: `make tools` builds it" in told.err
-    assert told.out == ""
+    missing, result = tmp_path / "goserver" / "load", capsys.readouterr()
+    assert f"{missing} is missing: `make tools` builds it" in result.err
+    assert result.out == ""
 
 
 def test_the_build_that_is_named_where_something_is_missing_is_there() -> None:

@@ -35,7 +35,7 @@ def words(folder: Path, *more: str) -> list[str]:
     return ["--traces", str(folder), "--out", str(folder / "out"), "--policies", f"static-peak,{VARIED},drain", *more]
 
 
-def asked(folder: Path, *more: str) -> policies.command.TraceBacktest:
+def requested(folder: Path, *more: str) -> policies.command.TraceBacktest:
     return policies.comparison(policies._arguments(words(folder, *more)))
 
 
@@ -43,13 +43,13 @@ def profiles(units: tuple[Unit, ...], trace: str) -> set[str]:
     return {unit.profile.name for unit in units if unit.trace == trace}
 
 
-def test_a_file_that_is_no_trace_is_told_and_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert [trace.name for trace in asked(folder).traces] == ["days", "hours"]
+def test_an_invalid_trace_is_skipped_with_a_message(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [trace.name for trace in requested(folder).traces] == ["days", "hours"]
     assert capsys.readouterr().out.startswith(f"skipped: {folder / 'notes.csv'}:1: expected the header")
 
 
 def test_a_long_trace_is_cut_to_its_first_days_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cut, whole = (asked(folder, "--days", days).traces for days in ("1.5", "0"))
+    cut, whole = (requested(folder, "--days", days).traces for days in ("1.5", "0"))
     assert [len(trace.rate) for trace in cut] == [72, 120]
     assert [len(trace.rate) for trace in whole] == [144, 120]
     assert capsys.readouterr().out.count("days: its first 1.5 of 3 days; --days 0 takes all") == 1
@@ -57,14 +57,14 @@ def test_a_long_trace_is_cut_to_its_first_days_and_says_so(folder: Path, capsys:
 
 def test_traces_of_less_than_a_day_run_with_the_published_profiles_too(folder: Path) -> None:
     long, short = set(policies.PROFILES.split(",")), set(policies.SHORT_PROFILES.split(","))
-    units = asked(folder).units
+    units = requested(folder).units
     assert profiles(units, "days") == long
     assert profiles(units, "hours") == long | short
     assert {unit.profile.metric_delay_s for unit in units if unit.profile.name == "pause-30-60"} == {0.0, 45.0}
 
 
 def test_profiles_that_are_named_are_all_that_is_run(folder: Path) -> None:
-    units = asked(folder, "--profiles", "netflix").units
+    units = requested(folder, "--profiles", "netflix").units
     assert profiles(units, "days") == profiles(units, "hours") == {"netflix"}
 
 
@@ -72,19 +72,21 @@ def test_tables_have_the_policies_that_were_named_in_that_order(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     question = ("--profiles", "netflix", "--delays", "0")
-    for group in groups(asked(folder, *question).units):
+    for group in groups(requested(folder, *question).units):
         results.save(results.opened(folder / "out" / "units"), group, results.encoded(group, numbers(group)))
     policies.main(words(folder, *question))
-    told = capsys.readouterr().out
-    table = told[told.index("hours · netflix") :]
+    result = capsys.readouterr().out
+    table = result[result.index("hours · netflix") :]
     assert table.index("static-peak") < table.index(VARIED) < table.index("drain ")
-    assert f"{2 * 4} units; this run took" in told
+    assert f"{2 * 4} units; this run took" in result
     assert "oracle: 1.0 worker-hours, 1 rescale; 1 minute late even with all workers" in table
     assert re.search(r"static-peak +1\.0 +1\.000", table)
 
 
 def test_the_oracle_runs_once_for_each_window_and_profile(folder: Path) -> None:
-    oracles = [unit for unit in asked(folder, "--profiles", "netflix,consumer-group").units if unit.policy == ORACLE]
+    oracles = [
+        unit for unit in requested(folder, "--profiles", "netflix,consumer-group").units if unit.policy == ORACLE
+    ]
     assert len(oracles) == 2 * 2
     assert {unit.profile.metric_delay_s for unit in oracles} == {0.0}
 
@@ -112,12 +114,12 @@ def test_the_plan_of_the_oracle_stands_below_its_table(rescales: float, late: fl
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "result"),
     [("nowhere", "nowhere: there is no such folder"), (".", "expected files `seconds,rate` named \\*.csv, got 0")],
     ids=["no folder", "no files"],
 )
-def test_a_folder_without_traces_ends_the_bench_with_a_sentence(tmp_path: Path, where: str, told: str) -> None:
-    with pytest.raises(SystemExit, match=f"bench-policies: .*{told}"):
+def test_a_folder_without_traces_ends_the_bench_with_a_sentence(tmp_path: Path, where: str, result: str) -> None:
+    with pytest.raises(SystemExit, match=f"bench-policies: .*{result}"):
         policies.main(words(tmp_path / where))
 
 

@@ -75,7 +75,7 @@ def test_a_simulated_pause_of_the_operator_is_as_long_as_it_was(pairs: dict[str,
     assert simulated_s == pytest.approx(measured_s, rel=0.25)
 
 
-def test_the_table_tells_every_run(pairs: dict[str, tuple[Figures, Figures]]) -> None:
+def test_the_table_has_every_run(pairs: dict[str, tuple[Figures, Figures]]) -> None:
     text = table([here for _, here in pairs.values()])
 
     assert all(f"| {run.name} |" in text for run in RUNS)

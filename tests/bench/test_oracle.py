@@ -1,4 +1,4 @@
-"""The oracle: what can be said by hand, every plan of a small task, and a bound under any policy at all."""
+"""The oracle: examples by hand, every plan of a small task, and a bound for every policy."""
 
 from dataclasses import replace
 from itertools import pairwise, product
@@ -71,7 +71,7 @@ def test_a_pause_is_worked_off_and_may_take_several_slots() -> None:
     assert all(upper(task, pause_s, 1.0).infeasible_slots == 0 for pause_s in (0.0, 90.0, 180.0))
 
 
-def test_what_nobody_can_carry_is_told_and_runs_on_all_workers() -> None:
+def test_an_infeasible_load_is_counted_and_runs_on_all_workers() -> None:
     task = a_task([2.0] * 30 + [9.0] * 30 + [2.0] * 60, sizes=4)
 
     for plan in (upper(task, 30.0, 1.0), lower(task, 1.0)):
@@ -176,7 +176,7 @@ def falls(numbers: list[float]) -> bool:
 @given(st.integers(0, 1000), st.floats(0.0, 0.6), st.sampled_from(RHOS))
 @settings(deadline=None, max_examples=12)
 def test_no_policy_that_changes_within_slots_beats_the_bound(seed: int, spare: float, rho: float) -> None:
-    """It follows the rate every 15 s, with noise in its workers' speed that the bound is told the best of."""
+    """It follows the rate every 15 s, with noise in its workers' speed whose best the bound knows."""
     rng = np.random.default_rng(seed)
     worth, steps = np.repeat(a_day(seed), 12), 12
     speed = 1 + 0.05 * np.sin(np.arange(len(worth)) / 7)

@@ -1,4 +1,4 @@
-"""No policy beats the oracle's bound on real traces: whoever was never late paid at least as much."""
+"""No policy beats the bound of the oracle on real traces: a policy that is never late pays at least as much."""
 
 from pathlib import Path
 
@@ -54,8 +54,8 @@ def cases() -> list[SimulatedJob]:
 @pytest.fixture(scope="module")
 def found(cases: list[SimulatedJob]) -> dict[tuple[str, str], dict[str, Array]]:
     """The scores of all policies on a trace with a profile, shape (policies,)."""
-    told, size = scores(closed_loop.run(cases).tally), len(POLICIES)
-    return {key: {name: told[name][row * size : (row + 1) * size] for name in told} for row, key in enumerate(KEYS)}
+    result, size = scores(closed_loop.run(cases).tally), len(POLICIES)
+    return {key: {name: result[name][row * size : (row + 1) * size] for name in result} for row, key in enumerate(KEYS)}
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +81,11 @@ def test_no_policy_that_is_never_late_is_cheaper_than_the_bound(
     found: dict[tuple[str, str], dict[str, Array]],
     tasks: dict[tuple[str, str], SizingTask],
 ) -> None:
-    told, bound = found[trace, profile], lower(tasks[trace, profile], rho)
-    never_late = told["over_300s_pct"] == 0
+    result, bound = found[trace, profile], lower(tasks[trace, profile], rho)
+    never_late = result["over_300s_pct"] == 0
 
     assert never_late.any()
-    objective = told["worker_hours"] + rho * told["rescales"]
+    objective = result["worker_hours"] + rho * result["rescales"]
     cheaper = [POLICIES[lane] for lane in np.flatnonzero(never_late & (objective < bound.objective))]
     assert cheaper == []
 

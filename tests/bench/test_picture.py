@@ -29,7 +29,7 @@ def test_it_names_every_policy_and_every_unit() -> None:
     )
 
 
-def test_it_is_small_and_asks_for_nothing_else() -> None:
+def test_it_is_small_and_loads_nothing_else() -> None:
     text = FILE.read_text("utf-8")
     assert len(text.encode()) < 60_000
     assert not re.search(r"href|url\(|@import|<script|<image|<foreignObject", text)

@@ -23,7 +23,7 @@ from adapter.simulator.baselines.window import SampleWindow
 
 QUICK = FlinkParameters(metrics_window_s=15.0, stabilization_interval_s=0.0, scale_down_interval_s=0.0)
 UNALIGNED = replace(QUICK, scaling_parallelism_alignment_mode="OFF")
-Told = TypeVar("Told", OperatorSettings, Observation)
+Lanes = TypeVar("Lanes", OperatorSettings, Observation)
 SELF_ACTING = ("flink-default", "flink-fast", "flink-demeter", "dataflow-docs", "ds2", "ds2-1.2")
 
 
@@ -119,7 +119,7 @@ def test_kedas_options(lag: float, partitions: float, allow_idle: bool, even: bo
         pytest.param("keda-120s", 600_000.0, 5.0, id="120 s of them"),
     ],
 )
-def test_keda_is_tuned_by_what_a_worker_carries(name: str, lag: float, expected: float) -> None:
+def test_keda_is_tuned_by_the_worker_capacity(name: str, lag: float, expected: float) -> None:
     assert BASELINES[name](job()).wanted(look(0.0, backlog_records=lag, spec_workers=1.0)) == [expected]
 
 
@@ -152,17 +152,17 @@ def restarted_cpu(at_s: float, delay_s: float = 0.0) -> Observation:
 
 def test_workers_that_start_anew_have_no_cpu_until_a_sample_is_of_after_it() -> None:
     peer = BASELINES["hpa-cpu-70"](job())
-    told = {at_s for at_s in syncs(150.0) if not np.isnan(peer.wanted(restarted_cpu(at_s))[0])}
-    assert told == {0.0, 15.0, 105.0, 120.0, 135.0, 150.0}
+    result = {at_s for at_s in syncs(150.0) if not np.isnan(peer.wanted(restarted_cpu(at_s))[0])}
+    assert result == {0.0, 15.0, 105.0, 120.0, 135.0, 150.0}
 
 
 def test_late_samples_of_a_pause_do_not_count_either() -> None:
     peer = BASELINES["hpa-cpu-70"](job())
-    told = {at_s for at_s in syncs(240.0) if not np.isnan(peer.wanted(restarted_cpu(at_s, 120.0))[0])}
-    assert told == {0.0, 15.0, 225.0, 240.0}
+    result = {at_s for at_s in syncs(240.0) if not np.isnan(peer.wanted(restarted_cpu(at_s, 120.0))[0])}
+    assert result == {0.0, 15.0, 225.0, 240.0}
 
 
-def test_where_pods_live_on_the_pause_counts() -> None:
+def test_cpu_of_a_pause_counts_where_pods_stay() -> None:
     peer = HpaCpu(job(), CpuParameters(rescale_restarts_workers=False))
     assert not any(np.isnan(peer.wanted(restarted_cpu(at_s))[0]) for at_s in syncs(150.0))
 
@@ -252,7 +252,7 @@ def test_a_restart_makes_flink_wait_again() -> None:
         pytest.param("EVENLY_SPREAD", 9, id="9 is the next divisor"),
     ],
 )
-def test_flink_believes_the_throughput_of_a_catch_up_more_than_busy_time(mode: str, expected: float) -> None:
+def test_flink_prefers_the_throughput_of_a_catch_up_to_busy_time(mode: str, expected: float) -> None:
     def scene(at_s: float) -> Observation:
         done = 800.0 * at_s
         return look(at_s, appended_records=done, processed_records=done, backlog_records=100_000.0)
@@ -363,15 +363,15 @@ def test_alignment(partitions: float, size: float, balanced: float, even: float)
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), min_size=1, max_size=40))
-def test_a_delayed_down_is_the_largest_size_of_its_interval(asked: list[tuple[int, bool]]) -> None:
+def test_a_delayed_down_is_the_largest_size_of_its_interval(requested: list[tuple[int, bool]]) -> None:
     delayed = DelayedScaleDown(1, 5 * SYNC_S)
-    for turn, (size, outside) in enumerate(asked):
+    for turn, (size, outside) in enumerate(requested):
         found, was_outside = delayed.recommend(turn * SYNC_S, np.array([float(size)]), np.array([outside]))
-        recent = asked[max(0, turn - 5) : turn + 1]
+        recent = requested[max(0, turn - 5) : turn + 1]
         largest = max(size for size, _ in recent)
         expected = largest if turn >= 5 else np.nan
         np.testing.assert_array_equal(found, [expected])
-        assert was_outside == [[told for size, told in recent if size == largest][-1]]
+        assert was_outside == [[result for size, result in recent if size == largest][-1]]
 
 
 # DS2 and Dataflow
@@ -483,18 +483,18 @@ def test_the_names_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_a_rival_goes_through_an_hpa_or_sets_the_size_itself(name: str) -> None:
+def test_a_baseline_uses_an_hpa_or_sets_the_size_itself(name: str) -> None:
     assert (BASELINES[name](job()).hpa is not None) == name.startswith(("hpa", "keda"))
 
 
 @pytest.mark.parametrize("workers", [48.0, 0.5])
-def test_the_static_rival_never_moves(workers: float) -> None:
+def test_the_static_baseline_never_changes(workers: float) -> None:
     peer = BASELINES["static-peak"](job(static_peak_workers=workers))
     assert {float(peer.wanted(falling_behind(at_s))[0]) for at_s in syncs(60.0)} == {max(1.0, workers)}
 
 
 @pytest.mark.parametrize("name", [name for name in BASELINES if name != "static-peak"])
-def test_what_is_not_seen_makes_no_size(name: str) -> None:
+def test_unknown_samples_give_no_size(name: str) -> None:
     unseen = dict.fromkeys(
         ("appended_records", "processed_records", "backlog_records", "cpu_ratio", "busy_ratio", "busiest_ratio"), np.nan
     )
@@ -503,13 +503,13 @@ def test_what_is_not_seen_makes_no_size(name: str) -> None:
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", SELF_ACTING)
-def test_a_single_sample_that_is_repeated_makes_no_size(name: str) -> None:
+def test_a_repeated_single_sample_gives_no_size(name: str) -> None:
     peer = BASELINES[name](job())
     assert first_size(peer, 7200.0, lambda at_s: replace(falling_behind(60.0), at_s=60.0 + at_s)) is None
 
 
 @pytest.mark.parametrize("name", [name for name in BASELINES if name != "static-peak"])
-def test_metrics_that_are_two_minutes_late_freeze_nobody(name: str) -> None:
+def test_metrics_two_minutes_late_freeze_no_baseline(name: str) -> None:
     def late(at_s: float) -> Observation:
         seen = falling_behind(max(0.0, at_s - 120.0), restarting=float(300 <= at_s < 360))
         return replace(seen, at_s=at_s)
@@ -523,7 +523,7 @@ def test_metrics_that_are_two_minutes_late_freeze_nobody(name: str) -> None:
 @pytest.mark.parametrize("name", BASELINES)
 @settings(max_examples=3, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_what_is_beside_a_job_has_no_influence_on_it(name: str, seed: int) -> None:
+def test_jobs_do_not_influence_each_other(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     lanes = 3
     jobs = replace(job(lanes), partitions=rng.choice([0.0, 13.0, 60.0, 180.0], lanes))
@@ -536,7 +536,7 @@ def test_what_is_beside_a_job_has_no_influence_on_it(name: str, seed: int) -> No
         assert (np.isnan(sizes) | ((sizes >= 0) & (sizes == np.round(sizes)))).all()
 
 
-def one(of: Told, lane: int) -> Told:
+def one(of: Lanes, lane: int) -> Lanes:
     arrays = {f.name: getattr(of, f.name)[lane : lane + 1] for f in fields(of) if f.name != "at_s"}
     return replace(of, **arrays)
 

@@ -10,7 +10,7 @@ def arrivals(name: str, t_s: int, seed: int = 1) -> float:
     return float(demo.load(seed, t_s).rate_records_per_s[demo.NAMES.index(name)])
 
 
-def test_one_seed_is_one_story() -> None:
+def test_equal_seeds_give_equal_runs() -> None:
     one, same, other = demo.load(1, 77), demo.load(1, 77), demo.load(2, 77)
 
     assert np.array_equal(one.rate_records_per_s, same.rate_records_per_s)

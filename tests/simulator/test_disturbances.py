@@ -17,7 +17,7 @@ def numbers(one: Disturbances) -> dict[str, np.ndarray]:
     return {of.name: getattr(one, of.name) for of in fields(Disturbances)}
 
 
-def test_one_seed_is_one_weather_and_another_seed_is_another() -> None:
+def test_equal_seeds_give_equal_disturbances() -> None:
     one, same, other = (numbers(draw(seed, DAY_S, 8, 12)) for seed in (1, 1, 2))
 
     for name, drawn_numbers in one.items():
@@ -43,14 +43,14 @@ def test_kinds_are_independent() -> None:
         assert abs(np.corrcoef(first[:size], second[:size])[0, 1]) < 0.2
 
 
-def test_more_days_change_nothing_of_the_first_ones() -> None:
+def test_more_days_do_not_change_the_first_ones() -> None:
     short, long = numbers(draw(1, DAY_S, 8, 12)), numbers(draw(1, 4 * DAY_S, 8, 12))
 
     for name, values in short.items():
         assert np.array_equal(values, long[name][: len(values)]), name
 
 
-def test_workers_differ_for_life_by_the_spread_and_are_as_fast_as_told_on_average() -> None:
+def test_worker_speeds_have_the_profiles_spread_and_mean() -> None:
     steady = replace(PROFILE, speed_noise=0.0, worker_spread=0.15)
     one = draw(1, 0.0, 5000, 1)
 
@@ -61,7 +61,7 @@ def test_workers_differ_for_life_by_the_spread_and_are_as_fast_as_told_on_averag
     assert np.array_equal(speed, disturbances.worker_speed(steady, one, 60.0))
 
 
-def test_noise_has_the_told_size_and_is_remembered_for_two_minutes() -> None:
+def test_noise_has_the_profiles_size_and_two_minutes_of_memory() -> None:
     wavering = replace(PROFILE, worker_spread=0.0, speed_noise=0.04)
     one = draw(1, 2 * DAY_S, 20, 1)
 
@@ -93,7 +93,7 @@ def test_shares_are_one_in_all_and_even_without_skew(partitions: int) -> None:
     assert even == pytest.approx(1 / max(partitions, 1))
 
 
-def test_pauses_have_the_told_median_and_spread() -> None:
+def test_pauses_have_the_profiles_median_and_spread() -> None:
     lengths_s = disturbances.log_normal(30.0, 0.25, draw(1, DAY_S, 8, 12).pauses)
 
     assert np.median(lengths_s) == pytest.approx(30, rel=0.05)

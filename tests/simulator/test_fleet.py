@@ -1,4 +1,4 @@
-"""The embedded fleet: what it serves, how it follows the API, and that it ends."""
+"""The embedded fleet: its samples, its scaling by the API, and its end."""
 
 import json
 import socket
@@ -28,11 +28,11 @@ class Clock:
         return self.now_s
 
 
-def told(rows: list[Row], workload: str) -> dict[str, float]:
+def result(rows: list[Row], workload: str) -> dict[str, float]:
     return {row.signal: row.value for row in rows if row.workload == f"demo/{workload}"}
 
 
-def test_a_fleet_has_a_past_when_it_starts() -> None:
+def test_a_fleet_has_a_history_when_it_starts() -> None:
     fleet = SimulatedFleet(1, Clock())
 
     rows = fleet.rows(START_S - 600, START_S + 600, 15)
@@ -64,7 +64,7 @@ def test_steady_is_exact() -> None:
     fleet = SimulatedFleet(1, clock)
     clock.now_s += 900
 
-    first, last = (told(fleet.rows(at_s, at_s, 1), "steady") for at_s in (START_S, START_S + 900))
+    first, last = (result(fleet.rows(at_s, at_s, 1), "steady") for at_s in (START_S, START_S + 900))
 
     assert last["appended_records"] - first["appended_records"] == 900 * 370
     assert last["processed_records"] == last["appended_records"]
@@ -105,7 +105,7 @@ def test_a_clock_that_runs_backwards_changes_nothing() -> None:
     assert fleet.rows(START_S, START_S, 1) == before
 
 
-def test_flaky_metrics_says_a_fault_instead_of_counts_but_its_workers_are_known() -> None:
+def test_flaky_metrics_reports_a_fault_instead_of_counts_and_its_workers() -> None:
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
     clock.now_s += 75
@@ -124,7 +124,7 @@ def test_flaky_metrics_says_a_fault_instead_of_counts_but_its_workers_are_known(
     }
 
 
-def test_it_scales_as_the_hpa_would_and_remembers_each_change() -> None:
+def test_it_scales_as_the_hpa_and_records_each_change() -> None:
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
     clock.now_s += 5
@@ -132,7 +132,7 @@ def test_it_scales_as_the_hpa_would_and_remembers_each_change() -> None:
     clock.now_s += 3
     rows = fleet.rows(START_S + 8, START_S + 8, 1)
 
-    assert told(rows, "sine")["spec_workers"] == 8
+    assert result(rows, "sine")["spec_workers"] == 8
     assert [(event.at_s, event.workload, event.before, event.after) for event in fleet.events] == [
         (START_S + 5, "demo/sine", 6, 8)
     ]
@@ -146,7 +146,7 @@ def test_a_new_worker_is_ready_only_after_its_start() -> None:
     fleet.sync(lambda name: 8000 if name == "sine" else None)
     clock.now_s += 10
 
-    ready = [told(fleet.rows(at_s, at_s, 1), "sine")["ready_workers"] for at_s in range(START_S, START_S + 6)]
+    ready = [result(fleet.rows(at_s, at_s, 1), "sine")["ready_workers"] for at_s in range(START_S, START_S + 6)]
 
     assert ready == [6, 6, 6, 6, 8, 8]
 
@@ -161,7 +161,7 @@ def test_no_number_freezes_every_workload() -> None:
     assert fleet.events == ()
 
 
-def asked(answer: httpx.Response | httpx.HTTPError) -> tuple[int | None, list[httpx.Request]]:
+def requested(answer: httpx.Response | httpx.HTTPError) -> tuple[int | None, list[httpx.Request]]:
     requests: list[httpx.Request] = []
 
     def answered(request: httpx.Request) -> httpx.Response:
@@ -174,8 +174,8 @@ def asked(answer: httpx.Response | httpx.HTTPError) -> tuple[int | None, list[ht
         return required_milli(client, "sine"), requests
 
 
-def test_it_asks_as_the_hpa_asks() -> None:
-    value, (request,) = asked(httpx.Response(200, json={"items": [{"value": "7"}]}))
+def test_it_sends_the_hpas_request() -> None:
+    value, (request,) = requested(httpx.Response(200, json={"items": [{"value": "7"}]}))
 
     assert value == 7000
     assert request.url.raw_path == (
@@ -190,12 +190,12 @@ def test_it_asks_as_the_hpa_asks() -> None:
         pytest.param(httpx.Response(200, json={"items": []}), id="an empty list"),
         pytest.param(httpx.Response(200, json={"items": [{"value": "NaN"}]}), id="not a quantity"),
         pytest.param(httpx.Response(200, text="<html>"), id="not JSON"),
-        pytest.param(httpx.ConnectError("refused"), id="nobody there"),
+        pytest.param(httpx.ConnectError("refused"), id="connection refused"),
         pytest.param(httpx.ReadTimeout("late"), id="too late"),
     ],
 )
-def test_whatever_is_wrong_with_the_answer_it_is_no_number(answer: httpx.Response | httpx.HTTPError) -> None:
-    value, _ = asked(answer)
+def test_an_invalid_answer_is_no_number(answer: httpx.Response | httpx.HTTPError) -> None:
+    value, _ = requested(answer)
 
     assert value is None
 

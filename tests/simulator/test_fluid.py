@@ -1,4 +1,4 @@
-"""The fluid model: nothing is lost, and every kind of trouble costs what it should."""
+"""The fluid model: no record is lost, and every disturbance has its cost."""
 
 import csv
 from dataclasses import fields, replace
@@ -145,7 +145,7 @@ def test_workers_that_start_and_workers_that_end_are_paid() -> None:
 
     assert paid_each_second(grown) == [4, 4, 4, 4, 4, 4]
     assert ready_each_second(grown) == [2, 2, 4, 4, 4, 4]
-    assert paid_each_second(shrunk) == [4, 2, 2, 2]  # told at a second's end, when its pause is over
+    assert paid_each_second(shrunk) == [4, 2, 2, 2]  # seen at the end of a second, after its pause
     assert ready_each_second(shrunk) == [2, 2, 2, 2]
 
 
@@ -170,7 +170,7 @@ def test_the_last_of_two_orders_wins() -> None:
     assert paid_each_second(states) == [2, 2, 2, 2, 2]
 
 
-def test_workers_asked_for_while_others_start_come_with_them() -> None:
+def test_workers_added_during_a_start_become_ready_together() -> None:
     plant = a_plant(start_delay_s=3)
     begin = step(plant, rescale(plant, initial_state(workers(2), PARTITIONS), workers(4)), a_load(100), 1.0)
 
@@ -192,7 +192,7 @@ def test_a_change_that_comes_in_a_pause_waits_for_its_end() -> None:
     assert states[-1].changes[0] == 2
 
 
-def test_what_came_since_the_last_checkpoint_is_done_once_more() -> None:
+def test_records_since_the_last_checkpoint_are_replayed() -> None:
     plant = a_plant(pause_s=2, replay_s=4)
     begin = last(plant, 6, a_load(300))
 
@@ -204,7 +204,7 @@ def test_what_came_since_the_last_checkpoint_is_done_once_more() -> None:
     assert states[0].backlog_records.sum() == pytest.approx(states[0].waiting_records[0])
 
 
-def test_no_more_is_done_again_than_was_done_and_nothing_where_nobody_worked() -> None:
+def test_a_replay_is_limited_to_the_processed_records() -> None:
     plant = a_plant(pause_s=2, replay_s=40)
     young = step(plant, initial_state(workers(4), PARTITIONS), a_load(300), 1.0)
     idle = step(plant, initial_state(workers(0), PARTITIONS), a_load(300), 1.0)
@@ -324,7 +324,7 @@ StepResult = tuple[float, float, float, int, int, bool]
 
 @st.composite
 def lives(draw: st.DrawFn) -> list[StepResult]:
-    """Rate, hot share, sink, stuck workers, size asked for, whether it fails."""
+    """Rate, hot share, sink, stuck workers, size requested for, whether it fails."""
     numbers = st.tuples(
         st.one_of(st.just(0.0), st.floats(0, 5000)),
         st.floats(0.05, 1),
@@ -449,8 +449,8 @@ def test_jobs_side_by_side_do_not_touch_one_another() -> None:
     begun = [
         run(one, initial_state(workers(n), PARTITIONS), load, 4)[-1] for n, load in zip((3, 5), loads, strict=True)
     ]
-    asked = [rescale(one, state, workers(n)) for n, state in zip((4, 5), begun, strict=True)]
-    alone = [run(one, state, load, 7)[-1] for state, load in zip(asked, loads, strict=True)]
+    requested = [rescale(one, state, workers(n)) for n, state in zip((4, 5), begun, strict=True)]
+    alone = [run(one, state, load, 7)[-1] for state, load in zip(requested, loads, strict=True)]
 
     assert together.backlog_records.tolist() == [state.backlog_records[0].tolist() for state in alone]
 
@@ -492,9 +492,9 @@ def test_without_noise_recovery_takes_what_the_law_says() -> None:
 def test_simulated_recoveries_are_about_those_measured(job: str, room: float) -> None:
     """119 failures, 67 s until a job works again, and room times the highest load as its capacity."""
     with MEASURED.open(encoding="utf-8") as file:
-        told = [row for row in csv.DictReader(file) if row["job"] == job and row["checkpoint_s"]]
+        result = [row for row in csv.DictReader(file) if row["job"] == job and row["checkpoint_s"]]
     columns = ("checkpoint_s", "avg_throughput", "recovery_s")
-    table = np.array([[float(row[name]) for name in columns] for row in told])
+    table = np.array([[float(row[name]) for name in columns] for row in result])
     checkpoint_s, rate, measured_s = table[table[:, 2] < 1000].T  # one took 1397 s
     one = np.ones(len(rate))
 

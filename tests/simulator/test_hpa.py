@@ -117,7 +117,7 @@ def test_an_unknown_metric_proposes_nothing() -> None:
             3, 80, {"ready": 3, "usage_milli": 2663}, 3, id="per cents are cut: 88.77 is 88, in the tolerance"
         ),
         pytest.param(3, 80, {"ready": 3, "usage_milli": 2670}, 4, id="89 is not"),
-        pytest.param(3, 80, {"ready": 0, "usage_milli": 0, "unready": 3}, NAN, id="without a ready pod nobody knows"),
+        pytest.param(3, 80, {"ready": 0, "usage_milli": 0, "unready": 3}, NAN, id="unknown without a ready pod"),
         pytest.param(5, 80, {"ready": 9, "usage_milli": 6300}, 8, id="surge pods count"),
     ],
 )
@@ -151,18 +151,18 @@ def test_which_pods_do_not_count(
     ("replicas", "first_up"), [(9, 10), (10, 12), (20, 23), (30, 34), (50, 56), (100, 111), (500, 551)]
 )
 def test_required_workers_moves_up_only_beyond_a_tenth(replicas: int, first_up: int) -> None:
-    asked = range(replicas + 1, first_up + 1)
+    requested = range(replicas + 1, first_up + 1)
 
-    moved = [wanted for wanted in asked if by_average_value(wanted * 1000, 1000, replicas, DEFAULT) != replicas]
+    moved = [wanted for wanted in requested if by_average_value(wanted * 1000, 1000, replicas, DEFAULT) != replicas]
 
     assert moved == [first_up]
 
 
 @pytest.mark.parametrize(("replicas", "first_down"), [(10, 8), (20, 17), (50, 44), (100, 89), (200, 179)])
 def test_required_workers_moves_down_only_beyond_a_tenth(replicas: int, first_down: int) -> None:
-    asked = range(replicas - 1, first_down - 1, -1)
+    requested = range(replicas - 1, first_down - 1, -1)
 
-    moved = [wanted for wanted in asked if by_average_value(wanted * 1000, 1000, replicas, DEFAULT) != replicas]
+    moved = [wanted for wanted in requested if by_average_value(wanted * 1000, 1000, replicas, DEFAULT) != replicas]
 
     assert moved == [first_down]
 
@@ -240,7 +240,7 @@ def test_a_quantity_in_thousandths(quantity: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("quantity", ["", "m", "NaN", "Infinity", "four", "4 4", "1_0", " 4", ".", "1e"])
-def test_what_is_not_a_quantity_is_refused(quantity: str) -> None:
+def test_an_invalid_quantity_is_refused(quantity: str) -> None:
     with pytest.raises(ValueError, match="quantity"):
         milli(quantity)
 
@@ -339,7 +339,7 @@ def test_where_the_minimum_is_0_it_comes_back_from_0() -> None:
     assert workers.tolist() == [3, 0]
 
 
-def test_0_asks_for_the_minimum() -> None:
+def test_0_requests_the_minimum() -> None:
     assert settle(Hpa(min_workers=2, max_workers=9, behavior=Behavior(down=AT_ONCE)), 5, [0]) == [2]
 
 
@@ -357,7 +357,7 @@ def test_0_asks_for_the_minimum() -> None:
         pytest.param(["NaN", ""], 20, [20, 20], id="NaN, an empty list and an error freeze"),
     ],
 )
-def test_what_was_seen_on_a_real_controller(served: list[str], start: int, expected: list[int]) -> None:
+def test_it_agrees_with_a_real_controller(served: list[str], start: int, expected: list[int]) -> None:
     hpa, memory = Hpa(max_workers=30, behavior=Behavior(down=AT_ONCE)), Memory()
     workers, path = lanes(start), []
     for turn, items in enumerate(served):
@@ -463,29 +463,29 @@ def followed(hpa: Hpa, starts: np.ndarray, history: Sequence[tuple[float, np.nda
     history=st.lists(st.tuples(STEPS_S, ASKED), min_size=1, max_size=40),
     bounds=st.sampled_from([(1, 60), (0, 60), (2, 40), (5, 5)]),
 )
-def test_it_is_what_is_told_of_it(
+def test_it_agrees_with_a_scalar_model(
     behavior: Behavior | None, start: int, history: list[tuple[float, float]], bounds: tuple[int, int]
 ) -> None:
     hpa = Hpa(min_workers=bounds[0], max_workers=bounds[1], behavior=behavior)
     at_s = np.cumsum([step_s for step_s, _ in history]).tolist()
-    told = [(now_s, asked) for now_s, (_, asked) in zip(at_s, history, strict=True)]
-    path = followed(hpa, lanes(start), [(now_s, lanes(asked)) for now_s, asked in told])[:, 0].tolist()
+    result = [(now_s, requested) for now_s, (_, requested) in zip(at_s, history, strict=True)]
+    path = followed(hpa, lanes(start), [(now_s, lanes(requested)) for now_s, requested in result])[:, 0].tolist()
 
-    assert path == retold(hpa, start, told)
+    assert path == retold(hpa, start, result)
 
 
 @given(behavior=BEHAVIORS, seed=st.integers(0, 2**32), every_s=STEPS_S)
-def test_a_lane_does_not_know_of_the_others(behavior: Behavior | None, seed: int, every_s: float) -> None:
+def test_lanes_are_independent(behavior: Behavior | None, seed: int, every_s: float) -> None:
     rng = np.random.default_rng(seed)
     starts, most = rng.integers(0, 40, 7).astype(float), rng.integers(5, 60, 7).astype(float)
-    asked = np.where(rng.random((30, 7)) < 0.1, np.nan, rng.integers(0, 70, (30, 7)))
+    requested = np.where(rng.random((30, 7)) < 0.1, np.nan, rng.integers(0, 70, (30, 7)))
     hpa = Hpa(min_workers=lanes(0, 1, 1, 2, 2, 3, 5), max_workers=most, behavior=behavior)
-    together = followed(hpa, starts, [(turn * every_s, row) for turn, row in enumerate(asked)])
+    together = followed(hpa, starts, [(turn * every_s, row) for turn, row in enumerate(requested)])
 
     for lane in range(7):
         one = slice(lane, lane + 1)
         alone = replace(hpa, min_workers=hpa.min_workers[one], max_workers=most[one])
-        path = followed(alone, starts[one], [(turn * every_s, row[one]) for turn, row in enumerate(asked)])
+        path = followed(alone, starts[one], [(turn * every_s, row[one]) for turn, row in enumerate(requested)])
         assert path.tobytes() == together[:, one].tobytes()
 
 
@@ -541,7 +541,7 @@ def test_the_size_stays_within_its_bounds_and_its_memory_stays_small(
         assert all(at_s >= turn * every_s - 300 for at_s, _ in memory.proposals or ())
 
 
-def test_what_it_is_given_stays_as_it_was() -> None:
+def test_arguments_are_not_modified() -> None:
     hpa, given_workers = Hpa(max_workers=30), lanes(3, 8)
     first, memory = recommend(hpa, Memory(), given_workers, lanes(9, NAN), 0.0)
     again = [recommend(hpa, memory, first, lanes(20, 2), 20.0)[0].tolist() for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What is seen of simulated jobs: late, sometimes never, and never a 0 for what nobody knows."""
+"""The samples of simulated jobs: delayed, sometimes lost, and never 0 for unknown."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,7 +35,7 @@ def a_state(
     return replace(state, **{name: value * one for name, value in more.items()})
 
 
-def told(visible: Observer, state: fluid.JobState, ticks: int) -> list[Mapping[str, Array]]:
+def result(visible: Observer, state: fluid.JobState, ticks: int) -> list[Mapping[str, Array]]:
     """Samples of so many ticks; a tick later, 100 records more have come and gone."""
     samples = []
     for tick in range(1, ticks + 1):
@@ -90,10 +90,10 @@ def test_cpu_is_a_mean_over_as_long_as_the_profile_says() -> None:
     assert [four for _, four in seen] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.6])
 
 
-def test_each_job_is_seen_as_late_as_its_metrics_and_before_that_not_at_all() -> None:
+def test_samples_arrive_after_the_metric_delay() -> None:
     visible = a_visible(CLEAR, replace(CLEAR, metric_delay_s=30.0), replace(CLEAR, metric_delay_s=45.0))
 
-    appended = np.array([sample["appended"] for sample in told(visible, a_state(3, 0.0), 8)])
+    appended = np.array([sample["appended"] for sample in result(visible, a_state(3, 0.0), 8)])
 
     assert appended[:, 0].tolist() == [100, 200, 300, 400, 500, 600, 700, 800]
     np.testing.assert_equal(appended[:, 1], [np.nan, np.nan, 100, 200, 300, 400, 500, 600])
@@ -118,12 +118,12 @@ def test_a_job_that_is_down_shows_its_own_counts_no_longer_but_a_broker_does(dow
 def test_a_sample_that_is_lost_is_unknown_in_every_column() -> None:
     visible = a_visible(CLEAR, replace(CLEAR, missing_ratio=1.0), replace(CLEAR, blackout_s=86_400.0))
 
-    for sample in told(visible, a_state(3, 1000), 5):
+    for sample in result(visible, a_state(3, 1000), 5):
         for name, values in sample.items():
             assert np.isnan(values).tolist() == [False, True, True], name
 
 
-def test_what_is_done_once_more_is_not_seen_to_be_undone() -> None:
+def test_a_replay_does_not_lower_the_visible_counts() -> None:
     visible, state = a_visible(CLEAR), a_state(1, 1000, processed_records=400.0)
     visible.look(state)
 

@@ -31,7 +31,7 @@ def moment(at_s: float = 0.0, lanes: int = 1, dt_s: float = DT_S, **given: Array
     return StepResult(at_s=at_s, dt_s=dt_s, late_records=late, **arrays)
 
 
-def told(moments: Sequence[StepResult]) -> dict[str, float]:
+def result(moments: Sequence[StepResult]) -> dict[str, float]:
     return {name: float(numbers[0]) for name, numbers in scores(tallied(moments)).items()}
 
 
@@ -47,21 +47,23 @@ def steps(count: int, **given: Sequence[float]) -> list[StepResult]:
 
 
 def test_workers_are_paid_while_they_start_and_while_nothing_works() -> None:
-    found = told(steps(720, paid_workers=[3.0] * 360 + [5.0] * 360, working_workers=[0.0] * 720, paused_s=[5.0] * 720))
+    found = result(
+        steps(720, paid_workers=[3.0] * 360 + [5.0] * 360, working_workers=[0.0] * 720, paused_s=[5.0] * 720)
+    )
 
     assert (found["worker_hours"], found["mean_workers"], found["paused_pct"]) == (4.0, 4.0, 100.0)
 
 
 def test_late_records_are_a_share_of_the_records_and_late_time_of_the_time() -> None:
     late = [[30.0], [20.0], [10.0], [5.0]]
-    found = told([moment(0.0, delay_s=400.0, late_records=np.array(late)), *steps(3)])
+    found = result([moment(0.0, delay_s=400.0, late_records=np.array(late)), *steps(3)])
 
     assert [found[name] for name in ("late_10_pct", "late_60_pct", "late_120_pct", "late_pct")] == [7.5, 5, 2.5, 1.25]
     assert [found[f"over_{s:.0f}s_pct"] for s in LATE_S] == [25.0] * 4
 
 
 def test_a_delay_of_exactly_the_limit_is_not_over_it() -> None:
-    assert told(steps(1, delay_s=[60.0]))["over_60s_pct"] == 0
+    assert result(steps(1, delay_s=[60.0]))["over_60s_pct"] == 0
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def test_a_delay_of_exactly_the_limit_is_not_over_it() -> None:
     ],
 )
 def test_percentiles_of_the_delay_are_over_time(delays_s: list[float], p50_s: float, p99_s: float) -> None:
-    found = told(steps(len(delays_s), delay_s=delays_s))
+    found = result(steps(len(delays_s), delay_s=delays_s))
 
     assert (found["p50_delay_s"], found["p99_delay_s"]) == (p50_s, p99_s)
 
@@ -94,14 +96,14 @@ def test_percentiles_of_the_delay_are_over_time(delays_s: list[float], p50_s: fl
 def test_reversals_are_changes_against_the_last_one(
     changes: dict[int, float], rescales: int, half_hour: int, ten_minutes: int
 ) -> None:
-    found = told([moment(float(at_s), change=changes.get(at_s, 0.0)) for at_s in range(0, 3600, 5)])
+    found = result([moment(float(at_s), change=changes.get(at_s, 0.0)) for at_s in range(0, 3600, 5)])
 
     assert (found["rescales"], found["reversals"], found["reversals_10min"]) == (rescales, half_hour, ten_minutes)
     assert found["rescales_per_day"] == 24 * rescales
 
 
 def test_recovery_runs_from_the_change_through_the_pause_until_the_delay_is_small() -> None:
-    found = told(
+    found = result(
         steps(
             7,
             change=[0.0, 1, 0, 0, 0, 0, 0],
@@ -113,14 +115,14 @@ def test_recovery_runs_from_the_change_through_the_pause_until_the_delay_is_smal
     assert (found["mean_recovery_s"], found["max_recovery_s"]) == (15, 15)  # the fault later is no change's
 
 
-def test_a_change_during_a_recovery_prolongs_it_and_one_that_nobody_noticed_takes_no_time() -> None:
-    found = told(steps(6, change=[1.0, 0, 1, 0, 0, -1], delay_s=[20.0, 20, 20, 20, 0, 0]))
+def test_a_change_during_a_recovery_prolongs_it_and_one_without_effect_takes_no_time() -> None:
+    found = result(steps(6, change=[1.0, 0, 1, 0, 0, -1], delay_s=[20.0, 20, 20, 20, 0, 0]))
 
     assert (found["mean_recovery_s"], found["max_recovery_s"]) == (10, 20)
 
 
 def test_spec_measures_of_a_worked_example() -> None:
-    found = told(
+    found = result(
         steps(
             5,
             demand_workers=[4.0, 4, 8, 8, 4],
@@ -135,10 +137,10 @@ def test_spec_measures_of_a_worked_example() -> None:
 
 
 def test_a_demand_of_nothing_is_one_worker() -> None:
-    assert told(steps(1, demand_workers=[0.0], working_workers=[3.0]))["theta_o_pct"] == 300
+    assert result(steps(1, demand_workers=[0.0], working_workers=[3.0]))["theta_o_pct"] == 300
 
 
-def test_nothing_seen_is_unknown_where_something_would_be_divided() -> None:
+def test_scores_without_data_are_unknown() -> None:
     found = scores(Tally.empty(2))
 
     assert found["worker_hours"].tolist() == [0, 0]

@@ -1,4 +1,4 @@
-"""Who sizes which simulated job, and what a policy is told of it."""
+"""The autoscalers of simulated jobs, and the rules of their policies."""
 
 from dataclasses import replace
 
@@ -36,34 +36,34 @@ def samples(tick: int, backlog: Array, utilization: float) -> dict[str, Array]:
     return counts | shared | dict.fromkeys(("cpu", "busy", "busiest"), utilization * one)
 
 
-def asked(policies: tuple[str, ...], ticks: int = 12, backlog: float = 0.0, utilization: float = 0.75) -> Array:
-    """The workers asked for in the end, by policy, where nobody acts on it."""
-    told = cases(*policies)
-    sizing, state = Autoscalers(told, World(told)), a_state([4.0] * len(told))
+def requested(policies: tuple[str, ...], ticks: int = 12, backlog: float = 0.0, utilization: float = 0.75) -> Array:
+    """The workers requested for in the end, by policy, where nobody acts on it."""
+    result = cases(*policies)
+    sizing, state = Autoscalers(result, World(result)), a_state([4.0] * len(result))
     for tick in range(ticks):
-        _, workers = sizing.sync(tick * TICK_S, samples(tick, np.full(len(told), backlog), utilization), state)
+        _, workers = sizing.sync(tick * TICK_S, samples(tick, np.full(len(result), backlog), utilization), state)
     return workers
 
 
 def test_a_static_job_begins_with_its_peak_and_a_fifth_and_the_others_with_what_the_first_minute_needs() -> None:
-    told = cases("drain", "static-peak", "ds2")
+    result = cases("drain", "static-peak", "ds2")
 
-    assert Autoscalers(told, World(told)).first_workers().tolist() == [4, 48, 4]
+    assert Autoscalers(result, World(result)).first_workers().tolist() == [4, 48, 4]
 
 
-def test_every_policy_has_its_own_jobs_wherever_they_stand() -> None:
+def test_every_policy_has_its_own_jobs_in_any_order() -> None:
     policies = ("drain", "static-peak", "keda-10", "ds2", "static-peak", "netflix")
 
-    together = asked(policies, backlog=20_000.0)
+    together = requested(policies, backlog=20_000.0)
 
-    assert together.tolist() == [asked((policy,), backlog=20_000.0)[0] for policy in policies]
+    assert together.tolist() == [requested((policy,), backlog=20_000.0)[0] for policy in policies]
     assert together[1] == together[4] == 48
 
 
 @pytest.mark.parametrize("policy", [*sorted(POLICIES), *sorted(set(BASELINES) - {"static-peak"})])
-def test_of_a_job_that_nobody_sees_the_size_stays_as_it_is(policy: str) -> None:
-    told = cases(policy)
-    sizing, unknown = Autoscalers(told, World(told)), dict.fromkeys(COLUMNS, np.array([np.nan]))
+def test_without_samples_the_size_stays(policy: str) -> None:
+    result = cases(policy)
+    sizing, unknown = Autoscalers(result, World(result)), dict.fromkeys(COLUMNS, np.array([np.nan]))
     for tick in range(8):
         _, workers = sizing.sync(tick * TICK_S, unknown, a_state([7.0]))
 
@@ -71,15 +71,15 @@ def test_of_a_job_that_nobody_sees_the_size_stays_as_it_is(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", [*sorted(POLICIES), *sorted(BASELINES)])
-def test_no_policy_asks_for_less_than_one_worker_or_more_than_there_may_be(policy: str) -> None:
-    assert 1 <= asked((policy,), backlog=0.0, utilization=0.01)[0] <= PROFILE.max_workers
-    assert 1 <= asked((policy,), backlog=1e9, utilization=1.0)[0] <= PROFILE.max_workers
+def test_every_policy_stays_within_one_and_max_workers(policy: str) -> None:
+    assert 1 <= requested((policy,), backlog=0.0, utilization=0.01)[0] <= PROFILE.max_workers
+    assert 1 <= requested((policy,), backlog=1e9, utilization=1.0)[0] <= PROFILE.max_workers
 
 
-def test_our_policies_go_up_through_the_hpa_that_we_ship() -> None:
+def test_our_policies_scale_up_through_the_shipped_hpa() -> None:
     """At most 400 % more in 15 s."""
-    told = cases("dataflow")
-    sizing, state = Autoscalers(told, World(told)), a_state([1.0])
+    result = cases("dataflow")
+    sizing, state = Autoscalers(result, World(result)), a_state([1.0])
     for tick in range(12):
         required, workers = sizing.sync(tick * TICK_S, samples(tick, np.array([4.5e6]), 1.0), state)
 
@@ -87,7 +87,7 @@ def test_our_policies_go_up_through_the_hpa_that_we_ship() -> None:
     assert workers.tolist() == [5]
 
 
-def test_a_policy_is_told_what_a_rescale_costs_and_how_late_metrics_come() -> None:
+def test_rules_contain_the_rescale_cost_and_metric_delay() -> None:
     profile = replace(PROFILES["netflix"], metric_delay_s=120.0)
 
     rules = policy_rules("drain", profile)
@@ -102,7 +102,7 @@ def test_numbers_in_a_policys_name_are_its_parameters() -> None:
     assert rules == replace(policy_rules("drain", PROFILE), target_utilization_ratio=0.9, backlog_time_target_s=120.0)
 
 
-def test_rules_that_are_given_tell_all_but_the_policy_and_the_bound() -> None:
+def test_given_rules_replace_all_but_policy_and_max_workers() -> None:
     given = Rules(rescale_pause_s=77.0, policy="varga")
 
     assert policy_rules("drain", PROFILE, given) == replace(given, policy="drain", max_workers=PROFILE.max_workers)
@@ -122,9 +122,9 @@ def test_rules_that_are_given_tell_all_but_the_policy_and_the_bound() -> None:
         pytest.param("drain:target_utilization_ratio", "got ''", id="no value"),
     ],
 )
-def test_what_is_no_parameter_is_told_with_the_policy_it_stands_in(policy: str, said: str) -> None:
-    with pytest.raises(ConfigError) as told:
+def test_an_invalid_parameter_is_refused_with_its_policy(policy: str, said: str) -> None:
+    with pytest.raises(ConfigError) as result:
         policy_rules(policy, PROFILE)
 
-    assert policy in str(told.value)
-    assert said in str(told.value)
+    assert policy in str(result.value)
+    assert said in str(result.value)

@@ -1,4 +1,4 @@
-"""The closed loop: what a job does under a policy, told as it happens, and no other job's business."""
+"""The closed loop: the behaviour of a job under a policy, its score, and independence of other jobs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,11 +42,11 @@ def sums(outcome: Outcome, lane: int) -> Mapping[str, list[float]]:
 def test_a_static_job_is_never_rescaled_and_costs_its_workers_alone() -> None:
     outcome = closed_loop.run([a_case("static-peak")], record=True)
 
-    told = scores(outcome.tally)
-    assert told["rescales"].tolist() == [0]
-    assert told["mean_workers"].tolist() == [10]  # 8 and a fifth more
+    result = scores(outcome.tally)
+    assert result["rescales"].tolist() == [0]
+    assert result["mean_workers"].tolist() == [10]  # 8 and a fifth more
     assert set(outcome.series["ready_workers"].ravel()) == {10}
-    assert told["paused_pct"].tolist() == [0]
+    assert result["paused_pct"].tolist() == [0]
 
 
 def naive(case: SimulatedJob) -> dict[str, float | list[float]]:
@@ -95,29 +95,29 @@ def test_the_tally_is_what_a_naive_recomputation_finds(profile: Profile) -> None
         assert tally.sums[name][0] == pytest.approx(value, rel=1e-9), name
 
 
-def test_what_is_recorded_adds_up_to_the_tally() -> None:
+def test_the_series_add_up_to_the_tally() -> None:
     cases = [a_case(policy, REACTIVE) for policy in ("hpa-cpu-70", "keda-30s", "flink-fast")]
     outcome = closed_loop.run(cases, record=True)
 
-    told, series = scores(outcome.tally), outcome.series
+    result, series = scores(outcome.tally), outcome.series
     ticks = len(cases[0].rate_records_per_s) * STEP_S / TICK_S
     assert set(series) == set(SERIES)
     assert {values.shape for values in series.values()} == {(ticks, len(cases))}
     changes = np.count_nonzero(np.diff(series["ready_workers"], axis=0), axis=0)
-    assert (told["rescales"] >= changes).all()
-    assert (told["rescales"] <= changes + 1).all()  # one may come before the first tick
-    assert series["paid_workers"].mean(axis=0) == pytest.approx(told["mean_workers"], rel=0.02)
+    assert (result["rescales"] >= changes).all()
+    assert (result["rescales"] <= changes + 1).all()  # one may come before the first tick
+    assert series["paid_workers"].mean(axis=0) == pytest.approx(result["mean_workers"], rel=0.02)
     assert (series["paid_workers"] >= series["ready_workers"]).all()
-    assert series["delay_s"].max(axis=0) == pytest.approx(told["max_delay_s"], abs=TICK_S)
+    assert series["delay_s"].max(axis=0) == pytest.approx(result["max_delay_s"], abs=TICK_S)
     assert ((series["delay_s"] == 0) <= (series["backlog_records"] < 1)).all()
     assert series["rate_records_per_s"][:, 0] == pytest.approx(cases[0].rate_records_per_s[2::3])
 
 
-def test_nothing_is_recorded_unless_it_is_asked_for() -> None:
+def test_series_are_recorded_only_on_request() -> None:
     assert closed_loop.run([a_case("static-peak")]).series == {}
 
 
-def test_the_lead_in_is_lived_but_not_scored() -> None:
+def test_the_lead_in_is_simulated_but_not_scored() -> None:
     rate = a_rate(1.5)
     led, whole = (closed_loop.run([a_case("hpa-cpu-70", rate=rate, lead_steps=n)], record=True) for n in (HOUR, 0))
 
@@ -128,7 +128,7 @@ def test_the_lead_in_is_lived_but_not_scored() -> None:
     assert led.tally.sums["records"] < whole.tally.sums["records"]
 
 
-def test_what_a_job_does_has_no_influence_on_another() -> None:
+def test_jobs_have_no_influence_on_each_other() -> None:
     """By bits, whoever is beside it and wherever it stands."""
     faulty, rate = replace(SMALL, faults=True), a_rate(0.75)
     cases = [
@@ -149,7 +149,7 @@ def test_what_a_job_does_has_no_influence_on_another() -> None:
         assert sums(together, lane) == sums(closed_loop.run([cases[lane]]), 0), cases[lane].policy
 
 
-def test_one_seed_is_one_story_and_another_is_another() -> None:
+def test_runs_of_equal_seeds_are_equal_and_of_others_differ() -> None:
     outcome = closed_loop.run([a_case("hpa-cpu-70", REACTIVE, seed=seed) for seed in (1, 1, 2)])
 
     assert sums(outcome, 0) == sums(outcome, 1)
@@ -179,7 +179,7 @@ def test_after_a_step_the_default_policy_catches_up_and_comes_to_rest(name: str,
     assert delay_s.max() < 600
 
 
-def test_work_that_is_done_once_more_is_not_counted_again() -> None:
+def test_replayed_records_are_not_counted_again() -> None:
     """However often a job restarts from its last checkpoint."""
     profile = replace(REACTIVE, checkpoint_s=120.0, pause_up_s=5.0, pause_down_s=5.0)
     case = a_case("hpa-cpu-70", profile)
@@ -191,7 +191,7 @@ def test_work_that_is_done_once_more_is_not_counted_again() -> None:
     assert (tally.sums["late_records"][0] <= tally.sums["records"][0]).all()
 
 
-def test_a_stuck_worker_and_an_ill_sink_are_felt_and_pass() -> None:
+def test_a_stuck_worker_and_a_slow_sink_delay_records_and_pass() -> None:
     rate = np.full(24 * HOUR, 4000.0)
     well, ill = (a_case("static-peak", replace(SMALL, faults=faults), rate) for faults in (False, True))
 

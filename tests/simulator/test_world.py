@@ -99,7 +99,7 @@ def test_a_job_begins_with_what_its_first_minute_needs_within_its_bounds() -> No
     assert a_world(EVEN, rate=1e6).first_workers().tolist() == [EVEN.max_workers]
 
 
-def test_metric_delay_is_no_part_of_chance_and_the_seed_is() -> None:
+def test_disturbances_depend_on_the_seed_and_not_on_metric_delay() -> None:
     late, other = replace(PROFILE, metric_delay_s=120.0), replace(PROFILE, pause_up_s=99.0)
     world = a_world(PROFILE, late, other)
 
