@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from adapter.config.checks import KINDS, source_kinds, whole_faults
+from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import read, text_of
 from adapter.config.faults import Fault
 from adapter.config.limits import Limits
@@ -25,6 +25,7 @@ from adapter.config.models import (
 )
 from adapter.config.settings import rule_book
 from adapter.config.sources import (
+    KINDS,
     AnyReading,
     AnySource,
     Basic,

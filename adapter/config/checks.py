@@ -6,9 +6,8 @@ from typing import Any, TypeGuard
 from adapter.config.faults import Fault, Path, one_of, shown
 from adapter.config.models import Fleet, Timing
 from adapter.config.settings import relations, valid_settings
-from adapter.config.sources import KafkaSource
+from adapter.config.sources import KINDS, KafkaSource
 
-KINDS = ("prometheus", "kafka", "pravega", "kubernetes", "trace")
 _FLEETS = {  # kind of the source -> the settings that make sense
     "prometheus": ("preset", "match", "signals", "workload_label", "namespace_label", "stage_label"),
     "kafka": ("groups",),

@@ -111,6 +111,7 @@ class TraceSource(Model):
 AnySource = Annotated[
     PrometheusSource | KafkaSource | PravegaSource | KubernetesSource | TraceSource, Field(discriminator="kind")
 ]
+KINDS = ("prometheus", "kafka", "pravega", "kubernetes", "trace")
 
 
 class KafkaReading(Model):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapter.config import load, parse
+from adapter.core.rules import POLICIES
 from adapter.errors import ConfigError
 
 SOURCES = """
@@ -316,8 +317,7 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
     [
         pytest.param(
             workload("rules: {policy: dataflw}"),
-            "workloads[0].rules.policy: expected one of drain, dataflow, beam-flink, varga, "
-            "segments, netflix, got 'dataflw'; did you mean dataflow?",
+            f"workloads[0].rules.policy: expected one of {', '.join(POLICIES)}, got 'dataflw'; did you mean dataflow?",
             id="a misspelt policy",
         ),
         pytest.param(
