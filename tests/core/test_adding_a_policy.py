@@ -42,7 +42,7 @@ def test_a_new_policy_decides(found):
 
 
 def test_the_sentence_uses_the_wording_of_its_properties(found):
-    assert found["sentence"] == "4 -> 8: 16 segments, so 8"
+    assert found["sentence"] == "Scaling up from 4 to 8 workers: the load needs 8 workers for 16 segments"
 
 
 def test_the_sentence_of_another_policy_offers_it(found):
