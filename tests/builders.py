@@ -87,7 +87,7 @@ def column(*values: float) -> Array:
 
 
 def rule_columns(count: int = 1, **changes: object) -> RuleColumns:
-    """The parameters of so many stages or workloads."""
+    """The parameters of a number of stages or workloads."""
     named = book(**changes)
     found = columns((JOB,), np.array([np.nan]), named, 0.0, {})
     return found.values.at(np.zeros(count, dtype=np.int64))
@@ -100,7 +100,7 @@ def policy_input(
     backlog: float | Sequence[float] = 0,
     **more: object,
 ) -> PolicyInput:
-    """What a policy is asked. more: cpu, partition_behind_s and latest input rate (else unknown), most (else 100),
+    """The input of a policy. more: cpu, partition_behind_s and latest input rate (else unknown), most (else 100),
     partitions (else most), fit and table (else unknown), saturated and bottleneck, and rules."""
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     at_work, passed, grown, waiting = (line.copy() for line in lines)
@@ -131,7 +131,7 @@ def policy_input(
 
 
 def no_curve(count: int = 1) -> Fit:
-    """An input that nobody foresees."""
+    """An unpredictable input."""
     unknown = np.full(count, np.nan)
     return Fit(a=unknown, b=unknown, c=unknown, sigma=unknown)
 
@@ -169,7 +169,7 @@ class Fluid:
         return job(workload, **known | dict.fromkeys(self.missing(self.at_s)))
 
     def run(self, seconds: int = TICK_S) -> None:
-        """So many seconds later."""
+        """Advance by some seconds."""
         for _ in range(seconds):
             self.appended += self.load(self.at_s)
             able = 0.0 if self.at_s < self.stopped_until_s else self.workers * self.each
@@ -178,7 +178,7 @@ class Fluid:
             self.at_s += 1.0
 
     def scale(self, workers: float | None) -> None:
-        """To so many workers; None changes nothing."""
+        """Scale to a number of workers; None changes nothing."""
         if workers is not None and workers != self.workers:
             self.workers, self.stopped_until_s = int(workers), self.at_s + self.pause_s
 

@@ -1,4 +1,4 @@
-"""What a policy is asked, and what it answers, in a line each: a test shows only what matters to it."""
+"""Policy inputs and results in a line each, so that a test shows only the values that matter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -30,7 +30,7 @@ def question(*numbers: Numbers, **more: object) -> PolicyInput:
     """PolicyInput of one stage, or of several by sequences: workers, throughput and, else 0, growth and backlog.
 
     more: fit: its a, b, c, and fit_age_s; records: the table as (size, rate) pairs; all else as in
-    builders.policy_input, but partitions are unknown unless they are told.
+    builders.policy_input, but partitions are unknown unless given.
     """
     count = np.broadcast(*(np.atleast_1d(number) for number in numbers)).size
     a, b, c = (np.full(count, value, float) for value in more.pop("fit", UNFORESEEN))

@@ -24,7 +24,7 @@ ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 FIRST_DECISION_WITHIN_S = 180.0  # 15 s on a quiet machine
 ANSWERS_WITHIN_S = 60.0
 GONE_WITHIN_S = 5.0  # Spark's workers end when they notice that the JVM has
-ENDS_WITHIN_S = 100.0  # 40 s of them are asked for
+ENDS_WITHIN_S = 100.0  # of which the command runs 40 s
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -103,7 +103,7 @@ def running(folder: Path, *arguments: str, environment: Mapping[str, str] = os.e
 
 
 def refused(folder: Path, *arguments: str, environment: Mapping[str, str] = os.environ) -> list[str]:
-    """What it says on stderr when it does not even start; that exit code is 2."""
+    """The messages on stderr when it does not start, with exit code 2."""
     program = [sys.executable, "-m", "adapter", "run", "--port", "0", *arguments]
     ended = subprocess.run(program, env=dict(environment), cwd=folder, capture_output=True, text=True, timeout=100)
     assert ended.returncode == 2, ended.stdout + ended.stderr

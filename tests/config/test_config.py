@@ -81,8 +81,8 @@ rules: {stale_after_s: 10}
 """
     faults = faults_of(text)
 
-    told = [(fault.split(": ")[0], int(fault.rstrip(")").split(" line ")[1])) for fault in faults]
-    assert sorted(told) == sorted(
+    found = [(fault.split(": ")[0], int(fault.rstrip(")").split(" line ")[1])) for fault in faults]
+    assert sorted(found) == sorted(
         [
             ("pipeline", 1),
             ("sources.kafka.bootstrap_servers", 2),
@@ -98,7 +98,7 @@ rules: {stale_after_s: 10}
             ("rules.stale_after_s", 16),
         ]
     )
-    assert [line for _, line in told] == sorted(line for _, line in told)
+    assert [line for _, line in found] == sorted(line for _, line in found)
 
 
 def test_faults_of_checks_are_collected_and_get_their_lines():

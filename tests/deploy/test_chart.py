@@ -193,8 +193,8 @@ def test_a_server_that_goes_is_missed_by_nobody(render: Render) -> None:
 
 @pytest.mark.parametrize(("name", "role"), [(NAME, "serve"), (f"{NAME}-pipeline", "pipeline")])
 def test_each_role_runs_where_its_values_say_and_the_other_does_not(render: Render, name: str, role: str) -> None:
-    said = ["priorityClassName=first", "nodeSelector.zone=a", "tolerations[0].key=b", "podLabels.team=c"]
-    objects = render(*(f"{role}.{each}" for each in (*said, "podAnnotations.d=e")))
+    values = ["priorityClassName=first", "nodeSelector.zone=a", "tolerations[0].key=b", "podLabels.team=c"]
+    objects = render(*(f"{role}.{each}" for each in (*values, "podAnnotations.d=e")))
     template = objects["Deployment", name]["spec"]["template"]
     assert template["spec"]["priorityClassName"] == "first"
     assert template["spec"]["nodeSelector"] == {"zone": "a"}

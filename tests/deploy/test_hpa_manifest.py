@@ -68,8 +68,8 @@ def test_both_doors_lead_to_the_same_behavior() -> None:
 
 
 def test_s1_15_two_ratios_of_pods_with_the_published_targets_and_window() -> None:
-    asked = {source["metric"]["name"]: source["target"] for source in sources(RATIOS)}
-    assert asked == {
+    requested = {source["metric"]["name"]: source["target"] for source in sources(RATIOS)}
+    assert requested == {
         "utilization": {"type": "Value", "value": "700m"},
         "relative_lag_change": {"type": "Value", "value": "1"},
     }
