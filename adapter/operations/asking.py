@@ -72,7 +72,7 @@ def _get(address: Address, path: str) -> httpx.Response:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             cause = f"the certificate of {url} is not trusted ({error})"
             raise AdapterError(f"{cause}: give its CA with --ca-file, and an address it names with --url") from error
-        cause = f"nobody answers at {url} ({error})"
+        cause = f"no answer from {url} ({error})"
         raise AdapterError(f"{cause}: start `backlog-adapter run`, or name the pipeline with --url") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

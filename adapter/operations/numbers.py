@@ -38,26 +38,26 @@ _MEANINGS = {f.name: f.metadata["meaning"] for f in fields(Rules) if not f.metad
 
 def asked(reading: Reading) -> Section:
     """How many workers, by whom, and out of which."""
-    told = reading.decision
-    counts = ((told.spec_workers, "desired"), (told.workers, "running"), (told.ready_workers, "ready"))
+    decision = reading.decision
+    counts = ((decision.spec_workers, "desired"), (decision.workers, "running"), (decision.ready_workers, "ready"))
     workers = ", ".join(f"{number(count)} {state}" for count, state in counts if count is not None)
-    limits = f"{number(told.min_workers)} to {number(told.max_workers)}"
+    limits = f"{number(decision.min_workers)} to {number(decision.max_workers)}"
     return Section(
-        f"{told.workload}, policy {told.policy}",
+        f"{decision.workload}, policy {decision.policy}",
         (
             Row(name="required workers", value=number(reading.served), note=_origin(reading)),
             Row(name="allowed", value=limits, note=_limited(reading)),
             Row(name="workers", value=_current(reading), note=workers),
-            *([Row(name="deciding stage", value=told.stage)] if told.stage else []),
+            *([Row(name="deciding stage", value=decision.stage)] if decision.stage else []),
         ),
     )
 
 
 def signals(reading: Reading) -> Section:
     """What was seen, and how long ago."""
-    told = reading.decision
-    seen = f"last sample {ago(told.sample_age_s)}, workers counted {ago(told.workers_age_s)}"
-    values = {name: getattr(told, name) for name in _SIGNALS}
+    decision = reading.decision
+    seen = f"last sample {ago(decision.sample_age_s)}, workers counted {ago(decision.workers_age_s)}"
+    values = {name: getattr(decision, name) for name in _SIGNALS}
     rows = [Row(name=title(name), value=said(name, value)) for name, value in values.items() if value is not None]
     silent = ", ".join(title(name) for name, value in values.items() if value is None)
     return Section(f"Signals ({seen})", (*rows, *([Row(name=UNKNOWN, note=silent)] if silent else [])))
@@ -93,9 +93,9 @@ def terms(reading: Reading) -> Section:
 
 def rules(reading: Reading) -> Section:
     """The parameters that are not the policy's defaults."""
-    told = reading.decision
-    book = RuleBook(by_workload={told.workload: Rules(policy=told.policy)})
-    defaults = columns((told.workload,), np.array([np.nan]), book, told.at_s, {}).values
+    decision = reading.decision
+    book = RuleBook(by_workload={decision.workload: Rules(policy=decision.policy)})
+    defaults = columns((decision.workload,), np.array([np.nan]), book, decision.at_s, {}).values
     rows = []
     for name, meaning in _MEANINGS.items():
         now, default = reading.rule(name), known(getattr(defaults, name))
@@ -122,12 +122,12 @@ def _follows(reading: Reading) -> bool:
 
 
 def _origin(reading: Reading) -> str:
-    told = [f"{reading.gate} is closed"] if reading.gate is not None else []
+    parts = [f"{reading.gate} is closed"] if reading.gate is not None else []
     if reading.bound:
-        told.append(f"{number(unbounded(reading))} before bounds, cut by {reading.bound}")
-    if not told:
-        told = ["as the policy wants it", *(["and its sink keeps it"] if reading.held_by_sink else [])]
-    return ", ".join(told)
+        parts.append(f"{number(unbounded(reading))} before bounds, cut by {reading.bound}")
+    if not parts:
+        parts = ["as the policy wants it", *(["and its sink keeps it"] if reading.held_by_sink else [])]
+    return ", ".join(parts)
 
 
 def _current(reading: Reading) -> str:
@@ -137,18 +137,18 @@ def _current(reading: Reading) -> str:
 
 def _limited(reading: Reading) -> str:
     decided = reading.decision
-    told = f"{reading.least_by} to {reading.most_by}"
+    range_ = f"{reading.least_by} to {reading.most_by}"
     if decided.partitions is not None:
-        return f"{told}; {number(decided.partitions)} partitions"
+        return f"{range_}; {number(decided.partitions)} partitions"
     age_s = decided.partitions_age_s
-    return told if age_s is None else f"{told}; partitions last counted {ago(age_s)}"
+    return range_ if age_s is None else f"{range_}; partitions last counted {ago(age_s)}"
 
 
 def _at_work(reading: Reading, table: Table) -> Row:
-    told, workers = reading.decision, reading.columns["policy_input.workers"]
+    decision, workers = reading.decision, reading.columns["policy_input.workers"]
     learned = known(rate_at(table, workers, reading.columns["rules.scaling_exponent"]))
-    now = told.capacity_records_per_s
-    value, note = said("_per_s", now), f"confidence: {told.confidence}"
+    now = decision.capacity_records_per_s
+    value, note = said("_per_s", now), f"confidence: {decision.confidence}"
     if now is None and learned is not None:
         value = f"{said('_per_s', learned)} or more"
     elif now is not None and learned is not None and abs(now - learned) > _SAME_RATIO * learned:

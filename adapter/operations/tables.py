@@ -1,4 +1,4 @@
-"""The gates and the bounds of one decision, in the order in which they were asked, with their numbers."""
+"""The gates and the bounds of one decision, in the order in which they apply, with their numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,8 +79,8 @@ def _meaning(reading: Reading, name: Bound) -> str:
 def _limit(cut: Clamp) -> str:
     least = None if cut.least is None else known(cut.least)
     most = None if cut.most is None else known(cut.most)
-    told = [f"at least {number(least)}"] if least is not None else []
-    return ", ".join([*told, *([f"at most {number(most)}"] if most is not None else [])])
+    parts = [f"at least {number(least)}"] if least is not None else []
+    return ", ".join([*parts, *([f"at most {number(most)}"] if most is not None else [])])
 
 
 def _rule(reading: Reading, name: str) -> str:
@@ -89,7 +89,7 @@ def _rule(reading: Reading, name: str) -> str:
 
 def _paused(reading: Reading) -> str:
     up, down = (reading.number(f"workload_status.{name}") for name in ("no_up", "no_down"))
-    return f"ups paused: {yes(up)}, downs: {yes(down)}"
+    return f"scale-ups paused: {yes(up)}, scale-downs paused: {yes(down)}"
 
 
 def _mask(text: str, name: str) -> Look:
@@ -111,8 +111,8 @@ def _failed(reading: Reading) -> str:
 
 
 def _present(reading: Reading) -> str:
-    told = reading.decision
-    ready, asked = number(told.ready_workers), number(reading.number("workload_status.current_workers"))
+    decision = reading.decision
+    ready, asked = number(decision.ready_workers), number(reading.number("workload_status.current_workers"))
     waited = f"changed {ago(reading.number('gate_inputs.asked_age_s'))}, {_rule(reading, 'in_flight_timeout_s')}"
     return f"{ready} of {asked} ready, {waited}"
 
@@ -131,12 +131,12 @@ _LOOKS: tuple[Look, ...] = (
     _seen("error_after_s"),
     _seen(),
     _counted,
-    _mask("the job says that it does not run", "gate_inputs.stopped"),
+    _mask("the job reports that it is not running", "gate_inputs.stopped"),
     _failed,
     _present,
     _present,
     _mask("a backlog waits and nothing moves", "gate_inputs.nothing_moves"),
     _settled,
     _mask("rates are known", "gate_inputs.rates_known"),
-    _mask("the backlog jumped as no input explains", "gate_inputs.discontinuous"),
+    _mask("the backlog jumped more than the input explains", "gate_inputs.discontinuous"),
 )
