@@ -8,7 +8,7 @@ from typing import Self
 
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane
-from parts.process import HOST, Process, free_port, tools
+from parts.process import HOST, Process, free_port, tools, until
 from parts.service import api_service_at
 
 TOOL = "keda-2.21.0"
@@ -36,7 +36,8 @@ class Keda:
         """Installs the resource types, starts both programs, and claims external.metrics.k8s.io."""
         crds = tools() / TOOL / "crd"
         self._plane.kubectl("apply", "--server-side", "-f", str(crds))
-        self._plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(crds))
+        established = ("wait", "--for=condition=Established", "--timeout=60s", "-f", str(crds))
+        until(lambda: self._plane.kubectl(*established), 60, "KEDA's resource types are established")
         self._plane.kubectl("create", "namespace", "keda")
         metrics, port = f"{HOST}:{free_port()}", free_port()
         ignored = [f"--{each}-bind-address={HOST}:{free_port()}" for each in ("metrics", "health-probe")]
