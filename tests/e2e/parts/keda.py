@@ -6,6 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import httpx
+
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane
 from parts.process import HOST, Process, free_port, tools, until
@@ -39,25 +41,29 @@ class Keda:
         established = ("wait", "--for=condition=Established", "--timeout=60s", "-f", str(crds))
         until(lambda: self._plane.kubectl(*established), 60, "KEDA's resource types are established")
         self._plane.kubectl("create", "namespace", "keda")
-        metrics, port = f"{HOST}:{free_port()}", free_port()
-        ignored = [f"--{each}-bind-address={HOST}:{free_port()}" for each in ("metrics", "health-probe")]
-        self._program("operator", f"--metrics-service-bind-address={metrics}", f"--ca-dir={self._cas}", *ignored)
-        config = self._plane.admin.kubeconfig
+        metrics, health, own = (f"{HOST}:{free_port()}" for _ in range(3))
+        operator = self._program(
+            "operator", f"--metrics-service-bind-address={metrics}", f"--health-probe-bind-address={health}",
+            f"--metrics-bind-address={own}", f"--ca-dir={self._cas}",
+        )  # fmt: skip
+        operator.ready(lambda: httpx.get(f"http://{health}/readyz", timeout=2).is_success)
+        config, port = self._plane.admin.kubeconfig, free_port()
         self._program(
             "adapter", f"--metrics-service-address={metrics}", f"--secure-port={port}", f"--port={free_port()}",
             f"--tls-cert-file={self._certs}/tls.crt", f"--tls-private-key-file={self._certs}/tls.key",
             *(f"--{each}-kubeconfig={config}" for each in ("lister", "authentication", "authorization")),
         )  # fmt: skip
         self._plane.apply(*api_service_at(port, EXTERNAL, "keda"))
+        until(lambda: self._plane.api.raw(f"/apis/{EXTERNAL}").is_success, 60, "KEDA serves external.metrics.k8s.io")
 
-    def _program(self, name: str, *options: str) -> None:
+    def _program(self, name: str, *options: str) -> Process:
         # KEDA resolves the names that pods know.
         command = [str(tools() / TOOL / name), f"--cert-dir={self._certs}", *options]
         script = f"mount --bind {shlex.quote(str(self._hosts))} /etc/hosts && exec {shlex.join(command)}"
-        env = {"KUBECONFIG": str(self._plane.admin.kubeconfig), "POD_NAMESPACE": "keda", "WATCH_NAMESPACE": ""}
-        self._started.enter_context(
-            Process(f"keda-{name}", ["unshare", "--mount", "sh", "-c", script], self._folder, env)
-        )
+        namespace = dict.fromkeys(("POD_NAMESPACE", "KEDA_CLUSTER_OBJECT_NAMESPACE"), "keda")
+        env = {"KUBECONFIG": str(self._plane.admin.kubeconfig), "WATCH_NAMESPACE": "", **namespace}
+        isolated = ["unshare", "--mount", "sh", "-c", script]
+        return self._started.enter_context(Process(f"keda-{name}", isolated, self._folder, env))
 
     def __enter__(self) -> Self:
         try:
