@@ -104,24 +104,24 @@ def test_the_history_of_a_job_becomes_a_report_with_its_numbers(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         pytest.param(
             ("--from", "-30d", "--to", "-29d"), "no sample of any workload.*no series match {consumergroup=", id="empty"
         ),
         pytest.param(("--from", "-999999w"), "--from: expected a time in the years 1970 to 9999", id="no such year"),
-        pytest.param(("--to", "-30d"), "--from lies after --to", id="the wrong way round"),
+        pytest.param(("--to", "-30d"), "--from is after --to", id="the wrong way round"),
         pytest.param(("--report", "."), "cannot write the report", id="nowhere to write"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_a_sentence(
-    changes: tuple[str, ...], told: str, past: Backfilled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_an_impossible_request_ends_with_one_sentence(
+    changes: tuple[str, ...], message: str, past: Backfilled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _ended(_arguments(past, tmp_path, *changes)) == 2
 
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("backlog-adapter: ")
-    assert re.search(told, last)
+    assert re.search(message, last)
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
 
 
