@@ -339,7 +339,7 @@ def test_a_workload_without_workers_is_shown_and_not_simulated() -> None:
     ).sections
 
     assert found.simulated == ()
-    assert found.notes[0].startswith(f"Not simulated: {JOB}: throughput or workers are unknown")
+    assert found.notes[0].startswith(f"Not simulated: {JOB}: the capacity of a worker is unknown")
     assert page_of(found).count('class="chart') == 1
 
 

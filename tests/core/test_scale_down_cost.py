@@ -184,7 +184,9 @@ def test_a_lower_load_that_comes_and_goes_is_not_followed():
 def test_before_it_pays_the_sentence_says_so():
     held = next(d for d in fallen(400.0) if d.at_s == 900)
     assert (held.bound, held.wanted_workers, held.window_workers, held.required_workers) == (Bound.WINDOW, 5, 10, 10)
-    assert sentence(held).endswith("5 wanted; a down does not pay yet: fewer must have been enough for longer")
+    assert sentence(held).endswith(
+        "the policy wants 5 workers; a scale-down does not pay yet: fewer workers must be enough for longer"
+    )
 
 
 @pytest.mark.simulation
