@@ -28,7 +28,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.last_used_s = time.monotonic()
         self.refusal: Refusal | None = None
         self.in_head = False
-        self.head_bytes = 0  # at most; also counts what precedes the head in the same chunk
+        self.head_bytes = 0  # of the head, then of what follows it; counts what precedes them in the same chunk too
         self.read_deadline: asyncio.TimerHandle | None = None
         self.write_deadline: asyncio.TimerHandle | None = None
 
@@ -60,7 +60,9 @@ class LimitedProtocol(HttpToolsProtocol):
             self.read_deadline = self.loop.call_later(self.limits.header_s, self._expire)
         self.head_bytes += len(data)
         super().data_received(data)
-        if self.in_head and self.refusal is None and self._is_too_large():
+        rest_bytes = self.limits.header_bytes + 2 * self.limits.body_bytes  # a body with its chunk sizes and trailers
+        is_too_large = self._is_too_large() if self.in_head else self.head_bytes > rest_bytes
+        if is_too_large and self.refusal is None:
             self.refusal = HEAD_TOO_LARGE
             self.send_400_response("")
 
@@ -69,6 +71,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self.in_head = True
         if self.client_certificate is not None:
             self.scope["extensions"] = {"tls": {"client_cert": self.client_certificate}}
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.in_head:  # trailers are not kept: in the scope they could name a user
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self.in_head = False
@@ -82,7 +88,7 @@ class LimitedProtocol(HttpToolsProtocol):
             raise ValueError(self.refusal.message)  # ends the parsing; uvicorn calls `send_400_response`
         self.head_bytes = 0
         super().on_headers_complete()
-        self.headers = []  # trailers would be added to the headers of the scope, where they could name a user
+        self.headers = []  # the scope has the old list
 
     def on_message_complete(self) -> None:
         if self.read_deadline is not None:

@@ -152,8 +152,27 @@ def test_probes_are_answered_while_every_thread_is_busy(tls: LiveTls) -> None:
         for _ in range(LIMITS.requests):
             stack.enter_context(Client(running.server, trust())).send(request("/wait"))
         probe = stack.enter_context(Client(running.server, trust()))
-        assert [probe.get(path).code for path in ("/readyz", "/livez", "/healthz/ping")] == [200, 200, 200]
+        assert [probe.get(path).code for path in ("/readyz", "/livez", "/healthz")] == [200, 200, 200]
         running.application.go_on.set()
+
+
+def test_probes_are_answered_while_bodies_do_not_arrive(tls: LiveTls) -> None:
+    with serving(replace(LIMITS, requests=2), tls) as running, ExitStack() as stack:
+        slow = [stack.enter_context(Client(running.server, trust())) for _ in range(4)]
+        for client in slow:
+            client.send(request("/healthz", "Content-Length: 2", method="POST") + b"o")
+        assert code(running, path="/healthz") == 200
+        for client in slow:
+            client.send(b"k")
+            assert client.response().document["body"] == 2
+
+
+def test_endless_trailers_end_the_connection(tls: LiveTls) -> None:
+    with serving(tls=tls) as running, Client(running.server, trust()) as client:
+        client.send(request("/wait", "Transfer-Encoding: chunked", method="POST") + b"0\r\n")
+        with suppress(OSError):  # the server may close before the last byte is sent
+            client.send(b"a:\r\n" * 2 * LIMITS.body_bytes)
+        assert eventually(lambda: running.server.counters.refused == {431: 1})
 
 
 def test_a_request_that_takes_too_long_is_a_504(tls: LiveTls) -> None:
