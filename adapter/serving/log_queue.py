@@ -26,7 +26,19 @@ class _CountingLosses(logging.Handler):
 
 
 class _Queue(_CountingLosses, QueueHandler):
-    """Drops lines while the queue is full."""
+    """Drops lines while `most` wait. The queue itself has no limit, so that the listener's last entry always fits."""
+
+    def __init__(self, most: int) -> None:
+        self._waiting: Queue[logging.LogRecord] = Queue()
+        super().__init__(self._waiting)
+        self._most = most
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Add the record, or count its loss."""
+        if self._waiting.qsize() >= self._most:
+            self.lost += 1
+        else:
+            super().enqueue(record)
 
 
 class _File(_CountingLosses, logging.StreamHandler):  # type: ignore[type-arg]  # cannot be subscripted at runtime in 3.11
@@ -54,7 +66,7 @@ class LogQueue:
 def queued_logging(file: TextIO, most: int = MOST_LINES) -> Iterator[LogQueue]:
     """Write all log lines of this process to the file from a thread of its own."""
     before = structlog.get_config()
-    log = LogQueue(_Queue(Queue(most)), _File(file))
+    log = LogQueue(_Queue(most), _File(file))
     listener = QueueListener(log.queue.queue, log.file)
     logger = logging.Logger("backlog-adapter")
     logger.addHandler(log.queue)
