@@ -28,7 +28,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.last_used_s = time.monotonic()
         self.refusal: Refusal | None = None
         self.in_head = False
-        self.head_bytes = 0  # of the head, then of what follows it; counts what precedes them in the same chunk too
+        self.message_bytes = 0  # since the request began, at most: also counts what precedes it in the same chunk
         self.read_deadline: asyncio.TimerHandle | None = None
         self.write_deadline: asyncio.TimerHandle | None = None
 
@@ -58,10 +58,10 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self.read_deadline is None:
             self.read_deadline = self.loop.call_later(self.limits.header_s, self._expire)
-        self.head_bytes += len(data)
+        self.message_bytes += len(data)
         super().data_received(data)
         rest_bytes = self.limits.header_bytes + 2 * self.limits.body_bytes  # a body with its chunk sizes and trailers
-        is_too_large = self._is_too_large() if self.in_head else self.head_bytes > rest_bytes
+        is_too_large = self._is_too_large() if self.in_head else self.message_bytes > rest_bytes
         if is_too_large and self.refusal is None:
             self.refusal = HEAD_TOO_LARGE
             self.send_400_response("")
@@ -86,7 +86,6 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.refusal = HEAD_TOO_LARGE
         if self.refusal is not None:
             raise ValueError(self.refusal.message)  # ends the parsing; uvicorn calls `send_400_response`
-        self.head_bytes = 0
         super().on_headers_complete()
         self.headers = []  # the scope has the old list
 
@@ -94,7 +93,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.read_deadline is not None:
             self.read_deadline.cancel()
             self.read_deadline = None
-        self.head_bytes = 0
+        self.message_bytes = 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -102,7 +101,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def _is_too_large(self) -> bool:
-        return self.head_bytes > self.limits.header_bytes or len(self.headers) > self.limits.header_fields
+        return self.message_bytes > self.limits.header_bytes or len(self.headers) > self.limits.header_fields
 
     def send_400_response(self, msg: str) -> None:
         """Refuse the request; the name is uvicorn's."""
