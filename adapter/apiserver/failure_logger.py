@@ -34,7 +34,7 @@ class FailureLogger:
         """
         try:
             act()
-        except Exception as error:
+        except Exception as error:  # the top of a background round: it must not end the thread
             traceback = {} if isinstance(error, AdapterError) else {"exc_info": error}
             self.failed(one_line(error), is_grave=is_grave, **more, **traceback)
             return False

@@ -31,7 +31,7 @@ class WorkloadStatus:
     current_workers: those asked for, else those there are. target_workers: what was served last, decided
     committed_age_s ago. asked_age_s: since another count was asked for. peak_workers: the largest size needed in the
     window of downs, before this tick; the present size where a down does not pay yet. budget_s: pause that downs may
-    still cost, NaN where nobody counts.
+    still cost, NaN where it is unknown.
     no_up, no_down: a pause of that direction. rules: parameter -> its value for each workload.
     """
 
@@ -52,7 +52,7 @@ class WorkloadStatus:
 class ScaleUpBlockers:
     """What speaks against more workers for a stage; every array has the shape (stages,), NaN where nothing is known.
 
-    blocked_s: more workers did not help, and are not tried for so long. measured_utilization_ratio: as the stage told.
+    blocked_s: time without scale-ups, because the last one did not help. measured_utilization_ratio: as reported.
     hottest_partition_ratio: input of its heaviest partition / input of the mean one.
     """
 
@@ -151,7 +151,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
 def _partition_behind_s(tick: Tick) -> Array:
     """Backlog time of the partition furthest behind, the least of the window, so without the saw of commits.
 
-    NaN where nobody tells, where it stands still, and while it catches up: then the present one is the least.
+    NaN where it is unknown, where the job stands still, and while it catches up: then the present one is the least.
     """
     now, least = tick.now.highest_partition_backlog_records, tick.rates.lowest_partition_backlog_records
     partitions = tick.facts.partitions[tick.workload_index]
@@ -168,12 +168,12 @@ def _rising(tick: Tick) -> Mask:
 
 
 def _hottest(tick: Tick) -> Array:
-    """The largest utilisation among each workload's stages; unknown while one that told its own before is silent."""
+    """The largest utilisation among each workload's stages; unknown while a stage that reported before is silent."""
     busy, before = tick.signals.utilization_ratio, tick.signals.measured_utilization_ratio
     count = len(tick.workers)
-    told = np.isfinite(busy) | np.isnan(before)
-    all_told = every(told, np.ones(len(told), dtype=bool), tick.workload_index, count)
-    return np.where(all_told, largest(busy, tick.workload_index, count), np.nan)
+    reported = np.isfinite(busy) | np.isnan(before)
+    all_reported = every(reported, np.ones(len(reported), dtype=bool), tick.workload_index, count)
+    return np.where(all_reported, largest(busy, tick.workload_index, count), np.nan)
 
 
 def _gate_inputs(tick: Tick, pauses: Pauses) -> GateInputs:
@@ -208,7 +208,7 @@ def _gate_inputs(tick: Tick, pauses: Pauses) -> GateInputs:
 
 
 def _incomplete(counts: WorkerCounts) -> Mask:
-    """Workers are not yet as many as were asked for, or not yet ready; what nobody counts is not missing."""
+    """Whether fewer workers exist or are ready than desired; an unknown count is not missing."""
     asked = first_known(counts.spec_workers, counts.workers, counts.ready_workers)
     exist, ready = first_known(counts.workers, asked), first_known(counts.ready_workers, asked)
     missing: Mask = np.isfinite(asked) & ((exist != asked) | (ready < asked))

@@ -17,7 +17,7 @@ OPEN = -1  # no gate applies: the policy decides
 class GateInputs:
     """What the gates look at; every array has the shape (workloads,). Ages in seconds, NaN when it never happened.
 
-    incomplete: the workers are not as many as were asked for, or not ready. too_few: at least one is ready, but never
+    incomplete: fewer workers exist or are ready than desired. too_few: at least one is ready, but never
     were all that were asked for. stopped: the job says that it does not run. failures: restarts within
     failures_window_s that nobody planned. discontinuous: the backlog jumped as no input could make it. nothing_moves:
     a backlog waits and nothing is processed.

@@ -23,7 +23,7 @@ def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Sta
     fast, current = tick.state.fast, inputs.status.current_workers
     same = (result.served == fast.target_workers) | (np.isnan(result.served) & np.isnan(fast.target_workers))
     committed = ~same & np.isfinite(result.served)
-    # What goes further the way that nobody has gone yet is still the same wish.
+    # A target further in the same direction, not enacted yet, continues the pending one.
     onward = (np.sign(result.served - current) == np.sign(fast.target_workers - current)) & (result.served != current)
     peak, slow = _windowed(tick, inputs, result)
     slow = _spent(tick, slow, committed & ~onward & (result.served < current))
@@ -49,7 +49,7 @@ _STOOD = [gates.REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RU
 def _windowed(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> tuple[Array, Slow]:
     """The window of downs: what was needed now, in the bucket of now; the oldest bucket goes where another begins.
 
-    In a bucket that nobody could look into all workers may have been needed.
+    In a bucket without samples, all workers may have been needed.
     """
     slow, needed = tick.state.slow, np.where(result.gate == gates.OPEN, result.policy_result.needed_workers, np.nan)
     width_s = tick.rules.down_window_s / BUCKETS
