@@ -1,4 +1,4 @@
-"""A streaming job's worker: a Kafka consumer that processes at most so many records a second and commits what it did.
+"""A streaming job's worker: a Kafka consumer that processes a nominal rate of records and commits its progress.
 
 A program of its own: worker.py BOOTSTRAP_SERVERS GROUP TOPIC RECORDS_PER_S
 """
@@ -12,22 +12,28 @@ from confluent_kafka import Consumer, KafkaException
 
 _STEP_S = 0.1
 _COMMIT_S = 1.0
+_BURST_S = 0.5  # a late wake-up is made up for up to this time, so a busy machine does not make the worker slower
 
 
 def work(consumer: Consumer, records_per_s: float, stopping: list[int]) -> None:
-    """Takes a step's share of records, and no more, every step; what a step did not need is not saved up."""
-    committed_s, uncommitted = time.monotonic(), 0
+    """Processes at most records_per_s: a token bucket that holds the records of _BURST_S."""
+    filled_s = committed_s = time.monotonic()
+    credit_records, uncommitted = 0.0, 0
     while not stopping:
-        started_s = time.monotonic()
-        uncommitted += len(consumer.consume(max(1, round(records_per_s * _STEP_S)), timeout=_STEP_S))
-        if uncommitted and started_s - committed_s > _COMMIT_S:
+        now_s = time.monotonic()
+        credit_records = min(credit_records + records_per_s * (now_s - filled_s), records_per_s * _BURST_S)
+        filled_s = now_s
+        processed = len(consumer.consume(max(1, int(credit_records)), timeout=_STEP_S))
+        credit_records -= processed
+        uncommitted += processed
+        if uncommitted and now_s - committed_s > _COMMIT_S:
             consumer.commit(asynchronous=True)
-            committed_s, uncommitted = started_s, 0
-        time.sleep(max(0.0, _STEP_S - (time.monotonic() - started_s)))
+            committed_s, uncommitted = now_s, 0
+        time.sleep(max(0.0, _STEP_S - (time.monotonic() - now_s)))
 
 
 def main(bootstrap_servers: str, group: str, topic: str, records_per_s: str) -> None:
-    """Consumes until it is asked to end, then leaves its group at once."""
+    """Consumes until SIGTERM, then leaves its group at once."""
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _frame: stopping.append(number))
     consumer = Consumer({
