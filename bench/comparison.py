@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from adapter.serving.external_api import GROUP_VERSION
+from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from bench.beside import Line
 from bench.load import Generator, Headers, Load, Seen
 from bench.machine import rss_mib, tree_cpu_s
@@ -98,7 +98,7 @@ class Contest:
     def discovery(self, what: str) -> Iterator[Line]:
         """Discovery requests of an aggregator's availability controller, at fixed times over two pipeline ticks."""
         load = Load(AVAILABILITY_CHECKS, 2 * TICK_S, rate_per_s=CHECKS_PER_S, headers=_AGGREGATOR)
-        target = f"/apis/{GROUP_VERSION}"
+        target = f"/apis/{EXTERNAL_GROUP_VERSION}"
         runs = [[self._run(replace(each, question=target), load)] for each in self.contenders]
         yield from _latencies(what, runs)
 

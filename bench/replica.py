@@ -12,7 +12,7 @@ from http.client import HTTPSConnection
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.core.decisions import Decision, Reason
-from adapter.serving.external_api import GROUP_VERSION
+from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
@@ -111,7 +111,7 @@ def replica(identities: Identities, cluster: Cluster, workloads: int = WORKLOADS
 
 def path(workload: object, metric: str = "required_workers") -> str:
     """The path of the metric of one workload. workload: its number, or a placeholder for one."""
-    return f"/apis/{GROUP_VERSION}/namespaces/{_NAMESPACE}/{metric}?labelSelector=workload%3Djob-{workload}"
+    return f"/apis/{EXTERNAL_GROUP_VERSION}/namespaces/{_NAMESPACE}/{metric}?labelSelector=workload%3Djob-{workload}"
 
 
 def answers(port: int, trust: ssl.SSLContext, target: str) -> bool:

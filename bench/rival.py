@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.serving.external_api import GROUP_VERSION
+from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from bench.processes import free_port, running, wait_until
 from bench.replica import STARTS_WITHIN_S, answers
 from conformance.cluster import Cluster
 from conformance.identities import Identities
 
 BUILD = "bench/goserver/build.sh"
-_METRIC = f"/apis/{GROUP_VERSION}/namespaces/bench/my-external-metric"
+_METRIC = f"/apis/{EXTERNAL_GROUP_VERSION}/namespaces/bench/my-external-metric"
 
 _LIBRARY = re.compile(r"custom-metrics-apiserver (v\S+)")
 

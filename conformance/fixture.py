@@ -3,12 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import UNSET
+
 from adapter.apiserver import probes as apiserver_probes
 from adapter.apiserver.answer import Routes
 from adapter.apiserver.probes import Checks
 from adapter.apiserver.status import StatusError, not_found
-from adapter.serving.custom_api import EVERY_NAME, ObjectMetric, ObjectQuery, ObjectValue
-from adapter.serving.external_api import ExternalQuery, ExternalValue
+from adapter.serving.metric_api import (
+    EVERY_NAME,
+    MetricQuery,
+    MetricValue,
+    ObjectMetric,
+    ObjectQuery,
+    ObjectReference,
+    ObjectValue,
+)
 from conformance.recording import Row
 
 AT_S = 1_767_323_045.0  # 2026-01-02T03:04:05Z
@@ -63,7 +72,7 @@ class ExternalFixture:
         """The listed metrics; one is listed twice, as in the recording."""
         return (MY_METRIC, "other-external-metric", MY_METRIC)
 
-    def read(self, query: ExternalQuery) -> Sequence[ExternalValue]:
+    def read(self, query: MetricQuery) -> Sequence[MetricValue]:
         """The values of a metric; unknown metrics have none."""
         metric = query.metric
         if metric in self._failures:
@@ -71,16 +80,16 @@ class ExternalFixture:
         if metric == "panic":
             raise RuntimeError("the source failed")
         if metric == "nil-labels":
-            return (ExternalValue(metric, None, "1500m"),)
+            return (MetricValue(metric, None, "1500m"),)
         if metric == "quant":
-            milli = [ExternalValue("milli", None, text, AT_S) for text in _MILLI]
-            return milli + [ExternalValue(name, None, text, AT_S) for name, text in _QUANTITIES.items()]
+            milli = [MetricValue("milli", None, text, AT_S) for text in _MILLI]
+            return milli + [MetricValue(name, None, text, AT_S) for name, text in _QUANTITIES.items()]
         return _series(query) if metric == MY_METRIC else ()
 
 
-def _series(query: ExternalQuery) -> Sequence[ExternalValue]:
+def _series(query: MetricQuery) -> Sequence[MetricValue]:
     values = [
-        ExternalValue(MY_METRIC, {"foo": foo, "ns": query.namespace}, value, AT_S, window_s)
+        MetricValue(MY_METRIC, {"foo": foo, "ns": query.namespace}, value, AT_S, window_s)
         for foo, value, window_s in _SERIES
     ]
     return [value for value in values if query.selector.matches(value.labels or {})]
@@ -102,4 +111,6 @@ class CustomFixture:
         if query.metric == "missing":
             raise not_found("the server could not find the metric missing")
         names = ("pod-a", "pod-b") if query.name == EVERY_NAME else (query.name,)
-        return [ObjectValue("Pod", "/v1", query.namespace, name, "300m", AT_S) for name in names]
+        namespace = query.namespace or UNSET
+        objects = [ObjectReference(kind="Pod", namespace=namespace, name=name, api_version="/v1") for name in names]
+        return [ObjectValue(each, "300m", AT_S) for each in objects]

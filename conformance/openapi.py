@@ -4,19 +4,17 @@ kube-apiserver merges it into its own document, from which `kubectl explain` and
 OpenAPI 3.0 documents from it.
 """
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
-from adapter.serving import custom_api, external_api, routes
+from adapter.serving import metric_api, routes
+from adapter.serving.metric_api import CUSTOM, CUSTOM_LIST, EXTERNAL, EXTERNAL_LIST, EXTERNAL_VERSION
 
 FILE = Path(routes.__file__).with_name("openapi.json")
-_LISTS = (
-    (external_api.ExternalMetricValueList, external_api.GROUP, "v1beta1", [external_api.ROUTE]),
-    (custom_api.MetricValueList1, custom_api.GROUP, "v1beta1", list(custom_api.ROUTES.values())),
-    (custom_api.MetricValueList2, custom_api.GROUP, "v1beta2", list(custom_api.ROUTES.values())),
-)
 _ERRORS = {
     400: "A parameter is malformed, or several workloads match.",
     401: "The credential is not accepted.",
@@ -26,29 +24,57 @@ _ERRORS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A list of values in one version of an API."""
+
+    group: str
+    version: str
+    name: str
+    item: type
+    routes: Sequence[str]
+
+
 def document() -> dict[str, Any]:
     """The OpenAPI document, generated from the types that are written as JSON."""
     paths: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
-    for kind, group, version, templates in _LISTS:
-        names = _definitions(kind, group, version, definitions)
-        for number, route in enumerate(templates):
+    for kind in _kinds():
+        name = _definitions(kind, definitions)
+        for number, route in enumerate(kind.routes):
             path = route.replace("<", "{").replace(">", "}")
-            paths[f"/apis/{group}/{version}{path}"] = _path(route, names, f"{group}/{version}/{number}")
+            group_version = f"{kind.group}/{kind.version}"
+            paths[f"/apis/{group_version}{path}"] = _path(route, name, f"{group_version}/{number}")
     info = {"title": "backlog-adapter", "version": "v1"}
     return {"swagger": "2.0", "info": info, "paths": paths, "definitions": dict(sorted(definitions.items()))}
 
 
-def _definitions(kind: type, group: str, version: str, definitions: dict[str, Any]) -> str:
-    """Add the schemas of a list; returns the name of the list's."""
-    prefix = f"io.backlog-adapter.{group.partition('.')[0]}.{version}."
-    _, schemas = msgspec.json.schema_components([kind], ref_template=f"#/definitions/{prefix}{{name}}")
+def _kinds() -> Iterator[_Kind]:
+    """Each list in each version. The type of its items is what the program writes them with."""
+    yield _Kind(EXTERNAL, EXTERNAL_VERSION, EXTERNAL_LIST, metric_api.ExternalMetricValue, [metric_api.EXTERNAL_ROUTE])
+    for version, write in metric_api.CUSTOM_ITEMS.items():
+        item = get_type_hints(write)["return"]
+        yield _Kind(CUSTOM, version, CUSTOM_LIST, item, list(metric_api.CUSTOM_ROUTES.values()))
+
+
+def _definitions(kind: _Kind, definitions: dict[str, Any]) -> str:
+    """Add the schemas of a list and its items; returns the name of the list's."""
+    prefix = f"io.backlog-adapter.{kind.group.partition('.')[0]}.{kind.version}."
+    (item,), schemas = msgspec.json.schema_components([kind.item], ref_template=f"#/definitions/{prefix}{{name}}")
     for name, schema in schemas.items():
         definitions[prefix + name] = _version_2(schema)
-    listed = definitions[prefix + kind.__name__]
-    name = kind.__name__.rstrip("12")
-    listed["x-kubernetes-group-version-kind"] = [{"group": group, "version": version, "kind": name}]
-    return prefix + kind.__name__
+    definitions[prefix + kind.name] = {
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "kind": {"type": "string"},
+            "apiVersion": {"type": "string"},
+            "metadata": {"type": "object"},
+            "items": {"type": "array", "items": item},
+        },
+        "x-kubernetes-group-version-kind": [{"group": kind.group, "version": kind.version, "kind": kind.name}],
+    }
+    return prefix + kind.name
 
 
 def _version_2(schema: Any) -> Any:

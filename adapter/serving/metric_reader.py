@@ -4,14 +4,13 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-import msgspec
-
-from adapter.apiserver.selectors import Labels, Requirement, Selector
+from adapter.apiserver.selectors import Requirement, Selector
 from adapter.apiserver.status import StatusError, bad_request, not_found, unavailable
 from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
 from adapter.core.metrics import METRICS, Metric
 from adapter.serving.lookup import Lookup, nearest, shortened
+from adapter.serving.metric_api import MetricQuery, MetricValue
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import Held, SnapshotStore
 from adapter.serving.snapshots.workloads import Candidate, Namespace
@@ -21,28 +20,6 @@ MOST_VALUES = 1_000  # of one answer: some 10 ms, and 4 MB for as long as the sn
 # An HPA reads milli-values as int64: above 9.2e15 they wrap, 1e16 reads as 0 (measured on apimachinery 0.35.5).
 LARGEST = 9e15
 _SUFFIXES = (("P", 10**15), ("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
-
-
-class MetricQuery(msgspec.Struct, frozen=True):
-    """A metric of what the selector picks in a namespace.
-
-    subject: the object of the request, if it is not a workload. hint: how to mend a selector that matches nothing.
-    """
-
-    namespace: str
-    metric: str
-    selector: Selector
-    subject: str = ""
-    hint: str = ""
-
-
-class MetricValue(msgspec.Struct, frozen=True):
-    """A number to serve. labels: of the workload or its stage. value: a Quantity. at_s: Unix seconds."""
-
-    labels: Labels
-    value: str
-    at_s: float
-    window_s: int
 
 
 class MetricReader:
@@ -168,7 +145,7 @@ def _value_of(metric: Metric, found: Candidate, snapshot: Snapshot, now_s: float
     age_s = _age_s(metric, entry.decision, now_s)
     if age_s > entry.error_after_s:
         raise unavailable(_too_old(metric, entry, age_s))
-    return MetricValue(found.labels, value, entry.decision.at_s, round(snapshot.window_s))
+    return MetricValue(metric.name, found.labels, value, entry.decision.at_s, round(snapshot.window_s))
 
 
 def _quantity(metric: Metric, found: Candidate) -> str | None:

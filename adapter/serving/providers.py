@@ -1,34 +1,33 @@
 """Our metrics as external metrics, and as metrics of the objects that run the workloads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import UNSET
 
 from adapter.apiserver.selectors import Selector
 from adapter.apiserver.status import not_found
 from adapter.core.metrics import METRICS
-from adapter.serving.custom_api import EVERY_NAME, ObjectMetric, ObjectQuery, ObjectValue
-from adapter.serving.external_api import ExternalQuery, ExternalValue
-from adapter.serving.metric_reader import MetricQuery, MetricReader, MetricValue, absent, known, with_workload
+from adapter.serving.metric_api import (
+    EVERY_NAME,
+    MetricQuery,
+    MetricValue,
+    ObjectMetric,
+    ObjectQuery,
+    ObjectReference,
+    ObjectValue,
+)
+from adapter.serving.metric_reader import MetricReader, absent, known, with_workload
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """Kind and API version of an object."""
-
-    kind: str
-    api_version: str
-
-
-# By resource: the objects that run streaming jobs and can be scale targets.
-KINDS: Mapping[str, Kind] = MappingProxyType(
+# The objects that run streaming jobs and can be scale targets: resource -> (kind, API version).
+KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "deployments.apps": Kind("Deployment", "apps/v1"),
-        "statefulsets.apps": Kind("StatefulSet", "apps/v1"),
-        "replicasets.apps": Kind("ReplicaSet", "apps/v1"),
-        "rollouts.argoproj.io": Kind("Rollout", "argoproj.io/v1alpha1"),
-        "flinkdeployments.flink.apache.org": Kind("FlinkDeployment", "flink.apache.org/v1beta1"),
-        "sparkapplications.sparkoperator.k8s.io": Kind("SparkApplication", "sparkoperator.k8s.io/v1beta2"),
+        "deployments.apps": ("Deployment", "apps/v1"),
+        "statefulsets.apps": ("StatefulSet", "apps/v1"),
+        "replicasets.apps": ("ReplicaSet", "apps/v1"),
+        "rollouts.argoproj.io": ("Rollout", "argoproj.io/v1alpha1"),
+        "flinkdeployments.flink.apache.org": ("FlinkDeployment", "flink.apache.org/v1beta1"),
+        "sparkapplications.sparkoperator.k8s.io": ("SparkApplication", "sparkoperator.k8s.io/v1beta2"),
     }
 )
 
@@ -43,10 +42,9 @@ class ExternalMetrics:
         """Every metric, whatever the snapshot contains: discovery must not change with the fleet."""
         return tuple(METRICS)
 
-    def read(self, query: ExternalQuery) -> Sequence[ExternalValue]:
+    def read(self, query: MetricQuery) -> Sequence[MetricValue]:
         """Exactly one value. Raises StatusError."""
-        found = self._reader.one(MetricQuery(query.namespace, query.metric, query.selector))
-        return (ExternalValue(query.metric, found.labels, found.value, found.at_s, found.window_s),)
+        return (self._reader.one(query),)
 
 
 class ObjectMetrics:
@@ -75,20 +73,21 @@ class ObjectMetrics:
         subject = _subject(query)
         hint = f"{subject} stands for the workload of its name: name another in the metric's selector, workload=NAME"
         selector = with_workload(query.metric_selector, query.name)
-        return _value(
-            query, query.name, self._reader.one(MetricQuery(namespace, query.metric, selector, subject, hint))
-        )
+        found = self._reader.one(MetricQuery(namespace, query.metric, selector, subject, hint))
+        return _value(query, query.name, found)
 
     def _every(self, query: ObjectQuery, namespace: str) -> Sequence[ObjectValue]:
         """The workloads under their own names: this server does not know which objects exist."""
         both = Selector((*query.selector.requirements, *query.metric_selector.requirements))
         found = self._reader.several(MetricQuery(namespace, query.metric, both))
-        return [_value(query, each.labels["workload"], each) for each in found]
+        return [_value(query, (each.labels or {})["workload"], each) for each in found]
 
 
 def _value(query: ObjectQuery, name: str, found: MetricValue) -> ObjectValue:
-    kind = KINDS[query.resource]
-    return ObjectValue(kind.kind, kind.api_version, query.namespace, name, found.value, found.at_s, found.window_s)
+    kind, api_version = KINDS[query.resource]
+    namespace = query.namespace or UNSET
+    described = ObjectReference(kind=kind, namespace=namespace, name=name, api_version=api_version)
+    return ObjectValue(described, found.value, found.at_s, found.window_s)
 
 
 def _subject(query: ObjectQuery) -> str:

@@ -21,10 +21,10 @@ from adapter.apiserver.tls import LiveTls
 from adapter.apiserver.tokens import Tokens
 from adapter.config import Serving
 from adapter.errors import ConfigError
-from adapter.serving import custom_api, external_api
 from adapter.serving.accounting import Accounting
 from adapter.serving.api_services import ApiServices
 from adapter.serving.log_queue import queued_logging
+from adapter.serving.metric_api import CUSTOM, CUSTOM_ITEMS, EXTERNAL, EXTERNAL_VERSION
 from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
@@ -35,10 +35,7 @@ LOOPBACK = "127.0.0.1"
 # Between being unready and being gone: the time a cluster needs to send requests elsewhere.
 FAREWELL_S = 5.0
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
-_API_SERVICES = (
-    f"{external_api.VERSION}.{external_api.GROUP}",
-    *(f"{version}.{custom_api.GROUP}" for version in custom_api.VERSIONS),
-)
+_API_SERVICES = (f"{EXTERNAL_VERSION}.{EXTERNAL}", *(f"{version}.{CUSTOM}" for version in CUSTOM_ITEMS))
 
 _log = structlog.get_logger(__name__)
 

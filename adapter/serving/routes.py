@@ -13,9 +13,7 @@ from adapter.apiserver.negotiation import check_json
 from adapter.apiserver.probes import PING, Checks
 from adapter.apiserver.request import Request
 from adapter.apiserver.status import unauthorized
-from adapter.serving import custom_api, external_api
-from adapter.serving.custom_api import CustomProvider
-from adapter.serving.external_api import ExternalProvider
+from adapter.serving.metric_api import CustomProvider, ExternalProvider, api_groups
 from adapter.serving.metric_reader import MetricReader
 from adapter.serving.providers import ExternalMetrics, ObjectMetrics
 from adapter.serving.snapshots import records
@@ -65,9 +63,8 @@ def metric_routes(store: SnapshotStore) -> Routes:
 
 def api_routes(external: ExternalProvider, custom: CustomProvider) -> Routes:
     """Both groups of metrics, their discovery and description."""
-    groups = (custom_api.api_group(custom), external_api.api_group(external))
     found: Routes = {
-        **discovery.routes(groups),
+        **discovery.routes(api_groups(external, custom)),
         "/openapi/v2": partial(_openapi, OPENAPI.read_bytes()),
         "/version": discovery.version_handler(__version__),
     }

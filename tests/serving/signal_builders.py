@@ -1,4 +1,4 @@
-"""A fleet, and what external and custom metrics answer about it."""
+"""A fleet, and its external and custom metrics."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,7 @@ from serving_builders import AT_S, entry, snapshot
 
 from adapter.apiserver.selectors import parse
 from adapter.apiserver.status import StatusError
-from adapter.serving.custom_api import ObjectQuery, ObjectValue
-from adapter.serving.external_api import ExternalQuery, ExternalValue
+from adapter.serving.metric_api import MetricQuery, MetricValue, ObjectQuery, ObjectValue
 from adapter.serving.metric_reader import MetricReader
 from adapter.serving.providers import ExternalMetrics, ObjectMetrics
 from adapter.serving.snapshots.snapshot import Entry
@@ -21,7 +20,7 @@ FLEET = (
 
 
 def readings(*entries: Entry, age_s: float = 5.0) -> MetricReader:
-    """Of these workloads, else of FLEET, so long after they were decided."""
+    """A reader of these workloads, by default FLEET. age_s: of their decisions."""
     store = SnapshotStore(clock=lambda: AT_S)
     store.put(snapshot(*(entries or FLEET)))
     return MetricReader(store, lambda: AT_S + age_s)
@@ -32,25 +31,25 @@ def external(
     selector: str = "",
     metric: str = "required_workers",
     namespace: str = "shop",
-) -> ExternalValue | StatusError:
-    """The item, or the answer in its place."""
+) -> MetricValue | StatusError:
+    """The value, or the error."""
     try:
-        (value,) = ExternalMetrics(found).read(ExternalQuery(namespace, metric, parse(selector)))
-    except StatusError as refusal:
-        return refusal
+        (value,) = ExternalMetrics(found).read(MetricQuery(namespace, metric, parse(selector)))
+    except StatusError as error:
+        return error
     return value
 
 
 def objects(signals: ObjectMetrics, question: ObjectQuery) -> Sequence[ObjectValue] | StatusError:
-    """The items, or the answer in their place."""
+    """The values, or the error."""
     try:
         return signals.read(question)
-    except StatusError as refusal:
-        return refusal
+    except StatusError as error:
+        return error
 
 
 def message(given: object) -> str:
-    """What an HPA shows."""
+    """The message that an HPA shows."""
     assert isinstance(given, StatusError), given
     return given.message
 

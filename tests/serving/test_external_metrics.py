@@ -9,7 +9,7 @@ from signal_builders import FLEET, code, external, message, readings
 from adapter.apiserver.status import StatusError
 from adapter.core.decisions import Reason
 from adapter.core.metrics import METRICS
-from adapter.serving.external_api import ExternalQuery, ExternalValue
+from adapter.serving.metric_api import MetricQuery, MetricValue
 from adapter.serving.metric_reader import MetricReader
 from adapter.serving.providers import ExternalMetrics
 from adapter.serving.snapshots.snapshot import Entry
@@ -18,35 +18,35 @@ from adapter.serving.snapshots.store import SnapshotStore
 
 def ask(
     selector: str, *entries: Entry, metric: str = "required_workers", namespace: str = "shop", age_s: float = 5.0
-) -> ExternalValue | StatusError:
+) -> MetricValue | StatusError:
     return external(readings(*entries, age_s=age_s), selector, metric, namespace)
 
 
-def value(given: ExternalValue | StatusError) -> str:
-    assert isinstance(given, ExternalValue), given
+def value(given: MetricValue | StatusError) -> str:
+    assert isinstance(given, MetricValue), given
     return given.value
 
 
 def test_one_workload_is_one_item() -> None:
     labels = {"team": "red", "workload": "orders"}
-    assert ask("workload=orders") == ExternalValue("required_workers", labels, "4", AT_S, 60)
+    assert ask("workload=orders") == MetricValue("required_workers", labels, "4", AT_S, 60)
 
 
 def test_case_49_without_labels_of_its_own_a_workload_still_has_its_name() -> None:
     given = ask("", entry())
-    assert isinstance(given, ExternalValue)
+    assert isinstance(given, MetricValue)
     assert given.labels == {"workload": "orders"}
 
 
 def test_labels_are_sorted() -> None:
     given = ask("", entry(labels={"zone": "a", "team": "red", "app": "x"}))
-    assert isinstance(given, ExternalValue)
+    assert isinstance(given, MetricValue)
     assert list(given.labels or ()) == ["app", "team", "workload", "zone"]
 
 
 def test_the_only_workload_of_a_namespace_needs_no_selector() -> None:
     given = ask("", namespace="web")
-    assert isinstance(given, ExternalValue)
+    assert isinstance(given, MetricValue)
     assert given.labels == {"team": "blue", "workload": "clicks"}
 
 
@@ -97,7 +97,7 @@ def test_case_36_and_38_an_unknown_metric_names_the_nearest(name: str) -> None:
 
 def test_a_stage_has_its_own_numbers() -> None:
     given = ask("workload=payments,stage=join", metric="backlog")
-    assert isinstance(given, ExternalValue)
+    assert isinstance(given, MetricValue)
     assert given.value == "20"
     assert given.labels == {"stage": "join", "team": "red", "workload": "payments"}
 
@@ -250,7 +250,7 @@ CROWD = tuple(entry(f"shop/job-{n:05}", {"team": f"t{n}"}) for n in range(2_001)
 
 
 def test_among_very_many_a_label_finds_its_workload() -> None:
-    assert isinstance(ask("team=t7", *CROWD), ExternalValue)
+    assert isinstance(ask("team=t7", *CROWD), MetricValue)
     assert code(ask("team=t7,workload!=job-00007", *CROWD)) == 404
 
 
@@ -268,4 +268,4 @@ def test_a_selector_that_would_cost_too_much_is_refused_with_a_better_one() -> N
 def test_a_refusal_is_raised_and_not_returned() -> None:
     signals = ExternalMetrics(readings(*FLEET))
     with pytest.raises(StatusError):
-        signals.read(ExternalQuery("shop", "required_workers"))
+        signals.read(MetricQuery("shop", "required_workers"))

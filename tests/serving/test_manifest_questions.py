@@ -9,8 +9,7 @@ from serving_builders import entry
 from signal_builders import readings
 
 from adapter.apiserver.selectors import Selector, parse
-from adapter.serving.custom_api import ObjectQuery
-from adapter.serving.external_api import ExternalQuery
+from adapter.serving.metric_api import MetricQuery, ObjectQuery
 from adapter.serving.providers import ExternalMetrics, ObjectMetrics
 
 FOLDER = Path(__file__).parents[2] / "hpa"
@@ -38,7 +37,7 @@ def values(metric: dict[str, Any]) -> list[str]:
     source = metric[metric["type"].lower()]
     name, picks = source["metric"]["name"], selector(source["metric"])
     if metric["type"] == "External":
-        return [value.value for value in ExternalMetrics(FOUND).read(ExternalQuery("shop", name, picks))]
+        return [value.value for value in ExternalMetrics(FOUND).read(MetricQuery("shop", name, picks))]
     described = source["describedObject"]
     query = ObjectQuery("shop", resource(described), described["name"], name, metric_selector=picks)
     return [value.value for value in ObjectMetrics(FOUND).read(query)]

@@ -15,8 +15,7 @@ from adapter.apiserver.status import StatusError
 from adapter.core.decisions import Decision, Reason
 from adapter.core.metrics import METRICS
 from adapter.core.samples import STAGE_SIGNALS
-from adapter.serving.custom_api import ObjectQuery, ObjectValue
-from adapter.serving.external_api import ExternalValue
+from adapter.serving.metric_api import MetricValue, ObjectQuery, ObjectValue
 from adapter.serving.providers import KINDS, ObjectMetrics
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
@@ -47,7 +46,7 @@ def values_of(given_back: object) -> list[str]:
     if isinstance(given_back, StatusError):
         return []
     items = given_back if isinstance(given_back, Sequence) else [given_back]
-    assert all(isinstance(item, ExternalValue | ObjectValue) for item in items)
+    assert all(isinstance(item, MetricValue | ObjectValue) for item in items)
     return [item.value for item in items]
 
 
@@ -96,7 +95,7 @@ def test_an_object_and_an_external_metric_agree(metric: str, name: str, text: st
 def test_x06_whatever_was_decided_there_is_a_number_or_a_sentence(reason: Reason) -> None:
     for workers in (None, 3.0):
         found = external(readings(entry(required_workers=workers, reason=reason)))
-        assert isinstance(found, ExternalValue) is (workers is not None)
+        assert isinstance(found, MetricValue) is (workers is not None)
 
 
 @pytest.mark.parametrize("policy", ["drain", "segments"])

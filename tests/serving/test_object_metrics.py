@@ -1,4 +1,4 @@
-"""Our signals as metrics of the objects that run the workloads: the same number, by another door."""
+"""Metrics of the objects that run the workloads: the same numbers as the external metrics."""
 
 from typing import Any
 
@@ -8,8 +8,7 @@ from signal_builders import FLEET, code, external, message, objects, readings
 
 from adapter.apiserver.selectors import parse
 from adapter.core.metrics import METRICS
-from adapter.serving.custom_api import EVERY_NAME, ObjectMetric, ObjectQuery, ObjectValue
-from adapter.serving.external_api import ExternalValue
+from adapter.serving.metric_api import EVERY_NAME, MetricValue, ObjectMetric, ObjectQuery, ObjectReference, ObjectValue
 from adapter.serving.metric_reader import MOST_VALUES
 from adapter.serving.providers import KINDS, ObjectMetrics
 from adapter.serving.snapshots.snapshot import Entry
@@ -28,14 +27,16 @@ def question(name: str = "orders", metric: str = "required_workers", **parts: st
 
 def test_an_object_has_the_number_of_the_workload_of_its_name() -> None:
     (value,) = signals().read(question())
-    assert value == ObjectValue("Deployment", "apps/v1", "shop", "orders", "4", AT_S, 60)
+    described = ObjectReference(kind="Deployment", namespace="shop", name="orders", api_version="apps/v1")
+    assert value == ObjectValue(described, "4", AT_S, 60)
 
 
 @pytest.mark.parametrize("resource", KINDS)
-def test_an_object_is_described_as_what_it_is(resource: str) -> None:
+def test_a_described_object_has_the_kind_of_its_resource(resource: str) -> None:
     (value,) = signals().read(question(resource=resource))
-    assert (value.kind, value.api_version) == (KINDS[resource].kind, KINDS[resource].api_version)
-    assert resource == f"{value.kind.lower()}s.{value.api_version.partition('/')[0]}"
+    described = value.described
+    assert (described.kind, described.api_version) == KINDS[resource]
+    assert resource == f"{described.kind.lower()}s.{described.api_version.partition('/')[0]}"
 
 
 @pytest.mark.parametrize(
@@ -50,14 +51,14 @@ def test_an_object_is_described_as_what_it_is(resource: str) -> None:
             id="another workload's stage",
         ),
         pytest.param(
-            question("x", metric_selector="workload in (orders,nobody)"), "4", id="one of several that is there"
+            question("x", metric_selector="workload in (orders,unknown)"), "4", id="one of several that is there"
         ),
         pytest.param(question("orders", selector="workload=payments"), "4", id="the labels of objects do not matter"),
     ],
 )
-def test_the_metrics_selector_says_which_number_of_the_object(query: ObjectQuery, expected: str) -> None:
+def test_the_metric_selector_picks_the_workload_and_its_stage(query: ObjectQuery, expected: str) -> None:
     (value,) = signals().read(query)
-    assert (value.value, value.name) == (expected, query.name)
+    assert (value.value, value.described.name) == (expected, query.name)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_the_metrics_selector_says_which_number_of_the_object(query: ObjectQuery
             question(metric_selector="team=blue"),
             404,
             "team=blue matches nothing in namespace shop; values are red",
-            id="a selector of nobody",
+            id="a selector without a match",
         ),
         pytest.param(
             question("x", metric_selector="workload in (orders,payments)"), 400, "picks 2", id="case 51: several"
@@ -132,7 +133,7 @@ def test_an_error_has_the_code_and_the_fix(query: ObjectQuery, expected_code: in
     assert text in message(given)
 
 
-def test_case_50_what_is_too_old_is_no_answer_here_either() -> None:
+def test_case_50_a_number_that_is_too_old_is_not_served() -> None:
     for query in (question(), question(EVERY_NAME)):
         given = objects(signals(age_s=181.0), query)
         assert code(given) == 503
@@ -140,12 +141,12 @@ def test_case_50_what_is_too_old_is_no_answer_here_either() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("name", ["orders", "payments", "nobody"])
-def test_an_object_and_an_external_metric_tell_the_same(name: str, metric: str) -> None:
+@pytest.mark.parametrize("name", ["orders", "payments", "unknown"])
+def test_a_metric_of_an_object_equals_the_external_metric(name: str, metric: str) -> None:
     given = objects(signals(), question(name, metric))
     same = external(readings(), f"workload={name}", metric)
     assert code(given) == code(same)
-    if isinstance(same, ExternalValue):
+    if isinstance(same, MetricValue):
         assert [(one.value, one.at_s, one.window_s) for one in given] == [(same.value, same.at_s, same.window_s)]
     else:
         assert message(given).startswith(message(same))
@@ -160,26 +161,26 @@ def test_an_object_and_an_external_metric_tell_the_same(name: str, metric: str) 
         pytest.param("team=red", "workload=orders", {"orders": "4"}, id="both selectors hold"),
     ],
 )
-def test_case_66_every_object_is_every_workload_that_is_picked(
+def test_case_66_every_object_means_every_selected_workload(
     selector: str, metric_selector: str, expected: dict[str, str]
 ) -> None:
     values = signals().read(question(EVERY_NAME, selector=selector, metric_selector=metric_selector))
-    assert {value.name: value.value for value in values} == expected
-    assert {(value.kind, value.namespace) for value in values} == {("Deployment", "shop")}
+    assert {value.described.name: value.value for value in values} == expected
+    assert {(value.described.kind, value.described.namespace) for value in values} == {("Deployment", "shop")}
 
 
-def test_of_every_object_those_without_a_number_are_left_out() -> None:
+def test_a_list_of_objects_omits_unknown_numbers() -> None:
     found = signals(entry("shop/known"), entry("shop/unknown", required_workers=None))
-    assert [value.name for value in found.read(question(EVERY_NAME))] == ["known"]
+    assert [value.described.name for value in found.read(question(EVERY_NAME))] == ["known"]
 
 
-def test_when_no_object_has_a_number_the_first_one_says_why() -> None:
+def test_a_list_without_any_known_number_is_the_error_of_the_first() -> None:
     given = objects(signals(entry(required_workers=None)), question(EVERY_NAME))
     assert code(given) == 503
     assert message(given).startswith("no required_workers for shop/orders")
 
 
-def test_without_a_match_the_message_names_the_near_miss() -> None:
+def test_without_a_match_the_message_names_the_nearest_value() -> None:
     given = objects(signals(), question(EVERY_NAME, selector="team=rad"))
     assert code(given) == 404
     assert "nearest is red" in message(given)
@@ -196,7 +197,7 @@ def test_an_answer_has_a_bounded_number_of_values() -> None:
 
 
 @pytest.mark.parametrize("listed", signals().metrics(), ids=lambda one: f"{one.resource}/{one.metric}")
-def test_whatever_is_listed_is_known(listed: ObjectMetric) -> None:
+def test_every_listed_metric_is_served(listed: ObjectMetric) -> None:
     assert code(objects(signals(*FLEET), question(metric=listed.metric, resource=listed.resource))) in (200, 503)
 
 

@@ -19,12 +19,12 @@ from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.config import Serving
 from adapter.errors import ConfigError, SetupError
-from adapter.serving.external_api import GROUP_VERSION
+from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from adapter.serving.roles import start
 from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.store import SnapshotStore
 
-METRIC = f"/apis/{GROUP_VERSION}/namespaces/shop/required_workers"
+METRIC = f"/apis/{EXTERNAL_GROUP_VERSION}/namespaces/shop/required_workers"
 PROGRAM = """
 import sys
 from adapter.config import Serving
