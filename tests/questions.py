@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from builders import column, policy_input, rule_columns
 
-from adapter.core import bounds
+from adapter.core.bounds import BOUNDS, Bound
 from adapter.core.capacity import OBSERVED, SLOTS, Table
-from adapter.core.decisions import Bound
+from adapter.core.clamps import BoundInputs, apply_bounds
 from adapter.core.forecast import Fit
+from adapter.core.limits import limits
 from adapter.core.policies import beam_flink, dataflow, netflix, segments, varga
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.state import WorkloadFacts
@@ -54,11 +55,11 @@ def wanted(policy: str, *numbers: Numbers, **more: object) -> float:
 def bounded(size: float, current: float, **rules: object) -> tuple[float, Bound]:
     """A size after the bounds of rules alone, and the bound that cut it."""
     columns = rule_columns(1, **rules)
-    range_ = bounds.limits(columns, workload_facts())
+    range_ = limits(columns, workload_facts())
     bound_inputs = {f.name: column(np.nan) if f.name.endswith("_workers") else np.array([False])
-              for f in fields(bounds.BoundInputs)}  # fmt: skip
-    found, cut = bounds.apply_bounds(column(size), column(current), columns, range_, bounds.BoundInputs(**bound_inputs))
-    return found[0], bounds.BOUNDS[cut[0]]
+              for f in fields(BoundInputs)}  # fmt: skip
+    found, cut = apply_bounds(column(size), column(current), columns, range_, BoundInputs(**bound_inputs))
+    return found[0], BOUNDS[cut[0]]
 
 
 def workload_facts(**known: float) -> WorkloadFacts:

@@ -12,7 +12,6 @@ import yaml
 from adapter import config
 from adapter.cli import app
 from adapter.core.decisions import Bound, Reason
-from adapter.core.descriptions import BOUND_DESCRIPTIONS, REASON_DESCRIPTIONS
 from adapter.core.metrics import METRICS
 from adapter.core.rules import POLICIES
 
@@ -68,11 +67,11 @@ def anchors(path: Path) -> set[str]:
 
 
 def test_each_reason_is_explained_in_the_words_of_the_program() -> None:
-    assert {(reason.value, REASON_DESCRIPTIONS[reason]) for reason in Reason} <= rows()
+    assert {(reason.value, reason.record.description) for reason in Reason} <= rows()
 
 
 def test_each_bound_is_explained_in_the_words_of_the_program() -> None:
-    assert {(bound.value, BOUND_DESCRIPTIONS[bound]) for bound in Bound if bound is not Bound.NONE} <= rows()
+    assert {(bound.value, bound.record.description) for bound in Bound if bound is not Bound.NONE} <= rows()
 
 
 def test_each_policy_and_metric_has_a_row() -> None:

@@ -1,161 +1,199 @@
-"""After the policy: an ordered table of cuts, from what is remembered to what may never be exceeded. Each is named."""
+"""The bounds: every limit on a size, in the order in which the limits apply. `core.clamps` computes their numbers."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import ceil, inf
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
+from adapter.core.formatting import count, share, soon, times, workers
+from adapter.core.policies import policy_of
 
-from adapter.core.decisions import Bound
-from adapter.core.partitions import memory_floor, whole
-from adapter.core.rates import Mask
-from adapter.core.rule_columns import RuleColumns
-from adapter.core.samples import Array, IntArray
-from adapter.core.state import WorkloadFacts
+if TYPE_CHECKING:
+    from adapter.core.decisions import Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundRecord:
+    """All that the program knows of a bound, except its numbers."""
+
+    name: str
+    description: str  # docs/decisions.md shows the same text
+    sentence: Callable[["Decision"], str]  # the part of a decision's sentence, with its separator
+    # The values in a record (core.record) without which the bound does not apply; a text names the value to copy.
+    lifted_by: Mapping[str, float | str] = field(default_factory=dict)
+    limit: str = ""  # the input (core.record.INPUTS) that holds the limit, if the limit is an input
+    is_cap: bool = False  # it lowers a size that the load needs
+    in_range: bool = False  # it belongs to the range that no decision leaves
+
+
+def _window(d: "Decision") -> str:
+    if policy_of(d.policy).waits_until_warm and d.window_workers == d.current_workers:
+        return "; a scale-down does not pay yet: fewer workers must be enough for longer"
+    return f"; the load needed {workers(d.window_workers)} within down_window_s"
+
+
+def _shrinks(d: "Decision") -> bool:
+    here = d.current_workers
+    return d.wanted_workers is not None and here is not None and d.wanted_workers < here
+
+
+def _sink(d: "Decision") -> str:
+    if _shrinks(d):
+        return "; no scale-down while the job is behind and its sink is unhealthy"
+    return "; more workers will not help: the sink is unhealthy, repair it first"
+
+
+def _hot(d: "Decision") -> str:
+    cause = f"one partition receives {times(d.hottest_partition_ratio)} the mean; split its keys"
+    return f"; more than {workers(d.allowed_workers)} will not help: {cause}"
+
+
+def _trial(d: "Decision") -> str:
+    behind = f"the job is behind at {share(d.utilization_ratio)} utilization"
+    return f"; {behind}: more workers may not help, only the smallest step is tried"
+
+
+def _latch(d: "Decision") -> str:
+    target = f"the target of {workers(d.held_workers)} from {soon(d.committed_age_s)} ago"
+    return f"; {target} stands until it is enacted"
+
+
+def _ineffective(d: "Decision") -> str:
+    why = "the last scale-up gained too little or its workers did not start"
+    return f"; more workers will not help: {why}; next attempt in {soon(d.blocked_s)}"
+
+
+def _partitions(d: "Decision") -> str:
+    """How many partitions the load needs, unless a gate is closed."""
+    if d.reason.is_gate:
+        return ""
+    few = f"; only {_partition_count(d)}, more workers will not help"
+    sizes = (d.wanted_workers, d.needed_workers, d.keep_up_workers, d.catch_up_workers)
+    needed = max(ceil((size or 0) - 1e-9) for size in sizes) * (d.slots_per_worker or 1)
+    return f"{few}: the load needs {count(needed)} partitions" if needed > (d.partitions or inf) else few
+
+
+def _partition_count(d: "Decision") -> str:
+    """The partitions that bound the size: the last known number, if that is too old to show."""
+    return "the partitions last known" if d.partitions is None else f"{count(d.partitions)} partitions"
+
+
+class Bound(StrEnum):
+    """What changed the size that the policy wants; of several bounds the last one."""
+
+    record: BoundRecord
+
+    def __new__(cls, record: Any) -> Self:  # Any: type checkers read Bound("name") as a call of it
+        """The member whose value is the bound's name."""
+        member = str.__new__(cls, record.name)
+        member._value_, member.record = record.name, record
+        return member
+
+    NONE = BoundRecord(
+        name="",
+        description="no bound changed the size that the policy wants",
+        sentence=lambda d: "",
+    )
+    WINDOW = BoundRecord(
+        name="window",
+        description="at least the largest size needed within down_window_s; drain: no scale-down before it pays",
+        sentence=_window,
+        limit="window_workers",
+    )
+    LATCH = BoundRecord(
+        name="latch",
+        description="a target that is not enacted yet stands for latch_s",
+        sentence=_latch,
+        limit="held_workers",
+    )
+    PAUSE = BoundRecord(
+        name="pause",
+        description="a pause blocks this direction",
+        sentence=lambda d: "; a pause blocks this direction",
+        lifted_by={"workload_status.no_up": 0, "workload_status.no_down": 0},
+    )
+    FAILOVER = BoundRecord(
+        name="failover",
+        description="no scale-down while traffic of another region may come back",
+        sentence=lambda d: "; no scale-down while a failover is active",
+        lifted_by={"workload_status.failover": 0},
+    )
+    SINK = BoundRecord(
+        name="sink",
+        description="the sink is unhealthy: no scale-up, and no scale-down while the job is behind",
+        sentence=_sink,
+        lifted_by={"workload_status.sink_unhealthy": 0},
+    )
+    INEFFECTIVE = BoundRecord(
+        name="ineffective",
+        description=(
+            "the last scale-up gained too little or its workers did not start: no scale-up for ineffective_block_s"
+        ),
+        sentence=_ineffective,
+        lifted_by={"scale_up_blockers.blocked_s": 0},
+    )
+    COOLDOWN = BoundRecord(
+        name="cooldown",
+        description="the last change is more recent than cooldown_up_s or cooldown_down_s",
+        sentence=lambda d: f"; in cooldown, {soon(d.asked_age_s)} after the last change",
+        lifted_by={"workload_status.asked_age_s": inf},
+    )
+    BUDGET = BoundRecord(
+        name="pause budget",
+        description="scale-downs have stopped the job for pause_budget_ratio of a day",
+        sentence=lambda d: "; scale-downs have used up pause_budget_ratio for one day",
+        lifted_by={"workload_status.budget_s": inf},
+    )
+    TRIAL = BoundRecord(
+        name="trial",
+        description="behind at a utilization below low_cpu_ratio: only the smallest step that an HPA takes",
+        sentence=_trial,
+        lifted_by={"scale_up_blockers.measured_utilization_ratio": 1},
+    )
+    HOT = BoundRecord(
+        name="hot partition",
+        description="one partition receives so much that more workers would not help",
+        sentence=_hot,
+        lifted_by={"scale_up_blockers.hottest_partition_ratio": 1},
+        is_cap=True,
+    )
+    STEP = BoundRecord(
+        name="step",
+        description="at most max_step_up_workers or max_step_down_workers in one decision",
+        sentence=lambda d: f"; max_step_{'down' if _shrinks(d) else 'up'}_workers limits the change",
+        lifted_by={"rules.max_step_up_workers": inf, "rules.max_step_down_workers": inf},
+    )
+    MAX = BoundRecord(
+        name="max",
+        description="at most max_workers and the HPA's maxReplicas",
+        sentence=lambda d: f"; the maximum is {workers(d.max_workers)}",
+        limit="max_workers",
+        is_cap=True,
+        in_range=True,
+    )
+    PARTITIONS = BoundRecord(
+        name="partitions",
+        description="at most as many workers as the partitions can feed",
+        sentence=_partitions,
+        limit="partitions",
+        is_cap=True,
+        in_range=True,
+    )
+    MIN = BoundRecord(
+        name="min",
+        description="at least min_workers and the HPA's minReplicas",
+        sentence=lambda d: f"; the minimum is {workers(d.min_workers)}",
+        limit="min_workers",
+        in_range=True,
+    )
+    MEMORY = BoundRecord(
+        name="memory",
+        description="a worker holds at most max_partitions_per_worker partitions",
+        sentence=lambda d: f"; the memory for {_partition_count(d)} requires {workers(d.min_workers)}",
+        lifted_by={"range.least": "rules.min_workers"},
+        in_range=True,
+    )
+
 
 BOUNDS = tuple(Bound)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
-    """What no decision leaves, in workers; shape (workloads,).
-
-    by_partitions: the partitions made `most`. by_memory: the partitions a worker can hold made `least`.
-    """
-
-    least: Array
-    most: Array
-    by_partitions: Mask
-    by_memory: Mask
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundInputs:
-    """What slows a decision down; every array has the shape (workloads,).
-
-    no_up, no_down: a pause of that direction is in force. failover: traffic may come back. sink_unhealthy: what the
-    job writes to is not well. behind: the backlog time is more than short. blocked: the last up gained nothing.
-    cooling_up, cooling_down: too soon after a change. unaffordable: the pause budget has no room for a down.
-    suspect: behind at low utilization. hot_workers: beyond them a hot partition leaves workers idle, NaN for no such
-    cap. window_workers: the largest size needed within the window of downs, NaN for none. pending_workers: a target
-    that is not enacted yet and still stands, NaN for none.
-    """
-
-    no_up: Mask
-    no_down: Mask
-    failover: Mask
-    sink_unhealthy: Mask
-    behind: Mask
-    blocked: Mask
-    cooling_up: Mask
-    cooling_down: Mask
-    unaffordable: Mask
-    suspect: Mask
-    hot_workers: Array
-    window_workers: Array
-    pending_workers: Array
-
-
-class Clamp(NamedTuple):
-    """A size is not left below `least` nor above `most`; NaN, or None for all, does not cut."""
-
-    name: Bound
-    least: Array | None
-    most: Array | None
-
-
-def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
-    """The narrowest of rules, HPA, partitions (S0-16, S4-29) and memory (S4-35); unknown ones do not narrow.
-
-    The maximum wins over every minimum.
-    """
-    partitions = _at_least_one(facts.partitions)
-    allowed = np.fmin(rules.max_workers, _at_least_one(facts.max_workers))
-    most = np.fmin(allowed, whole(partitions / rules.slots_per_worker))
-    asked = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
-    least = np.minimum(np.fmax(asked, memory_floor(partitions, rules.max_partitions_per_worker)), most)
-    return Range(least=least, most=most, by_partitions=most < allowed, by_memory=least > asked)
-
-
-def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:
-    """Whether ups and whether downs are paused, by the configuration or by an annotation of the HPA."""
-    return (
-        (at_s < rules.pause_up_until_s) | (facts.pause_up == 1),
-        (at_s < rules.pause_down_until_s) | (facts.pause_down == 1),
-    )
-
-
-def _at_least_one(count: Array) -> Array:
-    """A cap of 0 is a count that is not known yet."""
-    return np.where(count >= 1, count, np.nan)
-
-
-def table(
-    wanted: Array, current: Array, rules: RuleColumns, range_: Range, bound_inputs: BoundInputs
-) -> tuple[Clamp, ...]:
-    """Every cut in the order in which it is made; those measured from a current size that is unknown do not cut."""
-    stay = _Stay(current)
-    unhealthy = bound_inputs.sink_unhealthy
-    window = np.minimum(whole(bound_inputs.window_workers), current)
-    return (
-        Clamp(Bound.WINDOW, window, None),
-        _latch(np.fmax(wanted, window), current, window, bound_inputs.pending_workers),
-        Clamp(Bound.PAUSE, stay.where(bound_inputs.no_down), stay.where(bound_inputs.no_up)),
-        Clamp(Bound.FAILOVER, stay.where(bound_inputs.failover), None),
-        Clamp(Bound.SINK, stay.where(unhealthy & bound_inputs.behind), stay.where(unhealthy)),
-        Clamp(Bound.INEFFECTIVE, None, stay.where(bound_inputs.blocked)),
-        Clamp(Bound.COOLDOWN, stay.where(bound_inputs.cooling_down), stay.where(bound_inputs.cooling_up)),
-        Clamp(Bound.BUDGET, stay.where(bound_inputs.unaffordable), None),
-        Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
-        Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
-        Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),
-        Clamp(Bound.MAX, None, np.where(range_.by_partitions, np.nan, range_.most)),
-        Clamp(Bound.PARTITIONS, None, np.where(range_.by_partitions, range_.most, np.nan)),
-        Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
-        Clamp(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),
-    )
-
-
-class _Stay(NamedTuple):
-    current: Array
-
-    def where(self, mask: Mask) -> Array:
-        return np.where(mask, self.current, np.nan)
-
-
-def _latch(size: Array, current: Array, window: Array, pending: Array) -> Clamp:
-    """A pending target stands until the size asked for turns away from it; a pending down not below the window.
-
-    An up may grow while it waits. A down may not: each piece that an HPA makes of it costs a pause.
-    """
-    up = (pending > current) & (size >= current)
-    down = (pending < current) & (size <= current)
-    stands = np.where(down, np.fmax(pending, window), np.nan)
-    return Clamp(Bound.LATCH, np.where(up, pending, stands), stands)
-
-
-def apply_bounds(
-    wanted: Array, current: Array, rules: RuleColumns, range_: Range, bound_inputs: BoundInputs
-) -> tuple[Array, IntArray]:
-    """The bounded size, and the last cut that changed it (an index into BOUNDS). An unknown size stays unknown.
-
-    Minimum, maximum, partitions and memory are cut last: they hold even against a pause.
-    """
-    size, which = wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)
-    for cut in table(wanted, current, rules, range_, bound_inputs):
-        after = clamp(size, cut)
-        which = np.where((after == size) | np.isnan(size), which, BOUNDS.index(cut.name))
-        size = after
-    return size, which
-
-
-def one_more(current: Array, rules: RuleColumns) -> Array:
-    """The next size that an HPA does not take for the present one (X-07)."""
-    more: Array = np.floor(current * (1 + rules.tolerance_ratio) + 1e-9) + 1
-    return more
-
-
-def clamp(size: Array, cut: Clamp) -> Array:
-    """The size after one cut; an unknown size stays unknown."""
-    raised = size if cut.least is None else np.fmax(size, cut.least)
-    lowered = raised if cut.most is None else np.fmin(raised, cut.most)
-    return np.where(np.isnan(size), np.nan, lowered)

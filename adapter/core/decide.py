@@ -4,21 +4,18 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from adapter.core import bounds, gates
-from adapter.core.bounds import BoundInputs
-from adapter.core.capacity import rate_at
+from adapter.core import gates
+from adapter.core.clamps import BoundInputs, apply_bounds, bound_inputs_of
 from adapter.core.decision_input import DecisionInput
-from adapter.core.decisions import Reason
 from adapter.core.grouping import first_largest, pick
-from adapter.core.observe import settled_s
-from adapter.core.partitions import hot_limit
 from adapter.core.policies.interface import Outlook, PolicyResult
-from adapter.core.policies.sizing import size, where
+from adapter.core.policies.sizing import size
 from adapter.core.rates import Mask
+from adapter.core.reasons import REASONS, Reason
 from adapter.core.samples import Array, IntArray, first_known
 
 OUTLOOK = tuple(f.name for f in fields(Outlook))
-_INDEX = {reason: number for number, reason in enumerate(gates.REASONS)}
+_INDEX = {reason: number for number, reason in enumerate(REASONS)}
 _UNKNOWN = [_INDEX[reason] for reason in (Reason.NO_DATA, Reason.STALE, Reason.NO_WORKERS)]
 
 
@@ -56,8 +53,8 @@ def decide(inputs: DecisionInput) -> DecisionResult:
         wanted,
     )
     answer = np.where(gate == gates.OPEN, decided, _held(inputs, gate))
-    bound_inputs = _bound_inputs(inputs, policy_result, stage, gate)
-    served, bound = bounds.apply_bounds(answer, current, inputs.status.rules, inputs.range_, bound_inputs)
+    bound_inputs = bound_inputs_of(inputs, policy_result, stage, gate)
+    served, bound = apply_bounds(answer, current, inputs.status.rules, inputs.range_, bound_inputs)
     return DecisionResult(
         policy_result=policy_result,
         stage=stage,
@@ -112,55 +109,6 @@ def _held(inputs: DecisionInput, gate: IntArray) -> Array:
     uncounted = (gate == _INDEX[Reason.NO_WORKERS]) & (see.workers_age_s > rules.error_after_s)
     silent = uncounted | (gate == _INDEX[Reason.EXPIRED]) | (np.isin(gate, _UNKNOWN) & np.isnan(see.sample_age_s))
     return np.where(silent, np.nan, held)
-
-
-def _bound_inputs(inputs: DecisionInput, policy_result: PolicyResult, stage: IntArray, gate: IntArray) -> BoundInputs:
-    """What holds a decision back. A target that is held, or was committed and waits, is not decided anew: only what
-    became wrong in the meantime cuts it (a pause, a sink, the limits)."""
-    status, policy_input, rules = inputs.status, inputs.policy_input, inputs.status.rules
-    behind = pick(policy_input.backlog_time_s, stage) > rules.short_backlog_time_s
-    idle = pick(inputs.blockers.measured_utilization_ratio, stage) < rules.low_cpu_ratio
-    target, current = status.target_workers, status.current_workers
-    young = (status.committed_age_s < rules.latch_s) & (target != current)
-    free = gate == gates.OPEN
-    rising, falling = young & (target > current), young & (target < current)
-    more, fewer = free & ~rising, free & ~falling
-    suspect = free & behind & idle & (current > 0)
-    fresh = inputs.gate_inputs.changed_age_s < rules.warm_up_s
-    patient = where("waits_until_warm", rules.policy)
-    changed = np.isfinite(inputs.gate_inputs.changed_age_s)
-    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, settled_s(rules), np.nan))
-    # A down that waits to be enacted has paid already: what is needed now may stop it, and nothing else of the window.
-    window = np.fmax(np.where(falling, np.nan, status.peak_workers), policy_result.needed_workers)
-    near = patient & (window >= current * (1 - rules.tolerance_ratio))
-    return BoundInputs(
-        no_up=status.no_up,
-        no_down=status.no_down,
-        failover=status.failover,
-        sink_unhealthy=status.sink_unhealthy,
-        behind=behind,
-        blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
-        # What a trial gained shows when it has warmed up, and not before.
-        cooling_up=more & ((status.asked_age_s < cooldown_up_s) | (suspect & fresh)),
-        cooling_down=fewer & (status.asked_age_s < rules.cooldown_down_s),
-        unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
-        suspect=suspect,
-        hot_workers=np.where(free, pick(_hot(inputs), stage), np.nan),
-        window_workers=np.where(
-            free & (rules.down_window_s > 0), np.where(near, np.fmax(window, current), window), np.nan
-        ),
-        pending_workers=np.where(free & young, target, np.nan),
-    )
-
-
-def _hot(inputs: DecisionInput) -> Array:
-    """The most workers that help a stage whose heaviest partition alone fills a subtask; NaN where none does."""
-    policy_input, heaviest = inputs.policy_input, inputs.blockers.hottest_partition_ratio
-    rules, one, slots = policy_input.rules, np.ones(len(heaviest)), policy_input.rules.slots_per_worker
-    able = rate_at(policy_input.table, one, one) / slots
-    load = heaviest * policy_input.input_rate_records_per_s / policy_input.partitions
-    most = np.ceil(hot_limit(policy_input.partitions, heaviest) / slots)
-    return np.where(load > rules.high_utilization_ratio * able, most, np.nan)
 
 
 def _reason(inputs: DecisionInput, gate: IntArray, served: Array, stage: IntArray) -> IntArray:

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core import bounds
-from adapter.core.bounds import Range
 from adapter.core.capacity import with_prior
 from adapter.core.gates import GateInputs
 from adapter.core.grouping import every, largest
+from adapter.core.limits import Range, limits, pauses
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import where
@@ -81,8 +80,8 @@ class DecisionInput:
 
 def decision_input(tick: Tick) -> DecisionInput:
     """The decision inputs of each workload at this tick."""
-    range_ = bounds.limits(tick.rules, tick.facts)
-    pauses = bounds.pauses(tick.rules, tick.facts, tick.at_s)
+    range_ = limits(tick.rules, tick.facts)
+    paused = pauses(tick.rules, tick.facts, tick.at_s)
     return DecisionInput(
         workload_index=tick.workload_index,
         counting=tick.counting,
@@ -93,9 +92,9 @@ def decision_input(tick: Tick) -> DecisionInput:
             measured_utilization_ratio=tick.signals.measured_utilization_ratio,
             hottest_partition_ratio=tick.signals.hottest_partition_ratio,
         ),
-        gate_inputs=_gate_inputs(tick, pauses),
+        gate_inputs=_gate_inputs(tick, paused),
         range_=range_,
-        status=_workload_status(tick, pauses),
+        status=_workload_status(tick, paused),
     )
 
 
@@ -176,9 +175,9 @@ def _hottest(tick: Tick) -> Array:
     return np.where(all_reported, largest(busy, tick.workload_index, count), np.nan)
 
 
-def _gate_inputs(tick: Tick, pauses: Pauses) -> GateInputs:
+def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
     workload_index, count, fast, rules = tick.workload_index, len(tick.workers), tick.state.fast, tick.rules
-    no_up, no_down = pauses
+    no_up, no_down = paused
     throughput = tick.signals.throughput_records_per_s
     stands = (throughput >= 0) & ~moves(throughput) & ~(tick.rates.progressed)
     moving = ~(stands & (tick.signals.backlog_records > 0))
@@ -215,9 +214,9 @@ def _incomplete(counts: WorkerCounts) -> Mask:
     return missing
 
 
-def _workload_status(tick: Tick, pauses: Pauses) -> WorkloadStatus:
+def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
     fast, rules = tick.state.fast, tick.rules
-    no_up, no_down = pauses
+    no_up, no_down = paused
     return WorkloadStatus(
         current_workers=first_known(tick.counts.spec_workers, tick.workers),
         target_workers=fast.target_workers,

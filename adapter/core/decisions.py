@@ -2,58 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from adapter.core.bounds import Bound
 from adapter.core.policies import policy_of
+from adapter.core.reasons import Reason
 
 if TYPE_CHECKING:  # `serve` reads decisions by row and carries no numpy
     from adapter.core.samples import Array
 
 
-class Reason(StrEnum):
-    """Why a target is what it is: the first rule that applied. docs/decisions.md has one row a member."""
-
-    PAUSED = "Paused"
-    EXCLUDED = "ExcludedPeriod"
-    NO_DATA = "NoDataYet"
-    EXPIRED = "Expired"
-    STALE = "Stale"
-    NO_WORKERS = "WorkersUnknown"
-    NOT_RUNNING = "NotRunning"
-    FAILURES = "RecentFailures"
-    UNSCHEDULABLE = "Unschedulable"
-    IN_FLIGHT = "ReplicasInFlight"
-    STUCK = "Stuck"
-    SETTLING = "Settling"
-    DISCONTINUITY = "BacklogDiscontinuity"
-    NOT_ENACTED = "NotEnacted"
-    UP = "ScaleUp"
-    DOWN = "ScaleDown"
-    IDLE = "Idle"
-    HOLD = "Hold"
-
-
-class Bound(StrEnum):
-    """What changed the wanted size; of several bounds the last one. docs/decisions.md has one row a member."""
-
-    NONE = ""
-    WINDOW = "window"
-    LATCH = "latch"
-    PAUSE = "pause"
-    FAILOVER = "failover"
-    SINK = "sink"
-    INEFFECTIVE = "ineffective"
-    COOLDOWN = "cooldown"
-    BUDGET = "pause budget"
-    TRIAL = "trial"
-    HOT = "hot partition"
-    STEP = "step"
-    MAX = "max"
-    PARTITIONS = "partitions"
-    MIN = "min"
-    MEMORY = "memory"
-
+__all__ = ["CONFIDENCE", "Bound", "Decision", "Decisions", "Reason", "StageSignals"]
 
 # How far the capacity of a size is known; PRIOR is what the user says one worker carries, CARRIED a lower bound.
 CONFIDENCE = ("none", "carried", "prior", "estimated", "observed")

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.decisions import Reason
 from adapter.core.rates import Mask
+from adapter.core.reasons import REASONS, Reason
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray
 
-REASONS = tuple(Reason)
 OPEN = -1  # no gate applies: the policy decides
 
 

@@ -1,250 +1,18 @@
 """One decision -> the sentence that the API, the page, the terminal and the log show for it."""
 
-from collections.abc import Callable, Mapping
-from math import ceil
-
-from adapter.core.bound_messages import bound_text, short_of_partitions
-from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
-from adapter.core.formatting import DAY_S, count, rate, seconds, share, soon, workers
-from adapter.core.missing_samples import expired, stale, uncounted, unseen
-from adapter.core.policies import policy_of
-
-_HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
+from adapter.core.bounds import Bound
+from adapter.core.decisions import Decision
+from adapter.core.formatting import count, seconds, share
+from adapter.core.reasons import CHECK_COUNT, Reason
 
 
 def sentence(decision: Decision) -> str:
     """What happens, the numbers it follows from, and what to do if something is wrong."""
-    decided = decision.reason in _DECIDED
-    text = _REASON_TEXTS[decision.reason](decision) + bound_text(decision)
-    if decided:
-        text += (
-            short_of_partitions(decision)
-            + _unhealthy_sink(decision)
-            + _stuck_partitions(decision)
-            + _slow_worker(decision)
-        )
-    text += uncounted(decision)
-    return f"{text}{'; ' if decided else ': '}{decision.fault}" if decision.fault else text
-
-
-def _holding(d: Decision) -> str:
-    return "No target yet" if d.required_workers is None else f"Holding {workers(d.required_workers)}"
-
-
-def _scaling(d: Decision) -> str:
-    here, target = d.current_workers, d.required_workers
-    if here is None or target is None:
-        return _holding(d) if target is None else f"Scaling to {workers(target)}"
-    return f"Scaling {'down' if target < here else 'up'} from {count(here)} to {workers(target)}"
-
-
-def _moved(d: Decision) -> str:
-    return _holding(d) if d.required_workers in (None, d.current_workers) else _scaling(d)
-
-
-def _up(d: Decision) -> str:
-    if d.wanted_workers is None:
-        return f"{_scaling(d)}: the current size is below the minimum"
-    if _knows_partitions_alone(d):
-        return f"{_scaling(d)}: {_terms(d)}"
-    stage = f"stage {d.stage} has " if d.stage else ""
-    why = _what_if(d) if d.keep_behind_s is not None else _terms(d)
-    return f"{_scaling(d)}: {stage}{_load(d)}{_capacity(d)}; {why}"
-
-
-def _down(d: Decision) -> str:
-    if _knows_partitions_alone(d):
-        return f"{_scaling(d)}: {_terms(d)}"
-    spare = d.utilization_ratio is None and d.bound not in _CAPS
-    room = "; fewer workers are expected to keep up" if spare else ""
-    same = d.change_workers is not None and d.change_workers == d.required_workers
-    change = f"; {_change(d)}" if same and (d.change_behind_s or 0) >= 1 else ""
-    return f"{_scaling(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{room}{change}"
-
-
-def _knows_partitions_alone(d: Decision) -> bool:
-    """Whether the policy follows the partitions and no other signal is known."""
-    counted = policy_of(d.policy).follows_partitions
-    return counted and d.throughput_records_per_s is None and d.backlog_records is None
-
-
-def _hold(d: Decision) -> str:
-    if _knows_partitions_alone(d):
-        return f"{_holding(d)}: {_terms(d)}"
-    return f"{_holding(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{_declined(d)}"
-
-
-def _utilization(d: Decision) -> str:
-    return "" if d.utilization_ratio is None else f" at {share(d.utilization_ratio)} utilization"
-
-
-def _declined(d: Decision) -> str:
-    """The size that was not taken: a bound prevents it, or it is not worth a rescale."""
-    here, wanted = d.required_workers, d.wanted_workers
-    if here is not None and wanted is not None and wanted != here:
-        more = d.keep_behind_s is not None and wanted > here
-        return f"; {_what_if(d)}" if more else f"; the policy wants {workers(wanted)}"
-    expected = _expected(d)
-    if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
-        return expected
-    needed = ceil(d.needed_workers - 1e-9)
-    if needed == here:
-        return expected
-    effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"
-    return f"{expected}{'.' if expected else ';'} {count(needed)} {effect}; a rescale does not pay yet"
-
-
-def _expected(d: Decision) -> str:
-    """The backlog that is expected without a change; the outlook covers 15 min or more."""
-    if d.keep_behind_s is None:
-        return ""
-    if d.keep_behind_s < 1:
-        return "; no backlog is expected within 15 min"
-    return f"; a backlog time of at most {seconds(d.keep_behind_s)} is expected within 15 min"
-
-
-def _load(d: Decision) -> str:
-    return (
-        f"backlog time {seconds(d.backlog_time_s)}{_worst(d)}, input {rate(d.input_rate_records_per_s)}{_forecast(d)}, "
-        f"throughput {rate(d.throughput_records_per_s)}"
-    )
-
-
-def _worst(d: Decision) -> str:
-    """The partition furthest behind, where the sum hides it."""
-    if not d.highest_partition_backlog_records or not d.partitions or not d.throughput_records_per_s:
-        return ""
-    behind_s = d.highest_partition_backlog_records * d.partitions / d.throughput_records_per_s
-    hidden = behind_s > max(_HIDDEN_S, 2 * (d.backlog_time_s or 0.0))
-    return f" ({seconds(behind_s)} in the worst partition)" if hidden else ""
-
-
-def _forecast(d: Decision) -> str:
-    ahead = d.forecast_input_rate_records_per_s
-    differs = ahead is not None and rate(ahead) != rate(d.input_rate_records_per_s)
-    return f" (forecast {rate(ahead)})" if differs else ""
-
-
-def _capacity(d: Decision) -> str:
-    """The capacity, for the policies that size by it, unless it was observed."""
-    if not policy_of(d.policy).reads_capacity or d.confidence == CONFIDENCE[-1]:
-        return ""
-    if d.capacity_records_per_s is None:
-        return ", capacity unknown"
-    capacity = rate(d.capacity_records_per_s)
-    return {
-        "carried": f", capacity at least {capacity}",
-        "prior": f", capacity {capacity} (configured)",
-        "estimated": f", capacity {capacity} (estimated)",
-    }.get(d.confidence, "")
-
-
-def _terms(d: Decision) -> str:
-    """The size that the policy wants, and the terms that lead to it."""
-    need = f"the load needs {workers(d.wanted_workers)}"
-    policy = policy_of(d.policy)
-    if d.keep_up_workers is None:
-        return f"{need} for {count(d.partitions)} segments" if policy.follows_partitions else need
-    terms = f"{d.keep_up_workers:.1f} to keep up"
-    if d.catch_up_workers is not None:
-        catch_up = f"{d.catch_up_workers:.1f} to catch up"
-        terms = f"{terms} plus {catch_up}" if policy.adds_terms else f"the larger of {terms} and {catch_up}"
-    elif d.utilization_ratio is not None:
-        terms += f", at {share(d.utilization_ratio)} utilization"
-    return f"{need}: {terms}{_rounded(d)}"
-
-
-def _rounded(d: Decision) -> str:
-    total = ceil((d.keep_up_workers or 0) + (d.catch_up_workers or 0) - 1e-9)
-    policy = policy_of(d.policy)  # the size of a policy that does not add its terms has other reasons to exceed them
-    rounds = policy.adds_terms and policy.spreads_evenly
-    return ", rounded up to spread the partitions evenly" if rounds and (d.wanted_workers or 0) > total else ""
-
-
-def _what_if(d: Decision) -> str:
-    after = "now" if not d.keep_after_s else f"in {soon(d.keep_after_s)}"
-    keep = f"{workers(d.current_workers)} would be {seconds(d.keep_behind_s)} behind {after}"
-    return f"{keep}; {_change(d)}" if d.change_behind_s is not None else keep
-
-
-def _change(d: Decision) -> str:
-    never = d.caught_up_s is None or d.caught_up_s >= DAY_S
-    end = "not catch up within a day" if never else f"catch up in {soon(d.caught_up_s)}"
-    return f"{workers(d.change_workers)} would be at most {seconds(d.change_behind_s)} behind and {end}"
-
-
-def _no_data(d: Decision) -> str:
-    if d.decided_age_s is None:
-        return unseen(d)
-    if policy_of(d.policy).follows_partitions:
-        return f"{_holding(d)}: the segments of {d.workload} are unknown; check the source that counts them"
-    return f"{_holding(d)}: too few samples of {d.workload} for a rate; wait for the next ticks"
-
-
-def _in_flight(d: Decision) -> str:
-    if d.workers is not None and d.spec_workers is not None and d.workers > d.spec_workers:
-        return f"{_holding(d)}: {workers(d.workers)} run and {count(d.spec_workers)} will remain; waiting for the rest"
-    return f"{_holding(d)}: {_ready(d)}; waiting for the rest"
-
-
-def _ready(d: Decision) -> str:
-    ready = d.workers if d.ready_workers is None else d.ready_workers
-    return f"{count(ready)} of {workers(d.spec_workers)} are ready"
-
-
-def _unschedulable(d: Decision) -> str:
-    return f"{_moved(d)}: {_ready(d)} and the others do not start; check their pods, the quota and the nodes"
-
-
-def _stuck(d: Decision) -> str:
-    waiting = f"{count(d.backlog_records)} records wait and none is processed"
-    return f"{_holding(d)}: {waiting}; more workers will not help: check the job"
-
-
-def _not_enacted(d: Decision) -> str:
-    target = d.required_workers if d.held_workers is None else d.held_workers
-    late = f"The target of {workers(target)} is not enacted after {soon(d.committed_age_s)}"
-    check = "check the HPA's maxReplicas, tolerance, behavior, and quota"
-    return f"{late}: the scale target has {count(d.current_workers)}; {check}"
-
-
-_REASON_TEXTS: Mapping[Reason, Callable[[Decision], str]] = {
-    Reason.PAUSED: lambda d: f"{_holding(d)}: scaling is paused; remove the pause to resume",
-    Reason.EXCLUDED: lambda d: (
-        f"{_holding(d)}: an excluded period is active; wait for its end or change excluded_periods"
-    ),
-    Reason.NO_DATA: _no_data,
-    Reason.EXPIRED: expired,
-    Reason.STALE: lambda d: f"{_holding(d)}: {stale(d)}",
-    Reason.NO_WORKERS: lambda d: f"{_holding(d)}: the number of workers is unknown; check the HPA and its scale target",
-    Reason.NOT_RUNNING: lambda d: f"{_holding(d)}: the job is not running; start it, or find out why it ended",
-    Reason.FAILURES: lambda d: (
-        f"{_holding(d)}: the job fails (recent restarts: {count(d.restarts)}); fix the cause of the failures"
-    ),
-    Reason.IN_FLIGHT: _in_flight,
-    Reason.UNSCHEDULABLE: _unschedulable,
-    Reason.SETTLING: lambda d: (
-        f"{_holding(d)}: replicas changed or processing stopped {seconds(d.changed_age_s)} ago; "
-        "waiting for stable rates"
-    ),
-    Reason.DISCONTINUITY: lambda d: (
-        f"{_holding(d)}: the backlog jumped to {count(d.backlog_records)} records; "
-        "waiting for the next samples to confirm it"
-    ),
-    Reason.STUCK: _stuck,
-    Reason.NOT_ENACTED: _not_enacted,
-    Reason.UP: _up,
-    Reason.DOWN: _down,
-    Reason.IDLE: lambda d: f"{_moved(d)}: no input and no backlog",
-    Reason.HOLD: _hold,
-}
-_DECIDED = (Reason.NOT_ENACTED, Reason.UP, Reason.DOWN, Reason.IDLE, Reason.HOLD)
-_CAPS = (Bound.HOT, Bound.MAX, Bound.PARTITIONS)  # a cap brought the size down, not spare capacity
-
-
-def _stuck_partitions(d: Decision) -> str:
-    waits = d.stuck_backlog_records
-    return f"; {count(waits)} records wait in partitions that do not move: check their consumer" if waits else ""
+    text = decision.reason.record.sentence(decision) + decision.bound.record.sentence(decision)
+    if not decision.reason.is_gate:
+        text += _unhealthy_sink(decision) + _stuck_partitions(decision) + _slow_worker(decision)
+    text += _old_count(decision)
+    return f"{text}{': ' if decision.reason.is_gate else '; '}{decision.fault}" if decision.fault else text
 
 
 def _unhealthy_sink(d: Decision) -> str:
@@ -252,7 +20,21 @@ def _unhealthy_sink(d: Decision) -> str:
     return "; no scale-up while the sink is unhealthy" if unhealthy else ""
 
 
+def _stuck_partitions(d: Decision) -> str:
+    waits = d.stuck_backlog_records
+    return f"; {count(waits)} records wait in partitions that do not move: check their consumer" if waits else ""
+
+
 def _slow_worker(d: Decision) -> str:
     ratio = d.slowest_worker_ratio
     slow = ratio is not None and ratio < 0.5  # S4-38
     return f"; the slowest worker reaches {share(ratio)} of the median throughput: replace it" if slow else ""
+
+
+def _old_count(d: Decision) -> str:
+    """The age of the count of partitions, unless the sentence already states the age of all samples."""
+    if d.partitions is not None or d.partitions_age_s is None:
+        return ""
+    if d.reason is Reason.EXPIRED and d.partitions_age_s <= (d.decided_age_s or 0.0):
+        return ""
+    return f"; the partitions were last counted {seconds(d.partitions_age_s)} ago: {CHECK_COUNT}"

@@ -8,11 +8,11 @@ from adapter.core import gates
 from adapter.core.capacity import OBSERVED, rate_at
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput, budget_s, downs
-from adapter.core.decisions import Reason
 from adapter.core.grouping import largest
 from adapter.core.learning import blocked_further
 from adapter.core.observe import Tick
 from adapter.core.rates import Mask
+from adapter.core.reasons import REASONS, Reason
 from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S
 from adapter.core.state import BUCKETS, Slow, State
@@ -29,7 +29,7 @@ def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Sta
     slow = _spent(tick, slow, committed & ~onward & (result.served < current))
     slow = _regretted(tick, slow, committed & ~onward & (result.served > current))
     slow = _tried(tick, inputs, slow, committed & (result.served > current))
-    slow = _displaced(tick, slow, result.gate == gates.REASONS.index(Reason.UNSCHEDULABLE))
+    slow = _displaced(tick, slow, result.gate == REASONS.index(Reason.UNSCHEDULABLE))
     stalled = largest(tick.rates.stalled.astype(np.float64), tick.workload_index, len(current)) == 1
     return State(
         fast=replace(
@@ -43,7 +43,7 @@ def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Sta
     )
 
 
-_STOOD = [gates.REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
+_STOOD = [REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
 
 
 def _windowed(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> tuple[Array, Slow]:

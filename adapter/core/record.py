@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from adapter.core.bounds import Range, limits
 from adapter.core.capacity import SLOTS, Table, rate_at
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput, ScaleUpBlockers, WorkloadStatus
 from adapter.core.forecast import Fit
 from adapter.core.gates import GateInputs
 from adapter.core.grouping import pick
+from adapter.core.limits import Range, limits
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns

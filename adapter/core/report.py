@@ -16,6 +16,7 @@ from adapter.core.observe import Tick
 from adapter.core.policies.interface import foreseen
 from adapter.core.policies.sizing import backlog_time_target
 from adapter.core.rates import Mask
+from adapter.core.reasons import REASONS
 from adapter.core.record import recorded
 from adapter.core.rules import POLICIES
 from adapter.core.samples import EVERY, WHOLE, Array, IntArray
@@ -76,7 +77,7 @@ def _known(column: Array) -> list[float | None]:
 
 
 # Something was not seen: what a failing source said may be why.
-_UNTOLD = [gates.REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, Reason.STALE, Reason.NO_WORKERS)]
+_UNTOLD = [REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, Reason.STALE, Reason.NO_WORKERS)]
 
 
 def _text(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
@@ -84,7 +85,7 @@ def _text(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> Mapp
     return {
         "workload": tick.state.slow.workloads,
         "policy": _named(POLICIES, tick.rules.policy),
-        "reason": _named([reason.value for reason in gates.REASONS], result.reason),
+        "reason": _named([reason.value for reason in REASONS], result.reason),
         "bound": _named([bound.value for bound in BOUNDS], result.bound),
         "confidence": _named(CONFIDENCE, trust),
         "fault": _faults(tick, result, faults),

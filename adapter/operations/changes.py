@@ -1,6 +1,6 @@
 """What would change a decision: each input alone at other values, and what is closed, opened."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, log
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from adapter.core.decide import DecisionResult, decide
 from adapter.core.decisions import Bound, Reason
-from adapter.core.gates import OPEN, REASONS
+from adapter.core.gates import OPEN
 from adapter.core.policies import policy_of
 from adapter.core.rates import Mask
+from adapter.core.reasons import REASONS
 from adapter.core.record import INPUTS, Columns, decision_input_of, with_input
 from adapter.core.samples import Array
 from adapter.operations.reading import Reading, known
@@ -21,43 +22,9 @@ _FROM_NOTHING = np.geomspace(1e-3, 1e9, 400)  # what is tried where the present 
 _DIGITS = 4  # as many are shown, so that exactly what is shown was tried
 _COUNTED = ("partitions", "max_workers", "min_workers", "window_workers", "held_workers")
 MEASURED = ("input_rate_records_per_s", "backlog_records", "capacity_records_per_s", "utilization_ratio")
-_RANGE = (Bound.MAX, Bound.PARTITIONS, Bound.MIN, Bound.MEMORY)  # cut after all others
 _LEAST = {"partitions": 1.0, "max_workers": 1.0}
 _MAY_BE_0 = (*_COUNTED, "input_rate_records_per_s", "backlog_records", "utilization_ratio")
 _MOST = {"utilization_ratio": 1.0}
-_OF_BOUND = {
-    Bound.MAX: "max_workers",
-    Bound.PARTITIONS: "partitions",
-    Bound.MIN: "min_workers",
-    Bound.WINDOW: "window_workers",
-    Bound.LATCH: "held_workers",
-}
-# What is closed -> the part of a record that opens it: a number, or the name of the number it then has.
-_OPENED: Mapping[Reason | Bound, Mapping[str, float | str]] = {
-    Reason.PAUSED: {"gate_inputs.paused": 0, "workload_status.no_up": 0, "workload_status.no_down": 0},
-    Reason.EXCLUDED: {"gate_inputs.excluded": 0},
-    Reason.NO_DATA: {"gate_inputs.sample_age_s": 0, "gate_inputs.rates_known": 1},
-    Reason.EXPIRED: {"gate_inputs.sample_age_s": 0},
-    Reason.STALE: {"gate_inputs.sample_age_s": 0},
-    Reason.NO_WORKERS: {"gate_inputs.workers_age_s": 0},
-    Reason.NOT_RUNNING: {"gate_inputs.stopped": 0, "gate_inputs.changed_age_s": inf},
-    Reason.FAILURES: {"gate_inputs.failures": 0},
-    Reason.UNSCHEDULABLE: {"gate_inputs.too_few": 0, "gate_inputs.incomplete": 0},
-    Reason.IN_FLIGHT: {"gate_inputs.incomplete": 0},
-    Reason.SETTLING: {"gate_inputs.changed_age_s": inf},
-    Reason.DISCONTINUITY: {"gate_inputs.discontinuous": 0},
-    Reason.STUCK: {"gate_inputs.nothing_moves": 0, "gate_inputs.changed_age_s": inf},
-    Bound.PAUSE: {"workload_status.no_up": 0, "workload_status.no_down": 0},
-    Bound.FAILOVER: {"workload_status.failover": 0},
-    Bound.SINK: {"workload_status.sink_unhealthy": 0},
-    Bound.INEFFECTIVE: {"scale_up_blockers.blocked_s": 0},
-    Bound.COOLDOWN: {"workload_status.asked_age_s": inf},
-    Bound.BUDGET: {"workload_status.budget_s": inf},
-    Bound.TRIAL: {"scale_up_blockers.measured_utilization_ratio": 1},
-    Bound.HOT: {"scale_up_blockers.hottest_partition_ratio": 1},
-    Bound.STEP: {"rules.max_step_up_workers": inf, "rules.max_step_down_workers": inf},
-    Bound.MEMORY: {"range.least": "rules.min_workers"},
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +72,11 @@ def nearest(reading: Reading) -> tuple[Change, ...]:
 def opened(reading: Reading) -> Opened | None:
     """What would be asked for without the closed gate, or the bound that is no input; None where neither is there."""
     name = reading.gate or _bound(reading)
-    if name not in _OPENED:
+    values = name.record.opened_by if isinstance(name, Reason) else name.record.lifted_by
+    if not values:
         return None
     other = {
-        key: reading.columns[to] if isinstance(to, str) else np.array([to], np.float64)
-        for key, to in _OPENED[name].items()
+        key: reading.columns[to] if isinstance(to, str) else np.array([to], np.float64) for key, to in values.items()
     }
     result = decide(decision_input_of({**reading.columns, **other}))
     return Opened(name=name, required_workers=known(result.served), then=_gate(result))
@@ -123,7 +90,7 @@ def decided_by(reading: Reading, changes: Iterable[Change]) -> str:
     if reading.gate is not None:
         return reading.gate
     changes, bound = tuple(changes), _bound(reading)
-    limit = _OF_BOUND.get(bound, "") if bound else _kept_to(reading)
+    limit = bound.record.limit if bound else _kept_to(reading)
     if any(change.name == limit and (bound or change.value > change.now) for change in changes):
         return limit
     by_partitions = policy_of(reading.decision.policy).follows_partitions
@@ -133,7 +100,7 @@ def decided_by(reading: Reading, changes: Iterable[Change]) -> str:
 
 def _bound(reading: Reading) -> Bound:
     """The bound that cut last, or the sink that holds the size also where the policy asks for no other."""
-    return Bound.SINK if reading.held_by_sink and reading.bound not in _RANGE else reading.bound
+    return Bound.SINK if reading.held_by_sink and not reading.bound.record.in_range else reading.bound
 
 
 def _kept_to(reading: Reading) -> str:

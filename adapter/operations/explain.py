@@ -1,10 +1,9 @@
 """A record -> why the number is what it is, what would change it, and what the HPA does with it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from adapter.core.decisions import Bound, Reason
-from adapter.core.descriptions import BOUND_DESCRIPTIONS, REASON_DESCRIPTIONS
 from adapter.errors import AdapterError
 from adapter.operations.changes import MEASURED, Change, Opened, decided_by, nearest, opened
 from adapter.operations.enactment import enacted
@@ -14,23 +13,6 @@ from adapter.operations.rows import Row, Section, written
 from adapter.operations.tables import Gate, Step, bound_table, gate_table
 from adapter.operations.words import exact, number, said, title
 from adapter.serving.snapshots.records import Record, decode
-
-_OPENS: Mapping[Reason, str] = {
-    Reason.PAUSED: "when the pause ends or is removed",
-    Reason.EXCLUDED: "when the excluded period ends",
-    Reason.NO_DATA: "when there are enough samples for a rate",
-    Reason.EXPIRED: "with the next sample",
-    Reason.STALE: "with the next sample",
-    Reason.NO_WORKERS: "when the number of workers is known again",
-    Reason.NOT_RUNNING: "when the job runs again",
-    Reason.FAILURES: "failures_window_s after the last failure",
-    Reason.UNSCHEDULABLE: "when all workers are ready",
-    Reason.IN_FLIGHT: "when all workers are ready, or in_flight_timeout_s after spec.replicas changed",
-    Reason.SETTLING: "when the settling time is over and rates are stable",
-    Reason.DISCONTINUITY: "when the next samples confirm the backlog, or do not",
-    Reason.STUCK: "when the job processes records again",
-}
-
 
 _CHANGES = "What would change it: the target at the nearest other values of each input"
 
@@ -125,9 +107,7 @@ def _decider(reading: Reading, by: str, changes: tuple[Change, ...]) -> str:
 
 
 def _meaning(by: str) -> str:
-    return (
-        REASON_DESCRIPTIONS[by] if isinstance(by, Reason) else BOUND_DESCRIPTIONS[by] if isinstance(by, Bound) else ""
-    )
+    return by.record.description if isinstance(by, Reason | Bound) else ""
 
 
 def _input(reading: Reading, name: str) -> str:
@@ -141,7 +121,7 @@ def _input(reading: Reading, name: str) -> str:
 
 def _opened_rows(without: Opened) -> Iterator[Row]:
     if isinstance(without.name, Reason):
-        yield Row(name="it opens", note=_OPENS[without.name])
+        yield Row(name="it opens", note=without.name.record.opens)
     held = f", and {without.then} would hold it" if without.then is not None else ""
     name = "the sink" if without.name is Bound.SINK else without.name
     yield Row(name=f"without {name}", note=f"the target would be {number(without.required_workers)}{held}")

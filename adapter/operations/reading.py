@@ -9,7 +9,8 @@ from adapter.core.bounds import BOUNDS
 from adapter.core.decide import DecisionResult, decide
 from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import Bound, Decision, Reason
-from adapter.core.gates import OPEN, REASONS
+from adapter.core.gates import OPEN
+from adapter.core.reasons import REASONS
 from adapter.core.record import Columns, decision_input_of
 from adapter.core.samples import Array
 from adapter.errors import AdapterError

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapter.core import bounds, gates
-from adapter.core.bounds import Clamp
+from adapter.core import clamps, gates
+from adapter.core.clamps import Clamp
 from adapter.core.decisions import Bound, Reason
-from adapter.core.descriptions import BOUND_DESCRIPTIONS
 from adapter.operations.reading import Reading, known
 from adapter.operations.words import ago, number, said, yes
 
@@ -53,10 +52,10 @@ def bound_table(reading: Reading) -> tuple[Step, ...]:
     """Every bound in its order, and the size on its way through them."""
     inputs, size = reading.inputs, reading.result.answer
     found = []
-    for cut in bounds.table(
+    for cut in clamps.table(
         size, inputs.status.current_workers, inputs.status.rules, inputs.range_, reading.result.bound_inputs
     ):
-        after = bounds.clamp(size, cut)
+        after = clamps.clamp(size, cut)
         found.append(
             Step(
                 name=cut.name,
@@ -73,7 +72,7 @@ def bound_table(reading: Reading) -> tuple[Step, ...]:
 def _meaning(reading: Reading, name: Bound) -> str:
     if name is Bound.MAX:
         return f"not above {reading.most_by}"
-    return f"not below {reading.least_by}" if name is Bound.MIN else BOUND_DESCRIPTIONS[name]
+    return f"not below {reading.least_by}" if name is Bound.MIN else name.record.description
 
 
 def _limit(cut: Clamp) -> str:

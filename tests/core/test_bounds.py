@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from questions import joined, workload_facts
 
-from adapter.core.bounds import BOUNDS, BoundInputs, apply_bounds, limits, pauses, table
-from adapter.core.decisions import Bound
+from adapter.core.bounds import BOUNDS, Bound
+from adapter.core.clamps import BoundInputs, apply_bounds, table
+from adapter.core.limits import limits, pauses
 
 WORKERS = ("hot_workers", "window_workers", "pending_workers")
 MASKS = tuple(f.name for f in fields(BoundInputs) if f.name not in WORKERS)

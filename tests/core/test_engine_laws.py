@@ -20,8 +20,8 @@ from adapter.core.bounds import BOUNDS
 from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance, replay
-from adapter.core.gates import REASONS
 from adapter.core.periods import Period
+from adapter.core.reasons import REASONS
 from adapter.core.record import decision_input_of
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, RuleBook, Rules

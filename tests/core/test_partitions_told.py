@@ -8,8 +8,8 @@ from builders import JOB, book, counts, flow, fold, history, job, last, replay, 
 from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance
-from adapter.core.gates import REASONS
 from adapter.core.messages import sentence
+from adapter.core.reasons import REASONS
 from adapter.core.record import decision_input_of
 from adapter.core.report import rows, stage_rows
 from adapter.core.rules import POLICIES, RuleBook

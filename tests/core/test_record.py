@@ -7,7 +7,7 @@ from builders import JOB, book, column, counts, flow, job, replay, rows, steady,
 from adapter.core.bounds import BOUNDS
 from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
-from adapter.core.gates import REASONS
+from adapter.core.reasons import REASONS
 from adapter.core.record import INPUTS, decision_input_of, with_input
 from adapter.core.rules import POLICIES
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.bounds import one_more
 from adapter.core.capacity import CARRIED, Table, rate_at, size_for, strength, trust_at
+from adapter.core.limits import one_more
 from adapter.core.partitions import evened, whole
 from adapter.core.policies.interface import Outlook, PolicyInput, PolicyResult, foreseen, keeps_pace, positive_growth
 from adapter.core.policies.outlook import horizon_s, look_ahead

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import log2
 
-from adapter.core.decisions import Bound, Decision, Reason
+from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
@@ -24,21 +24,6 @@ class Urgency(StrEnum):
     CALM = "calm"
 
 
-_ATTENTION = frozenset(
-    (
-        Reason.PAUSED,
-        Reason.EXPIRED,
-        Reason.STALE,
-        Reason.NO_WORKERS,
-        Reason.NOT_RUNNING,
-        Reason.FAILURES,
-        Reason.UNSCHEDULABLE,
-        Reason.STUCK,
-        Reason.NOT_ENACTED,
-    )
-)
-_MOVING = frozenset((Reason.IN_FLIGHT, Reason.SETTLING, Reason.DISCONTINUITY, Reason.UP, Reason.DOWN, Reason.IDLE))
-_LIMITS = frozenset((Bound.HOT, Bound.MAX, Bound.PARTITIONS, Bound.MIN, Bound.MEMORY))  # the end of the range
 _RANK = {urgency: rank for rank, urgency in enumerate(Urgency)}
 
 
@@ -82,11 +67,11 @@ def urgency(decision: Decision) -> Urgency:
     """The first that applies."""
     if decision.required_workers is None:
         return Urgency.NO_NUMBER
-    if decision.reason in _ATTENTION:
+    if decision.reason.record.needs_attention:
         return Urgency.ATTENTION
     if _excess(decision) > 1:
         return Urgency.BEHIND
-    return Urgency.MOVING if decision.reason in _MOVING else Urgency.CALM
+    return Urgency.MOVING if decision.reason.record.is_moving else Urgency.CALM
 
 
 def urgent_first(entries: Iterable[Entry]) -> list[Entry]:
@@ -115,7 +100,7 @@ def line(decision: Decision) -> Line:
         target=duration(decision.backlog_time_target_s),
         over=_excess(decision) > 1,
         required=count(decision.required_workers),
-        bound=f"at {decision.bound}" if decision.bound in _LIMITS else "",
+        bound=f"at {decision.bound}" if decision.bound.record.is_cap or decision.bound.record.in_range else "",
         current=_current(decision),
     )
 

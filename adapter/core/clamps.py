@@ -1,0 +1,165 @@
+"""The bounds at work: a size in, the size after every bound and the last bound that changed it out."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from adapter.core import gates
+from adapter.core.bounds import BOUNDS, Bound
+from adapter.core.capacity import rate_at
+from adapter.core.decision_input import DecisionInput
+from adapter.core.grouping import pick
+from adapter.core.limits import Range, one_more
+from adapter.core.observe import settled_s
+from adapter.core.partitions import hot_limit, whole
+from adapter.core.policies.interface import PolicyResult
+from adapter.core.policies.sizing import where
+from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
+from adapter.core.samples import Array, IntArray, first_known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundInputs:
+    """What the bounds read; every array has the shape (workloads,)."""
+
+    no_up: Mask  # scale-ups are paused
+    no_down: Mask  # scale-downs are paused
+    failover: Mask  # traffic of another region may come back
+    sink_unhealthy: Mask
+    behind: Mask  # the backlog time exceeds short_backlog_time_s
+    blocked: Mask  # the last scale-up gained too little
+    cooling_up: Mask  # too soon after a change for a scale-up
+    cooling_down: Mask  # too soon after a change for a scale-down
+    unaffordable: Mask  # the pause budget is too small for a scale-down
+    suspect: Mask  # behind at low utilization
+    hot_workers: Array  # more workers do not relieve the hot partition; NaN without a hot partition
+    window_workers: Array  # the largest size needed in the scale-down window, NaN for none
+    pending_workers: Array  # a target that is not enacted yet and still stands, NaN for none
+
+
+class Clamp(NamedTuple):
+    """One bound in numbers, shape (workloads,). NaN, or None for all workloads, does not limit the size."""
+
+    name: Bound
+    least: Array | None
+    most: Array | None
+
+
+def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: IntArray, gate: IntArray) -> BoundInputs:
+    """The inputs of the bounds at one tick.
+
+    Only pauses, the sink and the limits change a target that a gate holds or that is not enacted yet.
+    """
+    status, policy_input, rules = inputs.status, inputs.policy_input, inputs.status.rules
+    behind = pick(policy_input.backlog_time_s, stage) > rules.short_backlog_time_s
+    idle = pick(inputs.blockers.measured_utilization_ratio, stage) < rules.low_cpu_ratio
+    target, current = status.target_workers, status.current_workers
+    young = (status.committed_age_s < rules.latch_s) & (target != current)
+    free = gate == gates.OPEN
+    rising, falling = young & (target > current), young & (target < current)
+    more, fewer = free & ~rising, free & ~falling
+    suspect = free & behind & idle & (current > 0)
+    fresh = inputs.gate_inputs.changed_age_s < rules.warm_up_s
+    patient = where("waits_until_warm", rules.policy)
+    changed = np.isfinite(inputs.gate_inputs.changed_age_s)
+    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, settled_s(rules), np.nan))
+    # A scale-down that is not enacted yet has passed the window. Only what is needed now may stop it.
+    window = np.fmax(np.where(falling, np.nan, status.peak_workers), policy_result.needed_workers)
+    near = patient & (window >= current * (1 - rules.tolerance_ratio))
+    return BoundInputs(
+        no_up=status.no_up,
+        no_down=status.no_down,
+        failover=status.failover,
+        sink_unhealthy=status.sink_unhealthy,
+        behind=behind,
+        blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
+        # The gain of a trial is unknown until the new workers are warm.
+        cooling_up=more & ((status.asked_age_s < cooldown_up_s) | (suspect & fresh)),
+        cooling_down=fewer & (status.asked_age_s < rules.cooldown_down_s),
+        unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
+        suspect=suspect,
+        hot_workers=np.where(free, pick(_hot(inputs), stage), np.nan),
+        window_workers=np.where(
+            free & (rules.down_window_s > 0), np.where(near, np.fmax(window, current), window), np.nan
+        ),
+        pending_workers=np.where(free & young, target, np.nan),
+    )
+
+
+def _hot(inputs: DecisionInput) -> Array:
+    """The most workers that help a stage whose hottest partition alone fills a subtask, otherwise NaN."""
+    policy_input, heaviest = inputs.policy_input, inputs.blockers.hottest_partition_ratio
+    rules, one, slots = policy_input.rules, np.ones(len(heaviest)), policy_input.rules.slots_per_worker
+    able = rate_at(policy_input.table, one, one) / slots
+    load = heaviest * policy_input.input_rate_records_per_s / policy_input.partitions
+    most = np.ceil(hot_limit(policy_input.partitions, heaviest) / slots)
+    return np.where(load > rules.high_utilization_ratio * able, most, np.nan)
+
+
+def table(
+    wanted: Array, current: Array, rules: RuleColumns, range_: Range, bound_inputs: BoundInputs
+) -> tuple[Clamp, ...]:
+    """Every bound in its order. Without a current size, the bounds that are relative to it do not apply."""
+    stay = _Stay(current)
+    unhealthy = bound_inputs.sink_unhealthy
+    window = np.minimum(whole(bound_inputs.window_workers), current)
+    return (
+        Clamp(Bound.WINDOW, window, None),
+        _latch(np.fmax(wanted, window), current, window, bound_inputs.pending_workers),
+        Clamp(Bound.PAUSE, stay.where(bound_inputs.no_down), stay.where(bound_inputs.no_up)),
+        Clamp(Bound.FAILOVER, stay.where(bound_inputs.failover), None),
+        Clamp(Bound.SINK, stay.where(unhealthy & bound_inputs.behind), stay.where(unhealthy)),
+        Clamp(Bound.INEFFECTIVE, None, stay.where(bound_inputs.blocked)),
+        Clamp(Bound.COOLDOWN, stay.where(bound_inputs.cooling_down), stay.where(bound_inputs.cooling_up)),
+        Clamp(Bound.BUDGET, stay.where(bound_inputs.unaffordable), None),
+        Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
+        Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
+        Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),
+        Clamp(Bound.MAX, None, np.where(range_.by_partitions, np.nan, range_.most)),
+        Clamp(Bound.PARTITIONS, None, np.where(range_.by_partitions, range_.most, np.nan)),
+        Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
+        Clamp(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),
+    )
+
+
+class _Stay(NamedTuple):
+    current: Array
+
+    def where(self, mask: Mask) -> Array:
+        return np.where(mask, self.current, np.nan)
+
+
+def _latch(size: Array, current: Array, window: Array, pending: Array) -> Clamp:
+    """A pending target stands until the wanted size is on the other side of the current one.
+
+    A pending scale-up may grow. A pending scale-down may not go further, because an HPA would make two rescales of
+    it, and it stops at the window.
+    """
+    up = (pending > current) & (size >= current)
+    down = (pending < current) & (size <= current)
+    stands = np.where(down, np.fmax(pending, window), np.nan)
+    return Clamp(Bound.LATCH, np.where(up, pending, stands), stands)
+
+
+def apply_bounds(
+    wanted: Array, current: Array, rules: RuleColumns, range_: Range, bound_inputs: BoundInputs
+) -> tuple[Array, IntArray]:
+    """The bounded size, and the last bound that changed it (an index into BOUNDS). An unknown size stays unknown.
+
+    Maximum, partitions, minimum and memory come last, so they apply even during a pause.
+    """
+    size, which = wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)
+    for cut in table(wanted, current, rules, range_, bound_inputs):
+        after = clamp(size, cut)
+        which = np.where((after == size) | np.isnan(size), which, BOUNDS.index(cut.name))
+        size = after
+    return size, which
+
+
+def clamp(size: Array, cut: Clamp) -> Array:
+    """The size after one bound; an unknown size stays unknown."""
+    raised = size if cut.least is None else np.fmax(size, cut.least)
+    lowered = raised if cut.most is None else np.fmin(raised, cut.most)
+    return np.where(np.isnan(size), np.nan, lowered)

@@ -1,0 +1,53 @@
+"""The range that no decision leaves, the pauses in force, and the smallest step that an HPA takes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.core.partitions import memory_floor, whole
+from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
+from adapter.core.samples import Array
+from adapter.core.state import WorkloadFacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """The sizes that are allowed, in workers; shape (workloads,)."""
+
+    least: Array
+    most: Array
+    by_partitions: Mask  # the partitions set `most`
+    by_memory: Mask  # max_partitions_per_worker sets `least`
+
+
+def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
+    """The range that rules, HPA, partitions (S0-16, S4-29) and memory (S4-35) leave; an unknown limit does not apply.
+
+    The maximum wins over every minimum.
+    """
+    partitions = _at_least_one(facts.partitions)
+    allowed = np.fmin(rules.max_workers, _at_least_one(facts.max_workers))
+    most = np.fmin(allowed, whole(partitions / rules.slots_per_worker))
+    floor = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
+    least = np.minimum(np.fmax(floor, memory_floor(partitions, rules.max_partitions_per_worker)), most)
+    return Range(least=least, most=most, by_partitions=most < allowed, by_memory=least > floor)
+
+
+def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:
+    """Whether scale-ups and whether scale-downs are paused, by the configuration or by an annotation of the HPA."""
+    return (
+        (at_s < rules.pause_up_until_s) | (facts.pause_up == 1),
+        (at_s < rules.pause_down_until_s) | (facts.pause_down == 1),
+    )
+
+
+def _at_least_one(count: Array) -> Array:
+    """A count of 0 is not known yet."""
+    return np.where(count >= 1, count, np.nan)
+
+
+def one_more(current: Array, rules: RuleColumns) -> Array:
+    """The smallest larger size outside the tolerance of an HPA (X-07)."""
+    more: Array = np.floor(current * (1 + rules.tolerance_ratio) + 1e-9) + 1
+    return more

@@ -1,0 +1,164 @@
+"""The part of a decision's sentence about its size: the target, the load and the sizes that would carry it."""
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from adapter.core.bounds import Bound
+from adapter.core.formatting import DAY_S, count, rate, seconds, share, soon, workers
+from adapter.core.policies import policy_of
+
+if TYPE_CHECKING:
+    from adapter.core.decisions import Decision
+
+_HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
+
+
+def holding(d: "Decision") -> str:
+    """The beginning of a sentence: the target stays."""
+    return "No target yet" if d.required_workers is None else f"Holding {workers(d.required_workers)}"
+
+
+def _scaling(d: "Decision") -> str:
+    here, target = d.current_workers, d.required_workers
+    if here is None or target is None:
+        return holding(d) if target is None else f"Scaling to {workers(target)}"
+    return f"Scaling {'down' if target < here else 'up'} from {count(here)} to {workers(target)}"
+
+
+def moved(d: "Decision") -> str:
+    """The beginning of a sentence: the target stays, or leads to another size."""
+    return holding(d) if d.required_workers in (None, d.current_workers) else _scaling(d)
+
+
+def scale_up(d: "Decision") -> str:
+    """Why more workers are needed."""
+    if d.wanted_workers is None:
+        return f"{_scaling(d)}: the current size is below the minimum"
+    if _knows_partitions_alone(d):
+        return f"{_scaling(d)}: {_terms(d)}"
+    stage = f"stage {d.stage} has " if d.stage else ""
+    why = _what_if(d) if d.keep_behind_s is not None else _terms(d)
+    return f"{_scaling(d)}: {stage}{_load(d)}{_capacity(d)}; {why}"
+
+
+def scale_down(d: "Decision") -> str:
+    """Why fewer workers are enough."""
+    if _knows_partitions_alone(d):
+        return f"{_scaling(d)}: {_terms(d)}"
+    spare = d.utilization_ratio is None and not d.bound.record.is_cap
+    room = "; fewer workers are expected to keep up" if spare else ""
+    same = d.change_workers is not None and d.change_workers == d.required_workers
+    change = f"; {_change(d)}" if same and (d.change_behind_s or 0) >= 1 else ""
+    return f"{_scaling(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{room}{change}"
+
+
+def _knows_partitions_alone(d: "Decision") -> bool:
+    """Whether the policy follows the partitions and no other signal is known."""
+    counted = policy_of(d.policy).follows_partitions
+    return counted and d.throughput_records_per_s is None and d.backlog_records is None
+
+
+def hold(d: "Decision") -> str:
+    """Why the size stays."""
+    if _knows_partitions_alone(d):
+        return f"{holding(d)}: {_terms(d)}"
+    return f"{holding(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{_declined(d)}"
+
+
+def _utilization(d: "Decision") -> str:
+    return "" if d.utilization_ratio is None else f" at {share(d.utilization_ratio)} utilization"
+
+
+def _declined(d: "Decision") -> str:
+    """The size that was not taken: a bound prevents it, or it is not worth a rescale."""
+    here, wanted = d.required_workers, d.wanted_workers
+    if here is not None and wanted is not None and wanted != here:
+        more = d.keep_behind_s is not None and wanted > here
+        return f"; {_what_if(d)}" if more else f"; the policy wants {workers(wanted)}"
+    expected = _expected(d)
+    if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
+        return expected
+    needed = ceil(d.needed_workers - 1e-9)
+    if needed == here:
+        return expected
+    effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"
+    return f"{expected}{'.' if expected else ';'} {count(needed)} {effect}; a rescale does not pay yet"
+
+
+def _expected(d: "Decision") -> str:
+    """The backlog that is expected without a change; the outlook covers 15 min or more."""
+    if d.keep_behind_s is None:
+        return ""
+    if d.keep_behind_s < 1:
+        return "; no backlog is expected within 15 min"
+    return f"; a backlog time of at most {seconds(d.keep_behind_s)} is expected within 15 min"
+
+
+def _load(d: "Decision") -> str:
+    return (
+        f"backlog time {seconds(d.backlog_time_s)}{_worst(d)}, input {rate(d.input_rate_records_per_s)}{_forecast(d)}, "
+        f"throughput {rate(d.throughput_records_per_s)}"
+    )
+
+
+def _worst(d: "Decision") -> str:
+    """The partition furthest behind, where the sum hides it."""
+    if not d.highest_partition_backlog_records or not d.partitions or not d.throughput_records_per_s:
+        return ""
+    behind_s = d.highest_partition_backlog_records * d.partitions / d.throughput_records_per_s
+    hidden = behind_s > max(_HIDDEN_S, 2 * (d.backlog_time_s or 0.0))
+    return f" ({seconds(behind_s)} in the worst partition)" if hidden else ""
+
+
+def _forecast(d: "Decision") -> str:
+    ahead = d.forecast_input_rate_records_per_s
+    differs = ahead is not None and rate(ahead) != rate(d.input_rate_records_per_s)
+    return f" (forecast {rate(ahead)})" if differs else ""
+
+
+def _capacity(d: "Decision") -> str:
+    """The capacity, for the policies that size by it, unless it was observed."""
+    if not policy_of(d.policy).reads_capacity or d.confidence == "observed":
+        return ""
+    if d.capacity_records_per_s is None:
+        return ", capacity unknown"
+    capacity = rate(d.capacity_records_per_s)
+    return {
+        "carried": f", capacity at least {capacity}",
+        "prior": f", capacity {capacity} (configured)",
+        "estimated": f", capacity {capacity} (estimated)",
+    }.get(d.confidence, "")
+
+
+def _terms(d: "Decision") -> str:
+    """The size that the policy wants, and the terms that lead to it."""
+    need = f"the load needs {workers(d.wanted_workers)}"
+    policy = policy_of(d.policy)
+    if d.keep_up_workers is None:
+        return f"{need} for {count(d.partitions)} segments" if policy.follows_partitions else need
+    terms = f"{d.keep_up_workers:.1f} to keep up"
+    if d.catch_up_workers is not None:
+        catch_up = f"{d.catch_up_workers:.1f} to catch up"
+        terms = f"{terms} plus {catch_up}" if policy.adds_terms else f"the larger of {terms} and {catch_up}"
+    elif d.utilization_ratio is not None:
+        terms += f", at {share(d.utilization_ratio)} utilization"
+    return f"{need}: {terms}{_rounded(d)}"
+
+
+def _rounded(d: "Decision") -> str:
+    total = ceil((d.keep_up_workers or 0) + (d.catch_up_workers or 0) - 1e-9)
+    policy = policy_of(d.policy)  # the size of a policy that does not add its terms has other reasons to exceed them
+    rounds = policy.adds_terms and policy.spreads_evenly
+    return ", rounded up to spread the partitions evenly" if rounds and (d.wanted_workers or 0) > total else ""
+
+
+def _what_if(d: "Decision") -> str:
+    after = "now" if not d.keep_after_s else f"in {soon(d.keep_after_s)}"
+    keep = f"{workers(d.current_workers)} would be {seconds(d.keep_behind_s)} behind {after}"
+    return f"{keep}; {_change(d)}" if d.change_behind_s is not None else keep
+
+
+def _change(d: "Decision") -> str:
+    never = d.caught_up_s is None or d.caught_up_s >= DAY_S
+    end = "not catch up within a day" if never else f"catch up in {soon(d.caught_up_s)}"
+    return f"{workers(d.change_workers)} would be at most {seconds(d.change_behind_s)} behind and {end}"
