@@ -2,28 +2,40 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Any
 
 _KIB = 1024
 _HEADERS = ((b"content-type", b"application/json"), (b"cache-control", b"no-cache, private"), (b"connection", b"close"))
 
 
+def _limit(default: float, meaning: str, **bounds: float) -> Any:
+    """A limit with its meaning and bounds (gt, ge). The settings `serving.limits` are made from them."""
+    return field(default=default, metadata={"meaning": meaning, **bounds})
+
+
 @dataclass(frozen=True)
 class ServerLimits:
-    """What one client may use. The settings `serving.limits` describe each field."""
+    """What one client of the metrics API may use. Sizes in bytes, times in seconds."""
 
-    connections: int = 512
-    handshakes: int = 128
-    handshake_s: float = 10.0
-    header_s: float = 15.0
-    header_bytes: int = 32 * _KIB
-    header_fields: int = 100
-    body_bytes: int = 16 * _KIB
-    requests: int = 128
-    request_s: float = 10.0
-    write_s: float = 20.0
-    idle_s: float = 120.0
+    connections: int = _limit(
+        512, "Open connections; one more closes the least recently used, one without a certificate first.", ge=1
+    )
+    handshakes: int = _limit(128, "TLS handshakes in progress; one more closes the oldest.", ge=1)
+    handshake_s: float = _limit(10.0, "For a TLS handshake.", gt=0)
+    header_s: float = _limit(15.0, "From the first byte of a request to the last of its body.", gt=0)
+    header_bytes: int = _limit(32 * _KIB, "Of the request line and headers; more are a 431.", ge=1)
+    header_fields: int = _limit(100, "Headers; more are a 431.", ge=1)
+    body_bytes: int = _limit(16 * _KIB, "Of a request body; more are a 413.", ge=0)
+    requests: int = _limit(
+        128, "In progress for clients with a certificate, and as many for others; more are a 429.", ge=1
+    )
+    request_s: float = _limit(10.0, "For a response; longer is a 504.", gt=0)
+    write_s: float = _limit(20.0, "For a client that stops reading to read on.", gt=0)
+    idle_s: float = _limit(
+        120.0, "Between two requests; above the 90 s after which an API server closes its side.", gt=0
+    )
 
 
 class ServerCounters:

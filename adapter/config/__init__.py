@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import read, text_of
 from adapter.config.faults import Fault
-from adapter.config.limits import Limits
 from adapter.config.models import (
     Config,
     ExcludedPeriod,
@@ -52,7 +51,6 @@ __all__ = [
     "KafkaReading",
     "KafkaSource",
     "KubernetesSource",
-    "Limits",
     "Pause",
     "Pipeline",
     "PravegaReading",

@@ -1,13 +1,15 @@
 """The base of all configuration models: strict, frozen, and telling every fault at once in our words."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import Field as DataclassField
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from adapter.config.faults import Fault, line_errors, translate
 
 LISTED = Field(strict=False)  # YAML has lists, the models tuples
+_BOUNDS = ("gt", "ge", "lt", "le")
 
 
 class Model(BaseModel):
@@ -37,6 +39,14 @@ class Model(BaseModel):
         if faults:
             raise ValidationError.from_exception_data(cls.__name__, line_errors(faults))
         return model
+
+
+def setting(parameter: DataclassField[Any]) -> tuple[Any, Any]:
+    """A field of a dataclass as a field of a model. Its metadata: meaning, bounds (gt, ge, lt, le) and one_of."""
+    known = parameter.metadata
+    kind = Literal.__getitem__(known["one_of"]) if "one_of" in known else parameter.type
+    bounds = {name: known[name] for name in _BOUNDS if name in known}
+    return kind, Field(parameter.default, description=known["meaning"], **bounds)
 
 
 def has(given: Mapping[Any, Any], name: str) -> bool:

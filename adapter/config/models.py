@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from adapter.apiserver.limits import ServerLimits
 from adapter.config.faults import Fault
 from adapter.config.limits import Limits
 from adapter.config.model import LISTED, Model, has, pair
@@ -154,7 +155,7 @@ class Serving(Model):
         default="refusals",
         description="Requests that are logged; refusals are all but 2xx and 304, the same one once in five minutes.",
     )
-    limits: Limits = Field(default=Limits(), description="What one caller may cost the others.")
+    limits: Limits = Field(default_factory=ServerLimits, description="What one client may use.")
 
     @classmethod
     def together(cls, given: Mapping[Any, Any]) -> list[Fault]:

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, asdict, fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic
 from pydantic import PlainValidator, ValidationError, ValidationInfo
 
 from adapter.config.faults import shown
-from adapter.config.model import Model
+from adapter.config.model import Model, setting
 from adapter.config.values import DAYS
 from adapter.core.periods import Period
 from adapter.core.rules import ORDERED, RuleBook, Rules, contradiction
@@ -17,20 +17,11 @@ from adapter.core.rules import ORDERED, RuleBook, Rules, contradiction
 if TYPE_CHECKING:
     from adapter.config.models import Config, ExcludedPeriod, Fleet, Pause, Workload
 
-_TYPES = get_type_hints(Rules)
-_BOUNDS = ("gt", "ge", "lt", "le")
 _TICKS = (("rate_window_s", 2), ("stale_after_s", 1), ("error_after_s", 2))  # at least so many ticks
 
 
-def _setting(parameter: Field[Any]) -> tuple[Any, Any]:
-    known = parameter.metadata
-    kind = Literal.__getitem__(known["one_of"]) if "one_of" in known else _TYPES[parameter.name]
-    bounds = {name: known[name] for name in _BOUNDS if name in known}
-    return kind, pydantic.Field(parameter.default, description=known["meaning"], **bounds)
-
-
 _SETTINGS: dict[str, Any] = {
-    parameter.name: _setting(parameter) for parameter in fields(Rules) if not parameter.metadata.get("hidden")
+    parameter.name: setting(parameter) for parameter in fields(Rules) if not parameter.metadata.get("hidden")
 }
 RuleSettings = pydantic.create_model("RuleSettings", __base__=Model, __doc__="How workloads are sized.", **_SETTINGS)
 

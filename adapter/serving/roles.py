@@ -14,7 +14,6 @@ from adapter.apiserver.access import ClusterAccess
 from adapter.apiserver.app import create_app
 from adapter.apiserver.authentication_settings import AuthenticationSettings, read_settings
 from adapter.apiserver.cluster_api import ClusterApi
-from adapter.apiserver.limits import ServerLimits
 from adapter.apiserver.reviews import Reviews
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
@@ -101,8 +100,7 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     observe = Accounting(telemetry, structlog.get_logger("access"), settings.access_log).handled
     access = None if cluster is None else cluster.access
     app = create_app({**metric_routes(store), **monitoring}, access=access, observe=observe)
-    limits = ServerLimits(**settings.limits.model_dump())
-    server = Server(app, host, settings.port, _tls(settings, cluster, telemetry), limits)
+    server = Server(app, host, settings.port, _tls(settings, cluster, telemetry), settings.limits)
     telemetry.add(server_gauges(server))
     _run(server, stack)
     if settings.metrics_port is not None:
