@@ -36,7 +36,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
         self.client_certificate = tls.getpeercert(binary_form=True) if tls else None
-        self.read_deadline = self.loop.call_later(self.limits.header_s, self._expire)
+        self._start_read_deadline()
         if len(self.connections) > self.limits.connections:
             self._close_least_recently_used()
 
@@ -56,8 +56,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.refusal is not None:
             return
-        if self.read_deadline is None:
-            self.read_deadline = self.loop.call_later(self.limits.header_s, self._expire)
+        self._start_read_deadline()
         self.message_bytes += len(data)
         super().data_received(data)
         rest_bytes = self.limits.header_bytes + 2 * self.limits.body_bytes  # a body with its chunk sizes and trailers
@@ -68,6 +67,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._start_read_deadline()  # the end of the previous request in the same packet stopped it
         self.in_head = True
         if self.client_certificate is not None:
             self.scope["extensions"] = {"tls": {"client_cert": self.client_certificate}}
@@ -78,12 +78,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self.in_head = False
-        if len(self.pipeline) >= _MOST_PIPELINED:
-            self.refusal = TOO_MANY_REQUESTS
-        elif self._is_too_large():
-            size = len(self.url) + sum(len(name) + len(value) + _FIELD_BYTES for name, value in self.headers)
-            if size > self.limits.header_bytes or len(self.headers) > self.limits.header_fields:
-                self.refusal = HEAD_TOO_LARGE
+        is_crowded = len(self.pipeline) >= _MOST_PIPELINED
+        self.refusal = TOO_MANY_REQUESTS if is_crowded else _head_refusal(self.url, self.headers, self.limits)
         if self.refusal is not None:
             raise ValueError(self.refusal.message)  # ends the parsing; uvicorn calls `send_400_response`
         super().on_headers_complete()
@@ -100,6 +96,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self.last_used_s = time.monotonic()
         super().on_response_complete()
 
+    def _start_read_deadline(self) -> None:
+        if self.read_deadline is None:
+            self.read_deadline = self.loop.call_later(self.limits.header_s, self.timeout_keep_alive_handler)
+
     def _is_too_large(self) -> bool:
         return self.message_bytes > self.limits.header_bytes or len(self.headers) > self.limits.header_fields
 
@@ -110,14 +110,19 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.headers:
             self.headers.clear()  # the scope has the same list
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.keep_alive = False  # the response in progress is the last
-            return
+            if not self.cycle.more_body:
+                self.cycle.keep_alive = False  # the response in progress is the last
+                return
+            self.cycle.disconnected = True  # a malformed body: the application does not get the request
+            self.cycle.message_event.set()
+            if self.pipeline:
+                return  # earlier requests are in progress; the read deadline ends the connection
         self.transport.write(self.refusal.wire)
         self.loop.call_later(_LINGER_S, self.transport.close)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.write_deadline = self.loop.call_later(self.limits.write_s, self._expire)
+        self.write_deadline = self.loop.call_later(self.limits.write_s, self.timeout_keep_alive_handler)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -125,11 +130,18 @@ class LimitedProtocol(HttpToolsProtocol):
             self.write_deadline.cancel()
 
     def timeout_keep_alive_handler(self) -> None:
-        self._expire()
-
-    def _expire(self) -> None:
+        """End the connection: a deadline has passed. The name is uvicorn's."""
         self.counters.closed_for_time += 1
         self.transport.abort()
+
+
+def _head_refusal(url: bytes, headers: list[tuple[bytes, bytes]], limits: ServerLimits) -> Refusal | None:
+    """Why a complete head is refused; None if it is not."""
+    size = len(url) + sum(len(name) + len(value) + _FIELD_BYTES for name, value in headers)
+    if size > limits.header_bytes or len(headers) > limits.header_fields:
+        return HEAD_TOO_LARGE
+    hosts = sum(name == b"host" for name, _ in headers)
+    return MALFORMED if hosts > 1 else None  # RFC 9112, 3.2
 
 
 def _priority(connection: Any) -> tuple[bool, float]:

@@ -7,6 +7,7 @@ a2wsgi streams bodies in both directions through queues, which takes three times
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -68,11 +69,10 @@ class WsgiBridge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        body = await self._body(receive)  # before the request counts: a slow body occupies no place
-        workers = self._workers(scope)
+        body = await self._body(receive, send)  # before the request counts: a slow body occupies no place
         if body is None:
-            await self._refuse(BODY_TOO_LARGE, send)
             return
+        workers = self._workers(scope)
         if workers.requests >= self._limits.requests:
             await self._refuse(TOO_MANY_REQUESTS, send)
             return
@@ -90,34 +90,45 @@ class WsgiBridge:
 
     async def _answer(self, workers: _Workers, environ: dict[str, Any], send: Send) -> None:
         loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(self._limits.request_s):
-                response = await loop.run_in_executor(workers.threads, self._call, environ)
-        except TimeoutError:
-            await self._refuse(TIMED_OUT, send)
-            return
-        if response is None:
-            await self._refuse(FAILED, send)
+        answered: asyncio.Future[_Response | Refusal] = loop.create_future()
+        deadline = loop.call_later(self._limits.request_s, _resolve, answered, TIMED_OUT)
+        workers.threads.submit(self._call, environ, loop, answered)
+        response = await answered
+        deadline.cancel()
+        if isinstance(response, Refusal):
+            if response is TIMED_OUT:
+                _log.warning("a request timed out", path=environ["PATH_INFO"], limit_s=self._limits.request_s)
+            await self._refuse(response, send)
             return
         await send({"type": "http.response.start", "status": response.code, "headers": response.headers})
         await send({"type": "http.response.body", "body": response.body})
 
-    def _call(self, environ: dict[str, Any]) -> _Response | None:
-        """Call the application; None if it raised."""
+    def _call(
+        self, environ: dict[str, Any], loop: asyncio.AbstractEventLoop, answered: asyncio.Future[_Response | Refusal]
+    ) -> None:
+        """Call the application on a worker thread."""
+        if answered.done():
+            return
+        response: _Response | Refusal
         try:
-            return _respond(self._app, environ)
+            response = _respond(self._app, environ)
         except Exception as error:  # the top of a request: the client gets a Status, the log gets the traceback
             _log.error("a request failed", path=environ["PATH_INFO"], exc_info=error)
-            return None
+            response = FAILED
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(_resolve, answered, response)
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        """The request body, None if it is too large."""
+    async def _body(self, receive: Receive, send: Send) -> bytes | None:
+        """The request body; None if it is too large, which is answered, or if the client disconnected."""
         body, more = b"", True
         while more:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
             body += message.get("body", b"")
             more = message.get("more_body", False)
             if len(body) > self._limits.body_bytes:
+                await self._refuse(BODY_TOO_LARGE, send)
                 return None
         return body
 
@@ -125,6 +136,11 @@ class WsgiBridge:
         self._counters.refused[refusal.code] += 1
         await send({"type": "http.response.start", "status": refusal.code, "headers": refusal.headers})
         await send({"type": "http.response.body", "body": refusal.body})
+
+
+def _resolve(answered: "asyncio.Future[_Response | Refusal]", response: _Response | Refusal) -> None:
+    if not answered.done():
+        answered.set_result(response)
 
 
 def _respond(app: Wsgi, environ: dict[str, Any]) -> _Response:
