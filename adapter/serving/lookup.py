@@ -1,8 +1,9 @@
 """Find the workloads of a namespace by their labels."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import chain
 
 from adapter.apiserver.selectors import Requirement, Selector
 from adapter.apiserver.status import bad_request
@@ -30,13 +31,15 @@ class Lookup:
 
     def matching(self, selector: Selector) -> Sequence[Candidate]:
         """All that the selector picks. Raises StatusError (400) if too many labels would have to be compared."""
-        some, rest = self._narrowed(selector)
-        if not rest:
-            return some
-        if _comparisons(some, *rest) > MOST_COMPARISONS:
-            raise bad_request(_too_costly(len(some), len(rest)))
+        best = self._most_selective(selector)
+        rest = tuple([term for term in selector.requirements if term is not best])
+        if best is not None and not rest:
+            return self._with(best)
+        some = self._size(best)
+        if _comparisons(some, *rest) > MOST_COMPARISONS:  # before any list is built
+            raise bad_request(_too_costly(some, len(rest)))
         matches = Selector(rest).matches
-        return [candidate for candidate in some if matches(candidate.labels)]
+        return [candidate for candidate in self._with(best) if matches(candidate.labels)]
 
     def near_miss(self, selector: Selector, where: str) -> str:
         """Why nothing matches: the first term that nothing satisfies, and the value nearest to it."""
@@ -45,22 +48,29 @@ class Lookup:
                 return f"{term} matches nothing {where}; {self._nearest_to(term)}"
         return f"each of {selector} matches something {where}, but nothing matches all of it"
 
-    def _narrowed(self, selector: Selector) -> tuple[Sequence[Candidate], tuple[Requirement, ...]]:
-        """The smallest set that an index gives, and the terms that remain to be compared."""
-        terms = selector.requirements
-        indexed = [term for term in terms if term.operator == "in"]
-        if not indexed:
-            return self._all.candidates, terms
-        workloads = [term for term in indexed if term.key == "workload"]
-        best = workloads[0] if workloads else min(indexed, key=lambda term: len(self._with(term)))
-        return self._with(best), tuple([term for term in terms if term is not best])
+    def _most_selective(self, selector: Selector) -> Requirement | None:
+        """The term whose index gives the fewest candidates; None without such a term."""
+        indexed = [term for term in selector.requirements if term.operator == "in"]
+        named = [term for term in indexed if term.key == "workload"]
+        return named[0] if named else min(indexed, key=self._size, default=None)
 
-    def _with(self, term: Requirement) -> list[Candidate]:
-        """The candidates with one of the values of a term."""
+    def _size(self, term: Requirement | None) -> int:
+        """The number of candidates with one of the values of a term."""
+        if term is None or term.key == "workload":
+            return len(self._with(term))
+        return sum(map(len, self._indexed(term)))
+
+    def _with(self, term: Requirement | None) -> Sequence[Candidate]:
+        """The candidates with one of the values of a term; all without a term."""
+        if term is None:
+            return self._all.candidates
         if term.key == "workload":
             return self._namespace.candidates(term.values, stages=self._stages)
+        return list(chain.from_iterable(self._indexed(term)))
+
+    def _indexed(self, term: Requirement) -> Iterator[Sequence[Candidate]]:
         index = self._all.by(term.key)
-        return [candidate for value in term.values for candidate in index.get(value, ())]
+        return (index.get(value, ()) for value in term.values)
 
     @property
     def _all(self) -> Labelled:
@@ -68,8 +78,8 @@ class Lookup:
 
     def _satisfies(self, term: Requirement) -> bool:
         if term.operator == "in":
-            return bool(self._with(term))
-        if _comparisons(self._all.candidates, term) > MOST_COMPARISONS:
+            return self._size(term) > 0
+        if _comparisons(len(self._all.candidates), term) > MOST_COMPARISONS:
             return True  # a better message is not worth the time
         return any(term.matches(candidate.labels) for candidate in self._all.candidates)
 
@@ -82,8 +92,8 @@ class Lookup:
         return f"nearest is {near}" if near else f"values are {shortened(values)}"
 
 
-def _comparisons(candidates: Sequence[Candidate], *terms: Requirement) -> int:
-    return len(candidates) * sum(max(1, len(term.values)) for term in terms)
+def _comparisons(candidates: int, *terms: Requirement) -> int:
+    return candidates * sum(max(1, len(term.values)) for term in terms)
 
 
 def _too_costly(some: int, terms: int) -> str:

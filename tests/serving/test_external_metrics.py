@@ -1,19 +1,26 @@
 """Requirements X-06 and X-08 at the API's edge: one item, or an error that says why."""
 
 import math
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from serving_builders import AT_S, entry, snapshot
 from signal_builders import FLEET, code, external, message, readings
 
+from adapter.apiserver.selectors import parse
 from adapter.apiserver.status import StatusError
 from adapter.core.decisions import Reason
 from adapter.core.metrics import METRICS
+from adapter.serving.lookup import Lookup
 from adapter.serving.metric_api import MetricQuery, MetricValue
 from adapter.serving.metric_reader import MetricReader
 from adapter.serving.providers import ExternalMetrics
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.snapshots.workloads import Candidate, Namespace
 
 
 def ask(
@@ -263,6 +270,19 @@ def test_a_selector_that_would_cost_too_much_is_refused_with_a_better_one() -> N
         "workload=NAME"
     )
     assert code(ask(f"{many},team=t7", *CROWD)) == 200
+
+
+class Unlisted(list[Candidate]):
+    def __iter__(self) -> Iterator[Candidate]:
+        raise AssertionError("the candidates are listed")
+
+
+def test_the_cost_of_a_selector_is_checked_before_its_candidates_are_listed() -> None:
+    crowd = Unlisted([Candidate({}, entries_of(0.0, ()), 0)] * 2_001)
+    labelled = SimpleNamespace(candidates=crowd, by=lambda key: {"red": crowd})
+    lookup = Lookup(cast("Namespace", SimpleNamespace(labelled=lambda stages: labelled)), stages=False)
+    with pytest.raises(StatusError, match="2001 workloads"):
+        lookup.matching(parse(",".join(["team=red"] * 101)))
 
 
 def test_a_refusal_is_raised_and_not_returned() -> None:
