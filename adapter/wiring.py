@@ -85,6 +85,8 @@ def _tls(config: Config) -> LiveTls | None:
             raise ConfigError(["pipeline.cert_file: is required with token_file: a token does not travel in the clear"])
         log.warning("the snapshot is published over plain HTTP to everybody; set cert_file, key_file and token_file")
         return None
+    if settings.token_file is None:
+        log.warning("every client may read the snapshot, the explanations and /metrics; set pipeline.token_file")
     return LiveTls(settings.cert_file, settings.key_file, lambda: "")
 
 
