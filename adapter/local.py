@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 
 from adapter import config as configuration
+from adapter.apiserver.access import LoopbackAccess
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.config import Config
@@ -29,7 +30,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, server_gauges
 from adapter.serving.ui import terminal
 from adapter.serving.ui.history import History
-from adapter.serving.ui.page import page
+from adapter.serving.ui.page import page_routes
 from adapter.serving.ui.view import Changes
 from adapter.simulator import demo
 from adapter.simulator.fleet import SimulatedFleet
@@ -102,9 +103,10 @@ class _View:
             **metric_routes(self.store),
             **monitoring_routes(telemetry, readiness),
             **explain_routes(self.store, lambda workload: self.record_of(workload)),
+            **page_routes(self.snapshot, self._history),
         }
         observe = Accounting(telemetry, structlog.get_logger("access")).handled
-        app = create_app(routes, page(self.snapshot, self._history), observe=observe)
+        app = create_app(routes, access=LoopbackAccess(), observe=observe)
         self.server = Server(app, LOOPBACK, port)
         telemetry.add(server_gauges(self.server))
 

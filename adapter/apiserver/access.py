@@ -1,5 +1,6 @@
 """Authentication and authorization of every request."""
 
+import re
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -23,6 +24,8 @@ _OPEN = ("/apis", "/healthz", "/livez", "/openapi", "/readyz", "/version")
 # The handshake of this connection may have preceded the CA of the client's certificate; the next one may succeed.
 _CLOSE = {"Connection": "close"}
 _MOST_LOGGED = 256  # certificates
+_LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE | re.ASCII)
+_LONGEST_HOST = 253
 # Anybody may read this, so the cause, which may name addresses, is in the log alone.
 _NO_SETTINGS = "the authentication settings of the cluster are unknown: see the log of this server"
 
@@ -37,10 +40,25 @@ class Access(Protocol):
 
 
 class OpenAccess:
-    """Admits every request. For servers that listen on loopback alone."""
+    """Admits every request: the routes check a token, or everybody may read them."""
 
     def admit(self, request: Request) -> Identity:
         """The local user, with every right."""
+        return LOCAL
+
+
+class LoopbackAccess:
+    """Admits the requests of this machine, for a server on loopback without authentication.
+
+    A page of the Internet may point its own name at 127.0.0.1 (DNS rebinding). Its requests bear that name.
+    """
+
+    def admit(self, request: Request) -> Identity:
+        """The local user, with every right. Raises StatusError (403) for any other host name than loopback's."""
+        host = request.header(b"host")
+        if not _LOOPBACK.fullmatch(host):
+            expected = "expected localhost, 127.0.0.1 or [::1] as the host of the request"
+            raise StatusError(403, "Forbidden", f"{expected}, got {host[:_LONGEST_HOST]!r}")
         return LOCAL
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import structlog
-from flask import Blueprint, Flask, Response, g, request
+from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
@@ -50,19 +50,14 @@ class _App(Flask):
     url_rule_class = _GetRule
 
 
-def create_app(
-    routes: Routes, *blueprints: Blueprint, access: Access | None = None, observe: Observer | None = None
-) -> Flask:
+def create_app(routes: Routes, *, access: Access | None = None, observe: Observer | None = None) -> Flask:
     """An application that answers these routes.
 
-    access: decides on every request, also on one without a route; None admits all. observe: called after each
-    request. blueprints: pages besides the routes.
+    access: decides on every request, also on one without a route; None admits all. observe: called after each request.
     """
     app = _App(__name__, static_folder=None)
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
-    for blueprint in blueprints:
-        app.register_blueprint(blueprint)
     for rule, handler in routes.items():
         app.add_url_rule(rule, rule, _view(handler), methods=["GET"], provide_automatic_options=False)
     app.before_request(_admission(access or OpenAccess()))

@@ -10,7 +10,7 @@ from functools import partial
 
 import structlog
 
-from adapter.apiserver.access import ClusterAccess
+from adapter.apiserver.access import ClusterAccess, LoopbackAccess
 from adapter.apiserver.app import create_app
 from adapter.apiserver.authentication_settings import AuthenticationSettings, read_settings
 from adapter.apiserver.cluster_api import ClusterApi
@@ -98,13 +98,14 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     _follow(settings, store, stack)
     monitoring = monitoring_routes(telemetry, readiness)
     observe = Accounting(telemetry, structlog.get_logger("access"), settings.access_log).handled
-    access = None if cluster is None else cluster.access
+    access = LoopbackAccess() if cluster is None else cluster.access
     app = create_app({**metric_routes(store), **monitoring}, access=access, observe=observe)
     server = Server(app, host, settings.port, _tls(settings, cluster, telemetry), settings.limits)
     telemetry.add(server_gauges(server))
     _run(server, stack)
     if settings.metrics_port is not None:
-        _run(Server(create_app(monitoring), host, settings.metrics_port), stack)
+        monitor = create_app(monitoring, access=LoopbackAccess() if insecure_local else None)
+        _run(Server(monitor, host, settings.metrics_port), stack)
     _log.info("serving", host=host, port=server.port, authentication="none" if insecure_local else "the cluster's")
     return Replica(server.port, readiness, store, telemetry)
 

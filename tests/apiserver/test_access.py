@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from stand_in_cluster import DENIED, HPA, StandInCluster, kubeconfig, stand_in, status
 
 from adapter.apiserver.access import ClusterAccess as Access
+from adapter.apiserver.access import LoopbackAccess
 from adapter.apiserver.authentication_settings import AuthenticationSettings, read_settings
 from adapter.apiserver.cluster_api import ClusterApi, RetryPolicy
 from adapter.apiserver.identity import ANONYMOUS, AUTHENTICATED, LOCAL, MASTERS, Identity, is_unauthenticated
@@ -347,3 +348,18 @@ def test_a_cluster_that_cannot_review_makes_it_a_500_and_never_a_200(access: Acc
     answer = refused(access, request("proxy", **ALICE))
     assert (answer.code, answer.reason) == (500, "InternalError")
     assert answer.message.endswith("the access review failed: subject access review failed")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LocalHost:8080", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:6443"])
+def test_a_server_on_loopback_answers_the_names_of_loopback(host: str) -> None:
+    assert LoopbackAccess().admit(request(host=host)) is LOCAL
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "::1", "[::2]"],
+)
+def test_a_server_on_loopback_refuses_every_other_name(host: str) -> None:
+    with pytest.raises(StatusError, match="expected localhost") as raised:
+        LoopbackAccess().admit(request(host=host))
+    assert (raised.value.code, raised.value.reason) == (403, "Forbidden")

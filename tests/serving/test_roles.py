@@ -1,4 +1,4 @@
-"""A whole replica: snapshots in over HTTPS, answers out over HTTPS, and its end."""
+"""A whole replica: it starts, pulls snapshots, answers, and stops."""
 
 import os
 import signal
@@ -50,7 +50,7 @@ def free_port() -> int:
 
 
 def wait_for(url: str) -> httpx.Response:
-    """The first good answer; readiness is asked for, not slept for."""
+    """The first answer with status 200."""
     deadline_s = time.monotonic() + 30
     pause = threading.Event()
     while True:
@@ -71,6 +71,7 @@ def test_without_a_cluster_it_serves_on_loopback_what_the_pipeline_published(pip
         wait_for(f"{root}/readyz")
         answer = wait_for(f"{root}{METRIC}?labelSelector=workload%3Dorders")
         assert answer.json()["items"][0]["value"] == "3"
+        assert httpx.get(f"{root}/livez", headers={"Host": "evil.example"}, trust_env=False).status_code == 403
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{root}/livez", trust_env=False)
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from importlib.resources import files
 
-import msgspec
-from flask import Blueprint, Response, request
-
+from adapter.apiserver.answer import Answer, Routes, json
+from adapter.apiserver.request import Request
+from adapter.apiserver.status import bad_request
 from adapter.core.decisions import Decision
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.ui import view
@@ -21,35 +21,25 @@ FIRST_ROWS = 50
 MOST_ROWS = 500
 
 
-def page(
+_NOT_STORED = {"Cache-Control": "no-store"}
+
+
+def page_routes(
     snapshot: Callable[[], Snapshot | None], history: History, clock: Callable[[], float] = time.time
-) -> Blueprint:
-    """The blueprint. snapshot: the newest one or None; clock: Unix seconds, only for the age of a snapshot.
+) -> Routes:
+    """The page and its data. snapshot: returns the newest one or None. clock: Unix seconds, for the age of a snapshot.
 
     Polling feeds the history too; see() once a tick fills it while the page is closed.
     """
     document = files("adapter.serving.ui").joinpath("page.html").read_text(encoding="utf-8")
-    headers = {
-        "Content-Security-Policy": _content_security_policy(document),
-        "Cache-Control": "no-store",
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
-    }
-    blueprint = Blueprint("page", __name__)
+    policies = {"Content-Security-Policy": _content_security_policy(document), "Referrer-Policy": "no-referrer"}
+    page = Answer(200, document.encode(), "text/html; charset=utf-8", _NOT_STORED | policies)
 
-    @blueprint.get("/")
-    def show() -> Response:
-        return Response(document, mimetype="text/html", headers=headers)
+    def data(request: Request) -> Answer:
+        wanted = request.query.get("filter", ""), _rows(request.query.get("rows", str(FIRST_ROWS)))
+        return json(content(snapshot(), history, clock(), wanted), headers=_NOT_STORED)
 
-    @blueprint.get("/page/data")
-    def data() -> Response:
-        try:
-            rows = _rows_wanted(request.args.get("rows", str(FIRST_ROWS)))
-        except ValueError as error:
-            return _json({"message": str(error)}, status=400)
-        return _json(content(snapshot(), history, clock(), (request.args.get("filter", ""), rows)))
-
-    return blueprint
+    return {"/": lambda request: page, "/page/data": data}
 
 
 def content(snapshot: Snapshot | None, history: History, now_s: float, wanted: tuple[str, int]) -> dict[str, object]:
@@ -80,15 +70,10 @@ def _row(decision: Decision, series: dict[str, list[float | None]]) -> dict[str,
     return {**asdict(view.line(decision)), "target_s": target_s, "series": series}
 
 
-def _rows_wanted(text: str) -> int:
+def _rows(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_ROWS:
-        raise ValueError(f"rows must be a whole number from 1 to {MOST_ROWS}, got {text!r}")
+        raise bad_request(f"rows must be a whole number from 1 to {MOST_ROWS}, got {text!r}")
     return int(text)
-
-
-def _json(body: object, status: int = 200) -> Response:
-    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-    return Response(msgspec.json.encode(body), status, mimetype="application/json", headers=headers)
 
 
 def _content_security_policy(document: str) -> str:

@@ -7,19 +7,17 @@ from html.parser import HTMLParser
 
 import pytest
 from decided import AT_S, decision, snapshot
-from flask import Flask
 from flask.testing import FlaskClient
 
+from adapter.apiserver.app import create_app
 from adapter.core.decisions import Reason
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.ui.history import SERIES, History
-from adapter.serving.ui.page import page
+from adapter.serving.ui.page import page_routes
 
 
 def client(held: Snapshot | None, now_s: float = AT_S + 3, history: History | None = None) -> FlaskClient:
-    app = Flask(__name__)
-    app.register_blueprint(page(lambda: held, history or History(), lambda: now_s))
-    return app.test_client()
+    return create_app(page_routes(lambda: held, history or History(), lambda: now_s)).test_client()
 
 
 class Document(HTMLParser):
