@@ -1,6 +1,6 @@
-"""One bench a session: each part starts with the first test that uses it and stops at the end.
+"""The servers of a session: each starts with the first test that uses it and stops at the end.
 
-Each folder is a group with an adapter of its own (fixture `systems`), so a session runs one folder: see the Makefile.
+Each folder has an adapter of its own (fixture `systems`), so a session runs one folder (see the Makefile).
 """
 
 import os
@@ -15,7 +15,7 @@ from parts.exporter import Exporter
 from parts.kubelet import Kubelet
 from parts.pravega import Pravega
 from parts.process import tail, tools
-from parts.prometheus import Prometheus
+from parts.prometheus import Prometheus, scraping
 
 _RUN = pytest.StashKey[Path]()
 _PARTS = ("kafka-4.3.1", "prometheus-0.315.0", "pravega-0.13.0", "controlplane-1.36.3", "helm-4.3.1")
@@ -34,19 +34,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """A failure shows where the logs are, and the end of each."""
+    """Adds the end of every log to the report of a failure."""
     report = yield
     run = item.session.stash.get(_RUN, None)
     if run is not None and report.failed:
         logs = [*run.glob("*/*.log"), *run.glob("pods/*/container.log")]
         text = "\n".join(f"--- {log}\n{tail(log, 6)}" for log in sorted(logs) if log.stat().st_size)
-        report.sections.append((f"logs of the parts, kept in {run}", text))
+        report.sections.append((f"logs in {run}", text))
     return report
 
 
 @pytest.fixture(scope="session")
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of this session's data and logs."""
+    """The folder for the data and logs of this session."""
     if not os.environ.get("BACKLOG_ADAPTER_BENCH"):
         pytest.skip("runs in namespaces of its own: make e2e, or tests/e2e/run -m e2e tests/e2e/scaling")
     missing = [part for part in _PARTS if not (tools() / part).is_dir()]
@@ -71,7 +71,7 @@ def exporter(run: Path, broker: Broker) -> Iterator[Exporter]:
 
 @pytest.fixture(scope="session")
 def prometheus(run: Path, exporter: Exporter) -> Iterator[Prometheus]:
-    with Prometheus(run / "prometheus", {"kafka": exporter.address}) as prometheus:
+    with Prometheus(run / "prometheus", scraping({"kafka": exporter.address})) as prometheus:
         yield prometheus
 
 

@@ -1,4 +1,4 @@
-"""An adapter that reads Pravega alone: what the cluster makes of the API needs no load."""
+"""An adapter that reads only Pravega: the tests of the API need no load."""
 
 import pytest
 from parts.adapter import NAME, NAMESPACE, SEGMENTS, Adapter, Systems
@@ -14,16 +14,16 @@ def systems(pravega: Pravega) -> Systems:
 
 @pytest.fixture(scope="session")
 def clicks(adapter: Adapter, pravega: Pravega) -> str:
-    """A workload that has a number and needs no load: it is sized by the segments of its stream."""
+    """A workload with a number that needs no load: the segments of its stream."""
     pravega.create_stream("shop", "clicks", 2)
-    # Either server may be asked, and each has its own second in which it pulls the new snapshot.
-    until(lambda: all(each.is_success for each in adapter.ask_every_server(SEGMENTS)), 120, "its segments are served")
+    # Each server pulls the new snapshot at a time of its own.
+    until(lambda: all(each.is_success for each in adapter.read_every_server(SEGMENTS)), 120, "its segments are served")
     return "clicks"
 
 
 @pytest.fixture(scope="session")
 def reader(adapter: Adapter, controlplane: ControlPlane) -> User:
-    """Somebody who may read every metric in one namespace, and has to be reviewed for that as the HPA controller is."""
+    """A user who may read every metric in one namespace, by RBAC as the HPA controller."""
     role = f"--clusterrole={NAMESPACE}-{NAME}-metrics-reader"
     controlplane.kubectl("create", "rolebinding", "reader", "--namespace=default", role, "--user=reader")
     return controlplane.user("reader")

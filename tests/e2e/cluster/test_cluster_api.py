@@ -1,4 +1,4 @@
-"""What the cluster makes of our API: availability, discovery, OpenAPI, as its own programs see them."""
+"""Our API in the cluster: availability, discovery and OpenAPI, as kube-apiserver and kubectl show them."""
 
 import json
 import re
@@ -15,12 +15,12 @@ from adapter.core.metrics import METRICS
 from adapter.serving.providers import KINDS as OBJECTS
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-OPENAPI_S = 300  # the cluster comes back for a document it could not have a minute ago
+OPENAPI_S = 300  # kube-apiserver retries a failed document after a minute
 KINDS = {EXTERNAL: "ExternalMetricValueList", **dict.fromkeys(CUSTOM, "MetricValueList")}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_cluster_calls_the_api_available(version: str, adapter: Adapter) -> None:
+def test_the_api_is_available(version: str, adapter: Adapter) -> None:
     assert adapter.is_available(version)
 
 
@@ -31,7 +31,7 @@ def test_kubectl_lists_every_external_metric(adapter: Adapter, controlplane: Con
 
 
 @pytest.mark.parametrize("version", CUSTOM)
-def test_kubectl_reads_which_objects_have_which_metrics(
+def test_discovery_lists_the_metrics_of_each_kind_of_object(
     version: str, adapter: Adapter, controlplane: ControlPlane
 ) -> None:
     listed = json.loads(controlplane.kubectl("get", "--raw", f"/apis/{version}"))["resources"]
@@ -39,25 +39,22 @@ def test_kubectl_reads_which_objects_have_which_metrics(
     assert expected <= {each["name"] for each in listed}
 
 
-def test_the_clusters_merged_discovery_holds_our_groups_and_calls_them_current(
-    adapter: Adapter, controlplane: ControlPlane
-) -> None:
+def test_aggregated_discovery_has_our_groups_as_current(adapter: Adapter, controlplane: ControlPlane) -> None:
     def current() -> dict[str, Any]:
         groups = controlplane.api.get("/apis", accept=AGGREGATED)["items"]
         found = {f"{each['metadata']['name']}/{one['version']}": one for each in groups for one in each["versions"]}
         return found if all(found[version]["freshness"] == "Current" for version in VERSIONS) else {}
 
-    found = until(current, 120, "they are called current")  # it comes back for them once a minute
+    found = until(current, 120, "the groups are current")  # kube-apiserver reads them once a minute
     listed = {version: {each["resource"] for each in found[version]["resources"]} for version in VERSIONS}
     assert listed[EXTERNAL] >= set(METRICS)
     assert all(listed[version] >= {*OBJECTS} for version in CUSTOM)
 
 
-def test_the_clusters_openapi_documents_take_ours_in(adapter: Adapter, controlplane: ControlPlane) -> None:
+def test_the_openapi_documents_of_the_cluster_contain_ours(adapter: Adapter, controlplane: ControlPlane) -> None:
     """serve publishes version 2 alone; kube-apiserver converts it to version 3."""
-    until(
-        lambda: {f"apis/{version}" for version in VERSIONS} <= set(_v3(controlplane)), OPENAPI_S, "version 3 has them"
-    )
+    paths = {f"apis/{version}" for version in VERSIONS}
+    until(lambda: paths <= set(_v3(controlplane)), OPENAPI_S, "version 3 has them")
     for version in VERSIONS:
         schemas = until(lambda version=version: _schemas(controlplane, version), OPENAPI_S, version)
         assert any(name.startswith(KINDS[version]) for name in schemas)
@@ -79,28 +76,29 @@ def _in_version_2(plane: ControlPlane) -> set[str]:
     return {"/".join(path.split("/")[2:4]) for path in paths if path.startswith("/apis/")}
 
 
-def test_kubectl_explains_what_a_metric_is(adapter: Adapter, controlplane: ControlPlane) -> None:
-    asked = ["--api-version", EXTERNAL, "--output", "plaintext-openapiv2"]
-    words = ("explain", "required_workers.items", *asked)
-    told = until(lambda: controlplane.kubectl(*words), OPENAPI_S, "kubectl explains it")
+def test_kubectl_explain_describes_a_metric(adapter: Adapter, controlplane: ControlPlane) -> None:
+    command = ("explain", "required_workers.items", "--api-version", EXTERNAL, "--output", "plaintext-openapiv2")
+    shown = until(lambda: controlplane.kubectl(*command), OPENAPI_S, "kubectl explains it")
     for field in ("metricName", "metricLabels", "timestamp", "value", "window"):
-        assert re.search(rf"^ +{field}\t<", told, re.MULTILINE), told
+        assert re.search(rf"^ +{field}\t<", shown, re.MULTILINE), shown
 
 
-def test_the_api_server_has_no_complaint_about_us_since_we_answer(adapter: Adapter, controlplane: ControlPlane) -> None:
+def test_kube_apiserver_logs_no_fault_of_ours_once_we_are_available(
+    adapter: Adapter, controlplane: ControlPlane
+) -> None:
     since = [datetime.fromisoformat(adapter.availability(version)["lastTransitionTime"]) for version in VERSIONS]
     begun_s = max(since).timestamp()
-    until(lambda: time.time() - begun_s > 75, 80, "everything was asked for once more", every_s=1)
-    said = re.split(r"^(?=[IWEF]\d{4} )", controlplane.log("kube-apiserver"), flags=re.MULTILINE)
-    complaints = [each for each in said if each[:1] in "WEF" and ("metrics.k8s.io" in each or "backlog-" in each)]
-    assert [each for each in complaints if _OWN_HASTE not in each and _logged_s(each) > begun_s] == []
+    until(lambda: time.time() - begun_s > 75, 80, "every document was read once more", every_s=1)
+    entries = re.split(r"^(?=[IWEF]\d{4} )", controlplane.log("kube-apiserver"), flags=re.MULTILINE)
+    faults = [each for each in entries if each[:1] in "WEF" and ("metrics.k8s.io" in each or "backlog-" in each)]
+    assert [each for each in faults if _CONFLICT not in each and _logged_s(each) > begun_s] == []
 
 
-# Two of its own controllers wrote the state of an API service at once: it tries again, and it is nobody's fault.
-_OWN_HASTE = "the object has been modified; please apply your changes to the latest version"
+# Two controllers of kube-apiserver wrote the status of an APIService at once; one of them retries.
+_CONFLICT = "the object has been modified; please apply your changes to the latest version"
 
 
 def _logged_s(entry: str) -> float:
-    """E1122 05:45:58.323473: month, day and time of this year, by this machine's clock."""
+    """Unix time of a klog entry such as E1122 05:45:58.323473, in local time of this year."""
     stamp = f"{datetime.now(UTC).year}{entry[1:14]}"
     return time.mktime(time.strptime(stamp, "%Y%m%d %H:%M:%S"))

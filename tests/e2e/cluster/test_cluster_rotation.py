@@ -1,4 +1,4 @@
-"""What is replaced while everybody asks: certificates, CAs, at last the servers themselves. Not one request fails."""
+"""Rotations under traffic: certificates, CAs and the servers themselves. No request fails."""
 
 import base64
 import ssl
@@ -14,7 +14,7 @@ from parts import frontproxy
 from parts.adapter import NAME, NAMESPACE, SEGMENTS, VERSIONS, Adapter, api_service
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane, User
-from parts.direct import Direct
+from parts.direct import DirectClient
 from parts.kubelet import Kubelet
 from parts.process import until
 from parts.traffic import Traffic
@@ -22,32 +22,32 @@ from parts.traffic import Traffic
 HOST = f"{NAME}.{NAMESPACE}.svc"
 SETTINGS = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 BUNDLE = "requestheader-client-ca-file"
-ENOUGH = 100  # answers between one step and the next
+ENOUGH = 100  # requests between two steps
 LOADED = 'Loaded a new cert/key pair" name="aggregator-proxy-cert'
-RELOADED_S = 150  # kube-apiserver is told of a change of its files at once, and looks every minute in case it was not
-FOLLOWED_S = 60  # our servers ask every ten seconds
+RELOADED_S = 150  # kube-apiserver watches its files, and also reads them every minute
+FOLLOWED_S = 60  # serve reads the ConfigMap every ten seconds
 
 
 @pytest.fixture
 def traffic(reader: User, clicks: str, controlplane: ControlPlane, adapter: Adapter) -> Iterator[Traffic]:
-    """Fails the test unless hundreds were answered, every one of them well, and no container was started again."""
+    """Fails the test if one of hundreds of requests fails or a container restarts."""
     api = controlplane.api_of(reader)
-    until(lambda: api.raw(SEGMENTS).is_success, 60, "the reader is answered")
+    until(lambda: api.raw(SEGMENTS).is_success, 60, "the reader is authorized")
     pods = [adapter.pipeline(), *adapter.servers()]
     before = [pod.restarts for pod in pods]
     with Traffic(lambda: api.raw(SEGMENTS)) as traffic:
-        go_on(traffic)
+        continue_traffic(traffic)
         yield traffic
-        go_on(traffic)
-    assert traffic.failures == 0, f"{traffic.answers}: {traffic.first_fault}"
-    assert traffic.asked >= 3 * ENOUGH
+        continue_traffic(traffic)
+    assert traffic.failures == 0, f"{traffic.answers}: {traffic.first_failure}"
+    assert traffic.requests >= 3 * ENOUGH
     assert [pod.restarts for pod in pods] == before
 
 
-def go_on(traffic: Traffic) -> None:
-    """Returns when some more were asked."""
-    goal = traffic.asked + ENOUGH
-    until(lambda: traffic.asked >= goal, 180, f"{ENOUGH} more are asked")
+def continue_traffic(traffic: Traffic) -> None:
+    """Returns after ENOUGH more requests."""
+    goal = traffic.requests + ENOUGH
+    until(lambda: traffic.requests >= goal, 180, f"{ENOUGH} more requests")
 
 
 def test_a_serving_certificate_of_another_ca_takes_over_without_a_failed_request(
@@ -59,17 +59,17 @@ def test_a_serving_certificate_of_another_ca_takes_over_without_a_failed_request
     old, new = adapter.secret(f"{NAME}-tls")["ca.crt"], authority.path.read_bytes()
 
     trust(controlplane, old + new)
-    go_on(traffic)  # kube-apiserver does not say when it has taken over what it trusts
+    continue_traffic(traffic)  # kube-apiserver does not report when it uses the new CA bundle
     write_secret(controlplane, {"ca.crt": old + new, "tls.crt": certificate, "tls.key": key})
     kubelet.refresh(NAMESPACE, NAME)
     expected = x509.load_pem_x509_certificate(certificate).serial_number
     servers = [adapter.direct(pod) for pod in adapter.servers()]
-    until(lambda: {server.serial() for server in servers} == {expected}, 60, "both servers show the new certificate")
-    go_on(traffic)
+    until(lambda: {server.serial() for server in servers} == {expected}, 60, "both servers have the new certificate")
+    continue_traffic(traffic)
     trust(controlplane, new)
     write_secret(controlplane, {"ca.crt": new})
     kubelet.refresh(NAMESPACE, NAME)
-    go_on(traffic)
+    continue_traffic(traffic)
 
     assert all(adapter.is_available(version) for version in VERSIONS)
 
@@ -77,18 +77,18 @@ def test_a_serving_certificate_of_another_ca_takes_over_without_a_failed_request
 def test_an_upgrade_keeps_certificate_ca_and_token(
     traffic: Traffic, adapter: Adapter, controlplane: ControlPlane
 ) -> None:
-    def kept() -> list[object]:
+    def secrets() -> list[object]:
         bundles = [controlplane.api.get(api_service(version))["spec"]["caBundle"] for version in VERSIONS]
         return [*(adapter.secret(f"{NAME}-{each}") for each in ("tls", "pipeline-tls", "token")), bundles]
 
-    before = kept()
+    before = secrets()
     adapter.upgrade()
-    go_on(traffic)
-    assert kept() == before
+    continue_traffic(traffic)
+    assert secrets() == before
 
 
 def trust(plane: ControlPlane, cas: bytes) -> None:
-    """From now on kube-apiserver expects servers whose certificates one of these has signed."""
+    """Sets the CAs by which kube-apiserver verifies the servers."""
     for version in VERSIONS:
         merge(plane, api_service(version), {"spec": {"caBundle": base64.b64encode(cas).decode()}})
 
@@ -99,10 +99,10 @@ def write_secret(plane: ControlPlane, files: dict[str, bytes]) -> None:
 
 
 def merge(plane: ControlPlane, path: str, patch: dict[str, Any]) -> None:
-    plane.api.ask("PATCH", path, patch, "application/merge-patch+json")
+    plane.api.request("PATCH", path, patch, "application/merge-patch+json")
 
 
-def test_a_front_proxy_of_another_ca_takes_over_without_a_failed_request_and_the_old_one_counts_no_more(
+def test_a_front_proxy_of_another_ca_takes_over_without_a_failed_request_and_the_old_one_is_refused(
     traffic: Traffic, adapter: Adapter, controlplane: ControlPlane, run: Path
 ) -> None:
     proxy = controlplane.front_proxy
@@ -116,15 +116,19 @@ def test_a_front_proxy_of_another_ca_takes_over_without_a_failed_request_and_the
     until(lambda: all(is_front_proxy(server, ours) for server in servers), FOLLOWED_S, "both CAs are trusted")
     loaded = controlplane.log("kube-apiserver").count(LOADED)
     proxy.present(new)
-    until(lambda: controlplane.log("kube-apiserver").count(LOADED) > loaded, RELOADED_S, "the new one is presented")
-    go_on(traffic)
+    until(
+        lambda: controlplane.log("kube-apiserver").count(LOADED) > loaded,
+        RELOADED_S,
+        "kube-apiserver presents the new certificate",
+    )
+    continue_traffic(traffic)
     proxy.trust([new])
-    # kube-apiserver adds what it finds in its file to what was published, and takes nothing away.
-    until(lambda: publish_anew(controlplane) == {pem(new)}, RELOADED_S, "the old CA is not published any more", 1.0)
-    until(lambda: not any(is_front_proxy(server, theirs) for server in servers), FOLLOWED_S, "the old one is nobody")
+    # kube-apiserver adds the CAs of its file to the ConfigMap, and never removes one.
+    until(lambda: publish_anew(controlplane) == {pem(new)}, RELOADED_S, "the old CA is not published", 1.0)
+    until(lambda: not any(is_front_proxy(server, theirs) for server in servers), FOLLOWED_S, "the old CA is refused")
 
 
-def test_servers_that_are_replaced_one_by_one_cost_no_request(
+def test_a_rolling_restart_of_the_servers_fails_no_request(
     traffic: Traffic, adapter: Adapter, controlplane: ControlPlane
 ) -> None:
     before = {pod.name for pod in adapter.servers()}
@@ -138,21 +142,21 @@ def pem(authority: Authority) -> bytes:
 
 
 def published(plane: ControlPlane) -> set[bytes]:
-    """The CAs of front proxies that kube-apiserver tells us of."""
+    """The front proxy CAs that kube-apiserver publishes."""
     bundle = plane.api.get(SETTINGS)["data"][BUNDLE].encode()
     return {each.public_bytes(Encoding.PEM) for each in x509.load_pem_x509_certificates(bundle)}
 
 
 def publish_anew(plane: ControlPlane) -> set[bytes]:
-    """The same after the ConfigMap was removed; kube-apiserver makes it anew of what it knows."""
-    plane.api.ask("DELETE", SETTINGS)
-    return until(lambda: published(plane), RELOADED_S, "the ConfigMap is there again")
+    """The published CAs after kube-apiserver recreated the ConfigMap."""
+    plane.api.request("DELETE", SETTINGS)
+    return until(lambda: published(plane), RELOADED_S, "the ConfigMap is recreated")
 
 
-def is_front_proxy(server: Direct, certificate: tuple[Path, Path]) -> bool:
-    """Whether who has this certificate is believed whom he speaks for."""
-    who = {"X-Remote-User": "reader"}
+def is_front_proxy(server: DirectClient, certificate: tuple[Path, Path]) -> bool:
+    """Whether the server trusts identity headers from a client with this certificate."""
+    identity = {"X-Remote-User": "reader"}
     try:
-        return server.get(SEGMENTS, certificate, who).status_code == 200
+        return server.get(SEGMENTS, certificate, identity).status_code == 200
     except (httpx.HTTPError, ssl.SSLError):  # refused in the handshake
         return False

@@ -1,4 +1,4 @@
-"""The same command on a cluster: two standalone Spark workers give the bits of one core."""
+"""The backtest on a cluster: two standalone Spark workers give the same bits as one core."""
 
 import sys
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def master(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """An hour of load that doubles and falls back."""
+    """An hour of load in waves."""
     path = tmp_path / "hour.csv"
     rows = [f"{60 * minute},{100 + 50 * np.sin(minute / 10):.3f}" for minute in range(60)]
     path.write_text("\n".join(["seconds,rate", *rows]))
@@ -31,7 +31,7 @@ def trace(tmp_path: Path) -> Path:
 
 
 def backtested(folder: Path, trace: Path, name: str, master: str) -> dict[str, bytes]:
-    """The files of the results of a run of the command."""
+    """Runs the command and returns the files of its results."""
     out = folder / name
     words = ["backtest", "--trace", str(trace), *RUN, "--master", master, "--out", str(out)]
     with Process(f"run-{name}", [sys.executable, "-m", "adapter", *words], folder, ENV) as run:
@@ -39,7 +39,7 @@ def backtested(folder: Path, trace: Path, name: str, master: str) -> dict[str, b
     return {path.name: path.read_bytes() for path in [*(out / "units").iterdir(), out / "scores.csv"]}
 
 
-def test_two_standalone_workers_give_the_bits_of_one_core(tmp_path: Path, trace: Path, master: str) -> None:
+def test_two_standalone_workers_give_the_same_bits_as_one_core(tmp_path: Path, trace: Path, master: str) -> None:
     on_cluster = backtested(tmp_path, trace, "cluster", master)
     assert on_cluster == backtested(tmp_path, trace, "one-core", "local[1]")
     assert pq.read_table(tmp_path / "cluster" / "scores.parquet").num_rows == 12

@@ -1,4 +1,4 @@
-"""The past of a real Prometheus becomes a report: read in pieces, looked on, calibrated, simulated."""
+"""A backtest of the history in a real Prometheus: read in pieces, calibrated, simulated, reported."""
 
 import csv
 import math
@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from parts.backfill import Backfilled, Sample
+from parts.backfill import HistoryPrometheus, Sample
 from parts.process import tools
+from parts.prometheus import TOOL
 
 from adapter import cli
 
@@ -18,7 +19,7 @@ STEP_S = 15
 PARTITIONS = 12
 CAPACITY_RECORDS_PER_S = 200.0
 PAUSE_S = 45
-SIZES = ((0.0, 6), (1.0, 9), (2.0, 5), (3.0, 8))  # hours since the begin -> workers
+SIZES = ((0.0, 6), (1.0, 9), (2.0, 5), (3.0, 8))  # hours since the start -> workers
 CONFIG = """
 sources:
   main: {{kind: prometheus, url: "{url}"}}
@@ -42,16 +43,16 @@ pipeline: {{checkpoint: /tmp/unused}}
 
 
 @pytest.fixture(scope="module")
-def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backfilled]:
-    if not (tools() / "prometheus-0.315.0").is_dir():
-        pytest.skip(f"prometheus-0.315.0 is not in {tools()}: make tools")
-    with Backfilled(tmp_path_factory.mktemp("past") / "prometheus") as prometheus:
+def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HistoryPrometheus]:
+    if not (tools() / TOOL).is_dir():
+        pytest.skip(f"{TOOL} is not in {tools()}: make tools")
+    with HistoryPrometheus(tmp_path_factory.mktemp("past") / "prometheus") as prometheus:
         prometheus.push(_job(int(time.time()) // STEP_S * STEP_S - HOURS * 3600))
         yield prometheus
 
 
 def _job(begin_s: int) -> Iterator[Sample]:
-    """A consumer group that is behind after each change of its workers."""
+    """A consumer group that falls behind after each change of its workers."""
     appended = processed = 0.0
     for after_s in range(0, HOURS * 3600 + 1, STEP_S):
         since_s, workers = next((hours * 3600, n) for hours, n in reversed(SIZES) if hours * 3600 <= after_s)
@@ -65,12 +66,12 @@ def _job(begin_s: int) -> Iterator[Sample]:
         processed += min(workers * CAPACITY_RECORDS_PER_S * works_s, appended - processed)
 
 
-def _arguments(past: Backfilled, folder: Path, *changes: str) -> list[str]:
-    """The command line; of an option that is given twice the last counts."""
+def _arguments(past: HistoryPrometheus, folder: Path, *changes: str) -> list[str]:
+    """The command line; the last value of a repeated option wins."""
     file = folder / "config.yaml"
     file.write_text(CONFIG.format(url=past.url))
-    given = ["--from", f"-{HOURS}h", "--policy", "drain,static-peak", "--price", "0.1"]
-    return ["backtest", "--config", str(file), *given, "--report", str(folder / "report.html"), *changes]
+    options = ["--from", f"-{HOURS}h", "--policy", "drain,static-peak", "--price", "0.1"]
+    return ["backtest", "--config", str(file), *options, "--report", str(folder / "report.html"), *changes]
 
 
 def _ended(arguments: list[str]) -> object:
@@ -81,21 +82,21 @@ def _ended(arguments: list[str]) -> object:
 
 
 def test_the_history_of_a_job_becomes_a_report_with_its_numbers(
-    past: Backfilled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    past: HistoryPrometheus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _ended(_arguments(past, tmp_path)) == 0
 
-    said = capsys.readouterr()
-    files = [Path(line.removeprefix("written: ")) for line in said.out.splitlines()]
+    printed = capsys.readouterr()
+    files = [Path(line.removeprefix("written: ")) for line in printed.out.splitlines()]
     page, scores = files[0].read_text(), _rows(files[1])
-    ran, drain, static = scores
+    actual, drain, static = scores
     assert [row["name"] for row in scores] == ["actual", "drain", "static-peak"]
-    assert float(ran["worker_hours"]) == pytest.approx(6 + 9 + 5 + 8, rel=0.01)
+    assert float(actual["worker_hours"]) == pytest.approx(6 + 9 + 5 + 8, rel=0.01)
     assert float(drain["worker_hours"]) < float(static["worker_hours"])
     assert float(drain["cost"]) == pytest.approx(float(drain["worker_hours"]) * 0.1)
-    assert int(ran["rescales"]) == 3
-    assert float(ran["pause_s"]) == pytest.approx(3 * PAUSE_S, abs=15)
-    assert "shop/never-scraped: no sample from" in said.err
+    assert int(actual["rescales"]) == 3
+    assert float(actual["pause_s"]) == pytest.approx(3 * PAUSE_S, abs=15)
+    assert "shop/never-scraped: no sample from" in printed.err
     assert "shop/never-scraped: no sample from" in page
     assert "200 records/s" in page.replace("± 0 ", "")
     assert "averageValue" in page
@@ -110,12 +111,12 @@ def test_the_history_of_a_job_becomes_a_report_with_its_numbers(
             ("--from", "-30d", "--to", "-29d"), "no sample of any workload.*no series match {consumergroup=", id="empty"
         ),
         pytest.param(("--from", "-999999w"), "--from: expected a time in the years 1970 to 9999", id="no such year"),
-        pytest.param(("--to", "-30d"), "--from is after --to", id="the wrong way round"),
-        pytest.param(("--report", "."), "cannot write the report", id="nowhere to write"),
+        pytest.param(("--to", "-30d"), "--from is after --to", id="reversed"),
+        pytest.param(("--report", "."), "cannot write the report", id="no place for the report"),
     ],
 )
 def test_an_impossible_request_ends_with_one_sentence(
-    changes: tuple[str, ...], message: str, past: Backfilled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    changes: tuple[str, ...], message: str, past: HistoryPrometheus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _ended(_arguments(past, tmp_path, *changes)) == 2
 

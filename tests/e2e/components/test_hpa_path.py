@@ -1,4 +1,4 @@
-"""The controller of a real control plane and our arithmetic of it: the same answers at the same moments, one path."""
+"""Our HPA arithmetic takes the same path as the real controller on the same answers at the same times."""
 
 import json
 import ssl
@@ -40,7 +40,7 @@ START, MAX = 3, 30
 VERSION = "external.metrics.k8s.io/v1beta1"
 GROUP = f"/apis/{VERSION}"
 MANIFEST = Path(__file__).parents[3] / "hpa" / "kafka-consumer.yaml"
-NEAR_S = 1.0  # the controller looks at its clock a little after the answer, and notes a change a little after that
+NEAR_S = 1.0  # the controller reads its clock a little after the answer, and records a change a little later
 SERVED: tuple[Sequence[str] | None, ...] = (
     *[["20"]] * 4, ["19"], ["22"], ["21"], None, ["20.0004"], ["NaN"], [], ["23"], *[["12"]] * 2, ["3", "4"],
     None, *[["2"]] * 6, ["-1"], ["0"], ["1e16"], *[["9223372036854776"]] * 3, ["5"], ["4400m"], ["24"], ["1"],
@@ -50,15 +50,15 @@ SERVED: tuple[Sequence[str] | None, ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class SimulatedJob:
-    """What is written under `spec` in the place of our behavior, and the same for our arithmetic. None: ours stays."""
+    """The same behavior for the controller and for our arithmetic."""
 
-    written: dict[str, Any] | None
+    written: dict[str, Any] | None  # replaces spec.behavior of the manifest; None: the manifest's stays
     behavior: Behavior | None
     tolerance: Tolerance = field(default_factory=Tolerance)
 
 
 def half(direction: Direction, **more: str) -> dict[str, Any]:
-    """One half of `spec.behavior` as Kubernetes wants it."""
+    """One direction of `spec.behavior` in the API."""
     policies = [{"type": each.kind, "value": each.value, "periodSeconds": each.period_s} for each in direction.policies]
     stated = {"stabilizationWindowSeconds": direction.window_s, "selectPolicy": direction.select.value}
     return {**stated, "policies": policies, **more}
@@ -97,22 +97,18 @@ CASES = {
 
 @dataclass(frozen=True)
 class Sync:
-    """One question of the controller. spec, status: the replicas it had just read. at_s: when it was answered.
+    """One request of the controller."""
 
-    items: the quantities of the answer; None is a 503.
-    """
-
-    at_s: float
-    spec: int
-    status: int
-    items: Sequence[str] | None
+    at_s: float  # time of the answer
+    spec: int  # spec.replicas before the answer
+    status: int  # status.replicas before the answer
+    items: Sequence[str] | None  # the quantities of the answer; None is a 503
 
 
 class Stub(ThreadingHTTPServer):
-    """An external metrics API that answers each HPA with SERVED, in turn, and notes what the HPA saw.
+    """An external metrics API that answers each HPA with SERVED, in turn, and records the replicas.
 
-    It hesitates while a period or window that began with an earlier answer is about to end, or has just ended: on which
-    side of the end the controller is would be luck.
+    It delays an answer that is close to the end of a period or window: the controller could be on either side of it.
     """
 
     def __init__(self, api: Api, folder: Path) -> None:
@@ -168,7 +164,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def recorded(run: Path) -> dict[str, list[Sync]]:
-    """Name -> its syncs, in a cluster of their own: the other tests' has the adapter where the stub has to be."""
+    """Name -> its syncs, in a separate cluster because the adapter owns the API group in the other one."""
     with ControlPlane(run / "hpa-path") as plane, Stub(plane.api, run / "hpa-path") as stub:
         thread = threading.Thread(target=stub.serve_forever)
         thread.start()
@@ -178,7 +174,7 @@ def recorded(run: Path) -> dict[str, list[Sync]]:
             plane.apply(*(_deployment(name) for name in CASES))
             until(lambda: all(_has_started(plane.api, name) for name in CASES), 180, "every Deployment has its pods")
             plane.apply(*(_autoscaler(name, case) for name, case in CASES.items()))
-            turns = len(SERVED) + 1  # what the last answer did is seen with the next question
+            turns = len(SERVED) + 1  # the next request shows the effect of the last answer
             until(lambda: all(len(stub.syncs[name]) >= turns for name in CASES), 600, f"{turns} syncs of every HPA")
         finally:
             stub.shutdown()
@@ -190,7 +186,7 @@ def recorded(run: Path) -> dict[str, list[Sync]]:
 
 
 @pytest.mark.parametrize("name", CASES, ids=[name.replace("-", " ") for name in CASES])
-def test_the_replica_path_is_that_of_the_real_controller(name: str, recorded: dict[str, list[Sync]]) -> None:
+def test_the_replica_path_equals_that_of_the_real_controller(name: str, recorded: dict[str, list[Sync]]) -> None:
     case, syncs = CASES[name], recorded[name]
     hpa = Hpa(max_workers=MAX, behavior=case.behavior)
     memory, workers, path = Memory(), np.array([float(START)]), [START]
@@ -200,19 +196,19 @@ def test_the_replica_path_is_that_of_the_real_controller(name: str, recorded: di
         path.append(int(workers[0]))
 
     assert path == [sync.spec for sync in syncs], "\n".join(str(sync) for sync in syncs)
-    assert len(set(path)) >= 4  # a path that hardly moves shows nothing
+    assert len(set(path)) >= 4  # else the comparison proves little
 
 
 def _usage_milli(items: Sequence[str] | None) -> float:
     try:
         found = usage([milli(item) for item in items or ()])
     except ValueError:
-        return np.nan  # the controller's client does not take the answer
+        return np.nan  # the controller's client rejects the answer
     return np.nan if found is None else float(found)
 
 
 def _deployment(name: str) -> dict[str, Any]:
-    """Nobody runs its pods: AverageValue counts those that exist."""
+    """Its pods do not run: AverageValue counts pods that exist."""
     pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "it", "image": "none:1"}]}}
     spec = {"replicas": START, "selector": {"matchLabels": {"app": name}}, "template": pod}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
@@ -224,7 +220,7 @@ def _has_started(api: Api, name: str) -> bool:
 
 
 def _autoscaler(name: str, case: SimulatedJob) -> dict[str, Any]:
-    """AdapterPolicies, but for its name, its maximum and, in all cases but one, its behavior."""
+    """The manifest of hpa/ with the name, maximum and behavior of the case."""
     hpa: dict[str, Any] = yaml.safe_load(MANIFEST.read_text())
     hpa["metadata"]["name"] = hpa["spec"]["scaleTargetRef"]["name"] = name
     hpa["spec"]["metrics"][0]["external"]["metric"]["selector"] = {"matchLabels": {"workload": name}}

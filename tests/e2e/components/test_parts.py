@@ -1,4 +1,4 @@
-"""The bench itself: each part does what the scenarios rely on."""
+"""The parts themselves: what the other tests rely on."""
 
 import subprocess
 import sys
@@ -17,13 +17,13 @@ from parts.process import free_port, until
 from parts.prometheus import Prometheus
 
 SERVER = "import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=8080)"
-SOON_UNWELL = """
+THREE_SUCCESSES = """
 import http.server as h
 class Answers(h.BaseHTTPRequestHandler):
-    asked = 0
+    count = 0
     def do_GET(self):
-        Answers.asked += 1
-        self.send_response(200 if Answers.asked < 4 else 503)
+        Answers.count += 1
+        self.send_response(200 if Answers.count < 4 else 503)
         self.end_headers()
 h.HTTPServer(("", 8080), Answers).serve_forever()
 """
@@ -42,20 +42,20 @@ def ready_replicas(plane: ControlPlane, name: str) -> int:
     return found["status"].get("readyReplicas", 0)
 
 
-def test_load_reaches_the_broker_at_the_rate_asked_for(broker: Broker, run: Path) -> None:
+def test_load_reaches_the_broker_at_its_rate(broker: Broker, run: Path) -> None:
     broker.create_topic("smoke-load", 4)
     with Load(run / "load", broker.bootstrap_servers, "smoke-load", 4) as load:
         load.set_rate(400)
-        until(lambda: _is_even(broker.end_offsets("smoke-load"), 200), 20, "every partition got 200 records, evenly")
+        until(lambda: _is_even(broker.end_offsets("smoke-load"), 200), 60, "every partition has 200 records")
 
 
 def _is_even(ends: dict[int, int], least: int) -> bool:
-    """The records of a moment may come one partition after the other."""
+    """The partitions receive the records of one step one after the other."""
     return min(ends.values()) >= least and max(ends.values()) - min(ends.values()) <= 25
 
 
 def _at_rest(broker: Broker, topic: str) -> dict[int, int]:
-    """Where the topic ends, empty while it grows: what a producer sent last is on its way when it has gone."""
+    """The end offsets, empty while they grow: the last records may arrive after the producer ends."""
     ends = broker.end_offsets(topic)
     time.sleep(1)
     return ends if broker.end_offsets(topic) == ends else {}
@@ -66,14 +66,14 @@ def test_the_broker_keeps_its_data_over_a_restart(broker: Broker, run: Path) -> 
     with Load(run / "load", broker.bootstrap_servers, "smoke-restart", 1) as load:
         load.set_rate(100)
         until(lambda: broker.end_offsets("smoke-restart")[0] >= 50, 60, "50 records")
-    before = until(lambda: _at_rest(broker, "smoke-restart"), 30, "all are there")
+    before = until(lambda: _at_rest(broker, "smoke-restart"), 30, "the last record has arrived")
     broker.stop()
     broker.start()
-    # A client holds the leader epochs from before for a moment.
+    # The client has stale leader epochs for a moment.
     until(lambda: broker.end_offsets("smoke-restart") == before, 60, "the records from before")
 
 
-def test_a_real_prometheus_knows_what_a_group_has_committed(
+def test_a_real_prometheus_has_the_committed_offsets_of_a_group(
     broker: Broker, prometheus: Prometheus, controlplane: ControlPlane, kubelet: Kubelet, run: Path
 ) -> None:
     broker.create_topic("smoke-group", 2)
@@ -101,7 +101,7 @@ def test_a_worker_is_capped_at_its_rate(
         return sum(broker.committed_offsets("smoke-cap", "smoke-cap").values())
 
     first = until(committed, 60, "the first commit")
-    until(lambda: committed() > first + 800, 20, "800 more records")
+    until(lambda: committed() > first + 800, 60, "800 more records")
     assert committed() < 8000
     controlplane.kubectl("delete", "deployment", "smoke-cap")
 
@@ -124,7 +124,7 @@ def test_each_pod_has_an_address_and_answers_through_its_service(controlplane: C
     until(lambda: not kubelet.pods("default", "smoke-web"), 120, "both pods are gone")
 
 
-def test_a_pod_runs_as_the_user_it_asks_for_and_finds_its_name(controlplane: ControlPlane, kubelet: Kubelet) -> None:
+def test_a_pod_runs_as_its_user_and_finds_the_name_of_the_user(controlplane: ControlPlane, kubelet: Kubelet) -> None:
     probe = {"httpGet": {"path": "/", "port": 8080, "scheme": "HTTP"}}
     command = ["sh", "-c", f'test "$(id -un) $(id -g)" = "adapter 10001" && exec {sys.executable} -c "{SERVER}"']
     manifest = deployment("smoke-user", command, replicas=1, readinessProbe=probe)
@@ -134,13 +134,15 @@ def test_a_pod_runs_as_the_user_it_asks_for_and_finds_its_name(controlplane: Con
     controlplane.kubectl("delete", "deployment", "smoke-user")
 
 
-def test_a_killed_container_is_started_again_in_the_same_pod(controlplane: ControlPlane, kubelet: Kubelet) -> None:
+def test_a_killed_container_restarts_in_the_same_pod(controlplane: ControlPlane, kubelet: Kubelet) -> None:
     controlplane.apply(deployment("smoke-kill", ["sleep", "1000"], replicas=1))
     until(lambda: ready_replicas(controlplane, "smoke-kill") == 1, 120, "the pod is ready")
     (pod,) = kubelet.pods("default", "smoke-kill")
-    with (Path("/proc") / str(pod.process.child.pid) / "ns" / "net").open():  # it stays, as by last sockets
+    with (
+        Path("/proc") / str(pod.process.child.pid) / "ns" / "net"
+    ).open():  # holds the network, as its last sockets can
         with kubelet.killed(pod):
-            until(lambda: ready_replicas(controlplane, "smoke-kill") == 0, 60, "the cluster knows of it")
+            until(lambda: ready_replicas(controlplane, "smoke-kill") == 0, 60, "the pod is not ready")
             assert not pod.process.running()
         until(lambda: ready_replicas(controlplane, "smoke-kill") == 1, 120, "ready again")
         assert (pod.restarts, pod.process.running()) == (1, True)
@@ -148,51 +150,51 @@ def test_a_killed_container_is_started_again_in_the_same_pod(controlplane: Contr
     controlplane.kubectl("delete", "deployment", "smoke-kill")
 
 
-def test_a_pod_that_cannot_start_holds_up_no_other_and_can_be_deleted(
+def test_a_pod_that_cannot_start_delays_no_other_and_can_be_deleted(
     controlplane: ControlPlane, kubelet: Kubelet
 ) -> None:
-    controlplane.apply(deployment("smoke-a-stuck", [], replicas=1))  # nobody knows what its image runs
-    until(lambda: "smoke-a-stuck" in kubelet.log.read_text(), 60, "it cannot start")
+    controlplane.apply(deployment("smoke-a-stuck", [], replicas=1))  # its image has no entrypoint
+    until(lambda: "smoke-a-stuck" in kubelet.log.read_text(), 60, "its start fails")
     controlplane.apply(deployment("smoke-b-next", ["sleep", "1000"], replicas=1))
     until(lambda: ready_replicas(controlplane, "smoke-b-next") == 1, 120, "the other one is ready")
 
     controlplane.kubectl("delete", "deployment", "smoke-a-stuck", "smoke-b-next")
-    until(lambda: not pods(controlplane, "smoke-a-stuck"), 120, "it is gone")
+    until(lambda: not pods(controlplane, "smoke-a-stuck"), 120, "the pod is gone")
 
 
 def pods(plane: ControlPlane, name: str) -> list[dict]:
     return plane.api.get("/api/v1/namespaces/default/pods", labelSelector=f"app={name}")["items"]
 
 
-def test_a_ready_pod_is_ready_as_long_as_its_manifest_forgives_it(controlplane: ControlPlane, kubelet: Kubelet) -> None:
+def test_a_ready_pod_stays_ready_until_the_failure_threshold(controlplane: ControlPlane, kubelet: Kubelet) -> None:
     probe = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 2, "failureThreshold": 5}
-    command = [sys.executable, "-c", SOON_UNWELL]
+    command = [sys.executable, "-c", THREE_SUCCESSES]
     controlplane.apply(deployment("smoke-probe", command, replicas=1, readinessProbe=probe))
     until(lambda: ready_replicas(controlplane, "smoke-probe") == 1, 120, "the pod is ready")
     ready_s = time.monotonic()
-    until(lambda: ready_replicas(controlplane, "smoke-probe") == 0, 120, "it is not ready any more")
+    until(lambda: ready_replicas(controlplane, "smoke-probe") == 0, 120, "the pod is no longer ready")
     assert time.monotonic() - ready_s > 5
     controlplane.kubectl("delete", "deployment", "smoke-probe")
 
 
-def test_a_folder_is_covered_though_something_was_mounted_below_it(tmp_path: Path) -> None:
+def test_a_folder_with_a_mount_below_it_can_be_covered(tmp_path: Path) -> None:
     folder, overlay = tmp_path / "covered", tmp_path / "overlay"
     for each in (folder / "below", folder / "here", overlay):
         each.mkdir(parents=True)
-    (folder / "kept").write_text("kept\n")
-    (folder / "link").symlink_to("kept")
+    (folder / "file").write_text("content\n")
+    (folder / "link").symlink_to("file")
     cover = COVER.format(overlay=overlay)
     script = f"mount -t tmpfs tmpfs {overlay}; {cover}; cover {str(folder)[1:]}; cat {folder}/link; : > {folder}/new"
     (tmp_path / "script").write_text(f"{script}; ls {folder}")
     isolated = "unshare --map-root-user --mount sh"
     mounted = f"mount -t tmpfs tmpfs {folder}/below && exec {isolated} -eu {tmp_path}/script"
-    said = subprocess.run([*isolated.split(), "-c", mounted], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run([*isolated.split(), "-c", mounted], capture_output=True, text=True, check=True).stdout
 
-    assert said.split() == ["kept", "below", "here", "kept", "link", "new"]
+    assert printed.split() == ["content", "below", "file", "here", "link", "new"]
     assert not (folder / "new").exists()
 
 
-def test_a_port_is_given_once_and_to_nobody_who_connects_without_one() -> None:
+def test_a_free_port_is_unique_and_below_the_ephemeral_ports() -> None:
     given = [free_port() for _ in range(200)]
     lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     assert len(set(given)) == 200

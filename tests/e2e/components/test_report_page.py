@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing is empty, nothing complains, in light and in dark."""
+"""The report in a real browser: every chart is drawn without console errors, light and dark."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,14 +40,14 @@ LIGHTNESS = """
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if chromium() is None:
-        pytest.skip(f"none of {', '.join(NAMES)} is here: make tools, or set BACKLOG_ADAPTER_CHROMIUM")
+        pytest.skip(f"none of {', '.join(NAMES)} is installed: make tools-all, or set BACKLOG_ADAPTER_CHROMIUM")
     with Browser(tmp_path_factory.mktemp("browser")) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A made-up history with both loops, and one trace in a closed loop."""
+    """A report with a synthetic history and one trace."""
     path = tmp_path_factory.mktemp("report") / "backtest.html"
     write(path, Report(title="Backtest of two jobs", sections=(history(), trace()), price=0.12, notes=("A note.",)))
     return path
@@ -99,9 +99,9 @@ def _track(name: str, at_s: np.ndarray, rate: np.ndarray, spare: float) -> Track
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_chart_is_drawn_and_nothing_complains(browser: Browser, report: Path, scheme: str) -> None:
+def test_every_chart_is_drawn_without_console_errors(browser: Browser, report: Path, scheme: str) -> None:
     with browser.page(report.as_uri(), scheme) as page:
-        charts = page.asked(DRAWN)
+        charts = page.evaluate(DRAWN)
 
         assert [chart["id"] for chart in charts] == ["simulated-0", "recommended-0", "simulated-1"]
         assert [len(chart["paths"]) for chart in charts] == [5, 3, 7]
@@ -109,15 +109,15 @@ def test_every_chart_is_drawn_and_nothing_complains(browser: Browser, report: Pa
         assert len({path["stroke"] for path in charts[2]["paths"]}) == 4
         assert charts[0]["titles"] == ["time, UTC", "input, records/s", "workers", "backlog time, s"]
         assert charts[2]["titles"][0] == "time, hours"
-        assert page.complaints == []
-        assert page.picture(report.with_name(f"{scheme}.png")) > 50
+        assert page.console_errors == []
+        assert page.screenshot(report.with_name(f"{scheme}.png")) > 50
 
 
-def test_the_page_follows_the_colour_scheme_of_its_reader(browser: Browser, report: Path) -> None:
+def test_the_page_follows_the_preferred_colour_scheme(browser: Browser, report: Path) -> None:
     with browser.page(report.as_uri(), "light") as page:
         light = _looks(page)
         page.prefer("dark")
-        until(lambda: _looks(page)[3] != light[3], 60, "the charts are painted anew")
+        until(lambda: _looks(page)[3] != light[3], 60, "the charts are redrawn")
         dark = _looks(page)
 
     assert light[0] > 0.9 > 0.3 > light[1]
@@ -127,21 +127,21 @@ def test_the_page_follows_the_colour_scheme_of_its_reader(browser: Browser, repo
 
 
 def _looks(page: Page) -> tuple[float, float, float, str]:
-    """Lightness of the ground, of its text, of a chart's text, and the colour of a curve."""
+    """Lightness of the background, the text and the text of a chart, and the colour of a curve."""
     tick = "querySelector('.xtick text')"
-    curve = page.asked(DRAWN)[0]["paths"][1]["stroke"]
+    curve = page.evaluate(DRAWN)[0]["paths"][1]["stroke"]
     return (
-        page.asked(LIGHTNESS % ("body", "backgroundColor")),
-        page.asked(LIGHTNESS % ("body", "color")),
-        page.asked(LIGHTNESS % (tick, "fill")),
+        page.evaluate(LIGHTNESS % ("body", "backgroundColor")),
+        page.evaluate(LIGHTNESS % ("body", "color")),
+        page.evaluate(LIGHTNESS % (tick, "fill")),
         curve,
     )
 
 
-def test_a_sentence_shows_where_the_number_changes(browser: Browser, report: Path) -> None:
+def test_a_tooltip_shows_why_the_number_changes(browser: Browser, report: Path) -> None:
     with browser.page(report.as_uri(), "light") as page:
-        page.asked("Plotly.Fx.hover('recommended-0', [{curveNumber: 2, pointNumber: 0}], ['xy2'])")
-        shown = page.asked("document.querySelector('#recommended-0 .hoverlayer').textContent")
+        page.evaluate("Plotly.Fx.hover('recommended-0', [{curveNumber: 2, pointNumber: 0}], ['xy2'])")
+        shown = page.evaluate("document.querySelector('#recommended-0 .hoverlayer').textContent")
 
     assert "behind <b>by</b> 90 s" in shown
     assert "drain" in shown
@@ -149,4 +149,4 @@ def test_a_sentence_shows_where_the_number_changes(browser: Browser, report: Pat
 
 def test_the_page_fits_a_narrow_window(browser: Browser, report: Path) -> None:
     with browser.page(report.as_uri(), "light", size=(480, 800)) as page:
-        assert page.asked("document.documentElement.scrollWidth") <= 480
+        assert page.evaluate("document.documentElement.scrollWidth") <= 480

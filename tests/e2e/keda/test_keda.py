@@ -1,4 +1,4 @@
-"""KEDA owns external.metrics.k8s.io and scales a Deployment on our number: hpa/keda-scaledobject.yaml."""
+"""KEDA owns external.metrics.k8s.io and scales a Deployment by our number (hpa/keda-scaledobject.yaml)."""
 
 import time
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ FALLBACK = 6
 
 @pytest.fixture(scope="module")
 def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, pravega: Pravega) -> Adapter:
-    """The chart beside KEDA: without its own external.metrics.k8s.io."""
+    """The chart beside KEDA, without the APIService of external.metrics.k8s.io."""
     if not (tools() / TOOL).is_dir():
         pytest.skip(f"{TOOL} is not in {tools()}: make tools-all")
     adapter = Adapter(controlplane, kubelet, run / "adapter")
@@ -42,7 +42,7 @@ def keda(run: Path, controlplane: ControlPlane, adapter: Adapter) -> Iterator[Ke
 
 @pytest.fixture(scope="module")
 def scaled(controlplane: ControlPlane, keda: Keda, pravega: Pravega) -> Iterator[None]:
-    """A Deployment that KEDA scales to the segments of a stream."""
+    """KEDA scales a Deployment to the segments of a stream."""
     pravega.create_stream("shop", "clicks", 2)
     controlplane.apply(_deployment(), *_manifest())
     yield
@@ -50,7 +50,7 @@ def scaled(controlplane: ControlPlane, keda: Keda, pravega: Pravega) -> Iterator
 
 
 def _manifest() -> Iterator[dict[str, Any]]:
-    """The manifest as a user takes it. The bench's Services have no port 443: nothing translates it to the servers'."""
+    """The manifest for this workload, with the port of the pods because Services do not translate ports here."""
     text = (
         (MANIFESTS / "keda-scaledobject.yaml").read_text().replace("orders", "clicks").replace(".svc/", f".svc:{PORT}/")
     )
@@ -85,13 +85,13 @@ def test_keda_scales_the_deployment_to_required_workers(
     assert _scaling_active(controlplane) == "True"
 
 
-def test_an_error_of_ours_freezes_the_replicas_or_triggers_the_fallback(
+def test_a_503_freezes_the_replicas_or_triggers_the_fallback(
     scaled: None, adapter: Adapter, kubelet: Kubelet, controlplane: ControlPlane
 ) -> None:
     before = _replicas(controlplane)
     seen = set()
     with kubelet.killed(adapter.pipeline()):
-        until(lambda: _scaling_active(controlplane) == "False", 120, "serve answers 503, and KEDA has no number")
+        until(lambda: _scaling_active(controlplane) == "False", 120, "KEDA has no number")
         end_s = time.monotonic() + 4 * HPA_SYNC_S
         while time.monotonic() < end_s:
             seen.add(_replicas(controlplane))
@@ -101,6 +101,8 @@ def test_an_error_of_ours_freezes_the_replicas_or_triggers_the_fallback(
         fallback = {"failureThreshold": 2, "replicas": FALLBACK}
         patch = yaml.safe_dump({"spec": {"fallback": fallback}})
         controlplane.kubectl("patch", "scaledobject", "clicks", "--type=merge", f"--patch={patch}")
-        until(lambda: seen.add(_replicas(controlplane)) or FALLBACK in seen, 120, "the replicas of the fallback")
-    until(lambda: seen.add(_replicas(controlplane)) or _replicas(controlplane) == before, 360, "the number is back")
+        until(lambda: seen.add(_replicas(controlplane)) or FALLBACK in seen, 120, "the fallback sets the replicas")
+    until(
+        lambda: seen.add(_replicas(controlplane)) or _replicas(controlplane) == before, 360, "KEDA has a number again"
+    )
     assert 0 not in seen

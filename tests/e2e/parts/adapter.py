@@ -1,4 +1,4 @@
-"""The adapter as a user installs it: helm, the chart, and what the cluster then answers."""
+"""The adapter as a user installs it with helm, and its answers through the cluster."""
 
 import base64
 import ssl
@@ -14,7 +14,7 @@ from adapter.core.decisions import Decision
 from adapter.serving.snapshots.snapshot import decode
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
-from parts.direct import Direct
+from parts.direct import DirectClient
 from parts.kubelet import Kubelet
 from parts.pod import Pod
 from parts.pravega import Pravega
@@ -49,7 +49,7 @@ SEGMENTS = f"/apis/{EXTERNAL}/namespaces/default/segments?labelSelector=workload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Systems:
-    """The systems that the adapter of a group reads, beside the cluster."""
+    """The systems that an adapter reads besides the cluster."""
 
     broker: Broker | None = None
     prometheus: Prometheus | None = None
@@ -57,7 +57,7 @@ class Systems:
 
 
 def values(systems: Systems) -> dict[str, Any]:
-    """What a user of these systems would write, with a fast clock: a test waits seconds where a user waits minutes."""
+    """The chart's values for these systems, with seconds where a user has minutes."""
     sources: dict[str, Any] = {"cluster": {"kind": "kubernetes", "deadline_s": 2.0}}
     workloads: list[dict[str, Any]] = []
     if systems.broker is not None:
@@ -89,7 +89,7 @@ def _series(name: str) -> dict[str, Any]:
 
 
 def api_service(version: str) -> str:
-    """Where the cluster says who answers for a group and version."""
+    """The API path of the APIService of a group and version."""
     group, _, number = version.partition("/")
     return f"/apis/apiregistration.k8s.io/v1/apiservices/{number}.{group}"
 
@@ -103,7 +103,7 @@ class Adapter:
         self._folder = folder
 
     def install(self, settings: dict[str, Any], versions: Iterable[str] = VERSIONS) -> None:
-        """helm install; returns when these versions are available and the first decisions are published."""
+        """Runs helm install; returns when these versions are available and the first decisions are published."""
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / "values.yaml"
         file.write_text(yaml.safe_dump(settings))
@@ -114,20 +114,20 @@ class Adapter:
         until(self.snapshot, 360, "the first decisions are published")
 
     def upgrade(self) -> None:
-        """helm upgrade with the same values."""
+        """Runs helm upgrade with the same values."""
         self._plane.helm("upgrade", NAME, str(CHART), "--namespace", NAMESPACE, "--reuse-values")
 
     def is_available(self, version: str) -> bool:
-        """What the aggregator says of a group and version."""
+        """Whether the APIService of a group and version is available."""
         return self.availability(version).get("status") == "True"
 
     def availability(self, version: str) -> dict[str, str]:
-        """The condition in which it says so; empty while it says nothing."""
+        """The condition Available of the APIService; empty while there is none."""
         conditions = self._plane.api.get(api_service(version)).get("status", {}).get("conditions", [])
         return next((each for each in conditions if each["type"] == "Available"), {})
 
     def pipeline(self) -> Pod:
-        """Its one pod. LookupError before it is there."""
+        """The pod of the pipeline. LookupError while there is none."""
         return self._kubelet.pods(NAMESPACE, "backlog-adapter-pipeline-")[0]
 
     def servers(self) -> list[Pod]:
@@ -136,26 +136,26 @@ class Adapter:
         return [pod for pod in pods if not pod.name.startswith("backlog-adapter-pipeline-")]
 
     def secret(self, name: str) -> dict[str, bytes]:
-        """What a Secret of its namespace holds."""
+        """The data of a Secret of the adapter's namespace."""
         found = self._plane.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}")
         return {key: base64.b64decode(text) for key, text in found["data"].items()}
 
-    def direct(self, server: Pod) -> Direct:
-        """One of its servers, past the aggregator."""
-        return Direct(server.ip, f"{NAME}.{NAMESPACE}.svc", self.secret(f"{NAME}-tls")["ca.crt"].decode())
+    def direct(self, server: Pod) -> DirectClient:
+        """A client of one server, without the aggregator."""
+        return DirectClient(server.ip, f"{NAME}.{NAMESPACE}.svc", self.secret(f"{NAME}-tls")["ca.crt"].decode())
 
-    def ask(self, metric: str, workload: str) -> httpx.Response:
-        """What the cluster answers to kubectl and to the HPA controller."""
+    def read(self, metric: str, workload: str) -> httpx.Response:
+        """The cluster's answer to kubectl and the HPA controller."""
         path = f"/apis/{EXTERNAL}/namespaces/default/{metric}"
         return self._plane.api.raw(path, labelSelector=f"workload={workload}")
 
-    def ask_every_server(self, path: str) -> list[httpx.Response]:
-        """What each of them answers to the administrator, past the aggregator, which takes any of them."""
+    def read_every_server(self, path: str) -> list[httpx.Response]:
+        """The answer of each server; the aggregator would choose one of them."""
         return [self.direct(server).get(path, self._plane.admin.certificate) for server in self.servers()]
 
     def number(self, metric: str, workload: str) -> float:
-        """The number that is served. ValueError, with the message, when there is none."""
-        answer = self.ask(metric, workload)
+        """The served number. ValueError with the message if there is none."""
+        answer = self.read(metric, workload)
         if not answer.is_success:
             raise ValueError(answer.text)
         (item,) = answer.json()["items"]
@@ -163,15 +163,15 @@ class Adapter:
         return float(text[:-1]) / 1000 if text.endswith("m") else float(text.replace("k", "e3").replace("M", "e6"))
 
     def message(self, metric: str, workload: str) -> str:
-        """The Status message of an answer that is no number, else empty."""
-        answer = self.ask(metric, workload)
+        """The message of the Status; empty if a number is served."""
+        answer = self.read(metric, workload)
         return "" if answer.is_success else str(answer.json()["message"])
 
     def snapshot(self) -> dict[str, Decision]:
-        """The pipeline's own newest decisions, by workload."""
+        """The newest decisions of the pipeline, by workload."""
         token = self.secret(f"{NAME}-token")["token"].decode()
         context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # asked by address, not by name
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the address is not in the certificate
         url = f"https://{self.pipeline().ip}:8443/v1/snapshot"
         answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, verify=context, timeout=10)
         answer.raise_for_status()

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to by its DevTools protocol: what a page says, draws, and looks like."""
+"""A headless Chromium, driven through the DevTools protocol: content, console and screenshot of a page."""
 
 import base64
 import itertools
@@ -8,8 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from websocket import WebSocket, create_connection
 
@@ -18,7 +17,7 @@ from parts.process import Process, until
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _WITHIN_S = 60
 
-# The distinct colours of a screenshot, told by the browser itself.
+# The browser counts the distinct colours of a screenshot.
 _COLOURS = """
 (async () => {
   const picture = new Image();
@@ -32,24 +31,23 @@ _COLOURS = """
 
 
 def chromium() -> str | None:
-    """The program, None where there is none; BACKLOG_ADAPTER_CHROMIUM names another."""
+    """The program, None if there is none; BACKLOG_ADAPTER_CHROMIUM names another one."""
     named = os.environ.get("BACKLOG_ADAPTER_CHROMIUM")
     return named or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
-class Browser:
-    """One browser with a profile of its own in the folder."""
+class Browser(Process):
+    """A browser with its profile in the folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        # It may run as root, or in a namespace in which its own sandbox cannot be made; it opens our files alone.
+        # As root or in a namespace its sandbox cannot be made; it opens only our files.
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
         remote = ["--remote-debugging-port=0", f"--user-data-dir={folder}/profile", "about:blank"]
-        self._process = Process("chromium", [str(chromium()), *options, *remote], folder)
+        super().__init__("chromium", [str(chromium()), *options, *remote], folder)
 
     @contextmanager
     def page(self, url: str, scheme: str, size: tuple[int, int] = (1280, 900)) -> Iterator["Page"]:
-        """A page, loaded, for a reader who prefers this colour scheme."""
+        """A loaded page for a user who prefers this colour scheme."""
         socket = create_connection(self._address(), timeout=_WITHIN_S, suppress_origin=True)
         try:
             yield Page(socket, url, scheme, size)
@@ -57,26 +55,21 @@ class Browser:
             socket.close()
 
     def _address(self) -> str:
-        port, path = (self._folder / "profile" / "DevToolsActivePort").read_text().split()
+        port, path = (self.folder / "profile" / "DevToolsActivePort").read_text().split()
         return f"ws://127.0.0.1:{port}{path}"
 
-    def __enter__(self) -> Self:
-        self._process.start()
-        self._process.ready(lambda: self._address(), _WITHIN_S)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._process.stop()
+    def start(self) -> None:
+        """Returns when the browser accepts connections."""
+        super().start()
+        self.ready(self._address, _WITHIN_S)
 
 
 class Page:
-    """One tab. complaints: errors and warnings of its console, so far."""
+    """One tab. console_errors: the errors and warnings of its console."""
 
     def __init__(self, socket: WebSocket, url: str, scheme: str, size: tuple[int, int]) -> None:
         self._socket, self._ids, self._session = socket, itertools.count(1), ""
-        self.complaints: list[str] = []
+        self.console_errors: list[str] = []
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Runtime", "Log", "Page"):
@@ -85,28 +78,27 @@ class Page:
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.prefer(scheme)
         self._call("Page.navigate", url=url)
-        until(
-            lambda: self.asked("location.href !== 'about:blank' && document.readyState === 'complete'"), _WITHIN_S, url
-        )
+        loaded = "location.href !== 'about:blank' && document.readyState === 'complete'"
+        until(lambda: self.evaluate(loaded), _WITHIN_S, url)
 
     def prefer(self, scheme: str) -> None:
-        """The reader changes his mind: "light" or "dark"."""
+        """Sets the preferred colour scheme: "light" or "dark"."""
         self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
-    def asked(self, expression: str) -> Any:
-        """What a JavaScript expression is worth; promises are waited for."""
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression; waits for a promise."""
         answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def picture(self, to: Path) -> int:
-        """Save the whole page as a PNG; how many different colours it has."""
+    def screenshot(self, to: Path) -> int:
+        """Saves the whole page as a PNG and returns its number of distinct colours."""
         shot = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=self._whole())
         to.write_bytes(base64.b64decode(shot["data"]))
-        # A policy of the page forbids data that it does not name; an empty page has none.
+        # The content security policy of the page forbids the data URL; an empty page has no policy.
         self._call("Page.navigate", url="about:blank")
-        until(lambda: self.asked("location.href === 'about:blank'"), _WITHIN_S, "an empty page")
-        found: int = self.asked(_COLOURS % shot["data"])
+        until(lambda: self.evaluate("location.href === 'about:blank'"), _WITHIN_S, "an empty page")
+        found: int = self.evaluate(_COLOURS % shot["data"])
         return found
 
     def _whole(self) -> dict[str, float]:
@@ -118,18 +110,18 @@ class Page:
         session = {"sessionId": self._session} if self._session else {}
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters, **session}))
         while True:
-            said = json.loads(self._socket.recv())
-            if said.get("id") == number:
-                assert "error" not in said, f"{method}: {said['error']}"
-                return said["result"]
-            self._hear(said)
+            message = json.loads(self._socket.recv())
+            if message.get("id") == number:
+                assert "error" not in message, f"{method}: {message['error']}"
+                return message["result"]
+            self._record(message)
 
-    def _hear(self, said: dict[str, Any]) -> None:
-        parameters = said.get("params", {})
-        match said.get("method"):
+    def _record(self, event: dict[str, Any]) -> None:
+        parameters = event.get("params", {})
+        match event.get("method"):
             case "Runtime.exceptionThrown":
-                self.complaints.append(json.dumps(parameters["exceptionDetails"])[:500])
+                self.console_errors.append(json.dumps(parameters["exceptionDetails"])[:500])
             case "Runtime.consoleAPICalled" if parameters["type"] in ("error", "warning", "assert"):
-                self.complaints.append(json.dumps(parameters["args"])[:500])
+                self.console_errors.append(json.dumps(parameters["args"])[:500])
             case "Log.entryAdded" if parameters["entry"]["level"] in ("error", "warning"):
-                self.complaints.append(parameters["entry"]["text"])
+                self.console_errors.append(parameters["entry"]["text"])

@@ -1,4 +1,4 @@
-"""Certificate authorities and what they sign, as the control plane needs them."""
+"""Certificate authorities and certificates for the control plane."""
 
 import datetime
 import ipaddress
@@ -11,14 +11,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 
 def write_key(key: ec.EllipticCurvePrivateKey, path: Path) -> Path:
-    """The private key as PEM."""
+    """Writes the private key as PEM and returns the path."""
     plain = serialization.NoEncryption()
     path.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
     return path
 
 
 def write_key_pair(folder: Path, name: str) -> tuple[Path, Path]:
-    """A fresh key pair: (public, private)."""
+    """Creates a key pair: (public, private)."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = folder / f"{name}.pub"
     form = serialization.PublicFormat.SubjectPublicKeyInfo
@@ -27,7 +27,7 @@ def write_key_pair(folder: Path, name: str) -> tuple[Path, Path]:
 
 
 class Authority:
-    """A CA of its own; its certificate is at `path`."""
+    """A certificate authority; its certificate is at `path`."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -40,10 +40,10 @@ class Authority:
         self._write(draft.add_extension(identifier, critical=False), self.path)
 
     def issue(self, name: str, group: str | None = None, addresses: tuple[str, ...] = ()) -> tuple[Path, Path]:
-        """A certificate for a client, and for a server at these addresses or names: (certificate, key)."""
+        """A certificate for a client, and for a server with these addresses or names: (certificate, key)."""
         key = ec.generate_private_key(ec.SECP256R1())
         usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH])
-        # By this a CA is found among those of the same name, such as the one it replaces.
+        # Distinguishes the CA from the one that it replaces, which has the same name.
         signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         draft = _draft(_subject(name, group), key).add_extension(usages, critical=False)
         draft = draft.add_extension(signer, critical=False)

@@ -1,4 +1,4 @@
-"""A Kubernetes control plane: etcd, kube-apiserver, kube-controller-manager, and the programs that talk to it."""
+"""A Kubernetes control plane: etcd, kube-apiserver and kube-controller-manager, with kubectl and helm."""
 
 import json
 import ssl
@@ -6,15 +6,14 @@ import subprocess
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
 import yaml
 
 from parts import frontproxy
 from parts.certificates import Authority, write_key_pair
-from parts.process import HOST, CommandError, Process, free_port, tools, until
+from parts.process import HOST, CommandError, Part, Process, free_port, tools, until
 
 _CONTROLLERS = (
     "horizontal-pod-autoscaler-controller", "deployment-controller", "replicaset-controller",
@@ -27,15 +26,15 @@ HPA_SYNC_S = 5
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody with a client certificate of the cluster. kubeconfig: for programs that act for him."""
+    """A user of the cluster with a client certificate."""
 
     name: str
-    certificate: tuple[Path, Path]
+    certificate: tuple[Path, Path]  # certificate, key
     kubeconfig: Path
 
 
 class Api:
-    """The Kubernetes API as one user sees it: JSON in, JSON out. Raises httpx.HTTPStatusError."""
+    """A client of the Kubernetes API for one user: JSON in, JSON out. Raises httpx.HTTPStatusError."""
 
     def __init__(self, url: str, ca: Path, certificate: tuple[Path, Path]) -> None:
         context = ssl.create_default_context(cafile=ca)
@@ -43,8 +42,8 @@ class Api:
         self._client = httpx.Client(base_url=url, verify=context, timeout=15)
         self.host = httpx.URL(url)
 
-    def ask(self, method: str, path: str, body: object = None, kind: str = "application/json") -> Any:
-        """One request; the answer as JSON."""
+    def request(self, method: str, path: str, body: object = None, kind: str = "application/json") -> Any:
+        """Sends one request and returns the body of the answer."""
         content = None if body is None else json.dumps(body)
         answer = self._client.request(method, path, content=content, headers={"Content-Type": kind})
         answer.raise_for_status()
@@ -57,16 +56,16 @@ class Api:
         return answer.json()
 
     def raw(self, path: str, **parameters: str) -> httpx.Response:
-        """The answer as it is, whatever its status."""
+        """The answer with any status."""
         return self._client.get(path, params=parameters or None)
 
     def close(self) -> None:
-        """Releases the connections."""
+        """Closes the connections."""
         self._client.close()
 
 
-class ControlPlane:
-    """Ready when the API answers ok, its roles exist and the controllers run."""
+class ControlPlane(Part):
+    """Ready when the API answers, its bootstrap roles exist and the controllers run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -84,38 +83,38 @@ class ControlPlane:
         self.api = self.api_of(self.admin)
 
     def start(self) -> None:
-        """Starts everything, in order, each when the one before is ready."""
+        """Starts the programs in order, each when the one before is ready."""
         self._start_etcd()
         self._start_apiserver()
         self._start_controller_manager(self.user("system:kube-controller-manager").kubeconfig)
 
     def stop(self) -> None:
-        """Ends everything, last first."""
+        """Ends the programs in reverse order."""
         self._programs.close()
 
     def user(self, name: str, group: str | None = None) -> User:
-        """Somebody new; what he may, RBAC says."""
+        """Creates a user without rights of its own, in this group."""
         certificate = self._client_ca.issue(name, group)
         return User(name, certificate, self._write_kubeconfig(name, certificate))
 
     def api_of(self, user: User) -> Api:
-        """The API as he sees it."""
+        """An API client for this user."""
         api = Api(self.url, self._server_ca.path, user.certificate)
         self._programs.callback(api.close)
         return api
 
     def log(self, program: str) -> str:
-        """What one of its programs has said so far."""
+        """The log of one of the programs."""
         return (self.folder / f"{program}.log").read_text(errors="replace")
 
     def kubectl(self, *arguments: str, stdin: str | None = None, user: User | None = None) -> str:
-        """What kubectl prints, to the administrator or this user. Raises CommandError with its complaint."""
+        """The output of kubectl for the administrator or this user. Raises CommandError."""
         program = tools() / "controlplane-1.36.3" / "kubectl"
         kubeconfig = (user or self.admin).kubeconfig
         return _run([str(program), f"--kubeconfig={kubeconfig}", *arguments], self.folder, stdin)
 
     def helm(self, *arguments: str) -> str:
-        """What helm prints. Raises CommandError with its complaint."""
+        """The output of helm. Raises CommandError."""
         program = tools() / "helm-4.3.1" / "helm"
         return _run([str(program), f"--kubeconfig={self.admin.kubeconfig}", *arguments], self.folder, None)
 
@@ -153,7 +152,7 @@ class ControlPlane:
             "--enable-aggregator-routing=true", "--vmodule=dynamic_serving_content=2",
         )  # fmt: skip
         program.ready(lambda: self.api.raw("/readyz").text == "ok")
-        # The controller manager exits when it comes before the roles it needs.
+        # The controller manager exits if its roles do not exist yet.
         until(self._has_bootstrap_roles, 180, "the bootstrap roles exist")
 
     def _has_bootstrap_roles(self) -> bool:
@@ -172,10 +171,14 @@ class ControlPlane:
             f"--controllers={','.join(_CONTROLLERS)}",
         )  # fmt: skip
         context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it signs its own certificate
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # self-signed
         health = f"https://{HOST}:{port}/healthz"
         program.ready(lambda: httpx.get(health, verify=context, timeout=2).text == "ok")
-        until(lambda: self.api.raw("/api/v1/namespaces/default/serviceaccounts/default").is_success, 180, "accounts")
+        until(
+            lambda: self.api.raw("/api/v1/namespaces/default/serviceaccounts/default").is_success,
+            180,
+            "the default account exists",
+        )
 
     def _write_kubeconfig(self, user: str, certificate: tuple[Path, Path]) -> Path:
         public, key = map(str, certificate)
@@ -190,22 +193,9 @@ class ControlPlane:
         path.write_text(yaml.safe_dump(content))
         return path
 
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
 
 def _run(command: list[str], folder: Path, stdin: str | None) -> str:
-    # A home of its own: no cache or plugin of the developer's takes part.
+    # A separate home: no cache or plugin of the developer is used.
     done = subprocess.run(
         command, input=stdin, capture_output=True, text=True, timeout=360, check=False,
         env={"HOME": str(folder), "PATH": "/usr/bin:/bin"},

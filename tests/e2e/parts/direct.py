@@ -1,4 +1,4 @@
-"""A server of the metrics API asked by its own address, past the aggregator."""
+"""A server of the metrics API at its own address, without the aggregator in between."""
 
 import ssl
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ PORT = 6443
 
 
 @dataclass(frozen=True, slots=True)
-class Direct:
-    """address: where it listens. name: what its certificate has to name. ca_pem: who has to have signed that."""
+class DirectClient:
+    """Sends each request on a connection of its own."""
 
     address: str
-    name: str
-    ca_pem: str
+    name: str  # the name in the server's certificate
+    ca_pem: str  # the CA of the server's certificate
     port: int = PORT
 
     def get(
         self, path: str, certificate: tuple[Path, Path] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        """One question on a connection of its own."""
+        """GET with this client certificate and these headers."""
         context = ssl.create_default_context(cadata=self.ca_pem)
         if certificate is not None:
             context.load_cert_chain(*certificate)
@@ -32,6 +32,6 @@ class Direct:
             return client.get(url, headers=headers, extensions={"sni_hostname": self.name})
 
     def serial(self) -> int:
-        """Of the certificate that it shows now."""
+        """The serial number of the server's certificate."""
         pem = ssl.get_server_certificate((self.address, self.port), timeout=5)
         return x509.load_pem_x509_certificate(pem.encode()).serial_number

@@ -1,4 +1,4 @@
-"""A Kafka exporter: the broker's offsets under the names of the widely used kafka-exporter.
+"""A Kafka exporter: the offsets of the broker under the metric names of kafka-exporter.
 
 A program of its own: exporter.py HOST PORT BOOTSTRAP_SERVERS
 """
@@ -21,7 +21,7 @@ _TIMEOUT_S = 2.0
 
 
 class Exporter(Process):
-    """Answers at `address` with what the broker says at that moment."""
+    """Serves the current offsets at `address`."""
 
     def __init__(self, folder: Path, bootstrap_servers: str) -> None:
         port = free_port()
@@ -30,13 +30,13 @@ class Exporter(Process):
         super().__init__("exporter", [sys.executable, __file__, HOST, str(port), bootstrap_servers], folder, env)
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Returns when the exporter answers."""
         super().start()
         self.ready(lambda: httpx.get(f"http://{self.address}/metrics", timeout=5).is_success)
 
 
 class Offsets:
-    """Collects on every scrape; a broker that does not answer means no series, as with the real exporter."""
+    """Collects on every scrape. Without an answer of the broker there are no series, as in the real exporter."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self._bootstrap_servers = bootstrap_servers
@@ -44,25 +44,25 @@ class Offsets:
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The three families."""
+        """The three metric families."""
         ends = GaugeMetricFamily("kafka_topic_partition_current_offset", "Log end.", labels=["topic", "partition"])
         by_group = ["consumergroup", "topic", "partition"]
-        done = GaugeMetricFamily("kafka_consumergroup_current_offset", "Committed offset.", labels=by_group)
+        committed = GaugeMetricFamily("kafka_consumergroup_current_offset", "Committed offset.", labels=by_group)
         lag = GaugeMetricFamily("kafka_consumergroup_lag", "Records not committed yet.", labels=by_group)
         try:
             found = self._ends()
             for (topic, number), end in found.items():
                 ends.add_metric([topic, str(number)], end)
             for group, topic, number, offset in self._committed([TopicPartition(*key) for key in found]):
-                done.add_metric([group, topic, str(number)], offset)
+                committed.add_metric([group, topic, str(number)], offset)
                 lag.add_metric([group, topic, str(number)], found[topic, number] - offset)
         except KafkaException:
             return
-        yield from (ends, done, lag)
+        yield from (ends, committed, lag)
 
     def _ends(self) -> dict[tuple[str, int], int]:
         topics = self._admin.list_topics(timeout=_TIMEOUT_S).topics
-        asked = self._admin.list_offsets(
+        ends = self._admin.list_offsets(
             {
                 TopicPartition(name, number): OffsetSpec.latest()
                 for name, topic in topics.items()
@@ -71,7 +71,7 @@ class Offsets:
             },
             request_timeout=_TIMEOUT_S,
         )
-        return {(key.topic, key.partition): future.result().offset for key, future in asked.items()}
+        return {(key.topic, key.partition): future.result().offset for key, future in ends.items()}
 
     def _committed(self, partitions: list[TopicPartition]) -> Iterator[tuple[str, str, int, int]]:
         listed = self._admin.list_consumer_groups(request_timeout=_TIMEOUT_S).result()

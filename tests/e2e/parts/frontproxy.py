@@ -1,6 +1,6 @@
-"""Who kube-apiserver is towards servers like ours: the certificate it presents, and the CAs it tells them to trust.
+"""The front proxy identity of kube-apiserver: its client certificate, and the CAs that aggregated servers trust.
 
-It reads both files anew when they change.
+kube-apiserver reloads both files when they change.
 """
 
 from collections.abc import Iterable
@@ -12,30 +12,30 @@ NAME = "front-proxy-client"
 
 
 class FrontProxy:
-    """authority: has signed the certificate that is presented now."""
+    """The files that kube-apiserver reads. authority: the CA of the current certificate."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self._folder = folder
-        self._made = 0
+        self._authorities = 0
         self.cas, self.certificate, self.key = (folder / name for name in ("cas.crt", "client.crt", "client.key"))
         self.authority = self.new_authority()
         self.trust([self.authority])
         self.present(self.authority)
 
     def new_authority(self) -> Authority:
-        """A CA that nobody trusts yet."""
-        self._made += 1
-        folder = self._folder / str(self._made)
+        """Creates a CA that is not trusted yet."""
+        self._authorities += 1
+        folder = self._folder / str(self._authorities)
         folder.mkdir()
         return Authority(folder, "front-proxy-ca")
 
     def trust(self, authorities: Iterable[Authority]) -> None:
-        """From now on certificates of these count."""
+        """Replaces the trusted CAs."""
         _replace(self.cas, b"".join(authority.path.read_bytes() for authority in authorities))
 
     def present(self, authority: Authority) -> None:
-        """From now on its certificate is one of this CA."""
+        """Replaces the client certificate by one of this CA."""
         certificate, key = authority.issue(NAME)
         _replace(self.key, key.read_bytes())
         _replace(self.certificate, certificate.read_bytes())
@@ -43,7 +43,7 @@ class FrontProxy:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
+    """Replaces the file atomically."""
     new = path.with_suffix(".new")
     new.write_bytes(content)
     new.replace(path)

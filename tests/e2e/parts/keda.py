@@ -3,23 +3,22 @@
 import shlex
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import httpx
 
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane
-from parts.process import HOST, Process, free_port, tools, until
+from parts.process import HOST, Part, Process, free_port, tools, until
 from parts.service import api_service_at
 
 TOOL = "keda-2.21.0"
 EXTERNAL = "external.metrics.k8s.io/v1beta1"
 
 
-class Keda:
-    """hosts: a hosts file with the names of the cluster's Services. trusted_ca: the CA of the sources it reads."""
+class Keda(Part):
+    """The operator and the metrics server of KEDA."""
 
+    # hosts: a hosts file with the names of the cluster's Services. trusted_ca: the CA of the sources that KEDA reads.
     def __init__(self, plane: ControlPlane, folder: Path, hosts: Path, trusted_ca: bytes) -> None:
         self._plane = plane
         self._folder = folder
@@ -57,7 +56,7 @@ class Keda:
         until(lambda: self._plane.api.raw(f"/apis/{EXTERNAL}").is_success, 60, "KEDA serves external.metrics.k8s.io")
 
     def _program(self, name: str, *options: str) -> Process:
-        # KEDA resolves the names that pods know.
+        # KEDA uses the DNS names of the cluster.
         command = [str(tools() / TOOL / name), f"--cert-dir={self._certs}", *options]
         script = f"mount --bind {shlex.quote(str(self._hosts))} /etc/hosts && exec {shlex.join(command)}"
         namespace = dict.fromkeys(("POD_NAMESPACE", "KEDA_CLUSTER_OBJECT_NAMESPACE"), "keda")
@@ -65,15 +64,6 @@ class Keda:
         isolated = ["unshare", "--mount", "sh", "-c", script]
         return self._started.enter_context(Process(f"keda-{name}", isolated, self._folder, env))
 
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self._started.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """Ends both programs."""
         self._started.close()

@@ -1,8 +1,8 @@
-"""The stand-in for the kubelet, the scheduler and the cluster's DNS, and for nothing else.
+"""Replaces the kubelet, the scheduler and the cluster's DNS.
 
-It binds every pod to the one node, runs its container's command as a real process (see pod.py), runs the readiness
-probe, reports the pod's status, starts a dead container again, and lets a deleted pod go when its process has ended.
-Service names resolve, through /etc/hosts, to the ready pods behind them.
+It binds every pod to the one node, runs the command of its container as a real process (see pod.py), runs the readiness
+probe, reports the status of the pod, restarts a container that ended, and removes a deleted pod when its process has
+ended. The names of Services resolve to their ready pods through /etc/hosts.
 """
 
 import math
@@ -12,26 +12,24 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
 from parts.controlplane import Api
 from parts.pod import Pod
+from parts.process import Part
 
 _NODE = "bench"
-_LOOK_S = 0.3
+_SYNC_S = 0.3
 _RESTART_S = 2.0
-_FORESEEN = (httpx.HTTPError, OSError)  # the API comes back; a Secret, or a pod, is not there yet or not any more
+_EXPECTED = (httpx.HTTPError, OSError)  # the API is away for a moment; a Secret or a pod does not exist
 
 
-class Kubelet:
-    """Runs the pods of all namespaces while it is entered. images: image without tag -> its entrypoint.
+class Kubelet(Part):
+    """Runs the pods of all namespaces. log: its errors, and the containers that ended by themselves."""
 
-    log: what it could not do, and which container has ended by itself.
-    """
-
+    # images: image without tag -> entrypoint.
     def __init__(self, api: Api, folder: Path, images: Mapping[str, Sequence[str]]) -> None:
         self._api = api
         self._folder = folder
@@ -44,13 +42,13 @@ class Kubelet:
         self._thread = threading.Thread(target=self._run, name="kubelet")
 
     def pods(self, namespace: str, prefix: str) -> list[Pod]:
-        """The pods that run now, by the beginning of their name."""
+        """The current pods whose names begin with the prefix."""
         with self._lock:
             return [pod for pod in self._pods.values() if pod.namespace == namespace and pod.name.startswith(prefix)]
 
     @contextmanager
     def killed(self, pod: Pod) -> Iterator[None]:
-        """Ends the container at once with all its processes; at the end of the block it is started again."""
+        """Kills every process of the container, and restarts the container after the block."""
         with self._lock:
             pod.start_at_s = math.inf
             pod.process.kill()
@@ -60,43 +58,43 @@ class Kubelet:
             pod.start_at_s = 0.0
 
     def refresh(self, namespace: str, prefix: str) -> None:
-        """Brings changed Secrets and ConfigMaps into the pods' files; a real kubelet does so within a minute or two."""
+        """Updates the files of Secrets and ConfigMaps in the pods; a real kubelet takes up to two minutes."""
         for pod in self.pods(namespace, prefix):
-            with self._lock:  # it may be starting again
+            with self._lock:  # the pod may be restarting
                 pod.refresh()
 
     def _run(self) -> None:
-        while not self._stopping.wait(_LOOK_S):
-            self._attempt("pods", self._look)
+        while not self._stopping.wait(_SYNC_S):
+            self._attempt("pods", self._sync)
 
     def _attempt(self, name: str, act: Callable[..., None], *arguments: object) -> None:
-        """The trouble of one pod is not that of the others, and the next look tries again."""
+        """Logs an error, so that one pod does not stop the others; the next sync retries."""
         try:
             act(*arguments)
-        except _FORESEEN as error:
+        except _EXPECTED as error:
             self._note(f"{name}: {error!r}")
-        except Exception:  # whatever it is, it is the trouble of one pod
+        except Exception:  # of one pod, whatever it is
             self._note(f"{name}: {traceback.format_exc()}")
 
     def _note(self, text: str) -> None:
         with self.log.open("a") as log:
             log.write(f"{time.ctime()} {text}\n")
 
-    def _look(self) -> None:
+    def _sync(self) -> None:
         found = {item["metadata"]["uid"]: item for item in self._api.get("/api/v1/pods")["items"]}
         for uid, manifest in found.items():
-            self._attempt(manifest["metadata"]["name"], self._tend, uid, manifest)
+            self._attempt(manifest["metadata"]["name"], self._sync_pod, uid, manifest)
         for uid in set(self._pods) - set(found):
             self._pods[uid].process.stop(0)
             self._forget(uid)
         self._attempt("names", self._resolve)
 
-    def _tend(self, uid: str, manifest: dict[str, Any]) -> None:
+    def _sync_pod(self, uid: str, manifest: dict[str, Any]) -> None:
         pod = self._pods.get(uid) or Pod(self._api, manifest, self._folder, self._images)
         if "deletionTimestamp" in manifest["metadata"]:
-            self._let_go(pod)
+            self._remove(pod)
         elif uid in self._pods:
-            self._keep_alive(pod)
+            self._restart(pod)
             self._report(pod)
         else:
             self._admit(pod)
@@ -105,18 +103,18 @@ class Kubelet:
         if not pod.manifest["spec"].get("nodeName"):
             target = {"apiVersion": "v1", "kind": "Node", "name": _NODE}
             body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name}, "target": target}
-            self._api.ask("POST", f"{pod.path}/binding", body)
-        pod.resolve(self._names)  # a server that does not find the pipeline at once waits before it tries again
-        pod.start()  # last: what is started is known
+            self._api.request("POST", f"{pod.path}/binding", body)
+        pod.resolve(self._names)  # a server that does not find the pipeline waits before it retries
+        pod.start()  # last: a pod that started is always in self._pods
         pod.start_at_s = time.monotonic() + _RESTART_S
         with self._lock:
             self._pods[pod.uid] = pod
 
-    def _keep_alive(self, pod: Pod) -> None:
+    def _restart(self, pod: Pod) -> None:
         with self._lock:
             if pod.process.running() or time.monotonic() < pod.start_at_s:
                 return
-            self._note(f"{pod.name}: its container ended with {pod.process.child.returncode}, it is started again")
+            self._note(f"{pod.name}: the container ended with {pod.process.child.returncode}, it restarts")
             pod.start_at_s = time.monotonic() + _RESTART_S
             pod.start()
             pod.restarts += 1
@@ -130,14 +128,14 @@ class Kubelet:
         if status == pod.patched:
             return
         kind = "application/strategic-merge-patch+json"
-        self._api.ask("PATCH", f"{pod.path}/status", {"status": status}, kind)
+        self._api.request("PATCH", f"{pod.path}/status", {"status": status}, kind)
         pod.patched = status
 
-    def _let_go(self, pod: Pod) -> None:
-        if not pod.end_of_grace():
+    def _remove(self, pod: Pod) -> None:
+        if not pod.has_terminated():
             return
         pod.process.stop(0)
-        self._api.ask("DELETE", pod.path, {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}})
+        self._api.request("DELETE", pod.path, {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}})
         self._forget(pod.uid)
 
     def _resolve(self) -> None:
@@ -153,16 +151,16 @@ class Kubelet:
         for pod in self._pods.values():
             pod.resolve(self._names)
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
+        """Registers the node and starts to run pods."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._api.ask("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": _NODE}})
+        self._api.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": _NODE}})
         self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """Ends every pod."""
         self._stopping.set()
-        self._thread.join(120)
+        if self._thread.is_alive():
+            self._thread.join(120)
         for pod in self._pods.values():
             pod.process.stop(0)

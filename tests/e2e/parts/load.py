@@ -1,4 +1,4 @@
-"""Load: a producer process whose rate is set while it runs.
+"""A producer process whose rate can be changed while it runs.
 
 A program of its own: load.py BOOTSTRAP_SERVERS TOPIC PARTITIONS; each line on its input is a new rate in records/s.
 """
@@ -18,7 +18,7 @@ _STEP_S = 0.05
 
 
 class Load(Process):
-    """Produces nothing until a rate is set."""
+    """Starts with rate 0."""
 
     stdin = subprocess.PIPE
 
@@ -28,35 +28,35 @@ class Load(Process):
         super().__init__(f"load-{topic}", command, folder, env)
 
     def set_rate(self, records_per_s: float) -> None:
-        """From now on so many records a second, spread evenly over the partitions."""
+        """Sets the rate over all partitions; each partition gets the same share."""
         assert self.child.stdin is not None
         self.child.stdin.write(f"{records_per_s}\n".encode())
         self.child.stdin.flush()
 
 
 def produce(producer: Producer, topic: str, partitions: int) -> None:
-    """Produces at the rate last read from the input, until the input ends."""
+    """Produces at the newest rate on the input until the input ends."""
     os.set_blocking(sys.stdin.fileno(), False)
     next_partition = itertools.cycle(range(partitions))
-    records_per_s, owed, last_s = 0.0, 0.0, time.monotonic()
+    records_per_s, due_records, last_s = 0.0, 0.0, time.monotonic()
     while True:
-        asked = _last_line()
-        if asked == "":
+        line = _last_line()
+        if line == "":
             return
-        records_per_s = records_per_s if asked is None else float(asked)
+        records_per_s = records_per_s if line is None else float(line)
         now_s = time.monotonic()
-        # After a pause of the broker the records of the pause are not made up for.
-        owed = min(owed + records_per_s * (now_s - last_s), records_per_s)
+        # After a stall at most one second of records is produced late.
+        due_records = min(due_records + records_per_s * (now_s - last_s), records_per_s)
         last_s = now_s
-        for _ in range(int(owed)):
+        for _ in range(int(due_records)):
             producer.produce(topic, b"x" * 100, partition=next(next_partition))
-        owed -= int(owed)
+        due_records -= int(due_records)
         producer.poll(0)
         time.sleep(_STEP_S)
 
 
 def _last_line() -> str | None:
-    """The newest line, None when there is none, "" when there will be none."""
+    """The newest line, None if there is none yet, "" at the end of the input."""
     try:
         read = os.read(sys.stdin.fileno(), 4096)
     except BlockingIOError:

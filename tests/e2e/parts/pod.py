@@ -22,15 +22,15 @@ from parts.process import HOST, Process
 
 _numbers = itertools.count(10)
 
-# For sh: what changes from now on in a folder, named from the root on, is seen here alone.
+# A shell function: later changes of a folder (a path without the leading slash) stay in this mount namespace.
 COVER = """\
 cover() {{
   mkdir -p {overlay}/$1/upper {overlay}/$1/work {overlay}/$1/pieces
   layers=lowerdir=/$1,upperdir={overlay}/$1/upper,workdir={overlay}/$1/work
   mount -t overlay overlay -o $layers /$1 2> /dev/null || piece_together $1
 }}
-# In a user namespace nothing is laid over a folder below which somebody had mounted something before. What goes
-# while its turn comes is nothing that a pod needs.
+# In a user namespace an overlay cannot cover a folder that holds an earlier mount. A file that disappears meanwhile is
+# none that a pod needs.
 piece_together() {{
   for each in /$1/* /$1/.[!.]*; do
     place={overlay}/$1/pieces/${{each##*/}}
@@ -42,11 +42,11 @@ piece_together() {{
   mount --rbind {overlay}/$1/pieces /$1
 }}"""
 
-# Run by sh inside the new namespaces. What changes in /etc, /run, /tmp or /var stays in the pod, in overlays.
+# The shell runs this inside the new namespaces. Changes of /etc, /run, /tmp and /var stay in overlays of the pod.
 _INIT = """\
 set -eu
 ip link set lo up
-# A killed container's sockets can outlive it and keep its network, with this address and this link, for minutes.
+# The sockets of a killed container can hold its network, with this address and this link, for minutes.
 nsenter -t {bench} -n ip link del {veth} 2> /dev/null || true
 nsenter -t {bench} -n ip link add {veth} master bench0 up type veth peer name eth0 netns $$
 ip addr add {ip}/16 dev eth0
@@ -60,15 +60,15 @@ cover run
 cover var
 mount --bind {hosts} /etc/hosts
 {mounts}
-# Last, for the volumes above may lie there; covered, not replaced, for the programs may lie there too.
+# Last, because volumes may be in /tmp; covered, not replaced, because the programs may be there too.
 cover tmp
 cd /
 {user}
 exec env -i {env} {as_user} {command}
 """
 
-# Only one user is mapped here, so another one is mapped in its place: the same owner of files under another number,
-# without capabilities. The images know theirs by this name (Dockerfile); for any other, programs find no name.
+# Only one user is mapped here. Another user is mapped in its place: the same owner of files under another number,
+# without capabilities. /etc/passwd names the user of the images alone (Dockerfile).
 _IMAGE_USER = 10001
 _PASSWD = f"""\
 (cat /etc/passwd; echo adapter:x:{_IMAGE_USER}:{_IMAGE_USER}::/nonexistent:/usr/sbin/nologin) > /run/passwd
@@ -76,8 +76,9 @@ mount --bind /run/passwd /etc/passwd"""
 
 
 class Pod:
-    """One pod of one container. `images` tells which command an image's entrypoint is."""
+    """One pod of one container."""
 
+    # images: image without tag -> entrypoint.
     def __init__(self, api: Api, manifest: dict[str, Any], folder: Path, images: Mapping[str, Sequence[str]]) -> None:
         self.manifest = manifest
         self.namespace: str = manifest["metadata"]["namespace"]
@@ -87,10 +88,10 @@ class Pod:
         number = next(_numbers)
         self.ip = f"10.244.{number // 250}.{number % 250 + 2}"
         self.restarts = 0
-        self.stop_at_s: float | None = None  # when the grace period of a deleted pod ends
-        self.start_at_s = 0.0  # not before this time is a dead container started again
+        self.stop_at_s: float | None = None  # end of the grace period of a deleted pod
+        self.start_at_s = 0.0  # earliest restart of a container that ended
         self.patched: dict[str, Any] = {}
-        self._answered_s = -math.inf  # when its readiness probe succeeded last
+        self._answered_s = -math.inf  # last success of the readiness probe
         self._api = api
         self._images = images
         self._folder = folder / f"{self.namespace}-{self.name}"
@@ -104,7 +105,7 @@ class Pod:
         return self._folder / "hosts"
 
     def start(self) -> None:
-        """Starts the container, the first time or again; its volumes of this pod's life stay. After `resolve`."""
+        """Starts or restarts the container, after `resolve`. A restart keeps the volumes."""
         (self._folder / "overlay").mkdir(parents=True, exist_ok=True)
         script = self._folder / "init.sh"
         script.write_text(self._init(self._volumes()))
@@ -115,10 +116,9 @@ class Pod:
         self.process.start()
 
     def resolve(self, services: str) -> None:
-        """Which names the container finds: its own, and those of services, as lines of /etc/hosts.
+        """Writes the container's /etc/hosts: its own name and these lines.
 
-        In place, for the pod's mount is of this very file, and never empty: somebody may be reading it. What is new
-        covers what was, and the rest of that is cut off.
+        It writes in place because the pod mounts this file, and never empties the file because a program may read it.
         """
         text = f"127.0.0.1 localhost\n{self.ip} {self.name}\n{services}"
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -129,13 +129,13 @@ class Pod:
                 hosts.truncate()
 
     def refresh(self) -> None:
-        """What has changed in its Secrets and ConfigMaps appears in the container's files, and its tokens are new."""
+        """Updates the files of its Secrets and ConfigMaps, and renews its tokens."""
         self._volumes()
 
     def _init(self, volumes: Mapping[str, Path]) -> str:
         mounts = []
         for mount in self.container.get("volumeMounts", []):
-            if mount["mountPath"] != "/tmp":  # noqa: S108  # every pod has its own, see _INIT
+            if mount["mountPath"] != "/tmp":  # noqa: S108  # every pod has an overlay there, see _INIT
                 source, target = shlex.quote(str(volumes[mount["name"]])), shlex.quote(mount["mountPath"])
                 mounts.append(f"mkdir -p {target}\nmount --bind {source} {target}")
         env = " ".join(shlex.quote(f"{key}={value}") for key, value in self._env().items())
@@ -203,7 +203,7 @@ class Pod:
         bound = {"kind": "Pod", "apiVersion": "v1", "name": self.name, "uid": self.uid}
         spec = {"audiences": [audience] if audience else [], "expirationSeconds": 7200, "boundObjectRef": bound}
         path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{account}/token"
-        token: str = self._api.ask("POST", path, {"spec": spec})["status"]["token"]
+        token: str = self._api.request("POST", path, {"spec": spec})["status"]["token"]
         return token.encode()
 
     def signal(self, number: signal.Signals) -> None:
@@ -216,9 +216,9 @@ class Pod:
             os.kill(int(child), number)
 
     def ready(self) -> bool:
-        """What the readiness probe says; without one, whether the container runs.
+        """Whether the readiness probe succeeds; without a probe, whether the container runs.
 
-        A container that was ready stays so for the time in which the probes of its manifest may fail.
+        A ready container stays ready while fewer than failureThreshold probes failed.
         """
         probe = self.container.get("readinessProbe")
         if not self.process.running() or probe is None:
@@ -240,7 +240,7 @@ class Pod:
         return answer.is_success
 
     def status(self, is_ready: bool) -> dict[str, Any]:
-        """The pod's status as a kubelet writes it."""
+        """The status that a kubelet writes."""
         running = self.process.running()
         conditions = {
             "PodScheduled": True, "Initialized": True, "ContainersReady": is_ready, "Ready": is_ready,
@@ -256,8 +256,8 @@ class Pod:
             "containerStatuses": [container],
         }  # fmt: skip
 
-    def end_of_grace(self) -> bool:
-        """True when a deleted pod's container is gone; asks it to end first and ends it when its time is over."""
+    def has_terminated(self) -> bool:
+        """Whether a deleted pod's container has ended: SIGTERM first, SIGKILL after the grace period."""
         if self.stop_at_s is None:
             grace_s = self.manifest["spec"].get("terminationGracePeriodSeconds", 30)
             self.stop_at_s = time.monotonic() + grace_s
@@ -269,7 +269,7 @@ class Pod:
 
 
 def publish(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Writes the files as a kubelet does: all change in one moment, behind a link to the folder of the newest."""
+    """Replaces all files at once as a kubelet does: a link leads to the folder with the newest files."""
     newest = Path(tempfile.mkdtemp(prefix="..", dir=folder))
     newest.chmod(0o755)
     for path, content in files.items():

@@ -2,8 +2,7 @@
 
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
@@ -30,8 +29,8 @@ _LOGGING = """\
 """
 
 
-class Pravega:
-    """Streams are made and scaled through the controller's REST."""
+class Pravega(Process):
+    """Creates and scales streams through the controller's REST API at `url`."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -46,48 +45,39 @@ class Pravega:
             "-Dpravegaservice.container.count=1", f"-Dsinglenode.configurationFile={settings}",
             f"-Dlogback.configurationFile={logging}", "-cp", tools() / "pravega-0.13.0" / "libs" / "*",
         ]  # fmt: skip
-        self._process = Process("pravega", [*java, "io.pravega.local.LocalPravegaEmulator"], folder)
+        super().__init__("pravega", [*java, "io.pravega.local.LocalPravegaEmulator"], folder)
 
     def start(self) -> None:
-        """Returns when scopes can be listed."""
-        self._process.start()
-        self._process.ready(lambda: "_system" in httpx.get(f"{self.url}/v1/scopes", timeout=2).text)
+        """Returns when the controller lists its scopes."""
+        super().start()
+        self.ready(lambda: "_system" in httpx.get(f"{self.url}/v1/scopes", timeout=2).text)
 
     def create_stream(self, scope: str, stream: str, segments: int) -> None:
-        """Makes the scope and the stream when they are new; a new one has this fixed number of segments."""
-        self._make("/v1/scopes", {"scopeName": scope})
-        self._make(f"/v1/scopes/{scope}/streams", {"streamName": stream, "scalingPolicy": _fixed(segments)})
+        """Creates the scope and the stream unless they exist; a new stream has this fixed number of segments."""
+        self._create("/v1/scopes", {"scopeName": scope})
+        self._create(f"/v1/scopes/{scope}/streams", {"streamName": stream, "scalingPolicy": _fixed(segments)})
 
-    def _make(self, path: str, what: dict[str, object]) -> None:
-        """Asks until it is there: a controller that just lists its scopes may not be able to make one yet."""
+    def _create(self, path: str, what: dict[str, object]) -> None:
+        """Retries: a controller that lists its scopes may not be able to create one yet."""
 
-        def is_there() -> bool:
+        def exists() -> bool:
             return httpx.post(f"{self.url}{path}", json=what, timeout=60).status_code in (201, 409)
 
-        until(is_there, 120, f"{what} is in {path}", every_s=1.0)
+        until(exists, 120, f"{what} is in {path}", every_s=1.0)
 
     def scale(self, scope: str, stream: str, segments: int) -> None:
-        """A real scale of the stream: segments are sealed, split or merged."""
+        """Scales the stream: Pravega seals, splits or merges segments."""
         body = {"scalingPolicy": _fixed(segments)}
         answer = httpx.put(f"{self.url}/v1/scopes/{scope}/streams/{stream}", json=body, timeout=60)
         assert answer.status_code == 200, answer.text
 
     def segments(self, scope: str, stream: str) -> int:
-        """What Pravega itself says: the active set of the last scaling event."""
+        """The active segments after the last scaling event that Pravega lists."""
         now_ms = int(time.time() * 1000)
         window = {"from": now_ms - 60_000, "to": now_ms + 1000}
         address = f"{self.url}/v1/scopes/{scope}/streams/{stream}/scaling-events"
         events: list[dict[str, Any]] = httpx.get(address, params=window, timeout=10).json()
         return len(events[-1]["segments"])
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._process.stop()
 
 
 def _fixed(segments: int) -> dict[str, object]:

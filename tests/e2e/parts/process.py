@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 import httpx
@@ -18,31 +17,31 @@ from confluent_kafka import KafkaException
 HOST = "10.244.0.1"  # the bridge of tests/e2e/run: reachable from the tests and from every pod
 
 T = TypeVar("T")
-# Below those that the kernel gives to who names none (ip_local_port_range): a port stays free until its server is
-# started, or started again, whatever connects in the meantime.
+# Below the ephemeral ports of the kernel (ip_local_port_range): no outgoing connection takes the port of a server that
+# has not started yet, or that restarts.
 _PORTS = iter(random.sample(range(20_000, 32_000), 12_000))
 
 
 class CommandError(AssertionError):
-    """A program refused what it was asked for; the message is its complaint."""
+    """A command failed; the message is its output."""
 
 
 class NotReadyError(AssertionError):
-    """Something asked for did not come true in time; the message says what, and what was answered last."""
+    """A condition was not true in time; the message names the condition and its last value."""
 
 
-# What a server that is not there yet, or an object that is not there yet, looks like from a client.
+# How a client sees a server or an object that does not exist yet.
 _NOT_YET = (OSError, ValueError, LookupError, httpx.HTTPError, KafkaException, CommandError)
 
 
 def tools() -> Path:
-    """The folder with the real parts (tests/e2e/tools/build.sh)."""
+    """The folder of the real servers (tests/e2e/tools/build.sh)."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS", cache / "backlog-adapter" / "tools"))
 
 
 def free_port() -> int:
-    """A port nobody listens on, on any address; never the same twice."""
+    """A port without a listener on any address; never the same twice."""
     for port in _PORTS:
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("", port))
@@ -50,32 +49,55 @@ def free_port() -> int:
     raise OSError("no port is free")
 
 
-def until(question: Callable[[], T], within_s: float, what: str, every_s: float = 0.2) -> T:
-    """Asks until the answer is true and returns it; the errors of _NOT_YET count as untrue.
+def until(condition: Callable[[], T], within_s: float, what: str, every_s: float = 0.2) -> T:
+    """Waits until the condition is true and returns its value; the errors of _NOT_YET count as false.
 
-    Raises NotReadyError with the last answer after within_s.
+    Raises NotReadyError after within_s.
     """
     end_s = time.monotonic() + within_s
     while True:
-        answer: object
+        last: object
         try:
-            answer = found = question()
-            if found:
-                return found
+            last = value = condition()
+            if value:
+                return value
         except _NOT_YET as error:
-            answer = repr(error)
+            last = repr(error)
         if time.monotonic() > end_s:
-            raise NotReadyError(f"{what}: not within {within_s:g} s; last answer: {answer}")
+            raise NotReadyError(f"{what}: not within {within_s:g} s; last value: {last}")
         time.sleep(every_s)
 
 
 def tail(log: Path, lines: int = 25) -> str:
-    """The end of a log, long lines cut."""
+    """The end of a log; long lines are cut."""
     return "\n".join(line[:300] for line in log.read_text(errors="replace").splitlines()[-lines:])
 
 
-class Process:
-    """One program. A context manager: whatever happens inside, the program and its children are gone afterwards."""
+class Part:
+    """Starts when it is entered and stops when it is left, also if its start fails."""
+
+    def start(self) -> None:
+        """Returns when the part is ready."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Ends every process of the part."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+
+class Process(Part):
+    """One program and its children."""
 
     stdin = subprocess.DEVNULL
 
@@ -91,12 +113,12 @@ class Process:
 
     @property
     def child(self) -> subprocess.Popen[bytes]:
-        """The child process; it must have been started."""
+        """The child process, once it has started."""
         assert self._child is not None, f"{self.name} was not started"
         return self._child
 
     def start(self) -> None:
-        """Starts it, in a session of its own, so that its whole group can be ended."""
+        """Starts the program in a session of its own, so that its whole group can be ended."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(
@@ -105,47 +127,32 @@ class Process:
             )  # fmt: skip
 
     def running(self) -> bool:
-        """Whether it still runs."""
+        """Whether the program still runs."""
         return self._child is not None and self._child.poll() is None
 
-    def ready(self, question: Callable[[], object], within_s: float = 180) -> None:
-        """Waits until the answer is true. Raises NotReadyError with the log's end when it exits or stays silent."""
-
-        def answered() -> object:
-            return not self.running() or question()
-
+    def ready(self, condition: Callable[[], object], within_s: float = 180) -> None:
+        """Waits until the condition is true. Raises NotReadyError with the end of the log if the program ends first."""
         try:
-            until(answered, within_s, f"{self.name} is ready")
+            until(lambda: not self.running() or condition(), within_s, f"{self.name} is ready")
         except NotReadyError as error:
             raise NotReadyError(f"{error}\n{self.log}:\n{tail(self.log)}") from None
         if not self.running():
             raise NotReadyError(f"{self.name} ended with {self.child.returncode}\n{self.log}:\n{tail(self.log)}")
 
     def stop(self, grace_s: float = 15) -> None:
-        """Asks it to end, and ends it and its children when it does not."""
+        """Sends SIGTERM, waits for grace_s, and kills what is left of the group."""
         if self._child is None:
             return
         if self.running():
             self.child.terminate()
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self.child.wait(grace_s)
-            except subprocess.TimeoutExpired:
-                self.kill()
         self.kill()
 
     def kill(self) -> None:
-        """Ends its whole group at once."""
+        """Kills the whole group at once."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
         if self.child.stdin is not None and not self.child.stdin.closed:
             self.child.stdin.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()

@@ -1,38 +1,33 @@
-"""A Prometheus server that scrapes the addresses it is given."""
+"""A Prometheus server that scrapes fixed addresses."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
 import yaml
 
 from parts.process import HOST, Process, free_port, tools
 
+TOOL = "prometheus-0.315.0"
 
-class Prometheus:
-    """targets: job -> "host:port", scraped every two seconds."""
 
-    def __init__(self, folder: Path, targets: Mapping[str, str]) -> None:
+class Prometheus(Process):
+    """Listens at `url`. settings: its configuration file, as an object."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], *options: str, host: str = HOST) -> None:
         folder.mkdir(parents=True)
-        port = free_port()
-        self.url = f"http://{HOST}:{port}"
-        settings = folder / "prometheus.yml"
-        scrapes = [{"job_name": job, "static_configs": [{"targets": [at]}]} for job, at in targets.items()]
-        settings.write_text(yaml.safe_dump({"global": {"scrape_interval": "2s"}, "scrape_configs": scrapes}))
-        program = tools() / "prometheus-0.315.0" / "prometheus"
-        options = [f"--web.listen-address={HOST}:{port}", f"--storage.tsdb.path={folder}/data"]
-        self._process = Process("prometheus", [program, f"--config.file={settings}", *options], folder)
+        address = f"{host}:{free_port()}"
+        self.url = f"http://{address}"
+        file = folder / "prometheus.yml"
+        file.write_text(yaml.safe_dump(settings))
+        named = (f"--config.file={file}", f"--web.listen-address={address}", f"--storage.tsdb.path={folder}/data")
+        super().__init__("prometheus", [tools() / TOOL / "prometheus", *named, *options], folder)
 
     def start(self) -> None:
-        """Returns when it is ready."""
-        self._process.start()
-        self._process.ready(lambda: httpx.get(f"{self.url}/-/ready", timeout=2).status_code == 200)
-
-    def stop(self) -> None:
-        """Ends it; its data stay."""
-        self._process.stop()
+        """Returns when the server is ready."""
+        super().start()
+        self.ready(lambda: httpx.get(f"{self.url}/-/ready", timeout=2).status_code == 200)
 
     def query(self, promql: str) -> list[dict[str, Any]]:
         """The result of an instant query."""
@@ -40,11 +35,8 @@ class Prometheus:
         result: list[dict[str, Any]] = answer["data"]["result"]
         return result
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+def scraping(targets: Mapping[str, str]) -> dict[str, Any]:
+    """Settings that scrape every two seconds. targets: job -> "host:port"."""
+    jobs = [{"job_name": job, "static_configs": [{"targets": [address]}]} for job, address in targets.items()]
+    return {"global": {"scrape_interval": "2s"}, "scrape_configs": jobs}

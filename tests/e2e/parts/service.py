@@ -1,4 +1,4 @@
-"""A server on the bench's own address as the owner of an API group."""
+"""An API group that a server outside the pods owns."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ from parts.process import Process, free_port, until
 LOOPBACK = "127.0.0.1"
 SPARK = Path(pyspark.__file__).parent
 STARTS_WITHIN_S = 180.0
-# Spark's daemons and drivers name themselves by the host's address, which nobody here can reach.
+# By default the daemons and drivers advertise the address of the host, which is not reachable here.
 ENV = {"SPARK_LOCAL_IP": LOOPBACK, "SPARK_HOME": str(SPARK), "PYSPARK_PYTHON": sys.executable}
 
 
@@ -26,7 +26,7 @@ def _daemon(folder: Path, name: str, environment: dict[str, str], *arguments: st
 
 @contextmanager
 def standalone_cluster(folder: Path, **environment: str) -> Iterator[str]:
-    """The address of a master with two workers, each of one core."""
+    """Yields the address of a master with two workers of one core each."""
     port = free_port()
     address = f"spark://{LOOPBACK}:{port}"
     with ExitStack() as started:
@@ -36,5 +36,5 @@ def standalone_cluster(folder: Path, **environment: str) -> Iterator[str]:
             arguments = ("--cores", "1", "--memory", "2g", "--webui-port", "0", address)
             started.enter_context(_daemon(folder, name, environment, *arguments))
         registered = re.compile("Registering worker")
-        until(lambda: len(registered.findall(head.log.read_text())) == 2, STARTS_WITHIN_S, "two workers are there")
+        until(lambda: len(registered.findall(head.log.read_text())) == 2, STARTS_WITHIN_S, "two workers are registered")
         yield address

@@ -1,56 +1,55 @@
-"""Somebody who asks the same thing all the time, and what he is answered."""
+"""Continuous requests, and their status codes."""
 
 import threading
 from collections import Counter
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 import httpx
+
+from parts.process import Part
 
 _PAUSE_S = 0.02
 
 
-class Traffic:
-    """Asks from its entry to its exit. answers: how often each status; a broken connection counts as its error."""
+class Traffic(Part):
+    """Repeats one request until it stops. answers: the count of each status code, or of each connection error."""
 
-    def __init__(self, ask: Callable[[], httpx.Response]) -> None:
-        self._ask = ask
+    def __init__(self, request: Callable[[], httpx.Response]) -> None:
+        self._request = request
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="traffic")
         self.answers: Counter[int | str] = Counter()
-        self.first_fault = ""
+        self.first_failure = ""
 
     @property
-    def asked(self) -> int:
-        """How many were answered, or not, so far."""
+    def requests(self) -> int:
+        """Requests so far."""
         return self.answers.total()
 
     @property
     def failures(self) -> int:
-        """How many of them were no success."""
-        return self.asked - self.answers[200]
+        """Requests so far that did not succeed."""
+        return self.requests - self.answers[200]
 
     def _run(self) -> None:
         while not self._stopping.wait(_PAUSE_S):
             try:
-                answer = self._ask()
-            except Exception as error:  # whatever it is, it is no answer, and the asking goes on
+                answer = self._request()
+            except Exception as error:  # every error counts as a failure, and the requests continue
                 self._count(repr(error), repr(error))
             else:
                 self._count(answer.status_code, answer.text)
 
-    def _count(self, outcome: int | str, told: str) -> None:
+    def _count(self, outcome: int | str, message: str) -> None:
         self.answers[outcome] += 1
         if outcome != 200:
-            self.first_fault = self.first_fault or told
+            self.first_failure = self.first_failure or message
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
+        """Starts the requests, on a thread of their own."""
         self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """Ends the requests."""
         self._stopping.set()
         self._thread.join(60)

@@ -1,4 +1,4 @@
-"""An adapter that reads Kafka's offsets and Prometheus, and the HPAs that follow it."""
+"""An adapter that reads Kafka and Prometheus."""
 
 import pytest
 from parts.adapter import Systems

@@ -7,7 +7,7 @@ from parts.adapter import WORKER_RECORDS_PER_S, Adapter
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.process import until
-from parts.workload import PARTITIONS, REPLICAS_FOR_300, Look, Workload
+from parts.workload import PARTITIONS, REPLICAS_FOR_300, Observation, Workload
 
 CALM_S = 30.0  # how long the backlog time has to stay under its target
 
@@ -24,33 +24,33 @@ def test_the_hpa_adds_workers_until_the_backlog_is_gone_and_then_removes_them(
 ) -> None:
     with Workload(name, broker, controlplane, run / name) as job:
         job.load.set_rate(300)
-        job.watch(lambda look: look.replicas in REPLICAS_FOR_300, 300, "two to four workers for 300 records/s")
-        stepped = job.watch(lambda look: job.longest_backlog_time_s(0, 15) < 10, 240, "the backlog is gone")
+        job.watch(lambda now: now.replicas in REPLICAS_FOR_300, 300, "two to four workers for 300 records/s")
+        stepped = job.watch(lambda now: job.longest_backlog_time_s(0, 15) < 10, 240, "the backlog is gone")
 
         rate = (stepped.replicas + 2) * WORKER_RECORDS_PER_S  # the workers fall behind by 400 records each second
         job.load.set_rate(rate)
-        grown = job.watch(lambda look: look.replicas > stepped.replicas, 60, "replicas rise within 60 s of the step")
+        grown = job.watch(lambda now: now.replicas > stepped.replicas, 60, "replicas rise within 60 s of the step")
 
-        def caught_up(look: Look) -> bool:
-            return carries(look, rate) and job.longest_backlog_time_s(grown.at_s, CALM_S) < 30
+        def caught_up(now: Observation) -> bool:
+            return carries(now, rate) and job.longest_backlog_time_s(grown.at_s, CALM_S) < 30
 
         left_s = stepped.at_s + 180 + CALM_S - grown.at_s
         job.watch(caught_up, left_s, "backlog time is back under 30 s within 3 minutes")
-        drained = job.watch(lambda look: job.longest_backlog_time_s(grown.at_s, 5) < 5, 240, "the backlog is gone")
+        drained = job.watch(lambda now: job.longest_backlog_time_s(grown.at_s, 5) < 5, 240, "the backlog is gone")
         assert carries(drained, rate)
-        # More than what lies between two commits, a second apart.
-        assert max(look.backlog_records for look in job.looks if look.at_s > stepped.at_s) > 1.5 * rate
+        # Workers commit once a second, so a second of load always counts as backlog.
+        assert max(each.backlog_records for each in job.observations if each.at_s > stepped.at_s) > 1.5 * rate
 
         job.load.set_rate(150)
-        job.watch(lambda look: look.replicas <= 3, 360, "replicas fall again")
+        job.watch(lambda now: now.replicas <= 3, 360, "replicas fall again")
 
-        assert max(look.replicas for look in job.looks) <= PARTITIONS
-        sizes = {look.replicas for look in job.looks}
+        assert max(each.replicas for each in job.observations) <= PARTITIONS
+        sizes = {each.replicas for each in job.observations}
         # An event follows the change that it reports.
         until(lambda: sizes <= {1, *job.rescales()}, 60, "the HPA has an event for each size")
         assert job.replica_owners() == {("kube-controller-manager", "scale")}
 
 
-def carries(look: Look, records_per_s: float) -> bool:
+def carries(now: Observation, records_per_s: float) -> bool:
     """With fewer workers a short backlog time would not last."""
-    return look.replicas * WORKER_RECORDS_PER_S >= records_per_s
+    return now.replicas * WORKER_RECORDS_PER_S >= records_per_s

@@ -1,4 +1,4 @@
-"""HPAs that ask for metrics of objects and of pods, and what they say when there is none."""
+"""HPAs with Object metrics, and the message of an HPA without a number."""
 
 import json
 import sys
@@ -18,18 +18,18 @@ DEPLOYMENTS = "namespaces/default/deployments.apps"
 
 @pytest.fixture(scope="module")
 def job(adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path) -> Iterator[Workload]:
-    """300 records/s for the workers that an Object metric asks for."""
+    """A workload with 300 records/s, scaled by an Object metric."""
     with Workload("invoices", broker, controlplane, run / "invoices", "object.yaml") as job:
         job.load.set_rate(300)
-        until(lambda: adapter.number("required_workers", "invoices"), 180, "it has a number")
+        until(lambda: adapter.number("required_workers", "invoices"), 180, "required_workers has a number")
         yield job
 
 
 def test_the_hpa_follows_a_metric_of_its_deployment(job: Workload) -> None:
-    job.watch(lambda look: look.replicas in REPLICAS_FOR_300, 300, "two to four workers for 300 records/s")
-    # It tells of the metric, and by an event of the size, after it has set that; its events call the metric external.
-    until(lambda: names(job, "object") == ["required_workers"], 60, "it says what it was told")
-    until(job.rescales, 60, "it says what it has set")
+    job.watch(lambda now: now.replicas in REPLICAS_FOR_300, 300, "two to four workers for 300 records/s")
+    # The HPA writes its status and its event after the change.
+    until(lambda: names(job, "object") == ["required_workers"], 60, "the status of the HPA has the metric")
+    until(job.rescales, 60, "the HPA has an event of the size")
     assert job.replica_owners() == {("kube-controller-manager", "scale")}
 
 
@@ -42,9 +42,9 @@ def test_the_hpa_follows_a_metric_of_its_deployment(job: Workload) -> None:
     ],
 )
 def test_kubectl_reads_a_metric_of_objects(version: str, path: str, job: Workload, controlplane: ControlPlane) -> None:
-    told = json.loads(controlplane.kubectl("get", "--raw", f"/apis/{version}/{DEPLOYMENTS}/{path}"))
-    assert (told["kind"], told["apiVersion"]) == ("MetricValueList", version)
-    assert [described(item) for item in told["items"]] == [("Deployment", "invoices")]
+    answer = json.loads(controlplane.kubectl("get", "--raw", f"/apis/{version}/{DEPLOYMENTS}/{path}"))
+    assert (answer["kind"], answer["apiVersion"]) == ("MetricValueList", version)
+    assert [described(item) for item in answer["items"]] == [("Deployment", "invoices")]
 
 
 def described(item: dict[str, Any]) -> tuple[str, str]:
@@ -53,18 +53,14 @@ def described(item: dict[str, Any]) -> tuple[str, str]:
 
 def test_the_hpa_follows_two_ratios(job: Workload) -> None:
     job.scale_with("two-ratios.yaml")
-    until(lambda: set(names(job, "object")) == {"utilization", "relative_lag_change"}, 120, "the HPA is told both")
+    until(lambda: set(names(job, "object")) == {"utilization", "relative_lag_change"}, 120, "the HPA reads both")
     job.load.set_rate(1000)  # four workers carry 800
-    job.watch(lambda look: look.replicas > max(REPLICAS_FOR_300), 240, "more workers than 300 records/s need")
-    until(
-        lambda: any("Deployment metric" in told for told in job.rescale_events()),
-        60,
-        "a ratio of them has asked for more",
-    )
+    job.watch(lambda now: now.replicas > max(REPLICAS_FOR_300), 240, "more workers than 300 records/s need")
+    until(lambda: any("Deployment metric" in each for each in job.rescale_events()), 60, "a ratio caused an event")
 
 
 def names(job: Workload, kind: str) -> list[str]:
-    """The metrics that its HPA was told at last. LookupError when one of them is of another kind."""
+    """The current metrics of the HPA. LookupError if one is of another kind."""
     return [each[kind]["metric"]["name"] for each in job.current_metrics()]
 
 
@@ -85,7 +81,7 @@ def names(job: Workload, kind: str) -> list[str]:
         ),
     ],
 )
-def test_kubectl_describes_in_our_words_why_an_hpa_has_no_number(
+def test_kubectl_describe_shows_our_message_when_an_hpa_has_no_number(
     hpa: str, reason: str, path: str, adapter: Adapter, controlplane: ControlPlane
 ) -> None:
     def message() -> str:
@@ -96,16 +92,16 @@ def test_kubectl_describes_in_our_words_why_an_hpa_has_no_number(
     assert message().startswith("no required_workers for default/parcels (NoDataYet): ")
     controlplane.apply(deployment("parcels"), autoscaler(hpa, "parcels"))
     try:
-        told = until(lambda: explained(controlplane, "parcels", reason, message()), 120, f"{reason} is told")
-        assert "parcels (NoDataYet): " in told
+        shown = until(lambda: described_as(controlplane, "parcels", reason, message()), 120, f"{reason} is shown")
+        assert "parcels (NoDataYet): " in shown
     finally:
         controlplane.kubectl("delete", "hpa,deployment", "parcels")
 
 
-def explained(plane: ControlPlane, name: str, reason: str, message: str) -> str:
-    """All that `kubectl describe` says of an HPA, empty until it tells the reason and what we say now."""
-    told = plane.kubectl("describe", "hpa", name)
-    return told if reason in told and f": {message}\n" in told else ""
+def described_as(plane: ControlPlane, name: str, reason: str, message: str) -> str:
+    """The output of `kubectl describe`, empty until it has the reason and the message."""
+    shown = plane.kubectl("describe", "hpa", name)
+    return shown if reason in shown and f": {message}\n" in shown else ""
 
 
 def deployment(name: str) -> dict[str, Any]:

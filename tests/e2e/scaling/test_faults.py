@@ -1,4 +1,4 @@
-"""What breaks does not scale anything: a count that is not known is said to be unknown."""
+"""Faults do not change replicas: an unknown count is reported as unknown."""
 
 import math
 import re
@@ -15,14 +15,14 @@ from parts.controlplane import ControlPlane
 from parts.kubelet import Kubelet
 from parts.process import until
 from parts.prometheus import Prometheus
-from parts.workload import REPLICAS_FOR_300, Look, Workload
+from parts.workload import REPLICAS_FOR_300, Observation, Workload
 
 from adapter.core.decisions import Reason
 
 
 @pytest.fixture(scope="module")
 def jobs(adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path) -> Iterator[list[Workload]]:
-    """Two steady jobs, one counted by Kafka, one by Prometheus."""
+    """Two steady workloads, one read from Kafka, one from Prometheus."""
     with ExitStack() as started:
         found = [
             started.enter_context(Workload(name, broker, controlplane, run / name)) for name in ("returns", "refunds")
@@ -30,37 +30,37 @@ def jobs(adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path
         for job in found:
             job.load.set_rate(300)
         for job in found:
-            come_to_rest(job, adapter)
+            wait_for_rest(job, adapter)
         yield found
 
 
-def come_to_rest(job: Workload, adapter: Adapter) -> None:
-    """Returns when nothing is to be caught up with, and no other size was wanted for as long as rates are looked at.
+def wait_for_rest(job: Workload, adapter: Adapter) -> None:
+    """Returns when there is no backlog and the size did not change for a rate window.
 
-    Else a change that was under way would be taken for what a fault has done.
+    Otherwise a pending change could look like an effect of the fault.
     """
     since_s = math.inf
 
-    def rests(look: Look) -> bool:
+    def rests(now: Observation) -> bool:
         nonlocal since_s
         decision = adapter.snapshot()[f"default/{job.name}"]
-        sizes = {look.replicas, decision.wanted_workers, decision.required_workers}
-        since_s = min(since_s, look.at_s) if len(sizes) == 1 else math.inf
-        return look.at_s - since_s > RULES["rate_window_s"] and job.longest_backlog_time_s(0, 15) < 10
+        sizes = {now.replicas, decision.wanted_workers, decision.required_workers}
+        since_s = min(since_s, now.at_s) if len(sizes) == 1 else math.inf
+        return now.at_s - since_s > RULES["rate_window_s"] and job.longest_backlog_time_s(0, 15) < 10
 
-    job.watch(lambda look: look.replicas >= min(REPLICAS_FOR_300) and rests(look), 420, "it is at rest")
+    job.watch(lambda now: now.replicas >= min(REPLICAS_FOR_300) and rests(now), 420, "the size is steady")
 
 
 def is_active(job: Workload) -> bool:
     return job.condition("ScalingActive").get("status") == "True"
 
 
-def without_ages(message: str) -> str:
-    """Seconds go on between two questions; the words stay."""
+def without_numbers(message: str) -> str:
+    """Two requests get different ages."""
     return re.sub(r"\d+(\.\d+)?", "#", message)
 
 
-def test_a_broker_and_a_prometheus_that_are_down_freeze_replicas_and_the_hpa_says_why(
+def test_replicas_freeze_while_the_sources_are_down_and_the_hpa_shows_why(
     jobs: list[Workload], adapter: Adapter, broker: Broker, prometheus: Prometheus
 ) -> None:
     before = {job.name: job.plane.api.get(job.path)["spec"]["replicas"] for job in jobs}
@@ -73,7 +73,7 @@ def test_a_broker_and_a_prometheus_that_are_down_freeze_replicas_and_the_hpa_say
         for job in jobs:
             until(lambda job=job: not is_active(job), 90, f"the HPA of {job.name} is not active", every_s=1.0)
             assert job.condition("ScalingActive")["reason"] == "FailedGetExternalMetric"
-            until(lambda job=job: says_why(job, adapter), 60, f"the HPA of {job.name} gives our message")
+            until(lambda job=job: shows_why(job, adapter), 60, f"the HPA of {job.name} gives our message")
         until(lambda: time.time() - down_s > 60, 90, "a minute has passed", every_s=1.0)
         assert {job.name: job.plane.api.get(job.path)["spec"]["replicas"] for job in jobs} == before
     finally:
@@ -85,17 +85,17 @@ def test_a_broker_and_a_prometheus_that_are_down_freeze_replicas_and_the_hpa_say
     assert [pod.restarts for pod in pods] == restarts
 
 
-def says_why(job: Workload, adapter: Adapter) -> bool:
-    """Whether the HPA was told what is told now; it asks every few seconds, and the cause may change in between."""
+def shows_why(job: Workload, adapter: Adapter) -> bool:
+    """Whether the HPA has the current message; the cause may change between two of its requests."""
     ours = adapter.message("required_workers", job.name)
-    return job.name in ours and without_ages(ours) in without_ages(job.condition("ScalingActive")["message"])
+    return job.name in ours and without_numbers(ours) in without_numbers(job.condition("ScalingActive")["message"])
 
 
-def test_a_killed_pipeline_is_bridged_until_its_snapshot_is_stale_and_goes_on_from_its_checkpoint(
+def test_a_killed_pipeline_is_bridged_until_its_snapshot_is_stale_and_resumes_from_its_checkpoint(
     jobs: list[Workload], adapter: Adapter, kubelet: Kubelet
 ) -> None:
     job = jobs[0]
-    come_to_rest(job, adapter)  # the number has no reason to be another one after
+    wait_for_rest(job, adapter)
     before = until(lambda: adapter.number("required_workers", job.name), 60, "a number is served")
     pipeline = adapter.pipeline()
     restarts = pipeline.restarts
@@ -109,7 +109,7 @@ def test_a_killed_pipeline_is_bridged_until_its_snapshot_is_stale_and_goes_on_fr
         until(lambda: message in adapter.message("required_workers", job.name), 30, message)
 
     decided = until(lambda: adapter.snapshot()[f"default/{job.name}"], 360, "the pipeline publishes again")
-    assert decided.reason is not Reason.NO_DATA, decided  # without its checkpoint it would know nothing
+    assert decided.reason is not Reason.NO_DATA, decided  # as it would be without the checkpoint
     after = until(lambda: adapter.number("required_workers", job.name), 120, "a number is served again")
     assert (after, pipeline.restarts) == (before, restarts + 1)
     assert adapter.pipeline() == pipeline
@@ -122,7 +122,7 @@ def ages_of_the_last_decision(adapter: Adapter, name: str) -> tuple[float, float
     def is_refused() -> bool:
         nonlocal served_s, decided_s
         requested_s = time.time()
-        answer = adapter.ask("required_workers", name)
+        answer = adapter.read("required_workers", name)
         if answer.is_success:
             timestamp = answer.json()["items"][0]["timestamp"]
             served_s, decided_s = requested_s, datetime.fromisoformat(timestamp).timestamp()
@@ -132,10 +132,10 @@ def ages_of_the_last_decision(adapter: Adapter, name: str) -> tuple[float, float
     return served_s - decided_s, time.time() - decided_s
 
 
-def test_one_of_two_servers_is_killed_and_the_other_one_answers(
+def test_one_of_two_servers_is_killed_and_the_other_answers(
     jobs: list[Workload], adapter: Adapter, controlplane: ControlPlane, kubelet: Kubelet
 ) -> None:
-    until(lambda: is_active(jobs[0]), 120, "the HPA gets its number")  # the test before may have frozen it
+    until(lambda: is_active(jobs[0]), 120, "the HPA has a number")  # the test before froze it
     victim, survivor = adapter.servers()
     restarts = victim.restarts
     path = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
@@ -147,11 +147,11 @@ def test_one_of_two_servers_is_killed_and_the_other_one_answers(
         return [address for point in points for address in point["addresses"]]
 
     def answers(count: int) -> list[int]:
-        return [adapter.ask("required_workers", jobs[0].name).status_code for _ in range(count)]
+        return [adapter.read("required_workers", jobs[0].name).status_code for _ in range(count)]
 
     with kubelet.killed(victim):
-        until(lambda: addresses() == [survivor.ip], 30, "the cluster sends requests to the other one only")
-        until(lambda: answers(10) == [200] * 10, 60, "kube-apiserver, which is told of it, does so")
+        until(lambda: addresses() == [survivor.ip], 30, "the Service has only the other server")
+        until(lambda: answers(10) == [200] * 10, 60, "kube-apiserver sends requests to it alone")
         assert answers(40) == [200] * 40
-        until(lambda: is_active(jobs[0]), 60, "the HPA gets its number")
-    until(lambda: victim.restarts == restarts + 1 and len(addresses()) == 2, 120, "both answer again")
+        until(lambda: is_active(jobs[0]), 60, "the HPA has a number")
+    until(lambda: victim.restarts == restarts + 1 and len(addresses()) == 2, 120, "both servers are ready")
