@@ -1,4 +1,4 @@
-# Two images from one file. `serve` carries neither Java nor Spark; `pipeline` carries both.
+# Two images: `serve` has neither Java nor Spark, `pipeline` has both.
 FROM python:3.13-slim AS build
 WORKDIR /src
 COPY requirements requirements
@@ -22,7 +22,7 @@ CMD ["serve", "--config", "/etc/backlog-adapter/config.yaml"]
 
 FROM python:3.13-slim AS pipeline
 RUN apt-get update && apt-get install -y --no-install-recommends openjdk-21-jre-headless && rm -rf /var/lib/apt/lists/*
-# By name too, not by number alone: Hadoop, inside Spark, does not start for a user that /etc/passwd does not know.
+# Hadoop, inside Spark, needs an entry in /etc/passwd for its user.
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin adapter
 COPY --from=build-pipeline /opt/backlog-adapter /opt/backlog-adapter
 USER 10001:10001

@@ -1,4 +1,4 @@
-# Everything a developer types. `make` alone lists it.
+# The commands of a developer; `make` without a target lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
@@ -14,48 +14,48 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: need-java $(READY) ## Run everything on an embedded simulated fleet; ARGS="--for 120s" ends by itself
+run: need-java $(READY) ## Run the adapter on a simulated fleet; ARGS="--for 120s" ends by itself
 	$(BIN)/backlog-adapter run $(ARGS)
 
-test: need-java lint ## Lint, types, import rules, unit tests and the tests that start Spark
+test: need-java lint ## Lint, types, import rules, unit tests and Spark tests
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not e2e" $(ARGS)
 
-unit: $(READY) ## The fast tests alone (no Java, no hours of simulation), on all cores
+unit: $(READY) ## The fast tests on all cores: no Java, no long simulations
 	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation" $(ARGS)
 
-e2e: need-java tools $(READY) ## The same program on real servers: Kafka, Prometheus, Pravega, Kubernetes
+e2e: need-java tools $(READY) ## The core end-to-end tests on real Kafka, Prometheus, Pravega and Kubernetes
 	$(MAKE) --jobs 3 e2e-scaling e2e-cluster e2e-components SELECTION="e2e and not full"
 
-e2e-all: need-java tools-all $(READY) ## e2e, and what is slower: KEDA, a Spark cluster, the report page in a browser
+e2e-all: need-java tools-all $(READY) ## All end-to-end tests, also with KEDA, a Spark cluster and a browser
 	$(MAKE) --jobs 3 e2e-scaling e2e-cluster e2e-components e2e-keda
 
-# A group is a bench of its own; most of its time it waits, so the groups run side by side.
+# Each group has servers of its own and mostly waits, so the groups run side by side.
 e2e-scaling e2e-cluster e2e-components e2e-keda: e2e-%:
 	set -o pipefail; tests/e2e/run -v -m "$(SELECTION)" tests/e2e/$* $(ARGS) | sed --unbuffered 's/^/$*: /'
 
-wire: $(READY) ## Replay recorded answers of a Go metrics server against this one; FILE=recording.jsonl
+wire: $(READY) ## Replay recorded answers of a Go metrics server; FILE=recording.jsonl
 	$(BIN)/python -m conformance $(FILE) $(ARGS)
 
-fuzz: $(READY) ## Nonsense for the metrics API, for longer than the tests do; EXAMPLES=n a property
+fuzz: $(READY) ## Fuzz the metrics API for longer than the tests; EXAMPLES=n for each property
 	FUZZ_EXAMPLES=$(or $(EXAMPLES),5000) $(BIN)/pytest tests/fuzz --timeout 3600 $(ARGS)
 
-bench: need-java $(READY) ## Print speed and memory; nothing is asserted
+bench: need-java $(READY) ## Measure speed and memory
 	$(BIN)/python -m bench $(ARGS)
 
-bench-policies: need-java $(READY) ## Every policy and rival on every trace; TRACES=folder PROFILES=a,b SEEDS=n DELAYS=0,120 DAYS=28 OUT=dir
+bench-policies: need-java $(READY) ## Compare every policy and baseline on every trace; TRACES=folder PROFILES=a,b SEEDS=n DELAYS=0,120 DAYS=28 OUT=dir
 	$(BIN)/python -m bench.policies $(if $(TRACES),--traces "$(TRACES)") $(if $(PROFILES),--profiles "$(PROFILES)") \
 	  $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DELAYS),--delays "$(DELAYS)") $(if $(DAYS),--days "$(DAYS)") $(if $(OUT),--out "$(OUT)") $(ARGS)
 
-bench-api: need-java $(READY) ## The metrics API beside a Go server, if `make tools` has built it: speed, memory, stalled neighbours
+bench-api: need-java $(READY) ## Measure the metrics API and, after `make tools`, a Go server: speed, memory, stalled clients
 	$(BIN)/python -m bench.metrics_api $(ARGS)
 
-picture: $(READY) ## Draw docs/scenario.svg anew: one load step under every policy
+picture: $(READY) ## Redraw docs/scenario.svg: one load step under every policy
 	$(BIN)/python -m bench.picture
 
-tools: need-go need-maven ## Build or fetch the real servers once, into a cache outside the tree
+tools: need-go need-maven ## Build or fetch the real servers into a cache outside the tree
 	tests/e2e/tools/build.sh
 
-tools-all: need-go need-maven ## tools, and those of the full set: KEDA, prometheus-adapter
+tools-all: need-go need-maven ## tools and those of e2e-all: KEDA, prometheus-adapter, a browser
 	tests/e2e/tools/build.sh all
 
 lint: $(READY) ## ruff, mypy, import-linter
@@ -64,30 +64,30 @@ lint: $(READY) ## ruff, mypy, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(READY) ## Let ruff format and mend what it can
+format: $(READY) ## Format and fix with ruff
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Every lock holds versions and hashes, and no registry's address.
-lock: ## Resolve requirements/*.lock anew from pyproject.toml
+# A lock holds versions and hashes, and no address of a registry.
+lock: ## Resolve requirements/*.lock from pyproject.toml
 	$(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet uv
 	set -e; compile() { $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate --no-emit-index-url --upgrade pyproject.toml "$${@:2}" --output-file requirements/$$1.lock; }; \
 	compile serve; compile pipeline --extra pipeline; compile dev --extra pipeline --group dev
 
 image: ## Build the two container images; REGISTRY=registry.example.com/team/ goes before their names
-	@command -v docker >/dev/null || { echo "docker is missing: install it, or build the two targets of the Dockerfile elsewhere"; exit 1; }
+	@command -v docker >/dev/null || { echo "docker is missing: install it, or build the two targets of the Dockerfile with another tool"; exit 1; }
 	docker build --target serve --tag $(REGISTRY)backlog-adapter-serve:$(VERSION) .
 	docker build --target pipeline --tag $(REGISTRY)backlog-adapter-pipeline:$(VERSION) .
 
-clean: ## Remove what was built here; the tools' cache stays
+clean: ## Remove build output; the cache of the tools stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Python 3.11 or newer is needed, $$($(PYTHON) --version) found: install it (Debian: apt-get install python3 python3-venv), or say make PYTHON=python3.12"; exit 1; }
-	@echo "Building $(VENV), about 1.6 GB, most of it Spark and its columns; this is done once"
+	  { echo "Python 3.11 or newer is needed, found $$($(PYTHON) --version): install it (Debian: apt-get install python3 python3-venv), or run make PYTHON=python3.12"; exit 1; }
+	@echo "Building $(VENV) once: about 1.6 GB, most of it Spark and Arrow"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --disable-pip-version-check --require-hashes --requirement requirements/dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
@@ -95,7 +95,7 @@ $(READY): requirements/dev.lock pyproject.toml
 
 need-java:
 	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | awk -F '"' '/version/ {split($$2, v, "."); found = 1; exit v[1] < 17} END {if (!found) exit 1}' || \
-	  { echo "Java 17 or newer is needed: install it (Debian: apt-get install openjdk-17-jre-headless, openjdk-21-jre-headless from Debian 13 on), on PATH or, where it is set, in JAVA_HOME"; exit 1; }
+	  { echo "Java 17 or newer is needed: install it (Debian 12: apt-get install openjdk-17-jre-headless; Debian 13: openjdk-21-jre-headless) and put it on PATH, or set JAVA_HOME"; exit 1; }
 
 need-go:
 	@command -v go >/dev/null || { echo "Go is needed for the end-to-end tests: install it (Debian: apt-get install golang-go; 1.26 or newer, it fetches its own toolchain)"; exit 1; }

@@ -1,4 +1,4 @@
-"""The options of the command itself; each subcommand is tested beside what it starts."""
+"""The options of the command itself. Each subcommand is tested with the code that it starts."""
 
 import pytest
 

@@ -18,7 +18,7 @@ from adapter.core.rules import POLICIES
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)")
 ROW = re.compile(r"^\| *`([^`]+)` *\|([^|]*)\|", re.MULTILINE)
-# A command at the beginning of a line of a fence, or of a code span.
+# A command at the start of a line of a code fence or of a code span.
 CALL = re.compile(r"(?:^|`|\$ )(?:\.venv/bin/)?backlog-adapter ([a-z]+)((?: [^`\n]*)?)", re.MULTILINE)
 MAKE = re.compile(r"(?:^|`|\$ )make ((?:[a-z]|[A-Z]+=)[^`\n#]*)", re.MULTILINE)
 
@@ -61,16 +61,16 @@ def make_targets() -> set[str]:
 
 
 def anchors(path: Path) -> set[str]:
-    """The fragments of a document's headings, as forges make them."""
+    """The fragments of the headings of a document, as GitHub creates them."""
     headings = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_each_reason_is_explained_in_the_words_of_the_program() -> None:
+def test_each_reason_is_documented_with_its_description() -> None:
     assert {(reason.value, reason.record.description) for reason in Reason} <= rows()
 
 
-def test_each_bound_is_explained_in_the_words_of_the_program() -> None:
+def test_each_bound_is_documented_with_its_description() -> None:
     assert {(bound.value, bound.record.description) for bound in Bound if bound is not Bound.NONE} <= rows()
 
 
@@ -78,7 +78,7 @@ def test_each_policy_and_metric_has_a_row() -> None:
     assert {*POLICIES, *METRICS} <= {name for name, _ in rows()}
 
 
-def test_each_command_is_shown() -> None:
+def test_each_command_is_documented() -> None:
     shown = {command for text in DOCUMENTS.values() for command, _ in CALL.findall(code(text))}
     assert set(options()) <= shown
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 MOST_LINES = 300
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-# Put together here, so that this file does not hold them either.
+# Joined at run time, so that this file does not contain them.
 REGISTRIES = [
     ".".join(parts)
     for parts in (

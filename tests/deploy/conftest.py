@@ -1,4 +1,4 @@
-"""The chart as helm renders it."""
+"""The chart, rendered by helm."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ Render = Callable[..., dict[tuple[str, str], dict[str, Any]]]
 
 @pytest.fixture(scope="session")
 def helm() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs helm with these arguments."""
+    """Runs helm with its arguments."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "backlog-adapter" / "tools"
     program = Path(os.environ.get("BACKLOG_ADAPTER_TOOLS", cache)) / "helm-4.3.1" / "helm"
     if not program.is_file():

@@ -1,4 +1,4 @@
-"""charts/backlog-adapter: what helm renders fits together, and fits the program."""
+"""charts/backlog-adapter: the rendered objects agree with each other and with the program."""
 
 import base64
 import re
@@ -30,7 +30,7 @@ def pod(objects: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[str, 
 
 
 def secrets(objects: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[str, str]:
-    """The Secret of each volume of a deployment that has one."""
+    """Volume -> Secret of a Deployment."""
     return {
         volume["name"]: volume["secret"]["secretName"] for volume in pod(objects, name)["volumes"] if "secret" in volume
     }
@@ -55,12 +55,12 @@ def test_the_chart_passes_helms_own_lint(helm: Callable[..., subprocess.Complete
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_rendered_configuration_is_one_the_program_takes(render: Render) -> None:
+def test_the_rendered_configuration_is_valid(render: Render) -> None:
     found = Config.model_validate(config(render()))
     assert found.serving.snapshot_url == f"https://{NAME}-pipeline.streaming.svc:8443"
 
 
-def test_the_users_configuration_stays_as_it_is_beside_what_the_chart_adds(render: Render) -> None:
+def test_the_chart_adds_to_the_users_configuration_and_changes_nothing(render: Render) -> None:
     found = config(render("config.timing.tick_s=5", "config.pipeline.cores=4"))
     assert found["timing"] == {"tick_s": 5}
     assert found["pipeline"]["cores"] == 4
@@ -68,7 +68,7 @@ def test_the_users_configuration_stays_as_it_is_beside_what_the_chart_adds(rende
 
 
 @pytest.mark.parametrize("role", ["pipeline", "serving"])
-def test_every_file_the_configuration_names_is_mounted(render: Render, role: str) -> None:
+def test_every_file_in_the_configuration_is_mounted(render: Render, role: str) -> None:
     objects = render()
     deployment = {"pipeline": f"{NAME}-pipeline", "serving": NAME}[role]
     mounted = [mount["mountPath"] for mount in container(objects, deployment)["volumeMounts"]]
@@ -97,8 +97,8 @@ def test_every_api_service_trusts_the_ca_of_the_servers(render: Render) -> None:
     assert {item["spec"]["caBundle"] for item in api_services(objects).values()} == {expected}
 
 
-def test_no_role_holds_the_key_of_the_other(render: Render) -> None:
-    """The pipeline parses what sources answer; the servers are what the cluster trusts."""
+def test_no_role_has_the_private_key_of_the_other(render: Render) -> None:
+    """The pipeline parses untrusted answers of sources; the cluster trusts the servers."""
     objects = render()
     mounted = {
         name: {
@@ -122,17 +122,17 @@ def test_each_service_selects_the_pods_of_its_deployment(render: Render) -> None
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        pytest.param([], [EXTERNAL], id="as it comes, custom metrics are left to their owner"),
+        pytest.param([], [EXTERNAL], id="default: custom metrics stay with their owner"),
         pytest.param(["apiService.custom.create=true"], [EXTERNAL, *CUSTOM], id="both groups"),
         pytest.param(["apiService.external.create=false", "apiService.custom.create=true"], CUSTOM, id="beside KEDA"),
         pytest.param(["apiService.external.create=false"], [], id="none"),
     ],
 )
-def test_each_group_is_claimed_by_its_own_switch(render: Render, values: list[str], expected: list[str]) -> None:
+def test_each_api_group_has_a_switch(render: Render, values: list[str], expected: list[str]) -> None:
     assert sorted(api_services(render(*values))) == sorted(expected)
 
 
-def test_an_api_service_has_the_name_that_its_group_and_version_make_and_leads_to_the_servers(render: Render) -> None:
+def test_an_api_service_is_named_by_version_and_group_and_leads_to_the_servers(render: Render) -> None:
     for name, item in api_services(render("apiService.custom.create=true")).items():
         spec = item["spec"]
         assert name == f"{spec['version']}.{spec['group']}"
@@ -140,20 +140,20 @@ def test_an_api_service_has_the_name_that_its_group_and_version_make_and_leads_t
         assert "insecureSkipTLSVerify" not in spec
 
 
-def test_of_two_versions_the_newer_one_is_preferred(render: Render) -> None:
+def test_the_newer_of_two_versions_is_preferred(render: Render) -> None:
     found = api_services(render("apiService.custom.create=true"))
     older, newer = (found[name]["spec"]["versionPriority"] for name in CUSTOM)
     assert newer > older
 
 
-def test_the_checkpoint_is_on_a_claim_when_asked_for(render: Render) -> None:
+def test_persistence_puts_the_checkpoint_on_a_volume_claim(render: Render) -> None:
     objects = render("pipeline.persistence.enabled=true")
     volumes = pod(objects, f"{NAME}-pipeline")["volumes"]
     assert {"name": "checkpoint", "persistentVolumeClaim": {"claimName": f"{NAME}-checkpoint"}} in volumes
     assert ("PersistentVolumeClaim", f"{NAME}-checkpoint") in objects
 
 
-def test_nothing_of_ours_may_write_to_the_cluster(render: Render) -> None:
+def test_no_role_can_write_to_the_cluster(render: Render) -> None:
     verbs = {
         verb
         for (kind, _), item in render().items()
@@ -165,7 +165,7 @@ def test_nothing_of_ours_may_write_to_the_cluster(render: Render) -> None:
 
 
 @pytest.mark.parametrize("name", [NAME, f"{NAME}-pipeline"])
-def test_pods_run_as_the_user_that_the_images_know_by_name(render: Render, name: str) -> None:
+def test_pods_run_as_the_user_of_the_images(render: Render, name: str) -> None:
     """Hadoop, inside Spark, does not start for a user without an entry in /etc/passwd."""
     stages = re.split(r"^FROM ", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
     final = [stage for stage in stages if re.match(r"\S+ AS (serve|pipeline)\n", stage)]
@@ -178,21 +178,21 @@ def test_pods_run_as_the_user_that_the_images_know_by_name(render: Render, name:
 
 
 @pytest.mark.parametrize("name", [NAME, f"{NAME}-pipeline"])
-def test_a_pod_is_ready_by_readyz_and_alive_by_livez(render: Render, name: str) -> None:
+def test_probes_use_readyz_and_livez(render: Render, name: str) -> None:
     probes = {key: value for key, value in container(render(), name).items() if key.endswith("Probe")}
     assert probes.pop("readinessProbe")["httpGet"]["path"] == "/readyz"
     assert {probe["httpGet"]["path"] for probe in probes.values()} == {"/livez"}
 
 
-def test_a_server_that_goes_is_missed_by_nobody(render: Render) -> None:
-    """It is seen to be unready during its farewell of 5 s, and has its 10 s more for the last answers."""
+def test_a_server_becomes_unready_before_it_stops(render: Render) -> None:
+    """Its probes fail within the shutdown delay of 5 s, and the last answers have 10 s more."""
     readiness = container(render(), NAME)["readinessProbe"]
     assert readiness["periodSeconds"] * readiness["failureThreshold"] < 5
     assert pod(render(), NAME)["terminationGracePeriodSeconds"] > 15
 
 
 @pytest.mark.parametrize(("name", "role"), [(NAME, "serve"), (f"{NAME}-pipeline", "pipeline")])
-def test_each_role_runs_where_its_values_say_and_the_other_does_not(render: Render, name: str, role: str) -> None:
+def test_each_role_is_scheduled_by_its_own_values(render: Render, name: str, role: str) -> None:
     values = ["priorityClassName=first", "nodeSelector.zone=a", "tolerations[0].key=b", "podLabels.team=c"]
     objects = render(*(f"{role}.{each}" for each in (*values, "podAnnotations.d=e")))
     template = objects["Deployment", name]["spec"]["template"]
@@ -205,20 +205,20 @@ def test_each_role_runs_where_its_values_say_and_the_other_does_not(render: Rend
     assert not {"priorityClassName", "nodeSelector", "tolerations"} & pod(objects, other).keys()
 
 
-def test_both_images_are_pulled_with_the_secrets_that_are_named(render: Render) -> None:
+def test_both_images_use_the_pull_secrets(render: Render) -> None:
     objects = render("images.pullSecrets={first,second}")
     for name in (NAME, f"{NAME}-pipeline"):
         assert pod(objects, name)["imagePullSecrets"] == [{"name": "first"}, {"name": "second"}]
 
 
 @pytest.mark.parametrize("size", ["10Gi", "1.5Gi", "500M", "1e+10", "10737418240"])
-def test_a_size_is_any_amount_that_kubernetes_takes(render: Render, size: str) -> None:
+def test_a_size_is_any_quantity_of_kubernetes(render: Render, size: str) -> None:
     claim = render("pipeline.persistence.enabled=true", f"pipeline.persistence.size={size}")
     requested = claim["PersistentVolumeClaim", f"{NAME}-checkpoint"]["spec"]["resources"]["requests"]["storage"]
     assert str(requested) == size
 
 
-def test_secrets_that_exist_are_used_and_none_is_made(render: Render) -> None:
+def test_existing_secrets_are_used_and_none_is_created(render: Render) -> None:
     ca = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
     own = ["tls.serve.existingSecret=serve", "tls.pipeline.existingSecret=pipeline", "token.existingSecret=token"]
     objects = render(*own, f"tls.serve.caBundle={ca}")
@@ -228,28 +228,28 @@ def test_secrets_that_exist_are_used_and_none_is_made(render: Render) -> None:
     assert secrets(objects, f"{NAME}-pipeline") == {"tls": "pipeline", "token": "token"}
 
 
-def test_a_chart_with_its_secrets_given_renders_the_same_each_time(
+def test_with_existing_secrets_every_rendering_is_the_same(
     helm: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     tls = "tls.serve.existingSecret=serve,tls.serve.caBundle=LS0tLS1CRUdJTiA=,tls.pipeline.existingSecret=pipeline"
-    given = f"{tls},token.existingSecret=token"
-    once, again = (helm("template", "orders", str(CHART), "--set", given) for _ in range(2))
+    values = f"{tls},token.existingSecret=token"
+    once, again = (helm("template", "orders", str(CHART), "--set", values) for _ in range(2))
     assert once.returncode == 0, once.stderr
     assert once.stdout == again.stdout
 
 
-def test_an_api_service_of_another_owner_needs_no_ca(render: Render) -> None:
+def test_no_ca_is_needed_without_an_api_service(render: Render) -> None:
     objects = render("tls.serve.existingSecret=own-tls", "apiService.external.create=false")
     assert secrets(objects, NAME)["tls"] == "own-tls"
 
 
 @pytest.mark.parametrize("values", [[], ["apiService.custom.create=true"]])
-def test_serve_has_the_rights_it_uses_and_no_more(render: Render, values: list[str]) -> None:
+def test_serve_has_only_the_roles_it_needs(render: Render, values: list[str]) -> None:
     needed = {"extension-apiserver-authentication-reader", "system:auth-delegator", f"streaming-{NAME}-api-services"}
     assert bound_to(render(*values), NAME) == needed
 
 
-def test_the_hpa_controller_may_read_every_metric_of_both_groups(render: Render) -> None:
+def test_the_hpa_controller_can_read_every_metric_of_both_groups(render: Render) -> None:
     objects = render()
     reader = f"streaming-{NAME}-metrics-reader"
     (rule,) = objects["ClusterRole", reader]["rules"]
@@ -260,16 +260,16 @@ def test_the_hpa_controller_may_read_every_metric_of_both_groups(render: Render)
 
 
 @pytest.mark.parametrize("role", ["view", "edit", "admin"])
-def test_whoever_may_look_at_a_namespace_may_read_its_metrics(render: Render, role: str) -> None:
+def test_a_user_who_can_view_a_namespace_can_read_its_metrics(render: Render, role: str) -> None:
     labels = render()["ClusterRole", f"streaming-{NAME}-metrics-reader"]["metadata"]["labels"]
     assert labels[f"rbac.authorization.k8s.io/aggregate-to-{role}"] == "true"
 
 
-def test_who_may_come_in_is_not_limited_unless_asked_for(render: Render) -> None:
+def test_the_default_has_no_network_policy(render: Render) -> None:
     assert not [name for kind, name in render() if kind == "NetworkPolicy"]
 
 
-def test_a_network_policy_lets_in_the_api_server_and_to_the_pipeline_the_servers(render: Render) -> None:
+def test_a_network_policy_admits_the_api_server_to_serve_and_serve_to_the_pipeline(render: Render) -> None:
     peer = "networkPolicy.serveFrom[0].ipBlock.cidr=10.0.0.0/28"
     objects = render("networkPolicy.enabled=true", peer)
     policies = {name: objects["NetworkPolicy", name]["spec"] for name in (NAME, f"{NAME}-pipeline")}
@@ -282,26 +282,28 @@ def test_a_network_policy_lets_in_the_api_server_and_to_the_pipeline_the_servers
     assert policies[f"{NAME}-pipeline"]["ingress"][0]["from"] == [{"podSelector": policies[NAME]["podSelector"]}]
 
 
-def test_a_network_policy_that_names_nobody_lets_everybody_to_the_servers(render: Render) -> None:
+def test_a_network_policy_without_peers_admits_every_client_to_the_servers(render: Render) -> None:
     (rule,) = render("networkPolicy.enabled=true")["NetworkPolicy", NAME]["spec"]["ingress"]
     assert "from" not in rule
 
 
 @pytest.mark.parametrize(
-    ("value", "complaint"),
+    ("value", "message"),
     [
         pytest.param("serve.replicas=0", "/serve/replicas", id="no server"),
         pytest.param("serve.replica=2", "'replica' not allowed", id="a value that does not exist"),
         pytest.param("apiService.create=false", "'create' not allowed", id="one switch for both groups"),
-        pytest.param("networkPolicy.serveFrom[0].cidr=10.0.0.0/8", "'cidr' not allowed", id="no peer of a policy"),
+        pytest.param(
+            "networkPolicy.serveFrom[0].cidr=10.0.0.0/8", "'cidr' not allowed", id="not a network policy peer"
+        ),
         pytest.param("config.sources=null", "'sources'", id="no source"),
-        pytest.param("serve.resources.limits.memory=banana", "/serve/resources/limits/memory", id="no amount"),
-        pytest.param("pipeline.persistence.size=-1", "/pipeline/persistence/size", id="less than nothing"),
+        pytest.param("serve.resources.limits.memory=banana", "/serve/resources/limits/memory", id="not a quantity"),
+        pytest.param("pipeline.persistence.size=-1", "/pipeline/persistence/size", id="negative"),
         pytest.param("serve.podLabels.app\\.kubernetes\\.io/name=x", "/serve/podLabels", id="a label of the chart's"),
         pytest.param(
             "serve.podAnnotations.checksum/config=x", "/serve/podAnnotations", id="an annotation of the chart's"
         ),
-        pytest.param("pipeline.nodeSelectors.zone=a", "'nodeSelectors' not allowed", id="no place of a pod"),
+        pytest.param("pipeline.nodeSelectors.zone=a", "'nodeSelectors' not allowed", id="not a scheduling setting"),
         pytest.param(
             "tls.serve.existingSecret=own", "tls.serve.caBundle is required", id="a certificate without its CA"
         ),
@@ -312,8 +314,8 @@ def test_a_network_policy_that_names_nobody_lets_everybody_to_the_servers(render
     ],
 )
 def test_a_wrong_value_is_refused_before_anything_is_installed(
-    helm: Callable[..., subprocess.CompletedProcess[str]], value: str, complaint: str
+    helm: Callable[..., subprocess.CompletedProcess[str]], value: str, message: str
 ) -> None:
     done = helm("template", "orders", str(CHART), "--set", value)
     assert done.returncode != 0
-    assert complaint in done.stderr
+    assert message in done.stderr

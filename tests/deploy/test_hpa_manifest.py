@@ -1,4 +1,4 @@
-"""hpa/*.yaml: each manifest asks for what the adapter serves, in the one way that works."""
+"""hpa/*.yaml: each manifest uses a metric of the adapter with the right target type."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from adapter.sources.autoscalers import autoscalers
 FOLDER = Path(__file__).parents[2] / "hpa"
 SIZES = ("kafka-consumer.yaml", "object.yaml")
 RATIOS = "two-ratios.yaml"
-KEDA = "keda-scaledobject.yaml"  # a set of objects, no HPA: KEDA makes that
+KEDA = "keda-scaledobject.yaml"  # no HPA: KEDA creates it
 NAMES = sorted(path.name for path in FOLDER.glob("*.yaml") if path.name != KEDA)
 
 
@@ -21,16 +21,16 @@ def read(name: str) -> dict[str, Any]:
 
 
 def sources(name: str) -> list[dict[str, Any]]:
-    """What each metric says, beside its type."""
+    """The source of each metric of the HPA."""
     return [item[item["type"].lower()] for item in read(name)["spec"]["metrics"]]
 
 
-def test_every_manifest_is_looked_at_here() -> None:
+def test_every_manifest_has_its_tests_here() -> None:
     assert sorted([*SIZES, RATIOS]) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_adapter_knows_it_for_the_hpa_of_its_workload(name: str) -> None:
+def test_the_adapter_recognizes_the_hpa_of_its_workload(name: str) -> None:
     hpa = read(name)
     hpa["metadata"]["namespace"] = "shop"
     (found,) = autoscalers([hpa])
@@ -39,7 +39,7 @@ def test_the_adapter_knows_it_for_the_hpa_of_its_workload(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_it_scales_on_the_workers_that_are_required(name: str) -> None:
+def test_the_hpa_scales_on_required_workers(name: str) -> None:
     (source,) = sources(name)
     assert source["metric"]["name"] == "required_workers"
     assert source["target"] == {"type": "AverageValue", "averageValue": "1"}
@@ -50,24 +50,24 @@ def test_an_external_metric_selects_one_workload() -> None:
     assert source["metric"]["selector"] == {"matchLabels": {"workload": "orders"}}
 
 
-def test_the_object_described_is_the_one_that_is_scaled() -> None:
+def test_the_described_object_is_the_scale_target() -> None:
     (source,) = sources("object.yaml")
     assert source["describedObject"] == read("object.yaml")["spec"]["scaleTargetRef"]
 
 
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("direction", ["scaleUp", "scaleDown"])
-def test_no_step_is_lost_in_a_tolerance_and_none_waits_twice(name: str, direction: str) -> None:
+def test_the_hpa_adds_no_tolerance_and_no_stabilization(name: str, direction: str) -> None:
     behavior = read(name)["spec"]["behavior"][direction]
     assert behavior["tolerance"] == "0"
     assert behavior["stabilizationWindowSeconds"] == 0
 
 
-def test_both_doors_lead_to_the_same_behavior() -> None:
+def test_external_and_object_metrics_have_the_same_behavior() -> None:
     assert read("object.yaml")["spec"]["behavior"] == read("kafka-consumer.yaml")["spec"]["behavior"]
 
 
-def test_s1_15_two_ratios_of_pods_with_the_published_targets_and_window() -> None:
+def test_s1_15_two_ratios_have_the_published_targets_and_window() -> None:
     requested = {source["metric"]["name"]: source["target"] for source in sources(RATIOS)}
     assert requested == {
         "utilization": {"type": "Value", "value": "700m"},
@@ -84,7 +84,7 @@ def keda() -> dict[str, dict[str, Any]]:
     return {item["kind"]: item for item in yaml.safe_load_all((FOLDER / KEDA).read_text())}
 
 
-def test_keda_scales_on_the_workers_that_are_required_without_a_cache(keda: dict[str, dict[str, Any]]) -> None:
+def test_keda_scales_on_required_workers_without_a_cache(keda: dict[str, dict[str, Any]]) -> None:
     (trigger,) = keda["ScaledObject"]["spec"]["triggers"]
     url = httpx.URL(trigger["metadata"]["url"])
     assert (url.scheme, url.host) == ("https", "backlog-adapter.backlog-adapter.svc")
@@ -94,16 +94,16 @@ def test_keda_scales_on_the_workers_that_are_required_without_a_cache(keda: dict
     assert not trigger["useCachedMetrics"]
 
 
-def test_the_hpa_that_keda_makes_is_one_of_the_workload(keda: dict[str, dict[str, Any]]) -> None:
-    """KEDA copies the annotations, and the behavior is that of an HPA of ours."""
-    made, ours = keda["ScaledObject"], read("kafka-consumer.yaml")
-    meta = {"name": "keda-hpa-orders", "namespace": "shop", "annotations": made["metadata"]["annotations"]}
+def test_the_hpa_that_keda_creates_belongs_to_the_workload(keda: dict[str, dict[str, Any]]) -> None:
+    """KEDA copies the annotations, and the behavior equals that of our manifest."""
+    created, ours = keda["ScaledObject"], read("kafka-consumer.yaml")
+    meta = {"name": "keda-hpa-orders", "namespace": "shop", "annotations": created["metadata"]["annotations"]}
     (found,) = autoscalers([{"metadata": meta, "spec": ours["spec"] | {"metrics": []}}])
     assert found.workloads == ("shop/orders",)
-    assert made["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"] == ours["spec"]["behavior"]
+    assert created["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"] == ours["spec"]["behavior"]
 
 
-def test_keda_may_read_its_one_metric_and_nothing_else(keda: dict[str, dict[str, Any]]) -> None:
+def test_keda_can_read_only_its_metric(keda: dict[str, dict[str, Any]]) -> None:
     rule = {"apiGroups": ["external.metrics.k8s.io"], "resources": ["required_workers"], "verbs": ["list"]}
     assert keda["Role"]["rules"] == [rule]
     (subject,) = keda["RoleBinding"]["subjects"]

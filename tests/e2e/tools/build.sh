@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds or fetches the real parts of the end-to-end tests, once a version, into a cache outside the tree. With the
-# argument `all` also those of the full set.
-# Safe to interrupt: a part is built beside its place and moved there whole.
+# Builds or fetches each version of the real servers once, into a cache outside the tree. With the argument `all` also
+# those of the full set. It can be interrupted: a finished part is moved into place as a whole.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tools=${BACKLOG_ADAPTER_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/backlog-adapter/tools}
@@ -10,7 +9,7 @@ kubernetes=1.36.3 helm=4.3.1 prometheus=0.315.0 kafka=4.3.1 pravega=0.13.0
 keda=2.21.0 prometheus_adapter=0.12.0
 mkdir -p "$tools"
 
-# One builder at a time: two would compile everything twice.
+# Two builders at a time would compile everything twice.
 exec 9>"$tools/.lock"
 flock 9
 
@@ -53,7 +52,7 @@ build_prometheus_adapter() {
   build_module "$1" "sigs.k8s.io/prometheus-adapter@v$prometheus_adapter" ./cmd/adapter
   rm -rf "$1/source"
 }
-# 11 minutes of CPU, most of them the clients of the systems that its other triggers read.
+# 11 minutes of CPU, most of them for the clients of its other triggers.
 build_keda() {
   build_module "$1" "github.com/kedacore/keda/v2@v$keda" ./cmd/operator ./cmd/adapter
   mv "$1/source/config/crd/bases" "$1/crd"
@@ -84,7 +83,7 @@ ln -sfn "goserver-$(of_goserver)" "$tools/goserver"
 part "keda-$keda" build_keda
 part "prometheus-adapter-$prometheus_adapter" build_prometheus_adapter
 
-# The tests of the report page use the system's browser. They are skipped where there is none and none can be installed.
+# The tests of the report page use the browser of the system. Without one they are skipped.
 ensure_chromium() {
   local name
   for name in "${BACKLOG_ADAPTER_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable; do
@@ -94,7 +93,7 @@ ensure_chromium() {
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium && return
   fi
-  echo "tools: no Chromium or Chrome is here, the report page is not tested; install the package chromium" >&2
+  echo "tools: no Chromium or Chrome is installed, so the report page is not tested; install the package chromium" >&2
 }
 
 ensure_chromium
