@@ -136,8 +136,8 @@ class Bound(StrEnum):
     COOLDOWN = BoundRecord(
         name="cooldown",
         description="the last change is more recent than cooldown_up_s or cooldown_down_s",
-        sentence=lambda d: f"; in cooldown, {soon(d.asked_age_s)} after the last change",
-        lifted_by={"workload_status.asked_age_s": inf},
+        sentence=lambda d: f"; in cooldown, {soon(d.spec_changed_age_s)} after the last change",
+        lifted_by={"workload_status.spec_changed_age_s": inf},
     )
     BUDGET = BoundRecord(
         name="pause budget",

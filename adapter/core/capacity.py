@@ -1,4 +1,4 @@
-"""The performance table: what so many workers were seen to carry, and what other sizes should carry then."""
+"""The capacity table: the throughput that sizes were observed to carry, and estimates for other sizes."""
 
 from dataclasses import dataclass
 
@@ -9,53 +9,46 @@ from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.signals import moves
 
 Columns = list[Array]  # the four arrays of a table, or some of its stages
-SLOTS = 8  # sizes remembered for each stage: a day's ups and downs at twenty rescales visit about so many
+SLOTS = 8  # sizes in the table of a stage: about as many as twenty rescales a day visit
 CONFIDENCE = ("none", "carried", "prior", "estimated", "observed")  # the names of the levels, least first
 NONE, CARRIED, PRIOR, ESTIMATED, OBSERVED = (float(level) for level in range(len(CONFIDENCE)))
 
-_BLEND = 0.3  # a new look weighs so much: three or four make up for a wrong first one
+_BLEND = 0.3  # weight of a new observation: three or four correct a wrong first one
 _SAME_RATIO = 0.02  # smaller changes are noise, and would rewrite the slow state every tick
-_REFRESH_S = 3600.0  # so old a date is renewed: often enough to know which size was left longest ago
+_REFRESH_S = 3600.0  # an older date is renewed, so that the table knows the least recent size
 _LEAST_UTILIZATION = 0.2  # below, the quotient throughput / utilization is mostly noise
-_BEYOND = 2.0**20  # above any worker count: what lies below it is linear; a power of two keeps products exact
+_BEYOND = 2.0**20  # above any worker count, so sizes below are linear; a power of two keeps products exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """What each stage was seen to carry (S4-11, S4-23); every array has the shape (SLOTS, stages).
+    """The capacity of each stage at the sizes it had (S4-11, S4-23); every array has the shape (SLOTS, stages).
 
-    sizes: workers, ascending; NaN, and last, where there is no entry: then the other arrays hold NaN too.
-    rates: records/s all of these workers carry. trust: the level in CONFIDENCE. seen_at_s: about when, last.
-    CARRIED is a lower bound: so much was processed without falling behind. ESTIMATED is throughput / utilization.
-    OBSERVED is the throughput of workers that had always more to do than they could.
+    All four arrays are NaN where there is no entry. CARRIED is a lower bound: the throughput of workers that did not
+    fall behind. ESTIMATED is throughput / utilization. OBSERVED is the throughput of saturated workers.
     """
 
-    sizes: Array
-    rates: Array
-    trust: Array
-    seen_at_s: Array
+    sizes: Array  # workers, ascending, NaN last
+    rates: Array  # records/s that all of these workers carry
+    trust: Array  # a level of CONFIDENCE
+    seen_at_s: Array  # about when it was last observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What one tick shows of each stage; every array has the shape (stages,).
-
-    utilization_ratio: as measured, NaN when unknown. saturated: the backlog never ended within the window.
-    overtaken: the input outran the workers; it may have begun to in mid-window, so such a look only raises what is
-    known. clean: rates are known and nothing disturbed them; nothing is learned where False.
-    """
+    """What one tick shows of each stage; every array has the shape (stages,)."""
 
     at_s: float
     workers: Array
     throughput_records_per_s: Array
-    utilization_ratio: Array
-    saturated: Mask
-    overtaken: Mask
-    clean: Mask
+    utilization_ratio: Array  # as measured, NaN unknown
+    saturated: Mask  # the backlog never ended within the window
+    overtaken: Mask  # the input exceeds the throughput, perhaps only since mid-window: it only raises a capacity
+    clean: Mask  # rates are known and undisturbed; otherwise nothing is learned
 
 
 def empty(stages: int) -> Table:
-    """The table of stages of which nothing is known."""
+    """A table without entries."""
     unknown = np.full((SLOTS, stages), np.nan)
     return Table(sizes=unknown, rates=unknown, trust=unknown, seen_at_s=unknown)
 
@@ -90,43 +83,43 @@ def trust_at(table: Table, size: Array) -> Array:
 
 
 def with_prior(table: Table, worker_capacity: Array) -> Table:
-    """The table to look things up in where a user said what one worker carries, records/s; NaN where nobody did.
+    """The table for lookups, with the configured capacity of one worker in records/s, NaN where it is not configured.
 
-    That word holds, in proportion to the workers, until something better than a lower bound is known; a lower bound
-    above it raises it. To learn, take the table itself.
+    The configured capacity counts, in proportion to the workers, until an estimate or observation replaces it. A higher
+    lower bound raises it. `learn` takes the table without it.
     """
     rows = np.flatnonzero((worker_capacity > 0) & ~(table.trust >= ESTIMATED).any(axis=0))
     if not len(rows):
         return table
     carried = np.fmax.reduce(table.rates[:, rows] / table.sizes[:, rows], axis=0)
     entry = (_BEYOND, _BEYOND * np.fmax(worker_capacity[rows], carried), PRIOR, np.nan)
-    return _written(table, rows, [_alone(value, len(rows)) for value in entry])
+    return _with_rows(table, rows, [_only_entry(value, len(rows)) for value in entry])
 
 
-def learn(table: Table, look: Observation, exponent: Array) -> Table:
-    """The table after one look; the very same one where nothing was learned. exponent: as in rate_at.
+def learn(table: Table, observation: Observation, exponent: Array) -> Table:
+    """The table after one observation; the same object if nothing was learned. exponent: as in rate_at.
 
-    Greater trust replaces lesser, equal trust blends, lesser trust only raises. At a size never less is known than the
-    throughput just seen there, but for changes too small to count.
+    Higher trust replaces lower trust, equal trust blends, lower trust only raises. The capacity of a size is at least
+    the throughput just observed there, except for very small changes.
     """
-    was = _entry(table, look.workers)
-    level = _level(look, rate_at(table, look.workers, exponent))
-    rate = _taught(was, level, look)
-    stale = (np.abs(rate - was.rate) > _SAME_RATIO * was.rate) | (look.at_s - was.seen_at_s > _REFRESH_S)
-    counts = look.clean & (look.workers > 0) & moves(look.throughput_records_per_s)
+    was = _entry(table, observation.workers)
+    level = _level(observation, rate_at(table, observation.workers, exponent))
+    rate = _updated_rate(was, level, observation)
+    stale = (np.abs(rate - was.rate) > _SAME_RATIO * was.rate) | (observation.at_s - was.seen_at_s > _REFRESH_S)
+    counts = observation.clean & (observation.workers > 0) & moves(observation.throughput_records_per_s)
     rows = np.flatnonzero(counts & ((level > was.trust) | (was.known & stale)))
     if not len(rows):
         return table
     trust = np.fmax(level, was.trust)
-    entry = [column[rows] for column in (look.workers, rate, trust, np.full(len(rate), look.at_s))]
-    return _written(table, rows, _placed(table, rows, entry, exponent))
+    entry = [column[rows] for column in (observation.workers, rate, trust, np.full(len(rate), observation.at_s))]
+    return _with_rows(table, rows, _insert(table, rows, entry, exponent))
 
 
 def strength(rate: Array, throughput: Array, saturated: Mask) -> Array:
-    """How much more, or less, workers carry now than the table says: throughput / rate, 1 where it tells nothing.
+    """The present capacity relative to the table: throughput / rate, 1 if unknown.
 
-    Throughput beyond the table shows that they carry more; that they carry less (records change size) is shown only by
-    those that always had work. rate: of the table, for the workers at work.
+    A throughput above the table shows a higher capacity. Only saturated workers show a lower one, for example when
+    records become larger. rate: of the table, for the present workers.
     """
     usable: Mask = (throughput > 0) & (rate > 0)
     ratio = np.where(usable, throughput / np.where(usable, rate, 1.0), 1.0)
@@ -134,9 +127,9 @@ def strength(rate: Array, throughput: Array, saturated: Mask) -> Array:
 
 
 def utilization(measured: Array, throughput: Array, backlog: Array, capacity: Array) -> Array:
-    """Busy share of the workers: as measured, else throughput / capacity, else NaN.
+    """Busy share of the workers: as measured, otherwise throughput / capacity, otherwise NaN.
 
-    capacity: of all workers. Who has nothing to do is idle, whatever they could carry.
+    capacity: of all workers. Without input and backlog the utilization is 0, even if the capacity is unknown.
     """
     estimated = np.where(capacity > 0, throughput / np.where(capacity > 0, capacity, 1.0), np.nan)
     idle = (throughput <= 0) & (backlog <= 0)
@@ -145,7 +138,7 @@ def utilization(measured: Array, throughput: Array, backlog: Array, capacity: Ar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """What a table holds of one size of each stage: NaN and NONE where it is not known; (stages,)."""
+    """The table entry of one size of each stage, NaN and NONE without one; shape (stages,)."""
 
     known: Mask
     rate: Array
@@ -165,28 +158,28 @@ def _entry(table: Table, workers: Array) -> _Entry:
     )
 
 
-def _level(look: Observation, expected: Array) -> Array:
-    """How much trust a look earns. What only raises earns none where the table expects as much already."""
-    raises = ~(look.throughput_records_per_s <= expected)
-    measured = ~look.overtaken & (look.utilization_ratio >= _LEAST_UTILIZATION)
-    proven = look.saturated | (look.overtaken & raises)
+def _level(observation: Observation, expected: Array) -> Array:
+    """The trust level of an observation. A lower bound that the table already exceeds earns none."""
+    raises = ~(observation.throughput_records_per_s <= expected)
+    measured = ~observation.overtaken & (observation.utilization_ratio >= _LEAST_UTILIZATION)
+    proven = observation.saturated | (observation.overtaken & raises)
     return np.select([proven, measured, raises], [OBSERVED, ESTIMATED, CARRIED], NONE)
 
 
-def _taught(was: _Entry, level: Array, look: Observation) -> Array:
-    """The rate of the entry after the look."""
-    throughput, busy = look.throughput_records_per_s, look.utilization_ratio
+def _updated_rate(was: _Entry, level: Array, observation: Observation) -> Array:
+    """The rate of the entry after the observation."""
+    throughput, busy = observation.throughput_records_per_s, observation.utilization_ratio
     estimate = throughput / np.where(busy >= _LEAST_UTILIZATION, busy, 1.0)
     claim = np.where(level == ESTIMATED, estimate, throughput)
-    held = np.where(level == was.trust, was.rate + _BLEND * (claim - was.rate), was.rate)
-    return np.fmax(np.where(level > was.trust, claim, held), throughput)
+    updated = np.where(level == was.trust, was.rate + _BLEND * (claim - was.rate), was.rate)
+    return np.fmax(np.where(level > was.trust, claim, updated), throughput)
 
 
 def _interpolated(keys: Array, values: Array, wanted: Array, power: Array) -> Array:
-    """The value at wanted between the keys next to it; beyond all keys it grows with that power of the key.
+    """The value at `wanted`, linear between neighbouring keys; beyond the last key it grows with that power of the key.
 
-    keys, values: (SLOTS, stages), neither falling, NaN last; before them lies (0, 0).
-    Of equal keys the smaller value counts.
+    keys, values: (SLOTS, stages), neither falling, NaN last; (0, 0) precedes them. Of equal keys the smaller value
+    counts.
     """
     wanted, stage = np.maximum(wanted, 0.0), np.arange(len(wanted))
     count = (keys < wanted).sum(axis=0)
@@ -209,28 +202,28 @@ def _never_falling(rates: Array) -> Array:
     return risen
 
 
-def _alone(value: Array | float, rows: int) -> Array:
-    """The column of an entry that is the only one."""
+def _only_entry(value: Array | float, rows: int) -> Array:
+    """The column of a table with one entry."""
     column = np.full((SLOTS, rows), np.nan)
     column[0] = value
     return column
 
 
-def _placed(table: Table, rows: IntArray, entry: Columns, exponent: Array) -> Columns:
-    """The rows with one more entry each: in the place of its size, in a free one, or in that seen longest ago."""
+def _insert(table: Table, rows: IntArray, entry: Columns, exponent: Array) -> Columns:
+    """The rows with one more entry each: at its size, in a free slot, or instead of the least recent entry."""
     columns = [column[:, rows] for column in _columns(table)]
     sizes, _, _, seen_at_s = columns
     turn = np.select([sizes == entry[0], np.isnan(sizes)], [-np.inf, np.finfo(np.float64).min], seen_at_s)
     place = turn.argmin(axis=0)
     for column, value in zip(columns, entry, strict=True):
         column[place, np.arange(len(rows))] = value
-    return _without_idle_bounds(_ordered(columns), entry[2] > CARRIED, exponent[rows])
+    return _without_low_bounds(_ordered(columns), entry[2] > CARRIED, exponent[rows])
 
 
-def _without_idle_bounds(columns: Columns, asked: Mask, exponent: Array) -> Columns:
-    """Without the lower bounds that lie below what the other entries say: they would pull it down."""
+def _without_low_bounds(columns: Columns, firm: Mask, exponent: Array) -> Columns:
+    """The columns without lower bounds that the other entries exceed, because they would lower the curve."""
     sizes, rates, trust, _ = columns
-    bounds = asked & (trust == CARRIED)
+    bounds = firm & (trust == CARRIED)
     if not bounds.any():
         return columns
     firm_sizes, firm_rates = _ordered([np.where(trust > CARRIED, column, np.nan) for column in (sizes, rates)])
@@ -245,7 +238,7 @@ def _ordered(columns: Columns) -> Columns:
     return [column[order, stage] for column in columns]
 
 
-def _written(table: Table, rows: IntArray, columns: Columns) -> Table:
+def _with_rows(table: Table, rows: IntArray, columns: Columns) -> Table:
     """The table with these rows replaced."""
     written = [column.copy() for column in _columns(table)]
     for column, new in zip(written, columns, strict=True):

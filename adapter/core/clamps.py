@@ -76,8 +76,8 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
         # The gain of a trial is unknown until the new workers are warm.
-        cooling_up=more & ((status.asked_age_s < cooldown_up_s) | (suspect & fresh)),
-        cooling_down=fewer & (status.asked_age_s < rules.cooldown_down_s),
+        cooling_up=more & ((status.spec_changed_age_s < cooldown_up_s) | (suspect & fresh)),
+        cooling_down=fewer & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
         hot_workers=np.where(free, pick(_hot(inputs), stage), np.nan),

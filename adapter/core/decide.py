@@ -1,4 +1,4 @@
-"""Decision inputs -> what to serve, and why: gates, then the policy, then the bounds. Reads nothing else."""
+"""Decision inputs -> the target and its reason: gates, then the policy, then the bounds. Reads nothing else."""
 
 from dataclasses import dataclass, fields
 
@@ -21,38 +21,33 @@ _UNKNOWN = [_INDEX[reason] for reason in (Reason.NO_DATA, Reason.STALE, Reason.N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionResult:
-    """What gates, policy and bounds said; every array has the shape (workloads,).
-
-    stage: the deciding one, else -1. gate: an index into REASONS, or OPEN. reason: an index into REASONS.
-    answer: the size before the bounds. blocked_s: more workers are not tried for so long. served: the target, NaN when
-    there is none. bound: an index into BOUNDS.
-    """
+    """The results of gates, policy and bounds; every array has the shape (workloads,)."""
 
     policy_result: PolicyResult
-    stage: IntArray
-    gate: IntArray
-    reason: IntArray
-    answer: Array
+    stage: IntArray  # the deciding stage, otherwise -1
+    gate: IntArray  # an index into REASONS, or OPEN
+    reason: IntArray  # an index into REASONS
+    answer: Array  # the size before the bounds
     bound_inputs: BoundInputs
-    blocked_s: Array
-    served: Array
-    bound: IntArray
+    blocked_s: Array  # no scale-up for this long
+    served: Array  # the target, NaN if there is none
+    bound: IntArray  # an index into BOUNDS
 
 
 def decide(inputs: DecisionInput) -> DecisionResult:
     """The decision of each workload."""
-    policy_result, stage = _sized(inputs)
+    policy_result, stage = _size(inputs)
     gate = gates.first_closed(inputs.gate_inputs)
     gate = np.where((gate == gates.OPEN) & np.isnan(policy_result.wanted_workers), _INDEX[Reason.NO_DATA], gate)
     current, workers = inputs.status.current_workers, _at_work(inputs)
     wanted = policy_result.wanted_workers
-    # Sized by those that are ready, which may be more or fewer than there should be: more is more than both.
+    # The policy sized the ready workers, which may differ from the desired ones: a scale-up exceeds both.
     decided = np.select(
         [wanted > workers, wanted == workers, wanted < workers],
         [np.fmax(wanted, current), current, np.fmin(wanted, current)],
         wanted,
     )
-    answer = np.where(gate == gates.OPEN, decided, _held(inputs, gate))
+    answer = np.where(gate == gates.OPEN, decided, _held_target(inputs, gate))
     bound_inputs = bound_inputs_of(inputs, policy_result, stage, gate)
     served, bound = apply_bounds(answer, current, inputs.status.rules, inputs.range_, bound_inputs)
     return DecisionResult(
@@ -69,50 +64,52 @@ def decide(inputs: DecisionInput) -> DecisionResult:
 
 
 def _at_work(inputs: DecisionInput) -> Array:
-    """Workers at work, of each workload."""
+    """The present workers of each workload."""
     workers = np.full(len(inputs.status.current_workers), np.nan)
     workers[inputs.workload_index] = inputs.policy_input.workers
     return workers
 
 
-def _sized(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
-    """What each workload's policy asks for, and the stage that asks for it: the one with the largest size (S3-08)."""
-    said, count = size(inputs.policy_input, inputs.policy), len(inputs.status.current_workers)
-    stage = first_largest(said.wanted_workers, inputs.counting, inputs.workload_index, count)
-    outlook = said.outlook
+def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
+    """The size of each workload and its deciding stage: the one with the largest size (S3-08)."""
+    sizes, count = size(inputs.policy_input, inputs.policy), len(inputs.status.current_workers)
+    stage = first_largest(sizes.wanted_workers, inputs.counting, inputs.workload_index, count)
+    outlook = sizes.outlook
     picked = None
     if outlook is not None:
         picked = Outlook(**{name: pick(getattr(outlook, name), stage) for name in OUTLOOK})
     needed = np.full(count, -np.inf)
-    known = inputs.counting & np.isfinite(said.needed_workers)
-    np.maximum.at(needed, inputs.workload_index[known], said.needed_workers[known])
+    known = inputs.counting & np.isfinite(sizes.needed_workers)
+    np.maximum.at(needed, inputs.workload_index[known], sizes.needed_workers[known])
     return PolicyResult(
-        wanted_workers=pick(said.wanted_workers, stage),
-        keep_up_workers=pick(said.keep_up_workers, stage),
-        catch_up_workers=pick(said.catch_up_workers, stage),
+        wanted_workers=pick(sizes.wanted_workers, stage),
+        keep_up_workers=pick(sizes.keep_up_workers, stage),
+        catch_up_workers=pick(sizes.catch_up_workers, stage),
         needed_workers=np.where(np.isinf(needed), np.nan, needed),
         outlook=picked,
     ), stage
 
 
-def _held(inputs: DecisionInput, gate: IntArray) -> Array:
-    """What a closed gate serves: the last target; before the first one the workers there are, if all else is known.
+def _held_target(inputs: DecisionInput, gate: IntArray) -> Array:
+    """The target while a gate is closed: the last one, or the current workers before the first.
 
-    Without any sample or count of workers, or with one that is too old, even a held target is not an answer. Workers
-    that find no place are not asked for, so that an HPA does not pile them up; nor is what is stuck given more of them.
+    There is no target if samples or the worker counts are missing or too old. Unschedulable workers are left out, so
+    that an HPA does not request more of them. A stuck job gets no more workers than it has.
     """
-    see, status = inputs.gate_inputs, inputs.status
+    gate_inputs, status = inputs.gate_inputs, inputs.status
     target, rules = status.target_workers, status.rules
     held = np.where(np.isin(gate, _UNKNOWN), target, first_known(target, status.current_workers))
     held = np.where(gate == _INDEX[Reason.UNSCHEDULABLE], np.fmin(held, _at_work(inputs)), held)
     held = np.where(gate == _INDEX[Reason.STUCK], np.fmin(held, status.current_workers), held)
-    uncounted = (gate == _INDEX[Reason.NO_WORKERS]) & (see.workers_age_s > rules.error_after_s)
-    silent = uncounted | (gate == _INDEX[Reason.EXPIRED]) | (np.isin(gate, _UNKNOWN) & np.isnan(see.sample_age_s))
-    return np.where(silent, np.nan, held)
+    uncounted = (gate == _INDEX[Reason.NO_WORKERS]) & (gate_inputs.workers_age_s > rules.error_after_s)
+    unknown = (
+        uncounted | (gate == _INDEX[Reason.EXPIRED]) | (np.isin(gate, _UNKNOWN) & np.isnan(gate_inputs.sample_age_s))
+    )
+    return np.where(unknown, np.nan, held)
 
 
 def _reason(inputs: DecisionInput, gate: IntArray, served: Array, stage: IntArray) -> IntArray:
-    """The gate that held, else what the decision comes to."""
+    """The closed gate, otherwise the result of the decision."""
     status = inputs.status
     current, target = status.current_workers, status.target_workers
     waits = (np.sign(served - current) == np.sign(target - current)) & (served != current)

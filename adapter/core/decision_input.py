@@ -1,4 +1,4 @@
-"""A tick -> the decision inputs of each workload: all that a decision is made from, and nothing else."""
+"""A tick -> the decision inputs of each workload: everything that a decision depends on."""
 
 from dataclasses import dataclass
 
@@ -14,34 +14,27 @@ from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
-from adapter.core.scale_down_cost import DOWNS_DOUBLE, Bucket, Place, paying_workers
+from adapter.core.scale_down_cost import DOWNS_DOUBLE, Bucket, CurrentSize, paying_workers
 from adapter.core.signals import backlog_time, moves
 from adapter.core.state import WorkerCounts
 
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
 DAY_S = 86_400.0
-_HELD_BACK = 0.5  # who waits for others for more of the time than this is not the bottleneck (S1-19)
+_HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadStatus:
-    """Where each workload stands with us; every array has the shape (workloads,).
+    """The target and the limits of each workload before this tick; every array has the shape (workloads,)."""
 
-    current_workers: those asked for, else those there are. target_workers: what was served last, decided
-    committed_age_s ago. asked_age_s: since another count was asked for. peak_workers: the largest size needed in the
-    window of downs, before this tick; the present size where a down does not pay yet. budget_s: pause that downs may
-    still cost, NaN where it is unknown.
-    no_up, no_down: a pause of that direction. rules: parameter -> its value for each workload.
-    """
-
-    current_workers: Array
-    target_workers: Array
-    committed_age_s: Array
-    asked_age_s: Array
-    peak_workers: Array
-    budget_s: Array
-    no_up: Mask
-    no_down: Mask
+    current_workers: Array  # spec.replicas of the scale target, otherwise the running workers
+    target_workers: Array  # the last target
+    committed_age_s: Array  # since it was decided
+    spec_changed_age_s: Array
+    peak_workers: Array  # the largest size needed in the scale-down window; the current size if a change does not pay
+    budget_s: Array  # pause that scale-downs may still cost, NaN if unknown
+    no_up: Mask  # scale-ups are paused
+    no_down: Mask  # scale-downs are paused
     failover: Mask
     sink_unhealthy: Mask
     rules: RuleColumns
@@ -49,33 +42,25 @@ class WorkloadStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleUpBlockers:
-    """What speaks against more workers for a stage; every array has the shape (stages,), NaN where nothing is known.
+    """Reasons against more workers for a stage; every array has the shape (stages,), NaN unknown."""
 
-    blocked_s: time without scale-ups, because the last one did not help. measured_utilization_ratio: as reported.
-    hottest_partition_ratio: input of its heaviest partition / input of the mean one.
-    """
-
-    blocked_s: Array
-    measured_utilization_ratio: Array
-    hottest_partition_ratio: Array
+    blocked_s: Array  # time without scale-ups, because the last one did not help
+    measured_utilization_ratio: Array  # as reported
+    hottest_partition_ratio: Array  # input of the hottest partition / input of the mean partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionInput:
-    """All that the decisions of a tick are made from. workload_index to blockers: (stages,); the rest: (workloads,).
+    """Everything that the decisions of a tick depend on."""
 
-    workload_index: the workload of each stage. counting: the stage has a say.
-    policy: of each stage, an index into POLICIES.
-    """
-
-    workload_index: IntArray
-    counting: Mask
-    policy: IntArray
-    policy_input: PolicyInput
-    blockers: ScaleUpBlockers
-    gate_inputs: GateInputs
-    range_: Range
-    status: WorkloadStatus
+    workload_index: IntArray  # (stages,) the workload of each stage
+    counting: Mask  # (stages,) the stage is sized
+    policy: IntArray  # (stages,) an index into POLICIES
+    policy_input: PolicyInput  # (stages,)
+    blockers: ScaleUpBlockers  # (stages,)
+    gate_inputs: GateInputs  # (workloads,)
+    range_: Range  # (workloads,)
+    status: WorkloadStatus  # (workloads,)
 
 
 def decision_input(tick: Tick) -> DecisionInput:
@@ -99,21 +84,21 @@ def decision_input(tick: Tick) -> DecisionInput:
 
 
 def overtaken(tick: Tick) -> Mask:
-    """Whether the input outran a stage, by more than what wavers."""
+    """Whether the input exceeds the throughput of a stage by more than noise."""
     noise = tick.stage_rules.growth_noise_ratio * tick.signals.throughput_records_per_s
     outran: Mask = tick.rates_known & _rising(tick) & (tick.signals.growth_records_per_s > noise)
     return outran
 
 
-def downs(tick: Tick) -> Array:
-    """Downs of the last day, shape (workloads,); older ones fade."""
+def recent_downs(tick: Tick) -> Array:
+    """Scale-downs of the last day, shape (workloads,); older ones fade."""
     history = tick.state.slow.history
     faded: Array = history.downs * np.exp(-(tick.at_s - history.downs_at_s) / DAY_S)
     return np.nan_to_num(faded)
 
 
 def budget_s(tick: Tick) -> Array:
-    """Pause that downs may still cost: a share of a day at most, and it comes back as time goes by."""
+    """Pause that scale-downs may still cost: at most a share of a day, which time restores."""
     share, history = tick.rules.pause_budget_ratio, tick.state.slow.history
     whole = np.fmax(share * DAY_S, tick.rules.rescale_pause_s)
     left = history.budget_s + share * (tick.at_s - history.budget_at_s)
@@ -148,9 +133,10 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
 
 
 def _partition_behind_s(tick: Tick) -> Array:
-    """Backlog time of the partition furthest behind, the least of the window, so without the saw of commits.
+    """Backlog time of the partition that is furthest behind, as the minimum of the window.
 
-    NaN where it is unknown, where the job stands still, and while it catches up: then the present one is the least.
+    The minimum leaves out what accumulates between commits. NaN if it is unknown, if the job stands still, and while
+    the partition catches up.
     """
     now, least = tick.now.highest_partition_backlog_records, tick.rates.lowest_partition_backlog_records
     partitions = tick.facts.partitions[tick.workload_index]
@@ -160,14 +146,14 @@ def _partition_behind_s(tick: Tick) -> Array:
 
 
 def _rising(tick: Tick) -> Mask:
-    """Whether the backlog rises, and is more than what lies between two commits."""
+    """Whether the backlog rises and exceeds what accumulates between two commits."""
     rises = tick.rates.rising
     rising: Mask = rises & (tick.signals.due_backlog_time_s > tick.stage_rules.short_backlog_time_s)
     return rising
 
 
 def _hottest(tick: Tick) -> Array:
-    """The largest utilisation among each workload's stages; unknown while a stage that reported before is silent."""
+    """The largest utilization of each workload's stages; unknown while a stage that reported before does not report."""
     busy, before = tick.signals.utilization_ratio, tick.signals.measured_utilization_ratio
     count = len(tick.workers)
     reported = np.isfinite(busy) | np.isnan(before)
@@ -184,9 +170,9 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
     history = tick.state.slow.history
     recent = tick.at_s - history.failed_at_s <= rules.failures_window_s
     spec, ready = tick.counts.spec_workers, tick.counts.ready_workers
-    asked = first_known(spec, tick.workers)
+    desired = first_known(spec, tick.workers)
     load_age_s, count_age_s = tick.load_age_s, tick.partitions_age_s
-    # Who follows a count needs it, and the load as long as there is one.
+    # A policy that follows the partitions needs their count, and the load as long as there is one.
     followed_age_s = np.where(tick.partitions_only, count_age_s, np.maximum(load_age_s, count_age_s))
     return GateInputs(
         paused=no_up & no_down,
@@ -194,23 +180,23 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         sample_age_s=np.where(where("follows_partitions", rules.policy), followed_age_s, load_age_s),
         workers_age_s=tick.at_s - fast.workers_seen_at_s,
         changed_age_s=tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s),
-        asked_age_s=tick.at_s - fast.spec_changed_at_s,
+        spec_changed_age_s=tick.at_s - fast.spec_changed_at_s,
         incomplete=_incomplete(tick.counts),
         too_few=(ready >= 1) & (ready < spec) & ~(fast.all_ready_at_s >= fast.spec_changed_at_s),
         stopped=tick.facts.running == 0,
         failures=np.where(recent, history.failures, 0.0),
         rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),
         discontinuous=~every(~tick.discontinuous, tick.counting, workload_index, count),
-        nothing_moves=~every(moving, tick.counting, workload_index, count) & (asked > 0),
+        nothing_moves=~every(moving, tick.counting, workload_index, count) & (desired > 0),
         rules=rules,
     )
 
 
 def _incomplete(counts: WorkerCounts) -> Mask:
     """Whether fewer workers exist or are ready than desired; an unknown count is not missing."""
-    asked = first_known(counts.spec_workers, counts.workers, counts.ready_workers)
-    exist, ready = first_known(counts.workers, asked), first_known(counts.ready_workers, asked)
-    missing: Mask = np.isfinite(asked) & ((exist != asked) | (ready < asked))
+    desired = first_known(counts.spec_workers, counts.workers, counts.ready_workers)
+    exist, ready = first_known(counts.workers, desired), first_known(counts.ready_workers, desired)
+    missing: Mask = np.isfinite(desired) & ((exist != desired) | (ready < desired))
     return missing
 
 
@@ -221,7 +207,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         current_workers=first_known(tick.counts.spec_workers, tick.workers),
         target_workers=fast.target_workers,
         committed_age_s=tick.at_s - fast.committed_at_s,
-        asked_age_s=tick.at_s - fast.spec_changed_at_s,
+        spec_changed_age_s=tick.at_s - fast.spec_changed_at_s,
         peak_workers=_window(tick),
         budget_s=budget_s(tick),
         no_up=no_up,
@@ -233,7 +219,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
 
 
 def _window(tick: Tick) -> Array:
-    """The largest size needed in the window of downs; where a rescale has a worth, in the part of it that pays."""
+    """The largest size needed in the scale-down window, or in the part of it that pays if a rescale has a cost."""
     fast, slow, rules = tick.state.fast, tick.state.slow, tick.rules
     running = Bucket(
         largest_workers=fast.peak_workers,
@@ -241,9 +227,9 @@ def _window(tick: Tick) -> Array:
         width_s=rules.down_window_s / len(slow.peaks),
     )
     current = first_known(tick.counts.spec_workers, tick.workers)
-    here = Place(current_workers=current, since_s=tick.at_s - fast.spec_changed_at_s)
-    # Within a short window only little can be saved: there a tenth of the workers is to pay, too.
-    worth_s = np.minimum(rules.rescale_worth_s, rules.down_window_s / 10) * (1 + downs(tick) / DOWNS_DOUBLE)
+    here = CurrentSize(current_workers=current, since_s=tick.at_s - fast.spec_changed_at_s)
+    # A short window saves little: a tenth of the workers has to pay in it, too.
+    worth_s = np.minimum(rules.rescale_worth_s, rules.down_window_s / 10) * (1 + recent_downs(tick) / DOWNS_DOUBLE)
     paying = paying_workers(slow.peaks, running, here, worth_s)
     whole = np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers)
     return np.where(rules.rescale_worth_s > 0, paying, whole)

@@ -1,4 +1,4 @@
-"""What was decided and from which numbers: by column inside the pipeline, by row at the edges."""
+"""A decision and the numbers it follows from: by column inside the pipeline, by row at the edges."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,31 +14,13 @@ if TYPE_CHECKING:  # `serve` reads decisions by row and carries no numpy
 
 __all__ = ["CONFIDENCE", "Bound", "Decision", "Decisions", "Reason", "StageSignals"]
 
-# How far the capacity of a size is known; PRIOR is what the user says one worker carries, CARRIED a lower bound.
+# How well the capacity of a size is known: PRIOR is the configured capacity of one worker, CARRIED a lower bound.
 CONFIDENCE = ("none", "carried", "prior", "estimated", "observed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One workload at one tick. None is unknown. Times Unix seconds, rates records (or bytes) a second.
-
-    required_workers: what is served; None when there is no number to serve.
-    wanted_workers: the policy's own answer before bounds; None where no policy ran.
-    keep_up_workers, catch_up_workers: its two terms, of the deciding stage. needed_workers: what the load needs now,
-    whether or not a change is worth it. held_workers: the target before this tick, decided committed_age_s ago.
-    window_workers: the largest size needed within the window of downs.
-    capacity_records_per_s: of the workers at work, as far as `confidence` says.
-    partitions: None also where they were last counted, partitions_age_s ago, too long ago to be told.
-    stuck_backlog_records: of the backlog, what waits in partitions that do not move: no worker mends that.
-    sink_healthy: 1 or 0. bad_annotations: how many of the HPA's are not understood.
-    change_workers: the other size that was looked at; keep_* and change_*: how far behind the job would be at most, in
-    seconds of backlog, and after how long (keep) or when it has caught up (change).
-    asked_age_s: since another number of workers was asked for. restarts: those of late that nobody planned.
-    allowed_workers: the cap of a hot partition. blocked_s: for so long more workers are not asked for.
-    fault: what a source said about the missing samples, else "".
-    stage: the stage that decided, "" for the whole workload.
-    fleet: index of the fleet that found the workload, None for a configured one.
-    """
+    """One workload at one tick. None is unknown. Times are Unix seconds, rates records (or bytes) a second."""
 
     workload: str
     at_s: float
@@ -46,31 +28,31 @@ class Decision:
     reason: Reason
     bound: Bound = Bound.NONE
     confidence: str = CONFIDENCE[0]
-    fault: str = ""
-    stage: str = ""
-    required_workers: float | None = None
-    wanted_workers: float | None = None
-    needed_workers: float | None = None
-    keep_up_workers: float | None = None
-    catch_up_workers: float | None = None
-    held_workers: float | None = None
-    window_workers: float | None = None
+    fault: str = ""  # the error of a source that explains missing samples
+    stage: str = ""  # the deciding stage, "" for the whole workload
+    required_workers: float | None = None  # served; None if there is no number to serve
+    wanted_workers: float | None = None  # the policy's size before the bounds; None if a gate is closed
+    needed_workers: float | None = None  # the load needs them now, whether or not a change pays
+    keep_up_workers: float | None = None  # the first term of the deciding stage's size
+    catch_up_workers: float | None = None  # the second term
+    held_workers: float | None = None  # the target before this tick
+    window_workers: float | None = None  # the largest size needed within the scale-down window
     spec_workers: float | None = None
     workers: float | None = None
     ready_workers: float | None = None
     min_workers: float | None = None
     max_workers: float | None = None
-    partitions: float | None = None
+    partitions: float | None = None  # None also if the last count is too old
     partitions_age_s: float | None = None
     slots_per_worker: float | None = None
-    sink_healthy: float | None = None
-    bad_annotations: float | None = None
-    allowed_workers: float | None = None
+    sink_healthy: float | None = None  # 1 or 0
+    bad_annotations: float | None = None  # annotations of the HPA that cannot be read
+    allowed_workers: float | None = None  # more workers do not relieve the hot partition
     throughput_records_per_s: float | None = None
     input_rate_records_per_s: float | None = None
     forecast_input_rate_records_per_s: float | None = None
     backlog_records: float | None = None
-    stuck_backlog_records: float | None = None
+    stuck_backlog_records: float | None = None  # in partitions whose offset does not move
     highest_partition_backlog_records: float | None = None
     growth_records_per_s: float | None = None
     backlog_time_s: float | None = None
@@ -80,21 +62,21 @@ class Decision:
     hottest_partition_ratio: float | None = None
     slowest_worker_ratio: float | None = None
     worker_capacity_records_per_s: float | None = None
-    capacity_records_per_s: float | None = None
-    change_workers: float | None = None
-    keep_behind_s: float | None = None
-    keep_after_s: float | None = None
-    change_behind_s: float | None = None
-    caught_up_s: float | None = None
+    capacity_records_per_s: float | None = None  # of the present workers, as reliable as `confidence`
+    change_workers: float | None = None  # the other size that the policy compared
+    keep_behind_s: float | None = None  # the longest expected backlog time at the present size
+    keep_after_s: float | None = None  # when it is reached
+    change_behind_s: float | None = None  # the longest expected backlog time at the other size
+    caught_up_s: float | None = None  # when the other size has caught up
     backlog_time_target_s: float | None = None
     sample_age_s: float | None = None
     workers_age_s: float | None = None
     changed_age_s: float | None = None
-    asked_age_s: float | None = None
-    committed_age_s: float | None = None
-    blocked_s: float | None = None
-    restarts: float | None = None
-    fleet: float | None = None
+    spec_changed_age_s: float | None = None  # since spec.replicas changed
+    committed_age_s: float | None = None  # since held_workers was decided
+    blocked_s: float | None = None  # no scale-up for this long
+    restarts: float | None = None  # unplanned ones within failures_window_s
+    fleet: float | None = None  # index of the fleet that discovered the workload, None for a configured one
 
     @property
     def current_workers(self) -> float | None:
@@ -103,13 +85,13 @@ class Decision:
 
     @property
     def decided_age_s(self) -> float | None:
-        """How old that was by which the size is decided: throughput and backlog, or the count that is followed."""
+        """The age of the samples that the size follows from: throughput and backlog, or the partitions."""
         return self.partitions_age_s if policy_of(self.policy).follows_partitions else self.sample_age_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSignals:
-    """What one stage of a workload showed at one tick; units as in Decision."""
+    """The signals of one stage at one tick; units as in Decision."""
 
     workload: str
     stage: str
@@ -124,17 +106,11 @@ class StageSignals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """All workloads of a shard at one tick, by column.
-
-    text: field of Decision -> one string a workload (workload, policy, reason, bound, confidence, fault, stage).
-    numbers: field of Decision -> shape (len(workloads),), NaN unknown.
-    record: all that the decision was made from (core.record), name -> shape (len(workloads),).
-    stages: (workload, stage) of every visible stage; stage_numbers: field of StageSignals -> shape (len(stages),).
-    """
+    """All workloads of a shard at one tick, by column."""
 
     at_s: float
-    text: Mapping[str, tuple[str, ...]]
-    numbers: Mapping[str, "Array"]
-    stages: tuple[tuple[str, str], ...]
-    stage_numbers: Mapping[str, "Array"]
-    record: Mapping[str, "Array"] = field(default_factory=dict)
+    text: Mapping[str, tuple[str, ...]]  # field of Decision -> one string a workload
+    numbers: Mapping[str, "Array"]  # field of Decision -> shape (workloads,), NaN unknown
+    stages: tuple[tuple[str, str], ...]  # (workload, stage) of every visible stage
+    stage_numbers: Mapping[str, "Array"]  # field of StageSignals -> shape (stages,)
+    record: Mapping[str, "Array"] = field(default_factory=dict)  # the decision inputs (core.record), (workloads,)

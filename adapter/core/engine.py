@@ -1,4 +1,4 @@
-"""The only loop: advance(state, samples, rules) -> (state, decisions). Live stream, backtest and tests all fold it."""
+"""The only loop: advance(state, samples, rules) -> (state, decisions). Live stream, backtest and tests call it."""
 
 from collections.abc import Iterable, Iterator
 
@@ -17,8 +17,8 @@ from adapter.core.state import EMPTY, State
 def advance(state: State, samples: Samples, rules: RuleBook) -> tuple[State, Decisions]:
     """Fold one tick of one shard into the state, and decide for each of its workloads.
 
-    A tick that is not newer than the last one changes nothing and decides nothing: late and repeated samples, and a
-    clock that runs backwards, are without effect.
+    A tick that is not newer than the last one changes nothing and decides nothing. Late and repeated samples therefore
+    have no effect.
     """
     if state.fast.at_s.size and samples.at_s <= state.fast.at_s[-1]:
         return state, NO_DECISIONS
@@ -29,7 +29,7 @@ def advance(state: State, samples: Samples, rules: RuleBook) -> tuple[State, Dec
 
 
 def replay(ticks: Iterable[Samples], rules: RuleBook, state: State = EMPTY) -> Iterator[tuple[State, Decisions]]:
-    """The fold over many ticks: exactly what the live stream does with them one by one."""
+    """`advance` over many ticks, exactly as the live stream calls it."""
     for samples in ticks:
         state, decisions = advance(state, samples, rules)
         yield state, decisions

@@ -1,4 +1,4 @@
-"""The input rate of the last half hour -> the curve it follows, and the rate that a catch-up along it needs."""
+"""The input rate of the last half hour -> the curve that it follows, and the rate that a catch-up needs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,37 +12,36 @@ from adapter.core.samples import Array
 
 POINTS = 30  # one a minute
 STEP_S = 60.0  # from one point to the next: the bucket of S4-07
-LEAST_POINTS = 3  # of a line; a trough takes one more. Through fewer points they pass exactly and show no error
+LEAST_POINTS = 3  # of a line; a parabola takes one more. Through fewer points they show no error
 _BAND_SIGMAS = 3.0  # S4-14
-_LEAST_SIGMA_RATIO = 0.01  # of the level: a smooth rate wavers by a percent, which no policy needs to react to (S4-18)
+_LEAST_SIGMA_RATIO = 0.01  # of the level: a policy need not react to a deviation of one percent (S4-18)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
     """r(t) = a t^2 + b t + c, records/s, t in seconds after the newest point: a line, a = 0, or a trough, a > 0.
 
-    Every array has the shape (stages,), NaN where too few points are known. sigma: the standard deviation of the
-    errors, divisor n (S4-14), records/s. step_s: when the next point is due.
+    Every array has the shape (stages,), NaN with too few points.
     """
 
     a: Array
     b: Array
     c: Array
-    sigma: Array
-    step_s: float = STEP_S
+    sigma: Array  # standard deviation of the errors, divisor n (S4-14), records/s
+    step_s: float = STEP_S  # until the next point
 
     def at(self, t_s: Array | float) -> Array:
         """The rate at one time, at least 0 (S4-22), records/s."""
         return np.maximum((self.a * t_s + self.b) * t_s + self.c, 0.0)
 
     def highest(self, t1_s: Array | float, t2_s: Array | float) -> Array:
-        """The highest rate of a span, records/s: neither a line nor a trough has it between the ends."""
+        """The highest rate of a span, records/s. A line or a trough has it at an end."""
         return np.maximum(self.at(t1_s), self.at(t2_s))
 
     def integral(self, t1_s: Array | float, t2_s: Array | float) -> Array:
         """The records that arrive from t1 to t2 >= t1: the integral of the clamped curve.
 
-        The closed forms of S4-22, exact, over what lies before and after the time in which r is below 0.
+        The closed forms of S4-22, exact, over the time before and after r is below 0.
         """
         low_s, high_s = self._below_zero()
         before = self._area(t1_s, np.clip(low_s, t1_s, t2_s))
@@ -54,8 +53,8 @@ class Fit:
         return (cubic + self.b / 2 * (t1_s + t2_s) + self.c) * (t2_s - t1_s)
 
     def _below_zero(self) -> tuple[Array, Array]:
-        """From when to when r is below 0: between the roots, of which a line has one at infinity."""
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # who has no root gets NaN or infinity
+        """The span in which r is below 0: between the roots. A line has one root at infinity."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # without a root: NaN or infinity
             root = np.sqrt(self.b * self.b - 4 * self.a * self.c)
             larger = -(self.b + np.copysign(root, self.b)) / 2
             first_s, second_s = larger / self.a, self.c / larger
@@ -68,7 +67,7 @@ def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
     """Least squares: a trough if the lowest point of the parabola lies among the known points, else a line (S4-13).
 
     points: shape (POINTS, stages), records/s, oldest first, NaN unknown. outlier_run: shape (stages,), how many of the
-    newest known points are possible outliers; the fit leaves them out until later points confirm them (S4-17).
+    newest known points may be outliers; the fit leaves them out until later points confirm them (S4-17).
     """
     known = np.isfinite(points) & ~_waiting(points, outlier_run)
     axes = _axes(known)
@@ -89,53 +88,49 @@ def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
 
 
 def pushed(points: Array, outlier_run: Array, fit: Fit, newest: Array, most_outliers: Array) -> tuple[Array, Array]:
-    """The next point taken in: points and outlier_run, as in fitted, one step later.
+    """Append the next point: points and outlier_run, as in fitted, one step later.
 
-    fit: of these points. newest: shape (stages,), NaN for a step without a value, which only shifts. An outlier waits;
-    the first point in the band drops all that wait, for good. most_outliers in a row drop what was before them and are
-    the new baseline (S4-16). Where there is no fit yet nothing is an outlier.
+    An outlier waits for confirmation. The first point inside the band drops all waiting outliers. most_outliers in a
+    row drop the points before them and form the new baseline (S4-16). Without a fit no point is an outlier.
+    fit: of these points. newest: shape (stages,), NaN for a step without a value.
     """
     outlier = _is_outlier(fit, newest)
     run = outlier_run + outlier
     settled = np.isfinite(newest) & ~outlier
     overturned = outlier & (run >= most_outliers)
     waiting = _waiting(points, outlier_run)
-    forgotten = (waiting & settled) | (~waiting & overturned)
-    kept = np.where(forgotten[1:], np.nan, points[1:])
-    return np.concatenate([kept, newest[None]]), np.where(settled | overturned, 0.0, run)
+    dropped = (waiting & settled) | (~waiting & overturned)
+    older = np.where(dropped[1:], np.nan, points[1:])
+    return np.concatenate([older, newest[None]]), np.where(settled | overturned, 0.0, run)
 
 
 def trusted(fit: Fit, level: Array, error_ratio: Array) -> Mask:
-    """Whether there is a fit whose errors are small beside the level (records/s); shape (stages,)."""
+    """Whether there is a fit whose errors are small relative to the level (records/s); shape (stages,)."""
     known: Mask = fit.sigma < error_ratio * level
     return known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatchUp:
-    """The times of S4-19 and S4-20, seconds after the newest point: shape (stages,), or one for all of them.
+    """The times of S4-19 and S4-20, seconds after the newest point: shape (stages,), or one for all stages."""
 
-    t1_s: now. t2_s: until when arrivals count as events to recover. t3_s: when the new size must still keep up.
-    catch_up_s: how long the recovery may take, above 0.
-    """
-
-    t1_s: Array | float
-    t2_s: Array | float
-    t3_s: Array | float
-    catch_up_s: Array | float
+    t1_s: Array | float  # now
+    t2_s: Array | float  # records that arrive until then are to be recovered
+    t3_s: Array | float  # the new size must still keep up then
+    catch_up_s: Array | float  # how long the recovery may take, above 0
 
 
 def catch_up_from(now_s: Array | float, restart_s: Array | float, catch_up_s: Array | float) -> CatchUp:
-    """The safe reading of S4-21: all that arrives until the end of the catch-up is to be caught up with.
+    """The safe interpretation of S4-21: the catch-up includes all records that arrive until its end.
 
-    now_s: after the newest point. restart_s: until the new workers work.
+    now_s: after the newest point. restart_s: until the new workers process records.
     """
     end_s = now_s + restart_s + catch_up_s
     return CatchUp(t1_s=now_s, t2_s=end_s, t3_s=end_s, catch_up_s=catch_up_s)
 
 
 def recovery_rate(fit: Fit, buffered_records: Array, times: CatchUp) -> Array:
-    """What arrives and what waits, over the time allowed for it: totalEvents / catchUpTime (S4-19, S4-20).
+    """Arriving and waiting records over the time allowed: totalEvents / catchUpTime (S4-19, S4-20).
 
     Returns records/s; NaN without a fit.
     """
@@ -151,9 +146,9 @@ def target_rate(fit: Fit, buffered_records: Array, times: CatchUp) -> Array:
 
 
 def _is_outlier(fit: Fit, newest: Array) -> Mask:
-    """Beyond 3 sigma of where the curve goes (S4-14); a perfect fit is given the least sigma (S4-18).
+    """Whether the point is beyond 3 sigma of the curve (S4-14). A perfect fit has the least sigma (S4-18).
 
-    Its level is that of now or then: beside a line that has come down to 0 a rounding error would be an outlier.
+    The least sigma follows the higher of two levels. Otherwise a rounding error would be an outlier of a line at 0.
     """
     due = fit.at(fit.step_s)
     sigma = np.maximum(fit.sigma, _LEAST_SIGMA_RATIO * np.maximum(due, fit.at(0.0)))
@@ -170,18 +165,17 @@ def _waiting(points: Array, outlier_run: Array) -> Mask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axes:
-    """Powers of the time, in steps, each made orthogonal to those below it over the known points of a stage.
+    """Orthogonal polynomials of the time, in steps, over the known points of a stage.
 
-    So each is fitted alone, and three neighbouring points are as well-conditioned as thirty. first = u: the time less
-    its mean (middle). second = u^2 - lean u - spread. Both are a row a point, 0 where the point is unknown.
+    Each is fitted alone, and three neighbouring points are as well-conditioned as thirty.
     """
 
     count: Array
-    middle: Array
+    middle: Array  # mean of the time
     lean: Array
     spread: Array
-    first: list[Array]
-    second: list[Array]
+    first: list[Array]  # u, the time - middle: a row a point, 0 if the point is unknown
+    second: list[Array]  # u^2 - lean u - spread, likewise
 
     def bottom_inside(self, slope: Array, curve: Array) -> Mask:
         """Whether the parabola falls at the oldest known point and rises at the newest."""
@@ -195,7 +189,7 @@ class _Axes:
 def _axes(known: Mask) -> _Axes:
     steps = np.arange(1.0 - len(known), 1.0)
     count = _total(known.astype(np.float64))
-    count = np.where(count < LEAST_POINTS, np.nan, count)  # from here NaN reaches all the rest
+    count = np.where(count < LEAST_POINTS, np.nan, count)  # NaN reaches all results
     middle = _total(seen * step for seen, step in zip(known, steps, strict=True)) / count
     first = [seen * (step - middle) for seen, step in zip(known, steps, strict=True)]
     width = _squared(first)
@@ -205,7 +199,7 @@ def _axes(known: Mask) -> _Axes:
 
 
 def _taken_out(errors: list[Array], power: list[Array]) -> tuple[Array, list[Array]]:
-    """How much of a power the errors hold, and the errors without it."""
+    """The share of a polynomial in the errors, and the errors without it."""
     share = _total(error * u for error, u in zip(errors, power, strict=True)) / _squared(power)
     return share, [error - share * u for error, u in zip(errors, power, strict=True)]
 
@@ -215,5 +209,5 @@ def _squared(rows: list[Array]) -> Array:
 
 
 def _total(rows: Iterable[Array]) -> Array:
-    """Point after point: np.sum adds a lone stage in another order, and its neighbours would show in the last bits."""
+    """The sum point by point. np.sum has another order for one stage, so neighbours would change the last bits."""
     return reduce(add, rows)

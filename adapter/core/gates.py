@@ -1,4 +1,4 @@
-"""Before the policy: an ordered table of reasons not to decide. The first that applies wins and holds the target."""
+"""The gates: an ordered table of reasons not to decide. The first that applies holds the target."""
 
 from dataclasses import dataclass
 
@@ -14,60 +14,54 @@ OPEN = -1  # no gate applies: the policy decides
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateInputs:
-    """What the gates look at; every array has the shape (workloads,). Ages in seconds, NaN when it never happened.
-
-    incomplete: fewer workers exist or are ready than desired. too_few: at least one is ready, but never
-    were all that were asked for. stopped: the job says that it does not run. failures: restarts within
-    failures_window_s that nobody planned. discontinuous: the backlog jumped as no input could make it. nothing_moves:
-    a backlog waits and nothing is processed.
-    """
+    """What the gates read; every array has the shape (workloads,). Ages in seconds, NaN if it never happened."""
 
     paused: Mask
     excluded: Mask
     sample_age_s: Array
     workers_age_s: Array
     changed_age_s: Array
-    asked_age_s: Array
-    incomplete: Mask
-    too_few: Mask
-    stopped: Mask
-    failures: Array
+    spec_changed_age_s: Array
+    incomplete: Mask  # fewer workers exist or are ready than desired
+    too_few: Mask  # at least one worker is ready, and the desired workers were never all ready
+    stopped: Mask  # the job reports that it does not run
+    failures: Array  # unplanned restarts within failures_window_s
     rates_known: Mask
-    discontinuous: Mask
-    nothing_moves: Mask
+    discontinuous: Mask  # the backlog jumped more than the input explains
+    nothing_moves: Mask  # a backlog waits and nothing is processed
     rules: RuleColumns
 
 
 def settle_s(rules: RuleColumns) -> Array:
-    """So long after a change the rates still show the change: its pause, told metric_delay_s late (S4-04, X-05)."""
+    """Seconds after a change in which the rates still show its pause, including the metric delay (S4-04, X-05)."""
     return np.maximum(rules.settle_s, rules.rescale_pause_s) + rules.metric_delay_s
 
 
-def table(see: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
-    """Every gate in the order in which it is asked."""
-    rules = see.rules
+def table(inputs: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
+    """Every gate in its order, and where it is closed."""
+    rules = inputs.rules
     settled_s = settle_s(rules)
-    overdue = see.asked_age_s >= rules.in_flight_timeout_s
-    disturbed = see.changed_age_s < settled_s + rules.rate_window_s
+    overdue = inputs.spec_changed_age_s >= rules.in_flight_timeout_s
+    disturbed = inputs.changed_age_s < settled_s + rules.rate_window_s
     return (
-        (Reason.PAUSED, see.paused),
-        (Reason.EXCLUDED, see.excluded),
-        (Reason.NO_DATA, np.isnan(see.sample_age_s)),
-        (Reason.EXPIRED, see.sample_age_s > rules.error_after_s),
-        (Reason.STALE, see.sample_age_s > 0),  # a tick that did not see all decides nothing
-        (Reason.NO_WORKERS, ~(see.workers_age_s <= rules.stale_after_s)),
-        (Reason.NOT_RUNNING, see.stopped),
-        (Reason.FAILURES, see.failures >= rules.max_failures),
-        (Reason.UNSCHEDULABLE, see.too_few & overdue),
-        (Reason.IN_FLIGHT, see.incomplete & (see.asked_age_s < rules.in_flight_timeout_s)),
-        (Reason.STUCK, see.nothing_moves),
-        (Reason.SETTLING, (see.changed_age_s < settled_s) | (disturbed & ~see.rates_known)),
-        (Reason.NO_DATA, ~see.rates_known),
-        (Reason.DISCONTINUITY, see.discontinuous),
+        (Reason.PAUSED, inputs.paused),
+        (Reason.EXCLUDED, inputs.excluded),
+        (Reason.NO_DATA, np.isnan(inputs.sample_age_s)),
+        (Reason.EXPIRED, inputs.sample_age_s > rules.error_after_s),
+        (Reason.STALE, inputs.sample_age_s > 0),  # a tick with a missing sample decides nothing
+        (Reason.NO_WORKERS, ~(inputs.workers_age_s <= rules.stale_after_s)),
+        (Reason.NOT_RUNNING, inputs.stopped),
+        (Reason.FAILURES, inputs.failures >= rules.max_failures),
+        (Reason.UNSCHEDULABLE, inputs.too_few & overdue),
+        (Reason.IN_FLIGHT, inputs.incomplete & (inputs.spec_changed_age_s < rules.in_flight_timeout_s)),
+        (Reason.STUCK, inputs.nothing_moves),
+        (Reason.SETTLING, (inputs.changed_age_s < settled_s) | (disturbed & ~inputs.rates_known)),
+        (Reason.NO_DATA, ~inputs.rates_known),
+        (Reason.DISCONTINUITY, inputs.discontinuous),
     )
 
 
-def first_closed(see: GateInputs) -> IntArray:
+def first_closed(inputs: GateInputs) -> IntArray:
     """The first gate that applies to each workload, as an index into REASONS; OPEN where none does."""
-    gates = table(see)
+    gates = table(inputs)
     return np.select([mask for _, mask in gates], [REASONS.index(reason) for reason, _ in gates], OPEN).astype(np.int64)

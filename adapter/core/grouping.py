@@ -23,7 +23,7 @@ def largest(values: Array, workload_index: IntArray, count: int) -> Array:
 
 
 def every(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> Mask:
-    """Whether it holds for all counting stages of each workload; False for a workload without one."""
+    """Whether a condition holds for all counting stages of each workload; False without a counting stage."""
     some = np.zeros(count, dtype=bool)
     some[workload_index[counting]] = True
     some[workload_index[counting & ~holds]] = False
@@ -31,9 +31,9 @@ def every(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> 
 
 
 def first_largest(values: Array, counting: Mask, workload_index: IntArray, count: int) -> IntArray:
-    """The first counting stage with the largest value of each workload, as an index; -1 for a workload without one.
+    """The first counting stage with the largest value of each workload, as an index; -1 without a counting stage.
 
-    An unknown value is larger than any: what one stage does not know, its workload does not know.
+    An unknown value counts as the largest, because it makes the value of the workload unknown.
     """
     weight = np.where(np.isnan(values), np.inf, values)
     top = np.full(count, -np.inf)
@@ -45,7 +45,7 @@ def first_largest(values: Array, counting: Mask, workload_index: IntArray, count
 
 
 def pick(values: Array, stage: IntArray) -> Array:
-    """The value of the chosen stage of each workload; NaN where none is chosen."""
+    """The value of one stage of each workload; NaN where the index is -1."""
     if not len(values):
         return np.full(len(stage), np.nan)
     return np.where(stage >= 0, values[stage], np.nan)

@@ -14,9 +14,9 @@ from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, WHOLE, Array, Sampl
 from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, aligned
 
 Stage = tuple[str, str]
-FORGET_S = 3600.0  # a discovered workload without a sample for so long no longer exists
+FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
 HEALTH = ("running", "sink_healthy")
-HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that only the HPA gives
+HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that come from the HPA
 # The points of a window: field of Fast -> signal.
 _POINTS = {
     "processed": "processed_records",
@@ -27,27 +27,27 @@ _POINTS = {
 _FACTS = tuple(f.name for f in fields(WorkloadFacts))
 _COUNTS = tuple(f.name for f in fields(WorkerCounts))
 _FEW_RATIO = 0.1  # of the ready workers
-REPLACED_S = 120.0  # a stage that its siblings outlive by so long was renamed or removed; less than error_after_s
+REPLACED_S = 120.0  # a stage whose siblings report for this much longer was removed; less than error_after_s
 
 
 def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     """The state with this tick's samples in it. A signal that is missing keeps its last known value."""
-    workloads, stages = _there(state, samples, book)
+    workloads, stages = _current_names(state, samples, book)
     state = aligned(state, workloads, stages)
     before, now = state.slow.facts, _facts(samples, workloads)
     after = WorkloadFacts(**{name: first_known(getattr(now, name), getattr(before, name)) for name in _FACTS})
-    # Counters summed over another set of partitions are other counters: their difference is no progress.
+    # The sum over another set of partitions is another counter, so its difference is no progress.
     recounted = _differs(now.partitions, before.partitions)
     moved = np.flatnonzero(recounted | _differs(now.uncommitted_partitions, before.uncommitted_partitions))
-    fast = _blanked(state.fast, stages, {workloads[place] for place in moved})
+    fast = _without_points(state.fast, stages, {workloads[place] for place in moved})
     fast = replace(
         fast,
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
         health_seen_at_s=np.where(_any_known(now, HEALTH), samples.at_s, fast.health_seen_at_s),
         hpa_seen_at_s=np.where(_any_known(now, HPA) | _faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
     )
-    slow = _overridden(replace(state.slow, facts=after), samples, workloads)
-    return State(fast=_counted(_pushed(fast, samples, stages), samples, workloads), slow=slow)
+    slow = _with_overrides(replace(state.slow, facts=after), samples, workloads)
+    return State(fast=_with_counts(_with_points(fast, samples, stages), samples, workloads), slow=slow)
 
 
 def _facts(samples: Samples, workloads: tuple[str, ...]) -> WorkloadFacts:
@@ -81,11 +81,11 @@ def without_deleted_hpas(state: State, at_s: float, rules: RuleColumns) -> State
     if not gone.any():
         return state
     facts, slow = state.slow.facts, state.slow
-    left = {name: np.where(gone, np.nan, getattr(facts, name)) for name in HPA}
+    blank = {name: np.where(gone, np.nan, getattr(facts, name)) for name in HPA}
     return replace(
         state,
         fast=replace(state.fast, hpa_seen_at_s=np.where(gone, np.nan, state.fast.hpa_seen_at_s)),
-        slow=replace(slow, facts=replace(facts, **left), overrides=np.where(gone, np.nan, slow.overrides)),
+        slow=replace(slow, facts=replace(facts, **blank), overrides=np.where(gone, np.nan, slow.overrides)),
     )
 
 
@@ -116,13 +116,13 @@ def trimmed(fast: Fast, oldest_s: float) -> Fast:
     return replace(fast, **points)
 
 
-def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, ...], tuple[Stage, ...]]:
+def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, ...], tuple[Stage, ...]]:
     slow = state.slow
     same = slow.workloads == samples.workloads and book.by_workload.keys() <= set(slow.workloads)
     if same and slow.stages == samples.stages:
         return slow.workloads, slow.stages
-    named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _found(samples)
-    if same and named >= set(slow.workloads) and slow.stages == _staged(slow.workloads, samples.stages):
+    named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _discovered(samples)
+    if same and named >= set(slow.workloads) and slow.stages == _with_whole_stages(slow.workloads, samples.stages):
         return slow.workloads, slow.stages
     counted = dict(zip(slow.workloads, samples.at_s - state.fast.workers_seen_at_s, strict=True))
     seen = dict(zip(slow.stages, state.fast.seen_at_s, strict=True))
@@ -132,31 +132,31 @@ def _there(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, .
     silent_s = {w: np.fmin(counted[w], samples.at_s - newest.get(w, -np.inf)) for w in slow.workloads}
     workloads = named | {w for w, age_s in silent_s.items() if age_s < FORGET_S}
     stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s > newest[w] - REPLACED_S}
-    return tuple(sorted(workloads)), _staged(workloads, stages | set(samples.stages))
+    return tuple(sorted(workloads)), _with_whole_stages(workloads, stages | set(samples.stages))
 
 
-def _staged(workloads: Iterable[str], stages: Collection[Stage]) -> tuple[Stage, ...]:
+def _with_whole_stages(workloads: Iterable[str], stages: Collection[Stage]) -> tuple[Stage, ...]:
     """The stages, sorted. A workload without a stage gets one for the whole, as for a stream of segments (S2-01)."""
     named = {workload for workload, _ in stages}
     return tuple(sorted([*stages, *((workload, WHOLE) for workload in workloads if workload not in named)]))
 
 
-def _found(samples: Samples) -> set[str]:
+def _discovered(samples: Samples) -> set[str]:
     """Workloads that a fleet discovered. An HPA alone adds none: it may name one that does not exist."""
     in_fleet = np.isfinite(samples.whole("fleet"))
     return {name for name, found in zip(samples.workloads, in_fleet, strict=True) if found}
 
 
-def _blanked(fast: Fast, stages: tuple[Stage, ...], workloads: set[str]) -> Fast:
+def _without_points(fast: Fast, stages: tuple[Stage, ...], workloads: set[str]) -> Fast:
     """The group without the points of some workloads."""
     if not workloads:
         return fast
-    kept = np.array([workload not in workloads for workload, _ in stages], dtype=bool)
-    points: dict[str, Any] = {name: np.where(kept, getattr(fast, name), np.nan) for name in _POINTS}
+    unchanged = np.array([workload not in workloads for workload, _ in stages], dtype=bool)
+    points: dict[str, Any] = {name: np.where(unchanged, getattr(fast, name), np.nan) for name in _POINTS}
     return replace(fast, **points)
 
 
-def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slow:
+def _with_overrides(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slow:
     """Replace the overrides of workloads whose HPA was read in this tick."""
     reported = [name for name in OVERRIDES if name in samples.by_workload]
     if not (reported or slow.overridden):
@@ -172,10 +172,10 @@ def _overridden(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slo
     return replace(slow, overridden=tuple(names[place] for place in used), overrides=overrides[used])
 
 
-def _pushed(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fast:
+def _with_points(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fast:
     names = (*_POINTS.values(), "stuck_backlog_records")
     *seen, stuck = reindex([samples.stage(name) for name in names], samples.stages, stages)
-    # The backlog of a stuck partition needs a repair, not workers.
+    # The backlog of a stuck partition needs a repair instead of workers.
     seen[2] -= np.fmin(np.nan_to_num(stuck), seen[2])
     points: dict[str, Any] = {
         name: np.vstack([getattr(fast, name), row]) for name, row in zip(_POINTS, seen, strict=True)
@@ -183,12 +183,12 @@ def _pushed(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fast:
     return replace(fast, at_s=np.append(fast.at_s, samples.at_s), **points)
 
 
-def _counted(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fast:
+def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fast:
     rows = reindex([samples.whole(name) for name in _COUNTS], samples.workloads, workloads)
     now, was = WorkerCounts(**dict(zip(_COUNTS, rows, strict=True))), fast.counts
     seen = np.isfinite(rows).any(axis=0)
     respecified = np.abs(now.spec_workers - was.spec_workers) > 0
-    # One pod of many that comes and goes does not spoil the rates.
+    # One pod of many that restarts does not distort the rates.
     many = np.abs(now.ready_workers - was.ready_workers) > _FEW_RATIO * was.ready_workers
     changed = respecified | (np.abs(now.workers - was.workers) > 0) | many
     adopted = respecified & ~_towards_target(fast, now.spec_workers)
@@ -213,7 +213,7 @@ def _towards_target(fast: Fast, spec: Array) -> Mask:
 
 
 def reindex(rows: list[Array], names: tuple[object, ...], among: tuple[object, ...]) -> Array:
-    """Arrays over `names` as arrays over `among`, NaN where a name is absent there; shape (len(rows), len(among))."""
+    """Arrays over `names` as arrays over `among`, NaN for a new name; shape (len(rows), len(among))."""
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     if names == among:
         return values

@@ -1,4 +1,4 @@
-"""A tick -> what it teaches: ups that did not help, and once a minute capacities and the curve of the input."""
+"""A tick -> updated estimates: scale-ups without effect, and once a minute the capacities and the forecast."""
 
 from dataclasses import replace
 
@@ -26,16 +26,16 @@ from adapter.core.samples import first_known
 from adapter.core.signals import drain_time
 from adapter.core.state import Slow
 
-_LEAST_POINTS = 10  # a curve through fewer says more about noise than about where the input goes
-_MOST_DOUBLINGS = 8.0  # a block is at most so many times the first one
+_LEAST_POINTS = 10  # a curve through fewer points shows noise
+_LONGEST_BLOCK = 8.0  # times the first one
 
 
 def update_estimates(tick: Tick) -> Tick:
-    """The tick with what it teaches in its state, and with the signals that follow from it."""
+    """The tick with updated estimates in its state, and with the signals that follow from the capacity."""
     passed = _minutes(tick)
-    slow = _judged(tick, _measured(tick, minute=passed > 0))
+    slow = _block_failed_scale_ups(tick, _learn_capacity(tick, minute=passed > 0))
     if passed:
-        slow = _drawn(tick, slow, passed)
+        slow = _extend_forecast(tick, slow, passed)
     return replace(tick, state=replace(tick.state, slow=slow), signals=_with_capacity(tick, slow))
 
 
@@ -45,26 +45,29 @@ def _minutes(tick: Tick) -> int:
     return 1 if np.isnan(last_s) else int((tick.at_s - last_s) // STEP_S)
 
 
-def _measured(tick: Tick, *, minute: bool) -> Slow:
-    """The capacity table after this tick. What is not proven, or is seen full for the first time, learns at once, the
-    rest on the minute."""
+def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
+    """The capacity table after this tick.
+
+    A size without a proven capacity, and one that is saturated for the first time, learns on every tick, the others
+    once a minute.
+    """
     slow, before, workers = tick.state.slow, tick.state.slow.table, tick.workers[tick.workload_index]
-    trust, full, outrun = trust_at(before, workers), tick.saturated, overtaken(tick)
+    trust, full, exceeded = trust_at(before, workers), tick.saturated, overtaken(tick)
     throughput = tick.signals.throughput_records_per_s
-    # Who was outrun in mid-window had less to do before: the last tick shows all it can.
+    # A stage that the input began to exceed within the window had less to do before: take the last tick.
     latest = np.fmax(throughput, tick.rates.latest_throughput_records_per_s)
     eager = (trust <= CARRIED) | (full & (trust < OBSERVED))
     well = tick.facts.sink_healthy[tick.workload_index] != 0
     look = Observation(
         at_s=tick.at_s,
         workers=workers,
-        throughput_records_per_s=np.where(outrun & ~full, latest, throughput),
-        # All stages share the workers: what the busiest leaves is all there is.
+        throughput_records_per_s=np.where(exceeded & ~full, latest, throughput),
+        # All stages share the workers, so the busiest one leaves what is left for all.
         utilization_ratio=largest(tick.now.utilization_ratio, tick.workload_index, len(tick.workers))[
             tick.workload_index
         ],
         saturated=full,
-        overtaken=outrun,
+        overtaken=exceeded,
         clean=tick.rates_known & ~tick.discontinuous & well & (minute | eager),
     )
     after = learn(_aged(before, tick.at_s) if minute else before, look, tick.stage_rules.scaling_exponent)
@@ -72,13 +75,13 @@ def _measured(tick: Tick, *, minute: bool) -> Slow:
 
 
 def _aged(table: Table, at_s: float) -> Table:
-    """What was observed a day ago is an estimate by now: jobs and records change."""
+    """The table with observations of more than a day ago as estimates: jobs and records change."""
     old = (table.trust == OBSERVED) & (at_s - table.seen_at_s > DAY_S)
     return replace(table, trust=np.where(old, ESTIMATED, table.trust)) if old.any() else table
 
 
 def _with_capacity(tick: Tick, slow: Slow) -> Signals:
-    """The signals with those that follow from the capacity."""
+    """The signals, completed by those that follow from the capacity."""
     rules, signals, workers = tick.stage_rules, tick.signals, tick.workers[tick.workload_index]
     throughput, backlog = signals.throughput_records_per_s, signals.backlog_records
     table = with_prior(slow.table, rules.worker_capacity_records_per_s)
@@ -94,34 +97,35 @@ def _with_capacity(tick: Tick, slow: Slow) -> Signals:
     )
 
 
-def _judged(tick: Tick, slow: Slow) -> Slow:
-    """The block on further ups where the last one brought little.
+def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
+    """Block scale-ups of a stage whose last scale-up gained too little.
 
-    An up is result once, when the stage is saturated and grows again at the larger size: unsaturated it has helped.
+    A scale-up is judged once, when the stage is saturated and its backlog grows again at the larger size. A stage that
+    is not saturated was helped.
     """
     trial = slow.trial
     rules, workers, before = tick.stage_rules, tick.workers[tick.workload_index], trial.from_records_per_s
-    result = tick.saturated & overtaken(tick) & (workers > trial.from_workers) & (trial.from_workers > 0)
-    if not result.any():
+    judged = tick.saturated & overtaken(tick) & (workers > trial.from_workers) & (trial.from_workers > 0)
+    if not judged.any():
         return slow
-    grown = np.where(result, workers / np.where(result, trial.from_workers, 1.0), 1.0)
+    grown = np.where(judged, workers / np.where(judged, trial.from_workers, 1.0), 1.0)
     hoped = before * (grown**rules.scaling_exponent - 1.0)
     gained = tick.signals.throughput_records_per_s - before
-    failed = result & (gained < rules.ineffective_gain_ratio * hoped)
+    failed = judged & (gained < rules.ineffective_gain_ratio * hoped)
     trial = replace(
         trial,
-        from_workers=np.where(result, np.nan, trial.from_workers),
-        from_records_per_s=np.where(result, np.nan, trial.from_records_per_s),
-        block_s=np.where(result & ~failed, np.nan, trial.block_s),
+        from_workers=np.where(judged, np.nan, trial.from_workers),
+        from_records_per_s=np.where(judged, np.nan, trial.from_records_per_s),
+        block_s=np.where(judged & ~failed, np.nan, trial.block_s),
     )
-    return blocked_further(tick, replace(slow, trial=trial), failed)
+    return extend_blocks(tick, replace(slow, trial=trial), failed)
 
 
-def blocked_further(tick: Tick, slow: Slow, failed: Mask) -> Slow:
-    """With no more ups for these stages: for ineffective_block_s at first, then for twice as long each time."""
+def extend_blocks(tick: Tick, slow: Slow, failed: Mask) -> Slow:
+    """Block scale-ups of these stages: for ineffective_block_s at first, then for twice as long each time."""
     trial = slow.trial
     first_s = tick.stage_rules.ineffective_block_s
-    block_s = np.fmin(2.0 * first_known(trial.block_s, first_s / 2.0), _MOST_DOUBLINGS * first_s)
+    block_s = np.fmin(2.0 * first_known(trial.block_s, first_s / 2.0), _LONGEST_BLOCK * first_s)
     blocked = replace(
         trial,
         blocked_until_s=np.where(failed, tick.at_s + block_s, trial.blocked_until_s),
@@ -130,8 +134,8 @@ def blocked_further(tick: Tick, slow: Slow, failed: Mask) -> Slow:
     return replace(slow, trial=blocked)
 
 
-def _drawn(tick: Tick, slow: Slow, minutes: int) -> Slow:
-    """The curve of the input with this minute's rate as its newest point; minutes nobody saw are unknown."""
+def _extend_forecast(tick: Tick, slow: Slow, minutes: int) -> Slow:
+    """The forecast with this minute's input rate as its newest point; missed minutes are unknown."""
     unseen = np.full(len(tick.workload_index), np.nan)
     rate = np.where(tick.rates_known, tick.signals.input_rate_records_per_s, np.nan)
     points, outlier_run = slow.points, np.nan_to_num(slow.outlier_run)
@@ -150,7 +154,7 @@ def _drawn(tick: Tick, slow: Slow, minutes: int) -> Slow:
             c=np.where(enough, curve.c, np.nan),
             sigma=np.where(enough, curve.sigma, np.nan),
         ),
-        # On a grid of its own, so that ticks that do not divide a minute do not stretch it.
+        # Minutes have their own grid, because ticks need not divide a minute.
         newest_point_at_s=np.where(
             np.isnan(slow.newest_point_at_s), tick.at_s, slow.newest_point_at_s + minutes * STEP_S
         ),

@@ -1,4 +1,4 @@
-"""The metrics that are served: the meaning of each, and how it is read from a decision."""
+"""The served metrics: the meaning of each, and how to read it from a decision."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,21 +10,16 @@ Signals = Decision | StageSignals
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric.
-
-    target: the HPA target that suits it. read: the number of a workload, None if unknown. read_stage: of a stage; None
-    for a metric that a stage does not have. highest: the number of a workload is the highest of its stages. signed: may
-    be negative, so never for an HPA. age_s: the age of its newest sample at the decision, None without one.
-    """
+    """One metric and the HPA target that suits it."""
 
     name: str
     meaning: str
     unit: str
-    target: str
-    read: Callable[[Decision], float | None]
-    read_stage: Callable[[StageSignals], float | None] | None = None
-    signed: bool = False
-    age_s: Callable[[Decision], float | None] = lambda decision: decision.sample_age_s
+    target: str  # the type of HPA target, with a value where one is recommended
+    read: Callable[[Decision], float | None]  # the value of a workload
+    read_stage: Callable[[StageSignals], float | None] | None = None  # the value of a stage, if stages have the metric
+    signed: bool = False  # may be negative, so unsuitable for an HPA
+    age_s: Callable[[Decision], float | None] = lambda decision: decision.sample_age_s  # of its newest sample
 
     @property
     def is_size(self) -> bool:
@@ -37,7 +32,7 @@ def _not_negative(change: float | None) -> float | None:
 
 
 def _padded(workers: float | None) -> float | None:
-    """1.1 times, so that an HPA with the default tolerance of 10 % never settles below (milli, exact)."""
+    """1.1 times the workers, so that an HPA with the default tolerance of 10 % does not stay below them."""
     return None if workers is None else round(workers * 1.1, 3)
 
 

@@ -1,4 +1,4 @@
-"""A result -> what is remembered: targets, the window of downs, the pause budget, what ups began from."""
+"""A decision -> the next state: target, scale-down window, pause budget and the trial of the last scale-up."""
 
 from dataclasses import replace
 
@@ -7,9 +7,9 @@ import numpy as np
 from adapter.core import gates
 from adapter.core.capacity import OBSERVED, rate_at
 from adapter.core.decide import DecisionResult
-from adapter.core.decision_input import DecisionInput, budget_s, downs
+from adapter.core.decision_input import DecisionInput, budget_s, recent_downs
 from adapter.core.grouping import largest
-from adapter.core.learning import blocked_further
+from adapter.core.learning import extend_blocks
 from adapter.core.observe import Tick
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
@@ -23,13 +23,13 @@ def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Sta
     fast, current = tick.state.fast, inputs.status.current_workers
     same = (result.served == fast.target_workers) | (np.isnan(result.served) & np.isnan(fast.target_workers))
     committed = ~same & np.isfinite(result.served)
-    # A target further in the same direction, not enacted yet, continues the pending one.
+    # A target that goes further in the same direction before it is enacted keeps the date of the pending one.
     onward = (np.sign(result.served - current) == np.sign(fast.target_workers - current)) & (result.served != current)
-    peak, slow = _windowed(tick, inputs, result)
-    slow = _spent(tick, slow, committed & ~onward & (result.served < current))
-    slow = _regretted(tick, slow, committed & ~onward & (result.served > current))
-    slow = _tried(tick, inputs, slow, committed & (result.served > current))
-    slow = _displaced(tick, slow, result.gate == REASONS.index(Reason.UNSCHEDULABLE))
+    peak, slow = _update_window(tick, inputs, result)
+    slow = _charge_budget(tick, slow, committed & ~onward & (result.served < current))
+    slow = _count_reversals(tick, slow, committed & ~onward & (result.served > current))
+    slow = _start_trials(tick, inputs, slow, committed & (result.served > current))
+    slow = _block_unschedulable(tick, slow, result.gate == REASONS.index(Reason.UNSCHEDULABLE))
     stalled = largest(tick.rates.stalled.astype(np.float64), tick.workload_index, len(current)) == 1
     return State(
         fast=replace(
@@ -37,19 +37,19 @@ def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Sta
             target_workers=result.served,
             committed_at_s=np.where(same | onward, fast.committed_at_s, tick.at_s),
             peak_workers=peak,
-            disturbed_at_s=np.where(stalled | np.isin(result.gate, _STOOD), tick.at_s, fast.disturbed_at_s),
+            disturbed_at_s=np.where(stalled | np.isin(result.gate, _STANDSTILL), tick.at_s, fast.disturbed_at_s),
         ),
         slow=slow,
     )
 
 
-_STOOD = [REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
+_STANDSTILL = [REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
 
 
-def _windowed(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> tuple[Array, Slow]:
-    """The window of downs: what was needed now, in the bucket of now; the oldest bucket goes where another begins.
+def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> tuple[Array, Slow]:
+    """The scale-down window with the size needed now; a new bucket replaces the oldest one.
 
-    In a bucket without samples, all workers may have been needed.
+    A bucket without samples holds the current size, because all workers may have been needed.
     """
     slow, needed = tick.state.slow, np.where(result.gate == gates.OPEN, result.policy_result.needed_workers, np.nan)
     width_s = tick.rules.down_window_s / BUCKETS
@@ -66,20 +66,20 @@ def _windowed(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> tupl
     return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
 
 
-def _displaced(tick: Tick, slow: Slow, displaced: Mask) -> Slow:
-    """No more workers are asked for, for a while, where the last ones found no place."""
+def _block_unschedulable(tick: Tick, slow: Slow, displaced: Mask) -> Slow:
+    """Block scale-ups for a while if workers are unschedulable."""
     blocked = displaced[tick.workload_index] & ~(slow.trial.blocked_until_s > tick.at_s)
-    return blocked_further(tick, slow, blocked) if blocked.any() else slow
+    return extend_blocks(tick, slow, blocked) if blocked.any() else slow
 
 
-def _spent(tick: Tick, slow: Slow, down: Mask) -> Slow:
+def _charge_budget(tick: Tick, slow: Slow, down: Mask) -> Slow:
     """The pause budget and the count of scale-downs after those of this tick."""
     if not down.any():
         return slow
     was, paid = slow.history, down & np.isfinite(tick.rules.pause_budget_ratio)
     history = replace(
         was,
-        downs=np.where(down, downs(tick) + 1, was.downs),
+        downs=np.where(down, recent_downs(tick) + 1, was.downs),
         downs_at_s=np.where(down, tick.at_s, was.downs_at_s),
         budget_s=np.where(paid, budget_s(tick) - tick.rules.rescale_pause_s, was.budget_s),
         budget_at_s=np.where(paid, tick.at_s, was.budget_at_s),
@@ -87,32 +87,32 @@ def _spent(tick: Tick, slow: Slow, down: Mask) -> Slow:
     return replace(slow, history=history)
 
 
-def _regretted(tick: Tick, slow: Slow, up: Mask) -> Slow:
-    """The count of scale-downs where the last one had to be taken back soon: the next ones wait longer."""
+def _count_reversals(tick: Tick, slow: Slow, up: Mask) -> Slow:
+    """Count a scale-down that was reverted soon several times, so that the next ones wait longer."""
     was = slow.history
     soon = up & (tick.at_s - was.downs_at_s < REGRETTED_WITHIN_S)
     if not soon.any():
         return slow
     history = replace(
         was,
-        downs=np.where(soon, downs(tick) + REGRET_DOWNS, was.downs),
+        downs=np.where(soon, recent_downs(tick) + REGRET_DOWNS, was.downs),
         downs_at_s=np.where(soon, tick.at_s - REGRETTED_WITHIN_S, was.downs_at_s),  # once for each scale-down
     )
     return replace(slow, history=history)
 
 
-def _tried(tick: Tick, inputs: DecisionInput, slow: Slow, up: Mask) -> Slow:
-    """The capacity that each scale-up starts from: the throughput of a saturated stage, else what was observed."""
+def _start_trials(tick: Tick, inputs: DecisionInput, slow: Slow, up: Mask) -> Slow:
+    """The capacity before each scale-up: the throughput of a saturated stage, otherwise the observed capacity."""
     begun = up[tick.workload_index]
     if not begun.any():
         return slow
-    seen, table = inputs.policy_input, inputs.policy_input.table
-    observed = ((table.sizes == seen.workers) & (table.trust == OBSERVED)).any(axis=0)
-    learned = np.where(observed, rate_at(table, seen.workers, seen.rules.scaling_exponent), np.nan)
-    known = np.where(seen.saturated, seen.throughput_records_per_s, learned)
+    known, table = inputs.policy_input, inputs.policy_input.table
+    observed = ((table.sizes == known.workers) & (table.trust == OBSERVED)).any(axis=0)
+    learned = np.where(observed, rate_at(table, known.workers, known.rules.scaling_exponent), np.nan)
+    before = np.where(known.saturated, known.throughput_records_per_s, learned)
     trial = replace(
         slow.trial,
-        from_workers=np.where(begun, seen.workers, slow.trial.from_workers),
-        from_records_per_s=np.where(begun, known, slow.trial.from_records_per_s),
+        from_workers=np.where(begun, known.workers, slow.trial.from_workers),
+        from_records_per_s=np.where(begun, before, slow.trial.from_records_per_s),
     )
     return replace(slow, trial=trial)

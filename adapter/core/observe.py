@@ -1,4 +1,4 @@
-"""State -> what is known at this tick: rates, signals, facts and parameters, as named arrays."""
+"""State and samples -> a tick: rates, signals, facts and parameters, as named arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -18,7 +18,7 @@ from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
 from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
 
-_FAR_WINDOWS = 2.0  # how many windows back the steps of a counter are searched that has too few in one window
+_FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
 _LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
 _USUAL_S = 120.0  # a backlog of less than this time is no jump
 _JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
@@ -43,7 +43,7 @@ class StageSamples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What the window of each stage shows; NaN where this window cannot tell."""
+    """The rates over the window of each stage; NaN if the window is not enough."""
 
     throughput_records_per_s: Array
     growth_records_per_s: Array
@@ -52,7 +52,7 @@ class Rates:
     latest_throughput_records_per_s: Array
     progressed: Mask  # something was processed since the tick before
     stalled: Mask  # a steady counter stopped while a backlog waits
-    rising: Mask  # the backlog rises, beyond its saw
+    rising: Mask  # the backlog rises, apart from its sawtooth
     backlog_records: Array
     lowest_backlog_records: Array
     highest_backlog_records: Array  # before this tick
@@ -68,7 +68,7 @@ class Signals:
     input_rate_records_per_s: Array
     measured_utilization_ratio: Array
     hottest_partition_ratio: Array
-    backlog_records: Array  # all that waits
+    backlog_records: Array  # with stuck partitions
     backlog_time_s: Array
     due_backlog_records: Array  # what workers can process: without stuck partitions
     due_backlog_time_s: Array
@@ -89,7 +89,7 @@ class Tick:
     state: State  # with this tick's samples
     workload_index: IntArray  # (stages,) the workload of each stage
     plain: bool  # each workload has one stage that is the whole of it, in the same order
-    counting: Mask  # (stages,) it has throughput and backlog, or partitions alone, so it is sized
+    counting: Mask  # (stages,) the stage is sized: it has throughput and backlog, or partitions alone
     partitions_only: Mask  # (workloads,) the policy follows the partitions and nothing else is reported
     rules: RuleColumns  # (workloads,)
     stage_rules: RuleColumns  # (stages,)
@@ -168,8 +168,8 @@ def _stage_samples(samples: Samples, stages: tuple[tuple[str, str], ...]) -> Sta
 def _healthy_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:
     """The facts; the health of a job that has not reported it for error_after_s is unknown."""
     facts = state.slow.facts
-    silent = ~(at_s - state.fast.health_seen_at_s <= rules.error_after_s)
-    return replace(facts, **{name: np.where(silent, np.nan, getattr(facts, name)) for name in HEALTH})
+    expired = ~(at_s - state.fast.health_seen_at_s <= rules.error_after_s)
+    return replace(facts, **{name: np.where(expired, np.nan, getattr(facts, name)) for name in HEALTH})
 
 
 def _latest(fast: Fast, now: StageSamples, rates: Rates, expired: Mask) -> LatestSignals:
@@ -199,7 +199,7 @@ def _saturated(fast: Fast, signals: Signals, rates_known: Mask, rules: RuleColum
     """Whether a stage's backlog never ended within the window, so that its throughput is its capacity."""
     late = signals.lowest_backlog_time_s > rules.short_backlog_time_s
     disturbed_s = fast.at_s[-1] - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
-    # A job that has just started is not yet as fast as later.
+    # A job that has just started is still slow.
     always: Mask = rates_known & late & ~(disturbed_s < settled_s(rules))
     return always
 
@@ -226,9 +226,9 @@ def _rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -
     appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
     throughput = first_known(processed, now.throughput_records_per_s)
     arriving = first_known(appended, now.input_rate_records_per_s)
-    # What arrives in a stuck partition waits whatever the workers do: it is no growth.
+    # Input of a stuck partition waits whatever the workers do, so it is no growth.
     sized = np.where(now.stuck_backlog_records > 0, np.nan, arriving)
-    # Counters are better than the backlog, which is a saw where offsets are committed in steps.
+    # Counters are better than the backlog, which is a sawtooth if offsets are committed in steps.
     growth = sized - throughput
     sloped = np.isnan(growth)
     growth[sloped] = robust_slope(fast.at_s, fast.backlog[:, sloped], near[:, sloped], least_s[sloped])
@@ -241,7 +241,7 @@ def _rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, near),
         progressed=_progressed(fast),
         stalled=stalled(fast.processed, far) & (fast.backlog[-1] > 0),
-        # Without two points of a backlog the rates alone decide.
+        # With fewer than two points of the backlog, the rates alone decide.
         rising=rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
         backlog_records=fast.backlog[-1],
         lowest_backlog_records=np.fmin.reduce(seen, axis=0),
@@ -260,7 +260,7 @@ def _progressed(fast: Fast) -> Mask:
 def _discontinuous(state: State, rates: Rates, rules: RuleColumns) -> Mask:
     """Whether a backlog fell without being processed, or rose to a multiple between two ticks.
 
-    Retention or an offset reset makes such a step. It is believed when the next tick confirms it.
+    Retention or an offset reset makes such a step. The next tick confirms it.
     """
     throughput, points = rates.throughput_records_per_s, state.fast.backlog
     fell = throughput + rates.growth_records_per_s < -rules.growth_noise_ratio * throughput
@@ -272,7 +272,7 @@ def _discontinuous(state: State, rates: Rates, rules: RuleColumns) -> Mask:
 
 
 def _signals(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> Signals:
-    """The latest known signals, and what follows from them."""
+    """The latest known signals, and the signals that follow from them."""
     latest = fast.signals
     throughput, due = latest.throughput_records_per_s, latest.backlog_records
     backlog = due + np.nan_to_num(now.stuck_backlog_records)

@@ -1,4 +1,4 @@
-"""A rule book and what overrides it -> one array a parameter, so that rules can be applied to all workloads at once."""
+"""A rule book and its overrides -> one array a parameter, so that rules apply to all workloads at once."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -38,14 +38,14 @@ class Columns:
 def columns(
     workloads: tuple[str, ...], fleet: Array, book: RuleBook, at_s: float, overrides: Mapping[str, Array]
 ) -> Columns:
-    """The parameters of every workload. A choice is the index of its name, an unset limit NaN, failover 1 or 0.
+    """The parameters of every workload, in the form of RuleColumns.
 
-    `excluded` is 1 while one of a workload's excluded periods holds at at_s, else 0.
-    fleet: (workloads,) the index of the fleet that found each, NaN for a configured one.
-    overrides: parameter -> (workloads,) what stands over the book, NaN where nothing does. The overrides of a workload
-    of which one lies out of bounds, or contradicts another parameter (ORDERED), are ignored whole, with a complaint.
+    If one override of a workload is out of bounds or contradicts another parameter (ORDERED), all its overrides are
+    ignored, with a complaint.
+    fleet: (workloads,) the index of the fleet that discovered each, NaN for a configured one.
+    overrides: parameter -> (workloads,) the value that replaces the book's, otherwise NaN.
     """
-    distinct, which = _used(workloads, fleet.tobytes(), _Same(book))
+    distinct, which = _distinct_rules(workloads, fleet.tobytes(), _ById(book))
     table = np.array([[*_values(rules), _is_excluded(rules, at_s)] for rules in distinct], dtype=np.float64)
     spread = table.reshape(len(distinct), len(_NAMES) + 1).T[:, which]
     values = dict(zip((*_NAMES, "excluded"), spread, strict=True))
@@ -55,7 +55,7 @@ def columns(
 
 
 def allowed(parameter: str, values: Array) -> Mask:
-    """Where a parameter may have such a value: within its bounds, whole where it counts, the index of a choice."""
+    """Where a parameter may have these values: within its bounds, whole if it counts, the index of a choice."""
     known = _SETTINGS[parameter]
     if parameter in _CHOICES:
         return np.isin(values, np.arange(len(_CHOICES[parameter])))
@@ -81,30 +81,30 @@ def is_whole(parameter: str) -> bool:
 
 
 def number_of(parameter: str, value: str | float | None) -> float:
-    """A parameter's value as the number that stands for it. Raises ValueError for a choice that is none."""
+    """A parameter's value as a number. Raises ValueError for an unknown choice."""
     if value is None:
         return np.nan
     return float(_CHOICES[parameter].index(value)) if parameter in _CHOICES else float(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Same:
-    """A rule book that equals itself alone: to compare two of them takes longer than to look everything up again."""
+class _ById:
+    """A rule book as a cache key by identity, because comparing two books takes longer than a new lookup."""
 
     book: RuleBook
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.book is other.book
+        return isinstance(other, _ById) and self.book is other.book
 
     def __hash__(self) -> int:
         return id(self.book)
 
 
 @lru_cache(maxsize=64)
-def _used(workloads: tuple[str, ...], fleet: bytes, same: _Same) -> tuple[list[Rules], IntArray]:
-    """The different rules, and for each workload the place of its own among them."""
+def _distinct_rules(workloads: tuple[str, ...], fleet: bytes, by_id: _ById) -> tuple[list[Rules], IntArray]:
+    """The distinct rules, and for each workload the index of its own among them."""
     fleets = [None if number != number else int(number) for number in np.frombuffer(fleet).tolist()]
-    used = [same.book.of(name, number) for name, number in zip(workloads, fleets, strict=True)]
+    used = [by_id.book.of(name, number) for name, number in zip(workloads, fleets, strict=True)]
     distinct = {id(rules): rules for rules in used}
     place = {key: number for number, key in enumerate(distinct)}
     return list(distinct.values()), np.array([place[id(rules)] for rules in used], dtype=np.int64)
@@ -120,7 +120,7 @@ def _is_excluded(rules: Rules, at_s: float) -> float:
 
 
 def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
-    """What is unset, as the workload's policy has it."""
+    """The values of unset parameters, from the defaults of each workload's policy."""
     policy = values["policy"].astype(np.int64)
     return {name: np.where(np.isnan(values[name]), own[policy], values[name]) for name, own in _BY_POLICY.items()}
 
@@ -128,7 +128,7 @@ def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
 def _overridden(
     values: Mapping[str, Array], overrides: Mapping[str, Array]
 ) -> tuple[Mapping[str, Array], Mapping[int, list[str]]]:
-    """The values with what stands over them, and of each row whose overrides are ignored what is wrong with them."""
+    """The values with their overrides, and the faults of each row whose overrides are ignored."""
     given = {name: mask for name, column in overrides.items() if (mask := np.isfinite(column)).any()}
     merged = {**values, **{name: np.where(mask, overrides[name], values[name]) for name, mask in given.items()}}
     wrong: dict[int, list[str]] = defaultdict(list)
@@ -152,9 +152,9 @@ def _contradicting(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> It
         if ours:
             rows = np.logical_or.reduce(ours) & (merged[lower] > merged[upper])
             for row in np.flatnonzero(rows).tolist():
-                yield row, contradiction(order, *(_told(name, row, merged, given) for name in (lower, upper)))
+                yield row, contradiction(order, *(_setting(name, row, merged, given) for name in (lower, upper)))
 
 
-def _told(name: str, row: int, merged: Mapping[str, Array], given: Mapping[str, Mask]) -> str:
+def _setting(name: str, row: int, merged: Mapping[str, Array], given: Mapping[str, Mask]) -> str:
     by = " (annotation)" if name in given and given[name][row] else ""
     return f"{name} = {merged[name][row]:.15g}{by}"

@@ -8,13 +8,13 @@ from adapter.core.rules import QUANTA
 from adapter.core.samples import Array, IntArray, first_known
 
 _MOST_PER_WORKER = 15  # S3-15: with more partitions than this a worker is overloaded
-_MOST_UNEVEN = 1.2  # S3-15: the fullest worker may hold less than so many times the emptiest
+_MOST_UNEVEN = 1.2  # S3-15: the fullest worker holds less than this multiple of the emptiest
 _NOISE = 1e-9  # X-10
 
 
 @lru_cache(maxsize=1024)
 def quanta(partitions: int, rule: str) -> tuple[int, ...]:
-    """The allowed worker counts for so many partitions, ascending.
+    """The allowed worker counts for a number of partitions, ascending.
 
     rule: "relative" (S3-15, reproduces S3-14's table), "divisors" (S3-16), or "none" (every count).
     """
@@ -31,20 +31,20 @@ def _even(partitions: int, workers: int) -> bool:
 
 
 def next_up(size: Array, partitions: Array, rule: IntArray) -> Array:
-    """The smallest quantum at or above size (S3-17), the largest one above all of them."""
+    """The smallest quantum at or above size (S3-17); the largest quantum if size exceeds all."""
     return _pick(size, partitions, rule, "up")
 
 
 def next_down(size: Array, partitions: Array, rule: IntArray) -> Array:
-    """The largest quantum below size (S3-12); size itself below all of them."""
+    """The largest quantum below size (S3-12); size itself if there is none."""
     return _pick(size, partitions, rule, "down")
 
 
 def balanced(workers: Array, partitions: Array, slots: Array) -> Array:
-    """Whole workers, rounded up so far that the fullest subtask has one partition less (S4-37).
+    """Whole workers, rounded up until the fullest subtask has one partition less (S4-37).
 
-    Kept where the spread is even, where no subtask has more than one partition, and where partitions are unknown.
-    slots: subtasks a worker runs side by side. All of the shape (rows,).
+    Unchanged if the spread is even, if no subtask has more than one partition, or if the partitions are unknown.
+    slots: subtasks that a worker runs in parallel. All of the shape (rows,).
     """
     parts, spread = _positive(partitions), _positive(workers * slots)
     fullest = whole(parts / spread)
@@ -53,11 +53,11 @@ def balanced(workers: Array, partitions: Array, slots: Array) -> Array:
 
 
 def evened(workers: Array, partitions: Array, slots: Array, target_ratio: Array, high_ratio: Array) -> Array:
-    """The fewest workers whose fullest subtask has k partitions, about as many as so many workers leave it.
+    """The fewest workers over which the partitions spread as evenly as over `workers`.
 
-    The fullest of these workers' subtasks sets the pace: where it would be busier than high_ratio, when all of them
-    run at target_ratio on average, k is one less. So the answer may lie a little below workers, never above the
-    partitions; workers where these are unknown. S4-37 with a limit instead of a rule.
+    The fullest subtask limits the throughput. If it would be busier than high_ratio while the average is target_ratio,
+    it gets one partition less. The result may be slightly below `workers` and never exceeds the partitions. It is
+    `workers` if the partitions are unknown. This is S4-37 with a limit instead of a rule.
     workers: whole. slots: as in balanced. All of the shape (rows,).
     """
     parts, spread = _positive(partitions), _positive(workers * slots)
@@ -68,9 +68,9 @@ def evened(workers: Array, partitions: Array, slots: Array, target_ratio: Array,
 
 
 def hot_limit(partitions: Array, hottest_partition_ratio: Array) -> Array:
-    """Beyond so many workers the heaviest partition sets the pace, and more do not help; NaN when unknown.
+    """The workers beyond which the hottest partition limits the throughput; NaN if unknown.
 
-    hottest_partition_ratio: its input / that of the mean partition, at least 1.
+    hottest_partition_ratio: its input / input of the mean partition, at least 1.
     """
     return whole(partitions / np.maximum(hottest_partition_ratio, 1.0))
 
@@ -81,12 +81,12 @@ def memory_floor(partitions: Array, most_per_worker: Array) -> Array:
 
 
 def whole(workers: Array) -> Array:
-    """Workers are whole: up, after float noise is taken off (X-10)."""
+    """The number of workers rounded up, except for float noise (X-10)."""
     return np.ceil(workers - _NOISE)
 
 
 def _fewest(partitions: Array, most: Array, slots: Array) -> Array:
-    """The fewest workers none of whose subtasks has more than most partitions."""
+    """Minimum workers such that no subtask has more than `most` partitions."""
     return whole(whole(partitions / np.maximum(most, 1.0)) / slots)
 
 

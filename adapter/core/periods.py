@@ -1,4 +1,4 @@
-"""Times of the day at which nothing is decided."""
+"""Periods of the day without decisions."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,18 +7,15 @@ from zoneinfo import ZoneInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """From begin_min to end_min (minutes after midnight, begin included) on the days it begins on, in a time zone.
+    """A period of certain days of the week, in a time zone. An end at or before the begin is on the next day."""
 
-    An end at or before the begin lies on the next day. days: 0 is Monday. zone: a name of the IANA database.
-    """
-
-    days: tuple[int, ...]
-    begin_min: int
-    end_min: int
-    zone: str = "UTC"
+    days: tuple[int, ...]  # on which it begins; 0 is Monday
+    begin_min: int  # minutes after midnight, included
+    end_min: int  # minutes after midnight, excluded
+    zone: str = "UTC"  # a name of the IANA database
 
     def holds(self, at_s: float) -> bool:
-        """Whether the instant, in Unix seconds, lies within, by the clocks on the wall of the zone."""
+        """Whether the period includes a time in Unix seconds."""
         local = datetime.fromtimestamp(at_s, ZoneInfo(self.zone))
         minute = local.hour * 60 + local.minute
         today, yesterday = local.weekday() in self.days, (local - timedelta(days=1)).weekday() in self.days

@@ -1,4 +1,4 @@
-"""Counters and gauges over a window -> rates. Resets, gaps and single outliers do not reach the result."""
+"""Counters and gauges over a window -> rates. Resets, gaps and single outliers do not change the result."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from adapter.core.samples import Array, first_known
 
 Mask = NDArray[np.bool_]
 _LEAST_POINTS_OF_A_STALL = 4
-_STILL_SPANS = 2.0  # half windows: one whole window without a step before the first is a standstill
+_STILL_SPANS = 2.0  # in half windows: a counter without a step for a whole window stands still
 
 
 def since_reset(*counters: Array) -> Mask:
@@ -27,11 +27,11 @@ def since_reset(*counters: Array) -> Mask:
 
 
 def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s: Array) -> Array:
-    """How fast a counter rises, also one that is told or committed only now and then and rises in steps.
+    """How fast a counter rises, also one that is committed or scraped rarely and rises in steps.
 
-    One that rises at every near point is measured from the first to the last of them; one that rises in steps by its
-    slope over the far points, as when a step happened is known to a tick only. A counter that is still for twice as
-    long as any step took stands still; one that never rose has to be seen longer than a step may take.
+    A counter that rises at every near point is measured from the first to the last of them. A counter that rises in
+    steps is measured by its slope over the far points, because the time of a step is known only to a tick. A counter
+    stands still after twice its longest step; one that never rose needs a longer window.
     at_s: shape (points,), increasing. values, near, far: shape (points, rows). least_span_s: shape (rows,).
     Returns shape (rows,), units of the counter per second; NaN with a single step, or over less than least_span_s.
     """
@@ -44,10 +44,10 @@ def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s
 
 
 def _slope(at_s: Array, values: Array) -> Array:
-    """Least squares over all known points: of a staircase seen now and then it errs less than any two steps."""
+    """The least squares slope over all known points. For a staircase it is better than any two steps."""
     seen = np.isfinite(values)
     count = np.maximum(seen.sum(axis=0), 1)
-    times_s = np.where(seen, (at_s - at_s[-1])[:, None], 0.0)  # small numbers: the date may not show in the result
+    times_s = np.where(seen, (at_s - at_s[-1])[:, None], 0.0)  # small numbers: the result must not depend on the date
     apart_s = np.where(seen, times_s - times_s.sum(axis=0) / count, 0.0)
     spread = (apart_s * apart_s).sum(axis=0)
     risen = np.where(seen, values - np.fmin.reduce(values, axis=0, initial=np.nan), 0.0)
@@ -55,22 +55,22 @@ def _slope(at_s: Array, values: Array) -> Array:
 
 
 def stalled(values: Array, usable: Mask) -> Mask:
-    """Whether a counter that rose at every usable point has not risen for the last two of them; shape (rows,).
+    """Whether a counter that rose at every usable point has not risen at the last two; shape (rows,).
 
-    So an interruption is known by the second tick. A counter that rises in steps does so by nature.
+    This finds an interruption on the second tick. A counter that rises in steps is never stalled.
     """
     if len(values) < _LEAST_POINTS_OF_A_STALL:
         return np.zeros(values.shape[1], dtype=bool)
     rose = np.diff(values, axis=0) > 0
-    told = usable[1:] & usable[:-1] & np.isfinite(values[1:]) & np.isfinite(values[:-1])
-    still = np.cumprod((told & ~rose)[::-1], axis=0)[::-1].astype(bool)  # the run at the end
-    before = told & ~still
+    known = usable[1:] & usable[:-1] & np.isfinite(values[1:]) & np.isfinite(values[:-1])
+    still = np.cumprod((known & ~rose)[::-1], axis=0)[::-1].astype(bool)  # the run at the end
+    before = known & ~still
     stands: Mask = (still.sum(axis=0) >= 2) & before.any(axis=0) & (rose | ~before).all(axis=0)
     return stands
 
 
 def last_rate(at_s: Array, values: Array, usable: Mask) -> Array:
-    """How fast a counter rose between its last two points; NaN unless it rose at every usable point, so not in steps.
+    """How fast a counter rose between its last two points; NaN if it rises in steps.
 
     Shapes as in counter_rate. Returns shape (rows,), units of the counter per second.
     """
@@ -82,9 +82,9 @@ def last_rate(at_s: Array, values: Array, usable: Mask) -> Array:
 
 
 def rising(at_s: Array, values: Array, usable: Mask) -> Mask:
-    """Whether all of the newer half of the usable points lie above all of the older half; shape (rows,).
+    """Whether all usable points of the newer half exceed all of the older half; shape (rows,).
 
-    A saw does not rise, however its teeth fall on the ticks.
+    A sawtooth does not rise, however it falls on the ticks.
     """
     seen = usable & np.isfinite(values)
     times = np.where(seen, at_s[:, None], np.nan)
@@ -96,7 +96,7 @@ def rising(at_s: Array, values: Array, usable: Mask) -> Mask:
 
 
 class _Steps:
-    """When each row's counter was first and last seen, when it first and last rose, and at what."""
+    """The first and last point of each row's counter, and its first and last rise."""
 
     def __init__(self, at_s: Array, values: Array) -> None:
         unknown = np.full(values.shape[1], np.nan)
@@ -108,15 +108,15 @@ class _Steps:
             self._take(point_s, value)
 
     def _take(self, at_s: float, value: Array) -> None:
-        told, rose = np.isfinite(value), value > self.last
-        begins, opens = rose & (self.steps == 0), told & np.isnan(self.first_s)
+        known, rose = np.isfinite(value), value > self.last
+        begins, opens = rose & (self.steps == 0), known & np.isnan(self.first_s)
         self.longest_s = np.where(rose, np.fmax(self.longest_s, at_s - self.rose_s), self.longest_s)
         self.began_s, self.began = np.where(begins, at_s, self.began_s), np.where(begins, value, self.began)
         self.rose_s = np.where(rose, at_s, self.rose_s)
-        self.always &= rose | opens | ~told
+        self.always &= rose | opens | ~known
         self.steps += rose
         self.first_s, self.first = np.where(opens, at_s, self.first_s), np.where(opens, value, self.first)
-        self.last_s, self.last = np.where(told, at_s, self.last_s), np.where(told, value, self.last)
+        self.last_s, self.last = np.where(known, at_s, self.last_s), np.where(known, value, self.last)
 
     def rate(self, least_span_s: Array) -> Array:
         """From the first point to the last, of a counter that rose at every one."""
@@ -131,7 +131,7 @@ class _Steps:
         return np.where(known, np.where(stopped, 0.0, slope), np.nan)
 
     def still(self, least_span_s: Array) -> Array:
-        """0 of a counter that never rose, else NaN."""
+        """0 for a counter that never rose, otherwise NaN."""
         span_s = self.last_s - self.first_s
         return np.where((self.steps == 0) & (span_s > 0) & (span_s >= least_span_s), 0.0, np.nan)
 

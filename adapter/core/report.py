@@ -1,4 +1,4 @@
-"""What is known + what was result -> decisions: the policy_input beside the answer."""
+"""A tick and its results -> decisions: the size, its reason and the numbers it follows from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -28,7 +28,7 @@ NO_DECISIONS = Decisions(at_s=np.nan, text={}, numbers={}, stages=(), stage_numb
 
 
 def report(tick: Tick, inputs: DecisionInput, result: DecisionResult, faults: Mapping[str, str]) -> Decisions:
-    """One decision a workload, with the numbers it was made from; the signals are those of the deciding stage."""
+    """One decision a workload; its signals are those of the deciding stage."""
     slow = tick.state.slow
     visible = [] if tick.plain else [place for place, (_, stage) in enumerate(slow.stages) if stage != WHOLE]
     return Decisions(
@@ -76,8 +76,8 @@ def _known(column: Array) -> list[float | None]:
     return [None if isnan(value) else value for value in column.tolist()]
 
 
-# Something was not seen: what a failing source said may be why.
-_UNTOLD = [REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, Reason.STALE, Reason.NO_WORKERS)]
+# A sample is missing: the error of a source may explain it.
+_MISSING_SAMPLES = [REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, Reason.STALE, Reason.NO_WORKERS)]
 
 
 def _text(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
@@ -101,7 +101,7 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
     names, complaints = tick.state.slow.workloads, tick.complaints
     if not faults and not complaints:
         return ("",) * len(names)
-    of_all = np.where(np.isin(result.gate, _UNTOLD) | _lost(tick), faults.get(EVERY, ""), "").tolist()
+    of_all = np.where(np.isin(result.gate, _MISSING_SAMPLES) | _lost(tick), faults.get(EVERY, ""), "").tolist()
     return tuple(
         _together(_own(faults.get(name, ""), every), complaints.get(name, ""))
         for name, every in zip(names, of_all, strict=True)
@@ -109,13 +109,13 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
 
 
 def _lost(tick: Tick) -> Mask:
-    """Whether the number of partitions is too old to be told; as a bound the last known one stays."""
+    """Whether the count of partitions is too old to show. As a bound the last count stays."""
     lost: Mask = tick.partitions_age_s > tick.rules.error_after_s
     return lost
 
 
 def _own(fault: str, every: str) -> str:
-    """What is wrong for one workload: where a failing source names it, the other sources are not its concern."""
+    """The fault of one workload. A source that names the workload replaces the faults of all workloads."""
     named = any(part in fault for part in every.split("; ") if part)
     return fault if named else _together(fault, every)
 
@@ -126,18 +126,18 @@ def _together(one: str, other: str) -> str:
 
 
 def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mapping[str, Array]:
-    seen, decided = inputs.gate_inputs, result.gate == gates.OPEN
+    ages, decided = inputs.gate_inputs, result.gate == gates.OPEN
     of_stage = {name: pick(getattr(tick.signals, name), result.stage) for name in _SHOWN}
     of_now = {name: pick(getattr(tick.now, name), result.stage) for name in _SHOWN_NOW}
-    said = _said(result)
+    sizes = _sizes(result)
     workers = np.where(tick.workers > 0, tick.workers, np.nan)
     return (
         of_stage
         | of_now
-        | {name: np.where(decided, column, np.nan) for name, column in said.items()}
+        | {name: np.where(decided, column, np.nan) for name, column in sizes.items()}
         | {
             "required_workers": result.served,
-            # Of the hottest stage: an HPA on utilization has to relieve it, whichever stage decides.
+            # Of the hottest stage, because an HPA on utilization has to relieve it.
             "utilization_ratio": pick(inputs.policy_input.utilization_ratio, result.stage),
             "forecast_input_rate_records_per_s": pick(foreseen(inputs.policy_input), result.stage),
             "held_workers": inputs.status.target_workers,
@@ -154,18 +154,18 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "worker_capacity_records_per_s": of_stage["capacity_records_per_s"] / workers,
             "backlog_time_target_s": backlog_time_target(tick.rules),
             "sample_age_s": tick.load_age_s,
-            "workers_age_s": seen.workers_age_s,
-            "changed_age_s": seen.changed_age_s,
-            "asked_age_s": seen.asked_age_s,
+            "workers_age_s": ages.workers_age_s,
+            "changed_age_s": ages.changed_age_s,
+            "spec_changed_age_s": ages.spec_changed_age_s,
             "committed_age_s": inputs.status.committed_age_s,
-            "restarts": seen.failures,
+            "restarts": ages.failures,
             "fleet": tick.facts.fleet,
         }
     )
 
 
-def _said(result: DecisionResult) -> dict[str, Array]:
-    """What the policy and the bounds said; they have a say only where no gate is closed."""
+def _sizes(result: DecisionResult) -> dict[str, Array]:
+    """The numbers of the policy and the bounds; they count only if no gate is closed."""
     policy_result, ahead = result.policy_result, result.policy_result.outlook
     unknown = np.full(len(result.served), np.nan)
     return {

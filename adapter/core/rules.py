@@ -9,9 +9,9 @@ from adapter.core.periods import Period
 
 
 def _setting(default: Any, meaning: str, **bounds: float | bool | tuple[str, ...]) -> Any:
-    """A parameter with its meaning and bounds (gt, ge, lt, le, one_of): the configuration reads them.
+    """A parameter with its meaning and bounds (gt, ge, lt, le, one_of), which the configuration reads.
 
-    fixed: the configuration alone sets it, no annotation. hidden: it is no setting, other parts of the file give it.
+    fixed: no annotation can set it. hidden: it is not a setting, but follows from other parts of the configuration.
     """
     return field(default=default, metadata={"meaning": meaning, **bounds})
 
@@ -33,7 +33,7 @@ ORDERED = (  # the first parameter may not exceed the second; the consequence if
 
 
 def contradiction(order: tuple[str, str, str], lower: str, upper: str) -> str:
-    """What is wrong with two parameters of one entry of ORDERED; lower, upper: each with its value and who set it."""
+    """The fault of two parameters of one entry of ORDERED. lower, upper: each with its value and origin."""
     return f"expected {order[0]} <= {order[1]}, got {lower} and {upper}: {order[2]}"
 
 
@@ -271,15 +271,12 @@ _DEFAULTS = Rules()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleBook:
-    """Who is sized by which rules. Configured workloads are known before they have a sample; found ones are not.
+    """The rules of each workload. Configured workloads are known before they have a sample, discovered ones are not."""
 
-    by_workload: "namespace/name" -> its rules. by_fleet: the rules of found workloads, by the index of their fleet.
-    """
-
-    by_workload: Mapping[str, Rules]
-    by_fleet: tuple[Rules, ...] = ()
+    by_workload: Mapping[str, Rules]  # "namespace/name" -> its rules
+    by_fleet: tuple[Rules, ...] = ()  # the rules of discovered workloads, by the index of their fleet
 
     def of(self, workload: str, fleet: int | None) -> Rules:
-        """The rules of one workload; the defaults for one that neither a name nor a fleet of the book speaks of."""
+        """The rules of one workload; the defaults if the book has neither its name nor its fleet."""
         found = _DEFAULTS if fleet is None or fleet >= len(self.by_fleet) else self.by_fleet[fleet]
         return self.by_workload.get(workload, found)

@@ -1,8 +1,8 @@
-"""When fewer workers pay: what a smaller size would have saved by now, against what a rescale is worth.
+"""When a scale-down pays: what a smaller size would have saved so far, compared with the cost of a rescale.
 
-Nobody knows how long a low load lasts. Who changes once staying has cost as much as changing would have is never much
-worse than one who knows (the ski-rental rule of online algorithms: Karlin et al., Competitive snoopy caching, 1988).
-So a deep fall is followed soon and a shallow one late, and wavering not at all.
+It is unknown how long a low load lasts. The ski-rental rule (Karlin et al., Competitive snoopy caching, 1988) changes
+once staying has cost as much as a change, which is never much worse than a decision that knows the future. A scale-down
+therefore follows a deep fall soon, a shallow one late, and a fluctuation never.
 """
 
 from dataclasses import dataclass
@@ -11,34 +11,34 @@ import numpy as np
 
 from adapter.core.samples import Array
 
-DOWNS_DOUBLE = 4.0  # so many downs of the last day make the next one twice as dear
+DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the next one
 REGRETTED_WITHIN_S = 1800.0
-REGRET_DOWNS = 2.0  # a down that was taken back so soon counts for so many more: it paid two changes for little
+REGRET_DOWNS = 2.0  # a scale-down that is reverted within that time counts this much more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """The running part of the window, shape (workloads,). age_s: since it began; width_s: of each part."""
+    """The running part of the scale-down window; shape (workloads,)."""
 
     largest_workers: Array
-    age_s: Array
-    width_s: Array
+    age_s: Array  # since it began
+    width_s: Array  # of each part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """The size asked for, since_s ago; shape (workloads,)."""
+class CurrentSize:
+    """The present size; shape (workloads,)."""
 
     current_workers: Array
-    since_s: Array
+    since_s: Array  # since spec.replicas changed
 
 
-def paying_workers(peaks: Array, running: Bucket, here: Place, worth_s: Array) -> Array:
-    """The least size that would have saved worth_s since it was enough; the present one where none has yet.
+def paying_workers(peaks: Array, running: Bucket, here: CurrentSize, worth_s: Array) -> Array:
+    """The smallest size that would have saved worth_s since it was enough; the current size if none has.
 
     peaks: shape (buckets, workloads), the largest size needed in each closed part of the window, oldest first, NaN
-    before the first. worth_s: seconds of the whole job's work, so a quarter of the workers saves them in four times
-    as long.
+    before the first. worth_s: seconds of the whole job's work; a quarter of the workers saves them in four times as
+    long.
     """
     current, largest, span_s = here.current_workers, running.largest_workers, running.age_s
     least = current

@@ -5,8 +5,8 @@ import numpy as np
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
 
-HORIZON_S = 86_400.0  # what an infinite time is served as: a Quantity cannot say infinite (X-01)
-_STILL_PER_S = 1e-9  # one record in thirty years: a quotient by less says nothing and may overflow
+HORIZON_S = 86_400.0  # stands for an infinite time, which a Quantity cannot express (X-01)
+_STILL_PER_S = 1e-9  # one record in thirty years: a quotient by less means nothing and may overflow
 
 
 def moves(rate: Array) -> Mask:
@@ -37,7 +37,7 @@ def drain_time(backlog: Array, capacity: Array, arriving: Array) -> Array:
 
 
 def relative_lag_change(throughput: Array, growth: Array) -> Array:
-    """What the workers are multiplied by to keep pace: 1 + growth / throughput (S1-12).
+    """The factor on the workers that stops the growth: 1 + growth / throughput (S1-12).
 
     At no throughput it counts as one record/s (S1-18), so that the answer is never infinite.
     """
@@ -45,10 +45,10 @@ def relative_lag_change(throughput: Array, growth: Array) -> Array:
 
 
 def gated_lag_change(change: Array, backlog: Array, threshold: Array) -> Array:
-    """The relative lag change as one of an HPA's two metrics: as it is above the threshold, never above 0 elsewhere.
+    """The relative lag change as one of an HPA's two metrics: unchanged above the threshold, otherwise at most 0.
 
-    S1-13 multiplies by the sign of backlog - threshold. That is 0 / 0 at the threshold, which here is not above it,
-    and turns a negative change into a call for workers below it, which is here none.
+    S1-13 multiplies by the sign of backlog - threshold. That is undefined at the threshold, and below it a negative
+    change would add workers. Neither adds workers here.
     """
     gated = np.where(backlog > threshold, change, 0.0 - np.abs(change))
     return np.where(np.isnan(backlog), np.nan, gated)

@@ -112,7 +112,7 @@ def _failed(reading: Reading) -> str:
 def _present(reading: Reading) -> str:
     decision = reading.decision
     ready, asked = number(decision.ready_workers), number(reading.number("workload_status.current_workers"))
-    waited = f"changed {ago(reading.number('gate_inputs.asked_age_s'))}, {_rule(reading, 'in_flight_timeout_s')}"
+    waited = f"changed {ago(reading.number('gate_inputs.spec_changed_age_s'))}, {_rule(reading, 'in_flight_timeout_s')}"
     return f"{ready} of {asked} ready, {waited}"
 
 

@@ -264,7 +264,7 @@ SENTENCES = {
         "6 would restore headroom; a rescale does not pay yet",
     ),
     "hold of an up that a bound took back": (
-        decision(Reason.HOLD, **DRAIN | {"required_workers": 12}, bound=Bound.COOLDOWN, asked_age_s=60.0),
+        decision(Reason.HOLD, **DRAIN | {"required_workers": 12}, bound=Bound.COOLDOWN, spec_changed_age_s=60.0),
         f"Holding 12 workers: {RATES}; 12 workers would be 140 s behind in 9 min; 16 workers would be at most "
         "45 s behind and catch up in 4 min; in cooldown, 60 s after the last change",
     ),
@@ -307,7 +307,7 @@ TOLD = {
     "window_workers": 14,
     "held_workers": 15,
     "committed_age_s": 300.0,
-    "asked_age_s": 90.0,
+    "spec_changed_age_s": 90.0,
     "blocked_s": 1500.0,
 }
 CUTS = {

@@ -1,4 +1,4 @@
-"""The policies: what each one is called, needs and says. Its formula is `size` in the module of its own.
+"""The policies: the name, the needed signals and the wording of each. Its formula is `size` in its own module.
 
 To add one, write that module and add an entry to POLICIES. Nothing outside this folder names a policy. This file does
 not import numpy, because the configuration and `serve` read it.
@@ -83,8 +83,8 @@ POLICIES = (
         module="varga",
         needs=(
             Need(signals=_UTILIZATION),  # S1-15
-            Need(signals=_LOAD, without="its lag says nothing"),  # S1-12, S1-13
-            Need(signals=("backlog_records",), without="its lag says nothing"),
+            Need(signals=_LOAD, without="its lag does not count"),  # S1-12, S1-13
+            Need(signals=("backlog_records",), without="its lag does not count"),
         ),
         defaults={"down_window_s": 300.0, "cooldown_up_s": 120.0, "cooldown_down_s": 120.0},
     ),
@@ -113,5 +113,5 @@ _BY_NAME = {policy.name: policy for policy in POLICIES}
 
 
 def policy_of(name: str) -> Policy:
-    """The policy of that name. A decision of another version may name one that is not here: it has no property."""
+    """The policy of that name; a policy without properties for an unknown name of another release."""
     return _BY_NAME.get(name) or Policy(name=name, module="", needs=())

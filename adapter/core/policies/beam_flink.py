@@ -7,19 +7,19 @@ from adapter.core.policies.interface import PolicyInput, PolicyResult, catch_up,
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
-    """Up when far behind or hot, down when calm and cool, else as it is (S0-10, S0-11, S0-14).
+    """Up if far behind or hot, down if calm and cool, otherwise unchanged (S0-10, S0-11, S0-14).
 
-    The text gives no size for a hot stage without backlog: the formula then returns the workers it has. It gives no
-    limit for the utilisation after a scale-down either: down_cpu_desired_ratio (S0-13).
+    The text gives no size for a hot stage without backlog: the formula then returns the present workers. The limit of
+    the utilization after a scale-down is missing, too: it is down_cpu_desired_ratio (S0-13).
     """
     rules, workers, cpu = policy_input.rules, policy_input.workers, policy_input.utilization_ratio
     needed, extra = keep_up(policy_input), catch_up(policy_input)
-    larger = np.maximum(whole(needed + extra), workers)  # S0-08; its cap is a bound like any other
-    # S0-12: the smallest size whose utilisation workers / size * cpu stays within the limit
+    larger = np.maximum(whole(needed + extra), workers)  # S0-08; its maximum is a bound
+    # S0-12: the smallest size whose utilization workers / size * cpu stays within the limit
     smaller = np.clip(whole(workers * cpu / rules.down_cpu_desired_ratio), np.minimum(1.0, workers), workers)
 
     late = (policy_input.backlog_time_s > rules.up_backlog_time_s) | (cpu > rules.up_cpu_ratio)
-    up = late & ~drains_in_time(policy_input)  # else a stage that catches up at full speed would grow on
+    up = late & ~drains_in_time(policy_input)  # otherwise a stage that catches up at full speed would grow further
     calm = keeps_pace(policy_input) & (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s)
     down = calm & (cpu < rules.down_cpu_ratio)
     wanted = np.select([np.isnan(needed + extra), up, down], [np.nan, larger, smaller], workers)

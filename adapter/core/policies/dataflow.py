@@ -16,7 +16,7 @@ from adapter.core.samples import first_known
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
-    """Up to the next quantum above keep-up + catch-up; down one quantum while CPU allows; else as it is.
+    """Up to the next quantum above keep-up + catch-up, down one quantum if the CPU allows it, otherwise unchanged.
 
     The slides name the order of goals (no growth, short backlog time, reasonable CPU; S3-05) but no numbers for the
     first two: growth_noise_ratio and short_backlog_time_s stand for them.
@@ -28,7 +28,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
 
     quanta = rules.quanta.astype(np.int64)
     parts = first_known(policy_input.partitions, policy_input.most_workers)  # S3-13: one disk for each machine at most
-    total = whole(needed + extra)  # above every quantum it stays as it is: a bound cuts it, and says so
+    total = whole(needed + extra)  # above every quantum a bound limits it
     larger = np.maximum(np.maximum(next_up(total, parts, quanta), total), workers)
     smaller = next_down(workers, parts, quanta)
     cpu_there = workers * policy_input.utilization_ratio / np.maximum(smaller, 1.0)

@@ -1,8 +1,8 @@
-"""`drain`: our own policy. It sizes by measured capacity, and moves only where staying would break the user's target.
+"""`drain`: our own policy. It sizes by measured capacity, and rescales only if the present size misses the target.
 
-Up: the load needs more, and the present size would leave the job further behind than backlog_time_target_s within the
-horizon, even then when a change could be at work. Down: nothing waits, and the load needs fewer; the bounds let it
-pass once fewer would have saved what a rescale is worth. Otherwise it stays: a rescale costs a pause.
+Up: the load needs more workers, and the backlog time at the present size would exceed backlog_time_target_s within the
+horizon. Down: there is no backlog and the load needs fewer workers; a bound waits until the change pays. Otherwise the
+size stays, because a rescale costs a pause.
 
 With no pause, no replay, linear scaling, no forecast and no headroom the size is S3-06 + S3-07 exactly.
 """
@@ -20,27 +20,24 @@ from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
 from adapter.core.signals import backlog_time
 
-_CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length: to clear it sooner takes workers for that alone
+_CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing it sooner takes extra workers
 _LONGEST_CATCH_UP_S = 600.0
-_LOST_WARMING = 0.25  # of the work, while a job warms up from half its speed; without a pause nothing starts anew
-_ENOUGH = 1e18  # records/s: whose capacity nobody knows is not seen to fall behind
+_LOST_WARMING = 0.25  # of the work, while a job warms up from half its speed after a pause
+_ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What the workers at work can do. table: as it was learned. strength: how much more, or less, they do now.
-
-    capacity_records_per_s: NaN where no more is known than what they have carried so far.
-    """
+    """The capacity of the present workers and of other sizes; every array has the shape (stages,)."""
 
     table: Table
     exponent: Array
-    strength: Array
-    proven: Mask
-    capacity_records_per_s: Array
+    strength: Array  # the present capacity relative to the table
+    proven: Mask  # more is known than a lower bound
+    capacity_records_per_s: Array  # NaN if it is not proven
 
     def rate(self, workers: Array) -> Array:
-        """What so many workers carry, records/s."""
+        """The capacity of a number of workers, records/s."""
         return rate_at(self.table, workers, self.exponent) * self.strength
 
     def size(self, rate: Array) -> Array:
@@ -49,13 +46,13 @@ class _Known:
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
-    """Up where staying breaks the target, down where fewer have been enough, else as it is."""
+    """Up if the present size misses the target, down if fewer workers are enough, otherwise unchanged."""
     rules, workers, known = policy_input.rules, policy_input.workers, _known(policy_input)
     highest = foreseen(policy_input)
     keep, catch = _rates_needed(policy_input, highest)
     calm = (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s) & keeps_pace(policy_input)
     needed = _needed(policy_input, known, calm, (highest, np.maximum(keep, catch)))
-    # Most of a window is from before a step of the input: whoever moves now moves for what comes now, and once.
+    # After a step of the input most of the window is old. Size for the newest rate, so that one rescale is enough.
     newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules.forecast_cap_ratio)
     newest = np.fmax(highest, newest)
     up_to = _needed(policy_input, known, calm, (newest, np.maximum(*_rates_needed(policy_input, newest))))
@@ -101,10 +98,10 @@ def _known(policy_input: PolicyInput) -> _Known:
 
 
 def _behind_at_present(policy_input: PolicyInput, foreseen: Array) -> Array:
-    """The backlog time at the end of the horizon where the input outruns the workers, else NaN.
+    """The backlog time at the end of the horizon if the input exceeds the throughput, otherwise NaN.
 
-    There the present throughput is all they can: a slow sink shows before the window is saturated and the table is
-    corrected. It informs, and does not scale up: more workers do not help a slow sink.
+    The present throughput then is the capacity. This shows a slow sink before the table is corrected. It does not scale
+    up, because more workers do not help a slow sink.
     """
     able = np.fmax(policy_input.throughput_records_per_s, policy_input.latest_throughput_records_per_s)
     grows = (policy_input.input_rate_records_per_s + foreseen) / 2 - able
@@ -113,7 +110,7 @@ def _behind_at_present(policy_input: PolicyInput, foreseen: Array) -> Array:
 
 
 def _rates_needed(policy_input: PolicyInput, rate: Array) -> tuple[Array, Array]:
-    """Records/s that keep up with headroom, and that catch up with all that waits once a rescale is over."""
+    """Records/s to keep up with headroom, and to catch up with the backlog after a rescale."""
     rules = policy_input.rules
     catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules.rescale_pause_s, _LONGEST_CATCH_UP_S)
     catch_up_s = np.maximum(catch_up_s, rules.backlog_time_target_s)
@@ -123,24 +120,22 @@ def _rates_needed(policy_input: PolicyInput, rate: Array) -> tuple[Array, Array]
 
 
 def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[Array, Array]) -> Array:
-    """Whole workers, spare ones included, so many that partitions spread evenly; 0 for nothing at all.
+    """Whole workers with spare ones, such that partitions spread evenly; without input only the spare ones.
 
-    rates: of the input that stays, and of all that has to be carried until the backlog is gone.
-
-    Where nobody knows what workers carry a share of them less is tried while all is calm: what they carry then is
-    learned.
+    While the capacity is unknown and the job is calm, the size falls by a share, so that the capacity can be learned.
+    rates: of the input, and of the input and backlog until the backlog is gone.
     """
     rules, workers, (stays, rate) = policy_input.rules, policy_input.workers, rates
     sized = whole(known.size(rate)) + rules.min_spare_workers
     probed = np.maximum(np.ceil(workers * (1 - rules.probe_ratio) - 1e-9), 1.0)
     sized = np.where(known.proven, sized, np.where(calm, np.fmin(sized, probed), np.maximum(workers, 1.0)))
     slots = rules.slots_per_worker
-    # The fullest subtask is to carry what stays: for a backlog that passes nobody needs a partition of its own. By what
-    # a worker carries now: where the table is bent more load would else leave fewer of them.
+    # The fullest subtask has to carry the input, not the passing backlog. The capacity of a worker at the present size
+    # keeps the result monotone where the table is not linear.
     able = known.rate(workers) / np.maximum(workers, 1.0) * sized
     usable = known.proven & (able > 0)
     load = np.where(usable, stays / np.where(usable, able, 1.0), rules.target_utilization_ratio)
     even = evened(sized, policy_input.partitions, slots, load, rules.high_utilization_ratio)
-    # Above the partitions it stays as it is: a bound cuts it, and says how many partitions it would take.
+    # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
     even = np.where(sized * slots > policy_input.partitions, np.maximum(sized, even), even)
     return np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))

@@ -1,4 +1,4 @@
-"""What a policy is asked and what it answers, and the two terms most of them share."""
+"""The input and the result of a policy, and the two terms that most policies share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,85 +15,66 @@ from adapter.core.signals import moves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyInput:
-    """What is known of each stage; every array has the shape (stages,).
+    """The signals of each stage that policies read; every array has the shape (stages,), NaN unknown."""
 
-    workers: of the workload, at work now. most_workers: the cap that max and partitions leave. partitions: the parts
-    of the input, NaN where they are unknown. lowest_backlog_time_s: of the window, so without the saw's teeth.
-    highest_backlog_records: before this tick, NaN when there is none. rising: the backlog does, beyond its teeth.
-    partition_behind_s: backlog time of the partition furthest behind, NaN while it catches up or nobody tells.
-    latest_*_records_per_s: since the tick before, NaN for a counter that rises in steps.
-    growth_records_per_s: signed. utilization_ratio: of the workload's hottest stage, NaN when unknown.
-    bottleneck: it is not held back by what is downstream. saturated: its backlog never ended within the window.
-    fit: the input rate over time, fit_age_s after its newest point. table: what sizes were seen to carry.
-    rules: parameter -> its value for each stage.
-    """
-
-    workers: Array
-    most_workers: Array
-    partitions: Array
+    workers: Array  # present workers of the workload
+    most_workers: Array  # the maximum that limits and partitions leave
+    partitions: Array  # of the input
     throughput_records_per_s: Array
     input_rate_records_per_s: Array
-    latest_input_rate_records_per_s: Array
-    latest_throughput_records_per_s: Array
-    growth_records_per_s: Array
-    highest_backlog_records: Array
-    rising: Mask
+    latest_input_rate_records_per_s: Array  # since the tick before, NaN for a counter that rises in steps
+    latest_throughput_records_per_s: Array  # likewise
+    growth_records_per_s: Array  # signed
+    highest_backlog_records: Array  # of the window, before this tick
+    rising: Mask  # the backlog rises, apart from its sawtooth
     backlog_records: Array
     backlog_time_s: Array
-    lowest_backlog_time_s: Array
-    utilization_ratio: Array
-    partition_behind_s: Array
-    bottleneck: Mask
-    saturated: Mask
-    fit: Fit
-    fit_age_s: Array
-    table: Table
+    lowest_backlog_time_s: Array  # of the window, so without the sawtooth
+    utilization_ratio: Array  # of the workload's hottest stage
+    partition_behind_s: Array  # backlog time of the partition that is furthest behind, NaN while it catches up
+    bottleneck: Mask  # not backpressured
+    saturated: Mask  # the backlog never ended within the window
+    fit: Fit  # the input rate over time
+    fit_age_s: Array  # since the newest point of the fit
+    table: Table  # the learned capacity
     rules: RuleColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What is foreseen for the size that runs and for another one; seconds, HORIZON_S for never.
+    """The expected backlog at the present size and at another one; seconds, HORIZON_S for never."""
 
-    input_rate_records_per_s: the highest foreseen. keep_*: the present size; change_*: `workers` instead.
-    *_behind_s: the longest backlog time, *_after_s: when it is reached. caught_up_s: when the backlog is gone again.
-    """
-
-    input_rate_records_per_s: Array
-    workers: Array
-    keep_behind_s: Array
-    keep_after_s: Array
-    change_behind_s: Array
-    caught_up_s: Array
+    input_rate_records_per_s: Array  # the highest in the forecast
+    workers: Array  # the other size
+    keep_behind_s: Array  # the longest backlog time at the present size
+    keep_after_s: Array  # when it is reached
+    change_behind_s: Array  # the longest backlog time at the other size
+    caught_up_s: Array  # when its backlog is gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyResult:
-    """The size each stage asks for, in workers; NaN where an input is unknown.
-
-    keep_up_workers, catch_up_workers: its terms, where the policy has them. needed_workers: what the load needs now,
-    whether or not a change is worth it; the window of downs remembers it. outlook: None of who foresees nothing.
-    """
+    """The size of each stage, in workers; NaN if an input is unknown."""
 
     wanted_workers: Array
-    keep_up_workers: Array
-    catch_up_workers: Array
-    needed_workers: Array
-    outlook: Outlook | None = None
+    keep_up_workers: Array  # the first term, if the policy has terms
+    catch_up_workers: Array  # the second term
+    needed_workers: Array  # the load needs them now, whether or not a change pays; an input of the scale-down window
+    outlook: Outlook | None = None  # None for a policy without a forecast
 
 
 Formula = Callable[[PolicyInput], PolicyResult]
 
 
 def positive_growth(policy_input: PolicyInput) -> Array:
-    """Backlog growth floored at 0 (X-03); a small share of the throughput, or a backlog that does not rise, is none."""
+    """Backlog growth, at least 0 (X-03). Growth within the noise, or without a rising backlog, counts as 0."""
     noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
     growth = policy_input.growth_records_per_s
     return np.where(policy_input.rising & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
 
 
 def keeps_pace(policy_input: PolicyInput) -> Mask:
-    """Whether nothing grows: neither the rates nor, sooner than they can tell, the backlog above all it was before."""
+    """Whether the backlog does not grow: neither by the rates nor, which shows earlier, above its previous maximum."""
     noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
     risen = policy_input.backlog_records - policy_input.highest_backlog_records
     far = policy_input.backlog_time_s > policy_input.rules.up_backlog_time_s  # a jump that the window does not show yet
@@ -103,8 +84,8 @@ def keeps_pace(policy_input: PolicyInput) -> Mask:
 def keep_up(policy_input: PolicyInput) -> Array:
     """Workers that absorb the input: M * (T + G) / T, G positive (S0-06, S3-06).
 
-    Where nothing is processed the question has no answer: M without backlog (X-02); with one, the cap (X-01), or one
-    worker to begin with where there is none.
+    Without throughput: M if there is no backlog (X-02), otherwise the maximum (X-01), or one worker to begin with if
+    there is none.
     """
     moving = moves(policy_input.throughput_records_per_s)
     throughput = np.where(moving, policy_input.throughput_records_per_s, 1.0)
@@ -129,7 +110,7 @@ def foreseen(policy_input: PolicyInput) -> Array:
 
 
 def drains_in_time(policy_input: PolicyInput) -> Mask:
-    """Whether the backlog, as it falls now, is gone within R: then nothing more is needed (S0-28, fourth step)."""
+    """Whether the backlog is gone within R at its present rate and needs no more workers (S0-28, fourth step)."""
     return (
         policy_input.backlog_records <= -policy_input.growth_records_per_s * policy_input.rules.time_to_reduce_backlog_s
     )

@@ -1,19 +1,20 @@
 """`netflix`: autoscaling stateless Flink routers by a table of what sizes carry (Farkas, 2020; S4-03..37).
 
-Up on significant lag or high utilization (S4-10), down without lag and without an increase to come (S4-12), to the size
-that the table gives for what is foreseen. An unhealthy sink, recent failures, cooldowns, steps and failover are gates
-and bounds, as of every policy (S4-09, S4-10, S4-29, S4-30). What the talk leaves open is read as:
+Up on significant lag or high utilization (S4-10), down without lag and without an expected increase (S4-12), to the
+size that the table gives for the forecast. An unhealthy sink, recent failures, cooldowns, steps and failover are gates
+and bounds of every policy (S4-09, S4-10, S4-29, S4-30). The talk leaves some points open. They are decided as follows:
 
-- S4-21: t1 is now, t2 the end of the catch-up, rescale_pause_s + catch_up_s later, and t3 = t2: all that arrives until
-  then is to be processed, and the size must carry the input there. Without a fit the input stays as it is.
-- S4-12: an increase within growth_noise_ratio is none, else a level input would forbid half of the downs.
-- S4-27: the limit is one of its own beside the table: S4-24 sizes 15,000/s to 7 workers with no share taken off. CPU
-  work follows the rate (P-03), so size n runs at utilization * workers / n * rate / throughput; the rate is that at t3,
-  as what drains at full speed until then needs no more workers for it.
-- S4-26: every up is a benchmark (S4-11), so on an empty table the present size and rate are its first record; with
-  nothing processed it is one step up. A down on an empty table keeps its size.
-- S4-28: sizes are rounded alike; a down carries at least the present input (S4-05), and where utilization is unknown
-  there is none, since S4-27 could not be kept.
+- S4-21: t1 is now, t2 the end of the catch-up, rescale_pause_s + catch_up_s later, and t3 = t2. The size processes all
+  records that arrive until then and carries the input at that time. Without a fit the input stays constant.
+- S4-12: an increase within growth_noise_ratio does not count. Otherwise a level input would prevent half of the
+  scale-downs.
+- S4-27: the limit applies beside the table, because S4-24 sizes 15,000/s to 7 workers without a deduction. CPU work
+  follows the rate (P-03), so size n runs at utilization * workers / n * rate / throughput, with the rate at t3: the
+  backlog drains at full speed until then and needs no more workers.
+- S4-26: every scale-up is a benchmark (S4-11), so the present size and rate are the first record of an empty table;
+  without throughput it is one step up. A scale-down with an empty table keeps the size.
+- S4-28: sizes are rounded alike. A scale-down carries at least the present input (S4-05). Without a utilization there
+  is no scale-down, because S4-27 cannot be checked.
 """
 
 from dataclasses import replace
@@ -30,7 +31,7 @@ from adapter.core.signals import moves
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
-    """Up when late or hot, down without lag and without more to come, to what carries the foreseen; else as it is."""
+    """Up if late or hot, down without lag and without an expected increase, otherwise unchanged."""
     rules, workers, present = policy_input.rules, policy_input.workers, policy_input.input_rate_records_per_s
     late = (policy_input.backlog_time_s > rules.significant_backlog_time_s) | (
         policy_input.utilization_ratio > rules.safe_utilization_ratio
@@ -58,7 +59,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
 
 
 def _curve(policy_input: PolicyInput) -> Fit:
-    """The fit; where there is none, the present input for ever."""
+    """The fit; without one, the present input as a constant."""
     fit, none = policy_input.fit, np.isnan(policy_input.fit.c)
     return replace(
         fit,
@@ -69,7 +70,7 @@ def _curve(policy_input: PolicyInput) -> Fit:
 
 
 def _carrying(policy_input: PolicyInput, rate: Array, late: Mask) -> Array:
-    """The workers that carry a rate by the table (S4-23..26); on an empty one as many as there are, unless late."""
+    """The workers that carry a rate by the table (S4-23..26); with an empty table the present ones, unless late."""
     workers, throughput = policy_input.workers, policy_input.throughput_records_per_s
     moving = moves(throughput)
     first_record = np.where(moving, workers * rate / np.where(moving, throughput, 1.0), workers + 1)
@@ -78,7 +79,7 @@ def _carrying(policy_input: PolicyInput, rate: Array, late: Mask) -> Array:
 
 
 def _needed(policy_input: PolicyInput, carrying: Array, workload: Array) -> Array:
-    """Whole workers that carry, run cool enough (S4-27) and share the partitions evenly (S4-37)."""
+    """Whole workers that carry the load, stay below the utilization (S4-27) and share the partitions evenly (S4-37)."""
     rules, throughput = policy_input.rules, policy_input.throughput_records_per_s
     moving = moves(throughput)
     work = np.where(moving, workload / np.where(moving, throughput, 1.0), 1.0)

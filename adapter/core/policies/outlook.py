@@ -1,4 +1,4 @@
-"""What comes of staying, and of changing: two jobs followed through the horizon side by side."""
+"""The expected backlog at the present size and after a change, step by step through the horizon."""
 
 from dataclasses import dataclass
 
@@ -13,27 +13,22 @@ from adapter.core.signals import HORIZON_S
 _STEPS = 30
 _LEAST_HORIZON_S = 900.0
 _LEAST_PAUSES = 10.0
-_LEAST_RATE = 1e-9  # records/s: what carries nothing is behind for ever
+_LEAST_RATE = 1e-9  # records/s, instead of a division by 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """late: staying breaks the target even then when a change could be at work, or what waits now
-    will still wait at the end.
+    """The result of `look_ahead`, of shape (stages,): seconds from now, HORIZON_S for never."""
 
-    *_behind_s: the longest backlog time. keep_after_s: when. caught_up_s: when a change has left nothing behind.
-    Each of shape (stages,), seconds from now; HORIZON_S for never.
-    """
-
-    late: Mask
-    keep_behind_s: Array
-    keep_after_s: Array
-    change_behind_s: Array
-    caught_up_s: Array
+    late: Mask  # without a change the backlog exceeds the target when a change could be done, or never ends
+    keep_behind_s: Array  # the longest backlog time without a change
+    keep_after_s: Array  # when it is reached
+    change_behind_s: Array  # the longest backlog time with a change
+    caught_up_s: Array  # when the backlog is gone after a change
 
 
 class _Job:
-    """A backlog that is followed step by step."""
+    """The backlog of a job, step by step."""
 
     def __init__(self, backlog: Array, capacity: Array, target_s: Array) -> None:
         self.backlog, self._capacity, self._target_s = backlog, capacity, target_s
@@ -56,15 +51,15 @@ class _Job:
 
 
 def horizon_s(rules: RuleColumns) -> Array:
-    """How far ahead the backlog is followed, seconds."""
+    """How far `look_ahead` looks, seconds."""
     return np.maximum(np.maximum(rules.forecast_horizon_s, _LEAST_PAUSES * rules.rescale_pause_s), _LEAST_HORIZON_S)
 
 
 def look_ahead(policy_input: PolicyInput, foreseen: Array, capacity: Array, changed_capacity: Array) -> Ahead:
-    """Follow the backlog with the present capacity and with another one, records/s each.
+    """The backlog at the present capacity and at another one, records/s each.
 
-    The input rises evenly from the present rate to the foreseen one. A change works on with the present capacity until
-    its workers have started, then nothing for the pause, in which what was done since the last checkpoint comes back.
+    The input changes evenly from the present rate to the forecast. A change keeps the present capacity until its
+    workers have started. Then the job pauses, and processes the records since the last checkpoint again.
     """
     rules, present = policy_input.rules, policy_input.input_rate_records_per_s
     step_s = horizon_s(rules) / _STEPS

@@ -1,9 +1,9 @@
 """`segments`: as many readers as the stream has segments (Pravega with Flink and HPA, S2-01).
 
-The stream scales itself by its own rates and the readers follow, so nothing but the count of segments is looked at
-(S2-17): neither what the readers can carry nor what waits for them. Minimum, maximum and the wait before a down are the
-HPA's (S2-02, S2-16) and bounds like any other. The count may vanish between two scalings of the stream (S2-18): then
-the target is held, and after error_after_s there is none. segments_per_worker is 1, the demo's AverageValue.
+The stream scales by its own rates and the readers follow, so only the count of segments matters (S2-17), and neither
+the capacity nor the backlog. Minimum, maximum and the wait before a scale-down are the HPA's (S2-02, S2-16) and bounds
+of every policy. If the count is missing between two scalings of the stream (S2-18), the target is held, and after
+error_after_s there is none. segments_per_worker is 1, the demo's AverageValue.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from adapter.core.policies.interface import PolicyInput, PolicyResult
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
-    """Segments over segments a worker, in whole workers; NaN while the count is unknown, as a count of 0 is."""
+    """Segments / segments_per_worker in whole workers; NaN if the count is unknown or 0."""
     segments = np.where(policy_input.partitions >= 1, policy_input.partitions, np.nan)
     wanted = whole(segments / policy_input.rules.segments_per_worker)
     none = np.full_like(wanted, np.nan)

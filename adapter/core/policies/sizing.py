@@ -1,4 +1,4 @@
-"""Each stage sized by the policy of its workload."""
+"""Size each stage by the policy of its workload."""
 
 from dataclasses import fields
 from importlib import import_module
@@ -35,13 +35,13 @@ def _fill(columns: dict[str, Array], result: PolicyResult | Outlook | None, rows
 
 
 def where(attribute: str, policy: Array) -> Mask:
-    """Where the policy (index into POLICIES) has a property of Policy that is true or false."""
+    """Where the policy (an index into POLICIES) has a boolean property of Policy."""
     found: Mask = np.isin(policy, [number for number, one in enumerate(POLICIES) if getattr(one, attribute)])
     return found
 
 
 def backlog_time_target(rules: RuleColumns) -> Array:
-    """How long a backlog may last by the policy of each workload, seconds."""
+    """The time in which the policy of each workload clears a backlog, seconds."""
     targets = [getattr(rules, policy.backlog_time_target) for policy in POLICIES]
     chosen: Array = np.choose(rules.policy.astype(np.int64), targets)
     return chosen

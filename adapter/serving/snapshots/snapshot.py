@@ -9,7 +9,7 @@ from adapter.serving.snapshots.columns import Columns, Entries, Entry, entries_o
 
 __all__ = ["Entry", "Snapshot", "decode", "encode"]
 
-VERSION = 3  # increase with every change of Decision, its defaults, Reason, Bound, Columns or what is below
+VERSION = 4  # increase with every change of Decision, its defaults, Reason, Bound, Columns or what is below
 MOST_TICKS_AHEAD = 2  # clocks differ a little; a tick further in the future is a clock that was wrong
 
 

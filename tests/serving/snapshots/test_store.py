@@ -145,7 +145,7 @@ def test_what_is_published_is_the_snapshot() -> None:
         (b"", "not a snapshot"),
         (b"\x80", "not a snapshot"),
         (encode(snapshot(entry()))[:-20], "not a snapshot"),
-        (edited(encode(snapshot(entry())), lambda message: message.update(version=2)), "expected 3"),
+        (edited(encode(snapshot(entry())), lambda message: message.update(version=3)), "expected 4"),
     ],
     ids=["empty", "no fields", "truncated", "another version"],
 )
