@@ -29,7 +29,7 @@ class Line:
 
 def heading(names: Sequence[str]) -> str:
     """The heading of a table. names: of the servers."""
-    ratio = f"{names[0]}/{names[1]}" if len(names) > 1 else ""
+    ratio = "ratio" if len(names) > 1 else ""
     return f"{'':<{_WHAT + _UNIT}}{''.join(f'{name:>{_VALUES}}' for name in names)}{ratio:>{_RATIO}}   aim"
 
 

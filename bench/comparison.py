@@ -14,6 +14,7 @@ from bench.replica import HPA_HEADERS, TICK_S, WORKLOADS
 # Active connections, and further ones that stall in their handshake.
 SITUATIONS = ((1, 0), (5, 0), (25, 0), (25, 20), (100, 0))
 USUAL = (25, 0)
+WITHOUT_STALLS = tuple(each for each in SITUATIONS if not each[1])
 SELECTORS = 10  # of the closed loops; their access reviews are cached for ten seconds
 SYNC_S = 15.0  # the HPA controller's period
 SYNC_WORKERS = 5
@@ -64,13 +65,13 @@ class Contest:
     wrong: Counter[str] = field(default_factory=Counter)
     groups: int = 0
 
-    def closed_loops(self) -> Iterator[Line]:
-        """Every connection sends its next request as soon as it has an answer."""
-        for connections, stalled in SITUATIONS:
+    def closed_loops(self, situations: Sequence[tuple[int, int]], aim: str) -> Iterator[Line]:
+        """Every connection sends its next request as soon as it has an answer. aim: for the requests/s."""
+        for connections, stalled in situations:
             load = self._closed(connections, stalled)
             runs = self._in_turn([load] * len(self.contenders))
-            aim = "< Go" if connections == USUAL[0] else ""
-            yield from _rates(_situation(connections, stalled), runs, aim)
+            yield _rate(_situation(connections, stalled), runs, aim)
+            yield from _latencies("", runs, f"< {self.contenders[-1].name}" if connections == USUAL[0] else "")
             if (connections, stalled) == USUAL:
                 yield _line("", "CPU us each", runs, lambda run: 1e6 * run.cores / run.seen.requests_per_s)
 
@@ -79,7 +80,8 @@ class Contest:
         usual = self._closed(*USUAL)
         merged = replace(usual, connections=1, streams=usual.connections)
         runs = self._in_turn([merged if each.speaks_http2 else usual for each in self.contenders])
-        yield from _rates(f"{usual.connections} at once; Go over HTTP/2", runs, "")
+        yield _rate(f"{usual.connections} at once; Go over HTTP/2", runs, ">= 0.8 times")
+        yield from _latencies("", runs)
 
     def syncs(self) -> Iterator[Line]:
         """One request per HPA, as fast as the controller's workers receive the answers."""
@@ -142,9 +144,8 @@ def _situation(connections: int, stalled: int) -> str:
     return f"{text}, {stalled} stalled besides" if stalled else text
 
 
-def _rates(what: str, runs: Runs, aim: str) -> Iterator[Line]:
-    yield _line(what, "requests/s", runs, lambda run: run.seen.requests_per_s, ">= 0.8 times")
-    yield from _latencies("", runs, aim)
+def _rate(what: str, runs: Runs, aim: str) -> Line:
+    return _line(what, "requests/s", runs, lambda run: run.seen.requests_per_s, aim)
 
 
 def _latencies(what: str, runs: Runs, aim: str = "") -> Iterator[Line]:

@@ -1,8 +1,10 @@
-"""Compare `serve` with a Go server on custom-metrics-apiserver: same machine, same run, same client, in turn.
+"""Compare `serve` with two servers in Go: same machine, same run, same client, in turn.
 
-Every request comes over TLS with the front proxy's certificate and the identity of the HPA controller. Both servers
-authorize it against the same stand-in cluster. `serve` answers from snapshots that it pulls meanwhile; the Go server's
-provider is a table. A line shows the median of the repetitions with minimum and maximum.
+Every request comes over TLS with the front proxy's certificate and the identity of the HPA controller. All servers
+authorize it against the same stand-in cluster. `serve` answers from snapshots that it pulls meanwhile. The first
+opponent is a server on custom-metrics-apiserver whose provider is a table. The second is prometheus-adapter in front of
+a real Prometheus, which scrapes the same numbers from the pipeline's `/metrics`. A line shows the median of the
+repetitions with minimum and maximum.
 """
 
 import argparse
@@ -11,18 +13,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import replica, rival
+from bench import prometheus_adapter, replica, rival
 from bench.beside import heading
-from bench.comparison import Contender, Contest
+from bench.comparison import SITUATIONS, WITHOUT_STALLS, Contender, Contest
 from bench.load import Generator
 from bench.machine import described, load
 from bench.processes import LOOK_EVERY_S
 from bench.replica import STARTS_WITHIN_S, WORKLOADS, Fleet, answers
-from conformance.cluster import run_cluster
-from conformance.identities import issue
+from conformance.cluster import Cluster, run_cluster
+from conformance.identities import Identities, issue
 
 LARGE = 40_000  # workloads
 
@@ -50,22 +53,41 @@ def _measured(folder: Path, programs: Path, arguments: argparse.Namespace, start
     identities = issue(folder)
     cluster = started.enter_context(run_cluster(identities))
     ours = started.enter_context(replica.replica(identities, cluster))
-    contenders = [Contender("ours", ours.pid, ours.port, replica.path("%d"))]
+    generator = Generator(programs / "load", folder / "proxy.pem", folder / "proxy.key")
+    contender = Contender("ours", ours.pid, ours.port, replica.path("%d"))
+    contest = Contest(generator, [contender], arguments.repetitions, arguments.seconds)
+    parts = prometheus_adapter.programs()
+    if parts is None:
+        yield f"prometheus-adapter or Prometheus is missing: `{prometheus_adapter.BUILD}` builds both\n"
+    else:
+        yield from _beside_prometheus_adapter(contest, parts, identities, cluster, ours.fleet.server.port)
+    if arguments.only == "prometheus-adapter":
+        return
     if (programs / "server").is_file():
         other = started.enter_context(rival.rival(programs / "server", identities, cluster))
-        contenders.append(Contender("Go", other.pid, other.port, rival.path("%d"), speaks_http2=True))
+        contest.contenders = [contender, Contender("Go", other.pid, other.port, rival.path("%d"), speaks_http2=True)]
     else:
         yield f"ours alone: {_missing(programs / 'server')}\n"
-    generator = Generator(programs / "load", folder / "proxy.pem", folder / "proxy.key")
-    contest = Contest(generator, contenders, arguments.repetitions, arguments.seconds)
     trust = identities.context("proxy")
     yield from _lines(contest, ours.fleet, lambda: answers(ours.port, trust, replica.path(LARGE - 1)))
+
+
+def _beside_prometheus_adapter(
+    contest: Contest, parts: tuple[Path, Path], identities: Identities, cluster: Cluster, exporter_port: int
+) -> Iterator[object]:
+    with prometheus_adapter.prometheus_adapter(parts, identities, cluster, exporter_port) as other:
+        opponent = Contender("prometheus-adapter", other.pid, other.port, replica.path("%d"))
+        both = replace(contest, contenders=[*contest.contenders, opponent])
+        yield heading([each.name for each in both.contenders])
+        yield from both.closed_loops(WITHOUT_STALLS, ">= 3 times")
+        yield both.memory("memory (RSS); Prometheus apart")
+        yield f"{both.failures()}\n"
 
 
 def _lines(contest: Contest, fleet: Fleet, is_large: Callable[[], bool]) -> Iterator[object]:
     yield heading([each.name for each in contest.contenders])
     yield contest.memory(f"memory (RSS), {WORKLOADS} workloads, idle")
-    yield from contest.closed_loops()
+    yield from contest.closed_loops(SITUATIONS, ">= 0.8 times")
     yield from contest.as_an_aggregator_asks()
     yield from contest.syncs()
     yield from contest.spread_sync()
@@ -93,6 +115,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.metrics_api", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each closed loop")
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--only", choices=["prometheus-adapter"], help="compare with this server alone")
     return parser.parse_args(words)
 
 

@@ -13,9 +13,10 @@ from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.core.decisions import Decision, Reason
 from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
-from adapter.serving.routes import publisher_routes
+from adapter.serving.routes import Readiness, monitoring_routes, publisher_routes
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
 from bench.processes import free_port, running, wait_until
 from conformance.cluster import HPA, Cluster
 from conformance.identities import Identities
@@ -53,7 +54,8 @@ class Fleet:
         self._workloads = workloads
         self._store = SnapshotStore()
         self._store.put(_snapshot(workloads))
-        publisher = create_app(publisher_routes(self._store, lambda workload: None, None))
+        monitoring = monitoring_routes(Telemetry(self._store, workloads=True), Readiness(lambda: True))
+        publisher = create_app({**publisher_routes(self._store, lambda workload: None, None), **monitoring})
         self.server = Server(publisher, "127.0.0.1", 0)
         self._stop = threading.Event()
         self._one_at_a_time = threading.Lock()

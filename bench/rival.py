@@ -27,10 +27,15 @@ class Rival:
     port: int
 
 
-def folder() -> Path:
-    """The folder into which `make tools` builds both programs."""
+def tools() -> Path:
+    """The folder into which `make tools` and `make tools-all` build programs."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS") or cache / "backlog-adapter" / "tools") / "goserver"
+    return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS") or cache / "backlog-adapter" / "tools")
+
+
+def folder() -> Path:
+    """The folder of the Go server and the load generator."""
+    return tools() / "goserver"
 
 
 def version() -> str:
@@ -48,6 +53,13 @@ def path(workload: object) -> str:
 def rival(program: Path, identities: Identities, cluster: Cluster) -> Iterator[Rival]:
     """Run the server while the block lasts. Raises RuntimeError with its output if it does not start."""
     port, out, trust = free_port(), identities.folder / "rival.out", identities.context("proxy")
+    with running([str(program), *secure_serving(port, identities, cluster)], out) as process:
+        wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
+        yield Rival(process.pid, port)
+
+
+def secure_serving(port: int, identities: Identities, cluster: Cluster) -> list[str]:
+    """The options of a server on custom-metrics-apiserver: its port, its certificate and its cluster."""
     certificate, key = identities.serving
     options = {
         "bind-address": "127.0.0.1",
@@ -58,7 +70,4 @@ def rival(program: Path, identities: Identities, cluster: Cluster) -> Iterator[R
         "authentication-kubeconfig": cluster.kubeconfig,
         "authorization-kubeconfig": cluster.kubeconfig,
     }
-    words = [str(program), *(f"--{name}={value}" for name, value in options.items())]
-    with running(words, out) as process:
-        wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
-        yield Rival(process.pid, port)
+    return [f"--{name}={value}" for name, value in options.items()]

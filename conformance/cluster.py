@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from flask import Flask, Response, request
@@ -25,6 +26,13 @@ _CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 _NAME = "extension-apiserver-authentication"
 _WATCH_S = 60.0
 Document = dict[str, Any]
+_NAMESPACES = {"name": "namespaces", "singularName": "", "namespaced": False, "kind": "Namespace", "verbs": ["get"]}
+# What a client reads to find the resources of the cluster: namespaces alone.
+_DISCOVERY: dict[str, Document] = {
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+    "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [_NAMESPACES]},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,9 @@ def _app(config_map: Document, reviews: list[Review], stopped: threading.Event) 
             return Response(_no_events(stopped), mimetype="application/json")
         head = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "10"}}
         return {**head, "items": [config_map]}
+
+    for path, document in _DISCOVERY.items():
+        app.add_url_rule(path, path, partial(dict, document))
 
     @app.post("/apis/<path:_>")
     def review(_: str) -> tuple[Document, int]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import metrics_api, rival
+from bench import metrics_api, prometheus_adapter, rival
 from bench.beside import Line, heading
 from bench.load import Generator, Load
 
@@ -70,3 +70,13 @@ def test_the_build_that_is_named_where_something_is_missing_is_there() -> None:
 
 def test_the_version_of_the_library_is_that_of_the_go_module() -> None:
     assert rival.version().startswith("v")
+
+
+def test_a_missing_prometheus_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BACKLOG_ADAPTER_TOOLS", str(tmp_path))
+    assert prometheus_adapter.programs() is None
+    built = tmp_path / "prometheus-1.2.3" / "prometheus", tmp_path / "prometheus-adapter-0.1.0" / "adapter"
+    for program in built:
+        program.parent.mkdir()
+        program.touch()
+    assert prometheus_adapter.programs() == built

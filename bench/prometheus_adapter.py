@@ -1,0 +1,78 @@
+"""prometheus-adapter in front of a real Prometheus that scrapes the pipeline's `/metrics`.
+
+Both servers then hold the same numbers, and the same request reads the same workload from either.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import msgspec
+
+from bench.processes import free_port, running, wait_until
+from bench.replica import STARTS_WITHIN_S, WORKLOADS, answers, path
+from bench.rival import Rival, secure_serving, tools
+from conformance.cluster import Cluster
+from conformance.identities import Identities
+
+BUILD = "make tools-all"
+_SCRAPE_S = 5
+_METRIC = "backlog_adapter_required_workers"
+# A user's rule: the newest sample of each series, with the namespace of the request and the labels of its selector.
+_RULES = {
+    "externalRules": [
+        {
+            "seriesQuery": f'{_METRIC}{{namespace!="",workload!=""}}',
+            "resources": {"overrides": {"namespace": {"resource": "namespace"}}},
+            "name": {"matches": "^backlog_adapter_(.*)$", "as": "$1"},
+            "metricsQuery": "max(<<.Series>>{<<.LabelMatchers>>}) by (workload)",
+        }
+    ]
+}
+
+
+def programs() -> tuple[Path, Path] | None:
+    """Prometheus and prometheus-adapter; None if one of them is missing."""
+    found = [sorted(tools().glob(name)) for name in ("prometheus-[0-9]*/prometheus", "prometheus-adapter-*/adapter")]
+    return (found[0][-1], found[1][-1]) if all(found) else None
+
+
+@contextmanager
+def prometheus_adapter(
+    parts: tuple[Path, Path], identities: Identities, cluster: Cluster, exporter_port: int
+) -> Iterator[Rival]:
+    """Run both while the block lasts. Raises RuntimeError with the output of the one that does not start."""
+    prometheus, adapter = parts
+    with _prometheus(prometheus, identities.folder, exporter_port) as url:
+        rules, out = identities.folder / "rules.yaml", identities.folder / "prometheus-adapter.out"
+        rules.write_bytes(msgspec.json.encode(_RULES))  # JSON is YAML
+        port, trust = free_port(), identities.context("proxy")
+        options = {"prometheus-url": url, "config": rules, "metrics-relist-interval": f"{_SCRAPE_S}s"}
+        words = [str(adapter), *secure_serving(port, identities, cluster)]
+        with running([*words, *(f"--{name}={value}" for name, value in options.items())], out) as process:
+            wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
+            yield Rival(process.pid, port)
+
+
+@contextmanager
+def _prometheus(program: Path, folder: Path, exporter_port: int) -> Iterator[str]:
+    """The address of a Prometheus that has scraped every workload."""
+    port, config, out = free_port(), folder / "prometheus.yaml", folder / "prometheus.out"
+    targets = [{"targets": [f"127.0.0.1:{exporter_port}"]}]
+    job = {"job_name": "pipeline", "honor_labels": True, "scrape_interval": f"{_SCRAPE_S}s", "static_configs": targets}
+    config.write_bytes(msgspec.json.encode({"scrape_configs": [job]}))
+    options = {"config.file": config, "storage.tsdb.path": folder / "tsdb", "web.listen-address": f"127.0.0.1:{port}"}
+    url = f"http://127.0.0.1:{port}"
+    with running([str(program), *(f"--{name}={value}" for name, value in options.items())], out) as process:
+        wait_until(lambda: _series(url) == WORKLOADS, process, out, STARTS_WITHIN_S)
+        yield url
+
+
+def _series(url: str) -> int:
+    """The number of workloads that Prometheus has a sample of."""
+    try:
+        answer = httpx.get(f"{url}/api/v1/query", params={"query": f"count({_METRIC})"}, trust_env=False).json()
+        return int(answer["data"]["result"][0]["value"][1])
+    except (httpx.HTTPError, ValueError, LookupError):
+        return 0
