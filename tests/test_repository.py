@@ -1,5 +1,6 @@
 """Rules for the whole tree: module sizes, locks and addresses."""
 
+import os
 import re
 import subprocess
 import tomllib
@@ -98,6 +99,11 @@ def test_every_dependency_is_locked_in_an_accepted_version(lock: str, direct: li
 def test_no_module_is_long() -> None:
     sizes = {path: len(path.read_text("utf-8").splitlines()) for path in (ROOT / "adapter").rglob("*.py")}
     assert [path for path, lines in sizes.items() if lines > MOST_LINES] == []
+
+
+def test_every_script_is_executable() -> None:
+    scripts = [path for path in tracked() if path.read_bytes().startswith(b"#!")]
+    assert [path for path in scripts if not os.access(path, os.X_OK)] == []
 
 
 def test_test_modules_have_unique_names() -> None:
