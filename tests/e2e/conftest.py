@@ -24,7 +24,7 @@ _PARTS = ("kafka-4.3.1", "prometheus-0.315.0", "pravega-0.13.0", "controlplane-1
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     marks = [pytest.mark.e2e, pytest.mark.timeout(1800)]  # ends a test that hangs; it promises no speed
-    if fault := os.environ.get("BACKLOG_ADAPTER_NO_BENCH"):  # set by tests/e2e/run
+    if fault := os.environ.get("BACKLOG_ADAPTER_E2E_FAULT"):  # set by tests/e2e/run
         marks.append(pytest.mark.skip(reason=fault))
     for item in items:
         if item.path.is_relative_to(here):
@@ -47,12 +47,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder for the data and logs of this session."""
-    if not os.environ.get("BACKLOG_ADAPTER_BENCH"):
+    if not os.environ.get("BACKLOG_ADAPTER_E2E"):
         pytest.skip("runs in namespaces of its own: make e2e, or tests/e2e/run -m e2e tests/e2e/scaling")
     missing = [part for part in _PARTS if not (tools() / part).is_dir()]
     if missing:
         pytest.skip(f"{', '.join(missing)} not in {tools()}: make tools")
-    folder = tmp_path_factory.mktemp("bench")
+    folder = tmp_path_factory.mktemp("e2e")
     request.session.stash[_RUN] = folder
     return folder
 

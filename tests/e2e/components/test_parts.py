@@ -31,7 +31,7 @@ h.HTTPServer(("", 8080), Answers).serve_forever()
 
 def deployment(name: str, command: list[str], replicas: int, **container: object) -> dict:
     labels = {"app": name}
-    pod = {"containers": [{"name": "it", "image": "bench:1", "command": command, **container}]}
+    pod = {"containers": [{"name": "it", "image": "none:1", "command": command, **container}]}
     template = {"metadata": {"labels": labels}, "spec": {**pod, "terminationGracePeriodSeconds": 10}}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}

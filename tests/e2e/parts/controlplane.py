@@ -185,10 +185,10 @@ class ControlPlane(Part):
         path = self.folder / f"{certificate[0].stem}.kubeconfig"
         cluster = {"server": self.url, "certificate-authority": str(self._server_ca.path)}
         content = {
-            "apiVersion": "v1", "kind": "Config", "current-context": "bench",
-            "clusters": [{"name": "bench", "cluster": cluster}],
+            "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
+            "clusters": [{"name": "e2e", "cluster": cluster}],
             "users": [{"name": user, "user": {"client-certificate": public, "client-key": key}}],
-            "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": user}}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
         }  # fmt: skip
         path.write_text(yaml.safe_dump(content))
         return path

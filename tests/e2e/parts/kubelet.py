@@ -20,7 +20,7 @@ from parts.controlplane import Api
 from parts.pod import Pod
 from parts.process import Part
 
-_NODE = "bench"
+_NODE = "node"
 _SYNC_S = 0.3
 _RESTART_S = 2.0
 _EXPECTED = (httpx.HTTPError, OSError)  # the API is away for a moment; a Secret or a pod does not exist

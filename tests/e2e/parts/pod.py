@@ -47,8 +47,8 @@ _INIT = """\
 set -eu
 ip link set lo up
 # The sockets of a killed container can hold its network, with this address and this link, for minutes.
-nsenter -t {bench} -n ip link del {veth} 2> /dev/null || true
-nsenter -t {bench} -n ip link add {veth} master bench0 up type veth peer name eth0 netns $$
+nsenter -t {tests} -n ip link del {veth} 2> /dev/null || true
+nsenter -t {tests} -n ip link add {veth} master e2e0 up type veth peer name eth0 netns $$
 ip addr add {ip}/16 dev eth0
 ip link set eth0 up
 hostname {name}
@@ -143,7 +143,7 @@ class Pod:
         user = self.manifest["spec"].get("securityContext", {}).get("runAsUser")
         as_user = "" if user is None else f"unshare --user --map-user={user} --map-group={user}"
         return _INIT.format(
-            veth=self._veth, bench=os.getpid(), ip=self.ip, name=self.name, overlay=overlay, hosts=self.hosts,
+            veth=self._veth, tests=os.getpid(), ip=self.ip, name=self.name, overlay=overlay, hosts=self.hosts,
             cover=COVER.format(overlay=overlay), mounts="\n".join(mounts), env=env, as_user=as_user,
             command=shlex.join(self._command()), user=_PASSWD if user == _IMAGE_USER else "",
         )  # fmt: skip
