@@ -150,7 +150,7 @@ def test_one_of_two_servers_is_killed_and_the_other_answers(
         return [adapter.read("required_workers", jobs[0].name).status_code for _ in range(count)]
 
     with kubelet.killed(victim):
-        until(lambda: addresses() == [survivor.ip], 30, "the Service has only the other server")
+        until(lambda: addresses() == [survivor.ip], 60, "the Service has only the other server")
         until(lambda: answers(10) == [200] * 10, 60, "kube-apiserver sends requests to it alone")
         assert answers(40) == [200] * 40
         until(lambda: is_active(jobs[0]), 60, "the HPA has a number")
