@@ -122,11 +122,13 @@ def explain(  # noqa: PLR0913 - each is an option of the command
 ) -> None:
     """Say why a workload's number is what it is, what would change it, and what the HPA does with it."""
     from adapter import config as configuration
-    from adapter.operations import asking
+    from adapter.operations import record_client
 
-    known = asking.Address() if config is None else asking.address_of(configuration.load(config))
+    known = record_client.Address() if config is None else record_client.address_of(configuration.load(config))
     given = {"url": url, "token_file": token_file, "ca_file": ca_file}
-    body = asking.ask(workload, replace(known, **{name: value for name, value in given.items() if value is not None}))
+    body = record_client.fetch(
+        workload, replace(known, **{name: value for name, value in given.items() if value is not None})
+    )
     typer.echo(json.dumps(json.loads(body), indent=2) if as_json else _explained(body))
 
 

@@ -1,1 +1,1 @@
-"""What people ask of a running adapter."""
+"""Commands that query a running adapter."""

@@ -1,4 +1,4 @@
-"""What would change a decision: each input alone at other values, and what is closed, opened."""
+"""What would change a decision: the nearest other values of each input, and the target without a gate or bound."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS
 from adapter.core.record import INPUTS, Columns, decision_input_of, with_input
 from adapter.core.samples import Array
-from adapter.operations.reading import Reading, known
+from adapter.operations.recorded_decision import RecordedDecision, known
 
-# Distances that are tried, as logarithms of a ratio: from a fifth of a percent to a hundredfold, each 3 % farther.
+# Distances to try, as logarithms of a ratio: from a fifth of a percent to a hundredfold, each 3 % farther.
 _DISTANCES = np.geomspace(0.002, log(100), 300)
-_FROM_NOTHING = np.geomspace(1e-3, 1e9, 400)  # what is tried where the present value is 0
-_DIGITS = 4  # as many are shown, so that exactly what is shown was tried
+_FROM_NOTHING = np.geomspace(1e-3, 1e9, 400)  # values to try if the present value is 0
+_DIGITS = 4  # shown digits, so that a shown value was tried exactly
 _COUNTED = ("partitions", "max_workers", "min_workers", "window_workers", "held_workers")
 MEASURED = ("input_rate_records_per_s", "backlog_records", "capacity_records_per_s", "utilization_ratio")
 _LEAST = {"partitions": 1.0, "max_workers": 1.0}
@@ -29,7 +29,7 @@ _MOST = {"utilization_ratio": 1.0}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The nearest value of one input, in one direction, at which another number is asked for; None is no number."""
+    """The nearest value of one input, in one direction, that changes the target; None is no target."""
 
     name: str
     now: float
@@ -38,85 +38,85 @@ class Change:
 
     @property
     def distance(self) -> float:
-        """How far it lies from the present value, as the logarithm of their ratio."""
+        """The distance from the present value, as the logarithm of their ratio."""
         return abs(log(self.value / self.now)) if self.value > 0 and self.now > 0 else inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """What would be asked for if what is closed were open. then: the gate that would hold instead, if one would."""
+class Lifted:
+    """The target without the closed gate or the bound."""
 
     name: Reason | Bound
     required_workers: float | None
-    then: Reason | None
+    then: Reason | None  # the gate that would hold the target instead
 
 
-def nearest(reading: Reading) -> tuple[Change, ...]:
+def nearest(recorded: RecordedDecision) -> tuple[Change, ...]:
     """For each input and direction the nearest change, nearest first. All values are decided in one call."""
-    tried = {name: _values(name, now) for name, now in _present(reading)}
+    tried = {name: _values(name, now) for name, now in _present(recorded)}
     if not tried:
         return ()
-    # The present value comes first: what follows from it may already differ a little from what was seen.
-    parts = [_with(reading.columns, name, values) for name, values in tried.items()]
+    # The present value comes first, because its result may differ slightly from the recorded one.
+    parts = [_with(recorded.columns, name, values) for name, values in tried.items()]
     decided = decide(
-        decision_input_of({name: np.concatenate([part[name] for part in parts]) for name in reading.columns})
+        decision_input_of({name: np.concatenate([part[name] for part in parts]) for name in recorded.columns})
     )
     found, begin = [], 0
     for name, values in tried.items():
         served = decided.served[begin : begin + len(values)]
         begin += len(values)
-        found += _nearest_of(name, values, served, reading.result.served[0])
+        found += _nearest_of(name, values, served, recorded.result.served[0])
     return tuple(sorted(found, key=lambda change: change.distance))
 
 
-def opened(reading: Reading) -> Opened | None:
-    """What would be asked for without the closed gate, or the bound that is no input; None where neither is there."""
-    name = reading.gate or _bound(reading)
+def lifted(recorded: RecordedDecision) -> Lifted | None:
+    """The target without the closed gate, or without a bound that is not an input; None without either."""
+    name = recorded.gate or _bound(recorded)
     values = name.record.opened_by if isinstance(name, Reason) else name.record.lifted_by
     if not values:
         return None
     other = {
-        key: reading.columns[to] if isinstance(to, str) else np.array([to], np.float64) for key, to in values.items()
+        key: recorded.columns[to] if isinstance(to, str) else np.array([to], np.float64) for key, to in values.items()
     }
-    result = decide(decision_input_of({**reading.columns, **other}))
-    return Opened(name=name, required_workers=known(result.served), then=_gate(result))
+    result = decide(decision_input_of({**recorded.columns, **other}))
+    return Lifted(name=name, required_workers=known(result.served), then=_gate(result))
 
 
-def decided_by(reading: Reading, changes: Iterable[Change]) -> str:
-    """The gate that is closed, else the bound that cut, else the nearest measured input; "" for none.
+def decided_by(recorded: RecordedDecision, changes: Iterable[Change]) -> str:
+    """The closed gate, otherwise the bound that applied, otherwise the nearest measured input; "" for none.
 
-    A bound that is an input is told by the input's name. A limit that did not cut did not decide.
+    A bound that is an input has the input's name.
     """
-    if reading.gate is not None:
-        return reading.gate
-    changes, bound = tuple(changes), _bound(reading)
-    limit = bound.record.limit if bound else _kept_to(reading)
+    if recorded.gate is not None:
+        return recorded.gate
+    changes, bound = tuple(changes), _bound(recorded)
+    limit = bound.record.limit if bound else _range_end(recorded)
     if any(change.name == limit and (bound or change.value > change.now) for change in changes):
         return limit
-    by_partitions = policy_of(reading.decision.policy).follows_partitions
+    by_partitions = policy_of(recorded.decision.policy).follows_partitions
     measured = (*MEASURED, "partitions") if by_partitions else MEASURED
     return bound or next((change.name for change in changes if change.name in measured), "")
 
 
-def _bound(reading: Reading) -> Bound:
-    """The bound that cut last, or the sink that holds the size also where the policy asks for no other."""
-    return Bound.SINK if reading.held_by_sink and not reading.bound.record.in_range else reading.bound
+def _bound(recorded: RecordedDecision) -> Bound:
+    """The last bound that applied, or the sink if it also holds a size that the policy wants."""
+    return Bound.SINK if recorded.held_by_sink and not recorded.bound.record.in_range else recorded.bound
 
 
-def _kept_to(reading: Reading) -> str:
-    """The end of the range that is asked for; some policies keep to it themselves, and leave the bounds nothing."""
-    if reading.served != reading.number("range.most"):
+def _range_end(recorded: RecordedDecision) -> str:
+    """The end of the range that the target is at. Some policies respect the range, so no bound applies."""
+    if recorded.served != recorded.number("range.most"):
         return ""
-    return "partitions" if reading.number("range.by_partitions") == 1 else "max_workers"
+    return "partitions" if recorded.number("range.by_partitions") == 1 else "max_workers"
 
 
-def _present(reading: Reading) -> list[tuple[str, float]]:
-    values = ((name, known(one.read(reading.columns))) for name, one in INPUTS.items())
+def _present(recorded: RecordedDecision) -> list[tuple[str, float]]:
+    values = ((name, known(one.read(recorded.columns))) for name, one in INPUTS.items())
     return [(name, value) for name, value in values if value is not None]
 
 
 def _values(name: str, now: float) -> Array:
-    """The present value, and behind it those to try."""
+    """The present value, followed by those to try."""
     ratios = np.exp(_DISTANCES)
     tried = np.concatenate([[0.0], now / ratios, now * ratios]) if now > 0 else _FROM_NOTHING
     tried = np.append(np.round(tried), [now - 1, now + 1]) if name in _COUNTED else _rounded(tried)

@@ -1,17 +1,17 @@
-"""A record -> why the number is what it is, what would change it, and what the HPA does with it."""
+"""A record -> why the target is what it is, what would change it, and what the HPA does with it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from adapter.core.decisions import Bound, Reason
 from adapter.errors import AdapterError
-from adapter.operations.changes import MEASURED, Change, Opened, decided_by, nearest, opened
-from adapter.operations.enactment import enacted
-from adapter.operations.numbers import asked, capacity, rules, signals, terms
-from adapter.operations.reading import Reading, read
-from adapter.operations.rows import Row, Section, written
+from adapter.operations.changes import MEASURED, Change, Lifted, decided_by, lifted, nearest
+from adapter.operations.enactment import hpa_section
+from adapter.operations.number_text import exact, number, rounded, title
+from adapter.operations.numbers import capacity, rules, signals, summary, terms
+from adapter.operations.recorded_decision import RecordedDecision, replay
+from adapter.operations.rows import Row, Section, render
 from adapter.operations.tables import Gate, Step, bound_table, gate_table
-from adapter.operations.words import exact, number, said, title
 from adapter.serving.snapshots.records import Record, decode
 
 _CHANGES = "What would change it: the target at the nearest other values of each input"
@@ -19,48 +19,45 @@ _CHANGES = "What would change it: the target at the nearest other values of each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """decided_by: an input, the gate that is closed, or the bound that cut; "" where nothing measured changes it.
-
-    opened: what would be without that gate or bound. changes: nearest first. sections: everything, to be read.
-    """
+    """A decision with its inputs, its steps, and the changes that would lead to another target."""
 
     sentence: str
-    decided_by: str
-    opened: Opened | None
-    changes: tuple[Change, ...]
+    decided_by: str  # an input, the closed gate, or the bound that applied; "" if no measured input changes the target
+    lifted: Lifted | None  # the target without that gate or bound
+    changes: tuple[Change, ...]  # nearest first
     gates: tuple[Gate, ...]
     bounds: tuple[Step, ...]
-    sections: tuple[Section, ...]
+    sections: tuple[Section, ...]  # all of it as text
 
 
-def explain(told: Record) -> Explanation:
-    """Take a decision apart. Raises AdapterError when the record is of another release."""
-    reading = read(told)
-    changes, without = nearest(reading), opened(reading)
-    by, gates, bounds = decided_by(reading, changes), gate_table(reading), bound_table(reading)
+def explain(record: Record) -> Explanation:
+    """Explain a decision. Raises AdapterError if another release decided it."""
+    recorded = replay(record)
+    changes, without = nearest(recorded), lifted(recorded)
+    by, gates, bounds = decided_by(recorded, changes), gate_table(recorded), bound_table(recorded)
     return Explanation(
-        sentence=told.sentence,
+        sentence=record.sentence,
         decided_by=by,
-        opened=without,
+        lifted=without,
         changes=changes,
         gates=gates,
         bounds=bounds,
         sections=(
-            asked(reading),
-            Section(_CHANGES, _change_rows(reading, by, without, changes)),
-            enacted(reading),
+            summary(recorded),
+            Section(_CHANGES, _change_rows(recorded, by, without, changes)),
+            hpa_section(recorded),
             Section("Gates, the first that is closed holds the target", tuple(map(_gate_row, gates))),
-            signals(reading),
-            capacity(reading),
-            terms(reading),
+            signals(recorded),
+            capacity(recorded),
+            terms(recorded),
             Section("Bounds, in their order", tuple(map(_bound_row, bounds))),
-            rules(reading),
+            rules(recorded),
         ),
     )
 
 
 def explained(body: bytes) -> Explanation:
-    """The explanation of a record as it was served. Raises AdapterError when this release cannot read it."""
+    """The explanation of an encoded record. Raises AdapterError if this release cannot read it."""
     try:
         return explain(decode(body))
     except ValueError as error:
@@ -68,8 +65,8 @@ def explained(body: bytes) -> Explanation:
 
 
 def lines(explanation: Explanation) -> list[str]:
-    """The explanation as plain text, at most rows.COLUMNS wide. A line that is marked begins with ">"."""
-    return written(explanation.sentence, explanation.sections)
+    """The explanation as plain text, at most rows.COLUMNS wide. A marked line begins with ">"."""
+    return render(explanation.sentence, explanation.sections)
 
 
 def _gate_row(gate: Gate) -> Row:
@@ -84,42 +81,44 @@ def _bound_row(step: Step) -> Row:
     return Row(name=step.name, value=changed, note=f"{step.limit}: {step.meaning}", marked=True)
 
 
-def _change_rows(reading: Reading, by: str, without: Opened | None, changes: tuple[Change, ...]) -> tuple[Row, ...]:
-    found = [Row(name="decided by", value=_decider(reading, by, changes), note=_meaning(by), marked=True)]
+def _change_rows(
+    recorded: RecordedDecision, by: str, without: Lifted | None, changes: tuple[Change, ...]
+) -> tuple[Row, ...]:
+    found = [Row(name="decided by", value=_decider(recorded, by, changes), note=_meaning(by), marked=True)]
     if without is not None:
         found += _opened_rows(without)
     for name in sorted(dict.fromkeys(change.name for change in changes), key=lambda name: _rank(by, name)):
         both = [change for change in changes if change.name == name]
         other = ", ".join(f"{number(c.required_workers)} at {exact(name, c.value)}" for c in both)
-        found.append(Row(name=_input(reading, name), value=said(name, both[0].now), note=other))
+        found.append(Row(name=_input(recorded, name), value=rounded(name, both[0].now), note=other))
     return tuple(found)
 
 
 def _rank(by: str, name: str) -> int:
-    """What decided comes first, then what was measured, then limits and rules; each nearest first."""
+    """The deciding input comes first, then measured inputs, then limits and rules; each nearest first."""
     return 0 if name == by else 1 if name in MEASURED else 2
 
 
-def _decider(reading: Reading, by: str, changes: tuple[Change, ...]) -> str:
+def _decider(recorded: RecordedDecision, by: str, changes: tuple[Change, ...]) -> str:
     if by == Bound.SINK:
         return "the sink"
-    return _input(reading, by) if by else "nothing that was measured" if changes else "nothing that was tried"
+    return _input(recorded, by) if by else "nothing that was measured" if changes else "nothing that was tried"
 
 
 def _meaning(by: str) -> str:
     return by.record.description if isinstance(by, Reason | Bound) else ""
 
 
-def _input(reading: Reading, name: str) -> str:
-    """What a person calls an input; an end of the range by what made it."""
-    ends = {"max_workers": reading.most_by, "min_workers": reading.least_by}
+def _input(recorded: RecordedDecision, name: str) -> str:
+    """The title of an input; an end of the range has the title of its origin."""
+    ends = {"max_workers": recorded.most_by, "min_workers": recorded.least_by}
     made = ends.get(name, name)
     if made == name:
         return title(name)
     return made if made.startswith("the HPA") else "the maximum" if name == "max_workers" else "the minimum"
 
 
-def _opened_rows(without: Opened) -> Iterator[Row]:
+def _opened_rows(without: Lifted) -> Iterator[Row]:
     if isinstance(without.name, Reason):
         yield Row(name="it opens", note=without.name.record.opens)
     held = f", and {without.then} would hold it" if without.then is not None else ""

@@ -11,28 +11,25 @@ _MARK, _MORE = "> ", "..."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One number: what it is, how large, and what there is to say about it.
-
-    marked: it decided. clipped: the note ends with its line.
-    """
+    """One number with its name and a note."""
 
     name: str
     value: str = ""
     note: str = ""
-    marked: bool = False
-    clipped: bool = False
+    marked: bool = False  # the line begins with ">"
+    clipped: bool = False  # the note ends with its line
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows under one title; without rows it is left out."""
+    """Rows under one title. A section without rows is left out."""
 
     title: str
     rows: tuple[Row, ...]
 
 
-def written(sentence: str, sections: Iterable[Section]) -> list[str]:
-    """The sentence, then every section, none of it wider than COLUMNS."""
+def render(sentence: str, sections: Iterable[Section]) -> list[str]:
+    """The sentence, then every section, at most COLUMNS wide."""
     found = wrap(sentence, COLUMNS)
     for section in sections:
         if section.rows:

@@ -6,54 +6,54 @@ from dataclasses import dataclass
 from adapter.core import clamps, gates
 from adapter.core.clamps import Clamp
 from adapter.core.decisions import Bound, Reason
-from adapter.operations.reading import Reading, known
-from adapter.operations.words import ago, number, said, yes
+from adapter.operations.number_text import ago, number, rounded, yes_or_no
+from adapter.operations.recorded_decision import RecordedDecision, known
 
-Look = Callable[[Reading], str]
+Look = Callable[[RecordedDecision], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """One gate. numbers: what it looked at. closed: it would hold the target. decided: it is the one that did."""
+    """One gate and its result."""
 
     name: Reason
-    numbers: str
-    closed: bool
-    decided: bool
+    numbers: str  # its inputs, as text
+    closed: bool  # it would hold the target
+    decided: bool  # it is the first that is closed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one bound made of a size. before and after are workers, None unknown. limit: "" where it has none now."""
+    """One bound and its effect on the size."""
 
     name: Bound
-    limit: str
-    before: float | None
+    limit: str  # "" if it does not apply
+    before: float | None  # workers
     after: float | None
     meaning: str
 
 
-def gate_table(reading: Reading) -> tuple[Gate, ...]:
+def gate_table(recorded: RecordedDecision) -> tuple[Gate, ...]:
     """Every gate in its order."""
     found, open_so_far = [], True
-    for (name, mask), look in zip(gates.table(reading.inputs.gate_inputs), _LOOKS, strict=True):
+    for (name, mask), look in zip(gates.table(recorded.inputs.gate_inputs), _LOOKS, strict=True):
         closed = bool(mask[0])
-        found.append(Gate(name=name, numbers=look(reading), closed=closed, decided=closed and open_so_far))
+        found.append(Gate(name=name, numbers=look(recorded), closed=closed, decided=closed and open_so_far))
         open_so_far &= not closed
     return tuple(found)
 
 
-def unbounded(reading: Reading) -> float | None:
-    """The size before the bounds: the policy's, or the one a closed gate holds."""
-    return known(reading.result.answer)
+def unbounded(recorded: RecordedDecision) -> float | None:
+    """The size before the bounds: the policy's, or the target that a closed gate holds."""
+    return known(recorded.result.answer)
 
 
-def bound_table(reading: Reading) -> tuple[Step, ...]:
-    """Every bound in its order, and the size on its way through them."""
-    inputs, size = reading.inputs, reading.result.answer
+def bound_table(recorded: RecordedDecision) -> tuple[Step, ...]:
+    """Every bound in its order, with the size before and after it."""
+    inputs, size = recorded.inputs, recorded.result.answer
     found = []
     for cut in clamps.table(
-        size, inputs.status.current_workers, inputs.status.rules, inputs.range_, reading.result.bound_inputs
+        size, inputs.status.current_workers, inputs.status.rules, inputs.range_, recorded.result.bound_inputs
     ):
         after = clamps.clamp(size, cut)
         found.append(
@@ -62,17 +62,17 @@ def bound_table(reading: Reading) -> tuple[Step, ...]:
                 limit=_limit(cut),
                 before=known(size),
                 after=known(after),
-                meaning=_meaning(reading, cut.name),
+                meaning=_meaning(recorded, cut.name),
             )
         )
         size = after
     return tuple(found)
 
 
-def _meaning(reading: Reading, name: Bound) -> str:
+def _meaning(recorded: RecordedDecision, name: Bound) -> str:
     if name is Bound.MAX:
-        return f"not above {reading.most_by}"
-    return f"not below {reading.least_by}" if name is Bound.MIN else name.record.description
+        return f"not above {recorded.most_by}"
+    return f"not below {recorded.least_by}" if name is Bound.MIN else name.record.description
 
 
 def _limit(cut: Clamp) -> str:
@@ -82,44 +82,46 @@ def _limit(cut: Clamp) -> str:
     return ", ".join([*parts, *([f"at most {number(most)}"] if most is not None else [])])
 
 
-def _rule(reading: Reading, name: str) -> str:
-    return f"{name} {said(name, reading.rule(name))}"
+def _rule(recorded: RecordedDecision, name: str) -> str:
+    return f"{name} {rounded(name, recorded.rule(name))}"
 
 
-def _paused(reading: Reading) -> str:
-    up, down = (reading.number(f"workload_status.{name}") for name in ("no_up", "no_down"))
-    return f"scale-ups paused: {yes(up)}, scale-downs paused: {yes(down)}"
+def _paused(recorded: RecordedDecision) -> str:
+    up, down = (recorded.number(f"workload_status.{name}") for name in ("no_up", "no_down"))
+    return f"scale-ups paused: {yes_or_no(up)}, scale-downs paused: {yes_or_no(down)}"
 
 
 def _mask(text: str, name: str) -> Look:
-    return lambda reading: f"{text}: {yes(reading.number(name))}"
+    return lambda recorded: f"{text}: {yes_or_no(recorded.number(name))}"
 
 
 def _seen(*rules: str) -> Look:
-    return lambda reading: ", ".join(
-        [f"last sample {ago(reading.number('gate_inputs.sample_age_s'))}", *(_rule(reading, name) for name in rules)]
+    return lambda recorded: ", ".join(
+        [f"last sample {ago(recorded.number('gate_inputs.sample_age_s'))}", *(_rule(recorded, name) for name in rules)]
     )
 
 
-def _counted(reading: Reading) -> str:
-    return f"counted {ago(reading.number('gate_inputs.workers_age_s'))}, {_rule(reading, 'stale_after_s')}"
+def _counted(recorded: RecordedDecision) -> str:
+    return f"counted {ago(recorded.number('gate_inputs.workers_age_s'))}, {_rule(recorded, 'stale_after_s')}"
 
 
-def _failed(reading: Reading) -> str:
-    return f"{number(reading.number('gate_inputs.failures'))} restarts, {_rule(reading, 'max_failures')}"
+def _failed(recorded: RecordedDecision) -> str:
+    return f"{number(recorded.number('gate_inputs.failures'))} restarts, {_rule(recorded, 'max_failures')}"
 
 
-def _present(reading: Reading) -> str:
-    decision = reading.decision
-    ready, asked = number(decision.ready_workers), number(reading.number("workload_status.current_workers"))
-    waited = f"changed {ago(reading.number('gate_inputs.spec_changed_age_s'))}, {_rule(reading, 'in_flight_timeout_s')}"
-    return f"{ready} of {asked} ready, {waited}"
+def _present(recorded: RecordedDecision) -> str:
+    decision = recorded.decision
+    ready, desired = number(decision.ready_workers), number(recorded.number("workload_status.current_workers"))
+    waited = (
+        f"changed {ago(recorded.number('gate_inputs.spec_changed_age_s'))}, {_rule(recorded, 'in_flight_timeout_s')}"
+    )
+    return f"{ready} of {desired} ready, {waited}"
 
 
-def _settled(reading: Reading) -> str:
-    settles_s = said("settle_s", known(gates.settle_s(reading.inputs.gate_inputs.rules)))
-    changed = f"last change {ago(reading.number('gate_inputs.changed_age_s'))}"
-    return f"{changed}, settling {settles_s}, {_rule(reading, 'rate_window_s')}"
+def _settled(recorded: RecordedDecision) -> str:
+    settles_s = rounded("settle_s", known(gates.settle_s(recorded.inputs.gate_inputs.rules)))
+    changed = f"last change {ago(recorded.number('gate_inputs.changed_age_s'))}"
+    return f"{changed}, settling {settles_s}, {_rule(recorded, 'rate_window_s')}"
 
 
 # One a row of gates.table, in its order.

@@ -1,50 +1,50 @@
-"""What the HPA does with the number, in the words of `explain`; its arithmetic has tests of its own."""
+"""What `explain` shows of the HPA. The arithmetic of the HPA has its own tests."""
 
 from builders import book, tick
-from records_made import growing, record_of
+from records import growing, record_of
 
 from adapter.core.decisions import Reason
-from adapter.operations.enactment import enacted
-from adapter.operations.reading import read
+from adapter.operations.enactment import hpa_section
+from adapter.operations.recorded_decision import replay
 
 
-def told(record):
-    """What is told of each tolerance, and the rows behind it."""
-    rows = enacted(read(record)).rows
+def shown(record):
+    """The text for each tolerance, and of the rows behind it."""
+    rows = hpa_section(replay(record)).rows
     assert [row.name.split(",")[0] for row in rows[:2]] == ["tolerance 10 %", 'tolerance "0"']
     return [f"{row.value}: {row.note}" for row in rows[:2]], [f"{row.name}: {row.note}" for row in rows[2:]]
 
 
-def test_a_larger_number_is_taken_by_either_tolerance():
-    asked = f"{growing().decision.required_workers:.0f}"
-    taken = f"10 -> {asked}: at once, or in steps as its `behavior` says"
-    assert told(growing()) == ([taken, taken], [])
+def test_either_tolerance_enacts_a_larger_target():
+    target = f"{growing().decision.required_workers:.0f}"
+    taken = f"10 -> {target}: at once, or in steps as its `behavior` says"
+    assert shown(growing()) == ([taken, taken], [])
 
 
-def test_x_07_a_change_within_the_default_tolerance_is_ignored_and_with_tolerance_0_taken():
-    (default, ours), _ = told(growing(max_workers=11))
+def test_x_07_only_tolerance_0_enacts_a_small_change():
+    (default, ours), _ = shown(growing(max_workers=11))
     assert default.startswith("10 -> 10: it ignores 11")
     assert "required_workers_padded" in default
     assert ours == "10 -> 11: at once, or in steps as its `behavior` says"
 
 
-def test_a_held_number_stays():
-    assert told(growing({"running": 0.0})) == (["10 -> 10: it stays"] * 2, [])
+def test_a_held_target_stays():
+    assert shown(growing({"running": 0.0})) == (["10 -> 10: it stays"] * 2, [])
 
 
-def test_a_smaller_number_waits_for_the_hpas_own_window():
-    assert told(growing(max_workers=5)) == (["10 -> 5: once its stabilization window allows"] * 2, [])
+def test_a_smaller_target_waits_for_the_stabilization_window():
+    assert shown(growing(max_workers=5)) == (["10 -> 5: once its stabilization window allows"] * 2, [])
 
 
-def test_where_there_is_no_number_the_hpa_freezes():
-    (only,) = enacted(read(record_of([tick(0)], book()))).rows
-    assert (only.name, only.value) == ("no metric", "503: it keeps its size, and shows the sentence above")
+def test_without_a_target_the_hpa_keeps_its_replicas():
+    (only,) = hpa_section(replay(record_of([tick(0)], book()))).rows
+    assert (only.name, only.value) == ("no metric", "503: the HPA keeps its replicas and shows the sentence above")
 
 
-def test_a_target_that_nobody_enacts_says_where_to_look_without_guessing_the_hpas_name():
+def test_a_target_that_is_not_enacted_names_the_commands_to_look_with():
     late = growing(not_enacted_after_s=60.0)
     assert late.decision.reason is Reason.NOT_ENACTED
-    _, (where, limits, *_) = told(late)
-    assert where.startswith("not enacted for ")
+    _, (where, limits, *_) = shown(late)
+    assert where.startswith("not hpa_section for ")
     assert where.endswith("kubectl -n shop describe hpa: find the HPA that names it")
     assert limits == "ScalingLimited there: its minReplicas, maxReplicas or behavior keep it"

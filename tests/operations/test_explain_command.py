@@ -14,26 +14,26 @@ import structlog
 import trustme
 import yaml
 from flask import Flask
-from records_made import growing
+from records import growing
 
 from adapter import cli, config
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.core.decisions import Decision
-from adapter.operations import asking
+from adapter.operations import record_client
 from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.records import Record
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 
-TOLD = growing(max_workers=12)
-CA, STRANGERS = trustme.CA(), trustme.CA()
+RECORD = growing(max_workers=12)
+CA, OTHER_CA = trustme.CA(), trustme.CA()
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A running publisher, and the files of who may ask it."""
+    """A running publisher and the files of its clients."""
 
     folder: Path
     port: int
@@ -51,20 +51,20 @@ class Pipeline:
         return str(self.folder / "ca.crt")
 
 
-def serving(told: Record, token_file: str | None, tls: LiveTls | None) -> Server:
-    store = SnapshotStore(clock=lambda: told.decision.at_s)
+def serving(record: Record, token_file: str | None, tls: LiveTls | None) -> Server:
+    store = SnapshotStore(clock=lambda: record.decision.at_s)
     store.put(
         Snapshot(
-            at_s=told.decision.at_s,
+            at_s=record.decision.at_s,
             tick_s=15,
             window_s=60,
             error_after_s=180,
-            entries=(Entry(decision=told.decision, error_after_s=180),),
+            entries=(Entry(decision=record.decision, error_after_s=180),),
         )
     )
 
     def record_of(workload: str) -> tuple[Decision, dict[str, float | None]] | None:
-        return (told.decision, dict(told.record)) if workload == told.decision.workload else None
+        return (record.decision, dict(record.record)) if workload == record.decision.workload else None
 
     app = create_app(publisher_routes(store, record_of, token_file))
     return Server(app, "127.0.0.1", 0, tls)
@@ -80,16 +80,16 @@ def started(server: Server) -> Iterator[Server]:
 
 
 @pytest.fixture(autouse=True)
-def _log_as_before() -> Iterator[None]:
-    """The command sends the log to its own stderr, which the next test does not have."""
+def _restore_log() -> Iterator[None]:
+    """Restore the log, because the command sends it to its own stderr."""
     yield
     structlog.reset_defaults()
 
 
 @pytest.fixture(scope="module")
 def plain() -> Iterator[str]:
-    """The address of a pipeline that asks for nothing, as `run` is one."""
-    with started(serving(TOLD, None, None)) as server:
+    """The address of a pipeline without TLS and token, as `run` has it."""
+    with started(serving(RECORD, None, None)) as server:
         yield f"http://127.0.0.1:{server.port}"
 
 
@@ -101,11 +101,11 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     leaf.private_key_pem.write_to_path(str(folder / "tls.key"))
     leaf.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
     CA.cert_pem.write_to_path(str(folder / "ca.crt"))
-    STRANGERS.cert_pem.write_to_path(str(folder / "strangers.crt"))
+    OTHER_CA.cert_pem.write_to_path(str(folder / "other.crt"))
     (folder / "token").write_text("secret\n")
     (folder / "wrong").write_text("guess\n")
     tls = LiveTls(str(folder / "tls.crt"), str(folder / "tls.key"))
-    with started(serving(TOLD, str(folder / "token"), tls)) as server:
+    with started(serving(RECORD, str(folder / "token"), tls)) as server:
         yield Pipeline(folder, server.port)
 
 
@@ -116,7 +116,7 @@ def run(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_it_prints_the_explanation_without_colours(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_explanation_has_no_colours(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("shop/orders", "--url", plain) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Scaling up from 10 to 12 workers: backlog time 125 s")
@@ -124,17 +124,15 @@ def test_it_prints_the_explanation_without_colours(plain: str, capsys: pytest.Ca
     assert "\x1b" not in printed
 
 
-def test_json_is_the_record_itself(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_the_record(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("shop/orders", "--url", plain, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed["record"] == TOLD.record
-    assert printed["sentence"] == TOLD.sentence
+    assert printed["record"] == RECORD.record
+    assert printed["sentence"] == RECORD.sentence
 
 
-def test_with_the_configuration_of_the_chart_it_finds_address_token_and_ca(
-    pipeline: Pipeline, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written = {
+def test_the_configuration_gives_address_token_and_ca(pipeline: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = {
         "sources": {"lag": {"kind": "trace", "url": "http://127.0.0.1:1"}},
         "workloads": [{"namespace": "shop", "name": "orders", "read": [{"source": "lag"}]}],
         "pipeline": {"checkpoint": "unused"},
@@ -145,20 +143,20 @@ def test_with_the_configuration_of_the_chart_it_finds_address_token_and_ca(
         },
     }
     file = pipeline.folder / "config.yaml"
-    file.write_text(yaml.safe_dump(written))
+    file.write_text(yaml.safe_dump(settings))
     assert run("shop/orders", "--config", str(file)) == 0
     assert "max workers" in capsys.readouterr().out
 
 
-def test_options_stand_over_the_configuration(pipeline: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_override_the_configuration(pipeline: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--url", pipeline.url, "--token-file", pipeline.token, "--ca-file", pipeline.ca]
     assert run("shop/orders", *given) == 0
     assert "max workers" in capsys.readouterr().out
 
 
 FAULTS = {
-    "nobody listens": (["--url", "http://127.0.0.1:1"], "start `backlog-adapter run`, or name the pipeline with --url"),
-    "no token": (["--url", "{url}", "--ca-file", "{ca}"], "wants a token"),
+    "no listener": (["--url", "http://127.0.0.1:1"], "start `backlog-adapter run`, or name the pipeline with --url"),
+    "no token": (["--url", "{url}", "--ca-file", "{ca}"], "requires a token"),
     "wrong token": (
         ["--url", "{url}", "--ca-file", "{ca}", "--token-file", "{folder}/wrong"],
         "does not accept the token in",
@@ -167,8 +165,8 @@ FAULTS = {
         ["--url", "{url}", "--ca-file", "{ca}", "--token-file", "{folder}/none"],
         "cannot be read",
     ),
-    "a token in the clear": (["--url", "http://localhost", "--token-file", "{token}"], "does not travel in the clear"),
-    "a stranger's CA": (["--url", "{url}", "--ca-file", "{folder}/strangers.crt"], "is not trusted"),
+    "a token in the clear": (["--url", "http://localhost", "--token-file", "{token}"], "is sent over https only"),
+    "another CA": (["--url", "{url}", "--ca-file", "{folder}/other.crt"], "is not trusted"),
     "no CA at all": (["--url", "{url}", "--ca-file", "{folder}/token"], "expected PEM certificates in"),
     "http to https": (["--url", "http://localhost:{port}"], "check --url, http or https too"),
     "no address": (["--url", "shop"], "check --url, http or https too"),
@@ -176,7 +174,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_is_one_sentence_with_the_fix(
+def test_a_fault_is_one_sentence_with_its_remedy(
     fault: str, pipeline: Pipeline, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments, words = FAULTS[fault]
@@ -203,7 +201,7 @@ def test_what_is_wrong_is_one_sentence_with_the_fix(
         ("../metrics", "expected a workload as namespace/name"),
     ],
 )
-def test_a_workload_that_is_not_there_is_refused(
+def test_an_unknown_workload_is_refused(
     workload: str, words: str, plain: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(workload, "--url", plain) == 2
@@ -211,15 +209,15 @@ def test_a_workload_that_is_not_there_is_refused(
 
 
 def test_a_record_of_another_release_is_refused(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = json.loads(asking.ask("shop/orders", asking.Address(url=plain)))
+    record = json.loads(record_client.fetch("shop/orders", record_client.Address(url=plain)))
     app = Flask("another release")
-    app.add_url_rule("/explain/shop/orders", view_func=lambda: told | {"version": "9.0"})
+    app.add_url_rule("/explain/shop/orders", view_func=lambda: record | {"version": "9.0"})
     with started(Server(app, "127.0.0.1", 0)) as server:
         assert run("shop/orders", "--url", f"http://127.0.0.1:{server.port}") == 2
     assert "a record of release 9.0" in capsys.readouterr().err
 
 
-def test_where_numpy_is_missing_as_in_the_image_of_serve_the_way_out_is_said(plain: str) -> None:
+def test_without_numpy_the_error_names_the_remedy(plain: str) -> None:
     program = "import sys; sys.modules['numpy'] = None; from adapter.cli import main; main()"
     arguments = [sys.executable, "-c", program, "explain", "shop/orders", "--url", plain]
     ended = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
@@ -228,7 +226,7 @@ def test_where_numpy_is_missing_as_in_the_image_of_serve_the_way_out_is_said(pla
     assert subprocess.run([*arguments, "--json"], capture_output=True, timeout=60, check=False).returncode == 0
 
 
-def test_who_answers_but_knows_no_records_is_told_apart(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_without_records_is_named_as_such(plain: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("shop/orders", "--url", f"{plain}/apis") == 2
     assert "knows no records" in capsys.readouterr().err
 
@@ -237,10 +235,10 @@ def test_who_answers_but_knows_no_records_is_told_apart(plain: str, capsys: pyte
     ("host", "expected"),
     [(str(IPv4Address(0)), "127.0.0.1"), ("::", "[::1]"), ("10.1.2.3", "10.1.2.3"), ("::1", "[::1]"), ("pod", "pod")],
 )
-def test_without_a_snapshot_address_the_pipeline_is_asked_where_it_listens(host: str, expected: str) -> None:
+def test_without_a_snapshot_address_the_pipeline_is_on_this_machine(host: str, expected: str) -> None:
     text = f"""
 sources: {{lag: {{kind: trace, url: "http://127.0.0.1:1"}}}}
 workloads: [{{name: orders, read: [{{source: lag}}]}}]
 pipeline: {{checkpoint: unused, host: "{host}", port: 9000}}
 """
-    assert asking.address_of(config.parse(text, "test")).url == f"http://{expected}:9000"
+    assert record_client.address_of(config.parse(text, "test")).url == f"http://{expected}:9000"

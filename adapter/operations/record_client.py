@@ -1,4 +1,4 @@
-"""A workload's name -> the record that a running pipeline holds of it."""
+"""Fetch the record of a decision from a running pipeline."""
 
 import ssl
 from collections.abc import Mapping
@@ -21,18 +21,15 @@ _DEADLINE_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a pipeline is asked. ca_file: who signed its certificate, None = the system's roots.
-
-    token_file: the bearer token it wants, None for none.
-    """
+    """The address of a pipeline and its credentials."""
 
     url: str = LOCAL_URL
-    ca_file: str | None = None
-    token_file: str | None = None
+    ca_file: str | None = None  # the CA of its certificate; None for the system's CAs
+    token_file: str | None = None  # its bearer token; None for no token
 
 
 def address_of(config: Config) -> Address:
-    """Where the pipeline of a configuration is: as `serve` reaches it, else on this machine."""
+    """The address of the configured pipeline: the one that `serve` uses, otherwise this machine."""
     settings, serving = config.pipeline, config.serving
     if serving.snapshot_url is not None:
         return Address(
@@ -42,21 +39,21 @@ def address_of(config: Config) -> Address:
     return Address(url=f"{scheme}://{_reachable(settings.host)}:{settings.port}", token_file=settings.token_file)
 
 
-def ask(workload: str, address: Address) -> bytes:
-    """The record of "namespace/name" as JSON. Raises AdapterError with what is wrong and what mends it."""
+def fetch(workload: str, address: Address) -> bytes:
+    """The record of "namespace/name" as JSON. Raises AdapterError with the fault and its remedy."""
     namespace, _, name = workload.partition("/")
     if {namespace, name} & {"", ".", ".."} or "/" in name:
         raise AdapterError(f"expected a workload as namespace/name, such as shop/orders, got {workload!r}")
     path = f"{PATH}/{quote(namespace, safe='')}/{quote(name, safe='')}"
     answer = _get(address, path)
-    told = _parsed(answer.content)
-    if answer.status_code == httpx.codes.OK and told:
+    parsed = _parsed(answer.content)
+    if answer.status_code == httpx.codes.OK and parsed:
         return answer.content
     if answer.status_code == httpx.codes.UNAUTHORIZED:
-        given = f"does not accept the token in {address.token_file}" if address.token_file else "wants a token"
+        given = f"does not accept the token in {address.token_file}" if address.token_file else "requires a token"
         raise AdapterError(f"{address.url} {given}: give the pipeline's own with --token-file or --config")
-    if "message" in told and "details" not in told:  # a Status, but not that of an unknown path
-        raise AdapterError(str(told["message"]))
+    if "message" in parsed and "details" not in parsed:  # a Status, but not that of an unknown path
+        raise AdapterError(str(parsed["message"]))
     raise AdapterError(
         f"{address.url} answers {answer.status_code} and knows no records: give the address of a pipeline of this "
         "release, or of `run`, with --url"
@@ -76,14 +73,14 @@ def _get(address: Address, path: str) -> httpx.Response:
         raise AdapterError(f"{cause}: start `backlog-adapter run`, or name the pipeline with --url") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise AdapterError(f"{url} cannot be asked ({cause}): check --url, http or https too") from error
+        raise AdapterError(f"{url} cannot be reached ({cause}): check --url, http or https too") from error
 
 
 def _headers(address: Address) -> Mapping[str, str]:
     if address.token_file is None:
         return {}
     if not address.url.startswith("https://"):
-        raise AdapterError(f"a token does not travel in the clear: {address.url} has to be https, or needs no token")
+        raise AdapterError(f"a token is sent over https only: {address.url} has to be https, or needs no token")
     try:
         return {"Authorization": f"Bearer {Path(address.token_file).read_text('utf-8').strip()}"}
     except (OSError, ValueError) as error:
@@ -100,16 +97,16 @@ def _trusted(address: Address) -> ssl.SSLContext | bool:
 
 
 def _parsed(body: bytes) -> dict[str, Any]:
-    """The JSON object of an answer, empty where it is none."""
+    """The JSON object of an answer, empty if it is not one."""
     try:
-        told = msgspec.json.decode(body)
+        parsed = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def _reachable(host: str) -> str:
-    """An address to connect to, of one to listen on."""
+    """The address to connect to for an address to listen on."""
     try:
         listening = ip_address(host)
     except ValueError:

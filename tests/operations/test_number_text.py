@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter.operations.words import number
+from adapter.operations.number_text import number
 
 
 @pytest.mark.parametrize(("workers", "text"), [(-0.0, "0"), (-1e-9, "0"), (4.0, "4"), (None, "no number")])

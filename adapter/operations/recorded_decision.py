@@ -1,4 +1,4 @@
-"""A record -> its decision inputs, and the decision computed from them again."""
+"""A record -> its decision inputs, and the decision computed again from them."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -18,8 +18,8 @@ from adapter.serving.snapshots.records import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """One decision with everything it was made from; every array has one element."""
+class RecordedDecision:
+    """One decision with all its inputs; every array has one element."""
 
     decision: Decision
     sentence: str
@@ -29,28 +29,28 @@ class Reading:
 
     @property
     def gate(self) -> Reason | None:
-        """The gate that is closed, None where the policy decided."""
+        """The closed gate, None if the policy decided."""
         place = int(self.result.gate[0])
         return None if place == OPEN else REASONS[place]
 
     @property
     def bound(self) -> Bound:
-        """The bound that cut last."""
+        """The last bound that applied."""
         return BOUNDS[int(self.result.bound[0])]
 
     @property
     def held_by_sink(self) -> bool:
-        """Whether neither more nor fewer workers help, as what the job writes to is not well and the job is behind."""
+        """Whether the job is behind and its sink is unhealthy, so that no other size helps."""
         return bool(self.result.bound_inputs.sink_unhealthy[0] and self.result.bound_inputs.behind[0])
 
     @property
     def served(self) -> float | None:
-        """The workers that are asked for, None where there is no number."""
+        """The target, None if there is none."""
         return known(self.result.served)
 
     @property
     def most_by(self) -> str:
-        """What the largest size allowed comes from."""
+        """The origin of the maximum."""
         if self.number("range.by_partitions") == 1:
             return "the partitions"
         most, rule = self.columns["range.most"][0], self.columns["rules.max_workers"][0]
@@ -58,7 +58,7 @@ class Reading:
 
     @property
     def least_by(self) -> str:
-        """What the smallest size allowed comes from; the maximum wins over every minimum."""
+        """The origin of the minimum. The maximum wins over every minimum."""
         least, rule = self.columns["range.least"][0], self.columns["rules.min_workers"][0]
         if self.number("range.by_memory") == 1:
             return "max_partitions_per_worker"
@@ -73,19 +73,21 @@ class Reading:
         return self.number(f"rules.{name}")
 
 
-def read(told: Record) -> Reading:
-    """Decide again from the record. Raises AdapterError when this release cannot, or decides otherwise."""
-    columns = {name: np.array([np.nan if number is None else number]) for name, number in told.record.items()}
+def replay(record: Record) -> RecordedDecision:
+    """Decide again from the record. Raises AdapterError if this release cannot, or decides otherwise."""
+    columns = {name: np.array([np.nan if number is None else number]) for name, number in record.record.items()}
     try:
         inputs = decision_input_of(columns)
         result = decide(inputs)
     except (KeyError, ValueError) as error:
         raise AdapterError(f"the record cannot be read ({error}): use the release that runs the pipeline") from error
-    reading = Reading(decision=told.decision, sentence=told.sentence, columns=columns, inputs=inputs, result=result)
-    if reading.served != told.decision.required_workers:
-        decided = f"{told.decision.required_workers} was decided, {reading.served} follows from its record"
+    recorded = RecordedDecision(
+        decision=record.decision, sentence=record.sentence, columns=columns, inputs=inputs, result=result
+    )
+    if recorded.served != record.decision.required_workers:
+        decided = f"{record.decision.required_workers} was decided, {recorded.served} follows from its record"
         raise AdapterError(f"{decided}: use the release that runs the pipeline")
-    return reading
+    return recorded
 
 
 def known(column: Array) -> float | None:

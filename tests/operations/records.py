@@ -1,4 +1,4 @@
-"""Records as a running pipeline holds them, and records with one thing changed."""
+"""Records as a running pipeline holds them, and targets with one input changed."""
 
 import math
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ def record_of(ticks: Iterable[Samples], rules: RuleBook) -> Record:
 
 
 def growing(signals: dict[str, float] | None = None, **rules: object) -> Record:
-    """The running example: 10 workers, 1 000 records/s done, 1 200 arrive, 48 partitions, sized by drain."""
+    """The running example: 10 workers process 1 000 of 1 200 records/s from 48 partitions, sized by drain."""
     seen = {"partitions": 48.0} | (signals or {})
     return _growing(tuple(seen.items()), tuple(rules.items()))
 
@@ -50,16 +50,16 @@ def _growing(signals: tuple[tuple[str, float], ...], rules: tuple[tuple[str, obj
     return record_of(ticks, book(**{"policy": "drain", **dict(rules)}))
 
 
-def columns_of(told: Record) -> dict[str, np.ndarray]:
-    """A record as core reads it."""
-    return {name: np.array([math.nan if number is None else number]) for name, number in told.record.items()}
+def columns_of(record: Record) -> dict[str, np.ndarray]:
+    """The columns of a record."""
+    return {name: np.array([math.nan if number is None else number]) for name, number in record.record.items()}
 
 
-def asked_with(told: Record, name: str, value: float) -> float:
-    """What is asked for when one input alone is another."""
-    return asked(decision_input_of(with_input(columns_of(told), name, np.array([value]))))
+def target_with(record: Record, name: str, value: float) -> float:
+    """The target with one input changed."""
+    return target(decision_input_of(with_input(columns_of(record), name, np.array([value]))))
 
 
-def asked(inputs: DecisionInput) -> float:
-    """What is asked for."""
+def target(inputs: DecisionInput) -> float:
+    """The target."""
     return float(decide(inputs).served[0])
