@@ -14,6 +14,14 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{/* The versions of the metrics APIs. api: the key of values.apiService that switches it. priority: the highest is the
+preferred version of a group. */}}
+{{- define "backlog-adapter.apiVersions" -}}
+- {api: external, group: external.metrics.k8s.io, version: v1beta1, priority: 100}
+- {api: custom, group: custom.metrics.k8s.io, version: v1beta1, priority: 100}
+- {api: custom, group: custom.metrics.k8s.io, version: v1beta2, priority: 200}
+{{- end }}
+
 {{- define "backlog-adapter.serveSecret" -}}
 {{ .Values.tls.serve.existingSecret | default (printf "%s-tls" (include "backlog-adapter.name" .)) }}
 {{- end }}
