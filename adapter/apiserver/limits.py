@@ -1,10 +1,13 @@
 """The limits of a server, and its own responses: to requests that the application never sees or never answers."""
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
+
+import msgspec
+
+from adapter.apiserver.status import StatusError
 
 _KIB = 1024
 _HEADERS = ((b"content-type", b"application/json"), (b"cache-control", b"no-cache, private"), (b"connection", b"close"))
@@ -59,8 +62,7 @@ class Refusal:
     @property
     def body(self) -> bytes:
         """The Status in JSON."""
-        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
-        return json.dumps({**status, "message": self.message, "reason": self.reason, "code": self.code}).encode()
+        return msgspec.json.encode(StatusError(self.code, self.reason, self.message).document)
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:

@@ -53,8 +53,9 @@ def from_environ(environ: Mapping[str, Any]) -> Request:
     path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
     scope = environ.get("asgi.scope")
     headers = _headers_of_wsgi(environ) if scope is None else tuple(map(tuple, scope["headers"]))
-    query = environ.get("QUERY_STRING", "")
-    return Request(environ["REQUEST_METHOD"], path, query, headers, client_certificate(environ))
+    # The key is the one of uvicorn's pull request 3132.
+    certificate = (scope or {}).get("extensions", {}).get("tls", {}).get("client_cert")
+    return Request(environ["REQUEST_METHOD"], path, environ.get("QUERY_STRING", ""), headers, certificate)
 
 
 def _headers_of_wsgi(environ: Mapping[str, Any]) -> Headers:
@@ -76,13 +77,3 @@ def parse_query(query: str) -> Mapping[str, str]:
     except ValueError:
         raise bad_request(f"the query must have at most {_MOST_PARAMETERS} parameters") from None
     return dict(reversed(pairs))
-
-
-def client_certificate(environ: Mapping[str, Any]) -> bytes | None:
-    """Return the verified leaf certificate of the client as DER, or None on plain HTTP or without a certificate.
-
-    environ: of WSGI, with the scope of ASGI, whose key is the one of uvicorn's pull request 3132.
-    """
-    extensions = environ.get("asgi.scope", {}).get("extensions", {})
-    certificate: bytes | None = extensions.get("tls", {}).get("client_cert")
-    return certificate

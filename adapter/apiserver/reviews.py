@@ -22,8 +22,8 @@ ALWAYS_ALLOWED = ("/healthz", "/livez", "/readyz")
 _RESOURCE_FIELDS = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
 
 
-class Access(NamedTuple):
-    """A question of authorization: may this identity do this."""
+class AccessRequest(NamedTuple):
+    """Who wants to do what."""
 
     identity: Identity
     attributes: Attributes
@@ -65,20 +65,22 @@ class Reviews:
         self._api = api
         self._retries = retries
         settings = CacheSettings("access reviews", retries.deadline_s)
-        self._cache: ReviewCache[Access, Verdict] = ReviewCache(settings, lambda access, _: weight(access.texts), clock)
+        self._cache: ReviewCache[AccessRequest, Verdict] = ReviewCache(
+            settings, lambda key, _: weight(key.texts), clock
+        )
 
     def verdict(self, identity: Identity, attributes: Attributes) -> Verdict:
         """Whether the user may do this. Masters and probes need no review. Raises SourceError."""
         if MASTERS in identity.groups or (not attributes.is_resource and attributes.path in ALWAYS_ALLOWED):
             return ALLOWED
-        access = Access(identity, attributes)
+        access = AccessRequest(identity, attributes)
         return self._cache.get(access, lambda ends_s: self._request(access, ends_s))
 
     def close(self) -> None:
         """Request no more reviews."""
         self._cache.close()
 
-    def _request(self, access: Access, ends_s: float) -> Verdict:
+    def _request(self, access: AccessRequest, ends_s: float) -> Verdict:
         body = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": spec(access)}
         answer = retry(lambda left_s: self._api.post(PATH, body, left_s), self._retries, ends_s)
         try:
@@ -90,7 +92,7 @@ class Reviews:
         return Verdict(status.allowed, status.reason)
 
 
-def spec(access: Access) -> Document:
+def spec(access: AccessRequest) -> Document:
     """The `spec` of the review, without empty fields."""
     identity, wanted = access
     if wanted.is_resource:

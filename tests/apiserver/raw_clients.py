@@ -14,7 +14,7 @@ import trustme
 from serving_certificates import SERVER
 
 from adapter.apiserver.limits import ServerLimits
-from adapter.apiserver.request import client_certificate
+from adapter.apiserver.request import from_environ
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 
@@ -43,7 +43,7 @@ def _description(environ: dict[str, Any]) -> dict[str, Any]:
         "path": environ["PATH_INFO"],
         "query": environ["QUERY_STRING"],
         "body": len(environ["wsgi.input"].read()),
-        "certificate": client_certificate(environ) is not None,
+        "certificate": from_environ(environ).certificate is not None,
         "headers": [[name.decode(), value.decode()] for name, value in environ["asgi.scope"]["headers"]],
         "variables": sorted(name for name in environ if name.startswith("HTTP_")),
     }

@@ -13,7 +13,7 @@ from adapter.apiserver.attributes import attributes
 from adapter.apiserver.cache import LONGEST_TEXT
 from adapter.apiserver.cluster_api import ClusterApi, RetryPolicy
 from adapter.apiserver.identity import ANONYMOUS, AUTHENTICATED, MASTERS, Identity
-from adapter.apiserver.reviews import Access, Reviews, Verdict, spec
+from adapter.apiserver.reviews import AccessRequest, Reviews, Verdict, spec
 from adapter.errors import SourceError
 
 E = "/apis/external.metrics.k8s.io/v1beta1"
@@ -21,7 +21,7 @@ C = "/apis/custom.metrics.k8s.io/v1beta1"
 ALICE = Identity("alice", (AUTHENTICATED,))
 WHO = {"user": "alice", "groups": [AUTHENTICATED]}
 METRIC = attributes("GET", f"{E}/namespaces/default/m")
-QUESTION = Access(ALICE, METRIC)
+QUESTION = AccessRequest(ALICE, METRIC)
 LISTED = {
     "namespace": "default",
     "verb": "list",
@@ -52,12 +52,12 @@ GOT = {
     ids=["case 61 external", "auth-185 another method", "auth-187 custom", "auth-165 discovery", "any path"],
 )
 def test_the_review_has_the_same_attributes_as_in_go(method: str, path: str, expected: dict[str, Any]) -> None:
-    assert spec(Access(ALICE, attributes(method, path))) == expected | WHO
+    assert spec(AccessRequest(ALICE, attributes(method, path))) == expected | WHO
 
 
 def test_the_review_has_the_whole_identity() -> None:
     identity = Identity("alice", ("a", AUTHENTICATED), "7", {"z": ("1", "2"), "a/b": ("",)})
-    found = spec(Access(identity, METRIC))
+    found = spec(AccessRequest(identity, METRIC))
     extra = {"z": ["1", "2"], "a/b": [""]}
     assert found == {
         "resourceAttributes": LISTED,
@@ -82,7 +82,7 @@ def reviews(api: ClusterApi, clock: Clock) -> Iterator[Reviews]:
 
 def test_the_cluster_decides(reviews: Reviews, cluster: StandInCluster) -> None:
     assert reviews.verdict(*QUESTION) == Verdict(True)
-    denied = Access(Identity("bob"), METRIC)
+    denied = AccessRequest(Identity("bob"), METRIC)
     assert reviews.verdict(*denied) == Verdict(False, DENIED)
     assert cluster.specs() == [spec(QUESTION), spec(denied)]
 
@@ -90,12 +90,12 @@ def test_the_cluster_decides(reviews: Reviews, cluster: StandInCluster) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        Access(Identity("bob", (AUTHENTICATED,)), METRIC),
-        Access(Identity("alice"), METRIC),
-        Access(Identity("alice", (AUTHENTICATED,), "7"), METRIC),
-        Access(Identity("alice", (AUTHENTICATED,), "", {"a": ("b",)}), METRIC),
-        Access(ALICE, attributes("GET", f"{E}/namespaces/other/m")),
-        Access(ALICE, attributes("POST", f"{E}/namespaces/default/m")),
+        AccessRequest(Identity("bob", (AUTHENTICATED,)), METRIC),
+        AccessRequest(Identity("alice"), METRIC),
+        AccessRequest(Identity("alice", (AUTHENTICATED,), "7"), METRIC),
+        AccessRequest(Identity("alice", (AUTHENTICATED,), "", {"a": ("b",)}), METRIC),
+        AccessRequest(ALICE, attributes("GET", f"{E}/namespaces/other/m")),
+        AccessRequest(ALICE, attributes("POST", f"{E}/namespaces/default/m")),
     ],
     ids=["user", "groups", "uid", "extra", "namespace", "verb"],
 )
@@ -113,7 +113,7 @@ def test_callers_who_differ_in_extra_alone_are_looked_up_as_fast() -> None:
 
 
 def test_an_answer_to_a_very_long_question_is_not_remembered(reviews: Reviews, cluster: StandInCluster) -> None:
-    question = Access(ALICE, attributes("GET", f"{E}/namespaces/default/{'m' * LONGEST_TEXT}"))
+    question = AccessRequest(ALICE, attributes("GET", f"{E}/namespaces/default/{'m' * LONGEST_TEXT}"))
     assert [reviews.verdict(*question).allowed for _ in range(2)] == [True, True]
     assert cluster.count("SubjectAccessReview") == 2
 
@@ -176,7 +176,7 @@ def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: Clust
     cluster.silent = True
     reviews = Reviews(api, RetryPolicy(deadline_s=0.2))
     with ThreadPoolExecutor(40) as threads:
-        questions = [Access(Identity(f"user-{n}"), METRIC) for n in range(40)]
+        questions = [AccessRequest(Identity(f"user-{n}"), METRIC) for n in range(40)]
         waiting = [threads.submit(reviews.verdict, *question) for question in questions]
         assert all(isinstance(each.exception(10), SourceError) for each in waiting)
     reviews.close()
