@@ -1,4 +1,4 @@
-"""Small values for the tests of core: a test shows only what matters to it."""
+"""Short forms of samples, rules and jobs, so that a test shows only the values that matter."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def job(workload: str = JOB, stage: str = WHOLE, **signals: float | None) -> lis
 
 
 def counts(workers: float = 10, **changes: float | None) -> dict[str, float | None]:
-    """What Kubernetes says of a workload at rest."""
+    """The counts of Kubernetes for a workload at rest."""
     return {"spec_workers": workers, "workers": workers, "ready_workers": workers, **changes}
 
 
@@ -53,7 +53,7 @@ def tick(at_s: float, *rows_of: Iterable[Row], faults: Iterable[tuple[str, str]]
 
 
 def steady(until_s: float = 60, from_s: float = 0, **signals: float | None) -> list[Samples]:
-    """Ticks of one job in a steady stream: throughput, growth, backlog as in flow; all else as in job."""
+    """Ticks of one steady job: throughput, growth and backlog as in flow, other signals as in job."""
     stream = {name: signals.pop(name) for name in ("throughput", "growth", "backlog") if name in signals}
     return [
         tick(at_s, job(**counts() | flow(at_s, **stream) | signals))
@@ -62,7 +62,7 @@ def steady(until_s: float = 60, from_s: float = 0, **signals: float | None) -> l
 
 
 def book(workload: str = JOB, **rules: object) -> RuleBook:
-    """Rules of one configured workload, sized by `dataflow` unless a test says otherwise."""
+    """Rules of one configured workload; the default policy is `dataflow`."""
     return RuleBook(by_workload={workload: Rules(**{"policy": "dataflow"} | rules)})  # type: ignore[arg-type]  # a test names what it changes
 
 
@@ -72,7 +72,7 @@ def fold(ticks: Iterable[Samples], rules: RuleBook | None = None, state: State =
 
 
 def history(ticks: Iterable[Samples], rules: RuleBook | None = None, workload: str = JOB) -> list[Decision]:
-    """The decisions of one workload, of the ticks that had one."""
+    """The decisions of one workload."""
     return [decision for decided in fold(ticks, rules) for decision in decided if decision.workload == workload]
 
 
@@ -138,19 +138,15 @@ def no_curve(count: int = 1) -> Fit:
 
 @dataclass
 class Fluid:
-    """A job second by second: what arrives, what its workers can do, and what is left. load: of the second, records/s.
+    """A job, simulated second by second. The functions take the time of the second."""
 
-    sink: what is downstream takes no more than so many records/s. pause_s: a change of the workers stops it for so
-    long. missing: what a tick does not tell. told: what it says besides.
-    """
-
-    load: Callable[[float], float]
+    load: Callable[[float], float]  # input, records/s
     workers: int = 10
-    each: float = 100.0
-    sink: Callable[[float], float] = lambda at_s: np.inf
-    pause_s: float = 0.0
-    missing: Callable[[float], Iterable[str]] = lambda at_s: ()
-    told: Callable[[float], dict[str, float]] = lambda at_s: {}
+    each: float = 100.0  # capacity of a worker, records/s
+    sink: Callable[[float], float] = lambda at_s: np.inf  # the most that downstream accepts, records/s
+    pause_s: float = 0.0  # how long a rescale stops the job
+    missing: Callable[[float], Iterable[str]] = lambda at_s: ()  # signals without a sample
+    more: Callable[[float], dict[str, float]] = lambda at_s: {}  # additional signals
     at_s: float = 0.0
     appended: float = 0.0
     processed: float = 0.0
@@ -158,18 +154,18 @@ class Fluid:
     stopped_until_s: float = -1.0
 
     def rows(self, workload: str = JOB) -> list[Row]:
-        """What is seen of it now."""
+        """The samples of this second."""
         signals = {
             "appended_records": self.appended,
             "processed_records": self.processed,
             "backlog_records": self.appended - self.processed,
             "utilization_ratio": self.busy,
         }
-        known = counts(self.workers) | signals | self.told(self.at_s)
+        known = counts(self.workers) | signals | self.more(self.at_s)
         return job(workload, **known | dict.fromkeys(self.missing(self.at_s)))
 
     def run(self, seconds: int = TICK_S) -> None:
-        """Advance by some seconds."""
+        """Simulates some seconds."""
         for _ in range(seconds):
             self.appended += self.load(self.at_s)
             able = 0.0 if self.at_s < self.stopped_until_s else self.workers * self.each
@@ -178,7 +174,7 @@ class Fluid:
             self.at_s += 1.0
 
     def scale(self, workers: float | None) -> None:
-        """Scale to a number of workers; None changes nothing."""
+        """Sets the number of workers; None changes nothing."""
         if workers is not None and workers != self.workers:
             self.workers, self.stopped_until_s = int(workers), self.at_s + self.pause_s
 
@@ -186,14 +182,14 @@ class Fluid:
 def closed(
     running: Fluid, until_s: float, rules: RuleBook, follows: Callable[[float], bool] = lambda at_s: True
 ) -> list[Decision]:
-    """The decisions of a job whose workers follow them, where follows says so; a tick is 30 s."""
+    """The decisions of a closed loop with ticks of 30 s. follows: whether the workers follow them at this time."""
     return closed_each({JOB: running}, until_s, rules, follows)[JOB]
 
 
 def closed_each(
     jobs: Mapping[str, Fluid], until_s: float, rules: RuleBook, follows: Callable[[float], bool] = lambda at_s: True
 ) -> dict[str, list[Decision]]:
-    """As closed, of several jobs side by side."""
+    """The same for several jobs."""
     state, decided = EMPTY, {name: list[Decision]() for name in jobs}
     for at_s in np.arange(0.0, until_s + 1, 2 * TICK_S).tolist():
         state, decisions = advance(state, tick(at_s, *(each.rows(name) for name, each in jobs.items())), rules)

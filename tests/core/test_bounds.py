@@ -8,7 +8,7 @@ import pytest
 from builders import column, rule_columns
 from hypothesis import given
 from hypothesis import strategies as st
-from questions import joined, workload_facts
+from policy_inputs import joined, workload_facts
 
 from adapter.core.bounds import BOUNDS, Bound
 from adapter.core.clamps import BoundInputs, apply_bounds, table

@@ -8,7 +8,7 @@ import pytest
 from builders import column
 from hypothesis import given
 from hypothesis import strategies as st
-from questions import bounded, question
+from policy_inputs import bounded, stage_input
 
 from adapter.core.capacity import CARRIED, ESTIMATED, PRIOR
 from adapter.core.decisions import Bound
@@ -39,10 +39,10 @@ def policy_result(*numbers, trust=None, **more):
     """What is said of one stage whose size was observed to carry its throughput, unless `records` says otherwise."""
     workers, throughput, _, backlog = (*numbers, 0, 0)[:4]
     known = {"policy": "drain", "records": ((workers, throughput),), "saturated": backlog > 10 * throughput}
-    asked = question(*numbers, **known | more)
+    inputs = stage_input(*numbers, **known | more)
     if trust is not None:
-        asked = replace(asked, table=replace(asked.table, trust=np.where(asked.table.trust > 0, trust, np.nan)))
-    return drain.size(asked)
+        inputs = replace(inputs, table=replace(inputs.table, trust=np.where(inputs.table.trust > 0, trust, np.nan)))
+    return drain.size(inputs)
 
 
 def wanted(*numbers, **more):
@@ -161,8 +161,8 @@ def test_up_only_where_staying_breaks_the_target():
 
 def behind(seconds):
     """One partition is so far behind; 90 of 100 workers' worth arrive, and hardly anything waits in all."""
-    asked = question(100, 9000, 0, 900, policy="drain", records=((100, 10_000),), **CALM)
-    return drain.size(replace(asked, partition_behind_s=column(seconds))).wanted_workers[0] > 100
+    inputs = stage_input(100, 9000, 0, 900, policy="drain", records=((100, 10_000),), **CALM)
+    return drain.size(replace(inputs, partition_behind_s=column(seconds))).wanted_workers[0] > 100
 
 
 @pytest.mark.parametrize(("seconds", "goes_up"), [(nan, False), (60.0, False), (61.0, True)])
@@ -268,8 +268,8 @@ def test_what_a_user_says_and_what_was_estimated_size_as_what_was_observed(trust
 @pytest.mark.parametrize("signal", ["workers", "throughput", "growth", "backlog"])
 def test_x_06_an_unknown_input_has_no_size(signal):
     known = {"workers": 10, "throughput": 1000, "growth": 500, "backlog": 90_000}
-    asked = question(*(known | {signal: nan}).values(), policy="drain", records=((10, 1000),), saturated=True)
-    assert np.isnan(drain.size(asked).wanted_workers[0])
+    inputs = stage_input(*(known | {signal: nan}).values(), policy="drain", records=((10, 1000),), saturated=True)
+    assert np.isnan(drain.size(inputs).wanted_workers[0])
 
 
 def test_x_01_huge_counts_are_sized_without_overflow():
@@ -318,9 +318,9 @@ def test_who_moves_up_moves_for_the_newest_input_within_the_cap_of_a_forecast(la
 
 def test_a_fit_that_errs_is_not_believed():
     known = {"policy": "drain", "records": ((10, 1000),), "saturated": True, **CALM, **FORESEEING}
-    asked = question(10, 1000, fit=(0.0, 1.0, 1000.0), **known)
-    errs = replace(asked, fit=replace(asked.fit, sigma=column(260.0)))
-    assert [drain.size(each).wanted_workers[0] for each in (asked, errs)] == [19, 10]
+    inputs = stage_input(10, 1000, fit=(0.0, 1.0, 1000.0), **known)
+    errs = replace(inputs, fit=replace(inputs.fit, sigma=column(260.0)))
+    assert [drain.size(each).wanted_workers[0] for each in (inputs, errs)] == [19, 10]
 
 
 # --- what is said
@@ -356,8 +356,8 @@ facts = st.fixed_dictionaries(
 def result(workers, rate, input_, backlog, **known):
     """Saturated and rising as the backlog time says; the input beside the throughput."""
     behind = bool(backlog / rate > 10)
-    asked = question(workers, rate, input_ - rate, backlog, **{"policy": "drain", "saturated": behind} | known)
-    return drain.size(replace(asked, rising=np.array([behind]), highest_backlog_records=column(0.0)))
+    inputs = stage_input(workers, rate, input_ - rate, backlog, **{"policy": "drain", "saturated": behind} | known)
+    return drain.size(replace(inputs, rising=np.array([behind]), highest_backlog_records=column(0.0)))
 
 
 def asked_for(*numbers, **known):

@@ -473,7 +473,7 @@ def sizes(decided, from_s, until_s):
 @cache
 def stuck():
     """From 300 s to 600 s nothing is processed while the input goes on."""
-    jam = {"sink": lambda at_s: 0.0 if at_s >= 300 else inf, "told": lambda _: {"partitions": 10}}
+    jam = {"sink": lambda at_s: 0.0 if at_s >= 300 else inf, "more": lambda _: {"partitions": 10}}
     return each_policy(lambda: Fluid(lambda at_s: 600.0, **jam), 600)
 
 
@@ -488,11 +488,11 @@ def test_zero_ups_while_stuck(policy):
 def ill():
     """From 300 s on the sink takes half, says so, and what waits grows without end."""
 
-    def told(at_s):
+    def more(at_s):
         return {"partitions": 10, "sink_healthy": float(at_s < 300)}
 
     return each_policy(
-        lambda: Fluid(lambda at_s: 600.0, sink=lambda at_s: 300.0 if at_s >= 300 else inf, told=told), 900
+        lambda: Fluid(lambda at_s: 600.0, sink=lambda at_s: 300.0 if at_s >= 300 else inf, more=more), 900
     )
 
 
@@ -509,7 +509,7 @@ def blind():
     streams = ("processed_records", "appended_records", "backlog_records", "utilization_ratio")
     gone = {
         "missing": lambda at_s: streams if 300 <= at_s < 600 else (),
-        "told": lambda _: {"partitions": 10},
+        "more": lambda _: {"partitions": 10},
     }
     return each_policy(lambda: Fluid(lambda at_s: 600.0 if at_s < 360 else 1200.0, **gone), 600)
 
@@ -529,12 +529,12 @@ def test_zero_changes_in_an_outage_of_the_metrics_of_five_minutes(policy):
 def grown():
     """A rescale is a minute in which nothing is processed: it makes a backlog that is none of the load's."""
 
-    def told(at_s):
+    def more(at_s):
         return {"partitions": 12.0 if at_s < 300 else 24.0}
 
     load = {False: 600.0, True: 1600.0}
     return each_policy(
-        lambda: Fluid(lambda at_s: load[at_s >= 300], pause_s=60.0, told=told), 900, rescale_pause_s=60.0
+        lambda: Fluid(lambda at_s: load[at_s >= 300], pause_s=60.0, more=more), 900, rescale_pause_s=60.0
     )
 
 

@@ -5,7 +5,7 @@ from math import ceil, nan
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from questions import asked, question, wanted
+from policy_inputs import size_terms, stage_input, wanted
 
 from adapter.core.policies import netflix, policy_of
 
@@ -58,14 +58,14 @@ def test_s4_19_s4_20_the_target_is_the_larger_of_recovery_and_workload(buffered,
 
 def test_s4_21_now_is_later_than_the_newest_point_of_the_fit():
     early, late = (
-        asked("netflix", 4, 10_000, cpu=0.81, records=TABLE, fit=RISING, fit_age_s=age_s)[1] for age_s in (0, 60)
+        size_terms("netflix", 4, 10_000, cpu=0.81, records=TABLE, fit=RISING, fit_age_s=age_s)[1] for age_s in (0, 60)
     )
     # r(t3) rises by 600 a minute, in a table with 10,000 for 6 workers there
     assert late - early == pytest.approx(600 / 10_000 * 6)
 
 
 def test_s4_20_both_rates_are_told_as_sizes():
-    _, keep, catch = asked("netflix", 4, 10_000, 0, 2_010_000, records=TABLE, fit=RISING,
+    _, keep, catch = size_terms("netflix", 4, 10_000, 0, 2_010_000, records=TABLE, fit=RISING,
                            rescale_pause_s=180, catch_up_s=300)  # fmt: skip
     assert (keep, catch) == pytest.approx((6.88, 13.488))
 
@@ -156,7 +156,7 @@ def test_s4_05_s4_28_a_down_carries_what_arrives_now_though_less_is_foreseen():
 
 
 def test_s4_22_a_rate_that_would_fall_below_zero_is_zero():
-    _, _, catch = asked("netflix", 10, 1000, records=TABLE, fit=(0, -5, 1000), rescale_pause_s=0, catch_up_s=1000)
+    _, _, catch = size_terms("netflix", 10, 1000, records=TABLE, fit=(0, -5, 1000), rescale_pause_s=0, catch_up_s=1000)
     assert catch == pytest.approx(100 / 10_000 * 4)  # 100,000 records in 200 s, then none
 
 
@@ -189,6 +189,6 @@ def test_p_03_s4_27_cpu_work_is_conserved_and_fits_the_new_size(workers, rate, c
 
 
 def test_what_is_needed_is_told_also_where_nothing_changes():
-    policy_result = netflix.size(question(10, 10_000, 0, 300_000, cpu=0.1, records=TABLE, rescale_pause_s=0))
+    policy_result = netflix.size(stage_input(10, 10_000, 0, 300_000, cpu=0.1, records=TABLE, rescale_pause_s=0))
     assert policy_result.wanted_workers == 10
     assert policy_result.needed_workers == 5  # 10,500/s: 4.3

@@ -7,7 +7,7 @@ import pytest
 from builders import column
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from questions import asked, bounded, question, wanted
+from policy_inputs import bounded, size_terms, stage_input, wanted
 
 from adapter.core.decisions import Bound
 from adapter.core.partitions import whole
@@ -51,7 +51,7 @@ BEAM_FLINK = {
 
 @pytest.mark.parametrize(("numbers", "cpu", "require", "extra", "size"), BEAM_FLINK.values(), ids=BEAM_FLINK)
 def test_beam_flink(numbers, cpu, require, extra, size):
-    assert asked("beam-flink", *numbers, cpu=cpu) == pytest.approx((size, require, extra))
+    assert size_terms("beam-flink", *numbers, cpu=cpu) == pytest.approx((size, require, extra))
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_s0_14_the_verdict_is_one_of_three(cpu, backlog, policy_result):
 
 
 def test_s0_09_s3_09_the_time_to_reduce_the_backlog_is_60_s_unless_set():
-    assert asked("beam-flink", 10, 1000, 0, 180_000)[2] == 30
-    assert asked("beam-flink", 10, 1000, 0, 180_000, time_to_reduce_backlog_s=180)[2] == 10
+    assert size_terms("beam-flink", 10, 1000, 0, 180_000)[2] == 30
+    assert size_terms("beam-flink", 10, 1000, 0, 180_000, time_to_reduce_backlog_s=180)[2] == 10
 
 
 # S3: M, T, G, B -> M', Extra, total (R = 60)
@@ -97,7 +97,7 @@ DATAFLOW = {
 def test_dataflow(stage, require, extra, total):
     workers, throughput, growth, time_s = stage
     numbers = (workers, throughput, growth, time_s * throughput)
-    assert asked("dataflow", *numbers, quanta="none") == pytest.approx((total, require, extra))
+    assert size_terms("dataflow", *numbers, quanta="none") == pytest.approx((total, require, extra))
 
 
 # S3-12, S3-22: limit 0.9 strict, quanta of 60
@@ -153,13 +153,13 @@ def test_where_partitions_are_unknown_the_cap_is_split_into_quanta():
 
 
 def test_each_stage_is_sized_by_its_own_policy():
-    stages = question([10, 10], [1000, 1000], [500, 500], [0, 0], cpu=0.5, quanta="none")
+    stages = stage_input([10, 10], [1000, 1000], [500, 500], [0, 0], cpu=0.5, quanta="none")
     policy_result = size(stages, np.array([POLICIES.index("dataflow"), POLICIES.index("beam-flink")]))
     assert policy_result.wanted_workers.tolist() == [15, 10]
 
 
 def test_no_stage_has_no_size():
-    assert len(size(question([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
+    assert len(size(stage_input([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
 
 
 def beyond_noise(throughput, growth):
@@ -169,7 +169,7 @@ def beyond_noise(throughput, growth):
 @given(stages)
 def test_p_01_the_keep_up_size_absorbs_exactly_the_input(stage):
     workers, throughput, growth, _ = stage
-    _, require, _ = asked("dataflow", *stage)
+    _, require, _ = size_terms("dataflow", *stage)
     arriving = throughput + (growth if beyond_noise(throughput, growth) else 0)
     assert require * (throughput / workers) == pytest.approx(arriving)
 
@@ -178,7 +178,7 @@ def test_p_01_the_keep_up_size_absorbs_exactly_the_input(stage):
 def test_p_02_the_extra_workers_clear_the_backlog_in_exactly_r(stage, time_s):
     workers, throughput, _, backlog = stage
     assume(backlog / throughput < 86_400)
-    _, _, extra = asked("dataflow", *stage, time_to_reduce_backlog_s=time_s)
+    _, _, extra = size_terms("dataflow", *stage, time_to_reduce_backlog_s=time_s)
     assert extra * (throughput / workers) * time_s == pytest.approx(backlog)
 
 
@@ -192,4 +192,6 @@ def test_p_03_beam_flink_takes_the_smallest_size_whose_utilisation_stays_within_
 @given(sizes, rates, growths)
 def test_p_04_the_lag_change_multiplier_is_the_keep_up_formula(workers, throughput, growth):
     assume(beyond_noise(throughput, growth))
-    assert asked("beam-flink", workers, throughput, growth)[1] == pytest.approx(workers * (1 + growth / throughput))
+    assert size_terms("beam-flink", workers, throughput, growth)[1] == pytest.approx(
+        workers * (1 + growth / throughput)
+    )

@@ -1,4 +1,4 @@
-"""What holds of every published policy, whatever it is asked.
+"""What holds of every published policy, whatever its input.
 
 A law that a formula does not have is left out by name: `segments` looks at no load; `varga` and `netflix` steer to a
 utilization, so that P-07 holds up to theirs; a higher throughput at the same growth rightly needs fewer workers.
@@ -9,7 +9,7 @@ from math import ceil, inf, isfinite, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from questions import SEEDS, joined, question, wanted
+from policy_inputs import SEEDS, joined, stage_input, wanted
 
 rates = st.floats(0.01, 1e6)
 growths = st.floats(-1e6, 1e6)
@@ -115,7 +115,7 @@ def test_p_08_x_12_records_or_bytes_make_no_difference(policy, stage, known, fit
 
 @given(seeds, st.lists(st.tuples(stages, facts, fits), min_size=1, max_size=6))
 def test_a_stage_is_sized_alike_alone_and_among_others_in_any_order(policy, asking):
-    alone = [question(*stage, **known, fit=fit) for stage, known, fit in asking]
+    alone = [stage_input(*stage, **known, fit=fit) for stage, known, fit in asking]
     sizes_alone = [SEEDS[policy](one).wanted_workers[0] for one in alone]
     assert SEEDS[policy](joined(alone)).wanted_workers.tolist() == sizes_alone
     assert SEEDS[policy](joined(alone[::-1])).wanted_workers.tolist() == sizes_alone[::-1]

@@ -1,4 +1,4 @@
-"""Policy inputs and results in a line each, so that a test shows only the values that matter."""
+"""Short forms of policy inputs and results, so that a test shows only the values that matter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -24,36 +24,36 @@ SEEDS = {
     "netflix": netflix.size,
 }
 Numbers = float | Sequence[float]
-UNFORESEEN = (np.nan, np.nan, np.nan)
+NO_FIT = (np.nan, np.nan, np.nan)
 
 
-def question(*numbers: Numbers, **more: object) -> PolicyInput:
-    """PolicyInput of one stage, or of several by sequences: workers, throughput and, else 0, growth and backlog.
+def stage_input(*numbers: Numbers, **more: object) -> PolicyInput:
+    """The input of one stage, or of several by sequences: workers, throughput, growth (0), backlog (0).
 
-    more: fit: its a, b, c, and fit_age_s; records: the table as (size, rate) pairs; all else as in
-    builders.policy_input, but partitions are unknown unless given.
+    more: fit (a, b, c), fit_age_s, and records, the capacity table as (size, rate) pairs; all else as in
+    builders.policy_input. The default of partitions is unknown.
     """
     count = np.broadcast(*(np.atleast_1d(number) for number in numbers)).size
-    a, b, c = (np.full(count, value, float) for value in more.pop("fit", UNFORESEEN))
+    a, b, c = (np.full(count, value, float) for value in more.pop("fit", NO_FIT))
     fit = Fit(a=a, b=b, c=c, sigma=np.where(np.isnan(c), np.nan, 0.0))
     age_s = np.full(count, more.pop("fit_age_s", 0.0))
     known = {"partitions": np.nan, "table": _table(count, more.pop("records", ()))} | more
     return replace(policy_input(*numbers, fit=fit, **known), fit_age_s=age_s)
 
 
-def asked(policy: str, *numbers: Numbers, **more: object) -> tuple[float, float, float]:
-    """What one stage wants, and the two terms of it."""
-    policy_result = SEEDS[policy](question(*numbers, **more))
+def size_terms(policy: str, *numbers: Numbers, **more: object) -> tuple[float, float, float]:
+    """The size of one stage, and its two terms: keep up and catch up."""
+    policy_result = SEEDS[policy](stage_input(*numbers, **more))
     return policy_result.wanted_workers[0], policy_result.keep_up_workers[0], policy_result.catch_up_workers[0]
 
 
 def wanted(policy: str, *numbers: Numbers, **more: object) -> float:
-    """What one stage wants."""
-    return asked(policy, *numbers, **more)[0]
+    """The size of one stage."""
+    return size_terms(policy, *numbers, **more)[0]
 
 
 def bounded(size: float, current: float, **rules: object) -> tuple[float, Bound]:
-    """A size after the bounds of rules alone, and the bound that cut it."""
+    """A size after the bounds of the rules, and the bound that changed it."""
     columns = rule_columns(1, **rules)
     range_ = limits(columns, workload_facts())
     bound_inputs = {f.name: column(np.nan) if f.name.endswith("_workers") else np.array([False])
@@ -63,12 +63,12 @@ def bounded(size: float, current: float, **rules: object) -> tuple[float, Bound]
 
 
 def workload_facts(**known: float) -> WorkloadFacts:
-    """The facts of one workload; what is not given is unknown."""
+    """The facts of one workload; all others are unknown."""
     return WorkloadFacts(**{f.name: column(known.get(f.name, np.nan)) for f in fields(WorkloadFacts)})
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Several pieces of policy_input as one, stage after stage."""
+    """Joins the inputs of several stages into one."""
     first = parts[0]
     if is_dataclass(first):
         return type(first)(**{f.name: joined([getattr(part, f.name) for part in parts]) for f in fields(first)})
