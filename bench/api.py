@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from bench.figures import Figure
 from bench.machine import rss_mib
 from bench.replica import WORKLOADS, path, replica, status
-from conformance.cluster import run_cluster
+from conformance.cluster import authentication_config, run_cluster
 from conformance.identities import issue
 
 REQUESTS_PER_S = 100
@@ -27,7 +27,8 @@ def figures() -> Iterator[Figure]:
     """Milliseconds from a request's due time to its answer, including the client's own time; memory in MiB."""
     with TemporaryDirectory() as folder:
         identities = issue(Path(folder))
-        with run_cluster(identities) as cluster, replica(identities, cluster) as ours:
+        config = authentication_config(identities)
+        with run_cluster(config, Path(folder)) as cluster, replica(identities, cluster) as ours:
             idle_mib = rss_mib(ours.pid)
             took_ms, wrong = _loaded(ours.port, identities.context("proxy"))
             busy_mib = rss_mib(ours.pid)

@@ -24,7 +24,7 @@ from bench.load import Generator
 from bench.machine import described, load
 from bench.processes import LOOK_EVERY_S
 from bench.replica import STARTS_WITHIN_S, WORKLOADS, Fleet, answers
-from conformance.cluster import Cluster, run_cluster
+from conformance.cluster import Cluster, authentication_config, run_cluster
 from conformance.identities import Identities, issue
 
 LARGE = 40_000  # workloads
@@ -51,7 +51,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def _measured(folder: Path, programs: Path, arguments: argparse.Namespace, started: ExitStack) -> Iterator[object]:
     identities = issue(folder)
-    cluster = started.enter_context(run_cluster(identities))
+    cluster = started.enter_context(run_cluster(authentication_config(identities), folder))
     ours = started.enter_context(replica.replica(identities, cluster))
     generator = Generator(programs / "load", folder / "proxy.pem", folder / "proxy.key")
     contender = Contender("ours", ours.pid, ours.port, replica.path("%d"))

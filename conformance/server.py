@@ -19,7 +19,7 @@ from adapter.apiserver.tokens import Tokens
 from adapter.serving.routes import api_routes
 from conformance import fixture
 from conformance.client import HOST, Client
-from conformance.cluster import Cluster, run_cluster
+from conformance.cluster import Cluster, authentication_config, run_cluster
 from conformance.identities import Identities, issue
 from conformance.recording import Row
 
@@ -38,7 +38,7 @@ def run_server(rows: Sequence[Row] = ()) -> Iterator[Running]:
     """Run the server while the block lasts. rows: the recording whose failures the fixture repeats."""
     with TemporaryDirectory() as folder, ExitStack() as stack:
         identities = issue(Path(folder))
-        cluster = stack.enter_context(run_cluster(identities))
+        cluster = stack.enter_context(run_cluster(authentication_config(identities), identities.folder))
         server = _server(identities, cluster, rows, stack)
         yield Running(Client(server.port, cache(identities.context)), cluster, identities)
 

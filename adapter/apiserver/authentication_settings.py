@@ -15,6 +15,7 @@ CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-auth
 # before its certificates are used, so ten seconds are soon enough; a rejected certificate makes it at most one.
 PERIOD_S = 10.0
 SHORTEST_PERIOD_S = 1.0
+Wait = Callable[[threading.Event, float], bool]
 
 _log = structlog.get_logger(__name__)
 
@@ -35,12 +36,15 @@ class AuthenticationSettings:
     """Holds the newest settings. If they cannot be read again, the last ones stay in force.
 
     current: None until the first read; the same object until the settings change. read: returns the data of the
-    ConfigMap, or raises SourceError.
+    ConfigMap, or raises SourceError. wait: for an event, at most so many seconds.
     """
 
-    def __init__(self, read: Callable[[], Mapping[str, str]], period_s: float = PERIOD_S) -> None:
+    def __init__(
+        self, read: Callable[[], Mapping[str, str]], period_s: float = PERIOD_S, wait: Wait = threading.Event.wait
+    ) -> None:
         self._read = read
         self._period_s = period_s
+        self._wait = wait
         self.current: FrontProxy | None = None
         self._failures = FailureLogger(
             _log,
@@ -92,8 +96,8 @@ class AuthenticationSettings:
 
     def _follow(self) -> None:
         retry_s = SHORTEST_PERIOD_S
-        while not self._stop.wait(min(SHORTEST_PERIOD_S, self._period_s)):
-            self._wake.wait((retry_s if self._failures.lasts else self._period_s) - SHORTEST_PERIOD_S)
+        while not self._wait(self._stop, min(SHORTEST_PERIOD_S, self._period_s)):
+            self._wait(self._wake, (retry_s if self._failures.lasts else self._period_s) - SHORTEST_PERIOD_S)
             self._wake.clear()
             if not self._stop.is_set():
                 retry_s = SHORTEST_PERIOD_S if self.refresh() else min(retry_s * 2, self._period_s)

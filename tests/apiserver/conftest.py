@@ -1,24 +1,23 @@
-"""A stand-in cluster that knows the certificates of the tests, and our client of it."""
+"""A stand-in cluster with the certificates of the tests, and a client for it."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from access_builders import CONFIG
-from stand_in_cluster import StandInCluster, kubeconfig, stand_in
 
 from adapter.apiserver.cluster_api import ClusterApi
+from conformance.cluster import Cluster, run_cluster
 
 
 @pytest.fixture
-def cluster() -> Iterator[StandInCluster]:
-    with stand_in() as running:
-        running.config_map = dict(CONFIG)
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with run_cluster(CONFIG, tmp_path) as running:
         yield running
 
 
 @pytest.fixture
-def api(cluster: StandInCluster, tmp_path: Path) -> Iterator[ClusterApi]:
-    client = ClusterApi(kubeconfig(tmp_path, cluster.port))
+def api(cluster: Cluster) -> Iterator[ClusterApi]:
+    client = ClusterApi(cluster.kubeconfig)
     yield client
     client.close()

@@ -11,7 +11,6 @@ import pytest
 import structlog
 from access_builders import CERTIFICATES, CONFIG, DISCOVERY, METRIC, NOW_S, UNTIL_S, Clock, of_lines, request
 from hypothesis import strategies as st
-from stand_in_cluster import DENIED, HPA, StandInCluster, kubeconfig, stand_in, status
 
 from adapter.apiserver.access import ClusterAccess as Access
 from adapter.apiserver.access import LoopbackAccess
@@ -23,6 +22,7 @@ from adapter.apiserver.reviews import Reviews
 from adapter.apiserver.status import StatusError
 from adapter.apiserver.tokens import Tokens
 from adapter.errors import SourceError
+from conformance.cluster import DENIED, HPA, Cluster, run_cluster, status
 
 RECORDED = Path(__file__).parents[1] / "data" / "wire" / "recorded.jsonl"
 QUICK = RetryPolicy(deadline_s=5.0, first_pause_s=0.001)
@@ -95,7 +95,7 @@ def test_a_credential_that_is_not_accepted_is_a_401(access: Access, asking: Requ
     assert answer.headers == {"Connection": "close"}
 
 
-def test_a_cluster_that_cannot_review_a_token_makes_it_a_401(access: Access, cluster: StandInCluster) -> None:
+def test_a_cluster_that_cannot_review_a_token_makes_it_a_401(access: Access, cluster: Cluster) -> None:
     """case 55, auth-173"""
     cluster.failures += [status(500, "token review failed")] * 5
     assert refused(access, request(authorization="Bearer good")).code == 401
@@ -150,7 +150,7 @@ def test_other_settings_read_other_headers(api: ClusterApi) -> None:
     access.close()
 
 
-def test_a_token_beside_an_accepted_certificate_is_not_looked_at(access: Access, cluster: StandInCluster) -> None:
+def test_a_token_beside_an_accepted_certificate_is_not_looked_at(access: Access, cluster: Cluster) -> None:
     admitted(access, request("proxy", authorization="Bearer good", **ALICE))
     assert cluster.count("TokenReview") == 0
 
@@ -172,9 +172,7 @@ def test_identity_headers_without_certificate_are_anonymous(access: Access) -> N
     assert '"system:anonymous"' in answer.message
 
 
-def test_the_aggregator_s_user_without_groups_is_authenticated_in_the_review(
-    access: Access, cluster: StandInCluster
-) -> None:
+def test_the_aggregator_s_user_without_groups_is_authenticated_in_the_review(access: Access, cluster: Cluster) -> None:
     """case 60, auth-189"""
     admitted(access, request("proxy", uri=DISCOVERY, x_remote_user="system:kube-aggregator"))
     assert cluster.specs() == [
@@ -186,7 +184,7 @@ def test_the_aggregator_s_user_without_groups_is_authenticated_in_the_review(
     ]
 
 
-def test_the_review_of_a_metric_is_a_list_of_it(access: Access, cluster: StandInCluster) -> None:
+def test_the_review_of_a_metric_is_a_list_of_it(access: Access, cluster: Cluster) -> None:
     """case 61"""
     admitted(access, request("proxy", x_remote_uid="7", x_remote_extra_a="b", **ALICE))
     assert cluster.specs() == [
@@ -206,13 +204,13 @@ def test_the_review_of_a_metric_is_a_list_of_it(access: Access, cluster: StandIn
     ]
 
 
-def test_selectors_of_many_hpas_cost_one_review(access: Access, cluster: StandInCluster) -> None:
+def test_selectors_of_many_hpas_cost_one_review(access: Access, cluster: Cluster) -> None:
     for number in range(50):
         admitted(access, request("proxy", uri=f"{METRIC}?labelSelector=workload%3Djob-{number}", **ALICE))
     assert cluster.count("SubjectAccessReview") == 1
 
 
-def test_100_requests_of_one_user_cost_one_review(access: Access, cluster: StandInCluster, clock: Clock) -> None:
+def test_100_requests_of_one_user_cost_one_review(access: Access, cluster: Cluster, clock: Clock) -> None:
     """case 62"""
     with ThreadPoolExecutor(20) as threads:
         list(threads.map(lambda _: admitted(access, request("proxy", **ALICE)), range(100)))
@@ -272,7 +270,7 @@ def test_an_expired_certificate_is_a_401(api: ClusterApi) -> None:
     access.close()
 
 
-def test_a_cluster_that_never_answers_delays_no_other_request(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_a_cluster_that_never_answers_delays_no_other_request(api: ClusterApi, cluster: Cluster) -> None:
     cluster.silent = True
     settings = AuthenticationSettings(lambda: CONFIG)
     settings.refresh()
@@ -310,9 +308,8 @@ VALUES = st.one_of(
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
-    with stand_in() as cluster:
-        cluster.config_map = dict(CONFIG)
-        api = ClusterApi(kubeconfig(tmp_path_factory.mktemp("shared"), cluster.port))
+    with run_cluster(CONFIG, tmp_path_factory.mktemp("shared")) as cluster:
+        api = ClusterApi(cluster.kubeconfig)
         made = opened(api)
         yield made
         made.close()
@@ -329,7 +326,7 @@ def recorded() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("row", recorded(), ids=lambda row: row["id"])
-def test_recorded(access: Access, cluster: StandInCluster, row: dict[str, Any]) -> None:
+def test_recorded(access: Access, cluster: Cluster, row: dict[str, Any]) -> None:
     """The visible rows auth-*: admitted where Go answers 200, else refused with the same document."""
     if row["note"] == "tokenreview 500":
         cluster.failures += [status(500, "token review failed")] * 5
@@ -342,7 +339,7 @@ def test_recorded(access: Access, cluster: StandInCluster, row: dict[str, Any]) 
     assert (answer.code, answer.document) == (row["status"], json.loads(row["body"]))
 
 
-def test_a_cluster_that_cannot_review_makes_it_a_500_and_never_a_200(access: Access, cluster: StandInCluster) -> None:
+def test_a_cluster_that_cannot_review_makes_it_a_500_and_never_a_200(access: Access, cluster: Cluster) -> None:
     """case 57, auth-179"""
     cluster.failures += [status(500, "subject access review failed")] * 5
     answer = refused(access, request("proxy", **ALICE))

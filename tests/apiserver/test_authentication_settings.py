@@ -1,4 +1,4 @@
-"""The ConfigMap, read through the real client from a stand-in of the cluster's API on loopback, and followed."""
+"""The authentication settings, read by the real client from a stand-in cluster, and read again while they change."""
 
 import threading
 import time
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import structlog
 from access_builders import CERTIFICATES, CONFIG, NOW_S, PROXIES, Authority, named
-from stand_in_cluster import StandInCluster, kubeconfig
 
 from adapter.apiserver.authentication_settings import CONFIG_MAP, AuthenticationSettings, read_settings
 from adapter.apiserver.cluster_api import ClusterApi
 from adapter.apiserver.front_proxy import identify
 from adapter.apiserver.identity import Identity
 from adapter.errors import SourceError
+from conformance.cluster import Cluster, write_kubeconfig
 
 
 def test_the_config_map_is_read(api: ClusterApi) -> None:
@@ -24,7 +24,7 @@ def test_the_config_map_is_read(api: ClusterApi) -> None:
 
 
 @pytest.mark.parametrize("code", [401, 403])
-def test_a_missing_role_is_logged(api: ClusterApi, cluster: StandInCluster, code: int) -> None:
+def test_a_missing_role_is_logged(api: ClusterApi, cluster: Cluster, code: int) -> None:
     cluster.failures.append((code, b"{}"))
     expected = f"expected 200, got {code}; bind Role extension-apiserver-authentication-reader in kube-system"
     with pytest.raises(SourceError, match=expected):
@@ -32,26 +32,26 @@ def test_a_missing_role_is_logged(api: ClusterApi, cluster: StandInCluster, code
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"text"', b"null", b'{"data":1}', b"<html>"])
-def test_an_answer_that_is_no_config_map_is_logged(api: ClusterApi, cluster: StandInCluster, body: bytes) -> None:
+def test_an_answer_that_is_no_config_map_is_logged(api: ClusterApi, cluster: Cluster, body: bytes) -> None:
     cluster.failures.append((200, body))
     with pytest.raises(SourceError, match=f"{CONFIG_MAP}: expected"):
         read_settings(api)
 
 
-def test_an_empty_config_map_has_no_data(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_an_empty_config_map_has_no_data(api: ClusterApi, cluster: Cluster) -> None:
     cluster.failures.append((200, b'{"kind":"ConfigMap"}'))
     assert read_settings(api) == {}
 
 
-def test_another_account_may_not_read_it(cluster: StandInCluster, tmp_path: Path) -> None:
-    api = ClusterApi(kubeconfig(tmp_path, cluster.port, token="other"))
+def test_another_account_may_not_read_it(cluster: Cluster, tmp_path: Path) -> None:
+    api = ClusterApi(write_kubeconfig(tmp_path, cluster.port, token="other"))
     with pytest.raises(SourceError, match="expected 200, got 401"):
         read_settings(api)
     api.close()
 
 
 class Flaky:
-    """Fails as often as told, then answers."""
+    """Fails a number of times, then answers."""
 
     def __init__(self, failures: int) -> None:
         self.failures = failures
@@ -74,7 +74,7 @@ def following(settings: AuthenticationSettings) -> Iterator[None]:
         settings.stop()
 
 
-def test_a_failure_at_start_is_logged_loudly_once_and_retried() -> None:
+def test_a_failure_at_start_is_logged_once_as_an_error_and_retried() -> None:
     settings = AuthenticationSettings(Flaky(2))
     with structlog.testing.capture_logs() as logs:
         assert not settings.refresh()
@@ -99,7 +99,7 @@ def test_a_failure_later_keeps_the_last_settings() -> None:
     assert "the last settings stay" in logs[0]["effect"]
 
 
-def test_settings_that_cannot_be_understood_keep_the_last_ones() -> None:
+def test_malformed_settings_keep_the_last_ones() -> None:
     read = dict(CONFIG)
     settings = AuthenticationSettings(lambda: read)
     settings.refresh()
@@ -109,7 +109,7 @@ def test_settings_that_cannot_be_understood_keep_the_last_ones() -> None:
     assert settings.current is known
 
 
-def test_settings_that_did_not_change_are_the_same_object_and_not_logged_again() -> None:
+def test_unchanged_settings_are_the_same_object_and_are_logged_once() -> None:
     settings = AuthenticationSettings(Flaky(0))
     with structlog.testing.capture_logs() as logs:
         settings.refresh()
@@ -119,8 +119,7 @@ def test_settings_that_did_not_change_are_the_same_object_and_not_logged_again()
     assert settings.current is known
 
 
-def test_no_error_whatever_ends_the_following() -> None:
-    """And one that nobody foresaw is logged once, with where it came from."""
+def test_no_exception_ends_the_reading_and_each_is_logged_once_with_its_traceback() -> None:
     errors = [RuntimeError("odd"), RuntimeError("odd"), RecursionError(), KeyError("key"), MemoryError()]
     read = threading.Event()
 
@@ -138,17 +137,16 @@ def test_no_error_whatever_ends_the_following() -> None:
     assert all(isinstance(log["exc_info"], Exception) for log in logs if log["log_level"] == "error")
 
 
-def test_following_stops_while_it_waits_for_the_next_period() -> None:
+def test_reading_stops_while_it_waits_for_the_next_period() -> None:
     with following(AuthenticationSettings(Flaky(1), period_s=3600)):
         pass
 
 
-def test_following_that_was_never_started_stops() -> None:
+def test_stop_works_without_start() -> None:
     AuthenticationSettings(Flaky(0)).stop()
 
 
-def test_a_new_authority_is_trusted_and_the_old_one_no_more(api: ClusterApi, cluster: StandInCluster) -> None:
-    """case 63, but for the handshakes"""
+def test_case_63_a_new_ca_replaces_the_old_one(api: ClusterApi, cluster: Cluster) -> None:
     settings = AuthenticationSettings(partial(read_settings, api), period_s=0.05)
     new = Authority("new")
     later = new.issue(named("front-proxy-client"))
@@ -166,14 +164,48 @@ def test_a_new_authority_is_trusted_and_the_old_one_no_more(api: ClusterApi, clu
         assert new.pem.strip() in settings.ca_pem()
 
 
-def test_a_doubt_has_them_read_soon_and_many_doubts_not_more_often() -> None:
-    flaky = Flaky(0)
-    settings = AuthenticationSettings(flaky, period_s=3600)
-    with following(settings):
-        while flaky.reads < 2:
-            settings.refresh_soon()
-            time.sleep(0.005)
-    assert flaky.reads == 2
+class FakeTime:
+    """Makes time pass without waiting, and rejects certificates at given times, until a number of reads."""
+
+    def __init__(self, rejected_at_s: list[float], most_reads: int) -> None:
+        self.now_s = 0.0
+        self.reads_s: list[float] = []
+        self._rejected_at_s = rejected_at_s
+        self._most_reads = most_reads
+        self.done = threading.Event()
+        self.settings = AuthenticationSettings(self.read, 10.0, self.wait)
+
+    def read(self) -> dict[str, str]:
+        self.reads_s.append(round(self.now_s, 3))
+        return CONFIG
+
+    def wait(self, event: threading.Event, timeout_s: float) -> bool:
+        ends_s = self.now_s + max(timeout_s, 0.0)
+        while not event.is_set() and self._rejected_at_s and self._rejected_at_s[0] <= ends_s:
+            self.now_s = max(self.now_s, self._rejected_at_s.pop(0))
+            self.settings.refresh_soon()
+        if not event.is_set():
+            self.now_s = ends_s
+        if len(self.reads_s) < self._most_reads:
+            return event.is_set()
+        self.done.set()
+        return event.wait(10)
+
+
+@pytest.mark.parametrize(
+    ("rejected_at_s", "reads_s"),
+    [
+        pytest.param([], [0.0, 10.0, 20.0], id="every ten seconds"),
+        pytest.param([3.5], [0.0, 3.5, 13.5], id="at once after a rejected certificate"),
+        pytest.param([n / 10 for n in range(1, 100)], [0.0, 1.0, 2.0], id="at most once a second"),
+        pytest.param([0.5], [0.0, 1.0, 11.0], id="a second after the last read"),
+    ],
+)
+def test_a_rejected_certificate_makes_the_next_read_soon(rejected_at_s: list[float], reads_s: list[float]) -> None:
+    fake = FakeTime(rejected_at_s, len(reads_s))
+    with following(fake.settings):
+        assert fake.done.wait(10)
+    assert fake.reads_s == reads_s
 
 
 @pytest.mark.parametrize("emptied", [{}, {"requestheader-allowed-names": "[]"}], ids=["no data", "no CA"])

@@ -5,16 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from stand_in_cluster import CONFIG_MAP, OURS, StandInCluster, kubeconfig, status
 
 from adapter.apiserver.cluster_api import LARGEST_BYTES, ClusterApi
 from adapter.errors import SourceError
+from conformance.cluster import CONFIG_MAP, OWN_TOKEN, Cluster, status, write_kubeconfig
 
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 BODY = {"kind": "SubjectAccessReview", "spec": {"user": "alice"}}
 
 
-def test_a_document_is_read(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_a_document_is_read(api: ClusterApi, cluster: Cluster) -> None:
     code, document = api.get(CONFIG_MAP)
     assert code == 200
     assert document["data"] == cluster.config_map
@@ -32,7 +32,7 @@ def test_a_document_is_sent_and_answered(api: ClusterApi) -> None:
     ids=["a Status", "text", "nothing", "bytes"],
 )
 def test_an_error_status_is_returned_unchanged(
-    api: ClusterApi, cluster: StandInCluster, failure: bytes, message: object
+    api: ClusterApi, cluster: Cluster, failure: bytes, message: object
 ) -> None:
     cluster.failures.append((500, failure))
     code, document = api.get(CONFIG_MAP)
@@ -45,33 +45,33 @@ def test_an_error_status_is_returned_unchanged(
     [b"", b"<html>", b"{", b'"\\ud800"', b"\xff", b"[" * 100_000],
     ids=["nothing", "HTML", "half", "a half character", "bytes", "deep"],
 )
-def test_a_success_that_is_no_json_is_a_fault(api: ClusterApi, cluster: StandInCluster, body: bytes) -> None:
+def test_a_success_that_is_no_json_is_a_fault(api: ClusterApi, cluster: Cluster, body: bytes) -> None:
     cluster.failures.append((200, body))
     with pytest.raises(SourceError, match="expected JSON in an answer of 200"):
         api.get(CONFIG_MAP)
 
 
-def test_an_answer_that_is_too_long_is_not_read(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_an_answer_that_is_too_long_is_not_read(api: ClusterApi, cluster: Cluster) -> None:
     cluster.failures.append((200, b"[" + b" " * LARGEST_BYTES + b"]"))
     with pytest.raises(SourceError, match=f"expected at most {LARGEST_BYTES} bytes"):
         api.get(CONFIG_MAP)
     assert api.get(CONFIG_MAP)[0] == 200
 
 
-def test_connections_are_used_again_by_all_threads(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_connections_are_used_again_by_all_threads(api: ClusterApi, cluster: Cluster) -> None:
     with ThreadPoolExecutor(4) as threads:
         codes = list(threads.map(lambda _: api.post(REVIEWS, BODY)[0], range(100)))
     assert codes == [201] * 100
     assert cluster.connections <= 4
 
 
-def test_an_api_that_does_not_answer_costs_no_more_than_the_deadline(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_an_api_that_does_not_answer_costs_no_more_than_the_deadline(api: ClusterApi, cluster: Cluster) -> None:
     cluster.silent = True
     with pytest.raises(SourceError, match="timed out"):
         api.get(CONFIG_MAP, deadline_s=0.1)
 
 
-def test_an_unreachable_api_raises_a_source_error(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_an_unreachable_api_raises_a_source_error(api: ClusterApi, cluster: Cluster) -> None:
     cluster.stop()
     with pytest.raises(SourceError, match=f"GET {CONFIG_MAP}: .*refused"):
         api.get(CONFIG_MAP)
@@ -100,20 +100,20 @@ HALF_OF_IT = [0, 20, 40, 150, 200, 250, -2]
 def test_an_invalid_kubeconfig_raises_an_error_with_file_and_fix_without_the_token(
     tmp_path: Path, change: Callable[[str], str]
 ) -> None:
-    file = Path(kubeconfig(tmp_path, 1))
+    file = Path(write_kubeconfig(tmp_path, 1))
     file.write_text(change(file.read_text()))
     with pytest.raises(SourceError) as raised:
         ClusterApi(str(file)).get(CONFIG_MAP)
     message = str(raised.value)
     assert message.startswith(f"kubernetes: GET {CONFIG_MAP}: expected a kubeconfig in {file}: ")
     assert message.endswith("; write it to another file and rename that file, so that no reader sees half of it")
-    assert OURS not in message
+    assert OWN_TOKEN not in message
 
 
-def test_a_credential_that_is_refused_is_read_anew(cluster: StandInCluster, tmp_path: Path) -> None:
-    api = ClusterApi(kubeconfig(tmp_path, cluster.port, token="old"))
+def test_a_credential_that_is_refused_is_read_anew(cluster: Cluster, tmp_path: Path) -> None:
+    api = ClusterApi(write_kubeconfig(tmp_path, cluster.port, token="old"))
     assert api.get(CONFIG_MAP)[0] == 401
-    kubeconfig(tmp_path, cluster.port)
+    write_kubeconfig(tmp_path, cluster.port)
     assert api.get(CONFIG_MAP)[0] == 200
     api.close()
 

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 from access_builders import Clock
-from stand_in_cluster import DENIED, HPA, StandInCluster, status
 
 from adapter.apiserver.attributes import attributes
 from adapter.apiserver.cache import LONGEST_TEXT
@@ -15,6 +14,7 @@ from adapter.apiserver.cluster_api import ClusterApi, RetryPolicy
 from adapter.apiserver.identity import ANONYMOUS, AUTHENTICATED, MASTERS, Identity
 from adapter.apiserver.reviews import AccessRequest, Reviews, Verdict, spec
 from adapter.errors import SourceError
+from conformance.cluster import DENIED, HPA, Cluster, status
 
 E = "/apis/external.metrics.k8s.io/v1beta1"
 C = "/apis/custom.metrics.k8s.io/v1beta1"
@@ -80,7 +80,7 @@ def reviews(api: ClusterApi, clock: Clock) -> Iterator[Reviews]:
     opened.close()
 
 
-def test_the_cluster_decides(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_the_cluster_decides(reviews: Reviews, cluster: Cluster) -> None:
     assert reviews.verdict(*QUESTION) == Verdict(True)
     denied = AccessRequest(Identity("bob"), METRIC)
     assert reviews.verdict(*denied) == Verdict(False, DENIED)
@@ -99,7 +99,7 @@ def test_the_cluster_decides(reviews: Reviews, cluster: StandInCluster) -> None:
     ],
     ids=["user", "groups", "uid", "extra", "namespace", "verb"],
 )
-def test_another_identity_or_attribute_is_another_review(reviews: Reviews, cluster: StandInCluster, other: Any) -> None:
+def test_another_identity_or_attribute_is_another_review(reviews: Reviews, cluster: Cluster, other: Any) -> None:
     reviews.verdict(*QUESTION)
     reviews.verdict(*other)
     assert cluster.count("SubjectAccessReview") == 2
@@ -112,13 +112,13 @@ def test_callers_who_differ_in_extra_alone_are_looked_up_as_fast() -> None:
     assert hash(Identity("a", extra={"b": (), "c": ()})) == hash(Identity("a", extra={"c": (), "b": ()}))
 
 
-def test_an_answer_to_a_very_long_question_is_not_remembered(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_an_answer_to_a_very_long_question_is_not_remembered(reviews: Reviews, cluster: Cluster) -> None:
     question = AccessRequest(ALICE, attributes("GET", f"{E}/namespaces/default/{'m' * LONGEST_TEXT}"))
     assert [reviews.verdict(*question).allowed for _ in range(2)] == [True, True]
     assert cluster.count("SubjectAccessReview") == 2
 
 
-def test_the_answers_to_somebody_of_many_groups_are_remembered(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_the_answers_to_somebody_of_many_groups_are_remembered(reviews: Reviews, cluster: Cluster) -> None:
     """As directories name their groups: what the cluster says of somebody may be long, what he asks for may not."""
     somebody = Identity("alice", tuple(str(UUID(int=number)) for number in range(200)))
     for _ in range(3):
@@ -139,24 +139,24 @@ def test_the_answers_to_somebody_of_many_groups_are_remembered(reviews: Reviews,
     ],
 )
 def test_an_answer_that_does_not_decide_allows_nothing(
-    reviews: Reviews, cluster: StandInCluster, body: bytes, cause: str
+    reviews: Reviews, cluster: Cluster, body: bytes, cause: str
 ) -> None:
     cluster.failures.append((201, body))
     with pytest.raises(SourceError, match=cause):
         reviews.verdict(*QUESTION)
 
 
-def test_a_denial_without_a_reason_is_one(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_a_denial_without_a_reason_is_one(reviews: Reviews, cluster: Cluster) -> None:
     cluster.failures.append((201, b'{"status":{"allowed":false,"denied":true}}'))
     assert reviews.verdict(*QUESTION) == Verdict(False, "")
 
 
-def test_a_cluster_that_flaps_decides_in_the_end(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_a_cluster_that_flaps_decides_in_the_end(reviews: Reviews, cluster: Cluster) -> None:
     cluster.failures += [status(500, "boom"), status(503, "boom"), (200, b"<html>")]
     assert reviews.verdict(*QUESTION).allowed
 
 
-def test_a_cluster_that_fails_decides_nothing(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_a_cluster_that_fails_decides_nothing(reviews: Reviews, cluster: Cluster) -> None:
     """case 57"""
     cluster.failures += [status(500, "subject access review failed")] * 5
     with pytest.raises(SourceError) as raised:
@@ -165,14 +165,14 @@ def test_a_cluster_that_fails_decides_nothing(reviews: Reviews, cluster: StandIn
     assert cluster.count("SubjectAccessReview") == 5
 
 
-def test_a_missing_right_is_logged_without_retries(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_a_missing_right_is_logged_without_retries(reviews: Reviews, cluster: Cluster) -> None:
     cluster.failures.append(status(403, "cannot create resource"))
     with pytest.raises(SourceError, match="cannot create resource"):
         reviews.verdict(*QUESTION)
     assert cluster.count("SubjectAccessReview") == 1
 
 
-def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: ClusterApi, cluster: Cluster) -> None:
     cluster.silent = True
     reviews = Reviews(api, RetryPolicy(deadline_s=0.2))
     with ThreadPoolExecutor(40) as threads:
@@ -182,28 +182,28 @@ def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: Clust
     reviews.close()
 
 
-def test_an_unreachable_cluster_is_logged(reviews: Reviews, cluster: StandInCluster) -> None:
+def test_an_unreachable_cluster_is_logged(reviews: Reviews, cluster: Cluster) -> None:
     cluster.stop()
     with pytest.raises(SourceError, match="refused"):
         reviews.verdict(Identity(HPA), METRIC)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-def test_a_bare_probe_needs_no_review(reviews: Reviews, cluster: StandInCluster, path: str) -> None:
+def test_a_bare_probe_needs_no_review(reviews: Reviews, cluster: Cluster, path: str) -> None:
     """case 54, auth-166"""
     assert reviews.verdict(ANONYMOUS, attributes("GET", path)).allowed
-    assert cluster.asked == []
+    assert cluster.reviews == []
 
 
 @pytest.mark.parametrize("path", ["/livez/ping", "/healthz/", "/metrics", "/version", "/apis", "/", E])
-def test_every_other_path_needs_one_but_for_masters(reviews: Reviews, cluster: StandInCluster, path: str) -> None:
+def test_every_other_path_needs_one_but_for_masters(reviews: Reviews, cluster: Cluster, path: str) -> None:
     """case 56, auth-178"""
     assert reviews.verdict(Identity("bob", (MASTERS,)), attributes("GET", path)).allowed
-    assert cluster.asked == []
+    assert cluster.reviews == []
     assert not reviews.verdict(ANONYMOUS, attributes("GET", path)).allowed
 
 
-def test_a_verdict_counts_for_ten_seconds(reviews: Reviews, cluster: StandInCluster, clock: Clock) -> None:
+def test_a_verdict_counts_for_ten_seconds(reviews: Reviews, cluster: Cluster, clock: Clock) -> None:
     """case 62"""
     for user in ("alice", "bob"):
         with ThreadPoolExecutor(20) as threads:

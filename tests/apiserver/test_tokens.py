@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import structlog
 from access_builders import Clock, of_lines
-from stand_in_cluster import HPA, StandInCluster, status
 
 from adapter.apiserver.cluster_api import ClusterApi, RetryPolicy
 from adapter.apiserver.identity import AUTHENTICATED, Identity
 from adapter.apiserver.tokens import LONGEST, Tokens, bearer_token
+from conformance.cluster import HPA, Cluster, status
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,9 @@ def test_of_two_authorization_headers_the_first_counts() -> None:
     assert bearer_token(of_lines("GET", "/", [("authorization", "Basic x"), ("authorization", "Bearer good")])) is None
 
 
+GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", AUTHENTICATED)
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
@@ -53,10 +56,10 @@ def tokens(api: ClusterApi, clock: Clock) -> Iterator[Tokens]:
     opened.close()
 
 
-def test_the_cluster_says_whose_it_is(tokens: Tokens, cluster: StandInCluster) -> None:
+def test_the_cluster_says_whose_it_is(tokens: Tokens, cluster: Cluster) -> None:
     """auth-172"""
     found = tokens.owner("good")
-    assert found == Identity(HPA, ("system:serviceaccounts", AUTHENTICATED), "hpa-uid", {"pod": ("p",)})
+    assert found == Identity(HPA, GROUPS, "hpa-uid", {"pod": ("p",)})
     assert cluster.specs("TokenReview") == [{"token": "good"}]
 
 
@@ -65,7 +68,7 @@ def test_an_unknown_token_is_not_accepted(tokens: Tokens) -> None:
     assert tokens.owner("bad") is None
 
 
-def test_a_failed_review_is_tried_five_times_and_then_rejects(tokens: Tokens, cluster: StandInCluster) -> None:
+def test_a_failed_review_is_tried_five_times_and_then_rejects(tokens: Tokens, cluster: Cluster) -> None:
     """case 55, auth-173; the fault is not remembered"""
     cluster.failures += [status(500, "boom")] * 5
     assert tokens.owner("good") is None
@@ -86,12 +89,12 @@ def test_a_failed_review_is_tried_five_times_and_then_rejects(tokens: Tokens, cl
         b'{"status":{"user":{"username":"x"}}}',
     ],
 )
-def test_a_review_without_a_username_rejects(tokens: Tokens, cluster: StandInCluster, body: bytes) -> None:
+def test_a_review_without_a_username_rejects(tokens: Tokens, cluster: Cluster, body: bytes) -> None:
     cluster.failures += [(201, body)] * 5
     assert tokens.owner("good") is None
 
 
-def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: ClusterApi, cluster: StandInCluster) -> None:
+def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: ClusterApi, cluster: Cluster) -> None:
     cluster.silent = True
     tokens = Tokens(api, RetryPolicy(deadline_s=0.2))
     assert tokens.owner("good") is None
@@ -99,9 +102,7 @@ def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: Clust
 
 
 @pytest.mark.parametrize("code", [201, 403, 500])
-def test_a_token_is_never_logged(
-    tokens: Tokens, cluster: StandInCluster, caplog: pytest.LogCaptureFixture, code: int
-) -> None:
+def test_a_token_is_never_logged(tokens: Tokens, cluster: Cluster, caplog: pytest.LogCaptureFixture, code: int) -> None:
     cluster.failures += [(code, b"<html>")] * 5
     caplog.set_level(logging.DEBUG)
     with structlog.testing.capture_logs() as logs:
@@ -111,7 +112,7 @@ def test_a_token_is_never_logged(
 
 
 @pytest.mark.parametrize("token", ["good", "bad"])
-def test_a_review_counts_for_ten_seconds(tokens: Tokens, cluster: StandInCluster, clock: Clock, token: str) -> None:
+def test_a_review_counts_for_ten_seconds(tokens: Tokens, cluster: Cluster, clock: Clock, token: str) -> None:
     with ThreadPoolExecutor(20) as threads:
         list(threads.map(lambda _: tokens.owner(token), range(100)))
     clock.now_s += 9.9
@@ -123,6 +124,6 @@ def test_a_review_counts_for_ten_seconds(tokens: Tokens, cluster: StandInCluster
 
 
 @pytest.mark.parametrize("token", ["", "x" * (LONGEST + 1)], ids=["empty", "too long"])
-def test_some_tokens_are_rejected_without_a_review(tokens: Tokens, cluster: StandInCluster, token: str) -> None:
+def test_some_tokens_are_rejected_without_a_review(tokens: Tokens, cluster: Cluster, token: str) -> None:
     assert tokens.owner(token) is None
-    assert cluster.asked == []
+    assert cluster.reviews == []
