@@ -123,7 +123,7 @@ class ClusterAccess:
         return headers
 
     def _reject(self, certificate: bytes) -> None:
-        """The settings may be out of date; if they are not, the log says so once for each certificate."""
+        """Read the settings soon, as they may be out of date, and log each certificate once."""
         self._settings.refresh_soon()
         if certificate in self._logged:
             return

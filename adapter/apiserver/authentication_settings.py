@@ -11,8 +11,8 @@ from adapter.apiserver.front_proxy import FrontProxy, front_proxy
 from adapter.errors import SourceError
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
-# Polled, not watched: it has 3 KB, and a watch can stall unnoticed or expire (410). A new CA stands in the bundles long
-# before its certificates are used, so ten seconds are soon enough; a rejected certificate makes it at most one.
+# Polled, not watched: it has 3 KB, and a watch can stall unnoticed or expire (410). A new CA is in the bundles long
+# before its certificates are used, so ten seconds are enough; after a rejected certificate it is at most one.
 PERIOD_S = 10.0
 SHORTEST_PERIOD_S = 1.0
 Wait = Callable[[threading.Event, float], bool]

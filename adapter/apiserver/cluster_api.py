@@ -19,7 +19,7 @@ from adapter.errors import SourceError
 
 SOURCE = "kubernetes"  # what a SourceError of ours names
 DEADLINE_S = 5.0
-CONNECTIONS = 32  # kept open; more are opened when needed, and closed again
+CONNECTIONS = 32  # in the pool; more are opened when needed, and closed after use
 LARGEST_BYTES = 2**20  # of an answer; the authentication settings, the largest, have some 10 KB
 JSON = "application/json"
 

@@ -106,7 +106,7 @@ def version_handler(release: str) -> Handler:
 
 
 def _aggregated_resources(group: ApiGroup) -> list[Document]:
-    """A resource stands once. A subresource is listed below its resource, which itself is not served."""
+    """Each resource once, with its subresources. The resource itself is not served."""
     found: dict[str, Document] = {}
     for each in dict.fromkeys(group.resources):
         name, _, subresource = each.name.partition("/")

@@ -1,4 +1,4 @@
-"""One HTTP request, as far as an answer depends on it."""
+"""One HTTP request: the parts that an answer depends on."""
 
 from collections.abc import Mapping
 from typing import Any

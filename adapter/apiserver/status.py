@@ -70,7 +70,7 @@ def not_acceptable(types: str) -> StatusError:
 
 
 def internal_error() -> StatusError:
-    """500: the response says nothing of the cause, the log does."""
+    """500: the cause is in the log, not in the response."""
     return StatusError(500, "InternalError", "Internal error occurred: see the log of this server")
 
 

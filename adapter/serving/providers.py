@@ -1,4 +1,4 @@
-"""Our metrics as external metrics, and as metrics of the objects that run the workloads."""
+"""The metrics of workloads as external metrics, and as metrics of the objects that run them."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -50,7 +50,7 @@ class ExternalMetrics:
 class ObjectMetrics:
     """A CustomProvider over the snapshot.
 
-    An object stands for the workload of its name, unless the metric's selector names another (`workload=NAME`). The
+    An object represents the workload of its name, unless the metric's selector names another (`workload=NAME`). The
     other terms of that selector apply too (`stage=join`).
     """
 
@@ -71,7 +71,7 @@ class ObjectMetrics:
 
     def _one(self, query: ObjectQuery, namespace: str) -> ObjectValue:
         subject = _subject(query)
-        hint = f"{subject} stands for the workload of its name: name another in the metric's selector, workload=NAME"
+        hint = f"{subject} is read as the workload of its name: name another in the metric's selector, workload=NAME"
         selector = with_workload(query.metric_selector, query.name)
         found = self._reader.one(MetricQuery(namespace, query.metric, selector, subject, hint))
         return _value(query, query.name, found)

@@ -31,7 +31,7 @@ from adapter.serving.telemetry import Telemetry, certificate, server_gauges
 from adapter.stop_signals import stop_event
 
 LOOPBACK = "127.0.0.1"
-# Between being unready and being gone: the time a cluster needs to send requests elsewhere.
+# From unready until the end: the time that a cluster needs to send requests to another replica.
 FAREWELL_S = 5.0
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 _API_SERVICES = (f"{EXTERNAL_VERSION}.{EXTERNAL}", *(f"{version}.{CUSTOM}" for version in CUSTOM_ITEMS))
@@ -78,7 +78,7 @@ def _return_freed_buffers() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A server that answers. port: what it listens on."""
+    """A running replica. port: that it listens on."""
 
     port: int
     readiness: Readiness
@@ -87,7 +87,7 @@ class Replica:
 
 
 def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) -> Replica:
-    """Start everything one replica is made of; closing the stack stops it, the last started first."""
+    """Start the parts of a replica; closing the stack stops them in reverse order."""
     _check(settings, insecure_local)
     host = LOOPBACK if insecure_local else settings.host
     store = SnapshotStore()
@@ -158,7 +158,7 @@ def _tls(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry) -> L
 
 
 def _own_names(settings: Serving) -> tuple[str, ...]:
-    """What the API server calls this one."""
+    """The host names under which the API server connects to this server."""
     namespace, slash, name = (settings.service or "").partition("/")
     return (f"{name}.{namespace}.svc",) if slash else ()
 

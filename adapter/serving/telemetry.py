@@ -1,4 +1,4 @@
-"""What Prometheus scrapes: the held snapshot, read at the scrape, and how this server answered."""
+"""The metrics that Prometheus scrapes: those of the snapshot, and those of this server."""
 
 import threading
 import time
@@ -27,13 +27,13 @@ _SERIES: dict[str, tuple[str, Read]] = {
     "current_workers": ("workers that exist", lambda decision: decision.workers),
     "ready_workers": ("workers that are ready", lambda decision: decision.ready_workers),
     "wanted_workers": ("workers the policy wants before bounds", lambda decision: decision.wanted_workers),
-    "worker_capacity": ("records/s one worker carries", lambda decision: decision.worker_capacity_records_per_s),
-    "backlog_time_target_seconds": ("backlog time that is aimed at", lambda decision: decision.backlog_time_target_s),
+    "worker_capacity": ("records/s that one worker processes", lambda decision: decision.worker_capacity_records_per_s),
+    "backlog_time_target_seconds": ("target of the backlog time", lambda decision: decision.backlog_time_target_s),
     "stuck_backlog": (
         "records waiting in partitions that do not move",
         lambda decision: decision.stuck_backlog_records,
     ),
-    "bad_annotations": ("annotations of the HPA that are not understood", lambda decision: decision.bad_annotations),
+    "bad_annotations": ("annotations of the HPA that cannot be read", lambda decision: decision.bad_annotations),
     "sample_age_seconds": ("age of the newest sample", lambda decision: decision.sample_age_s),
 }
 
@@ -42,9 +42,10 @@ Gauges = Callable[[], Iterable[Metric]]
 
 
 class Telemetry:
-    """One registry a server. workloads: also one gauge a workload and signal (the pipeline's, not every replica's).
+    """The registry of a server.
 
-    clock: Unix seconds, those of the store by default.
+    workloads: add one gauge for each workload and signal, in the pipeline alone. clock: Unix seconds, by default those
+    of the store.
     """
 
     def __init__(self, store: SnapshotStore, *, workloads: bool, clock: Callable[[], float] | None = None) -> None:
@@ -52,11 +53,11 @@ class Telemetry:
         self.add(partial(_of_snapshot, store, clock or store.now_s))
         self._workloads = _WorkloadText(store) if workloads else None
         self._requests = Counter(
-            f"{PREFIX}_requests", "requests answered", ["metric", "code", "group"], registry=self._registry
+            f"{PREFIX}_requests", "requests by response", ["metric", "code", "group"], registry=self._registry
         )
         self._seconds = Histogram(
             f"{PREFIX}_request_seconds",
-            "time from request to answer",
+            "time from request to response",
             ["metric", "code_class"],
             registry=self._registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0),
@@ -64,11 +65,11 @@ class Telemetry:
         self._series: dict[tuple[str, int, str], tuple[Counter, Histogram]] = {}
 
     def add(self, gauges: Gauges) -> None:
-        """Show these too."""
+        """Add families."""
         self._registry.register(_GaugeCollector(gauges))
 
     def answered(self, metric: str, code: int, took_s: float, group: str = "other") -> None:
-        """Count one answer.
+        """Count one response.
 
         metric: the name in the request, "" without one; an unknown name is counted as "other". group: `external`,
         `custom`, `discovery` or `other`.
@@ -92,13 +93,15 @@ class Telemetry:
 
 
 def certificate(ends_s: Callable[[], float | None], clock: Callable[[], float] = time.time) -> Gauges:
-    """How long the serving certificate is valid. ends_s: its end in Unix seconds, None where there is none."""
+    """The days until the serving certificate expires. ends_s: when it does, in Unix seconds; None without one."""
 
     def gauges() -> Iterator[Metric]:
         end_s = ends_s()
         if end_s is not None:
             days = (end_s - clock()) / 86_400
-            yield GaugeMetricFamily(f"{PREFIX}_certificate_days_left", "until it ends; below 0 it has", value=days)
+            yield GaugeMetricFamily(
+                f"{PREFIX}_certificate_days_left", "until it expires; negative afterwards", value=days
+            )
 
     return gauges
 
@@ -125,7 +128,7 @@ class _GaugeCollector(Collector):
         self._gauges = gauges
 
     def collect(self) -> Iterable[Metric]:
-        """What there is now."""
+        """The families of this moment."""
         return self._gauges()
 
 
@@ -140,7 +143,7 @@ class _WorkloadText(Collector):
         self._rendered: tuple[Held | None, bytes] = (None, b"")
 
     def current(self) -> bytes:
-        """The text of the snapshot that is held now."""
+        """The text of the current snapshot."""
         with self._one_at_a_time:
             held = self._store.current
             if held is not self._rendered[0]:
@@ -164,7 +167,7 @@ def _of_snapshot(store: SnapshotStore, clock: Callable[[], float]) -> Iterator[M
         return
     snapshot = held.snapshot
     age_s = max(clock() - snapshot.at_s, 0.0)
-    yield GaugeMetricFamily(f"{PREFIX}_snapshot_age_seconds", "age of the held snapshot", value=age_s)
+    yield GaugeMetricFamily(f"{PREFIX}_snapshot_age_seconds", "age of the snapshot", value=age_s)
     yield GaugeMetricFamily(f"{PREFIX}_snapshot_tick_timestamp_seconds", "its tick, Unix time", value=snapshot.at_s)
     yield GaugeMetricFamily(f"{PREFIX}_tick_seconds", "seconds between ticks", value=snapshot.tick_s)
     yield GaugeMetricFamily(f"{PREFIX}_workloads", "workloads in the snapshot", value=len(snapshot.entries))

@@ -67,7 +67,7 @@ def test_the_metric_selector_picks_the_workload_and_its_stage(query: ObjectQuery
         pytest.param(
             question("order"),
             404,
-            "workload=order matches nothing in namespace shop; nearest is orders; deployments.apps order stands for "
+            "workload=order matches nothing in namespace shop; nearest is orders; deployments.apps order is read as "
             "the workload of its name: name another in the metric's selector, workload=NAME",
             id="no workload of that name",
         ),

@@ -20,6 +20,8 @@ from conformance import openapi
 E = "/apis/external.metrics.k8s.io/v1beta1"
 N = f"{E}/namespaces"
 METRIC = f"{N}/shop/required_workers"
+JSON = "application/json"
+TABLE = f"{JSON};as=Table;v=v1;g=meta.k8s.io"
 C = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps"
 
 
@@ -56,7 +58,6 @@ FULL = Entry(decision=replace(decision(), **dict.fromkeys(SIGNALS, 1.0)), error_
 
 
 def test_every_metric_that_discovery_lists_is_answered() -> None:
-    """Issue 8c: backlog_growth_signed was listed, and answered with 404."""
     app = app_of(FULL)
     external = [each["name"] for each in get(app, E).get_json()["resources"]]
     custom = [each["name"] for each in get(app, "/apis/custom.metrics.k8s.io/v1beta1").get_json()["resources"]]
@@ -92,15 +93,31 @@ def test_the_utilization_is_that_of_the_decision_unless_the_selector_names_a_sta
 
 
 @pytest.mark.parametrize(
+    ("uri", "accept", "content_type"),
+    [
+        pytest.param(E, "", JSON, id="aggregator, availability"),
+        pytest.param("/apis", f"{AGGREGATED['v2']},{AGGREGATED['v2beta1']},{JSON}", AGGREGATED["v2"], id="aggregator"),
+        pytest.param("/openapi/v2", JSON, JSON, id="aggregator, OpenAPI"),
+        pytest.param(METRIC, "application/vnd.kubernetes.protobuf, */*", JSON, id="HPA controller"),
+        pytest.param(METRIC, f"{JSON}, */*", JSON, id="kubectl get --raw"),
+        pytest.param(METRIC, f"{TABLE},{JSON}", JSON, id="kubectl get METRIC.GROUP"),
+    ],
+)
+def test_each_client_of_decision_45_gets_the_json_that_it_accepts(uri: str, accept: str, content_type: str) -> None:
+    response = get(app_of(), uri, **({"Accept": accept} if accept else {}))
+    assert (response.status_code, response.content_type) == (200, content_type)
+
+
+@pytest.mark.parametrize(
     ("accept", "content_type"),
     [
         (f"{AGGREGATED['v2']},application/json", AGGREGATED["v2"]),
         (f"{AGGREGATED['v2']},{AGGREGATED['v2beta1']},application/json", AGGREGATED["v2"]),
         (AGGREGATED["v2beta1"], AGGREGATED["v2beta1"]),
         ("application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io;profile=nopeer", AGGREGATED["v2"]),
-        ("application/json", "application/json"),
-        (f"application/json,{AGGREGATED['v2']}", "application/json"),
-        ("", "application/json"),
+        (JSON, JSON),
+        (f"{JSON},{AGGREGATED['v2']}", JSON),
+        ("", JSON),
     ],
 )
 def test_case_4_the_root_is_aggregated_where_the_client_prefers_it(accept: str, content_type: str) -> None:
@@ -135,8 +152,8 @@ def test_case_5_aggregated_discovery_and_openapi_are_sent_once() -> None:
         ("application/vnd.kubernetes.protobuf", 406),
         ("application/yaml", 406),
         ("text/html", 406),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io", 406),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", 200),
+        (TABLE, 406),
+        (f"{TABLE},{JSON}", 200),
         (";q=x,,", 406),
     ],
 )

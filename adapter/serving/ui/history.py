@@ -1,4 +1,4 @@
-"""The last minutes of every workload, for sparklines: small, in memory, gone with the process."""
+"""The last minutes of every workload, for sparklines; in memory alone."""
 
 import threading
 from array import array
@@ -24,7 +24,7 @@ class _Tick:
 
 
 class History:
-    """Filled by see(), once a tick; bounded in time and ticks. 1000 workloads take 20 kB a tick."""
+    """Samples of every workload, one a tick, bounded in time and ticks. 1 000 workloads take 20 kB a tick."""
 
     def __init__(self, window_s: float = WINDOW_S) -> None:
         self.window_s = window_s
@@ -32,7 +32,7 @@ class History:
         self._lock = threading.Lock()
 
     def see(self, snapshot: Snapshot) -> None:
-        """Remember a snapshot; one that is not newer than the last changes nothing."""
+        """Add a snapshot, unless it is not newer than the last."""
         with self._lock:
             last = self._ticks[-1] if self._ticks else None
             if last is not None and snapshot.at_s <= last.at_s:

@@ -117,7 +117,10 @@ def freshness(snapshot: Snapshot | None, now_s: float) -> tuple[str, str]:
         what = f"the last tick is {duration(age_s)} old, more than {duration(snapshot.error_after_s)}"
         return "stale", f"{what}: {effect} the pipeline decides again"
     if age_s > 3 * snapshot.tick_s:
-        return "late", f"the last tick is {duration(age_s)} old: the pipeline is late, what it last decided is served"
+        return (
+            "late",
+            f"the last tick is {duration(age_s)} old: the pipeline is late; its last decision is served",
+        )
     return "fresh", f"decided {duration(max(age_s, 0.0))} ago"
 
 
