@@ -110,7 +110,7 @@ def test_a_killed_pipeline_is_bridged_until_its_snapshot_is_stale_and_resumes_fr
 
     decided = until(lambda: adapter.snapshot()[f"default/{job.name}"], 360, "the pipeline publishes again")
     assert decided.reason is not Reason.NO_DATA, decided  # as it would be without the checkpoint
-    after = until(lambda: adapter.number("required_workers", job.name), 120, "a number is served again")
+    after = until(lambda: adapter.number("required_workers", job.name), 360, "a number is served again")
     assert (after, pipeline.restarts) == (before, restarts + 1)
     assert adapter.pipeline() == pipeline
 
