@@ -17,7 +17,7 @@ class Files:
     key: Path
 
     def write(self, leaf: trustme.LeafCert) -> None:
-        """Key and certificate one after the other, as a mounted Secret never does but a careless hand does."""
+        """Writes key and certificate one after the other; a mounted Secret would replace both at once."""
         leaf.private_key_pem.write_to_path(str(self.key))
         leaf.cert_chain_pems[0].write_to_path(str(self.cert))
 

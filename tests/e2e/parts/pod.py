@@ -158,7 +158,8 @@ class Pod:
             "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/run",
             "HOSTNAME": self.name, "KUBERNETES_SERVICE_HOST": HOST, "KUBERNETES_SERVICE_PORT": str(url.port),
         }  # fmt: skip
-        env |= {key: os.environ[key] for key in ("JAVA_HOME", "LANG") if key in os.environ}
+        # PYTHONPATH: pods run the same checkout as the tests.
+        env |= {key: os.environ[key] for key in ("JAVA_HOME", "LANG", "PYTHONPATH") if key in os.environ}
         return env | {item["name"]: self._value(item) for item in self.container.get("env", [])}
 
     def _value(self, item: dict[str, Any]) -> str:
