@@ -161,7 +161,7 @@ CUTS = RANGES | BRAKES | TOGETHER
 
 
 @pytest.mark.parametrize(("wanted", "changes", "size", "bound"), CUTS.values(), ids=CUTS)
-def test_each_cut_has_its_name(wanted, changes, size, bound):
+def test_each_bound_limits_the_size_and_is_named(wanted, changes, size, bound):
     assert cut(wanted, **changes) == (size, bound)
 
 
@@ -172,7 +172,7 @@ def test_every_bound_has_an_example_and_a_place_in_the_table():
     assert [one.name for one in cuts] == [bound for bound in Bound if bound is not Bound.NONE]
 
 
-def test_an_unknown_size_is_not_cut():
+def test_an_unknown_size_stays_unknown():
     size, bound = cut(nan, **EVERY_BRAKE, min_workers=3, max_step_up_workers=5)
     assert isnan(size)
     assert bound == Bound.NONE
@@ -213,7 +213,7 @@ BOUNDED = {
 
 
 @given(st.integers(0, 500), st.fixed_dictionaries(BRAKED | BOUNDED))
-def test_p_06_never_unknown_nor_outside_minimum_maximum_and_partitions(wanted, bounded):
+def test_p_06_a_bounded_size_stays_within_minimum_maximum_and_partitions(wanted, bounded):
     size, _ = cut(wanted, **bounded)
     facts = bounded["facts"]
     caps = [bounded["max_workers"], *(facts[name] for name in ("max_workers", "partitions") if facts[name] >= 1)]
@@ -222,25 +222,25 @@ def test_p_06_never_unknown_nor_outside_minimum_maximum_and_partitions(wanted, b
 
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED | BOUNDED))
-def test_who_wants_more_is_never_given_less(wanted, other, bounded):
+def test_a_larger_wanted_size_never_gives_a_smaller_one(wanted, other, bounded):
     assert cut(min(wanted, other), **bounded)[0] <= cut(max(wanted, other), **bounded)[0]
 
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED))
-def test_no_brake_but_the_latch_enlarges_or_reverses_a_move(wanted, current, braked):
+def test_only_the_latch_enlarges_or_reverses_a_change(wanted, current, braked):
     braked["workers"]["pending_workers"] = nan
     size, _ = cut(wanted, current, **braked, min_workers=0, max_workers=300)
     assert min(wanted, current) <= size <= max(wanted, current)
 
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED))
-def test_the_latch_goes_no_further_than_what_is_pending(wanted, current, braked):
+def test_the_latch_goes_no_further_than_the_pending_target(wanted, current, braked):
     size, _ = cut(wanted, current, **braked, min_workers=0, max_workers=300)
     sides = [side for side in (wanted, current, braked["workers"]["pending_workers"]) if not isnan(side)]
     assert min(sides) <= size <= max(sides)
 
 
-def test_rows_are_cut_by_their_own_limits():
+def test_each_workload_has_its_own_limits():
     columns = replace(rule_columns(2), max_workers=column(5, 50))
     facts = joined([workload_facts(), workload_facts()])
     free = {name: np.zeros(2, dtype=bool) for name in MASKS} | {name: column(nan, nan) for name in WORKERS}

@@ -94,7 +94,7 @@ def entries(table):
         pytest.param(70_000, 36, 36, id="S4-25 twice the top record"),
     ],
 )
-def test_s4_23_the_size_vectors(wanted, exact, workers):
+def test_s4_23_the_table_gives_the_sizes_of_the_talk(wanted, exact, workers):
     assert size(observed(SLIDE), wanted) == pytest.approx(exact, rel=1e-12)
     assert whole(size_for(observed(SLIDE), column(wanted), LINEAR))[0] == workers
 
@@ -117,7 +117,7 @@ CORNERS = [
 
 
 @pytest.mark.parametrize(("table", "wanted", "expected"), CORNERS)
-def test_s4_26_the_corner_cases(table, wanted, expected):
+def test_s4_26_corner_cases_of_the_table(table, wanted, expected):
     assert size(observed(table), wanted) == pytest.approx(expected, nan_ok=True)
 
 
@@ -128,11 +128,11 @@ def test_s4_26_any_rate_needs_at_least_one_whole_worker():
 @pytest.mark.parametrize(
     ("workers", "expected"), [(0, 0), (2, 5_000), (4, 10_000), (7, 15_000), (18, 35_000), (36, 70_000), (nan, nan)]
 )
-def test_what_so_many_workers_carry(workers, expected):
+def test_the_rate_of_a_size(workers, expected):
     assert rate(observed(SLIDE), workers) == pytest.approx(expected, nan_ok=True)
 
 
-def test_an_empty_table_knows_no_rate():
+def test_an_empty_table_gives_no_rate():
     assert np.isnan(rate(empty(1), 4))
     assert np.isnan(rate(empty(1), 0))
 
@@ -159,7 +159,7 @@ def test_more_workers_never_carry_less():
         pytest.param(nan, NONE, id="an unknown size"),
     ],
 )
-def test_the_trust_is_that_of_the_entries_it_rests_on(workers, expected):
+def test_the_trust_is_the_least_of_the_neighbouring_entries(workers, expected):
     table = update_estimates(look(4, 10_000, saturated=True), look(8, 9_000, utilization=0.5), look(12, 90_000))
     assert trust(table, workers) == expected
 
@@ -216,7 +216,7 @@ LESSONS = [
 
 
 @pytest.mark.parametrize(("looks", "expected", "level"), LESSONS)
-def test_what_looks_teach(looks, expected, level):
+def test_the_capacity_after_observations(looks, expected, level):
     assert entries(update_estimates(*looks)) == {4: (pytest.approx(expected), level)}
 
 
@@ -226,7 +226,7 @@ def test_what_looks_teach(looks, expected, level):
     ids=str,
 )
 @pytest.mark.parametrize("proof", [{"saturated": True}, {"overtaken": True}, {"utilization": 0.5}, {}], ids=str)
-def test_an_unclean_look_and_one_at_nothing_teach_nothing(seen, proof):
+def test_a_disturbed_or_empty_observation_is_not_learned(seen, proof):
     table = empty(1)
     assert update_estimates(look(**seen, **proof), table=table) is table
 
@@ -243,20 +243,20 @@ def test_a_table_is_rewritten_for_a_change_or_once_an_hour(at_s, throughput, rew
 
 
 @pytest.mark.parametrize("proof", [{}, {"overtaken": True}], ids=["carried", "overtaken"])
-def test_a_lower_bound_below_what_other_sizes_say_teaches_nothing(proof):
+def test_a_lower_bound_below_the_curve_is_not_learned(proof):
     table = observed({4: 10_000})
     assert update_estimates(look(8, 15_000, at_s=60, **proof), table=table) is table
     assert 8 in entries(update_estimates(look(8, 25_000, at_s=60, **proof), table=table))
 
 
-def test_a_lower_bound_goes_once_better_entries_say_more():
+def test_a_lower_bound_is_dropped_once_better_entries_exceed_it():
     idle = update_estimates(look(2, 100), look(8, 6_000), look(12, 50_000))
     assert entries(idle) == {2: (100, CARRIED), 8: (6_000, CARRIED), 12: (50_000, CARRIED)}
     table = update_estimates(look(4, 10_000, at_s=60, saturated=True), table=idle)
     assert entries(table) == {4: (10_000, OBSERVED), 12: (50_000, CARRIED)}
 
 
-def test_a_full_table_forgets_the_size_seen_longest_ago():
+def test_a_full_table_drops_the_least_recent_size():
     looks = [look(workers, 1_000 * workers, at_s=workers, saturated=True) for workers in range(1, SLOTS + 1)]
     again = look(1, 1_000, at_s=2 * HOUR_S, saturated=True)
     more = look(2.5, 2_500, at_s=2 * HOUR_S + 15, saturated=True)
@@ -273,19 +273,19 @@ def test_a_full_table_forgets_the_size_seen_longest_ago():
         pytest.param([look(8, 1_000, saturated=True)], 500, OBSERVED, id="not over an observation"),
     ],
 )
-def test_a_prior_holds_until_something_better_is_known(looks, expected, level):
+def test_a_configured_capacity_counts_until_an_estimate_exists(looks, expected, level):
     table = with_prior(update_estimates(*looks), column(300))
     assert (rate(table, 4, exponent=0.5), trust(table, 4)) == (expected, level)
 
 
-def test_a_prior_is_proportional_at_every_size():
+def test_a_configured_capacity_is_proportional_to_the_workers():
     table = with_prior(empty(1), column(100.1))
     assert [rate(table, n, exponent=0.5) for n in (0, 1, 3, 1000)] == [0, 100.1, 3 * 100.1, 1000 * 100.1]
     assert size(table, 12_345, exponent=0.5) == 12_345 / 100.1
 
 
 @pytest.mark.parametrize("capacity", [nan, 0])
-def test_no_prior_changes_nothing(capacity):
+def test_without_a_configured_capacity_the_table_is_unchanged(capacity):
     assert np.isnan(rate(with_prior(empty(1), column(capacity)), 4))
 
 
@@ -365,14 +365,14 @@ def test_a_learned_table_is_sorted_and_holds_a_size_once(looks):
 
 
 @given(st.lists(LOOKS, max_size=20), LOOKS)
-def test_no_less_is_known_at_a_size_than_was_just_seen_there(looks, last):
+def test_the_rate_of_a_size_is_at_least_its_last_throughput(looks, last):
     table = update_estimates(*looks, look_at(last, 15 * len(looks)))
     if last.clean[0] and last.workers[0] > 0 and last.throughput_records_per_s[0] > 1e-9:
         assert rate(table, last.workers[0]) * 1.02 >= last.throughput_records_per_s[0] * (1 - 1e-9)
 
 
 @given(st.lists(LOOKS, max_size=20), LOOKS, st.floats(0, 100), RATES, EXPONENTS)
-def test_a_table_with_an_entry_knows_every_answer(looks, one, workers, wanted, exponent):
+def test_a_table_with_an_entry_answers_for_every_size(looks, one, workers, wanted, exponent):
     table = update_estimates(*looks, one)
     known = bool(entries(table))
     answers = rate(table, workers, exponent), size(table, wanted, exponent), trust(table, workers) or nan
@@ -380,7 +380,7 @@ def test_a_table_with_an_entry_knows_every_answer(looks, one, workers, wanted, e
 
 
 @given(st.lists(st.tuples(LOOKS, LOOKS, LOOKS), min_size=1, max_size=12), RATES, st.floats(0, 100))
-def test_each_stage_learns_and_answers_alone(ticks, wanted, workers):
+def test_stages_learn_independently(ticks, wanted, workers):
     joined = empty(3)
     for number, stages in enumerate(ticks):
         together = {
@@ -400,11 +400,11 @@ def test_each_stage_learns_and_answers_alone(ticks, wanted, workers):
     assert trust_at(joined, many[0]).tolist() == [trust(t, workers) for t in alone]
 
 
-def test_no_stages_are_no_fault():
+def test_no_stages_give_an_empty_table():
     none = column()
     table = with_prior(empty(0), none)
     assert len(rate_at(table, none, none)) == len(size_for(table, none, none)) == len(trust_at(table, none)) == 0
 
 
-def test_a_tiny_exponent_may_ask_for_more_than_any_number():
+def test_a_tiny_exponent_may_need_infinitely_many_workers():
     assert size(observed({4: 1}), 1e19, exponent=0.01) == inf

@@ -37,14 +37,14 @@ def test_every_field_is_a_column_of_numbers():
     assert {getattr(found, column.name).dtype for column in fields(found)} == {np.dtype(float)}
 
 
-def test_no_workload_has_no_columns_to_fill():
+def test_no_workloads_give_empty_columns():
     found = columns((), column(), DEFAULTS, 0.0, {"min_workers": column()})
     assert {len(getattr(found.values, name.name)) for name in fields(found.values)} == {0}
     assert found.complaints == {}
 
 
 @pytest.mark.parametrize(("at_s", "excluded"), [(0.0, 1.0), (3599.0, 1.0), (3600.0, 0.0), (86_400.0, 0.0)])
-def test_a_workload_is_excluded_while_a_period_of_its_own_holds(at_s, excluded):
+def test_a_workload_is_excluded_during_its_own_period(at_s, excluded):
     book = RuleBook(by_workload={"n/a": Rules(excluded=(Period(days=(0,), begin_min=0, end_min=0), HOUR))})
     assert spread(book, at_s).values.excluded.tolist() == [excluded, 0.0]
 
@@ -53,7 +53,7 @@ def test_s4_30_failover_is_a_column():
     assert spread(RuleBook(by_workload={"n/a": Rules(failover=True)})).values.failover.tolist() == [1.0, 0.0]
 
 
-def test_an_override_stands_over_the_book_where_there_is_one():
+def test_an_override_replaces_the_value_of_the_book():
     book = RuleBook(by_workload=dict.fromkeys(NAMES, Rules(min_workers=2, policy="dataflow")))
     found = spread(book, min_workers=column(5, nan), policy=column(nan, POLICIES.index("netflix")))
     assert found.values.min_workers.tolist() == [5, 2]
@@ -61,7 +61,7 @@ def test_an_override_stands_over_the_book_where_there_is_one():
     assert found.complaints == {}
 
 
-def test_an_override_gives_a_number_to_what_is_unset():
+def test_an_override_sets_an_unset_parameter():
     assert spread(max_step_up_workers=column(4, nan)).values.max_step_up_workers.tolist()[0] == 4
 
 
@@ -73,14 +73,14 @@ def test_an_override_gives_a_number_to_what_is_unset():
         pytest.param("dataflow", "down_window_s", nan, id="none of its own"),
     ],
 )
-def test_what_is_unset_is_as_the_policy_has_it_also_one_that_overrides(policy, parameter, value):
+def test_an_unset_parameter_has_the_default_of_the_policy(policy, parameter, value):
     configured = spread(RuleBook(by_workload=dict.fromkeys(NAMES, Rules(policy=policy))))
     overridden = spread(policy=column(*[POLICIES.index(policy)] * 2))
     for found in (configured, overridden):
         assert np.array_equal(getattr(found.values, parameter), column(value, value), equal_nan=True)
 
 
-def test_an_override_that_contradicts_costs_that_workload_all_its_overrides():
+def test_a_contradiction_drops_all_overrides_of_the_workload():
     found = spread(min_workers=column(200, 3), quanta=column(2, 2))
     assert found.complaints.keys() == {"n/a"}
     assert found.values.min_workers.tolist() == [1, 3]
@@ -118,7 +118,7 @@ COMPLAINTS = {
 
 
 @pytest.mark.parametrize(("overrides", "complaint"), COMPLAINTS.values(), ids=COMPLAINTS)
-def test_an_override_that_is_refused_is_named_with_its_bound_or_what_it_contradicts_and_why(overrides, complaint):
+def test_a_refused_override_names_its_bound_or_its_contradiction(overrides, complaint):
     found = spread(**{name: column(nan, value) for name, value in overrides.items()})
     assert found.complaints == {"n/b": IGNORED + complaint}
     for name in overrides:
@@ -135,7 +135,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("faults", "seen", "told"), FAULTS.values(), ids=FAULTS)
-def test_a_refused_override_is_told_after_every_other_fault(faults, seen, told):
+def test_a_refused_override_follows_the_other_faults(faults, seen, told):
     now = job(**counts() | flow(75) | seen | {"rule.min_workers": 200, "max_workers": 50})
     fault = last([*steady(), tick(75, now, faults=faults)]).fault
     before, _, complaint = fault.partition(IGNORED)
@@ -144,7 +144,7 @@ def test_a_refused_override_is_told_after_every_other_fault(faults, seen, told):
 
 
 @pytest.mark.parametrize("name", ["rate_window_s", "stale_after_s", "error_after_s"])
-def test_what_the_configuration_alone_sets_is_no_override(name):
+def test_a_fixed_parameter_is_no_override(name):
     assert OVERRIDE + name not in OVERRIDES
     assert OVERRIDE + name not in tick(15, job(**{OVERRIDE + name: 30, "workers": 2})).by_workload
 
@@ -155,12 +155,12 @@ def test_two_overrides_that_fit_each_other_are_no_contradiction():
     assert found.values.min_workers.tolist() == [200, 1]
 
 
-def test_what_is_unset_takes_no_part_in_a_contradiction():
+def test_an_unset_parameter_contradicts_nothing():
     names = [name for pair in ORDERED for name in pair[:2] if getattr(Rules(), name) is None]
     assert spread(**{name: column(nan, nan) for name in names}).complaints == {}
 
 
-def test_a_contradiction_of_the_book_alone_is_not_blamed_on_an_override():
+def test_a_contradiction_in_the_book_drops_no_override():
     book = RuleBook(by_workload={"n/a": Rules(min_workers=5, max_workers=2)})
     assert spread(book, settle_s=column(10, 10)).complaints == {}
 
@@ -208,7 +208,7 @@ def test_overrides_come_in_as_signals_of_a_workload():
         max_size=6,
     )
 )
-def test_whatever_overrides_come_the_parameters_stay_sound(drawn):
+def test_any_overrides_leave_valid_parameters(drawn):
     found = spread(**{name: column(*values) for name, values in drawn.items()})
     for lower, upper, _ in ORDERED:
         assert not (getattr(found.values, lower) > getattr(found.values, upper)).any()

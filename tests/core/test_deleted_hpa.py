@@ -45,7 +45,7 @@ def test_a_pause_stays_while_a_source_fails(of):
     assert decided(PAUSED, faults=[(of, "kubernetes: connection refused")])[600].reason == Reason.PAUSED
 
 
-def test_a_pause_that_is_read_again_holds_again():
+def test_a_pause_that_is_read_again_is_active_again():
     ticks = [
         tick(at_s, job(**counts() | flow(at_s) | (PAUSED if at_s >= 400 or at_s <= 60 else {})))
         for at_s in np.arange(0, 600, TICK_S).tolist()

@@ -94,11 +94,11 @@ def test_the_worked_vectors_of_s3_and_s0(numbers, total):
     assert needed(workers, rate, growth, late_s * rate, backlog_time_target_s=time_s, **FREE) == total
 
 
-def test_s0_08_b_the_cap_is_a_bound_like_any_other():
+def test_s0_08_b_the_maximum_is_a_bound():
     assert bounded(needed(10, 1000, 200, 180_000, **FREE), 10, max_workers=40) == (40, Bound.MAX)
 
 
-def test_x_03_h_what_drains_is_sized_by_what_arrives_and_not_by_what_it_does():
+def test_x_03_h_a_draining_job_is_sized_by_its_input():
     assert needed(10, 1000, -200, 180_000, **FREE) == 8 + 30  # S0 and S3 floor the growth at 0 and have 10 + 30
 
 
@@ -130,7 +130,7 @@ def test_x_03_h_what_drains_is_sized_by_what_arrives_and_not_by_what_it_does():
         "patient target",
     ],
 )
-def test_a_balance_needs_what_each_cost_adds(costs, expected):
+def test_each_cost_adds_its_workers(costs, expected):
     assert needed(10, 1000, **FREE | {"warm_up_s": 0.0} | costs) == expected
 
 
@@ -139,12 +139,12 @@ def test_s4_20_the_larger_of_keeping_up_and_catching_up_counts():
     assert (needed(10, 1000, 0, 30_000, **both), needed(10, 1000, 0, 120_000, **both)) == (20, 30)
 
 
-def test_s4_25_beyond_the_largest_size_seen_capacity_grows_with_a_power():
+def test_s4_25_capacity_above_the_largest_size_grows_with_a_power():
     linear, less = (needed(10, 1000, 1000, **FREE | {"scaling_exponent": exponent}) for exponent in (1.0, 0.5))
     assert (linear, less) == (20, 40)
 
 
-def test_s4_24_between_sizes_seen_it_is_interpolated():
+def test_s4_24_capacity_between_sizes_is_interpolated():
     table = ((4, 10_000), (10, 20_000), (18, 35_000))
     assert needed(10, 20_000, -5_000, records=table, **FREE) == 7
     assert needed(10, 20_000, 7_500, records=table, **FREE) == 14
@@ -153,7 +153,7 @@ def test_s4_24_between_sizes_seen_it_is_interpolated():
 # --- up
 
 
-def test_up_only_where_staying_breaks_the_target():
+def test_scale_up_only_if_the_present_size_misses_the_target():
     """100/s pile up, 1000/s are processed: after 900 s it is 90 s behind."""
     assert wanted(10, 1000, 100, **CALM) == 14
     assert wanted(10, 1000, 5, **CALM) == 10  # 4.5 s behind, though 13 would be needed
@@ -166,16 +166,16 @@ def behind(seconds):
 
 
 @pytest.mark.parametrize(("seconds", "goes_up"), [(nan, False), (60.0, False), (61.0, True)])
-def test_s4_38_up_where_one_partition_is_further_behind_than_the_target(seconds, goes_up):
+def test_s4_38_scale_up_if_one_partition_misses_the_target(seconds, goes_up):
     assert behind(seconds) == goes_up
 
 
-def test_up_where_what_waits_would_not_be_gone_at_the_end():
+def test_scale_up_if_the_backlog_would_outlast_the_horizon():
     assert wanted(10, 1000, 0, 30_000, **CALM) == 13
     assert wanted(10, 1000, -30, 30_000, **CALM) == 10
 
 
-def test_no_up_where_what_waits_is_gone_before_a_change_could_be_at_work():
+def test_no_scale_up_if_the_backlog_ends_before_a_change_could_help():
     """80 s behind, and 1000/s more are processed than arrive: a minute later it is 50 s, two minutes later 20 s."""
     draining, hurried = (10, 2000, -1000, 160_000), FREE | {"backlog_time_target_s": 45.0}
     assert needed(*draining, **hurried) == 23
@@ -183,12 +183,12 @@ def test_no_up_where_what_waits_is_gone_before_a_change_could_be_at_work():
     assert wanted(*draining, **hurried) == 23
 
 
-def test_no_up_where_the_load_needs_no_more():
+def test_no_scale_up_if_the_load_needs_no_more_workers():
     assert wanted(10, 1000, -600, 70_000, **CALM) == 10  # 70 s behind, but gone in 2 min
 
 
 @pytest.mark.parametrize(("tolerance", "size"), [(0.0, 109), (0.05, 109), (0.1, 111), (0.5, 151)])
-def test_x_07_an_up_is_one_that_an_hpa_does_not_ignore(tolerance, size):
+def test_x_07_a_scale_up_exceeds_the_tolerance_of_an_hpa(tolerance, size):
     late = FREE | {"backlog_time_target_s": 10.0, "rescale_pause_s": 200.0, "warm_up_s": 0.0}
     late |= {"tolerance_ratio": tolerance}
     assert (needed(100, 1000, -300, 90_000, **late), wanted(100, 1000, -300, 90_000, **late)) == (109, size)
@@ -197,7 +197,7 @@ def test_x_07_an_up_is_one_that_an_hpa_does_not_ignore(tolerance, size):
 # --- down
 
 
-def test_s0_11_s3_11_down_where_nothing_waits_and_nothing_grows():
+def test_s0_11_s3_11_scale_down_without_backlog_and_growth():
     assert wanted(10, 300, **CALM, records=((10, 1000),)) == 4
     assert wanted(10, 300, 0, 3_000, **CALM, records=((10, 1000),)) == 10  # 10 s wait
     assert wanted(10, 300, 100, 0, **CALM, records=((10, 1000),)) == 10  # it grows
@@ -208,12 +208,12 @@ def test_a_smaller_change_than_the_tolerance_is_not_worth_a_rescale():
     assert wanted(10, 660, **CALM, records=((10, 1000),), tolerance_ratio=0.05) == 9
 
 
-def test_x_02_idle_needs_no_worker_but_the_spare_ones():
+def test_x_02_an_idle_job_needs_only_the_spare_workers():
     assert wanted(10, 0, 0, 0, records=()) == 0
     assert wanted(10, 0, 0, 0, records=(), min_spare_workers=3) == 3
 
 
-def test_s4_26_what_workers_carry_below_the_smallest_size_seen_is_linear():
+def test_s4_26_capacity_below_the_smallest_size_is_linear():
     assert needed(10, 100, **FREE | {"scaling_exponent": 0.5}, records=((10, 1000),)) == 1
 
 
@@ -225,30 +225,30 @@ def test_s4_26_what_workers_carry_below_the_smallest_size_seen_is_linear():
     [(nan, 13), (1000, 13), (48, 12), (16, 16), (8, 13)],
     ids=["unknown", "many", "12 have four of 48 each", "two of 16 are too much", "fewer than needed: a bound cuts it"],
 )
-def test_s4_37_the_size_is_one_that_partitions_spread_over_evenly(partitions, expected):
+def test_s4_37_partitions_spread_evenly_over_the_size(partitions, expected):
     assert needed(10, 1000, partitions=partitions, **CALM) == expected
 
 
-def test_s4_36_subtasks_count_for_the_spread():
+def test_s4_36_partitions_spread_over_subtasks():
     assert needed(10, 1000, partitions=48, slots_per_worker=2, **CALM) == 12
     assert needed(10, 1000, partitions=48, slots_per_worker=3, **CALM) == 16
 
 
-def test_above_the_partitions_the_size_stays_so_that_the_bound_can_say_how_many_it_would_take():
+def test_a_size_above_the_partitions_is_left_to_the_bound():
     assert wanted(8, 800, 400, 40_000, partitions=8, **CALM) == 16
 
 
 # --- what is not known
 
 
-def test_where_only_a_lower_bound_is_known_a_share_less_is_tried_and_nothing_is_foreseen():
+def test_with_only_a_lower_bound_a_share_of_the_workers_is_removed():
     found = policy_result(10, 1000, trust=CARRIED, saturated=False, **CALM)
     assert (found.wanted_workers[0], found.needed_workers[0]) == (8, 8)
     assert np.isnan([found.outlook.keep_behind_s[0], found.outlook.change_behind_s[0]]).all()
     assert wanted(10, 1000, trust=CARRIED, saturated=False, probe_ratio=0.0, **CALM) == 10
 
 
-def test_a_probe_never_asks_for_more_than_the_load_that_was_carried():
+def test_a_probe_never_exceeds_the_size_of_the_carried_load():
     assert needed(10, 100, records=((10, 1000),), trust=CARRIED, saturated=False, **CALM) == 2
 
 
@@ -256,17 +256,17 @@ def test_a_probe_keeps_one_worker():
     assert needed(1, 1000, trust=CARRIED, saturated=False, **CALM) == 1
 
 
-def test_where_nothing_is_known_of_capacity_there_is_no_up():
+def test_without_a_capacity_there_is_no_scale_up():
     assert wanted(10, 1000, 500, 0, records=(), **CALM) == 10
 
 
 @pytest.mark.parametrize("trust", [PRIOR, ESTIMATED])
-def test_what_a_user_says_and_what_was_estimated_size_as_what_was_observed(trust):
+def test_configured_and_estimated_capacities_size_like_observed_ones(trust):
     assert wanted(10, 1000, 500, trust=trust, **CALM) == 19
 
 
 @pytest.mark.parametrize("signal", ["workers", "throughput", "growth", "backlog"])
-def test_x_06_an_unknown_input_has_no_size(signal):
+def test_x_06_an_unknown_input_gives_no_size(signal):
     known = {"workers": 10, "throughput": 1000, "growth": 500, "backlog": 90_000}
     inputs = stage_input(*(known | {signal: nan}).values(), policy="drain", records=((10, 1000),), saturated=True)
     assert np.isnan(drain.size(inputs).wanted_workers[0])
@@ -279,13 +279,13 @@ def test_x_01_huge_counts_are_sized_without_overflow():
 # --- strength: records change size
 
 
-def test_records_that_grow_heavier_are_seen_in_what_the_busy_carry():
+def test_saturated_workers_show_that_records_became_larger():
     heavy = {"records": ((10, 1000), (20, 2000)), **FREE}
     assert needed(10, 500, 0, 30_000, **heavy) == 20  # each does half of what it did: 10 + 10
     assert needed(10, 500, 0, 0, saturated=False, **heavy) == 5  # who has time to spare does not show it
 
 
-def test_records_that_grow_lighter_are_seen_in_any_throughput_beyond_the_table():
+def test_a_throughput_above_the_table_shows_that_records_became_smaller():
     assert needed(10, 2000, 0, 0, records=((10, 1000),), saturated=False, **FREE) == 10
 
 
@@ -299,24 +299,24 @@ def test_s4_32_a_forecast_raises_the_size_and_never_lowers_it(workers, rate, slo
     assert needed(workers, rate, fit=fit, **known) >= needed(workers, rate, **known)
 
 
-def test_s4_12_an_increase_to_come_forbids_a_down_that_would_not_carry_it():
+def test_s4_12_an_expected_increase_prevents_a_scale_down():
     rises = CALM | {"fit": (0.0, 0.2, 300.0), "records": ((10, 1000),)}  # 480/s, cut to 450
     assert (wanted(10, 300, **rises | FORESEEING), wanted(10, 300, **rises)) == (6, 4)
 
 
-def test_s4_32_what_is_foreseen_scales_up_before_anything_waits():
+def test_s4_32_the_forecast_scales_up_before_there_is_a_backlog():
     coming = CALM | {"fit": (0.0, 1.0, 1000.0)}
     assert (wanted(10, 1000, **coming | FORESEEING), wanted(10, 1000, **coming)) == (19, 10)
 
 
 @pytest.mark.parametrize(("latest", "size"), [(nan, 19), (1200, 19), (1800, 23), (9000, 29)])
-def test_who_moves_up_moves_for_the_newest_input_within_the_cap_of_a_forecast(latest, size):
+def test_a_scale_up_follows_the_newest_input_within_the_cap_of_the_forecast(latest, size):
     """Most of a rate's window is from before a step of the input; unknown changes nothing."""
     assert wanted(10, 1000, 500, latest=latest, **CALM) == size
     assert wanted(10, 1000, 0, latest=latest, **CALM) == 10
 
 
-def test_a_fit_that_errs_is_not_believed():
+def test_a_fit_with_large_errors_is_not_used():
     known = {"policy": "drain", "records": ((10, 1000),), "saturated": True, **CALM, **FORESEEING}
     inputs = stage_input(10, 1000, fit=(0.0, 1.0, 1000.0), **known)
     errs = replace(inputs, fit=replace(inputs.fit, sigma=column(260.0)))
@@ -326,7 +326,7 @@ def test_a_fit_that_errs_is_not_believed():
 # --- what is said
 
 
-def test_the_terms_are_those_of_the_size():
+def test_the_terms_explain_the_size():
     found = policy_result(10, 1000, 200, 180_000, **FREE)
     assert (found.keep_up_workers[0], found.catch_up_workers[0], found.outlook.workers[0]) == pytest.approx(
         (12, 42, 42)
@@ -365,25 +365,25 @@ def asked_for(*numbers, **known):
 
 
 @given(sizes, rates, rates, st.tuples(backlogs, backlogs), facts)
-def test_p_05_more_backlog_never_asks_for_fewer(workers, rate, input_, waiting, known):
+def test_p_05_more_backlog_never_needs_fewer_workers(workers, rate, input_, waiting, known):
     less, more = (asked_for(workers, rate, input_, backlog, **known) for backlog in sorted(waiting))
     assert less <= more
 
 
 @given(sizes, rates, st.tuples(rates, rates), backlogs, facts)
-def test_p_05_more_input_never_asks_for_fewer(workers, rate, inputs, backlog, known):
+def test_p_05_more_input_never_needs_fewer_workers(workers, rate, inputs, backlog, known):
     less, more = (asked_for(workers, rate, input_, backlog, **known) for input_ in sorted(inputs))
     assert less <= more
 
 
 @given(stages, facts, st.tuples(times, times))
-def test_p_05_a_shorter_target_never_asks_for_fewer(stage, known, targets):
+def test_p_05_a_shorter_target_never_needs_fewer_workers(stage, known, targets):
     hurried, patient = (asked_for(*stage, **known | {"backlog_time_target_s": target}) for target in sorted(targets))
     assert hurried >= patient
 
 
 @given(sizes, rates, facts)
-def test_p_07_a_steady_system_is_never_told_to_grow(workers, rate, known):
+def test_p_07_a_steady_job_is_never_scaled_up(workers, rate, known):
     steady = known | {"fit": (nan, nan, nan)}
     assert asked_for(workers, rate, rate, 0.0, **steady) <= workers
 
@@ -400,7 +400,7 @@ def test_p_08_x_12_records_or_bytes_make_no_difference(stage, known, power):
 
 
 @given(stages, facts)
-def test_p_11_s4_06_the_size_is_whole_and_the_same_each_time(stage, known):
+def test_p_11_s4_06_the_size_is_whole_and_reproducible(stage, known):
     size = asked_for(*stage, **known)
     assert 0 <= size < inf
     assert size == ceil(size)

@@ -57,7 +57,7 @@ def always(until_s, from_s=0.0, workers=10, **signals):
 # --- idle, stuck, draining
 
 
-def test_idle_goes_to_the_minimum_once_the_window_of_downs_has_passed():
+def test_an_idle_job_goes_to_the_minimum_after_the_scale_down_window():
     """T=0, L=0, input 0."""
     stops = Fluid(lambda at_s: 900.0 if at_s < 300 else 0.0, workers=12)
     decided = at(closed(stops, 1800, drain(down_window_s=600.0)))
@@ -66,11 +66,11 @@ def test_idle_goes_to_the_minimum_once_the_window_of_downs_has_passed():
     assert [d.required_workers for d in decided.values() if d.reason == Reason.IDLE][-1] == 1
 
 
-def test_idle_goes_to_0_only_where_the_minimum_is_0():
+def test_an_idle_job_goes_to_0_only_if_the_minimum_is_0():
     assert closed(Fluid(lambda at_s: 0.0), 720, drain(min_workers=0))[-1].required_workers == 0
 
 
-def test_x_01_stuck_holds_and_never_asks_for_more():
+def test_x_01_a_stuck_job_holds_its_workers():
     """T=0, L>0, the backlog grows, offsets do not move for longer than ever."""
     decided = at(
         closed(Fluid(lambda at_s: 900.0, workers=12, sink=lambda at_s: inf if at_s < 300 else 0.0), 900, drain())
@@ -80,14 +80,14 @@ def test_x_01_stuck_holds_and_never_asks_for_more():
     assert decided[900].backlog_time_s == 86_400
 
 
-def test_stuck_takes_back_an_up_that_nobody_has_enacted():
+def test_a_stuck_job_withdraws_a_pending_scale_up():
     jammed = Fluid(lambda at_s: 1500.0, sink=lambda at_s: inf if at_s < 300 else 0.0)
     decided = at(closed(jammed, 600, drain(), follows=lambda at_s: False))
     assert decided[300].required_workers > 10
     assert (decided[600].reason, decided[600].required_workers) == (Reason.STUCK, 10)
 
 
-def test_what_waits_in_partitions_that_are_stuck_asks_for_no_worker_and_is_no_growth():
+def test_the_backlog_of_stuck_partitions_needs_no_workers():
     """A twelfth of the input goes where nothing is processed."""
 
     def told(at_s, stuck):
@@ -101,7 +101,7 @@ def test_what_waits_in_partitions_that_are_stuck_asks_for_no_worker_and_is_no_gr
     assert together.required_workers > 12
 
 
-def test_nothing_processed_in_the_pause_of_a_rescale_is_settling_and_not_stuck():
+def test_the_pause_of_a_rescale_is_settling_and_not_stuck():
     """The backlog time meanwhile is by the last rate that was known."""
     decided = at(closed(Fluid(lambda at_s: 1500.0, pause_s=30.0), 400, drain()))
     changed = min(at_s for at_s, d in decided.items() if d.reason == Reason.SETTLING)
@@ -109,19 +109,19 @@ def test_nothing_processed_in_the_pause_of_a_rescale_is_settling_and_not_stuck()
     assert Reason.STUCK not in {d.reason for d in decided.values()}
 
 
-def test_without_a_backlog_a_job_is_free_to_go_down():
+def test_a_job_without_backlog_may_scale_down():
     """T>0, L=0."""
     found = last(always(60, throughput=300), drain())
     assert (found.backlog_time_s, found.reason, found.required_workers) == (0, Reason.DOWN, 4)
 
 
-def test_a_draining_job_is_sized_by_what_arrives_and_not_scaled_down():
+def test_a_draining_job_is_not_scaled_down():
     """G<0."""
     found = last(always(60, throughput=1000, growth=-400, backlog=84_000), drain())
     assert (found.input_rate_records_per_s, found.reason, found.required_workers) == (600, Reason.HOLD, 10)
 
 
-def test_x_04_a_backlog_that_goes_without_being_processed_is_a_discontinuity():
+def test_x_04_a_backlog_that_disappears_without_processing_is_a_discontinuity():
     """T+G<0: retention deleted it."""
     gone = [
         tick(at_s, job(**counts(), processed_records=100.0 * at_s, backlog_records=max(0.0, 9e5 - 1e4 * (at_s - 60))))
@@ -132,7 +132,7 @@ def test_x_04_a_backlog_that_goes_without_being_processed_is_a_discontinuity():
     assert len({d.required_workers for d in held}) == 1
 
 
-def test_a_backlog_that_becomes_many_times_as_large_is_believed_the_second_time():
+def test_a_backlog_jump_needs_a_second_tick():
     """A new topic, or a reset to the earliest offset: more than ten times what two minutes process."""
     jump = [
         tick(at_s, job(**counts(), **flow(at_s, 900) | {"backlog_records": 0.0 if at_s < 90 else 2e6}))
@@ -152,7 +152,7 @@ def test_a_backlog_that_becomes_many_times_as_large_is_believed_the_second_time(
 # --- samples: gone, wrong, late, old
 
 
-def test_a_counter_that_begins_anew_is_no_rate():
+def test_a_counter_reset_gives_no_rate():
     """Pods churn: after the reset there is no rate until it has points of its own."""
     anew = [
         tick(at_s, job(**counts(), **flow(at_s, 900) | {"processed_records": 900.0 * (at_s - 75 * (at_s >= 75))}))
@@ -166,7 +166,7 @@ def test_a_counter_that_begins_anew_is_no_rate():
 
 @pytest.mark.parametrize("value", [None, nan, inf, -inf, -1.0], ids=str)
 @pytest.mark.parametrize("signal", ["processed_records", "backlog_records"])
-def test_x_06_a_missing_series_or_one_that_is_no_number_holds_the_target(signal, value):
+def test_x_06_a_missing_or_invalid_series_holds_the_target(signal, value):
     """Not 0: neither a backlog of 0 nor a rate of 0."""
     before = always(60, **BEHIND)
     gone = tick(75, job(**counts(), **flow(75, **BEHIND) | {signal: value}))
@@ -181,14 +181,14 @@ def test_late_samples_change_nothing():
     assert (after, rows(decisions)) == (state, [])
 
 
-def test_a_clock_that_runs_backwards_decides_nothing_until_it_is_where_it_was():
+def test_a_clock_that_runs_backwards_decides_nothing():
     ticks = [*always(120), *always(110, from_s=5.0), *always(180, from_s=135.0)]
     decided = history(ticks, drain())
     assert [d.at_s for d in decided] == [*range(0, 121, 15), *range(135, 181, 15)]
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 120.0])
-def test_s4_04_what_tells_late_settles_later(delay_s):
+def test_s4_04_delayed_metrics_settle_later(delay_s):
     """Samples that come two minutes late still show the pause two minutes after it."""
     changed = [tick(at_s, job(**counts(20 if at_s >= 75 else 10), **flow(at_s))) for at_s in range(0, 301, 15)]
     decided = at(history(changed, drain(metric_delay_s=delay_s)))
@@ -201,7 +201,7 @@ def test_every_number_carries_its_age():
     assert (found.sample_age_s, found.workers_age_s) == (30, 0)
 
 
-def test_a_job_that_just_started_is_not_sized_before_it_has_a_clean_window():
+def test_a_new_job_is_not_sized_before_its_first_clean_window():
     decided = history(always(60, **BEHIND), drain())
     assert [d.required_workers for d in decided[:2]] == [None, None]
     assert [d.reason for d in decided[:2]] == [Reason.NO_DATA] * 2
@@ -211,7 +211,7 @@ def test_a_job_that_just_started_is_not_sized_before_it_has_a_clean_window():
 # --- workers
 
 
-def test_x_05_the_backlog_of_a_pause_asks_for_no_second_up_while_it_settles():
+def test_x_05_the_backlog_of_a_pause_causes_no_second_scale_up():
     """Nor may a further one escape from settling: the rates of a pause say nothing, and soon after it all is known."""
     decided = closed(
         Fluid(lambda at_s: 900.0 if at_s < 300 else 1500.0, pause_s=60.0), 600, drain(rescale_pause_s=60.0)
@@ -220,7 +220,7 @@ def test_x_05_the_backlog_of_a_pause_asks_for_no_second_up_while_it_settles():
     assert len([at_s for at_s in ups if ups[0] < at_s <= ups[0] + 30 + 60]) == 0
 
 
-def test_workers_that_find_no_place_are_not_piled_up():
+def test_unschedulable_workers_are_removed_from_the_target():
     asked = [
         tick(at_s, job(**counts(10, spec_workers=10 if at_s < 75 else 20), **flow(at_s, **BEHIND)))
         for at_s in range(0, 211, 15)
@@ -231,7 +231,7 @@ def test_workers_that_find_no_place_are_not_piled_up():
     assert (decided[195].reason, decided[195].required_workers) == (Reason.UNSCHEDULABLE, 10)
 
 
-def test_workers_that_were_complete_once_and_crash_are_no_reason_to_ask_for_fewer():
+def test_crashing_workers_do_not_lower_the_target():
     """Unschedulable are those that never came."""
     crashing = [
         tick(at_s, job(**counts(20, ready_workers=20 if at_s < 60 else 19), **flow(at_s, 1450)))
@@ -242,7 +242,7 @@ def test_workers_that_were_complete_once_and_crash_are_no_reason_to_ask_for_fewe
     assert decided[-1].required_workers == 20
 
 
-def test_a_manual_scale_is_the_new_target_settles_and_keeps_what_was_learned():
+def test_a_manual_scale_is_adopted_and_keeps_the_learned_capacity():
     changed = [tick(at_s, job(**counts(10 if at_s < 120 else 7), **flow(at_s, 600))) for at_s in range(0, 181, 15)]
     decided = at(history(changed, drain()))
     assert (decided[120].reason, decided[120].required_workers) == (Reason.SETTLING, 7)
@@ -252,7 +252,7 @@ def test_a_manual_scale_is_the_new_target_settles_and_keeps_what_was_learned():
 # --- more workers do not help
 
 
-def test_an_unhealthy_sink_gets_no_more_and_no_fewer_while_the_job_is_behind():
+def test_an_unhealthy_sink_prevents_changes_while_the_job_is_behind():
     found = last(always(60, **BEHIND, sink_healthy=0), drain())
     assert (found.required_workers, found.bound, found.wanted_workers > 10) == (10, Bound.SINK, True)
     assert (
@@ -260,12 +260,12 @@ def test_an_unhealthy_sink_gets_no_more_and_no_fewer_while_the_job_is_behind():
     )
 
 
-def test_an_unhealthy_sink_lets_down_who_is_not_behind():
+def test_an_unhealthy_sink_allows_a_scale_down_without_backlog():
     found = last(always(60, throughput=300, sink_healthy=0), drain())
     assert (found.required_workers, found.bound) == (4, Bound.NONE)
 
 
-def test_s3_20_behind_at_low_utilization_one_more_is_tried_and_then_none():
+def test_s3_20_behind_at_low_utilization_one_more_worker_is_tried():
     """No sink metric: the workers idle, and a backlog grows."""
     waits = Fluid(lambda at_s: 900.0 if at_s < 300 else 1500.0, workers=100, sink=lambda at_s: 1000.0)
     rules = drain(worker_capacity_records_per_s=None, max_workers=1000, probe_ratio=0.0, cooldown_up_s=None)
@@ -276,7 +276,7 @@ def test_s3_20_behind_at_low_utilization_one_more_is_tried_and_then_none():
     assert "more workers may not help" in sentence(next(d for d in decided if d.bound == Bound.TRIAL))
 
 
-def test_above_the_partitions_it_says_how_many_would_be_needed():
+def test_the_sentence_names_the_partitions_that_the_load_needs():
     found = last(always(60, **BEHIND, partitions=12), drain())
     assert (found.required_workers, found.bound) == (12, Bound.PARTITIONS)
     needed = int(found.wanted_workers)
@@ -285,7 +285,7 @@ def test_above_the_partitions_it_says_how_many_would_be_needed():
     )
 
 
-def test_a_hot_partition_caps_what_helps():
+def test_a_hot_partition_limits_the_workers():
     """Of 24 one takes four times the mean: 250/s of 1500/s, where a worker carries 100/s. Beyond 6 nothing is won."""
     hot = {"partitions": 24, "hottest_partition_ratio": 4.0}
     found = last(always(60, workers=4, throughput=400, growth=1100, **hot), drain())
@@ -294,21 +294,21 @@ def test_a_hot_partition_caps_what_helps():
     assert last(always(60, workers=4, throughput=400, growth=1100, partitions=24), drain()).required_workers == 24
 
 
-def test_a_hot_partition_that_is_not_told_once_is_still_hot():
+def test_a_hot_partition_stays_hot_through_a_missing_sample():
     hot = {"partitions": 24, "hottest_partition_ratio": 4.0}
     ticks = always(60, workers=4, throughput=400, growth=1100, **hot)
     missed = always(75, from_s=75.0, workers=4, throughput=400, growth=1100, partitions=24)
     assert last([*ticks, *missed], drain()).required_workers == 6
 
 
-def test_one_slow_worker_is_told_and_not_scaled_for():
+def test_a_slow_worker_is_named_and_causes_no_scale_up():
     found = last(always(60, throughput=700, slowest_worker_ratio=0.3), drain())
     assert (found.required_workers, found.slowest_worker_ratio) == (10, 0.3)
     assert "replace it" in sentence(found)
     assert "replace it" not in sentence(last(always(60, throughput=700, slowest_worker_ratio=0.6), drain()))
 
 
-def test_s4_35_memory_for_the_partitions_is_a_floor():
+def test_s4_35_the_memory_for_the_partitions_is_a_minimum():
     found = last(always(30, throughput=100, partitions=60), drain(max_partitions_per_worker=8))
     assert (found.required_workers, found.bound) == (8, Bound.MEMORY)
 
@@ -316,7 +316,7 @@ def test_s4_35_memory_for_the_partitions_is_a_floor():
 # --- rates and units
 
 
-def test_fewer_than_a_record_a_second_are_not_rounded():
+def test_rates_below_one_record_a_second_are_not_rounded():
     """One record of a minute's work each 40 s, 25 s late at most: 7 workers would do, if none were spared."""
     seen = [
         tick(
@@ -335,7 +335,7 @@ def test_fewer_than_a_record_a_second_are_not_rounded():
     assert found.required_workers == 10
 
 
-def test_records_that_grow_heavier_are_answered_with_more_workers():
+def test_larger_records_lead_to_more_workers():
     """Each worker did 100/s and does 50/s from now on: bytes would tell at once, the throughput does as well."""
     running = Fluid(lambda at_s: 700.0)
     before = closed(running, 600, drain(worker_capacity_records_per_s=None), follows=lambda at_s: False)
@@ -359,7 +359,7 @@ def test_x_12_records_or_bytes_make_no_difference(power):
     assert found.backlog_time_s == 30
 
 
-def test_two_jobs_are_sized_each_by_itself():
+def test_two_jobs_are_sized_independently():
     """Workers shared by two jobs are not modelled: each is sized as if they were its own."""
     both = [
         tick(at_s, job(**counts(), **flow(at_s, **BEHIND)), job("shop/other", **counts(), **flow(at_s)))
@@ -379,14 +379,14 @@ def test_the_limits_of_the_hpa_are_named():
     assert "the maximum is 12" in sentence(found)
 
 
-def test_what_nobody_enacts_is_told_with_what_to_look_at():
+def test_a_target_that_is_not_enacted_names_what_to_check():
     running = Fluid(lambda at_s: 900.0 if at_s < 120 else 1100.0)
     decided = closed(running, 1200, drain(max_workers=12), follows=lambda at_s: False)
     assert decided[-1].reason == Reason.NOT_ENACTED
     assert "maxReplicas, tolerance, behavior, and quota" in sentence(decided[-1])
 
 
-def test_p_11_a_restart_of_ours_goes_on_where_it_was():
+def test_p_11_a_restart_continues_from_the_encoded_state():
     ticks = [*always(60, **BEHIND), *always(400, from_s=75.0, workers=20, **BEHIND)]
     state, found = EMPTY, []
     for one in ticks:
@@ -396,7 +396,7 @@ def test_p_11_a_restart_of_ours_goes_on_where_it_was():
     assert found == history(ticks, drain())
 
 
-def test_a_restart_that_has_lost_its_past_holds_the_workers_there_are_or_says_nothing():
+def test_a_restart_without_state_holds_the_present_workers():
     fresh = history(always(45, from_s=30.0, **BEHIND), drain())
     assert {d.required_workers for d in fresh} == {None}
 
@@ -404,18 +404,18 @@ def test_a_restart_that_has_lost_its_past_holds_the_workers_there_are_or_says_no
 # --- X
 
 
-def test_x_02_idle_has_no_backlog_time_and_keeps_its_size_at_first():
+def test_x_02_an_idle_job_has_no_backlog_time():
     found = last(always(60, throughput=0), drain(cooldown_down_s=None))
     assert (found.backlog_time_s, found.required_workers) == (0, 10)
 
 
-def test_x_03_growth_below_0_is_none():
+def test_x_03_negative_growth_counts_as_0():
     found = last(always(60, throughput=2000, growth=-500, backlog=60_000), drain())
     assert (found.growth_records_per_s, found.required_workers) == (-500, 10)
 
 
 @pytest.mark.parametrize(("current", "wanted"), [(9, 10), (10, 12), (11, 13), (13, 15), (30, 34), (50, 56)])
-def test_x_07_an_up_is_large_enough_for_an_hpa(current, wanted):
+def test_x_07_a_scale_up_is_large_enough_for_an_hpa(current, wanted):
     """The smallest up that is served from each size moves the controller, and a smaller one would not have."""
     least = int(np.floor(current * 1.1 + 1e-9)) + 1
     assert least <= wanted
@@ -429,7 +429,7 @@ def test_x_08_each_workload_has_one_decision_a_tick():
     assert [len(each) for each in fold(ticks, drain())] == [1, 1, 1]
 
 
-def test_x_09_a_default_hpa_waits_300_s_with_a_down_and_the_latch_outlasts_it():
+def test_x_09_the_latch_outlasts_the_stabilization_window_of_an_hpa():
     """The controller takes the largest of what it was served in its window: a down must stand as long."""
     controller, memory, workers, served = hpa.Hpa(max_workers=100), hpa.Memory(), np.array([14.0]), []
     running = Fluid(lambda at_s: 1000.0 if at_s < 300 else 300.0, workers=14)
@@ -445,12 +445,12 @@ def test_x_09_a_default_hpa_waits_300_s_with_a_down_and_the_latch_outlasts_it():
     assert served.count(4.0) * 30 > 300
 
 
-def test_x_10_a_size_is_whole_and_noise_is_not_a_worker():
+def test_x_10_float_noise_adds_no_worker():
     found = last(always(60, throughput=750.0000001), drain())
     assert found.required_workers == 10
 
 
-def test_x_11_a_limit_is_met_whatever_the_last_bit_says():
+def test_x_11_limits_ignore_float_noise():
     """0.6 of 30 is 0.9 of 20 in real numbers and less in floats: dataflow's strict limit holds 30."""
     found = last(always(60, workers=30, throughput=1000, utilization_ratio=0.6), book(max_workers=60))
     assert (found.reason, found.required_workers) == (Reason.HOLD, 30)
@@ -478,7 +478,7 @@ def stuck():
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_zero_ups_while_stuck(policy):
+def test_no_scale_up_while_stuck(policy):
     decided = stuck()[policy]
     assert max(sizes(decided, 300, 600)) <= next(d for d in decided if d.at_s == 300).workers
     assert decided[-1].reason == Reason.STUCK
@@ -497,7 +497,7 @@ def ill():
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_zero_ups_while_the_sink_is_unhealthy(policy):
+def test_no_scale_up_while_the_sink_is_unhealthy(policy):
     decided = ill()[policy]
     assert max(sizes(decided, 300, 900)) <= next(d for d in decided if d.at_s == 300).workers
     assert all(d.reason != Reason.UP for d in decided if d.at_s >= 300)
@@ -515,7 +515,7 @@ def blind():
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_zero_changes_in_an_outage_of_the_metrics_of_five_minutes(policy):
+def test_no_change_during_a_metrics_outage_of_five_minutes(policy):
     decided = blind()[policy]
     before = next(d for d in decided if d.at_s == 270)
     # Partitions are told on, and whom they are enough goes on by them.
@@ -539,14 +539,14 @@ def grown():
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_zero_changes_in_the_pause_of_our_own_rescale(policy):
+def test_no_change_during_the_pause_of_a_rescale(policy):
     decided = grown()[policy]
     changes = [now.at_s for was, now in pairwise(decided) if was.workers != now.workers]
     assert changes
     assert all(len(sizes(decided, changed, changed + 60)) == 1 for changed in changes)
 
 
-def test_two_shards_decide_as_one():
+def test_two_shards_decide_like_one():
     """The same jobs in one state and in two."""
     names = ["shop/a", "shop/b"]
     rules = RuleBook(by_workload={name: drain().by_workload[JOB] for name in names})

@@ -39,7 +39,7 @@ def without(ticks, number, *signals):
 # --- the numbers of a decision
 
 
-def test_s0_01_s3_01_a_decision_carries_the_signals_it_was_made_from():
+def test_s0_01_s3_01_a_decision_has_the_signals_it_follows_from():
     found = last(steady(**BEHIND, utilization_ratio=0.8), book(**ANY))
     assert found.reason == Reason.UP
     assert (found.required_workers, found.keep_up_workers, found.catch_up_workers) == (20, 15, 5)
@@ -48,17 +48,17 @@ def test_s0_01_s3_01_a_decision_carries_the_signals_it_was_made_from():
     assert (found.utilization_ratio, found.sample_age_s, found.workers) == (0.8, 0, 10)
 
 
-def test_s3_02_the_input_rate_is_derived_where_it_is_not_counted():
+def test_s3_02_an_uncounted_input_rate_is_derived():
     assert last(steady(**BEHIND, appended_records=None)).input_rate_records_per_s == 1500
 
 
-def test_sources_that_know_only_rates_are_sized_by_them():
+def test_rates_without_counters_are_enough():
     rates = {"throughput_records_per_s": 1000, "input_rate_records_per_s": 1500, "backlog_records": 30_000}
     found = last([tick(15, job(**counts(), **rates))], book(**ANY))
     assert (found.required_workers, found.growth_records_per_s) == (20, 500)
 
 
-def test_s3_08_s0_04_the_stage_that_needs_most_decides():
+def test_s3_08_s0_04_the_stage_with_the_largest_size_decides():
     def both(at_s):
         first = flow(at_s, 100, 50, 3000 - 50 * 60)
         return tick(at_s, job(**counts(), stage="a", **first), job(stage="b", **flow(at_s, 500, 0, 45_000)))
@@ -77,7 +77,7 @@ def test_every_visible_stage_shows_its_signals():
     ] == [("a", 5, None)]
 
 
-def test_the_hottest_stage_forbids_a_downscale_though_it_has_no_backlog():
+def test_a_hot_stage_without_backlog_prevents_a_scale_down():
     def both(at_s, hot):
         return tick(
             at_s, job(**counts(60), utilization_ratio=0.1, **flow(at_s)), job(stage="map", utilization_ratio=hot)
@@ -87,7 +87,7 @@ def test_the_hottest_stage_forbids_a_downscale_though_it_has_no_backlog():
     assert last([both(at_s, 0.95) for at_s in range(0, 61, 15)]).reason == Reason.HOLD
 
 
-def test_a_hot_stage_whose_utilization_is_missed_once_still_forbids_a_downscale():
+def test_a_missing_utilization_of_a_hot_stage_still_prevents_a_scale_down():
     def both(at_s, hot):
         cool = job(**counts(60), stage="read", utilization_ratio=0.1, **flow(at_s))
         return tick(at_s, cool, job(stage="map", utilization_ratio=hot, **flow(at_s)))
@@ -96,12 +96,12 @@ def test_a_hot_stage_whose_utilization_is_missed_once_still_forbids_a_downscale(
     assert [d.required_workers for d in decided[-2:]] == [60, 60]
 
 
-def test_s0_16_partitions_cap_the_target():
+def test_s0_16_partitions_limit_the_target():
     found = last(steady(**BEHIND, partitions=12))
     assert (found.required_workers, found.bound) == (12, Bound.PARTITIONS)
 
 
-def test_p_06_the_target_is_a_quantum_of_the_cap():
+def test_p_06_the_target_is_a_quantum_of_the_maximum():
     assert last(steady(throughput=1000, growth=300, max_workers=60)).required_workers == 20
     assert last(steady(throughput=1000, growth=300, max_workers=60), book(quanta="divisors")).required_workers == 20
     assert last(steady(throughput=1000, growth=300, max_workers=60), book(**ANY)).required_workers == 16
@@ -110,7 +110,7 @@ def test_p_06_the_target_is_a_quantum_of_the_cap():
 # --- what is unknown
 
 
-def test_x_06_no_number_before_there_is_a_rate():
+def test_x_06_there_is_no_target_before_the_first_rate():
     decided = history(steady(**BEHIND))
     assert [d.required_workers for d in decided[:2]] == [None, None]
     assert [d.reason for d in decided] == [Reason.NO_DATA, Reason.NO_DATA, Reason.UP, Reason.UP, Reason.UP]
@@ -128,15 +128,15 @@ def test_a_workload_of_counts_alone_has_no_data():
     assert reasons([tick(at_s, job(**counts())) for at_s in (0, 15, 30)]) == [Reason.NO_DATA] * 3
 
 
-def test_a_stage_without_backlog_has_no_say():
+def test_a_stage_without_a_backlog_sample_is_not_sized():
     assert last(steady(**BEHIND, backlog_records=None)).reason == Reason.NO_DATA
 
 
-def test_one_tick_is_too_little():
+def test_one_tick_gives_no_rate():
     assert last(steady(until_s=0, **BEHIND)).required_workers is None
 
 
-def test_unknown_workers_hold():
+def test_unknown_workers_hold_the_target():
     ticks = steady(**BEHIND, spec_workers=None, workers=None, ready_workers=None)
     assert reasons(ticks)[-1] == Reason.NO_WORKERS
     assert targets(ticks)[-1] is None
@@ -154,19 +154,19 @@ def test_unknown_utilization_never_scales_down(policy):
 
 
 @pytest.mark.parametrize("missing", ["processed_records", "backlog_records"])
-def test_a_tick_that_misses_a_sample_keeps_the_target(missing):
+def test_a_tick_with_a_missing_sample_holds_the_target(missing):
     decided = history(without(steady(75, **BEHIND), 5, missing), book(**ANY))
     assert decided[-2].reason == Reason.UP
     assert (decided[-1].reason, decided[-1].sample_age_s) == (Reason.STALE, 15)
     assert decided[-1].required_workers == decided[-2].required_workers
 
 
-def test_a_tick_that_misses_the_worker_counts_goes_on_with_the_last_ones():
+def test_missing_worker_counts_are_replaced_by_the_last_ones():
     decided = history(without(steady(75, **BEHIND), 5, *counts()), book(**ANY))
     assert (decided[-1].reason, decided[-1].workers, decided[-1].workers_age_s) == (Reason.UP, 10, 15)
 
 
-def test_a_dead_source_holds_then_errors_then_comes_back():
+def test_a_failed_source_holds_the_target_then_ends_it_then_recovers():
     silence = [tick(at_s) for at_s in range(75, 301, 15)]
     back = steady(375, from_s=315, **BEHIND)
     decided = history([*steady(**BEHIND), *silence, *back], book(**ANY))
@@ -178,19 +178,19 @@ def test_a_dead_source_holds_then_errors_then_comes_back():
     assert (by_time[315].reason, by_time[375].reason) == (Reason.NO_DATA, Reason.UP)
 
 
-def test_what_is_too_old_is_no_number_in_any_signal():
+def test_an_expired_sample_is_unknown_in_every_signal():
     found = last([*steady(**BEHIND), *(tick(at_s) for at_s in range(75, 301, 15))], book(rate_window_s=600.0))
     assert found.reason == Reason.EXPIRED
     signals = (found.backlog_records, found.throughput_records_per_s, found.growth_records_per_s, found.backlog_time_s)
     assert signals == (None, None, None, None)
 
 
-def test_a_fault_is_told_with_the_held_decision():
+def test_a_held_decision_shows_the_fault():
     ticks = [*steady(**BEHIND), tick(75, faults=[(EVERY, "kafka: no broker answers")])]
     assert last(ticks).fault == "kafka: no broker answers"
 
 
-def test_a_fault_of_every_source_is_not_told_of_a_workload_that_was_seen():
+def test_a_workload_with_samples_does_not_show_a_general_fault():
     ticks = [
         *steady(**BEHIND),
         tick(75, job(**counts(), **flow(75, **BEHIND)), faults=[(EVERY, "prometheus: refused")]),
@@ -211,13 +211,13 @@ def test_a_late_or_repeated_tick_changes_nothing(at_s):
     assert rows(decisions) == []
 
 
-def test_ticks_of_any_size_give_the_same_rates():
+def test_the_length_of_a_tick_does_not_change_the_rates():
     at = [0, 5, 10, 30, 31, 60]
     found = last([tick(at_s, job(**counts(), **flow(at_s, **BEHIND))) for at_s in at], book(**ANY))
     assert found.required_workers == 20
 
 
-def test_a_window_that_reaches_back_to_no_other_tick_never_has_a_rate():
+def test_a_window_shorter_than_a_tick_never_has_a_rate():
     assert last(steady(300, **BEHIND), book(rate_window_s=7.0)).reason == Reason.NO_DATA
 
 
@@ -235,11 +235,11 @@ def test_x_02_an_idle_workload_has_no_backlog_time_and_goes_down_step_by_step():
     assert (found.reason, found.required_workers, found.backlog_time_s) == (Reason.IDLE, 9, 0)
 
 
-def test_x_03_a_draining_backlog_asks_for_nothing_more():
+def test_x_03_a_draining_backlog_needs_no_more_workers():
     assert last(steady(throughput=2000, growth=-500, backlog=60_000)).reason == Reason.HOLD
 
 
-def test_x_04_a_counter_reset_holds_the_target_and_is_no_rate():
+def test_x_04_a_counter_reset_holds_the_target():
     restarted = [
         tick(at_s, job(**counts(), **flow(at_s, **BEHIND) | {"processed_records": 1000 * (at_s - 75)}))
         for at_s in range(75, 121, 15)
@@ -250,7 +250,7 @@ def test_x_04_a_counter_reset_holds_the_target_and_is_no_rate():
     assert all(d.throughput_records_per_s == 1000 for d in decided[2:])
 
 
-def test_x_04_a_topic_that_was_created_anew_is_no_rate():
+def test_x_04_a_recreated_topic_gives_no_rate():
     anew = [
         tick(
             at_s, job(**counts(), processed_records=1000 * at_s, appended_records=200 * (at_s - 60), backlog_records=0)
@@ -262,7 +262,7 @@ def test_x_04_a_topic_that_was_created_anew_is_no_rate():
     assert decided[-1].input_rate_records_per_s == 200
 
 
-def test_x_05_workers_on_their_way_hold_until_they_are_ready_or_find_no_place():
+def test_x_05_starting_workers_hold_the_target_until_ready_or_timeout():
     steps = [(at_s, counts(10, spec_workers=20)) for at_s in range(75, 421, 15)]
     ticks = [*steady(**BEHIND), *(tick(at_s, job(**now, **flow(at_s, **BEHIND))) for at_s, now in steps)]
     by_time = {decision.at_s: decision for decision in history(ticks, book(in_flight_timeout_s=300.0, **ANY))}
@@ -271,7 +271,7 @@ def test_x_05_workers_on_their_way_hold_until_they_are_ready_or_find_no_place():
     assert (by_time[375].reason, by_time[375].required_workers) == (Reason.UNSCHEDULABLE, 10)
 
 
-def test_x_05_after_a_change_it_settles_and_takes_rates_of_the_new_size_only():
+def test_x_05_rates_after_a_change_are_those_of_the_new_size():
     changed = [tick(at_s, job(**counts(20), **flow(at_s, 1000, 500))) for at_s in range(75, 166, 15)]
     decided = history([*steady(**BEHIND), *changed], book(**ANY))
     assert [d.reason for d in decided[5:10]] == [Reason.SETTLING] * 5  # 45 s, then half a window of clean points
@@ -285,13 +285,13 @@ def test_without_settling_a_change_still_waits_for_clean_rates():
     assert [d.reason for d in decided[5:]] == [Reason.SETTLING, Reason.SETTLING, Reason.UP]
 
 
-def test_a_workload_scaled_to_zero_wakes_up():
+def test_a_workload_at_zero_with_a_backlog_gets_a_worker():
     ticks = [tick(at_s, job(**counts(0), **flow(at_s, 0, 100, 0))) for at_s in range(0, 61, 15)]
     found = last(ticks, book(min_workers=0, **ANY))
     assert (found.reason, found.required_workers) == (Reason.UP, 1)
 
 
-def test_a_workload_scaled_to_zero_sleeps_on_without_work():
+def test_a_workload_at_zero_without_backlog_stays_at_zero():
     ticks = [tick(at_s, job(**counts(0), **flow(at_s, 0, 0, 0))) for at_s in range(0, 61, 15)]
     found = last(ticks, book(min_workers=0))
     assert (found.reason, found.required_workers) == (Reason.HOLD, 0)
@@ -305,12 +305,12 @@ PAUSES = {
 
 
 @pytest.mark.parametrize(("signals", "rules"), PAUSES.values(), ids=PAUSES)
-def test_a_pause_of_both_directions_keeps_the_workers_there_are(signals, rules):
+def test_a_pause_of_both_directions_holds_the_present_workers(signals, rules):
     found = last(steady(**BEHIND, **signals), book(**rules))
     assert (found.reason, found.required_workers) == (Reason.PAUSED, 10)
 
 
-def test_a_pause_of_ups_is_told_as_the_bound():
+def test_a_pause_of_scale_ups_is_a_bound():
     found = last(steady(**BEHIND, pause_up=1), book(**ANY))
     assert (found.reason, found.bound, found.required_workers, found.wanted_workers) == (
         Reason.HOLD,
@@ -320,21 +320,21 @@ def test_a_pause_of_ups_is_told_as_the_bound():
     )
 
 
-def test_a_pause_of_downs_lets_up():
+def test_a_pause_of_scale_downs_allows_a_scale_up():
     assert last(steady(**BEHIND, pause_down=1), book(**ANY)).required_workers == 20
 
 
-def test_a_pause_with_nothing_known_has_no_number():
+def test_a_pause_without_samples_has_no_target():
     rules = book(pause_up_until_s=1e9, pause_down_until_s=1e9)
     assert (last([tick(0)], rules).reason, last([tick(0)], rules).required_workers) == (Reason.PAUSED, None)
 
 
-def test_a_pause_that_ends_without_samples_leaves_no_number():
+def test_a_pause_that_ends_without_samples_leaves_no_target():
     rules = book(pause_up_until_s=40.0, pause_down_until_s=40.0)
     assert targets([tick(at_s, job(**counts())) for at_s in (0, 30, 45)], rules) == [10, 10, None]
 
 
-def test_s4_29_a_step_is_taken_from_the_workers_asked_for():
+def test_s4_29_a_step_starts_at_the_desired_workers():
     found = last(steady(**BEHIND), book(max_step_up_workers=3, **ANY))
     assert (found.required_workers, found.bound, found.wanted_workers) == (13, Bound.STEP, 20)
 
@@ -342,7 +342,7 @@ def test_s4_29_a_step_is_taken_from_the_workers_asked_for():
 # --- who is there
 
 
-def test_a_found_workload_has_the_rules_of_its_fleet():
+def test_a_discovered_workload_has_the_rules_of_its_fleet():
     rules = RuleBook(by_workload={}, by_fleet=(Rules(max_workers=50), Rules(max_workers=17, cooldown_up_s=0.0)))
     found = last(steady(**BEHIND, fleet=1), rules)
     assert (found.fleet, found.required_workers, found.bound) == (1, 17, Bound.MAX)
@@ -353,16 +353,16 @@ def test_a_configured_workload_keeps_its_own_rules_in_a_fleet():
     assert last(steady(**BEHIND, fleet=0), rules).required_workers == 17
 
 
-def test_a_fleet_that_left_the_configuration_leaves_the_defaults():
+def test_a_fleet_that_left_the_configuration_gives_the_default_rules():
     assert last(steady(**BEHIND, fleet=7), RuleBook(by_workload={})).max_workers == 100
 
 
-def test_a_found_workload_survives_a_tick_without_any_row():
+def test_a_discovered_workload_survives_a_tick_without_rows():
     ticks = [*steady(**BEHIND, **dict.fromkeys(counts())), tick(75)]
     assert [d.reason for d in history(ticks, RuleBook(by_workload={}))][-2:] == [Reason.NO_WORKERS, Reason.STALE]
 
 
-def test_a_found_workload_is_forgotten_after_an_hour_and_starts_anew():
+def test_a_discovered_workload_is_forgotten_after_an_hour():
     found = {**BEHIND, "fleet": 0}
     ticks = [*steady(**found), tick(3645), tick(3660), *steady(3735, from_s=3675, **found)]
     decided = fold(ticks, RuleBook(by_workload={}, by_fleet=(Rules(cooldown_up_s=0.0),)))
@@ -374,14 +374,14 @@ def test_a_configured_workload_is_never_forgotten():
     assert last([*steady(**BEHIND), tick(100_000)]).reason == Reason.EXPIRED
 
 
-def test_a_workload_that_appears_starts_without_a_number():
+def test_a_new_workload_starts_without_a_target():
     new = [tick(at_s, job("shop/new", **counts(), **flow(at_s, **BEHIND), fleet=0)) for at_s in range(75, 136, 15)]
     rules = replace(book(), by_fleet=(Rules(cooldown_up_s=0.0),))
     decided = history([*steady(**BEHIND), *new], rules, workload="shop/new")
     assert [d.reason for d in decided] == [Reason.NO_DATA] * 2 + [Reason.UP] * 3
 
 
-def test_a_renamed_stage_holds_until_the_old_one_is_given_up():
+def test_a_renamed_stage_holds_the_target_until_the_old_one_expires():
     def named(at_s, stage):
         return tick(at_s, job(stage=stage, **counts(), **flow(at_s, **BEHIND)))
 
@@ -392,7 +392,7 @@ def test_a_renamed_stage_holds_until_the_old_one_is_given_up():
     assert (by_time[195].reason, by_time[195].stage) == (Reason.UP, "new")
 
 
-def test_faults_of_a_workload_nobody_knows_are_no_decision():
+def test_a_fault_of_an_unknown_workload_is_no_decision():
     assert fold([tick(0, faults=[("shop/two names", "one slug")])], RuleBook(by_workload={})) == [[]]
 
 
@@ -403,7 +403,7 @@ def test_s4_11_a_worker_shows_its_capacity_while_the_backlog_never_ends():
     assert last(steady(90, throughput=1000, growth=500, backlog=20_000)).worker_capacity_records_per_s == 100
 
 
-def test_a_workload_with_time_to_spare_teaches_nothing():
+def test_a_workload_that_is_not_saturated_shows_no_capacity():
     assert last(steady(90, throughput=1000)).worker_capacity_records_per_s is None
 
 
@@ -482,7 +482,7 @@ def test_a_steady_job_that_commits_in_steps_is_left_alone(every_s):
     assert {d.required_workers for d in decided} <= {None, 6}
 
 
-def test_a_pod_that_crashes_again_and_again_does_not_keep_the_others_from_being_sized():
+def test_a_crashing_pod_does_not_prevent_decisions():
     ticks = [
         tick(at_s, job(**counts(20, ready_workers=20 if at_s % 300 == 0 else 19), **flow(at_s, growth=1000)))
         for at_s in np.arange(0.0, 1801.0, 15.0)
@@ -491,7 +491,7 @@ def test_a_pod_that_crashes_again_and_again_does_not_keep_the_others_from_being_
     assert len([reason for reason in decided if reason in (Reason.UP, Reason.NOT_ENACTED)]) > len(decided) / 2
 
 
-def test_a_worker_that_is_not_ready_any_more_does_not_lower_what_is_asked_for():
+def test_a_worker_that_is_no_longer_ready_does_not_lower_the_target():
     ticks = [
         tick(at_s, job(**counts(12, ready_workers=11 if at_s else 12), **flow(at_s)))
         for at_s in np.arange(0.0, 1201.0, 15.0)
@@ -499,21 +499,21 @@ def test_a_worker_that_is_not_ready_any_more_does_not_lower_what_is_asked_for():
     assert set(targets(ticks, book(**ANY))) <= {None, 12}
 
 
-def test_workers_that_never_became_ready_are_not_asked_for_again_after_the_timeout():
+def test_workers_that_never_became_ready_leave_the_target_after_the_timeout():
     ticks = [tick(at_s, job(**counts(12, ready_workers=11), **flow(at_s))) for at_s in np.arange(0.0, 661.0, 15.0)]
     by_time = {decision.at_s: decision for decision in history(ticks, book(**ANY))}
     assert {by_time[at_s].required_workers for at_s in range(30, 600, 15)} == {12}
     assert (by_time[600].reason, by_time[600].required_workers) == (Reason.UNSCHEDULABLE, 11)
 
 
-def test_a_pause_holds_while_only_another_source_tells_workers():
+def test_a_pause_continues_while_the_hpa_is_not_read():
     paused = {"pause_up": 1.0, "pause_down": 1.0}
     seen = [tick(at_s, job(**counts() | paused, **flow(at_s, **BEHIND))) for at_s in (0.0, 15.0, 30.0, 45.0)]
     missed = tick(60.0, job(workers=10.0, **flow(60.0, **BEHIND)))
     assert reasons([*seen, missed], book(**ANY)) == [Reason.PAUSED] * 5
 
 
-def test_a_partition_that_comes_back_is_no_progress_x_04():
+def test_x_04_a_partition_that_returns_is_no_progress():
     def seen(at_s, partitions):
         share = partitions / 12
         return tick(
@@ -532,17 +532,17 @@ def test_a_partition_that_comes_back_is_no_progress_x_04():
     assert all(rate is None or rate == pytest.approx(1000) for rate in rates)
 
 
-def test_an_hpa_that_names_no_workload_of_ours_makes_none():
+def test_an_hpa_of_an_unknown_workload_adds_no_workload():
     state, decisions = advance(EMPTY, tick(0.0, job("shop/ordres", **counts())), RuleBook(by_workload={}))
     assert (state.slow.workloads, decisions.text["workload"]) == ((), ())
 
 
-def test_the_fault_of_a_source_of_workers_is_told_where_they_are_unknown():
+def test_unknown_workers_show_the_fault_of_their_source():
     found = last([tick(15.0, job(**flow(15.0)), faults=[(EVERY, "cluster: 403 Forbidden")])])
     assert (found.reason, found.fault) == (Reason.NO_WORKERS, "cluster: 403 Forbidden")
 
 
-def test_workers_that_are_unknown_for_too_long_are_no_answer():
+def test_workers_that_are_unknown_for_too_long_end_the_target():
     seen = steady(60)
     blind = [tick(at_s, job(**flow(at_s))) for at_s in np.arange(75.0, 301.0, 15.0)]
     decided = history([*seen, *blind])

@@ -185,7 +185,7 @@ def decisions_of(seed, workload=None):
 
 @few
 @given(seeds)
-def test_p_11_a_fold_by_hand_through_encoded_states_equals_one_call_over_all_ticks(seed):
+def test_p_11_ticks_through_encoded_states_equal_one_replay(seed):
     state, by_hand = EMPTY, []
     for one in ticks_of(history(seed)):
         state = decode(VERSION, encode_fast(state), encode_slow(state))
@@ -204,7 +204,7 @@ def test_no_decision_depends_on_later_ticks(seed, count):
 
 @few
 @given(seeds, st.integers(0, 10**9))
-def test_the_order_of_rows_changes_nothing(seed, dice):
+def test_the_order_of_rows_does_not_matter(seed, dice):
     chance = Random(dice)  # noqa: S311 - a test's dice
     shuffled = [(at_s, chance.sample(of_tick, len(of_tick))) for at_s, of_tick in history(seed)]
     assert fold(ticks_of(shuffled), RULES) == decided(seed)
@@ -212,7 +212,7 @@ def test_the_order_of_rows_changes_nothing(seed, dice):
 
 @few
 @given(seeds, st.sets(st.sampled_from(NAMES), min_size=1, max_size=len(NAMES) - 1))
-def test_shards_decide_as_one_so_that_a_workload_more_changes_no_decision_of_another(seed, here):
+def test_another_workload_or_shard_changes_no_decision(seed, here):
     for part in (here, set(NAMES) - here):
         rules = replace(RULES, by_workload={name: of for name, of in RULES.by_workload.items() if name in part})
         found = fold(ticks_of(history(seed), only=part), rules)
@@ -221,7 +221,7 @@ def test_shards_decide_as_one_so_that_a_workload_more_changes_no_decision_of_ano
 
 @few
 @given(seeds, st.permutations(range(len(NAMES))))
-def test_permuting_workloads_changes_nothing(seed, order):
+def test_the_order_of_workloads_changes_no_decision(seed, order):
     """Each has another name, so that it lies in another place."""
     other = {name: f"shop/{place}" for name, place in zip(NAMES, order, strict=True)}
     told = [(at_s, [(other[row[0]], *row[1:]) for row in of_tick]) for at_s, of_tick in history(seed)]
@@ -250,7 +250,7 @@ def test_decisions_do_not_depend_on_the_date(seed, days):
 
 @few
 @given(seeds, st.integers(-8, 20))
-def test_p_08_x_12_counting_in_another_unit_changes_no_target(seed, power):
+def test_p_08_x_12_the_unit_of_counts_changes_no_target(seed, power):
     unit, counted = 2.0**power, (*COUNTERS, "stuck_backlog_records")
     scaled = [
         (at_s, [(*row[:3], row[3] * unit if row[2] in counted else row[3]) for row in of_tick])
@@ -277,7 +277,7 @@ def test_the_histories_reach_every_reason_and_every_bound():
 
 @few
 @given(seeds)
-def test_x_06_every_number_is_a_finite_one_or_none(seed):
+def test_x_06_every_number_is_finite_or_none(seed):
     for decision in decisions_of(seed):
         values = [getattr(decision, name) for name in decision.__dataclass_fields__]
         assert all(abs(value) < 1e18 for value in values if isinstance(value, float))
@@ -285,7 +285,7 @@ def test_x_06_every_number_is_a_finite_one_or_none(seed):
 
 @few
 @given(seeds)
-def test_p_06_a_target_is_whole_and_lies_between_minimum_maximum_and_partitions(seed):
+def test_p_06_a_target_is_whole_and_within_minimum_maximum_and_partitions(seed):
     for decision in decisions_of(seed):
         if decision.required_workers is not None:
             assert decision.required_workers == int(decision.required_workers)
@@ -295,7 +295,7 @@ def test_p_06_a_target_is_whole_and_lies_between_minimum_maximum_and_partitions(
 
 @few
 @given(seeds)
-def test_what_was_decided_has_a_target(seed):
+def test_a_decision_of_the_policy_has_a_target(seed):
     for decision in decisions_of(seed):
         if decision.reason in (Reason.UP, Reason.DOWN, Reason.IDLE, Reason.HOLD, Reason.NOT_ENACTED):
             assert decision.required_workers is not None
@@ -304,7 +304,7 @@ def test_what_was_decided_has_a_target(seed):
 
 @few
 @given(seeds)
-def test_zero_ups_while_stuck_or_while_the_sink_is_unhealthy(seed):
+def test_no_scale_up_while_stuck_or_while_the_sink_is_unhealthy(seed):
     told = {
         (workload, at_s): value
         for at_s, of_tick in history(seed)
@@ -320,7 +320,7 @@ def test_zero_ups_while_stuck_or_while_the_sink_is_unhealthy(seed):
 
 @few
 @given(seeds)
-def test_x_06_a_tick_that_misses_a_sample_keeps_the_target_or_has_none(seed):
+def test_x_06_a_tick_with_a_missing_sample_holds_the_target_or_has_none(seed):
     whole = {(at_s, name) for at_s, of_tick in history(seed) for name in NAMES if complete(name, of_tick)}
     for workload in NAMES:
         for before, now in pairwise(decisions_of(seed, workload)):
@@ -370,7 +370,7 @@ GAUGES = [
 @pytest.mark.parametrize("signal", GAUGES)
 @few
 @given(seed=seeds, place=st.integers(3, LENGTH - 1))
-def test_x_06_a_gauge_that_is_not_told_is_as_it_was(signal, seed, place):
+def test_x_06_a_missing_gauge_keeps_its_last_value(signal, seed, place):
     last = {row[:2]: row[3] for _, of_tick in history(seed)[:place] for row in of_tick if row[2] == signal}
     at_s, of_tick = history(seed)[place]
     same = [row for row in of_tick if row[2] != signal]
@@ -400,7 +400,7 @@ def test_unknown_utilization_never_scales_down(seed):
 
 @few
 @given(seeds)
-def test_x_01_where_something_waits_and_nothing_is_processed_nothing_is_scaled_up(seed):
+def test_x_01_a_backlog_without_throughput_never_scales_up(seed):
     """But for a minimum."""
     still = [
         (at_s, [(*row[:3], 7.0) if row[2] == "processed_records" else row for row in of_tick])
@@ -414,7 +414,7 @@ def test_x_01_where_something_waits_and_nothing_is_processed_nothing_is_scaled_u
 @pytest.mark.parametrize("signal", ["backlog_records", "appended_records"])
 @few
 @given(seed=seeds, place=st.integers(3, LENGTH - 1), more=st.floats(1, 1e6))
-def test_p_05_more_backlog_or_more_input_at_one_tick_never_asks_for_fewer(signal, seed, place, more):
+def test_p_05_more_backlog_or_input_at_one_tick_never_needs_fewer_workers(signal, seed, place, more):
     """Of `drain`, from the same state; but for a backlog that jumps, which is looked at twice, and for a partition that
     becomes too hot for one worker: then more of them do not help."""
     at_s, of_tick = history(seed)[place]

@@ -75,7 +75,7 @@ FITS = {
 
 
 @pytest.mark.parametrize(("values", "expected"), FITS.values(), ids=FITS)
-def test_s4_13_a_trough_is_quadratic_and_everything_else_a_line(values, expected):
+def test_s4_13_a_trough_is_a_parabola_and_everything_else_a_line(values, expected):
     found = fit_of(*values)
     assert [found.a[0], found.b[0], found.c[0]] == pytest.approx(expected, abs=1e-12)
 
@@ -109,7 +109,7 @@ INTEGRALS = {
 
 
 @pytest.mark.parametrize(("fit", "t1_s", "t2_s", "expected"), INTEGRALS.values(), ids=INTEGRALS)
-def test_s4_22_the_integral_is_that_of_the_curve_held_at_0(fit, t1_s, t2_s, expected):
+def test_s4_22_the_integral_is_that_of_the_curve_clamped_at_0(fit, t1_s, t2_s, expected):
     assert fit.integral(t1_s, t2_s)[0] == pytest.approx(expected)
 
 
@@ -124,7 +124,7 @@ def test_s4_22_the_integral_equals_a_plain_sum(fit, t1_s, span_s):
 
 
 @given(parabolas, small, st.floats(0, 50), st.floats(0, 1))
-def test_no_rate_of_a_span_is_above_its_highest(fit, t1_s, span_s, share):
+def test_no_rate_of_a_span_exceeds_its_highest(fit, t1_s, span_s, share):
     highest = fit.highest(t1_s, t1_s + span_s)
     assert highest in (fit.at(t1_s), fit.at(t1_s + span_s))
     assert fit.at(t1_s + share * span_s) <= highest * (1 + 1e-9) + 1e-6
@@ -198,7 +198,7 @@ def test_s4_17_an_unknown_point_among_outliers_does_not_let_one_into_the_fit():
     assert same(parts(fit_of(*LINE, 900, nan, 800, nan, odd=2)), parts(fit_of(*LINE, nan, nan, nan, nan)))
 
 
-def test_forecast_vector_spike_an_in_band_point_resets_the_count_and_drops_what_waited():
+def test_forecast_vector_spike_a_point_inside_the_band_drops_the_outliers():
     assert push(LINE, 900, 800) == ([*LINE, 900, 800], 2)
     assert push(LINE, 900, 800, 22) == ([*LINE, 22], 0)
     assert push(LINE, 900, 800, 22, 900, 800) == ([*LINE, 22, 900, 800], 2)
@@ -208,7 +208,7 @@ def test_s4_16_forecast_vector_spike_three_outliers_in_a_row_are_the_new_baselin
     assert push(LINE, 900, 800, 850) == ([900, 800, 850], 0)
 
 
-def test_s4_16_how_many_is_the_stages_own_setting():
+def test_s4_16_each_stage_has_its_own_number_of_outliers():
     points, odd = np.repeat(history(*LINE), 3, axis=1), column(0, 0, 0)
     for newest in (900, 800):
         points, odd = pushed(points, odd, fitted(points, odd, 1.0), column(*[newest] * 3), column(1, 2, 3))
@@ -235,7 +235,7 @@ def test_s4_18_the_band_of_a_perfect_fit_is_three_percent_of_the_level(newest, o
 
 
 @pytest.mark.parametrize("values", [(0, 0, 0, 0), (3 * 0.3, 2 * 0.3, 0.3)], ids=["idle", "a line that ends at 0"])
-def test_s4_18_going_on_as_before_is_no_outlier_at_0_either(values):
+def test_s4_18_a_constant_input_is_no_outlier_even_at_0(values):
     assert push(values, 0)[1] == 0
 
 
@@ -266,7 +266,7 @@ def test_target_vectors(buffered, recovery, target):
     assert target_rate(fit, column(buffered), VECTORS)[0] == pytest.approx(target, nan_ok=True)
 
 
-def test_s4_21_what_arrives_in_restart_and_catch_up_is_caught_up_with():
+def test_s4_21_the_catch_up_includes_records_that_arrive_until_its_end():
     times = catch_up_from(now_s=10.0, restart_s=60.0, catch_up_s=300.0)
     assert (times.t1_s, times.t2_s, times.t3_s, times.catch_up_s) == (10, 370, 370, 300)
     assert target_rate(curve(0, 0, 1000), column(0), times)[0] == pytest.approx(1200)
@@ -299,7 +299,7 @@ def test_p_10_a_constant_rate_without_backlog_is_its_own_target(rate, t1_s, vali
     [(99, 1000, True), (100, 1000, False), (nan, 1000, False), (99, nan, False), (0, 0, False)],
     ids=["errors below a tenth", "a tenth", "no fit", "unknown level", "no level"],
 )
-def test_a_forecast_is_trusted_while_its_errors_are_small_beside_the_level(sigma, level, expected):
+def test_a_forecast_is_trusted_while_its_errors_are_small(sigma, level, expected):
     assert trusted(curve(0, 0, 1000, sigma), column(level), column(0.1)).tolist() == [expected]
 
 
@@ -318,7 +318,7 @@ def test_a_stage_does_not_depend_on_its_neighbours_to_the_last_bit(stages):
         assert same([row[[number]] for row in together], answers([stage]))
 
 
-def test_unknown_stays_unknown_beside_what_is_known():
+def test_an_unknown_stage_stays_unknown_beside_known_ones():
     points, odd = np.column_stack([history(), history(*LINE)]), column(0, 0)
     fit = fitted(points, odd, 1.0)
     found = [*parts(fit), fit.at(5.0), fit.integral(0.0, 5.0), fit.highest(0.0, 5.0)]
@@ -329,7 +329,7 @@ def test_unknown_stays_unknown_beside_what_is_known():
     assert odd.tolist() == [0, 0]
 
 
-def test_no_stages_are_no_trouble():
+def test_no_stages_give_no_fit():
     points, none = np.empty((POINTS, 0)), column()
     fit = fitted(points, none)
     assert pushed(points, none, fit, none, none)[0].shape == (POINTS, 0)

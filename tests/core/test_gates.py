@@ -54,7 +54,7 @@ def reason(**changes):
     return None if closed == gates.OPEN else gates.REASONS[closed]
 
 
-def test_nothing_closed_is_open():
+def test_without_a_closed_gate_the_policy_decides():
     assert reason() is None
 
 
@@ -63,7 +63,7 @@ def test_each_gate_closes_by_itself(expected, changes):
     assert reason(**changes) == expected
 
 
-def test_the_table_of_this_test_is_the_whole_table_in_its_order():
+def test_every_gate_has_an_example_in_its_order():
     assert [reason for reason, _ in gates.table(OPEN)] == [reason for reason, _ in CLOSED.values()]
 
 
@@ -101,7 +101,7 @@ def test_the_edges_of_the_gates(changes, expected):
     assert reason(**changes) == expected
 
 
-def test_without_settling_and_timeout_nothing_is_waited_for():
+def test_without_settling_time_and_timeout_no_gate_waits():
     rules = rule_columns(settle_s=0, rescale_pause_s=0, in_flight_timeout_s=0)
     assert reason(rules=rules, changed_age_s=column(0), spec_changed_age_s=column(0), incomplete=YES) is None
 
@@ -114,7 +114,7 @@ SETTLED = {
 
 
 @pytest.mark.parametrize(("changes", "expected_s"), SETTLED.values(), ids=SETTLED)
-def test_settling_lasts_as_long_as_the_change_shows_in_the_samples(changes, expected_s):
+def test_settling_lasts_until_the_samples_no_longer_show_the_change(changes, expected_s):
     rules = rule_columns(**changes)
     assert gates.settle_s(rules).tolist() == [expected_s]
     assert reason(rules=rules, changed_age_s=column(expected_s - 1)) == Reason.SETTLING

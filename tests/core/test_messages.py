@@ -334,7 +334,7 @@ CUTS = {
 
 
 @pytest.mark.parametrize("bound", Bound)
-def test_each_cut_is_named(bound):
+def test_each_bound_has_its_sentence(bound):
     assert sentence(decision(Reason.HOLD, **CALM, **TOLD, bound=bound)) == (
         f"Holding 10 workers at 12 % utilization: {RATES}{CUTS[bound]}"
     )
@@ -349,7 +349,7 @@ def test_one_worker_is_singular():
     assert sentence(decision(Reason.PAUSED, required_workers=1)).startswith("Holding 1 worker: ")
 
 
-def test_a_sick_sink_holds_downs_for_another_reason():
+def test_an_unhealthy_sink_explains_a_prevented_scale_down():
     told = sentence(decision(Reason.HOLD, **CALM, wanted_workers=8, bound=Bound.SINK))
     assert told.endswith("; no scale-down while the job is behind and its sink is unhealthy")
 
@@ -373,7 +373,7 @@ PARTITIONS = {
 
 
 @pytest.mark.parametrize(("known", "expected"), PARTITIONS.values(), ids=PARTITIONS)
-def test_more_partitions_are_asked_for_where_they_are_the_remedy(known, expected):
+def test_the_sentence_names_the_needed_partitions_if_they_are_the_limit(known, expected):
     told = sentence(decision(Reason.HOLD, **CALM | {"backlog_time_target_s": 60.0, "spec_workers": 8} | known))
     assert (
         told.partition("; only")[1:] == ("; only", expected.removeprefix("; only")) if expected else "only" not in told
@@ -390,7 +390,7 @@ TRUST = {
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCE)
-def test_a_capacity_that_was_not_observed_is_told_as_such(confidence):
+def test_a_capacity_that_was_not_observed_is_marked(confidence):
     capacity, expected = TRUST[confidence]
     known = {"confidence": confidence, "capacity_records_per_s": capacity}
     assert sentence(decision(Reason.HOLD, **CALM, policy="drain", **known)) == f"Holding 10 workers: {RATES}{expected}"
@@ -406,7 +406,7 @@ def test_s4_38_a_worker_half_as_fast_as_the_median_is_named(ratio, told):
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_a_fault_is_told_with_every_reason(reason):
+def test_every_reason_shows_the_fault(reason):
     told = sentence(decision(reason, **BEHIND, fault="backlog-adapter/pause: cannot be read"))
     assert told.endswith("backlog-adapter/pause: cannot be read")
 

@@ -64,8 +64,8 @@ def test_s4_21_now_is_later_than_the_newest_point_of_the_fit():
     assert late - early == pytest.approx(600 / 10_000 * 6)
 
 
-def test_s4_20_both_rates_are_told_as_sizes():
-    _, keep, catch = size_terms("netflix", 4, 10_000, 0, 2_010_000, records=TABLE, fit=RISING,
+def test_s4_20_both_rates_are_reported_as_sizes():
+    _, keep, catch = asked("netflix", 4, 10_000, 0, 2_010_000, records=TABLE, fit=RISING,
                            rescale_pause_s=180, catch_up_s=300)  # fmt: skip
     assert (keep, catch) == pytest.approx((6.88, 13.488))
 
@@ -116,7 +116,7 @@ EMPTY = {
 
 
 @pytest.mark.parametrize(("numbers", "cpu", "expected"), EMPTY.values(), ids=EMPTY)
-def test_s4_26_an_empty_table(numbers, cpu, expected):
+def test_s4_26_an_empty_table_sizes_by_the_present_record(numbers, cpu, expected):
     assert wanted("netflix", 10, *numbers, cpu=cpu, rescale_pause_s=0) == expected
 
 
@@ -146,11 +146,11 @@ def test_s4_37_sizes_are_rounded_up_to_an_even_spread(partitions, slots, rate, n
     assert wanted("netflix", workers, rate, cpu=cpu, records=TABLE, **more) == expected
 
 
-def test_s4_28_a_down_is_rounded_alike_but_never_becomes_an_up():
+def test_s4_28_a_rounded_scale_down_never_becomes_a_scale_up():
     assert wanted("netflix", 3, 10_000, cpu=0.1, records=((3, 10_100),), partitions=8, **NO_PAUSE) == 3
 
 
-def test_s4_05_s4_28_a_down_carries_what_arrives_now_though_less_is_foreseen():
+def test_s4_05_s4_28_a_scale_down_carries_the_present_input():
     size = wanted("netflix", 18, 15_000, cpu=0.1, records=TABLE, fit=(0, -100, 15_000), **NO_PAUSE)
     assert size == 7
 
@@ -161,7 +161,7 @@ def test_s4_22_a_rate_that_would_fall_below_zero_is_zero():
 
 
 @pytest.mark.parametrize(("arriving", "workers", "pause_s"), [(1500, 10, 30), (300, 30, 180), (5000, 10, 60)])
-def test_an_input_that_stays_is_sized_in_one_step_and_the_backlog_of_the_pause_moves_nothing(
+def test_a_steady_input_takes_one_rescale(
     arriving, workers, pause_s
 ):
     sizes, waiting = [workers], 0.0
@@ -175,7 +175,7 @@ def test_an_input_that_stays_is_sized_in_one_step_and_the_backlog_of_the_pause_m
     assert set(sizes[1:]) == {ceil(arriving / 60)}
 
 
-def test_s4_29_waits_and_steps_are_the_bounds_of_every_policy():
+def test_s4_29_cooldowns_and_steps_are_bounds():
     defaults = policy_of("netflix").defaults
     assert defaults["max_step_up_workers"] == 50
     assert 0 < defaults["cooldown_up_s"] < defaults["cooldown_down_s"]
@@ -188,7 +188,7 @@ def test_p_03_s4_27_cpu_work_is_conserved_and_fits_the_new_size(workers, rate, c
     assert workers * cpu / size <= 0.6 + 1e-6
 
 
-def test_what_is_needed_is_told_also_where_nothing_changes():
-    policy_result = netflix.size(stage_input(10, 10_000, 0, 300_000, cpu=0.1, records=TABLE, rescale_pause_s=0))
+def test_the_needed_size_is_reported_without_a_change():
+    policy_result = netflix.size(question(10, 10_000, 0, 300_000, cpu=0.1, records=TABLE, rescale_pause_s=0))
     assert policy_result.wanted_workers == 10
     assert policy_result.needed_workers == 5  # 10,500/s: 4.3

@@ -29,7 +29,7 @@ def step(before, after, when_s):
 # --- the window of downs
 
 
-def test_s1_18_a_down_goes_to_the_largest_size_needed_within_the_window():
+def test_s1_18_a_scale_down_goes_to_the_largest_size_needed_in_the_window():
     """1000/s need 13 workers, and 300/s need 4: but not before the 13 were needed for the last time so long ago."""
     rules = book(**HUNDRED, cooldown_down_s=0.0, down_window_s=180.0)
     decided = closed(Fluid(step(1000.0, 300.0, 240), workers=20), 840, rules)
@@ -37,12 +37,12 @@ def test_s1_18_a_down_goes_to_the_largest_size_needed_within_the_window():
     assert decided[-1].required_workers == 4
 
 
-def test_within_the_window_a_down_is_named_after_it():
+def test_the_window_is_named_as_the_bound():
     held = closed(Fluid(step(1000.0, 300.0, 120), workers=14), 300, book(**HUNDRED, cooldown_down_s=0.0))[-1]
     assert (held.required_workers, held.bound, held.wanted_workers, held.window_workers) == (14, Bound.WINDOW, 4, 14)
 
 
-def test_a_silence_longer_than_the_window_does_not_forget_it():
+def test_missing_ticks_do_not_empty_the_window():
     """After it 4 are needed, but what was needed in between nobody knows."""
     before = [tick(at_s, job(**counts(20), **flow(at_s, 1000))) for at_s in np.arange(0.0, 301.0, 15.0)]
     after = [tick(at_s, job(**counts(20), **flow(at_s, 300))) for at_s in np.arange(2000.0, 2100.0, 15.0)]
@@ -51,7 +51,7 @@ def test_a_silence_longer_than_the_window_does_not_forget_it():
     assert (last.needed_workers, last.window_workers, last.required_workers) == (4, 13, 13)
 
 
-def test_without_a_window_a_down_is_at_once():
+def test_without_a_window_a_scale_down_is_immediate():
     rules = book(**HUNDRED, cooldown_down_s=0.0, down_window_s=0.0)
     assert closed(Fluid(step(1000.0, 300.0, 120), workers=14), 300, rules)[-1].required_workers == 4
 
@@ -65,7 +65,7 @@ def spent(load, until_s, **rules):
 
 
 @pytest.mark.simulation
-def test_the_pause_budget_of_a_day_allows_so_many_downs():
+def test_the_pause_budget_limits_the_scale_downs_of_a_day():
     """0.1 % of a day is 86 s: one pause of a minute, and the next when the rest has come back."""
     downs, decided = spent(
         lambda at_s: 3000 - 1.5 * at_s,
@@ -79,14 +79,14 @@ def test_the_pause_budget_of_a_day_allows_so_many_downs():
 
 
 @pytest.mark.simulation
-def test_the_pause_budget_comes_back_as_time_goes_by():
+def test_time_restores_the_pause_budget():
     """Of a tenth of a second each second, ten minutes make a minute."""
     rules = {"pause_budget_ratio": 0.1, "down_window_s": 60.0, "cooldown_down_s": 0.0}
     assert len(spent(lambda at_s: 3000 - 1.5 * at_s, 1500, **rules)[0]) > 2
 
 
 @pytest.mark.simulation
-def test_a_pending_down_stands_as_it_was_and_is_paid_once():
+def test_a_pending_scale_down_stands_and_is_charged_once():
     """Nobody enacts it while the load falls on: each piece that an HPA makes of a down is a pause."""
     running, state, rules = Fluid(lambda at_s: 3000 - 1.5 * at_s, workers=50), EMPTY, book(**HUNDRED)
     targets = []
@@ -101,7 +101,7 @@ def test_a_pending_down_stands_as_it_was_and_is_paid_once():
 # --- the latch
 
 
-def test_a_pending_up_stands_until_it_is_enacted():
+def test_a_pending_scale_up_stands_until_it_is_enacted():
     """A burst of two minutes wants more; when it is over and before it was enacted, the target stands."""
     burst = Fluid(lambda at_s: 2000.0 if 300 <= at_s < 420 else 500.0)
     decided = at(closed(burst, 600, book(**HUNDRED), follows=never))
@@ -111,21 +111,21 @@ def test_a_pending_up_stands_until_it_is_enacted():
     assert (decided[600].bound, decided[600].reason) == (Bound.LATCH, Reason.UP)
 
 
-def test_a_pending_up_grows_and_does_not_shrink():
+def test_a_pending_scale_up_grows_and_does_not_shrink():
     grows = closed(Fluid(step(500.0, 2000.0, 120)), 480, book(**HUNDRED), follows=never)
     sizes = [d.required_workers for d in grows if d.required_workers]
     assert sizes == sorted(sizes)
     assert sizes[-1] > sizes[0]
 
 
-def test_a_pending_down_is_withdrawn_when_more_is_wanted():
+def test_a_pending_scale_down_is_withdrawn_if_the_load_rises():
     rules = book(**HUNDRED, cooldown_down_s=0.0)
     sizes = [d.required_workers for d in closed(Fluid(step(300.0, 1500.0, 120)), 300, rules, follows=never)]
     assert sizes[120 // 30] == 4
     assert sizes[-1] > 10
 
 
-def test_after_the_latch_a_target_is_decided_anew():
+def test_after_the_latch_a_new_target_is_decided():
     burst = Fluid(lambda at_s: 2000.0 if 300 <= at_s < 420 else 500.0)
     decided = closed(burst, 900, book(**HUNDRED, latch_s=300.0, cooldown_down_s=3000.0), follows=never)
     assert decided[-1].required_workers == 10
@@ -135,7 +135,7 @@ def test_after_the_latch_a_target_is_decided_anew():
 
 
 @pytest.mark.simulation
-def test_s4_29_no_up_so_soon_after_a_change():
+def test_s4_29_no_scale_up_during_the_cooldown():
     load = {0: 900.0, 900: 1500.0, 1200: 3000.0}
     rules = book(policy="dataflow", quanta="none", cooldown_up_s=600.0)
     decided = closed(Fluid(lambda at_s: load[max(since for since in load if since <= at_s)]), 1800, rules)
@@ -145,7 +145,7 @@ def test_s4_29_no_up_so_soon_after_a_change():
 
 
 @pytest.mark.simulation
-def test_no_down_so_soon_after_a_change():
+def test_no_scale_down_during_the_cooldown():
     rules = book(**HUNDRED, down_window_s=0.0)
     decided = at(closed(Fluid(lambda at_s: 300.0, workers=14), 900, rules))
     assert (decided[570].bound, decided[570].required_workers) == (Bound.COOLDOWN, 14)
@@ -164,14 +164,14 @@ def slow_sink(until_s, block_s=None):
 
 
 @pytest.mark.simulation
-def test_an_up_that_gained_nothing_blocks_the_next_one_for_half_an_hour():
+def test_a_scale_up_without_effect_blocks_the_next_one_for_half_an_hour():
     decided = slow_sink(900)
     first = next(d for d in decided if d.bound == Bound.INEFFECTIVE)
     assert (first.blocked_s, first.reason) == (1800, Reason.HOLD)
     assert len([d for d in decided if d.reason == Reason.UP]) <= 2  # the first had nothing to be measured by
 
 
-def test_the_block_comes_before_the_next_up_and_not_after_it():
+def test_the_block_precedes_the_next_scale_up():
     decided = slow_sink(900)
     first = next(place for place, d in enumerate(decided) if d.bound == Bound.INEFFECTIVE)
     assert all(d.reason != Reason.UP for d in decided[first:])
@@ -185,13 +185,13 @@ def test_the_block_doubles_up_to_eight_times():
     assert set(begun[4:]) <= {480}
 
 
-def test_an_up_that_helped_blocks_nothing():
+def test_a_scale_up_that_helped_blocks_nothing():
     decided = closed(Fluid(lambda at_s: 1000 + 2 * max(0.0, at_s - 300), workers=10), 1500, book(policy="drain"))
     assert max(d.required_workers or 0 for d in decided) > 20
     assert all(d.bound != Bound.INEFFECTIVE for d in decided)
 
 
-def test_who_drains_is_not_judged():
+def test_a_scale_up_is_not_judged_while_the_backlog_drains():
     """The sink takes 1600/s: the backlog falls, however little the new workers brought."""
     running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0 if at_s < 480 else 1600.0)
     decided = closed(running, 1500, book(policy="drain", low_cpu_ratio=0.0, max_workers=1000))
@@ -199,13 +199,13 @@ def test_who_drains_is_not_judged():
     assert all(d.bound != Bound.INEFFECTIVE for d in decided)
 
 
-def test_the_seed_policies_know_no_block():
+def test_published_policies_have_no_block():
     running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0)
     decided = closed(running, 1500, book(policy="dataflow", max_workers=1000))
     assert all(d.bound != Bound.INEFFECTIVE for d in decided)
 
 
-def test_what_an_up_began_from_is_known_while_it_always_had_work():
+def test_a_saturated_stage_starts_a_trial_from_its_throughput():
     state, rules = EMPTY, book(policy="drain", cooldown_up_s=0.0)
     for one in steady(120, throughput=1000, growth=500, backlog=30_000):
         state, _ = advance(state, one, rules)
@@ -233,16 +233,16 @@ def test_a_manual_scale_is_adopted():
     assert decided[120].reason == Reason.SETTLING
 
 
-def test_a_count_on_the_way_to_the_target_is_not_somebody_elses():
+def test_a_count_on_the_way_to_the_target_is_not_adopted():
     decided = asked({120.0: 15}, until_s=180)
     assert {decided[at_s].required_workers for at_s in (120, 150, 180)} == {20}
 
 
-def test_a_count_away_from_the_target_is_somebody_elses():
+def test_a_count_away_from_the_target_is_adopted():
     assert asked({120.0: 8}, until_s=180)[180].required_workers == 8
 
 
-def test_what_nobody_enacts_is_told_after_15_min():
+def test_a_target_that_is_not_enacted_is_reported_after_15_min():
     decided = asked({}, **{"policy": "drain", "quanta": "none"})
     first = min(at_s for at_s, d in decided.items() if d.reason == Reason.UP)
     told = [at_s for at_s, d in decided.items() if d.reason == Reason.NOT_ENACTED]
@@ -275,7 +275,7 @@ def restarting(times, changes=None):
     ],
     ids=["none", "one", "two", "three", "two, long ago", "the first long ago"],
 )
-def test_s4_09_restarts_that_nobody_planned_are_counted(times, reason, known):
+def test_s4_09_unplanned_restarts_are_counted(times, reason, known):
     found = restarting(times)
     assert (found.reason, found.restarts) == (reason, known)
 
@@ -284,11 +284,11 @@ def test_x_05_the_restarts_of_our_own_rescale_are_no_failures():
     assert restarting((500, 520, 560), {495: 2}).restarts == 0
 
 
-def test_restarts_from_before_we_came_are_no_failures():
+def test_restarts_before_the_first_tick_are_no_failures():
     ticks = [tick(at_s, job(**counts(), **flow(at_s), restarts=99.0)) for at_s in (0, 15, 30, 45, 60)]
     assert history(ticks)[-1].restarts == 0
 
 
-def test_a_counter_of_restarts_that_begins_anew_is_no_failure():
+def test_a_reset_of_the_restart_counter_is_no_failure():
     ticks = [tick(at_s, job(**counts(), **flow(at_s), restarts=9.0 if at_s < 45 else 1.0)) for at_s in (0, 15, 30, 45)]
     assert history(ticks)[-1].restarts == 0

@@ -24,13 +24,13 @@ def ahead(rate, backlog, capacities, foreseen=None, **rules):
     return {name: getattr(found, name)[0] for name in found.__dataclass_fields__}
 
 
-def test_a_backlog_that_grows_is_longest_at_the_end():
+def test_a_growing_backlog_is_longest_at_the_end():
     found = ahead(1500, 0, (1000, 2000))
     assert (found["late"], found["keep_behind_s"], found["keep_after_s"]) == (True, 450, 900)
     assert (found["change_behind_s"], found["caught_up_s"]) == (0, 0)
 
 
-def test_a_backlog_that_drains_is_longest_now():
+def test_a_draining_backlog_is_longest_now():
     found = ahead(500, 30_000, (1000, 2000))
     assert (found["late"], found["keep_behind_s"], found["keep_after_s"]) == (False, 30, 0)
     assert found["caught_up_s"] == 30  # 20 s in steps of 30
@@ -42,29 +42,29 @@ def test_a_change_costs_its_start_and_its_pause():
     assert (found["keep_behind_s"], found["change_behind_s"], found["caught_up_s"]) == (0, 15, 90)
 
 
-def test_s0_21_what_was_done_since_the_last_checkpoint_is_done_again():
+def test_s0_21_records_since_the_last_checkpoint_are_processed_again():
     found = ahead(1000, 0, (1000, 2000), replay_s=60.0)
     assert (found["change_behind_s"], found["caught_up_s"]) == (15, 30)
 
 
-def test_the_input_rises_evenly_to_what_is_foreseen():
+def test_the_input_rises_evenly_to_the_forecast():
     """From 1000/s to 1500/s where 1000/s are carried: 250/s on average, for 900 s."""
     found = ahead(1000, 0, (1000, 2000), foreseen=1500)
     assert found["keep_behind_s"] == pytest.approx(225)
 
 
-def test_what_is_caught_up_with_in_time_is_not_late():
+def test_a_job_that_catches_up_in_time_is_not_late():
     waits = (500, 70_000, (1000, 2000))
     assert ahead(*waits)["late"] is not np.True_
     assert ahead(*waits, worker_start_s=0.0, backlog_time_target_s=30.0)["late"]
     assert not ahead(*waits, worker_start_s=120.0, backlog_time_target_s=30.0)["late"]
 
 
-def test_a_start_beyond_the_horizon_still_sees_its_end():
+def test_the_end_counts_even_if_workers_start_beyond_the_horizon():
     assert ahead(1500, 0, (1000, 2000), worker_start_s=3600.0)["late"]
 
 
-def test_who_carries_nothing_is_behind_for_ever():
+def test_a_job_without_capacity_is_behind_for_ever():
     found = ahead(100, 100, (0, 0))
     assert (found["late"], found["keep_behind_s"], found["change_behind_s"], found["caught_up_s"]) == (
         True,
@@ -74,12 +74,12 @@ def test_who_carries_nothing_is_behind_for_ever():
     )
 
 
-def test_a_pause_of_ten_minutes_is_looked_at_for_ten_of_them():
+def test_the_horizon_covers_ten_pauses():
     assert ahead(1010, 0, (1000, 2000), rescale_pause_s=600.0)["keep_after_s"] == 6000
 
 
 @given(rates, rates, st.tuples(backlogs, backlogs))
-def test_more_backlog_is_never_less_late_and_never_sooner_caught_up_with(rate, capacity, waiting):
+def test_more_backlog_is_never_less_late_and_never_ends_sooner(rate, capacity, waiting):
     less, more = (ahead(rate, backlog, (capacity, 2 * capacity)) for backlog in sorted(waiting))
     assert less["late"] <= more["late"]
     assert less["keep_behind_s"] <= more["keep_behind_s"]

@@ -30,7 +30,7 @@ def test_s3_14_the_quanta_of_60_are_those_of_the_slide():
 
 
 @pytest.mark.parametrize(("machines", "disks"), TABLE_OF_60.items())
-def test_s3_13_s3_14_disks_on_each_machine(machines, disks):
+def test_s3_13_s3_14_each_machine_has_at_most_so_many_disks(machines, disks):
     assert {60 // machines, -(-60 // machines)} == disks
 
 
@@ -75,7 +75,7 @@ def test_an_unknown_size_stays_unknown():
 
 
 @given(st.integers(1, 300), st.sampled_from(QUANTA))
-def test_all_partitions_is_always_a_quantum(partitions, rule):
+def test_one_worker_for_each_partition_is_always_a_quantum(partitions, rule):
     assert quanta(partitions, rule)[-1] == partitions
 
 
@@ -175,12 +175,12 @@ def test_more_workers_never_become_fewer_by_even_spread(workers, partitions, slo
     ("partitions", "hottest", "expected"),
     [(8, 1, 8), (8, 2, 4), (8, 3, 3), (10, 10 / 3, 3), (8, 0.99, 8), (8, nan, nan), (nan, 2, nan)],
 )
-def test_beyond_the_hot_limit_more_workers_do_not_help(partitions, hottest, expected):
+def test_the_hot_limit_is_partitions_over_the_ratio(partitions, hottest, expected):
     assert hot_limit(column(partitions), column(hottest))[0] == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize(("partitions", "most", "expected"), [(8, 3, 3), (8, 4, 2), (8, nan, nan), (nan, 3, nan)])
-def test_s4_35_memory_holds_no_more_partitions_on_a_worker(partitions, most, expected):
+def test_s4_35_the_memory_limits_the_partitions_of_a_worker(partitions, most, expected):
     assert memory_floor(column(partitions), column(most))[0] == pytest.approx(expected, nan_ok=True)
 
 

@@ -50,18 +50,18 @@ every_told = pytest.mark.parametrize("ticks", TOLD.values(), ids=TOLD)
 
 @every_told
 @pytest.mark.parametrize("policy", POLICIES)
-def test_s2_18_a_count_that_nobody_tells_any_more_leaves_for_error_after_s_and_no_longer(ticks, policy):
+def test_s2_18_a_lost_count_is_shown_until_error_after_s(ticks, policy):
     left = {d.at_s: d.partitions for d in history(ticks(), book(policy=policy))}
     assert {left[at_s] for at_s in left if at_s <= LAST_GOOD_S or at_s >= BACK_S} == {7}
     assert {left[at_s] for at_s in left if LAST_GOOD_S < at_s < BACK_S} == {None}
 
 
-def test_a_count_that_was_never_told_has_no_age():
+def test_a_count_that_was_never_reported_has_no_age():
     found = last([tick(0, job(**counts(), **flow(0)))])
     assert (found.partitions, found.partitions_age_s) == (None, None)
 
 
-def test_s2_18_how_long_a_count_was_not_told_outlives_a_restart():
+def test_s2_18_the_age_of_a_count_survives_a_restart():
     ticks, state = alone(), EMPTY
     for one in ticks[:10]:
         state, _ = advance(state, one, book())
@@ -73,7 +73,7 @@ def test_s2_18_how_long_a_count_was_not_told_outlives_a_restart():
 
 
 @every_told
-def test_s2_18_who_follows_the_segments_holds_the_target_then_has_none_then_goes_on(ticks):
+def test_s2_18_a_lost_count_holds_the_target_then_ends_it_then_recovers(ticks):
     by_time = {d.at_s: d for d in history(ticks(), book(policy="segments"))}
     assert (by_time[60].reason, by_time[60].required_workers) == (Reason.UP, 7)
     held = [by_time[at_s] for at_s in range(75, LAST_GOOD_S + 1, 15)]
@@ -84,14 +84,14 @@ def test_s2_18_who_follows_the_segments_holds_the_target_then_has_none_then_goes
 
 
 @every_told
-def test_who_follows_the_segments_is_told_which_count_is_old_how_old_and_which_source_is_silent(ticks):
+def test_the_sentence_names_the_old_count_its_age_and_its_source(ticks):
     by_time = {d.at_s: sentence(d) for d in history(ticks(), book(policy="segments"))}
     assert by_time[90] == f"Holding 7 workers: the segments were last counted 30 s ago: {FAULT}"
     gone = f"The segments of {JOB} were last counted 195 s ago; check the source that counts them"
     assert by_time[LAST_GOOD_S + 15] == f"{gone}: {FAULT}"
 
 
-def test_s2_01_segments_are_all_that_who_follows_them_needs_and_their_next_count_is_followed_at_once():
+def test_s2_01_a_new_count_of_segments_is_followed_at_once():
     ticks = [tick(at_s, job(**counts(5), partitions=segments)) for at_s, segments in ((0, 5), (15, 7), (30, 3))]
     found = history(ticks, book(policy="segments"))
     assert [(d.required_workers, d.reason) for d in found] == [(5, Reason.HOLD), (7, Reason.UP), (3, Reason.DOWN)]
@@ -102,7 +102,7 @@ def test_s2_01_segments_are_all_that_who_follows_them_needs_and_their_next_count
     ]
 
 
-def test_who_follows_segments_that_were_never_told_has_no_target():
+def test_without_a_count_of_segments_there_is_no_target():
     found = last([tick(0, job(**counts()))], book(policy="segments"))
     assert (found.reason, found.required_workers, found.sample_age_s) == (Reason.NO_DATA, None, None)
     lost = [tick(at_s, job(**counts(), **(flow(at_s) if at_s <= 60 else {}))) for at_s in range(0, UNTIL_S, 15)]
@@ -111,7 +111,7 @@ def test_who_follows_segments_that_were_never_told_has_no_target():
     assert {sentence(d) for d in history(lost, book(policy="segments"))} == {never}
 
 
-def test_s2_17_who_follows_the_segments_goes_on_by_them_when_nobody_tells_the_load_any_more():
+def test_s2_17_segments_are_followed_without_the_load():
     def seen(at_s):
         load = flow(at_s) if at_s <= TOLD_UNTIL_S else {}
         return tick(at_s, job(**counts(5), partitions=7 if at_s < LAST_GOOD_S + 60 else 8, **load))
@@ -127,13 +127,13 @@ def test_s2_17_who_follows_the_segments_goes_on_by_them_when_nobody_tells_the_lo
     assert (found[LAST_GOOD_S + 60].reason, found[LAST_GOOD_S + 60].required_workers) == (Reason.UP, 8)
 
 
-def test_s2_18_a_lost_count_makes_nothing_else_older():
+def test_s2_18_a_lost_count_changes_no_other_age():
     assert {d.sample_age_s for d in history(loaded(), book(policy="segments"))} == {0}
 
 
 @pytest.mark.parametrize("until", [5, 10, 20], ids=["told", "held", "too old"])
 @every_told
-def test_a_record_of_a_target_that_follows_segments_gives_it_again(ticks, until):
+def test_a_record_of_followed_segments_gives_the_same_target(ticks, until):
     decisions = list(replay(ticks()[:until], book(policy="segments")))[-1][1]
     again = decide(decision_input_of(decisions.record))
     assert again.served == pytest.approx(decisions.numbers["required_workers"], nan_ok=True)
@@ -153,7 +153,7 @@ def test_a_record_of_a_target_that_follows_segments_gives_it_again(ticks, until)
     ],
 )
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "segments"])
-def test_losing_the_count_alone_moves_no_bound_and_no_spread(policy, more):
+def test_a_lost_count_changes_no_bound_and_no_spread(policy, more):
     rules = book(policy=policy, max_partitions_per_worker=4, worker_capacity_records_per_s=110.0)
     load = {name: more[name] for name in more.keys() & {"growth", "backlog"}}
     seen = {"utilization_ratio": 0.9, "hottest_partition_ratio": more.get("hottest_partition_ratio")}
@@ -171,7 +171,7 @@ def test_losing_the_count_alone_moves_no_bound_and_no_spread(policy, more):
     assert [asdict(d) | other for d in lost] == [asdict(d) | other for d in told]
 
 
-def test_a_bound_of_partitions_that_are_not_told_any_more_stays_and_says_so():
+def test_a_lost_count_stays_a_bound_and_is_named():
     ticks = [stream(at_s, **flow(at_s, growth=900), utilization_ratio=0.95) for at_s in range(0, BACK_S, 15)]
     found = last(ticks)
     assert (found.required_workers, found.bound, found.partitions) == (7, Bound.PARTITIONS, None)
@@ -183,7 +183,7 @@ def test_a_bound_of_partitions_that_are_not_told_any_more_stays_and_says_so():
 # --- a workload without a stage
 
 
-def test_a_found_workload_of_which_nobody_but_its_hpa_tells_is_forgotten_in_an_hour():
+def test_a_discovered_workload_with_only_an_hpa_is_forgotten_in_an_hour():
     def seen(at_s):
         found = {**counts(), **flow(at_s), "fleet": 0} if at_s <= 120 else {}
         return tick(at_s, job(**found, max_workers=10))
@@ -197,7 +197,7 @@ def _folded(seen, times):
     return zip(times, replay([seen(at_s) for at_s in times], RuleBook(by_workload={})), strict=True)
 
 
-def test_stages_that_show_up_take_the_place_of_the_whole():
+def test_visible_stages_replace_the_whole_workload():
     def seen(at_s):
         return tick(at_s, job(**counts(5), partitions=7), job(stage="read", **flow(at_s)) if at_s > 30 else [])
 

@@ -33,7 +33,7 @@ def at_s(text: str) -> float:
         pytest.param(0, 0, MONDAY, "2026-01-06 00:00:00", False, id="the day after a whole day"),
     ],
 )
-def test_a_period_holds_from_its_begin_to_its_end(
+def test_a_period_is_active_from_its_begin_to_its_end(
     begin: int, end: int, days: tuple[int, ...], moment: str, holds: bool
 ):
     assert Period(days=days, begin_min=begin, end_min=end).holds(at_s(moment)) is holds
@@ -48,13 +48,13 @@ def test_a_period_holds_from_its_begin_to_its_end(
         pytest.param("2026-07-15 19:59:00", False, id="21:59 in summer"),
     ],
 )
-def test_a_period_goes_by_the_clocks_of_its_zone(moment: str, holds: bool):
+def test_a_period_follows_the_time_of_its_zone(moment: str, holds: bool):
     night = Period(days=EVERY_DAY, begin_min=1320, end_min=360, zone="Europe/Berlin")
     assert night.holds(at_s(moment)) is holds
 
 
 @given(st.integers(0, 2_000_000_000), st.integers(0, 1439), st.integers(0, 1439))
-def test_of_a_period_and_the_rest_of_the_day_exactly_one_holds(moment: int, begin: int, end: int):
+def test_either_a_period_or_the_rest_of_the_day_is_active(moment: int, begin: int, end: int):
     one = Period(days=EVERY_DAY, begin_min=begin, end_min=end)
     rest = Period(days=EVERY_DAY, begin_min=end, end_min=begin)
     assert begin == end or one.holds(moment) is not rest.holds(moment)

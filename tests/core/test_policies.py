@@ -50,8 +50,8 @@ BEAM_FLINK = {
 
 
 @pytest.mark.parametrize(("numbers", "cpu", "require", "extra", "size"), BEAM_FLINK.values(), ids=BEAM_FLINK)
-def test_beam_flink(numbers, cpu, require, extra, size):
-    assert size_terms("beam-flink", *numbers, cpu=cpu) == pytest.approx((size, require, extra))
+def test_beam_flink_adds_its_terms(numbers, cpu, require, extra, size):
+    assert asked("beam-flink", *numbers, cpu=cpu) == pytest.approx((size, require, extra))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_beam_flink(numbers, cpu, require, extra, size):
     [(42, 100, (42, Bound.NONE)), (42, 40, (40, Bound.MAX)), (14_500, 100, (100, Bound.MAX))],
     ids=["S0-08 a", "S0-08 S0-16 b", "X-01 g"],
 )
-def test_the_cap_of_beam_flink_is_a_bound_like_any_other(size, most, expected):
+def test_the_maximum_of_beam_flink_is_a_bound(size, most, expected):
     assert bounded(size, 10, max_workers=most) == expected
 
 
@@ -68,7 +68,7 @@ def test_the_cap_of_beam_flink_is_a_bound_like_any_other(size, most, expected):
     [(0.95, 180_000, 1), (0.8, 60_000, 0), (0.35, 5_000, -1)],
     ids=["scale up", "no action", "scale down"],
 )
-def test_s0_14_the_verdict_is_one_of_three(cpu, backlog, policy_result):
+def test_s0_14_beam_flink_scales_up_or_down_or_stays(cpu, backlog, policy_result):
     assert np.sign(wanted("beam-flink", 10, 1000, 0, backlog, cpu=cpu) - 10) == policy_result
 
 
@@ -94,7 +94,7 @@ DATAFLOW = {
 
 
 @pytest.mark.parametrize(("stage", "require", "extra", "total"), DATAFLOW.values(), ids=DATAFLOW)
-def test_dataflow(stage, require, extra, total):
+def test_dataflow_adds_its_terms(stage, require, extra, total):
     workers, throughput, growth, time_s = stage
     numbers = (workers, throughput, growth, time_s * throughput)
     assert size_terms("dataflow", *numbers, quanta="none") == pytest.approx((total, require, extra))
@@ -117,7 +117,7 @@ DOWN = {
 
 
 @pytest.mark.parametrize(("workers", "cpu", "expected"), DOWN.values(), ids=DOWN)
-def test_s3_12_s3_22_dataflow_goes_down_one_quantum_while_cpu_allows(workers, cpu, expected):
+def test_s3_12_s3_22_dataflow_scales_down_one_quantum_if_the_cpu_allows_it(workers, cpu, expected):
     assert wanted("dataflow", workers, 1000, cpu=cpu, most=60) == expected
 
 
@@ -126,17 +126,17 @@ def test_s3_12_s3_22_dataflow_goes_down_one_quantum_while_cpu_allows(workers, cp
     [(0, 0, 30), (200, 0, 72), (0, 20_000, 80), (-200, 12_000, 60), (40, 0, 30)],
     ids=["calm", "growth goes up", "backlog goes up", "a draining backlog holds", "growth within the noise"],
 )
-def test_s3_11_dataflow_goes_down_only_when_calm(growth, backlog, expected):
+def test_s3_11_dataflow_scales_down_only_while_calm(growth, backlog, expected):
     assert wanted("dataflow", 60, 1000, growth, backlog, cpu=0.1, most=60) == expected
 
 
 @pytest.mark.parametrize(("total", "quantum"), [(12, 12), (13, 15), (16, 20), (31, 60), (90, 60)])
-def test_s3_17_dataflow_goes_up_to_a_quantum_and_never_above_the_maximum(total, quantum):
+def test_s3_17_dataflow_scales_up_to_a_quantum(total, quantum):
     size = wanted("dataflow", 10, 1000, 0, backlog=(total - 10) * 60 / 10 * 1000, most=60)
     assert bounded(size, 10, max_workers=60) == (quantum, Bound.MAX if total > 60 else Bound.NONE)
 
 
-def test_dataflow_never_asks_a_lagging_stage_for_fewer_workers_than_it_has():
+def test_dataflow_never_scales_a_lagging_stage_down():
     assert wanted("dataflow", 70, 1000, 0, 11_000, most=60) == 83
     assert wanted("dataflow", 7, 1000, 60, 0, most=60, quanta="divisors") == 10
 
@@ -146,7 +146,7 @@ def test_x_10_float_noise_is_not_a_worker(value, expected):
     assert whole(column(value))[0] == expected
 
 
-def test_where_partitions_are_unknown_the_cap_is_split_into_quanta():
+def test_without_partitions_the_quanta_are_those_of_the_maximum():
     assert wanted("dataflow", 60, 1000, cpu=0.1, most=60) == 30
     assert wanted("dataflow", 60, 1000, cpu=0.1, most=100, partitions=60) == 30
     assert wanted("dataflow", 60, 1000, cpu=0.1, most=100) == 50
@@ -158,8 +158,8 @@ def test_each_stage_is_sized_by_its_own_policy():
     assert policy_result.wanted_workers.tolist() == [15, 10]
 
 
-def test_no_stage_has_no_size():
-    assert len(size(stage_input([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
+def test_no_stages_give_no_sizes():
+    assert len(size(question([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
 
 
 def beyond_noise(throughput, growth):

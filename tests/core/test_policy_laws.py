@@ -38,14 +38,14 @@ UNKNOWN = [(policy, signal) for policy in SEEDS for signal in DECIDING.get(polic
 
 @pytest.mark.parametrize(("policy", "signal"), UNKNOWN)
 @pytest.mark.parametrize("backlog", [0, 30_000, 300_000])
-def test_x_06_an_unknown_input_that_decides_has_no_size(policy, signal, backlog):
+def test_x_06_an_unknown_deciding_input_gives_no_size(policy, signal, backlog):
     known = {"workers": 10, "throughput": 1000, "growth": 500, "backlog": backlog, "partitions": 20, "cpu": 0.5}
     assert isfinite(wanted(policy, **known, records=((10, 1000),)))
     assert not isfinite(wanted(policy, **known | {signal: nan}, records=((10, 1000),)))
 
 
 @given(seeds, stages, facts, fits)
-def test_p_11_s4_06_what_is_known_gives_a_whole_number_and_the_same_each_time(policy, stage, known, fit):
+def test_p_11_s4_06_the_size_is_whole_and_reproducible(policy, stage, known, fit):
     size = wanted(policy, *stage, **known, fit=fit)
     assert 0 < size < inf
     assert size == ceil(size)
@@ -65,7 +65,7 @@ def test_p_05_more_backlog_or_growth_never_needs_fewer_workers(policy, stage, kn
 
 
 @given(sizes, rates, st.tuples(st.floats(1, 10), st.floats(1, 10)), facts, fits)
-def test_p_05_more_input_never_needs_fewer_workers_where_the_forecast_is_of_that_input(
+def test_p_05_more_input_never_needs_fewer_workers(
     workers, rate, inputs, known, fit
 ):
     calm, busy = (
@@ -75,7 +75,7 @@ def test_p_05_more_input_never_needs_fewer_workers_where_the_forecast_is_of_that
     assert calm <= busy
 
 
-def test_a_higher_input_under_the_same_forecast_can_need_fewer_as_less_of_an_increase_is_to_come():
+def test_a_higher_input_with_the_same_forecast_can_need_fewer_workers():
     sized = [wanted("netflix", 10, rate, cpu=0.1, records=((10, 20_000),), fit=(0, 0, 10_000), rescale_pause_s=0)
              for rate in (8_000, 10_000)]  # fmt: skip
     assert sized == [10, 5]
@@ -88,14 +88,14 @@ def test_p_05_a_shorter_time_to_catch_up_never_needs_fewer_workers(policy, stage
 
 
 @given(seeds, stages, facts, st.tuples(sizes, sizes))
-def test_p_05_a_larger_cap_never_needs_fewer_workers(policy, stage, known, caps):
+def test_p_05_a_larger_maximum_never_needs_fewer_workers(policy, stage, known, caps):
     # without quanta: those belong to the cap, so that another cap has other steps (13 becomes 15 of 60, 13 of 100)
     tight, wide = (min(wanted(policy, *stage, **known, quanta="none", most=cap), cap) for cap in sorted(caps))
     assert tight <= wide
 
 
 @given(seeds, sizes, rates, st.floats(0, 1), records)
-def test_p_07_a_steady_system_is_never_told_to_grow(policy, workers, rate, load, known):
+def test_p_07_a_steady_job_is_never_scaled_up(policy, workers, rate, load, known):
     steady = {"partitions": workers, "records": known}
     assert wanted(policy, workers, rate, cpu=load * HOTTEST.get(policy, 1.0), **steady) <= workers
     assert wanted(policy, workers, rate, **steady) == workers
@@ -114,8 +114,8 @@ def test_p_08_x_12_records_or_bytes_make_no_difference(policy, stage, known, fit
 
 
 @given(seeds, st.lists(st.tuples(stages, facts, fits), min_size=1, max_size=6))
-def test_a_stage_is_sized_alike_alone_and_among_others_in_any_order(policy, asking):
-    alone = [stage_input(*stage, **known, fit=fit) for stage, known, fit in asking]
+def test_the_size_of_a_stage_does_not_depend_on_other_stages(policy, asking):
+    alone = [question(*stage, **known, fit=fit) for stage, known, fit in asking]
     sizes_alone = [SEEDS[policy](one).wanted_workers[0] for one in alone]
     assert SEEDS[policy](joined(alone)).wanted_workers.tolist() == sizes_alone
     assert SEEDS[policy](joined(alone[::-1])).wanted_workers.tolist() == sizes_alone[::-1]
@@ -123,5 +123,5 @@ def test_a_stage_is_sized_alike_alone_and_among_others_in_any_order(policy, aski
 
 @pytest.mark.parametrize("policy", SEEDS)
 @pytest.mark.parametrize("numbers", [(2.0**20, 1e-8, 2.0**63, 2.0**63), (2.0**20, 0, 2.0**63, 2.0**63)])
-def test_x_01_huge_counts_and_none_processed_are_sized_without_overflow(policy, numbers):
+def test_x_01_huge_counts_are_sized_without_overflow(policy, numbers):
     assert 0 < wanted(policy, *numbers, cpu=1.0, partitions=2.0**20) < inf

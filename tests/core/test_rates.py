@@ -52,7 +52,7 @@ def times(gaps_s, count):
 
 
 @given(gaps_and_counts, gaps_and_counts)
-def test_x_04_points_before_the_last_fall_are_not_used(first, second):
+def test_x_04_points_before_a_counter_reset_are_not_used(first, second):
     first, second = first[: len(second)], second[: len(first)]
     for count in range(1, len(first) + 1):
         found = since_reset(column(*first[:count])[:, None], column(*second[:count])[:, None])[:, 0]
@@ -95,7 +95,7 @@ def test_a_counter_that_stops_stands_still_after_twice_its_longest_step():
     assert found[-2:] == [0, 0]
 
 
-def test_the_far_points_count_only_where_the_near_ones_hold_too_few_steps():
+def test_the_far_points_count_only_if_the_near_ones_have_too_few_steps():
     at_s = np.arange(0, 121, 15.0)
     values = np.column_stack([np.repeat([0, 6000, 12_000], [3, 4, 2]), at_s * np.where(at_s > 60, 100, 1)])
     far = np.ones((9, 2), bool)

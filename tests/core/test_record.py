@@ -37,7 +37,7 @@ def test_a_record_gives_the_decision_again(policy):
     assert again(columns) == (found.required_workers, found.reason, found.bound)
 
 
-def test_of_several_stages_the_one_that_decided_is_enough():
+def test_the_record_of_the_deciding_stage_is_enough():
     both = [
         tick(
             at_s,
@@ -68,19 +68,19 @@ def test_an_input_at_its_own_value_changes_nothing(name):
         ("min_workers", 30, 30),
     ],
 )
-def test_changing_the_input_that_decided_changes_the_decision(name, value, size):
+def test_a_change_of_the_deciding_input_changes_the_decision(name, value, size):
     columns, found = recorded(steady(30, **BEHIND), policy="drain")
     assert (found.reason, found.required_workers) == (Reason.UP, 20)
     assert otherwise(columns, name, value)[0] == size
 
 
-def test_a_held_target_is_held_again():
+def test_a_record_of_a_held_target_holds_it_again():
     columns, found = recorded([*steady(**BEHIND), tick(75, job(**counts()))], policy="drain")
     assert (found.reason, found.required_workers) == (Reason.STALE, 20)
     assert again(columns) == (20, Reason.STALE, Bound.NONE)
 
 
-def test_a_record_of_nothing_known_gives_no_target():
+def test_a_record_without_samples_gives_no_target():
     columns, _ = recorded([tick(0)], policy="drain")
     served, reason, _ = again(columns)
     assert np.isnan(served)

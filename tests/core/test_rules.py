@@ -69,7 +69,7 @@ def test_the_defaults_contradict_each_other_nowhere(lower, upper, otherwise):
     assert otherwise
 
 
-def test_rules_that_are_equal_can_be_one():
+def test_equal_rules_are_equal_objects():
     night = Period(days=(0,), begin_min=0, end_min=60)
     assert len({Rules(), Rules(), Rules(excluded=(night,)), Rules(excluded=(night,))}) == 2
 

@@ -19,7 +19,7 @@ def test_rows_become_columns_over_sorted_names():
     assert np.array_equal(seen.whole("workers"), column(3, nan), equal_nan=True)
 
 
-def test_a_signal_nobody_spoke_of_is_unknown():
+def test_a_missing_signal_is_unknown():
     seen = tick(15, job(backlog_records=1))
     assert np.isnan(seen.stage("processed_records")).all()
     assert np.isnan(seen.whole("workers")).all()
@@ -27,11 +27,11 @@ def test_a_signal_nobody_spoke_of_is_unknown():
 
 @pytest.mark.parametrize("value", [nan, inf, -inf, -1, -0.001, 1e19, 1.7e308], ids=str)
 @pytest.mark.parametrize("signal", [*STAGE_SIGNALS, *WORKLOAD_SIGNALS])
-def test_x_06_a_value_that_counts_nothing_is_left_out(signal, value):
+def test_x_06_an_invalid_value_is_left_out(signal, value):
     assert tick(15, job(**{signal: value})) == tick(15)
 
 
-def test_a_signal_without_a_name_here_is_left_out():
+def test_an_unknown_signal_is_left_out():
     assert tick(15, job(stage="", weather=3)) == tick(15)
 
 
@@ -44,7 +44,7 @@ def test_of_two_values_for_one_place_the_larger_counts():
 
 
 @pytest.mark.parametrize("workload", ["n/a", EVERY])
-def test_all_different_faults_of_a_workload_are_told_in_alphabetical_order(workload):
+def test_all_faults_of_a_workload_are_joined_in_alphabetical_order(workload):
     said = ["Broker down", "annotation x: no", "Broker down", "HPA n/a: its scale target is gone"]
     faults = [(workload, sentence) for sentence in said]
     joined = "Broker down; HPA n/a: its scale target is gone; annotation x: no"
@@ -53,7 +53,7 @@ def test_all_different_faults_of_a_workload_are_told_in_alphabetical_order(workl
 
 
 @given(st.data())
-def test_the_order_of_rows_changes_nothing(data):
+def test_the_order_of_rows_does_not_matter(data):
     names, stages = st.sampled_from(["n/a", "n/b"]), st.sampled_from(["", "one"])
     values = st.one_of(st.floats(), st.integers(0, 9))
     rows = data.draw(st.lists(st.tuples(names, stages, st.sampled_from([*STAGE_SIGNALS, *WORKLOAD_SIGNALS]), values)))

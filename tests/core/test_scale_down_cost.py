@@ -80,7 +80,7 @@ def paying(**known):
         "none is there",
     ],
 )
-def test_a_down_pays_once_it_would_have_saved_what_a_rescale_is_worth(known, expected):
+def test_a_scale_down_pays_once_it_would_have_saved_the_cost_of_a_rescale(known, expected):
     assert paying(**known) == expected
 
 
@@ -105,7 +105,7 @@ def needed(lane, count):
 
 
 @given(lanes)
-def test_it_is_the_present_size_or_one_that_was_enough_and_has_saved_its_worth(lane):
+def test_the_paying_size_is_the_present_one_or_one_that_saved_enough(lane):
     found = paying(**lane)
     assert found <= lane["current"]
     if found < lane["current"]:
@@ -115,23 +115,23 @@ def test_it_is_the_present_size_or_one_that_was_enough_and_has_saved_its_worth(l
 
 
 @given(lanes)
-def test_it_is_never_below_what_is_needed_of_late(lane):
+def test_the_paying_size_is_never_below_the_recent_need(lane):
     assert not paying(**lane) < min(lane["running"], lane["current"])
 
 
 @given(lanes, st.floats(1, 4))
-def test_a_dearer_rescale_never_goes_further_down(lane, dearer):
+def test_a_dearer_rescale_never_gives_a_smaller_size(lane, dearer):
     assert paying(**lane | {"worth_s": lane["worth_s"] * dearer}) >= paying(**lane)
 
 
 @given(lanes, st.lists(st.integers(0, 10), min_size=BUCKETS + 1, max_size=BUCKETS + 1))
-def test_who_needed_more_never_goes_further_down(lane, more):
+def test_a_larger_need_never_gives_a_smaller_size(lane, more):
     raised = [size + added for size, added in zip(lane["peaks"], more[1:], strict=True)]
     assert paying(**lane | {"peaks": raised, "running": lane["running"] + more[0]}) >= paying(**lane)
 
 
 @given(lanes, st.integers(0, BUCKETS))
-def test_what_nobody_saw_never_pays(lane, number):
+def test_a_bucket_without_samples_never_pays(lane, number):
     """From an unknown bucket on backwards nothing counts: it is as if the window began after it."""
     if number == BUCKETS:
         assert paying(**lane | {"running": nan}) == lane["current"]
@@ -142,7 +142,7 @@ def test_what_nobody_saw_never_pays(lane, number):
 
 
 @given(st.lists(lanes, min_size=1, max_size=5))
-def test_a_job_pays_as_if_it_were_alone(jobs):
+def test_the_paying_size_does_not_depend_on_other_jobs(jobs):
     parts = {name: np.array([lane[name] for lane in jobs], dtype=float) for name in jobs[0]}
     together = paying_workers(
         parts["peaks"].T,
@@ -167,14 +167,14 @@ def first_down(decided):
 
 
 @pytest.mark.simulation
-def test_a_deep_fall_is_followed_soon_a_shallow_one_late_and_one_within_the_tolerance_never():
+def test_a_scale_down_follows_a_deep_fall_soon_and_a_shallow_one_late():
     deep, half, shallow, none = (first_down(fallen(load)) for load in (80.0, 400.0, 640.0, 720.0))
     assert 600 + 300 < deep < half < shallow < 600 + 3600
     assert none is None
 
 
 @pytest.mark.simulation
-def test_a_lower_load_that_comes_and_goes_is_not_followed():
+def test_a_load_that_fluctuates_causes_no_scale_down():
     """Half of the load for five minutes of every twenty: it would have to last for ten."""
     load = Fluid(lambda at_s: 400.0 if at_s % 1200 < 300 else 800.0)
     assert first_down(closed(load, 7200, book(**HUNDRED))) is None
@@ -190,14 +190,14 @@ def test_before_it_pays_the_sentence_says_so():
 
 
 @pytest.mark.simulation
-def test_without_a_worth_the_whole_window_counts():
+def test_without_a_rescale_cost_the_whole_window_counts():
     soon, late = (first_down(fallen(80.0, rescale_worth_s=worth_s)) for worth_s in (None, 0.0))
     assert soon < 1500
     assert late >= 600 + 3600
 
 
 @pytest.mark.simulation
-def test_a_down_that_waits_for_the_hpa_is_not_withdrawn_by_its_own_cost():
+def test_a_pending_scale_down_is_not_withdrawn_by_its_own_cost():
     """It is counted at once, so that the next one is dearer; but itself has paid."""
     running = Fluid(lambda at_s: 800.0 if at_s < 600 else 320.0)
     decided = closed(running, 3000, book(**HUNDRED), follows=lambda at_s: False)
@@ -205,7 +205,7 @@ def test_a_down_that_waits_for_the_hpa_is_not_withdrawn_by_its_own_cost():
     assert {d.required_workers for d in decided if down <= d.at_s <= 3000} == {4}
 
 
-def test_a_down_in_steps_goes_on_to_its_target():
+def test_a_scale_down_in_steps_reaches_its_target():
     """Each step of the HPA is a change, since which little was saved."""
     state, rules = EMPTY, book(**HUNDRED, settle_s=0.0)
     running, targets = Fluid(lambda at_s: 800.0 if at_s < 600 else 320.0), []
@@ -220,7 +220,7 @@ def test_a_down_in_steps_goes_on_to_its_target():
     assert running.workers == 4
 
 
-def test_downs_are_counted_and_fade():
+def test_scale_downs_are_counted_and_fade():
     state, rules, downs_at_s = EMPTY, book(**HUNDRED, rescale_worth_s=0.0, down_window_s=0.0), []
     running = Fluid(lambda at_s: 800.0 if at_s < 300 else (400.0 if at_s < 900 else 100.0))
     while running.at_s <= 1500:
@@ -250,7 +250,7 @@ def counted(downs, ago_s=0.0):
 
 
 @pytest.mark.simulation
-def test_four_downs_of_the_last_day_make_the_next_one_twice_as_dear_and_they_fade():
+def test_four_scale_downs_of_the_last_day_double_the_cost_of_the_next_one():
     none, four, long_ago = counted(nan), counted(4.0), counted(4.0, 5 * DAY_S)
     assert four - none == 600  # 300 s more of half of the work
     assert none <= long_ago <= none + 30
@@ -270,7 +270,7 @@ def test_four_downs_of_the_last_day_make_the_next_one_twice_as_dear_and_they_fad
     ],
     ids=["pause and warm-up", "and the delay of the metrics", "other ones", "configured", "another policy"],
 )
-def test_after_a_change_no_up_before_the_new_workers_are_warm_and_seen_to_be(rules, wait_s):
+def test_no_scale_up_before_the_new_workers_are_warm_and_measured(rules, wait_s):
     load = Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else 4000.0))
     decided = closed(load, 1200, book(**HUNDRED | rules))
     first, second, *_ = [d.at_s for d in decided if d.reason == Reason.UP]
@@ -288,7 +288,7 @@ def open_(decision):
 
 
 @pytest.mark.simulation
-def test_each_decision_of_a_fall_is_made_again_from_its_record():
+def test_each_decision_of_a_scale_down_follows_from_its_record():
     """Waiting until it pays, going down in steps, and cooling down."""
     rules = book(**HUNDRED | {"cooldown_down_s": None}, max_step_down_workers=2)
     ticks = [

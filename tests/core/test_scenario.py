@@ -85,18 +85,18 @@ def test_s0_28_1_balance_holds(policy):
 
 
 @pytest.mark.parametrize("policy", ["dataflow", "beam-flink"])
-def test_s0_28_2_s3_10_the_input_steps_up_and_20_are_asked_for(policy):
+def test_s0_28_2_s3_10_a_step_of_the_input_needs_20_workers(policy):
     found = at(180, policy)
     assert numbers(found) == (1000, 500, 30_000, 30)
     assert (found.reason, found.required_workers, *terms(found)) == (Reason.UP, 20, 15, 5)
 
 
-def test_s0_28_2_where_the_cpu_is_not_the_bottleneck_beam_flink_still_holds():
+def test_s0_28_2_beam_flink_holds_while_the_cpu_is_not_the_bottleneck():
     found = at(180, "beam-flink", sized=False)
     assert (found.reason, found.required_workers, *terms(found)) == (Reason.HOLD, 10, 15, 5)
 
 
-def test_s0_28_2_the_first_seconds_of_growth_ask_for_the_step_already():
+def test_s0_28_2_the_first_seconds_of_growth_show_the_step():
     growing = history(play(180), book(quanta="none"))
     first = next(decision for decision in growing if decision.reason == Reason.UP)
     assert (first.at_s, first.growth_records_per_s) == (150, 250)
@@ -104,13 +104,13 @@ def test_s0_28_2_the_first_seconds_of_growth_ask_for_the_step_already():
 
 
 @pytest.mark.parametrize("policy", ["dataflow", "beam-flink"])
-def test_s0_28_4_the_backlog_drains_within_r_and_nothing_more_is_asked_for(policy):
+def test_s0_28_4_no_worker_is_added_while_the_backlog_drains_within_r(policy):
     found = at(225, policy, resized={180: 20})
     assert numbers(found) == (2000, -500, 7_500, 3.75)
     assert (found.reason, found.required_workers, found.keep_up_workers) == (Reason.HOLD, 20, 20)
 
 
-def test_s0_28_5_the_new_balance_in_the_policies_eyes():
+def test_s0_28_5_the_sizes_of_the_new_balance():
     calm = at(300, resized={180: 20})
     assert numbers(calm) == (1500, 0, 0, 0)
     assert (calm.utilization_ratio, *terms(calm)) == (0.75, 20, 0)
@@ -132,7 +132,7 @@ def test_s0_28_s0_10_without_an_earlier_decision_beam_flink_waits_for_120_s(unti
     assert (found.reason, found.required_workers, terms(found)) == (reason, required, pytest.approx(terms_of_it))
 
 
-def test_s0_28_the_whole_story_closed():
+def test_s0_28_the_whole_scenario_in_a_closed_loop():
     """Workers follow the served target on the minute; the backlog is gone and the size rests."""
     running, state, sizes, rules = FluidJob(), EMPTY, [], book(quanta="none")
     for at_s in range(1201):
@@ -227,7 +227,7 @@ def test_s0_28_2_closed_the_backlog_grows_until_more_workers_have_started(told):
 
 
 @every_policy
-def test_s0_28_3_4_closed_once_all_workers_have_come_the_backlog_falls_until_it_is_gone(told):
+def test_s0_28_3_4_closed_the_backlog_falls_once_all_workers_run(told):
     last_up_s = max((at_s for at_s, more in changes(told).items() if more > 0), default=STEP_S)
     end_s = min((at_s for at_s in changes(told) if at_s > last_up_s), default=END_S)
     backlog = within(seen(told, "backlog_records"), last_up_s + START_S + PAUSE_S, end_s)
@@ -236,7 +236,7 @@ def test_s0_28_3_4_closed_once_all_workers_have_come_the_backlog_falls_until_it_
 
 
 @every_policy
-def test_s0_11_s0_28_4_closed_no_worker_goes_while_ten_seconds_of_backlog_wait(told):
+def test_s0_11_s0_28_4_closed_no_scale_down_with_ten_seconds_of_backlog(told):
     late = seen(told, "backlog_time_s")
     downs = [at_s for at_s, more in changes(told).items() if more < 0]
     assert max((late[at_s] for at_s in downs), default=0) < Rules().short_backlog_time_s

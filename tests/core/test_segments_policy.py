@@ -20,8 +20,8 @@ SEGMENTS = {
 
 
 @pytest.mark.parametrize(("segments", "per_worker", "expected"), SEGMENTS.values(), ids=SEGMENTS)
-def test_segments(segments, per_worker, expected):
-    size, keep_up, catch_up = size_terms("segments", 10, 1000, partitions=segments, segments_per_worker=per_worker)
+def test_the_size_is_segments_over_segments_per_worker(segments, per_worker, expected):
+    size, keep_up, catch_up = asked("segments", 10, 1000, partitions=segments, segments_per_worker=per_worker)
     assert (size, keep_up, catch_up) == pytest.approx((expected, nan, nan), nan_ok=True)
 
 
@@ -35,10 +35,10 @@ def test_s2_15_replicas_are_the_segments_of_the_named_stream_and_not_one_less(ob
 
 
 @pytest.mark.parametrize("load", [(10, nan, nan, nan), (nan, 1000, 0, 0), (2, 9000, 5000, 1e9), (0, 0, 0, 0)])
-def test_s2_17_the_stream_knows_the_load_and_the_readers_only_follow_it(load):
+def test_s2_17_only_the_segments_matter(load):
     assert wanted("segments", *load, partitions=7, cpu=1.0) == 7
 
 
-def test_s2_16_it_asks_for_fewer_at_once_and_the_wait_before_a_down_is_the_hpas():
+def test_s2_16_fewer_segments_scale_down_at_once():
     assert wanted("segments", 14, 1000, partitions=10) == 10
     assert not policy_of("segments").defaults

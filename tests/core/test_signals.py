@@ -51,7 +51,7 @@ def test_s3_02_input_rate_is_throughput_plus_growth(throughput, growth, expected
     assert input_rate(column(throughput), column(growth)) == expected
 
 
-def test_an_unknown_rate_is_not_known_to_move():
+def test_an_unknown_rate_does_not_move():
     assert moves(column(nan, 0, 1)).tolist() == [False, False, True]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from builders import JOB, TICK_S, Fluid, book, closed, counts, history, job, tick
 
 
-def test_the_forecast_does_not_believe_a_capacity_that_the_throughput_contradicts():
+def test_a_throughput_below_the_capacity_corrects_the_expected_backlog():
     slow = Fluid(lambda at_s: 330.0, workers=10, each=100.0, sink=lambda at_s: 120.0 if at_s >= 900 else np.inf)
     rules = book(policy="drain", max_workers=10)
     found = [decision for decision in closed(slow, 1080, rules) if decision.at_s >= 930]

@@ -25,20 +25,20 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("ticks", [[], steady(throughput=1000)], ids=["empty", "one job"])
-def test_decoding_gives_back_what_was_encoded(ticks):
+def test_a_decoded_state_equals_the_encoded_one(ticks):
     state = folded(ticks)
     assert same(decode(VERSION, encode_fast(state), encode_slow(state)), state)
 
 
 @given(st.lists(st.tuples(NAMES, NAMES), max_size=4, unique=True))
-def test_any_name_survives(stages):
+def test_any_name_survives_encoding(stages):
     workloads = tuple(sorted({workload for workload, _ in stages}))
     state = aligned(EMPTY, workloads, tuple(sorted(stages)))
     back = decode(VERSION, encode_fast(state), encode_slow(state))
     assert (back.slow.workloads, back.slow.stages) == (workloads, tuple(sorted(stages)))
 
 
-def test_a_tick_that_teaches_nothing_slow_leaves_the_slow_bytes_alone():
+def test_a_tick_without_slow_changes_leaves_the_slow_bytes_unchanged():
     ticks = steady(throughput=1000)
     assert encode_slow(folded(ticks)) == encode_slow(folded([*ticks, tick(75, job(**counts(), **flow(75)))]))
 
@@ -87,7 +87,7 @@ def test_damaged_bytes_are_refused(change):
             decode(VERSION, fast, slow)
 
 
-def test_aligned_keeps_what_is_known_and_forgets_the_rest():
+def test_aligned_keeps_present_workloads_and_drops_the_others():
     state = folded(
         [tick(0, job("n/a", workers=1, backlog_records=5), job("n/c", workers=3, backlog_records=7))], book("n/a")
     )
@@ -96,7 +96,7 @@ def test_aligned_keeps_what_is_known_and_forgets_the_rest():
     assert np.array_equal(moved.fast.backlog, [[np.nan, 7]], equal_nan=True)
 
 
-def test_advance_does_not_edit_the_state_it_was_given():
+def test_advance_does_not_modify_its_state():
     state = folded(steady())
     before = encode_fast(state), encode_slow(state)
     advance(state, tick(75, job(**counts(3), **flow(75, 5, 5, 5)), job("n/new", workers=1)), book())

@@ -39,20 +39,20 @@ def lagging(*records, stuck=None, partitions=20):
         pytest.param((*QUIET, 3100, 3110, 3120, *(None,) * 8), False, id="nobody tells it any more"),
     ],
 )
-def test_s4_38_one_partition_that_falls_behind_asks_for_more_workers(records, more):
+def test_s4_38_a_partition_that_falls_behind_needs_more_workers(records, more):
     decided = lagging(*records)
     assert (decided.required_workers > 10) == more
 
 
-def test_a_partition_that_is_stuck_asks_for_none():
+def test_a_stuck_partition_needs_no_workers():
     assert lagging(*QUIET, *range(3100, 3200, 10), stuck=3200.0).required_workers == 10
 
 
-def test_where_nobody_counts_the_partitions_nothing_is_said_of_one():
+def test_without_a_count_of_partitions_the_worst_one_is_unknown():
     assert lagging(*QUIET, *range(3100, 3200, 10), partitions=None).required_workers == 10
 
 
-def test_the_sentence_tells_of_the_worst_partition_where_the_sum_hides_it():
+def test_the_sentence_names_the_worst_partition_if_the_sum_hides_it():
     assert "backlog time 0.0 s (61 s in the worst partition), input 1 000/s" in sentence(
         lagging(*QUIET, *range(2950, 3060, 10))
     )

@@ -76,33 +76,33 @@ VARGA = {
 
 
 @pytest.mark.parametrize(("numbers", "cpu", "size"), VARGA.values(), ids=VARGA)
-def test_varga(numbers, cpu, size):
+def test_varga_takes_the_larger_of_lag_and_utilization(numbers, cpu, size):
     assert wanted("varga", *numbers, cpu=cpu) == size
 
 
-def test_s1_11_s1_14_its_two_signals_are_all_it_looks_at():
-    seen = {size_terms("varga", 4, 1000, 500, 100_000, cpu=0.7, most=most, saturated=full)
+def test_s1_11_s1_14_only_two_signals_matter():
+    seen = {asked("varga", 4, 1000, 500, 100_000, cpu=0.7, most=most, saturated=full)
             for most in (5, 50) for full in (True, False)}  # fmt: skip
     assert len({size for size, _, _ in seen}) == 1
 
 
 @pytest.mark.parametrize(("bottleneck", "size"), [(True, 15), (False, 10)])
-def test_s1_19_s1_18_the_lag_of_what_is_held_back_downstream_has_no_say(bottleneck, size):
+def test_s1_19_s1_18_the_lag_of_a_backpressured_stage_does_not_count(bottleneck, size):
     assert wanted("varga", 10, 1000, 500, 100_000, cpu=0.7, bottleneck=bottleneck) == size
 
 
 @pytest.mark.parametrize(("target", "size"), [(0.4, 18), (0.5, 14), (0.7, 10)])
-def test_s1_15_the_targets_that_were_tried(target, size):
+def test_s1_15_the_published_targets_give_their_sizes(target, size):
     assert wanted("varga", 10, 1000, cpu=0.7, varga_utilization_ratio=target) == size
 
 
-def test_s1_17_s1_18_the_waits_are_the_gate_and_the_bound_of_every_policy():
+def test_s1_17_s1_18_the_waits_are_a_gate_and_a_bound():
     assert Rules(policy="varga").varga_utilization_ratio == 0.7
     assert Rules(policy="varga").lag_threshold_records == LAG_THRESHOLD
     assert policy_of("varga").defaults["down_window_s"] == 300
 
 
-def test_the_trap_of_s1_full_utilization_asks_for_more_until_idleness_shows():
+def test_full_utilization_scales_up_on_each_tick():
     workers = 10.0
     for _ in range(3):  # it drains fast enough, and still
         grown = wanted("varga", workers, 100 * workers, -100 * workers + 500, 200_000, cpu=1.0)
@@ -130,6 +130,6 @@ def test_p_04_the_lag_change_times_workers_is_the_keep_up_size(workers, throughp
 
 
 @given(st.floats(0, 2.0**63), st.floats(-(2.0**63), 2.0**63), st.floats(0, 2.0**63))
-def test_x_06_known_rates_never_give_what_an_hpa_cannot_read(throughput, growth, lag):
+def test_x_06_known_rates_give_finite_numbers(throughput, growth, lag):
     change = relative_lag_change(column(throughput), column(growth))
     assert np.isfinite(gated_lag_change(change, column(lag), column(LAG_THRESHOLD))).all()
