@@ -1,4 +1,4 @@
-"""Short forms of samples, rules and jobs, so that a test shows only the values that matter."""
+"""Small values for the tests of core, so that a test shows only the values that matter."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def job(workload: str = JOB, stage: str = WHOLE, **signals: float | None) -> lis
 
 
 def counts(workers: float = 10, **changes: float | None) -> dict[str, float | None]:
-    """The counts of Kubernetes for a workload at rest."""
+    """The worker counts that Kubernetes reports for a workload at rest."""
     return {"spec_workers": workers, "workers": workers, "ready_workers": workers, **changes}
 
 
@@ -62,8 +62,8 @@ def steady(until_s: float = 60, from_s: float = 0, **signals: float | None) -> l
 
 
 def book(workload: str = JOB, **rules: object) -> RuleBook:
-    """Rules of one configured workload; the default policy is `dataflow`."""
-    return RuleBook(by_workload={workload: Rules(**{"policy": "dataflow"} | rules)})  # type: ignore[arg-type]  # a test names what it changes
+    """Rules of one configured workload, sized by `dataflow` by default."""
+    return RuleBook(by_workload={workload: Rules(**{"policy": "dataflow"} | rules)})  # type: ignore[arg-type]  # names come from a test
 
 
 def fold(ticks: Iterable[Samples], rules: RuleBook | None = None, state: State = EMPTY) -> list[list[Decision]]:
@@ -100,33 +100,36 @@ def policy_input(
     backlog: float | Sequence[float] = 0,
     **more: object,
 ) -> PolicyInput:
-    """The input of a policy. more: cpu, partition_behind_s and latest input rate (else unknown), most (else 100),
-    partitions (else most), fit and table (else unknown), saturated and bottleneck, and rules."""
+    """The input of a policy.
+
+    more: cpu, partition_behind_s, latest (input rate), fit and table (default unknown), most (default 100), partitions
+    (default most), saturated, bottleneck, and rules.
+    """
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
-    at_work, passed, grown, waiting = (line.copy() for line in lines)
+    present, passed, grown, waiting = (line.copy() for line in lines)
     most = more.pop("most", 100.0)
     return PolicyInput(
-        workers=at_work,
-        most_workers=np.full(len(at_work), most),
-        partitions=np.full(len(at_work), more.pop("partitions", most)),
+        workers=present,
+        most_workers=np.full(len(present), most),
+        partitions=np.full(len(present), more.pop("partitions", most)),
         throughput_records_per_s=passed,
         input_rate_records_per_s=np.maximum(passed + grown, 0.0),
-        latest_input_rate_records_per_s=np.full(len(at_work), more.pop("latest", np.nan)),
-        latest_throughput_records_per_s=np.full(len(at_work), np.nan),
+        latest_input_rate_records_per_s=np.full(len(present), more.pop("latest", np.nan)),
+        latest_throughput_records_per_s=np.full(len(present), np.nan),
         growth_records_per_s=grown,
         highest_backlog_records=waiting,
-        rising=np.full(len(at_work), True),
+        rising=np.full(len(present), True),
         backlog_records=waiting,
         backlog_time_s=backlog_time(waiting, passed),
         lowest_backlog_time_s=backlog_time(waiting, passed),
-        utilization_ratio=np.full(len(at_work), more.pop("cpu", np.nan)),
-        partition_behind_s=np.full(len(at_work), more.pop("partition_behind_s", np.nan)),
-        bottleneck=np.full(len(at_work), more.pop("bottleneck", True)),
-        saturated=np.full(len(at_work), more.pop("saturated", False)),
-        fit=more.pop("fit", no_curve(len(at_work))),
-        fit_age_s=np.zeros(len(at_work)),
-        table=more.pop("table", empty(len(at_work))),
-        rules=rule_columns(len(at_work), **more),
+        utilization_ratio=np.full(len(present), more.pop("cpu", np.nan)),
+        partition_behind_s=np.full(len(present), more.pop("partition_behind_s", np.nan)),
+        bottleneck=np.full(len(present), more.pop("bottleneck", True)),
+        saturated=np.full(len(present), more.pop("saturated", False)),
+        fit=more.pop("fit", no_curve(len(present))),
+        fit_age_s=np.zeros(len(present)),
+        table=more.pop("table", empty(len(present))),
+        rules=rule_columns(len(present), **more),
     )
 
 
@@ -138,13 +141,13 @@ def no_curve(count: int = 1) -> Fit:
 
 @dataclass
 class Fluid:
-    """A job, simulated second by second. The functions take the time of the second."""
+    """A simulated job, second by second."""
 
-    load: Callable[[float], float]  # input, records/s
+    load: Callable[[float], float]  # input of a second, records/s
     workers: int = 10
-    each: float = 100.0  # capacity of a worker, records/s
-    sink: Callable[[float], float] = lambda at_s: np.inf  # the most that downstream accepts, records/s
-    pause_s: float = 0.0  # how long a rescale stops the job
+    each: float = 100.0  # capacity of one worker, records/s
+    sink: Callable[[float], float] = lambda at_s: np.inf  # capacity of the sink, records/s
+    pause_s: float = 0.0  # a rescale stops the job for this long
     missing: Callable[[float], Iterable[str]] = lambda at_s: ()  # signals without a sample
     more: Callable[[float], dict[str, float]] = lambda at_s: {}  # additional signals
     at_s: float = 0.0
@@ -154,7 +157,7 @@ class Fluid:
     stopped_until_s: float = -1.0
 
     def rows(self, workload: str = JOB) -> list[Row]:
-        """The samples of this second."""
+        """Its present samples."""
         signals = {
             "appended_records": self.appended,
             "processed_records": self.processed,
@@ -182,14 +185,14 @@ class Fluid:
 def closed(
     running: Fluid, until_s: float, rules: RuleBook, follows: Callable[[float], bool] = lambda at_s: True
 ) -> list[Decision]:
-    """The decisions of a closed loop with ticks of 30 s. follows: whether the workers follow them at this time."""
+    """The decisions of a job whose workers follow them at the times of `follows`; a tick is 30 s."""
     return closed_each({JOB: running}, until_s, rules, follows)[JOB]
 
 
 def closed_each(
     jobs: Mapping[str, Fluid], until_s: float, rules: RuleBook, follows: Callable[[float], bool] = lambda at_s: True
 ) -> dict[str, list[Decision]]:
-    """The same for several jobs."""
+    """As `closed`, for several jobs side by side."""
     state, decided = EMPTY, {name: list[Decision]() for name in jobs}
     for at_s in np.arange(0.0, until_s + 1, 2 * TICK_S).tolist():
         state, decisions = advance(state, tick(at_s, *(each.rows(name) for name, each in jobs.items())), rules)

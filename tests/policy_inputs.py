@@ -1,4 +1,4 @@
-"""Short forms of policy inputs and results, so that a test shows only the values that matter."""
+"""Policy inputs and results in one line each, so that a test shows only the values that matter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -28,10 +28,10 @@ NO_FIT = (np.nan, np.nan, np.nan)
 
 
 def stage_input(*numbers: Numbers, **more: object) -> PolicyInput:
-    """The input of one stage, or of several by sequences: workers, throughput, growth (0), backlog (0).
+    """PolicyInput of one stage, or of several with sequences: workers, throughput, growth and backlog (default 0).
 
-    more: fit (a, b, c), fit_age_s, and records, the capacity table as (size, rate) pairs; all else as in
-    builders.policy_input. The default of partitions is unknown.
+    more: fit (its a, b, c) and fit_age_s; records (the table as (size, rate) pairs); otherwise as in
+    builders.policy_input, with unknown partitions by default.
     """
     count = np.broadcast(*(np.atleast_1d(number) for number in numbers)).size
     a, b, c = (np.full(count, value, float) for value in more.pop("fit", NO_FIT))
@@ -41,19 +41,19 @@ def stage_input(*numbers: Numbers, **more: object) -> PolicyInput:
     return replace(policy_input(*numbers, fit=fit, **known), fit_age_s=age_s)
 
 
-def size_terms(policy: str, *numbers: Numbers, **more: object) -> tuple[float, float, float]:
-    """The size of one stage, and its two terms: keep up and catch up."""
+def terms(policy: str, *numbers: Numbers, **more: object) -> tuple[float, float, float]:
+    """The wanted size of one stage and its two terms."""
     policy_result = SEEDS[policy](stage_input(*numbers, **more))
     return policy_result.wanted_workers[0], policy_result.keep_up_workers[0], policy_result.catch_up_workers[0]
 
 
 def wanted(policy: str, *numbers: Numbers, **more: object) -> float:
-    """The size of one stage."""
-    return size_terms(policy, *numbers, **more)[0]
+    """The wanted size of one stage."""
+    return terms(policy, *numbers, **more)[0]
 
 
 def bounded(size: float, current: float, **rules: object) -> tuple[float, Bound]:
-    """A size after the bounds of the rules, and the bound that changed it."""
+    """A size after the bounds of the rules alone, and the last bound that applied."""
     columns = rule_columns(1, **rules)
     range_ = limits(columns, workload_facts())
     bound_inputs = {f.name: column(np.nan) if f.name.endswith("_workers") else np.array([False])
@@ -63,12 +63,12 @@ def bounded(size: float, current: float, **rules: object) -> tuple[float, Bound]
 
 
 def workload_facts(**known: float) -> WorkloadFacts:
-    """The facts of one workload; all others are unknown."""
+    """The facts of one workload, unknown unless given."""
     return WorkloadFacts(**{f.name: column(known.get(f.name, np.nan)) for f in fields(WorkloadFacts)})
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Joins the inputs of several stages into one."""
+    """Several policy inputs as one, stage after stage."""
     first = parts[0]
     if is_dataclass(first):
         return type(first)(**{f.name: joined([getattr(part, f.name) for part in parts]) for f in fields(first)})

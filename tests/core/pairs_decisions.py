@@ -1,4 +1,4 @@
-"""Print as JSON what the program makes of the policy `pairs`. It runs in a copy that has it."""
+"""Print the decisions of the policy `pairs` as JSON. It runs in a copy of the program that has the policy."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""To add a policy takes its module and one entry of POLICIES: the worked example of CONTRIBUTING."""
+"""A new policy takes its module and one entry of POLICIES: the worked example of CONTRIBUTING."""
 
 import json
 import os
@@ -23,7 +23,7 @@ NAMES ="""
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What a copy of the program says once it has the policy `pairs`."""
+    """The output of a copy of the program with the policy `pairs`."""
     copy = tmp_path_factory.mktemp("program")
     shutil.copytree(TESTS.parent / "adapter", copy / "adapter", ignore=shutil.ignore_patterns("__pycache__"))
     policies = copy / "adapter" / "core" / "policies"

@@ -1,4 +1,4 @@
-"""The ordered table of cuts: each by itself, its name, and what holds for all of them."""
+"""Each bound alone, the order of the bounds, and laws of all bounds."""
 
 from dataclasses import fields, replace
 from math import isnan, nan
@@ -14,21 +14,21 @@ from adapter.core.bounds import BOUNDS, Bound
 from adapter.core.clamps import BoundInputs, apply_bounds, table
 from adapter.core.limits import limits, pauses
 
-WORKERS = ("hot_workers", "window_workers", "pending_workers")
-MASKS = tuple(f.name for f in fields(BoundInputs) if f.name not in WORKERS)
+LIMITS = ("hot_workers", "window_workers", "pending_workers")
+MASKS = tuple(f.name for f in fields(BoundInputs) if f.name not in LIMITS)
 
 
-def bound_inputs(*pulled, **workers):
-    masks = {name: np.array([name in pulled]) for name in MASKS}
-    return BoundInputs(**masks, **{name: column(workers.get(name, nan)) for name in WORKERS})
+def bound_inputs(*active, **workers):
+    masks = {name: np.array([name in active]) for name in MASKS}
+    return BoundInputs(**masks, **{name: column(workers.get(name, nan)) for name in LIMITS})
 
 
-def cut(wanted, current=10, pulled=(), facts=None, workers=None, **rules):
+def after_bounds(wanted, current=10, active=(), facts=None, workers=None, **rules):
     columns = rule_columns(1, **rules)
-    pulled = (pulled,) if isinstance(pulled, str) else pulled
-    braked = bound_inputs(*pulled, **(workers or {}))
+    active = (active,) if isinstance(active, str) else active
+    inputs = bound_inputs(*active, **(workers or {}))
     size, bound = apply_bounds(
-        column(wanted), column(current), columns, limits(columns, workload_facts(**facts or {})), braked
+        column(wanted), column(current), columns, limits(columns, workload_facts(**facts or {})), inputs
     )
     return size[0], BOUNDS[bound[0]]
 
@@ -82,7 +82,7 @@ BRAKES = {
     "a window above the current size": (5, {"workers": {"window_workers": 14}}, 10, Bound.WINDOW),
     "sizes of the window are whole": (5, {"workers": {"window_workers": 7.2}}, 8, Bound.WINDOW),
     "a window below what is wanted": (8, {"workers": {"window_workers": 6}}, 8, Bound.NONE),
-    "the window lets up": (12, {"workers": {"window_workers": 20}}, 12, Bound.NONE),
+    "the window allows a scale-up": (12, {"workers": {"window_workers": 20}}, 12, Bound.NONE),
     "a pending up stands": (10, {"workers": {"pending_workers": 14}}, 14, Bound.LATCH),
     "a pending up against a smaller up": (12, {"workers": {"pending_workers": 14}}, 14, Bound.LATCH),
     "a pending up is overtaken": (16, {"workers": {"pending_workers": 14}}, 16, Bound.NONE),
@@ -97,45 +97,45 @@ BRAKES = {
         Bound.LATCH,
     ),
     "a pending target that is enacted": (10, {"workers": {"pending_workers": 10}}, 10, Bound.NONE),
-    "pause of ups": (20, {"pulled": "no_up"}, 10, Bound.PAUSE),
-    "pause of ups lets down": (5, {"pulled": "no_up"}, 5, Bound.NONE),
-    "pause of downs": (5, {"pulled": "no_down"}, 10, Bound.PAUSE),
-    "pause of downs lets up": (20, {"pulled": "no_down"}, 20, Bound.NONE),
+    "pause of scale-ups": (20, {"active": "no_up"}, 10, Bound.PAUSE),
+    "pause of scale-ups allows a scale-down": (5, {"active": "no_up"}, 5, Bound.NONE),
+    "pause of scale-downs": (5, {"active": "no_down"}, 10, Bound.PAUSE),
+    "pause of scale-downs allows a scale-up": (20, {"active": "no_down"}, 20, Bound.NONE),
     "a pause holds against a pending target": (
         10,
-        {"pulled": "no_up", "workers": {"pending_workers": 14}},
+        {"active": "no_up", "workers": {"pending_workers": 14}},
         10,
         Bound.PAUSE,
     ),
-    "S4-30 no down in a failover": (5, {"pulled": "failover"}, 10, Bound.FAILOVER),
-    "S4-30 a failover lets up": (20, {"pulled": "failover"}, 20, Bound.NONE),
-    "S4-10 an unhealthy sink never scales up": (20, {"pulled": "sink_unhealthy"}, 10, Bound.SINK),
-    "an unhealthy sink lets down": (5, {"pulled": "sink_unhealthy"}, 5, Bound.NONE),
-    "an unhealthy sink, and behind": (5, {"pulled": ("sink_unhealthy", "behind")}, 10, Bound.SINK),
-    "behind alone lets down": (5, {"pulled": "behind"}, 5, Bound.NONE),
-    "ups that do not help are blocked": (20, {"pulled": "blocked"}, 10, Bound.INEFFECTIVE),
-    "a block lets down": (5, {"pulled": "blocked"}, 5, Bound.NONE),
-    "S4-29 cooldown of ups": (20, {"pulled": "cooling_up"}, 10, Bound.COOLDOWN),
-    "S4-29 cooldown of ups lets down": (5, {"pulled": "cooling_up"}, 5, Bound.NONE),
-    "S4-29 cooldown of downs": (5, {"pulled": "cooling_down"}, 10, Bound.COOLDOWN),
-    "S4-29 cooldown of downs lets up": (20, {"pulled": "cooling_down"}, 20, Bound.NONE),
-    "no room for a pause": (5, {"pulled": "unaffordable"}, 10, Bound.BUDGET),
-    "an up needs no budget": (20, {"pulled": "unaffordable"}, 20, Bound.NONE),
-    "S3-20 behind at low CPU: one is tried": (20, {"pulled": "suspect"}, 12, Bound.TRIAL),
-    "S3-20 X-07 the least an HPA follows is not cut": (12, {"pulled": "suspect"}, 12, Bound.NONE),
+    "S4-30 no scale-down in a failover": (5, {"active": "failover"}, 10, Bound.FAILOVER),
+    "S4-30 a failover allows a scale-up": (20, {"active": "failover"}, 20, Bound.NONE),
+    "S4-10 an unhealthy sink never scales up": (20, {"active": "sink_unhealthy"}, 10, Bound.SINK),
+    "an unhealthy sink allows a scale-down": (5, {"active": "sink_unhealthy"}, 5, Bound.NONE),
+    "an unhealthy sink, and behind": (5, {"active": ("sink_unhealthy", "behind")}, 10, Bound.SINK),
+    "behind alone allows a scale-down": (5, {"active": "behind"}, 5, Bound.NONE),
+    "scale-ups without effect are blocked": (20, {"active": "blocked"}, 10, Bound.INEFFECTIVE),
+    "a block allows a scale-down": (5, {"active": "blocked"}, 5, Bound.NONE),
+    "S4-29 cooldown of scale-ups": (20, {"active": "cooling_up"}, 10, Bound.COOLDOWN),
+    "S4-29 cooldown of scale-ups allows a scale-down": (5, {"active": "cooling_up"}, 5, Bound.NONE),
+    "S4-29 cooldown of scale-downs": (5, {"active": "cooling_down"}, 10, Bound.COOLDOWN),
+    "S4-29 cooldown of scale-downs allows a scale-up": (20, {"active": "cooling_down"}, 20, Bound.NONE),
+    "no budget for a pause": (5, {"active": "unaffordable"}, 10, Bound.BUDGET),
+    "a scale-up needs no budget": (20, {"active": "unaffordable"}, 20, Bound.NONE),
+    "S3-20 behind at low CPU: the smallest step": (20, {"active": "suspect"}, 12, Bound.TRIAL),
+    "S3-20 X-07 the smallest step is allowed": (12, {"active": "suspect"}, 12, Bound.NONE),
     "a hot partition caps an up": (20, {"workers": {"hot_workers": 12}}, 12, Bound.HOT),
-    "a hot partition brings nobody down": (20, {"workers": {"hot_workers": 4}}, 10, Bound.HOT),
-    "a hot partition lets down": (8, {"workers": {"hot_workers": 4}}, 8, Bound.NONE),
+    "a hot partition causes no scale-down": (20, {"workers": {"hot_workers": 4}}, 10, Bound.HOT),
+    "a hot partition allows a scale-down": (8, {"workers": {"hot_workers": 4}}, 8, Bound.NONE),
     "S4-29 step up": (90, {"max_step_up_workers": 50}, 60, Bound.STEP),
     "S4-29 step down": (2, {"max_step_down_workers": 3}, 7, Bound.STEP),
     "a step that is not longer": (15, {"max_step_up_workers": 5}, 15, Bound.NONE),
 }
-EVERY_BRAKE = {"pulled": MASKS, "workers": {"hot_workers": 4, "window_workers": 30, "pending_workers": 30}}
+EVERY_BOUND = {"active": MASKS, "workers": {"hot_workers": 4, "window_workers": 30, "pending_workers": 30}}
 TOGETHER = {
     "a step above the maximum": (90, {"max_step_up_workers": 50, "max_workers": 40}, 40, Bound.MAX),
-    "the minimum holds against a pause": (20, {"pulled": "no_up", "min_workers": 12}, 12, Bound.MIN),
-    "the maximum holds against a pause": (5, {"pulled": "no_down", "max_workers": 8}, 8, Bound.MAX),
-    "partitions hold against a pause": (5, {"pulled": "no_down", "facts": {"partitions": 8}}, 8, Bound.PARTITIONS),
+    "the minimum holds against a pause": (20, {"active": "no_up", "min_workers": 12}, 12, Bound.MIN),
+    "the maximum holds against a pause": (5, {"active": "no_down", "max_workers": 8}, 8, Bound.MAX),
+    "partitions hold against a pause": (5, {"active": "no_down", "facts": {"partitions": 8}}, 8, Bound.PARTITIONS),
     "the maximum holds against a pending target": (
         10,
         {"workers": {"pending_workers": 14}, "max_workers": 12},
@@ -144,25 +144,25 @@ TOGETHER = {
     ),
     "of several the last that changed it is named": (
         90,
-        {"pulled": "suspect", "max_step_up_workers": 50},
+        {"active": "suspect", "max_step_up_workers": 50},
         12,
         Bound.TRIAL,
     ),
-    "every brake at once": (50, EVERY_BRAKE, 10, Bound.PAUSE),
-    "from an unknown size no brake binds": (
+    "every bound at once": (50, EVERY_BOUND, 10, Bound.PAUSE),
+    "without a current size no bound applies": (
         50,
-        EVERY_BRAKE | {"current": nan, "max_step_up_workers": 1, "max_step_down_workers": 1},
+        EVERY_BOUND | {"current": nan, "max_step_up_workers": 1, "max_step_down_workers": 1},
         50,
         Bound.NONE,
     ),
-    "from an unknown size the range binds": (50, EVERY_BRAKE | {"current": nan, "max_workers": 20}, 20, Bound.MAX),
+    "from an unknown size the range binds": (50, EVERY_BOUND | {"current": nan, "max_workers": 20}, 20, Bound.MAX),
 }
 CUTS = RANGES | BRAKES | TOGETHER
 
 
 @pytest.mark.parametrize(("wanted", "changes", "size", "bound"), CUTS.values(), ids=CUTS)
 def test_each_bound_limits_the_size_and_is_named(wanted, changes, size, bound):
-    assert cut(wanted, **changes) == (size, bound)
+    assert after_bounds(wanted, **changes) == (size, bound)
 
 
 def test_every_bound_has_an_example_and_a_place_in_the_table():
@@ -173,7 +173,7 @@ def test_every_bound_has_an_example_and_a_place_in_the_table():
 
 
 def test_an_unknown_size_stays_unknown():
-    size, bound = cut(nan, **EVERY_BRAKE, min_workers=3, max_step_up_workers=5)
+    size, bound = after_bounds(nan, **EVERY_BOUND, min_workers=3, max_step_up_workers=5)
     assert isnan(size)
     assert bound == Bound.NONE
 
@@ -199,8 +199,8 @@ counts = st.one_of(st.just(nan), st.integers(0, 200).map(float))
 sizes = st.integers(0, 300)
 FACTS = dict.fromkeys(("min_workers", "max_workers", "partitions"), counts)
 BRAKED = {
-    "pulled": st.sets(st.sampled_from(MASKS)),
-    "workers": st.fixed_dictionaries(dict.fromkeys(WORKERS, counts)),
+    "active": st.sets(st.sampled_from(MASKS)),
+    "workers": st.fixed_dictionaries(dict.fromkeys(LIMITS, counts)),
     "max_step_up_workers": st.one_of(st.none(), st.integers(1, 50)),
     "max_step_down_workers": st.one_of(st.none(), st.integers(1, 50)),
 }
@@ -214,7 +214,7 @@ BOUNDED = {
 
 @given(st.integers(0, 500), st.fixed_dictionaries(BRAKED | BOUNDED))
 def test_p_06_a_bounded_size_stays_within_minimum_maximum_and_partitions(wanted, bounded):
-    size, _ = cut(wanted, **bounded)
+    size, _ = after_bounds(wanted, **bounded)
     facts = bounded["facts"]
     caps = [bounded["max_workers"], *(facts[name] for name in ("max_workers", "partitions") if facts[name] >= 1)]
     floors = [bounded["min_workers"], *([facts["min_workers"]] if facts["min_workers"] >= 0 else [])]
@@ -223,27 +223,27 @@ def test_p_06_a_bounded_size_stays_within_minimum_maximum_and_partitions(wanted,
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED | BOUNDED))
 def test_a_larger_wanted_size_never_gives_a_smaller_one(wanted, other, bounded):
-    assert cut(min(wanted, other), **bounded)[0] <= cut(max(wanted, other), **bounded)[0]
+    assert after_bounds(min(wanted, other), **bounded)[0] <= after_bounds(max(wanted, other), **bounded)[0]
 
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED))
-def test_only_the_latch_enlarges_or_reverses_a_change(wanted, current, braked):
-    braked["workers"]["pending_workers"] = nan
-    size, _ = cut(wanted, current, **braked, min_workers=0, max_workers=300)
+def test_only_the_latch_enlarges_or_reverses_a_change(wanted, current, inputs):
+    inputs["workers"]["pending_workers"] = nan
+    size, _ = after_bounds(wanted, current, **inputs, min_workers=0, max_workers=300)
     assert min(wanted, current) <= size <= max(wanted, current)
 
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED))
-def test_the_latch_goes_no_further_than_the_pending_target(wanted, current, braked):
-    size, _ = cut(wanted, current, **braked, min_workers=0, max_workers=300)
-    sides = [side for side in (wanted, current, braked["workers"]["pending_workers"]) if not isnan(side)]
+def test_the_latch_goes_no_further_than_the_pending_target(wanted, current, inputs):
+    size, _ = after_bounds(wanted, current, **inputs, min_workers=0, max_workers=300)
+    sides = [side for side in (wanted, current, inputs["workers"]["pending_workers"]) if not isnan(side)]
     assert min(sides) <= size <= max(sides)
 
 
 def test_each_workload_has_its_own_limits():
     columns = replace(rule_columns(2), max_workers=column(5, 50))
     facts = joined([workload_facts(), workload_facts()])
-    free = {name: np.zeros(2, dtype=bool) for name in MASKS} | {name: column(nan, nan) for name in WORKERS}
+    free = {name: np.zeros(2, dtype=bool) for name in MASKS} | {name: column(nan, nan) for name in LIMITS}
     size, which = apply_bounds(column(20, 20), column(10, 10), columns, limits(columns, facts), BoundInputs(**free))
     assert size.tolist() == [5, 20]
     assert [BOUNDS[number] for number in which] == [Bound.MAX, Bound.NONE]

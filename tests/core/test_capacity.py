@@ -1,4 +1,4 @@
-"""What so many workers carry: what the table says, and what teaches it."""
+"""The capacity table: lookups and learning."""
 
 from dataclasses import fields
 from itertools import accumulate
@@ -319,7 +319,7 @@ LOOKS = st.builds(
 
 
 def rising(steps):
-    """A table in which more workers carry more."""
+    """A table whose rate rises with the size."""
     sizes, rates = (list(accumulate(parts)) for parts in zip(*steps, strict=True))
     return observed(dict(zip(sizes, rates, strict=True)))
 

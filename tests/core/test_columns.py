@@ -1,4 +1,4 @@
-"""Rules and what overrides them, as one array a parameter."""
+"""Rules and their overrides, as one array a parameter."""
 
 from dataclasses import fields
 
@@ -134,12 +134,12 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("faults", "seen", "told"), FAULTS.values(), ids=FAULTS)
-def test_a_refused_override_follows_the_other_faults(faults, seen, told):
+@pytest.mark.parametrize(("faults", "seen", "own"), FAULTS.values(), ids=FAULTS)
+def test_a_refused_override_follows_the_other_faults(faults, seen, own):
     now = job(**counts() | flow(75) | seen | {"rule.min_workers": 200, "max_workers": 50})
     fault = last([*steady(), tick(75, now, faults=faults)]).fault
     before, _, complaint = fault.partition(IGNORED)
-    assert before.removesuffix("; ") == told
+    assert before.removesuffix("; ") == own
     assert complaint.startswith("expected min_workers <= max_workers")
 
 
@@ -213,8 +213,8 @@ def test_any_overrides_leave_valid_parameters(drawn):
     for lower, upper, _ in ORDERED:
         assert not (getattr(found.values, lower) > getattr(found.values, upper)).any()
     for name in drawn:
-        told = np.isfinite(getattr(found.values, name))
-        assert allowed(name, getattr(found.values, name))[told].all()
+        own = np.isfinite(getattr(found.values, name))
+        assert allowed(name, getattr(found.values, name))[own].all()
 
 
 @given(st.permutations(range(4)))

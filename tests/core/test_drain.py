@@ -1,4 +1,4 @@
-"""`drain`: S3's formula where nothing costs anything, and what each cost adds to it."""
+"""`drain`: S3's formula without costs, and the workers that each cost adds."""
 
 from dataclasses import replace
 from math import ceil, inf, nan
@@ -36,13 +36,13 @@ times = st.floats(5, 3600)
 
 
 def policy_result(*numbers, trust=None, **more):
-    """What is said of one stage whose size was observed to carry its throughput, unless `records` says otherwise."""
+    """The result for one stage whose size has its throughput as observed capacity, or `records`."""
     workers, throughput, _, backlog = (*numbers, 0, 0)[:4]
     known = {"policy": "drain", "records": ((workers, throughput),), "saturated": backlog > 10 * throughput}
-    inputs = stage_input(*numbers, **known | more)
+    stage = stage_input(*numbers, **known | more)
     if trust is not None:
-        inputs = replace(inputs, table=replace(inputs.table, trust=np.where(inputs.table.trust > 0, trust, np.nan)))
-    return drain.size(inputs)
+        stage = replace(stage, table=replace(stage.table, trust=np.where(stage.table.trust > 0, trust, np.nan)))
+    return drain.size(stage)
 
 
 def wanted(*numbers, **more):
@@ -102,7 +102,7 @@ def test_x_03_h_a_draining_job_is_sized_by_its_input():
     assert needed(10, 1000, -200, 180_000, **FREE) == 8 + 30  # S0 and S3 floor the growth at 0 and have 10 + 30
 
 
-# --- what a rescale costs
+# --- the costs of a rescale
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_scale_up_only_if_the_present_size_misses_the_target():
 
 
 def behind(seconds):
-    """One partition is so far behind; 90 of 100 workers' worth arrive, and hardly anything waits in all."""
-    inputs = stage_input(100, 9000, 0, 900, policy="drain", records=((100, 10_000),), **CALM)
-    return drain.size(replace(inputs, partition_behind_s=column(seconds))).wanted_workers[0] > 100
+    """One partition is this far behind, while 90 % of the capacity arrives and the whole backlog is small."""
+    stage = stage_input(100, 9000, 0, 900, policy="drain", records=((100, 10_000),), **CALM)
+    return drain.size(replace(stage, partition_behind_s=column(seconds))).wanted_workers[0] > 100
 
 
 @pytest.mark.parametrize(("seconds", "goes_up"), [(nan, False), (60.0, False), (61.0, True)])
@@ -238,7 +238,7 @@ def test_a_size_above_the_partitions_is_left_to_the_bound():
     assert wanted(8, 800, 400, 40_000, partitions=8, **CALM) == 16
 
 
-# --- what is not known
+# --- unknown inputs
 
 
 def test_with_only_a_lower_bound_a_share_of_the_workers_is_removed():
@@ -268,8 +268,8 @@ def test_configured_and_estimated_capacities_size_like_observed_ones(trust):
 @pytest.mark.parametrize("signal", ["workers", "throughput", "growth", "backlog"])
 def test_x_06_an_unknown_input_gives_no_size(signal):
     known = {"workers": 10, "throughput": 1000, "growth": 500, "backlog": 90_000}
-    inputs = stage_input(*(known | {signal: nan}).values(), policy="drain", records=((10, 1000),), saturated=True)
-    assert np.isnan(drain.size(inputs).wanted_workers[0])
+    stage = stage_input(*(known | {signal: nan}).values(), policy="drain", records=((10, 1000),), saturated=True)
+    assert np.isnan(drain.size(stage).wanted_workers[0])
 
 
 def test_x_01_huge_counts_are_sized_without_overflow():
@@ -281,8 +281,8 @@ def test_x_01_huge_counts_are_sized_without_overflow():
 
 def test_saturated_workers_show_that_records_became_larger():
     heavy = {"records": ((10, 1000), (20, 2000)), **FREE}
-    assert needed(10, 500, 0, 30_000, **heavy) == 20  # each does half of what it did: 10 + 10
-    assert needed(10, 500, 0, 0, saturated=False, **heavy) == 5  # who has time to spare does not show it
+    assert needed(10, 500, 0, 30_000, **heavy) == 20  # half of the capacity: 10 + 10
+    assert needed(10, 500, 0, 0, saturated=False, **heavy) == 5  # workers that are not saturated do not show it
 
 
 def test_a_throughput_above_the_table_shows_that_records_became_smaller():
@@ -318,12 +318,12 @@ def test_a_scale_up_follows_the_newest_input_within_the_cap_of_the_forecast(late
 
 def test_a_fit_with_large_errors_is_not_used():
     known = {"policy": "drain", "records": ((10, 1000),), "saturated": True, **CALM, **FORESEEING}
-    inputs = stage_input(10, 1000, fit=(0.0, 1.0, 1000.0), **known)
-    errs = replace(inputs, fit=replace(inputs.fit, sigma=column(260.0)))
-    assert [drain.size(each).wanted_workers[0] for each in (inputs, errs)] == [19, 10]
+    stage = stage_input(10, 1000, fit=(0.0, 1.0, 1000.0), **known)
+    errs = replace(stage, fit=replace(stage.fit, sigma=column(260.0)))
+    assert [drain.size(each).wanted_workers[0] for each in (stage, errs)] == [19, 10]
 
 
-# --- what is said
+# --- the reported terms
 
 
 def test_the_terms_explain_the_size():
@@ -354,10 +354,10 @@ facts = st.fixed_dictionaries(
 
 
 def result(workers, rate, input_, backlog, **known):
-    """Saturated and rising as the backlog time says; the input beside the throughput."""
+    """The wanted size, saturated and rising if the backlog time is long, with an input besides the throughput."""
     behind = bool(backlog / rate > 10)
-    inputs = stage_input(workers, rate, input_ - rate, backlog, **{"policy": "drain", "saturated": behind} | known)
-    return drain.size(replace(inputs, rising=np.array([behind]), highest_backlog_records=column(0.0)))
+    stage = stage_input(workers, rate, input_ - rate, backlog, **{"policy": "drain", "saturated": behind} | known)
+    return drain.size(replace(stage, rising=np.array([behind]), highest_backlog_records=column(0.0)))
 
 
 def asked_for(*numbers, **known):

@@ -1,6 +1,6 @@
-"""Every row of the edge-case table of our policy's description, and X-01..X-12: what `drain` does with it, by history.
+"""Every row of the edge-case table of `drain`, and X-01..X-12, as histories.
 
-Where a row says something else than we do, the test says what we do, and DESIGN why.
+Where `drain` differs from a row, the test has the behaviour and DESIGN the reason.
 """
 
 from dataclasses import replace
@@ -90,12 +90,12 @@ def test_a_stuck_job_withdraws_a_pending_scale_up():
 def test_the_backlog_of_stuck_partitions_needs_no_workers():
     """A twelfth of the input goes where nothing is processed."""
 
-    def told(at_s, stuck):
+    def samples(at_s, stuck):
         waiting = {"stuck_backlog_records": 80.0 * at_s} if stuck else {}
         counted = {"processed_records": 880.0 * at_s, "appended_records": 960.0 * at_s, "backlog_records": 80.0 * at_s}
         return tick(at_s, job(**counts(12), **counted, **waiting))
 
-    apart, together = (last([told(at_s, stuck) for at_s in range(0, 301, 15)], drain()) for stuck in (True, False))
+    apart, together = (last([samples(at_s, stuck) for at_s in range(0, 301, 15)], drain()) for stuck in (True, False))
     assert (apart.backlog_records, apart.input_rate_records_per_s, apart.required_workers) == (24_000, 880, 12)
     assert "24 000 records wait in partitions that do not move" in sentence(apart)
     assert together.required_workers > 12
@@ -221,11 +221,11 @@ def test_x_05_the_backlog_of_a_pause_causes_no_second_scale_up():
 
 
 def test_unschedulable_workers_are_removed_from_the_target():
-    asked = [
+    ticks = [
         tick(at_s, job(**counts(10, spec_workers=10 if at_s < 75 else 20), **flow(at_s, **BEHIND)))
         for at_s in range(0, 211, 15)
     ]
-    decided = at(history(asked, drain(in_flight_timeout_s=120.0)))
+    decided = at(history(ticks, drain(in_flight_timeout_s=120.0)))
     assert {decided[at_s].reason for at_s in range(75, 195, 15)} == {Reason.IN_FLIGHT}
     assert len({decided[at_s].required_workers for at_s in range(75, 195, 15)}) == 1
     assert (decided[195].reason, decided[195].required_workers) == (Reason.UNSCHEDULABLE, 10)
@@ -336,7 +336,7 @@ def test_rates_below_one_record_a_second_are_not_rounded():
 
 
 def test_larger_records_lead_to_more_workers():
-    """Each worker did 100/s and does 50/s from now on: bytes would tell at once, the throughput does as well."""
+    """Each worker falls from 100/s to 50/s. The throughput shows it at once, as bytes would."""
     running = Fluid(lambda at_s: 700.0)
     before = closed(running, 600, drain(worker_capacity_records_per_s=None), follows=lambda at_s: False)
     assert before[-1].required_workers <= 10
@@ -430,7 +430,7 @@ def test_x_08_each_workload_has_one_decision_a_tick():
 
 
 def test_x_09_the_latch_outlasts_the_stabilization_window_of_an_hpa():
-    """The controller takes the largest of what it was served in its window: a down must stand as long."""
+    """The controller takes the largest target of its window, so a scale-down must stand as long."""
     controller, memory, workers, served = hpa.Hpa(max_workers=100), hpa.Memory(), np.array([14.0]), []
     running = Fluid(lambda at_s: 1000.0 if at_s < 300 else 300.0, workers=14)
     state = EMPTY
@@ -460,7 +460,7 @@ def test_x_11_limits_ignore_float_noise():
 
 
 def each_policy(story, until_s, **rules):
-    """The same story of every policy, each without what would forbid a change anyway."""
+    """The same history for every policy, without the bounds that would prevent a change anyway."""
     free = {"quanta": "none", "cooldown_up_s": 0.0, "cooldown_down_s": 0.0, "down_window_s": 0.0, "max_workers": 100}
     book_of_all = RuleBook(by_workload={name: Rules(policy=name, **free | rules) for name in POLICIES})
     return closed_each({name: story() for name in POLICIES}, until_s, book_of_all)
@@ -486,7 +486,7 @@ def test_no_scale_up_while_stuck(policy):
 
 @cache
 def ill():
-    """From 300 s on the sink takes half, says so, and what waits grows without end."""
+    """From 300 s on the sink takes half and reports it, and the backlog grows without end."""
 
     def more(at_s):
         return {"partitions": 10, "sink_healthy": float(at_s < 300)}
@@ -505,7 +505,7 @@ def test_no_scale_up_while_the_sink_is_unhealthy(policy):
 
 @cache
 def blind():
-    """From 300 s to 600 s nothing is told of the stream, and the input doubles meanwhile."""
+    """From 300 s to 600 s the stream has no samples, and the input doubles meanwhile."""
     streams = ("processed_records", "appended_records", "backlog_records", "utilization_ratio")
     gone = {
         "missing": lambda at_s: streams if 300 <= at_s < 600 else (),
@@ -518,7 +518,7 @@ def blind():
 def test_no_change_during_a_metrics_outage_of_five_minutes(policy):
     decided = blind()[policy]
     before = next(d for d in decided if d.at_s == 270)
-    # Partitions are told on, and whom they are enough goes on by them.
+    # Partitions are still reported, and a policy that follows them continues.
     none, then = (set(), Reason.HOLD) if policy == "segments" else ({None}, Reason.EXPIRED)
     assert sizes(decided, 300, 599) == {before.required_workers} | none
     assert {d.workers for d in decided if 300 <= d.at_s <= 600} == {before.required_workers}
@@ -527,7 +527,7 @@ def test_no_change_during_a_metrics_outage_of_five_minutes(policy):
 
 @cache
 def grown():
-    """A rescale is a minute in which nothing is processed: it makes a backlog that is none of the load's."""
+    """A rescale stops processing for a minute: its backlog is not due to the load."""
 
     def more(at_s):
         return {"partitions": 12.0 if at_s < 300 else 24.0}
@@ -550,11 +550,11 @@ def test_two_shards_decide_like_one():
     """The same jobs in one state and in two."""
     names = ["shop/a", "shop/b"]
     rules = RuleBook(by_workload={name: drain().by_workload[JOB] for name in names})
-    told = [[job(name, **counts(), **flow(at_s, **BEHIND)) for name in names] for at_s in range(0, 121, 15)]
-    whole = fold([tick(15 * number, *rows_of) for number, rows_of in enumerate(told)], rules)
+    rows = [[job(name, **counts(), **flow(at_s, **BEHIND)) for name in names] for at_s in range(0, 121, 15)]
+    whole = fold([tick(15 * number, *rows_of) for number, rows_of in enumerate(rows)], rules)
     parts = [
         fold(
-            [tick(15 * number, rows_of[place]) for number, rows_of in enumerate(told)],
+            [tick(15 * number, rows_of[place]) for number, rows_of in enumerate(rows)],
             RuleBook(by_workload={name: rules.by_workload[name]}),
         )
         for place, name in enumerate(names)

@@ -107,7 +107,7 @@ def test_p_06_the_target_is_a_quantum_of_the_maximum():
     assert last(steady(throughput=1000, growth=300, max_workers=60), book(**ANY)).required_workers == 16
 
 
-# --- what is unknown
+# --- unknown inputs
 
 
 def test_x_06_there_is_no_target_before_the_first_rate():
@@ -339,7 +339,7 @@ def test_s4_29_a_step_starts_at_the_desired_workers():
     assert (found.required_workers, found.bound, found.wanted_workers) == (13, Bound.STEP, 20)
 
 
-# --- who is there
+# --- workloads that come and go
 
 
 def test_a_discovered_workload_has_the_rules_of_its_fleet():
@@ -396,7 +396,7 @@ def test_a_fault_of_an_unknown_workload_is_no_decision():
     assert fold([tick(0, faults=[("shop/two names", "one slug")])], RuleBook(by_workload={})) == [[]]
 
 
-# --- what a worker carries
+# --- capacity
 
 
 def test_s4_11_a_worker_shows_its_capacity_while_the_backlog_never_ends():
@@ -432,7 +432,7 @@ def test_x_06_a_negative_backlog_is_unknown():
 
 @pytest.mark.parametrize("policy", ["dataflow", "beam-flink"])
 def test_a_job_that_has_just_stopped_is_not_scaled_down(policy):
-    """The slope of the backlog lags a stop by half a window; the counters tell it at once."""
+    """The slope of the backlog shows a stop half a window late, the counters show it at once."""
     stopped = [
         tick(
             at_s,
@@ -450,7 +450,7 @@ def test_a_job_that_has_just_stopped_is_not_scaled_down(policy):
     assert all(decision.required_workers >= 10 for decision in decided if decision.required_workers is not None)
 
 
-# --- what a reviewer broke
+# --- regressions
 
 
 COMMITS_S = (5, 7, 9, 20, 25, 30, 45, 60)
@@ -458,7 +458,7 @@ COMMITS_S = (5, 7, 9, 20, 25, 30, 45, 60)
 
 @cache
 def committing():
-    """1 000 records/s, six workers; offsets move once in so many seconds (a commit or checkpoint interval)."""
+    """1 000 records/s, six workers, and offsets that move once a commit or checkpoint interval."""
 
     def seen(at_s, every_s):
         return job(

@@ -66,7 +66,7 @@ COUNTERS = ("processed_records", "appended_records", "backlog_records")
 LENGTH = 30
 EACH_RECORDS = 1_500  # of one worker in 15 s
 
-# What one tick brings: mostly the same as the last one, so that most ticks are decided.
+# The samples of a tick: mostly as in the last one, so that most ticks are decided.
 MOODS = {"load": [0.0, 0.5, 0.8, 0.95, 1.2, 2.0, 8.0], "speed": [1.0] * 8 + [0.0, 0.3]}
 RARELY = {
     "reset": (False, True, 0.01),
@@ -83,9 +83,9 @@ RARELY = {
     "rule.up_cpu_ratio": (None, 0.8, 0.05),
     "rule.min_spare_workers": (None, 3, 0.05),
     "stuck_backlog_records": (None, 5_000, 0.05),
-    "hottest_partition_ratio": ("told", None, 0.05),
+    "hottest_partition_ratio": ("reported", None, 0.05),
     "backpressured_ratio": (None, 0.7, 0.1),
-    "utilization_ratio": ("told", None, 0.1),
+    "utilization_ratio": ("reported", None, 0.1),
     "missing": ((), COUNTERS, 0.04),
     "uncounted": (False, True, 0.04),
 }
@@ -106,7 +106,7 @@ class Job:
         self.silent, self.coming, self.hot = 0, 0, chance.choice([None, None, 6.0])
 
     def step(self, seconds):
-        """The signals of the next tick, by name; None is not told."""
+        """The signals of the next tick, by name; None is missing."""
         chance = self.chance
         for name, of in MOODS.items():
             if chance.random() < 0.08:
@@ -114,7 +114,7 @@ class Job:
         if chance.random() < 0.04:
             before, self.workers = self.workers, chance.choice([0, 3, 8, 10, 12, 20, 30])
             self.coming = max(self.workers - before, 0) if chance.random() < 0.5 else 0
-        self.coming *= chance.random() < 0.9  # workers that were asked for and are not there
+        self.coming *= chance.random() < 0.9  # desired workers that are not ready
         self.restarts += chance.random() < 0.04
         rare = {name: off if chance.random() < odds else usual for name, (usual, off, odds) in RARELY.items()}
         helpful = min(self.workers - self.coming, 8 if self.workload == SUNK else np.inf)
@@ -148,8 +148,8 @@ def history(seed, length=LENGTH):
     for _ in range(length):
         gap_s = chance.choice(GAPS_S)
         at_s += gap_s
-        told = [(name, stage, job.step(gap_s)) for (name, stage), job in jobs.items()]
-        ticks.append((at_s, [row for name, stage, signals in told for row in rows_of(name, stage, signals)]))
+        reported = [(name, stage, job.step(gap_s)) for (name, stage), job in jobs.items()]
+        ticks.append((at_s, [row for name, stage, signals in reported for row in rows_of(name, stage, signals)]))
     return ticks
 
 
@@ -161,8 +161,8 @@ def rows_of(name, stage, signals):
     ]
 
 
-def ticks_of(told, only=NAMES):
-    return [assemble(at_s, [row for row in of_tick if row[0] in only]) for at_s, of_tick in told]
+def ticks_of(reported, only=NAMES):
+    return [assemble(at_s, [row for row in of_tick if row[0] in only]) for at_s, of_tick in reported]
 
 
 @cache
@@ -180,7 +180,7 @@ def decisions_of(seed, workload=None):
     return [d for of_tick in decided(seed) for d in of_tick if workload in (None, d.workload)]
 
 
-# --- what is folded
+# --- ticks and states
 
 
 @few
@@ -222,11 +222,11 @@ def test_another_workload_or_shard_changes_no_decision(seed, here):
 @few
 @given(seeds, st.permutations(range(len(NAMES))))
 def test_the_order_of_workloads_changes_no_decision(seed, order):
-    """Each has another name, so that it lies in another place."""
+    """Other names give the workloads other places."""
     other = {name: f"shop/{place}" for name, place in zip(NAMES, order, strict=True)}
-    told = [(at_s, [(other[row[0]], *row[1:]) for row in of_tick]) for at_s, of_tick in history(seed)]
+    reported = [(at_s, [(other[row[0]], *row[1:]) for row in of_tick]) for at_s, of_tick in history(seed)]
     rules = replace(RULES, by_workload={other[name]: of for name, of in RULES.by_workload.items()})
-    found = fold([assemble(*one) for one in told], rules)
+    found = fold([assemble(*one) for one in reported], rules)
     moved = [[replace(d, workload=other[d.workload]) for d in of_tick] for of_tick in decided(seed)]
     assert found == [sorted(of_tick, key=lambda d: d.workload) for of_tick in moved]
 
@@ -242,7 +242,7 @@ def test_late_and_repeated_ticks_change_nothing(seed, after, late):
 @few
 @given(seeds, st.integers(1, 20_000))
 def test_decisions_do_not_depend_on_the_date(seed, days):
-    """But for an hour in which nothing is decided, which is one of every day here."""
+    """Except in an excluded period, which is one hour of every day here."""
     offset_s = 86_400 * days
     found = fold(ticks_of([(at_s + offset_s, of_tick) for at_s, of_tick in history(seed)]), RULES)
     assert [[replace(d, at_s=d.at_s - offset_s) for d in of_tick] for of_tick in found] == decided(seed)
@@ -266,7 +266,7 @@ def unit_free(found):
     return [[getattr(d, name) for name in names] for of_tick in found for d in of_tick]
 
 
-# --- what is decided
+# --- decisions
 
 
 def test_the_histories_reach_every_reason_and_every_bound():
@@ -305,16 +305,16 @@ def test_a_decision_of_the_policy_has_a_target(seed):
 @few
 @given(seeds)
 def test_no_scale_up_while_stuck_or_while_the_sink_is_unhealthy(seed):
-    told = {
+    reported = {
         (workload, at_s): value
         for at_s, of_tick in history(seed)
         for workload, _, signal, value in sorted(of_tick, key=lambda row: row[3])
         if signal == "sink_healthy"
     }
     for decision in decisions_of(seed):
-        if decision.reason == Reason.STUCK or told.get((decision.workload, decision.at_s)) == 0:
+        if decision.reason == Reason.STUCK or reported.get((decision.workload, decision.at_s)) == 0:
             current = decision.workers if decision.spec_workers is None else decision.spec_workers
-            least = decision.min_workers  # which holds even then
+            least = decision.min_workers  # the minimum applies even then
             assert (decision.required_workers or 0) <= max(current or 0, least)
 
 
@@ -326,10 +326,10 @@ def test_x_06_a_tick_with_a_missing_sample_holds_the_target_or_has_none(seed):
         for before, now in pairwise(decisions_of(seed, workload)):
             if (now.at_s, workload) not in whole and now.bound == Bound.NONE:
                 # before the first target a known gate (in flight, settling) may serve the workers there are
-                # and a count that somebody else asked for is the target from then on
-                asked = before.required_workers is None or now.spec_workers != before.spec_workers
-                known = {before.required_workers, None} | ({now.spec_workers} if asked else set())
-                # workers that find no place are not asked for again, nor is what is stuck given more
+                # a count of another actor becomes the target
+                adopted = before.required_workers is None or now.spec_workers != before.spec_workers
+                known = {before.required_workers, None} | ({now.spec_workers} if adopted else set())
+                # unschedulable workers leave the target, and a stuck job gets no more workers
                 known |= {now.workers} if now.reason in (Reason.UNSCHEDULABLE, Reason.STUCK) else set()
                 assert now.required_workers in known
 
@@ -343,10 +343,10 @@ def complete(workload, of_tick):
 @few
 @given(seed=seeds, place=st.integers(3, LENGTH - 1))
 def test_x_06_an_unknown_input_never_changes_the_target(signal, seed, place):
-    """The target is the one from before, or what it would be with the signal, but for limits that moved meanwhile.
+    """The target is the previous one or the one with the signal, except for limits that changed meanwhile.
 
-    An input rate that is not told is measured by the backlog. Those whose utilization decides keep the size they have
-    without it, so that a target that nobody has enacted yet falls back to that.
+    A missing input rate is derived from the backlog. A policy that needs the utilization keeps the present size
+    without it, so a pending target returns to that size.
     """
     found = without(signal, seed, place)
     for held, whole, now in zip(decided(seed)[place - 1], decided(seed)[place], found, strict=True):
@@ -377,12 +377,12 @@ def test_x_06_a_missing_gauge_keeps_its_last_value(signal, seed, place):
     same += [(*row[:3], last[row[:2]]) for row in of_tick if row[2] == signal and row[:2] in last]
     unchanged = rows(advance(folded(seed)[place - 1][0], assemble(at_s, same), RULES)[1])
     for now, was in zip(without(signal, seed, place), unchanged, strict=True):
-        # of a workload told by two stages the larger number counts
+        # of two stages the larger number counts
         assert now.required_workers == was.required_workers or now.workload == STAGED
 
 
 def without(signal, seed, place):
-    """The decisions of one tick that does not tell one of its signals."""
+    """The decisions of one tick without one of its signals."""
     at_s, of_tick = history(seed)[place]
     less = assemble(at_s, [row for row in of_tick if row[2] != signal])
     return rows(advance(folded(seed)[place - 1][0], less, RULES)[1])
@@ -415,7 +415,7 @@ def test_x_01_a_backlog_without_throughput_never_scales_up(seed):
 @few
 @given(seed=seeds, place=st.integers(3, LENGTH - 1), more=st.floats(1, 1e6))
 def test_p_05_more_backlog_or_input_at_one_tick_never_needs_fewer_workers(signal, seed, place, more):
-    """Of `drain`, from the same state; but for a backlog that jumps, which is looked at twice, and for a partition that
+    """Of `drain`, from the same state; except for a backlog jump, which needs a second tick, and for a partition that
     becomes too hot for one worker: then more of them do not help."""
     at_s, of_tick = history(seed)[place]
     raised = [(*row[:3], row[3] + more) if row[2] == signal else row for row in of_tick]
@@ -442,8 +442,8 @@ def test_p_05_more_backlog_or_input_at_one_tick_never_needs_fewer_workers(signal
 def test_a_decision_is_reproducible_from_its_record_alone(seed):
     for _, decisions in folded(seed):
         if decisions.record:
-            told = json.loads(json.dumps({name: known(column) for name, column in decisions.record.items()}))
-            columns = {name: np.array(column, dtype=np.float64) for name, column in told.items()}
+            reported = json.loads(json.dumps({name: known(column) for name, column in decisions.record.items()}))
+            columns = {name: np.array(column, dtype=np.float64) for name, column in reported.items()}
             again = decide(decision_input_of(columns))
             assert np.array_equal(again.served, decisions.numbers["required_workers"], equal_nan=True)
             assert [REASONS[place].value for place in again.reason] == list(decisions.text["reason"])

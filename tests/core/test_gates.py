@@ -28,7 +28,7 @@ OPEN = gates.GateInputs(
     nothing_moves=NO,
     rules=rule_columns(),
 )
-# in the order of the table: what closes each gate alone
+# in the order of the table: the changes that close each gate alone
 CLOSED = {
     "paused": (Reason.PAUSED, {"paused": YES}),
     "an excluded period": (Reason.EXCLUDED, {"excluded": YES}),
@@ -79,7 +79,7 @@ EDGES = {
     "stale_after_s itself is not too old for workers": ({"workers_age_s": column(45)}, None),
     "worker counts older than stale_after_s": ({"workers_age_s": column(46)}, Reason.NO_WORKERS),
     "one failure is no pattern": ({"failures": column(1)}, None),
-    "failures that nobody counts": ({"failures": column(nan)}, None),
+    "unknown failures": ({"failures": column(nan)}, None),
     "workers that are late, but not yet given up": (
         {"spec_changed_age_s": column(599), "incomplete": YES, "too_few": YES},
         Reason.IN_FLIGHT,
@@ -89,7 +89,7 @@ EDGES = {
         Reason.UNSCHEDULABLE,
     ),
     "too many are not waited for beyond the timeout": ({"spec_changed_age_s": column(600), "incomplete": YES}, None),
-    "too few, but nobody asked for another count": ({"incomplete": YES, "too_few": YES}, None),
+    "too few, without a change of spec.replicas": ({"incomplete": YES, "too_few": YES}, None),
     "settled at settle_s": ({"changed_age_s": column(45)}, None),
     "settled, but no clean rate yet": ({"changed_age_s": column(60), "rates_known": NO}, Reason.SETTLING),
     "settled and a window later still no rate": ({"changed_age_s": column(105), "rates_known": NO}, Reason.NO_DATA),
@@ -109,7 +109,7 @@ def test_without_settling_time_and_timeout_no_gate_waits():
 SETTLED = {
     "settle_s covers the pause": ({"settle_s": 45, "rescale_pause_s": 30}, 45),
     "X-05 a longer pause is waited out": ({"settle_s": 45, "rescale_pause_s": 120}, 120),
-    "S4-04 samples tell it two minutes late": ({"settle_s": 45, "rescale_pause_s": 60, "metric_delay_s": 120}, 180),
+    "S4-04 samples that are two minutes late": ({"settle_s": 45, "rescale_pause_s": 60, "metric_delay_s": 120}, 180),
 }
 
 

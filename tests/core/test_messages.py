@@ -91,22 +91,22 @@ SENTENCES = {
         "Only the 7 partitions of shop/orders are known; also read its throughput and backlog, or set the "
         "policy segments",
     ),
-    "S2-18 partitions alone are not told": (
+    "S2-18 only the partitions are missing": (
         decision(Reason.HOLD, **CALM, partitions_age_s=195.0, sample_age_s=0.0, fault="pravega: no answer"),
         f"Holding 10 workers: {RATES}; the partitions were last counted 195 s ago: check the source that "
         "counts them; pravega: no answer",
     ),
-    "S2-18 partitions are not told, and nothing else ever was": (
+    "S2-18 partitions are missing, and nothing else was ever reported": (
         decision(Reason.NO_DATA, required_workers=None, partitions_age_s=195.0),
         "No sample of shop/orders yet; check its sources in the configuration; the partitions were last "
         "counted 195 s ago: check the source that counts them",
     ),
-    "S2-18 paused, and the segments are not told": (
+    "S2-18 paused, and the segments are missing": (
         decision(Reason.PAUSED, policy="segments", partitions_age_s=195.0, sample_age_s=195.0),
         "Holding 10 workers: scaling is paused; remove the pause to resume; the partitions were last counted "
         "195 s ago: check the source that counts them",
     ),
-    "nothing is told any more": (
+    "all samples are missing": (
         decision(Reason.EXPIRED, required_workers=None, partitions_age_s=195.0, sample_age_s=195.0),
         "No sample of shop/orders for 195 s; check its sources",
     ),
@@ -288,16 +288,16 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize(("said_of", "expected"), SENTENCES.values(), ids=SENTENCES)
-def test_each_reason_has_its_sentence(said_of, expected):
-    assert sentence(said_of) == expected
+@pytest.mark.parametrize(("made", "expected"), SENTENCES.values(), ids=SENTENCES)
+def test_each_reason_has_its_sentence(made, expected):
+    assert sentence(made) == expected
 
 
 def test_every_reason_has_an_example():
-    assert {said_of.reason for said_of, _ in SENTENCES.values()} == set(Reason)
+    assert {made.reason for made, _ in SENTENCES.values()} == set(Reason)
 
 
-TOLD = {
+KNOWN = {
     "min_workers": 3,
     "max_workers": 40,
     "partitions": 12,
@@ -335,7 +335,7 @@ CUTS = {
 
 @pytest.mark.parametrize("bound", Bound)
 def test_each_bound_has_its_sentence(bound):
-    assert sentence(decision(Reason.HOLD, **CALM, **TOLD, bound=bound)) == (
+    assert sentence(decision(Reason.HOLD, **CALM, **KNOWN, bound=bound)) == (
         f"Holding 10 workers at 12 % utilization: {RATES}{CUTS[bound]}"
     )
 
@@ -350,11 +350,11 @@ def test_one_worker_is_singular():
 
 
 def test_an_unhealthy_sink_explains_a_prevented_scale_down():
-    told = sentence(decision(Reason.HOLD, **CALM, wanted_workers=8, bound=Bound.SINK))
-    assert told.endswith("; no scale-down while the job is behind and its sink is unhealthy")
+    text = sentence(decision(Reason.HOLD, **CALM, wanted_workers=8, bound=Bound.SINK))
+    assert text.endswith("; no scale-down while the job is behind and its sink is unhealthy")
 
 
-# what the load needs, and what the input can feed -> what is said about it
+# the needed size and the partitions -> the end of the sentence
 PARTITIONS = {
     "S0-16 cut": (
         {"bound": Bound.PARTITIONS, "required_workers": 8, "partitions": 8, "max_workers": 8, "wanted_workers": 14},
@@ -364,7 +364,7 @@ PARTITIONS = {
         {"bound": Bound.PARTITIONS, "required_workers": 4, "partitions": 8, "slots_per_worker": 2, "wanted_workers": 7},
         "; only 8 partitions, more workers will not help: the load needs 14 partitions",
     ),
-    "S2-18 cut by partitions that are not told any more": (
+    "S2-18 limited by an old count of partitions": (
         {"bound": Bound.PARTITIONS, "required_workers": 8, "max_workers": 8, "wanted_workers": 14},
         "; only the partitions last known, more workers will not help",
     ),
@@ -374,9 +374,9 @@ PARTITIONS = {
 
 @pytest.mark.parametrize(("known", "expected"), PARTITIONS.values(), ids=PARTITIONS)
 def test_the_sentence_names_the_needed_partitions_if_they_are_the_limit(known, expected):
-    told = sentence(decision(Reason.HOLD, **CALM | {"backlog_time_target_s": 60.0, "spec_workers": 8} | known))
+    text = sentence(decision(Reason.HOLD, **CALM | {"backlog_time_target_s": 60.0, "spec_workers": 8} | known))
     assert (
-        told.partition("; only")[1:] == ("; only", expected.removeprefix("; only")) if expected else "only" not in told
+        text.partition("; only")[1:] == ("; only", expected.removeprefix("; only")) if expected else "only" not in text
     )
 
 
@@ -397,18 +397,18 @@ def test_a_capacity_that_was_not_observed_is_marked(confidence):
     assert sentence(decision(Reason.HOLD, **CALM, policy="dataflow", **known)) == f"Holding 10 workers: {RATES}"
 
 
-@pytest.mark.parametrize(("ratio", "told"), [(0.2, True), (0.49, True), (0.5, False), (None, False)])
-def test_s4_38_a_worker_half_as_fast_as_the_median_is_named(ratio, told):
+@pytest.mark.parametrize(("ratio", "named"), [(0.2, True), (0.49, True), (0.5, False), (None, False)])
+def test_s4_38_a_worker_half_as_fast_as_the_median_is_named(ratio, named):
     slow = f"; the slowest worker reaches {(ratio or 0) * 100:.0f} % of the median throughput: replace it"
     for reason in (Reason.UP, Reason.DOWN, Reason.HOLD, Reason.IDLE, Reason.NOT_ENACTED):
-        assert sentence(decision(reason, **CALM, slowest_worker_ratio=ratio)).endswith(slow) == told
+        assert sentence(decision(reason, **CALM, slowest_worker_ratio=ratio)).endswith(slow) == named
     assert "slowest" not in sentence(decision(Reason.STALE, sample_age_s=15, slowest_worker_ratio=ratio))
 
 
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_shows_the_fault(reason):
-    told = sentence(decision(reason, **BEHIND, fault="backlog-adapter/pause: cannot be read"))
-    assert told.endswith("backlog-adapter/pause: cannot be read")
+    text = sentence(decision(reason, **BEHIND, fault="backlog-adapter/pause: cannot be read"))
+    assert text.endswith("backlog-adapter/pause: cannot be read")
 
 
 numbers = st.one_of(st.none(), st.floats(0, 1e18))
@@ -422,7 +422,7 @@ numbers = st.one_of(st.none(), st.floats(0, 1e18))
     st.fixed_dictionaries({}, optional=dict.fromkeys(NUMBERS, numbers)),
 )
 def test_no_sentence_says_none_or_nan(reason, bound, policy, confidence, known):
-    who = {"workload": "shop/orders", "at_s": 0, "policy": policy, "confidence": confidence}
-    told = sentence(Decision(**who, reason=reason, bound=bound, **known))
-    assert told
-    assert not {"None", "nan", "inf"} & set(told.replace(";", " ").replace(":", " ").replace(",", " ").split())
+    fixed = {"workload": "shop/orders", "at_s": 0, "policy": policy, "confidence": confidence}
+    text = sentence(Decision(**fixed, reason=reason, bound=bound, **known))
+    assert text
+    assert not {"None", "nan", "inf"} & set(text.replace(";", " ").replace(":", " ").replace(",", " ").split())

@@ -1,11 +1,11 @@
-"""A table of what sizes carry and a curve of what arrives: the vectors of S4, decided by the policy."""
+"""`netflix`: the vectors of S4, by a capacity table and a forecast."""
 
 from math import ceil, nan
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from policy_inputs import size_terms, stage_input, wanted
+from policy_inputs import stage_input, terms, wanted
 
 from adapter.core.policies import netflix, policy_of
 
@@ -27,8 +27,8 @@ SIZES = {
     "S4-10 15,000, up": (15_000, 4, 0.81, 7),
     "S4-26 a low rate: at least 1": (10, 18, 0.01, 1),
     "S4-26 nothing at all: at least 1": (0, 18, 0.0, 1),
-    "the table says fewer than there are: no up": (15_000, 10, 0.81, 10),
-    "the table says more than there are: no down": (15_000, 6, 0.1, 6),
+    "the table has fewer workers: no scale-up": (15_000, 10, 0.81, 10),
+    "the table has more workers: no scale-down": (15_000, 6, 0.1, 6),
 }
 
 
@@ -58,19 +58,19 @@ def test_s4_19_s4_20_the_target_is_the_larger_of_recovery_and_workload(buffered,
 
 def test_s4_21_now_is_later_than_the_newest_point_of_the_fit():
     early, late = (
-        size_terms("netflix", 4, 10_000, cpu=0.81, records=TABLE, fit=RISING, fit_age_s=age_s)[1] for age_s in (0, 60)
+        terms("netflix", 4, 10_000, cpu=0.81, records=TABLE, fit=RISING, fit_age_s=age_s)[1] for age_s in (0, 60)
     )
     # r(t3) rises by 600 a minute, in a table with 10,000 for 6 workers there
     assert late - early == pytest.approx(600 / 10_000 * 6)
 
 
 def test_s4_20_both_rates_are_reported_as_sizes():
-    _, keep, catch = asked("netflix", 4, 10_000, 0, 2_010_000, records=TABLE, fit=RISING,
+    _, keep, catch = terms("netflix", 4, 10_000, 0, 2_010_000, records=TABLE, fit=RISING,
                            rescale_pause_s=180, catch_up_s=300)  # fmt: skip
     assert (keep, catch) == pytest.approx((6.88, 13.488))
 
 
-# backlog, utilization, fit -> size. 10 workers, 10,000/s; for so much the table says 4
+# backlog, utilization, fit -> size. 10 workers, 10,000/s; the table gives 4
 DECISIONS = {
     "S4-12 no lag": (0, 0.1, None, 4),
     "S4-12 10 s is no lag; it adds 167/s": (100_000, 0.1, None, 5),
@@ -156,14 +156,12 @@ def test_s4_05_s4_28_a_scale_down_carries_the_present_input():
 
 
 def test_s4_22_a_rate_that_would_fall_below_zero_is_zero():
-    _, _, catch = size_terms("netflix", 10, 1000, records=TABLE, fit=(0, -5, 1000), rescale_pause_s=0, catch_up_s=1000)
+    _, _, catch = terms("netflix", 10, 1000, records=TABLE, fit=(0, -5, 1000), rescale_pause_s=0, catch_up_s=1000)
     assert catch == pytest.approx(100 / 10_000 * 4)  # 100,000 records in 200 s, then none
 
 
 @pytest.mark.parametrize(("arriving", "workers", "pause_s"), [(1500, 10, 30), (300, 30, 180), (5000, 10, 60)])
-def test_a_steady_input_takes_one_rescale(
-    arriving, workers, pause_s
-):
+def test_a_steady_input_takes_one_rescale(arriving, workers, pause_s):
     sizes, waiting = [workers], 0.0
     for _ in range(6):  # five minutes each, 100 records/s a worker
         able = 100 * sizes[-1]
@@ -189,6 +187,6 @@ def test_p_03_s4_27_cpu_work_is_conserved_and_fits_the_new_size(workers, rate, c
 
 
 def test_the_needed_size_is_reported_without_a_change():
-    policy_result = netflix.size(question(10, 10_000, 0, 300_000, cpu=0.1, records=TABLE, rescale_pause_s=0))
+    policy_result = netflix.size(stage_input(10, 10_000, 0, 300_000, cpu=0.1, records=TABLE, rescale_pause_s=0))
     assert policy_result.wanted_workers == 10
     assert policy_result.needed_workers == 5  # 10,500/s: 4.3

@@ -30,7 +30,7 @@ def step(before, after, when_s):
 
 
 def test_s1_18_a_scale_down_goes_to_the_largest_size_needed_in_the_window():
-    """1000/s need 13 workers, and 300/s need 4: but not before the 13 were needed for the last time so long ago."""
+    """1000/s need 13 workers, 300/s need 4. The scale-down waits until the need of 13 has left the window."""
     rules = book(**HUNDRED, cooldown_down_s=0.0, down_window_s=180.0)
     decided = closed(Fluid(step(1000.0, 300.0, 240), workers=20), 840, rules)
     assert {d.required_workers for d in decided if 30 < d.at_s < 240 + 180} == {13}
@@ -43,7 +43,7 @@ def test_the_window_is_named_as_the_bound():
 
 
 def test_missing_ticks_do_not_empty_the_window():
-    """After it 4 are needed, but what was needed in between nobody knows."""
+    """After it 4 are needed, but the need in between is unknown."""
     before = [tick(at_s, job(**counts(20), **flow(at_s, 1000))) for at_s in np.arange(0.0, 301.0, 15.0)]
     after = [tick(at_s, job(**counts(20), **flow(at_s, 300))) for at_s in np.arange(2000.0, 2100.0, 15.0)]
     decided = history([*before, *after], book(**HUNDRED, cooldown_down_s=0.0, down_window_s=600.0))
@@ -140,7 +140,7 @@ def test_s4_29_no_scale_up_during_the_cooldown():
     rules = book(policy="dataflow", quanta="none", cooldown_up_s=600.0)
     decided = closed(Fluid(lambda at_s: load[max(since for since in load if since <= at_s)]), 1800, rules)
     first, second, *_ = [d.at_s for d in decided if d.reason == Reason.UP]
-    assert second - first == 630  # the change is seen a tick after it was asked for
+    assert second - first == 630  # the change is visible one tick later
     assert Bound.COOLDOWN in {d.bound for d in decided if first < d.at_s < second}
 
 
@@ -157,7 +157,7 @@ def test_no_scale_down_during_the_cooldown():
 
 @cache
 def slow_sink(until_s, block_s=None):
-    """From 300 s on 1500/s arrive, and what is downstream takes 1000/s whoever works."""
+    """From 300 s on 1500/s arrive, while the sink takes 1000/s for any number of workers."""
     running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0)
     rules = book(policy="drain", low_cpu_ratio=0.0, max_workers=100_000, ineffective_block_s=block_s)
     return closed(running, until_s, rules)
@@ -213,11 +213,11 @@ def test_a_saturated_stage_starts_a_trial_from_its_throughput():
     assert (trial.from_workers[0], trial.from_records_per_s[0]) == (10, 1000)
 
 
-# --- who asked for it
+# --- replica counts of other actors
 
 
-def asked(changes, until_s=1080, **rules):
-    """A pending target (10 -> more), and somebody who asks for another count at some time."""
+def with_other_actor(changes, until_s=1080, **rules):
+    """The decisions with a pending target (10 -> more) and replica counts of another actor at certain times."""
     count = 10
     ticks = []
     for at_s in np.arange(0.0, until_s + 1, 30.0):
@@ -227,27 +227,27 @@ def asked(changes, until_s=1080, **rules):
 
 
 def test_a_manual_scale_is_adopted():
-    decided = asked({120.0: 30}, until_s=180)
+    decided = with_other_actor({120.0: 30}, until_s=180)
     assert decided[90].required_workers == 20
     assert {decided[at_s].required_workers for at_s in (120, 150, 180)} == {30}
     assert decided[120].reason == Reason.SETTLING
 
 
 def test_a_count_on_the_way_to_the_target_is_not_adopted():
-    decided = asked({120.0: 15}, until_s=180)
+    decided = with_other_actor({120.0: 15}, until_s=180)
     assert {decided[at_s].required_workers for at_s in (120, 150, 180)} == {20}
 
 
 def test_a_count_away_from_the_target_is_adopted():
-    assert asked({120.0: 8}, until_s=180)[180].required_workers == 8
+    assert with_other_actor({120.0: 8}, until_s=180)[180].required_workers == 8
 
 
 def test_a_target_that_is_not_enacted_is_reported_after_15_min():
-    decided = asked({}, **{"policy": "drain", "quanta": "none"})
+    decided = with_other_actor({}, **{"policy": "drain", "quanta": "none"})
     first = min(at_s for at_s, d in decided.items() if d.reason == Reason.UP)
-    told = [at_s for at_s, d in decided.items() if d.reason == Reason.NOT_ENACTED]
-    assert min(told) == first + 900
-    assert {decided[at_s].required_workers for at_s in told} == {decided[first].required_workers}
+    reported = [at_s for at_s, d in decided.items() if d.reason == Reason.NOT_ENACTED]
+    assert min(reported) == first + 900
+    assert {decided[at_s].required_workers for at_s in reported} == {decided[first].required_workers}
 
 
 # --- failures

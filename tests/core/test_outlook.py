@@ -1,4 +1,4 @@
-"""What comes of staying and of changing: numbers that can be followed by hand, and what must hold of any."""
+"""The expected backlog with and without a change: worked numbers and laws."""
 
 from dataclasses import replace
 
@@ -17,10 +17,10 @@ backlogs = st.one_of(st.just(0.0), st.floats(0.01, 1e9))
 
 
 def ahead(rate, backlog, capacities, foreseen=None, **rules):
-    """One stage with so much input and backlog; capacities: of the present size and of the other one."""
-    asked = policy_input(10, rate, 0, backlog, **FREE | rules)
-    asked = replace(asked, input_rate_records_per_s=column(rate))
-    found = look_ahead(asked, column(rate if foreseen is None else foreseen), *(column(each) for each in capacities))
+    """The outlook of one stage. capacities: of the present size and of the other one."""
+    stage = policy_input(10, rate, 0, backlog, **FREE | rules)
+    stage = replace(stage, input_rate_records_per_s=column(rate))
+    found = look_ahead(stage, column(rate if foreseen is None else foreseen), *(column(each) for each in capacities))
     return {name: getattr(found, name)[0] for name in found.__dataclass_fields__}
 
 
@@ -37,7 +37,7 @@ def test_a_draining_backlog_is_longest_now():
 
 
 def test_a_change_costs_its_start_and_its_pause():
-    """A minute of 1000/s, of which the first half is carried: 30 000 wait, and 1000/s more are carried than arrive."""
+    """The first half of a minute of 1000/s is processed: 30 000 wait, and drain at 1000/s."""
     found = ahead(1000, 0, (1000, 2000), rescale_pause_s=30.0, worker_start_s=30.0)
     assert (found["keep_behind_s"], found["change_behind_s"], found["caught_up_s"]) == (0, 15, 90)
 

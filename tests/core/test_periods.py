@@ -1,4 +1,4 @@
-"""Hours in which nothing is decided, in the zone they are told in."""
+"""Periods without decisions, in their time zone."""
 
 from datetime import UTC, datetime
 

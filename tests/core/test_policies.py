@@ -7,7 +7,7 @@ import pytest
 from builders import column
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from policy_inputs import bounded, size_terms, stage_input, wanted
+from policy_inputs import bounded, stage_input, terms, wanted
 
 from adapter.core.decisions import Bound
 from adapter.core.partitions import whole
@@ -22,7 +22,7 @@ times = st.floats(1, 3600)
 stages = st.tuples(sizes, rates, growths, backlogs)
 
 
-# S0: W, T, G, backlog, CPU -> require, extra, what the policy wants
+# S0: W, T, G, backlog, CPU -> require, extra, wanted size
 BEAM_FLINK = {
     "S0-06 S0-07 S0-08 a: behind and hot": ((10, 1000, 200, 180_000), 0.95, 12, 30, 42),
     "S0-07 c: no growth, only catch up": ((10, 1000, 0, 180_000), 0.80, 10, 30, 40),
@@ -51,7 +51,7 @@ BEAM_FLINK = {
 
 @pytest.mark.parametrize(("numbers", "cpu", "require", "extra", "size"), BEAM_FLINK.values(), ids=BEAM_FLINK)
 def test_beam_flink_adds_its_terms(numbers, cpu, require, extra, size):
-    assert asked("beam-flink", *numbers, cpu=cpu) == pytest.approx((size, require, extra))
+    assert terms("beam-flink", *numbers, cpu=cpu) == pytest.approx((size, require, extra))
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_s0_14_beam_flink_scales_up_or_down_or_stays(cpu, backlog, policy_result
 
 
 def test_s0_09_s3_09_the_time_to_reduce_the_backlog_is_60_s_unless_set():
-    assert size_terms("beam-flink", 10, 1000, 0, 180_000)[2] == 30
-    assert size_terms("beam-flink", 10, 1000, 0, 180_000, time_to_reduce_backlog_s=180)[2] == 10
+    assert terms("beam-flink", 10, 1000, 0, 180_000)[2] == 30
+    assert terms("beam-flink", 10, 1000, 0, 180_000, time_to_reduce_backlog_s=180)[2] == 10
 
 
 # S3: M, T, G, B -> M', Extra, total (R = 60)
@@ -97,7 +97,7 @@ DATAFLOW = {
 def test_dataflow_adds_its_terms(stage, require, extra, total):
     workers, throughput, growth, time_s = stage
     numbers = (workers, throughput, growth, time_s * throughput)
-    assert size_terms("dataflow", *numbers, quanta="none") == pytest.approx((total, require, extra))
+    assert terms("dataflow", *numbers, quanta="none") == pytest.approx((total, require, extra))
 
 
 # S3-12, S3-22: limit 0.9 strict, quanta of 60
@@ -159,7 +159,7 @@ def test_each_stage_is_sized_by_its_own_policy():
 
 
 def test_no_stages_give_no_sizes():
-    assert len(size(question([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
+    assert len(size(stage_input([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
 
 
 def beyond_noise(throughput, growth):
@@ -169,7 +169,7 @@ def beyond_noise(throughput, growth):
 @given(stages)
 def test_p_01_the_keep_up_size_absorbs_exactly_the_input(stage):
     workers, throughput, growth, _ = stage
-    _, require, _ = size_terms("dataflow", *stage)
+    _, require, _ = terms("dataflow", *stage)
     arriving = throughput + (growth if beyond_noise(throughput, growth) else 0)
     assert require * (throughput / workers) == pytest.approx(arriving)
 
@@ -178,7 +178,7 @@ def test_p_01_the_keep_up_size_absorbs_exactly_the_input(stage):
 def test_p_02_the_extra_workers_clear_the_backlog_in_exactly_r(stage, time_s):
     workers, throughput, _, backlog = stage
     assume(backlog / throughput < 86_400)
-    _, _, extra = size_terms("dataflow", *stage, time_to_reduce_backlog_s=time_s)
+    _, _, extra = terms("dataflow", *stage, time_to_reduce_backlog_s=time_s)
     assert extra * (throughput / workers) * time_s == pytest.approx(backlog)
 
 
@@ -192,6 +192,4 @@ def test_p_03_beam_flink_takes_the_smallest_size_whose_utilisation_stays_within_
 @given(sizes, rates, growths)
 def test_p_04_the_lag_change_multiplier_is_the_keep_up_formula(workers, throughput, growth):
     assume(beyond_noise(throughput, growth))
-    assert size_terms("beam-flink", workers, throughput, growth)[1] == pytest.approx(
-        workers * (1 + growth / throughput)
-    )
+    assert terms("beam-flink", workers, throughput, growth)[1] == pytest.approx(workers * (1 + growth / throughput))

@@ -1,4 +1,4 @@
-"""What holds of every published policy, whatever its input.
+"""Laws of every published policy, for any input.
 
 A law that a formula does not have is left out by name: `segments` looks at no load; `varga` and `netflix` steer to a
 utilization, so that P-07 holds up to theirs; a higher throughput at the same growth rightly needs fewer workers.
@@ -65,9 +65,7 @@ def test_p_05_more_backlog_or_growth_never_needs_fewer_workers(policy, stage, kn
 
 
 @given(sizes, rates, st.tuples(st.floats(1, 10), st.floats(1, 10)), facts, fits)
-def test_p_05_more_input_never_needs_fewer_workers(
-    workers, rate, inputs, known, fit
-):
+def test_p_05_more_input_never_needs_fewer_workers(workers, rate, inputs, known, fit):
     calm, busy = (
         wanted("netflix", workers, rate, (times - 1) * rate, **known, fit=[times * part for part in fit])
         for times in sorted(inputs)
@@ -89,7 +87,7 @@ def test_p_05_a_shorter_time_to_catch_up_never_needs_fewer_workers(policy, stage
 
 @given(seeds, stages, facts, st.tuples(sizes, sizes))
 def test_p_05_a_larger_maximum_never_needs_fewer_workers(policy, stage, known, caps):
-    # without quanta: those belong to the cap, so that another cap has other steps (13 becomes 15 of 60, 13 of 100)
+    # without quanta, because they depend on the maximum (13 becomes 15 of 60, 13 of 100)
     tight, wide = (min(wanted(policy, *stage, **known, quanta="none", most=cap), cap) for cap in sorted(caps))
     assert tight <= wide
 
@@ -114,8 +112,8 @@ def test_p_08_x_12_records_or_bytes_make_no_difference(policy, stage, known, fit
 
 
 @given(seeds, st.lists(st.tuples(stages, facts, fits), min_size=1, max_size=6))
-def test_the_size_of_a_stage_does_not_depend_on_other_stages(policy, asking):
-    alone = [question(*stage, **known, fit=fit) for stage, known, fit in asking]
+def test_the_size_of_a_stage_does_not_depend_on_other_stages(policy, stages):
+    alone = [stage_input(*stage, **known, fit=fit) for stage, known, fit in stages]
     sizes_alone = [SEEDS[policy](one).wanted_workers[0] for one in alone]
     assert SEEDS[policy](joined(alone)).wanted_workers.tolist() == sizes_alone
     assert SEEDS[policy](joined(alone[::-1])).wanted_workers.tolist() == sizes_alone[::-1]

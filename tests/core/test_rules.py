@@ -1,4 +1,4 @@
-"""The parameters: each says what it means, and its default is one it would accept."""
+"""The parameters: each has a meaning, and a default within its bounds."""
 
 import re
 from dataclasses import fields

@@ -45,8 +45,8 @@ def test_of_two_values_for_one_place_the_larger_counts():
 
 @pytest.mark.parametrize("workload", ["n/a", EVERY])
 def test_all_faults_of_a_workload_are_joined_in_alphabetical_order(workload):
-    said = ["Broker down", "annotation x: no", "Broker down", "HPA n/a: its scale target is gone"]
-    faults = [(workload, sentence) for sentence in said]
+    sentences = ["Broker down", "annotation x: no", "Broker down", "HPA n/a: its scale target is gone"]
+    faults = [(workload, sentence) for sentence in sentences]
     joined = "Broker down; HPA n/a: its scale target is gone; annotation x: no"
     for order in (faults, faults[::-1]):
         assert tick(15, faults=[*order, ("n/b", "c")]).faults == {workload: joined, "n/b": "c"}

@@ -1,4 +1,4 @@
-"""When fewer workers pay: what a smaller size would have saved by now, against what a rescale is worth."""
+"""When a scale-down pays: the saving of a smaller size against the cost of a rescale."""
 
 from dataclasses import replace
 from math import e, nan
@@ -75,8 +75,8 @@ def paying(**known):
         "before the last change another size was there: not yet",
         "before the last change another size was there: now",
         "more was needed than is there",
-        "nobody looked into the running bucket",
-        "nobody looked into the bucket before it",
+        "the running bucket has no sample",
+        "the bucket before it has no sample",
         "none is there",
     ],
 )
@@ -100,7 +100,7 @@ lanes = st.fixed_dictionaries(
 
 
 def needed(lane, count):
-    """The largest size of the running bucket and of so many before it; NaN where one of them is not known."""
+    """The largest size of the running bucket and of a number of buckets before it; NaN if one is unknown."""
     return np.max([lane["running"], *lane["peaks"][::-1][:count]])
 
 
@@ -198,7 +198,7 @@ def test_without_a_rescale_cost_the_whole_window_counts():
 
 @pytest.mark.simulation
 def test_a_pending_scale_down_is_not_withdrawn_by_its_own_cost():
-    """It is counted at once, so that the next one is dearer; but itself has paid."""
+    """It counts at once and makes the next one dearer, but has paid itself."""
     running = Fluid(lambda at_s: 800.0 if at_s < 600 else 320.0)
     decided = closed(running, 3000, book(**HUNDRED), follows=lambda at_s: False)
     down = first_down(decided)
@@ -206,7 +206,7 @@ def test_a_pending_scale_down_is_not_withdrawn_by_its_own_cost():
 
 
 def test_a_scale_down_in_steps_reaches_its_target():
-    """Each step of the HPA is a change, since which little was saved."""
+    """Each step of the HPA is a change, and little was saved since."""
     state, rules = EMPTY, book(**HUNDRED, settle_s=0.0)
     running, targets = Fluid(lambda at_s: 800.0 if at_s < 600 else 320.0), []
     while running.at_s <= 1800:
@@ -236,7 +236,7 @@ def test_scale_downs_are_counted_and_fade():
 
 
 def counted(downs, ago_s=0.0):
-    """When half of the workers go, of a job that had so many downs so long before it was seen to fall."""
+    """When half of the workers are removed from a job that had a number of scale-downs before."""
     state, rules, running = EMPTY, book(**HUNDRED), Fluid(lambda at_s: 800.0 if at_s < 600 else 400.0)
     while running.at_s < 7200:
         state, decisions = advance(state, tick(running.at_s, running.rows()), rules)
@@ -274,7 +274,7 @@ def test_no_scale_up_before_the_new_workers_are_warm_and_measured(rules, wait_s)
     load = Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else 4000.0))
     decided = closed(load, 1200, book(**HUNDRED | rules))
     first, second, *_ = [d.at_s for d in decided if d.reason == Reason.UP]
-    changed = first + 30  # the change is seen a tick after it was asked for
+    changed = first + 30  # the change is visible one tick later
     assert second == max(changed + wait_s, next(d.at_s for d in decided if d.at_s > changed and open_(d)))
     assert {d.bound for d in decided if changed <= d.at_s < second and open_(d)} <= {Bound.COOLDOWN}
 

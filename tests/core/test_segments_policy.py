@@ -3,7 +3,7 @@
 from math import nan
 
 import pytest
-from policy_inputs import bounded, size_terms, wanted
+from policy_inputs import bounded, terms, wanted
 
 from adapter.core.decisions import Bound
 from adapter.core.policies import policy_of
@@ -21,7 +21,7 @@ SEGMENTS = {
 
 @pytest.mark.parametrize(("segments", "per_worker", "expected"), SEGMENTS.values(), ids=SEGMENTS)
 def test_the_size_is_segments_over_segments_per_worker(segments, per_worker, expected):
-    size, keep_up, catch_up = asked("segments", 10, 1000, partitions=segments, segments_per_worker=per_worker)
+    size, keep_up, catch_up = terms("segments", 10, 1000, partitions=segments, segments_per_worker=per_worker)
     assert (size, keep_up, catch_up) == pytest.approx((expected, nan, nan), nan_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""The state as bytes, and what happens to bytes that are none."""
+"""The state as bytes, and damaged bytes."""
 
 import json
 
@@ -75,9 +75,9 @@ DAMAGES = {
 
 def renamed(blob):
     head, _, body = blob.partition(b"\n")
-    told = json.loads(head)
-    told["shapes"] = {f"{name}_x": shape for name, shape in told["shapes"].items()}
-    return json.dumps(told).encode() + b"\n" + body
+    header = json.loads(head)
+    header["shapes"] = {f"{name}_x": shape for name, shape in header["shapes"].items()}
+    return json.dumps(header).encode() + b"\n" + body
 
 
 @pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)

@@ -1,17 +1,17 @@
-"""A sum hides the one partition that lags: what is said of it counts, while it does not catch up (S4-38)."""
+"""The sum hides one partition that lags. Its own backlog counts while it does not catch up (S4-38)."""
 
 import pytest
 from builders import book, counts, flow, job, last, tick
 
 from adapter.core.messages import sentence
 
-# 91 % busy: more workers would have room for what lags, fewer partitions each.
+# 91 % busy: more workers would have fewer partitions each.
 BUSY = {"policy": "drain", "worker_capacity_records_per_s": 110.0, "max_workers": 20}
 QUIET = (0,) * 20
 
 
 def lagging(*records, stuck=None, partitions=20):
-    """Ten workers keep pace with 1 000/s; the worst of the partitions has so many records waiting at each tick."""
+    """Ten workers keep pace with 1 000/s. records: the backlog of the worst partition at each tick."""
     return last(
         [
             tick(
@@ -36,7 +36,7 @@ def lagging(*records, stuck=None, partitions=20):
         pytest.param((*QUIET, *range(2950, 3100, 10)), True, id="more than 60 s for a window, and growing: late"),
         pytest.param(tuple(range(5000, 3000, -100)), False, id="it catches up by itself"),
         pytest.param((*QUIET, *(0, 1500, 3000, 4500) * 5), False, id="a saw of commits, each time gone again: in time"),
-        pytest.param((*QUIET, 3100, 3110, 3120, *(None,) * 8), False, id="nobody tells it any more"),
+        pytest.param((*QUIET, 3100, 3110, 3120, *(None,) * 8), False, id="no longer reported"),
     ],
 )
 def test_s4_38_a_partition_that_falls_behind_needs_more_workers(records, more):

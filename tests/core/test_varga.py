@@ -1,4 +1,4 @@
-"""An HPA's two metrics: the worked vectors of S1, and what must not reach an HPA."""
+"""`varga`: the worked vectors of S1, and laws of an HPA with two metrics."""
 
 from math import ceil, nan
 
@@ -7,7 +7,7 @@ import pytest
 from builders import column
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_inputs import size_terms, wanted
+from policy_inputs import terms, wanted
 
 from adapter.core.policies import policy_of
 from adapter.core.rules import Rules
@@ -81,7 +81,7 @@ def test_varga_takes_the_larger_of_lag_and_utilization(numbers, cpu, size):
 
 
 def test_s1_11_s1_14_only_two_signals_matter():
-    seen = {asked("varga", 4, 1000, 500, 100_000, cpu=0.7, most=most, saturated=full)
+    seen = {terms("varga", 4, 1000, 500, 100_000, cpu=0.7, most=most, saturated=full)
             for most in (5, 50) for full in (True, False)}  # fmt: skip
     assert len({size for size, _, _ in seen}) == 1
 
@@ -125,7 +125,7 @@ def test_s1_20_without_a_backlog_it_settles_within_three_steps_and_does_not_over
 
 @given(st.integers(1, 200), st.floats(0.01, 1e6), st.floats(-1e6, 1e6))
 def test_p_04_the_lag_change_times_workers_is_the_keep_up_size(workers, throughput, growth):
-    _, keep_up, _ = size_terms("varga", workers, throughput, growth)
+    _, keep_up, _ = terms("varga", workers, throughput, growth)
     assert keep_up * throughput / workers == pytest.approx(throughput + growth, rel=1e-9, abs=1e-6)
 
 

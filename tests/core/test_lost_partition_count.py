@@ -1,4 +1,4 @@
-"""What becomes of a count of partitions that nobody tells any more (S2-18: held, with a limit of age)."""
+"""A count of partitions that is no longer reported (S2-18: held, with a limit of age)."""
 
 from dataclasses import asdict
 
@@ -27,28 +27,28 @@ def silent(at_s):
 
 def stream(at_s, **more):
     """A stream of 7 segments whose controller does not answer for a while, and its readers."""
-    told = {"partitions": None if silent(at_s) else 7.0}
-    return tick(at_s, job(**counts(5), **told, **more), faults=[(EVERY, FAULT)] if silent(at_s) else [])
+    partitions = {"partitions": None if silent(at_s) else 7.0}
+    return tick(at_s, job(**counts(5), **partitions, **more), faults=[(EVERY, FAULT)] if silent(at_s) else [])
 
 
 def alone():
-    """Nothing but the segments is ever told."""
+    """Only the segments are ever reported."""
     return [stream(at_s) for at_s in range(0, UNTIL_S, 15)]
 
 
 def loaded():
-    """What the readers do is told all the time."""
+    """The load is always reported."""
     return [stream(at_s, **flow(at_s)) for at_s in range(0, UNTIL_S, 15)]
 
 
-TOLD = {"of the segments alone": alone, "of the load, too": loaded}
-every_told = pytest.mark.parametrize("ticks", TOLD.values(), ids=TOLD)
+SIGNALS = {"of the segments alone": alone, "of the load, too": loaded}
+every_signal = pytest.mark.parametrize("ticks", SIGNALS.values(), ids=SIGNALS)
 
 
-# --- what leaves
+# --- the age of the count
 
 
-@every_told
+@every_signal
 @pytest.mark.parametrize("policy", POLICIES)
 def test_s2_18_a_lost_count_is_shown_until_error_after_s(ticks, policy):
     left = {d.at_s: d.partitions for d in history(ticks(), book(policy=policy))}
@@ -69,10 +69,10 @@ def test_s2_18_the_age_of_a_count_survives_a_restart():
     assert fold(ticks[10:], book(), stored) == fold(ticks[10:], book(), state)
 
 
-# --- what is sized by it
+# --- policies that follow it
 
 
-@every_told
+@every_signal
 def test_s2_18_a_lost_count_holds_the_target_then_ends_it_then_recovers(ticks):
     by_time = {d.at_s: d for d in history(ticks(), book(policy="segments"))}
     assert (by_time[60].reason, by_time[60].required_workers) == (Reason.UP, 7)
@@ -83,7 +83,7 @@ def test_s2_18_a_lost_count_holds_the_target_then_ends_it_then_recovers(ticks):
     assert (by_time[BACK_S].reason, by_time[BACK_S].required_workers) == (Reason.UP, 7)
 
 
-@every_told
+@every_signal
 def test_the_sentence_names_the_old_count_its_age_and_its_source(ticks):
     by_time = {d.at_s: sentence(d) for d in history(ticks(), book(policy="segments"))}
     assert by_time[90] == f"Holding 7 workers: the segments were last counted 30 s ago: {FAULT}"
@@ -131,8 +131,8 @@ def test_s2_18_a_lost_count_changes_no_other_age():
     assert {d.sample_age_s for d in history(loaded(), book(policy="segments"))} == {0}
 
 
-@pytest.mark.parametrize("until", [5, 10, 20], ids=["told", "held", "too old"])
-@every_told
+@pytest.mark.parametrize("until", [5, 10, 20], ids=["reported", "held", "too old"])
+@every_signal
 def test_a_record_of_followed_segments_gives_the_same_target(ticks, until):
     decisions = list(replay(ticks()[:until], book(policy="segments")))[-1][1]
     again = decide(decision_input_of(decisions.record))
@@ -140,7 +140,7 @@ def test_a_record_of_followed_segments_gives_the_same_target(ticks, until):
     assert REASONS[again.reason[0]] == decisions.text["reason"][0]
 
 
-# --- what is only bounded and spread by it
+# --- policies that it only limits
 
 
 @pytest.mark.simulation
@@ -157,7 +157,7 @@ def test_a_lost_count_changes_no_bound_and_no_spread(policy, more):
     rules = book(policy=policy, max_partitions_per_worker=4, worker_capacity_records_per_s=110.0)
     load = {name: more[name] for name in more.keys() & {"growth", "backlog"}}
     seen = {"utilization_ratio": 0.9, "hottest_partition_ratio": more.get("hottest_partition_ratio")}
-    told, lost = (
+    counted, lost = (
         history(
             [
                 tick(at_s, job(**counts(), **flow(at_s, **load), **seen, partitions=12 if known(at_s) else None))
@@ -168,7 +168,7 @@ def test_a_lost_count_changes_no_bound_and_no_spread(policy, more):
         for known in (lambda at_s: True, lambda at_s: at_s <= TOLD_UNTIL_S)
     )
     other = {"partitions": None, "partitions_age_s": None}
-    assert [asdict(d) | other for d in lost] == [asdict(d) | other for d in told]
+    assert [asdict(d) | other for d in lost] == [asdict(d) | other for d in counted]
 
 
 def test_a_lost_count_stays_a_bound_and_is_named():
