@@ -53,7 +53,7 @@ def tick(at_s: float, *rows_of: Iterable[Row], faults: Iterable[tuple[str, str]]
 
 
 def steady(until_s: float = 60, from_s: float = 0, **signals: float | None) -> list[Samples]:
-    """Ticks of one steady job: throughput, growth and backlog as in flow, other signals as in job."""
+    """Ticks of one job in a steady stream: throughput, growth, backlog as in flow; all else as in job."""
     stream = {name: signals.pop(name) for name in ("throughput", "growth", "backlog") if name in signals}
     return [
         tick(at_s, job(**counts() | flow(at_s, **stream) | signals))
@@ -72,7 +72,7 @@ def fold(ticks: Iterable[Samples], rules: RuleBook | None = None, state: State =
 
 
 def history(ticks: Iterable[Samples], rules: RuleBook | None = None, workload: str = JOB) -> list[Decision]:
-    """The decisions of one workload."""
+    """The decisions of one workload, of the ticks that had one."""
     return [decision for decided in fold(ticks, rules) for decision in decided if decision.workload == workload]
 
 
@@ -168,7 +168,7 @@ class Fluid:
         return job(workload, **known | dict.fromkeys(self.missing(self.at_s)))
 
     def run(self, seconds: int = TICK_S) -> None:
-        """Simulates some seconds."""
+        """Advance by some seconds."""
         for _ in range(seconds):
             self.appended += self.load(self.at_s)
             able = 0.0 if self.at_s < self.stopped_until_s else self.workers * self.each
@@ -177,7 +177,7 @@ class Fluid:
             self.at_s += 1.0
 
     def scale(self, workers: float | None) -> None:
-        """Sets the number of workers; None changes nothing."""
+        """Scale to a number of workers; None changes nothing."""
         if workers is not None and workers != self.workers:
             self.workers, self.stopped_until_s = int(workers), self.at_s + self.pause_s
 

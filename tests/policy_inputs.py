@@ -24,7 +24,7 @@ SEEDS = {
     "netflix": netflix.size,
 }
 Numbers = float | Sequence[float]
-NO_FIT = (np.nan, np.nan, np.nan)
+UNFORESEEN = (np.nan, np.nan, np.nan)
 
 
 def stage_input(*numbers: Numbers, **more: object) -> PolicyInput:
@@ -34,7 +34,7 @@ def stage_input(*numbers: Numbers, **more: object) -> PolicyInput:
     builders.policy_input, with unknown partitions by default.
     """
     count = np.broadcast(*(np.atleast_1d(number) for number in numbers)).size
-    a, b, c = (np.full(count, value, float) for value in more.pop("fit", NO_FIT))
+    a, b, c = (np.full(count, value, float) for value in more.pop("fit", UNFORESEEN))
     fit = Fit(a=a, b=b, c=c, sigma=np.where(np.isnan(c), np.nan, 0.0))
     age_s = np.full(count, more.pop("fit_age_s", 0.0))
     known = {"partitions": np.nan, "table": _table(count, more.pop("records", ()))} | more
