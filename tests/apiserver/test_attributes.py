@@ -28,7 +28,7 @@ def external(verb: str, path: str, **parts: str) -> Attributes:
         "",
     ],
 )
-def test_a_path_of_no_resource_is_reviewed_by_itself(path: str) -> None:
+def test_a_path_without_resource_is_reviewed_as_a_path(path: str) -> None:
     assert attributes("GET", path) == Attributes("get", path)
     assert attributes("OPTIONS", path) == Attributes("options", path)
 
@@ -129,6 +129,6 @@ def test_a_forbidden_request_is_answered_with_user_verb_and_object(
     assert answer.details == details
 
 
-def test_without_a_reason_there_is_none() -> None:
+def test_a_message_without_reason_ends_with_the_object() -> None:
     message = forbidden(attributes("GET", "/apis"), "bob", "").message
     assert message == 'forbidden: User "bob" cannot get path "/apis"'

@@ -1,4 +1,4 @@
-"""A memory holds so many bytes and no more; the oldest goes first."""
+"""A cache is bounded in bytes, and drops its oldest entry first."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ MOST = 10
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, MOST + 1)), max_size=40))
-def test_the_newest_are_remembered_as_many_as_have_room(puts: list[tuple[str, int]]) -> None:
+def test_the_newest_entries_that_fit_are_kept(puts: list[tuple[str, int]]) -> None:
     cache: ByteCache[str, int] = ByteCache(MOST)
     room: dict[str, tuple[int, int]] = {}
     for number, (key, size) in enumerate(puts):
@@ -22,6 +22,6 @@ def test_the_newest_are_remembered_as_many_as_have_room(puts: list[tuple[str, in
         assert {each: cache.get(each) for each in "abcdef"} == {each: room.get(each, (None,))[0] for each in "abcdef"}
 
 
-def test_a_text_that_is_too_long_is_not_to_be_remembered_and_all_others_count() -> None:
+def test_an_entry_with_a_very_long_text_has_no_weight() -> None:
     assert weight(["a" * (LONGEST_TEXT + 1), "b"]) == 0
     assert 0 < weight([]) < weight(["a"]) < weight(["a", "b"]) < weight(["a" * LONGEST_TEXT])

@@ -95,13 +95,13 @@ def test_a_certificate_for_everything_is_one_for_clients(usages: tuple[x509.Obje
     assert holder(CLIENTS.issue(named("alice"), usages), CLIENTS.pem) is not None
 
 
-def test_a_certificate_that_stands_in_the_bundle_itself_counts() -> None:
+def test_a_certificate_in_the_bundle_itself_counts() -> None:
     leaf = CLIENTS.issue(named("alice"))
     pem = x509.load_der_x509_certificate(leaf).public_bytes(Encoding.PEM).decode()
     assert holder(leaf, pem) is not None
 
 
-def test_a_ca_in_between_counts_where_it_stands_in_the_bundle_and_else_not() -> None:
+def test_an_intermediate_ca_counts_in_the_bundle_alone() -> None:
     """Go takes one from the handshake too; here only the leaf is known."""
     between = Authority("between", issuer=CLIENTS)
     leaf = between.issue(named("alice"))
@@ -110,7 +110,7 @@ def test_a_ca_in_between_counts_where_it_stands_in_the_bundle_and_else_not() -> 
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["the first", "the second"])
-def test_of_two_cas_of_one_name_the_one_whose_key_signed_counts_without_key_identifiers(is_first: bool) -> None:
+def test_the_key_decides_between_two_cas_of_one_name(is_first: bool) -> None:
     old, new = Authority("clients", span=(FROM_S, NOW_S - 1)), Authority("clients")
     bundle = old.pem + new.pem if is_first else new.pem + old.pem
     by_old, by_new = holder(old.issue(named("alice")), bundle), holder(new.issue(named("alice")), bundle)
@@ -124,7 +124,7 @@ def test_a_certificate_with_an_unsupported_name_type_is_rejected() -> None:
     assert holder(CLIENTS.issue(named("alice"), also=(of_x400,)), CLIENTS.pem) is None
 
 
-def test_while_a_ca_is_rotated_both_are_accepted() -> None:
+def test_both_cas_are_accepted_during_a_rotation() -> None:
     new = Authority("clients")
     both = CLIENTS.pem + new.pem
     assert holder(CLIENTS.issue(named("alice")), both) is not None
@@ -151,7 +151,7 @@ def test_a_certificate_counts_while_it_and_its_ca_are_valid(
     assert found.counts_at(NOW_S) is counts
 
 
-def test_a_ca_that_was_renewed_with_its_key_covers_for_the_old_one() -> None:
+def test_a_ca_that_is_renewed_with_its_key_replaces_the_old_one() -> None:
     old = Authority("clients", CLIENTS.key, span=(FROM_S, NOW_S - 1))
     found = holder(CLIENTS.issue(named("alice")), old.pem + CLIENTS.pem)
     assert found is not None

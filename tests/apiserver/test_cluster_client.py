@@ -45,7 +45,7 @@ def test_an_error_status_is_returned_unchanged(
     [b"", b"<html>", b"{", b'"\\ud800"', b"\xff", b"[" * 100_000],
     ids=["nothing", "HTML", "half", "a half character", "bytes", "deep"],
 )
-def test_a_success_that_is_no_json_is_a_fault(api: ClusterApi, cluster: Cluster, body: bytes) -> None:
+def test_a_success_without_json_is_a_fault(api: ClusterApi, cluster: Cluster, body: bytes) -> None:
     cluster.failures.append((200, body))
     with pytest.raises(SourceError, match="expected JSON in an answer of 200"):
         api.get(CONFIG_MAP)
@@ -58,7 +58,7 @@ def test_an_answer_that_is_too_long_is_not_read(api: ClusterApi, cluster: Cluste
     assert api.get(CONFIG_MAP)[0] == 200
 
 
-def test_connections_are_used_again_by_all_threads(api: ClusterApi, cluster: Cluster) -> None:
+def test_all_threads_share_the_connections(api: ClusterApi, cluster: Cluster) -> None:
     with ThreadPoolExecutor(4) as threads:
         codes = list(threads.map(lambda _: api.post(REVIEWS, BODY)[0], range(100)))
     assert codes == [201] * 100
@@ -110,7 +110,7 @@ def test_an_invalid_kubeconfig_raises_an_error_with_file_and_fix_without_the_tok
     assert OWN_TOKEN not in message
 
 
-def test_a_credential_that_is_refused_is_read_anew(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_rejected_credential_is_read_again(cluster: Cluster, tmp_path: Path) -> None:
     api = ClusterApi(write_kubeconfig(tmp_path, cluster.port, token="old"))
     assert api.get(CONFIG_MAP)[0] == 401
     write_kubeconfig(tmp_path, cluster.port)
@@ -118,7 +118,7 @@ def test_a_credential_that_is_refused_is_read_anew(cluster: Cluster, tmp_path: P
     api.close()
 
 
-def test_a_client_that_was_closed_connects_again(api: ClusterApi) -> None:
+def test_a_closed_client_connects_again(api: ClusterApi) -> None:
     api.get(CONFIG_MAP)
     api.close()
     assert api.get(CONFIG_MAP)[0] == 200

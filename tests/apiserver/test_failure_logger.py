@@ -35,7 +35,7 @@ def test_the_next_failure_is_logged_again() -> None:
     assert levels("refused", None, "refused") == [("warning", "refused"), ("info", None), ("warning", "refused")]
 
 
-def test_a_server_that_words_each_error_anew_fills_no_log() -> None:
+def test_an_error_with_ever_new_words_does_not_fill_the_log() -> None:
     assert len(levels(*map(str, range(1_000)))) == MOST_CAUSES
 
 
@@ -63,12 +63,12 @@ def test_an_attempt_raises_nothing_and_logs_an_unforeseen_error_with_its_traceba
     assert (logs[0]["cause"], logs[0]["exc_info"]) == (one_line(error), error)
 
 
-def test_an_error_that_was_foreseen_is_one_sentence() -> None:
+def test_an_expected_error_is_one_sentence() -> None:
     (log,) = attempts(SourceError("kubernetes", "connection refused"))
     assert log == {"event": "it is down", "log_level": "warning", "cause": "kubernetes: connection refused"}
 
 
-def test_what_somebody_has_to_mend_is_an_error_with_its_effect() -> None:
+def test_a_grave_failure_is_an_error_with_its_effect() -> None:
     (log,) = attempts(SourceError("kubernetes", "no"), is_grave=True, effect="none is admitted")
     assert (log["log_level"], log["effect"]) == ("error", "none is admitted")
 

@@ -26,7 +26,7 @@ def who(identity: str, *headers: tuple[str, str], settings: FrontProxy = SETTING
     return identify(settings, CERTIFICATES[identity], named_by(settings.headers, wire(headers)), NOW_S)
 
 
-def test_the_aggregator_says_who_asks() -> None:
+def test_the_aggregator_names_the_user() -> None:
     found = who(
         "proxy",
         ("x-remote-user", "alice"),
@@ -50,11 +50,9 @@ def test_the_aggregator_says_who_asks() -> None:
         (["system:unauthenticated"], ("system:unauthenticated",)),
         (["a", "a"], ("a", "a", AUTHENTICATED)),
     ],
-    ids=["none", "already said", "said to be a stranger", "said twice"],
+    ids=["none", "authenticated", "unauthenticated", "both"],
 )
-def test_everybody_with_a_credential_is_authenticated_unless_the_proxy_decided(
-    groups: list[str], expected: tuple[str, ...]
-) -> None:
+def test_a_user_is_authenticated_unless_the_proxy_decided(groups: list[str], expected: tuple[str, ...]) -> None:
     """case 60: the aggregator's discovery user comes without groups, auth-189; ath-10388."""
     found = who("proxy", *ALICE, *(("x-remote-group", group) for group in groups))
     assert found is not None
@@ -74,14 +72,14 @@ def test_the_anonymous_user_of_a_proxy_stays_without_the_group() -> None:
     ],
     ids=["the other is empty", "in the order of the settings", "a header counts by its first line"],
 )
-def test_the_first_user_header_that_says_something_counts(headers: list[tuple[str, str]], user: str) -> None:
+def test_the_first_user_header_that_is_not_empty_counts(headers: list[tuple[str, str]], user: str) -> None:
     settings = FrontProxy(ca_pem=PROXIES.pem, headers=HeaderNames(user=("x-one", "x-two")))
     found = who("proxy", *headers, settings=settings)
     assert found is not None
     assert found.user == user
 
 
-def test_names_are_utf_8_whatever_http_makes_of_them() -> None:
+def test_names_are_utf_8() -> None:
     found = who("proxy", ("x-remote-user", "jos\u00c3\u00a9"), ("x-remote-group", "\u00e9"))
     assert found is not None
     assert (found.user, found.groups[0]) == ("jos\u00e9", "\ufffd")
@@ -96,7 +94,7 @@ def test_names_are_utf_8_whatever_http_makes_of_them() -> None:
         ("proxy", [("x-remote-user", ""), ("x-remote-group", MASTERS)]),
         ("proxy", [("x_remote_user", "root")]),
     ],
-    ids=["auth-181 another name", "auth-182 an unknown CA", "auth-175 no headers", "ath-10378 nobody", "underscores"],
+    ids=["auth-181 another name", "auth-182 an unknown CA", "auth-175 no headers", "ath-10378 no user", "underscores"],
 )
 def test_a_rejected_certificate_has_no_identity(identity: str, headers: list[tuple[str, str]]) -> None:
     """case 58"""
@@ -109,21 +107,21 @@ def test_an_empty_list_of_names_allows_every_name() -> None:
     assert found.user == "alice"
 
 
-def test_a_client_s_certificate_speaks_for_itself_whatever_the_headers_say() -> None:
+def test_a_client_s_certificate_overrides_identity_headers() -> None:
     """case 59, auth-184"""
     found = who("dev", ("x-remote-user", "root"), ("x-remote-group", MASTERS))
     assert found is not None
     assert (found.user, found.groups) == ("dave", ("devs", "ops", AUTHENTICATED))
 
 
-def test_the_two_authorities_are_never_mixed() -> None:
+def test_a_certificate_counts_for_its_own_ca_alone() -> None:
     swapped = FrontProxy(ca_pem=CLIENTS.pem, client_ca_pem=PROXIES.pem, allowed_names=("front-proxy-client",))
     found = who("proxy", *ALICE, settings=swapped)
     assert found is not None
     assert found.user == "front-proxy-client"
 
 
-def test_where_both_authorities_are_one_the_headers_of_the_proxy_count_first() -> None:
+def test_identity_headers_count_first_where_both_cas_are_one() -> None:
     one = FrontProxy(ca_pem=PROXIES.pem, client_ca_pem=PROXIES.pem, allowed_names=("front-proxy-client",))
     by_headers, alone, other = (
         who(*case, settings=one) for case in (("proxy", *ALICE), ("proxy",), ("badproxy", *ALICE))
@@ -141,18 +139,18 @@ def test_an_expired_certificate_is_refused_on_an_open_connection_too() -> None:
     assert identify(SETTINGS, PROXY, named_by(SETTINGS.headers, wire(ALICE)), UNTIL_S + 1) is None
 
 
-def test_a_cluster_without_authorities_accepts_no_certificate() -> None:
+def test_a_cluster_without_cas_accepts_no_certificate() -> None:
     assert who("proxy", *ALICE, settings=FrontProxy()) is None
 
 
 @given(st.sampled_from(["alice", "rogue", "badproxy"]), st.lists(st.tuples(st.sampled_from(NAMES), st.text())))
-def test_no_headers_make_a_master_of_who_is_no_front_proxy(identity: str, headers: list[tuple[str, str]]) -> None:
+def test_identity_headers_count_from_a_front_proxy_alone(identity: str, headers: list[tuple[str, str]]) -> None:
     found = who(identity, *headers, ("x-remote-group", MASTERS))
     assert found is None or (found.user == "alice" and MASTERS not in found.groups)
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.text(st.characters(max_codepoint=255)))))
-def test_a_front_proxy_s_groups_are_those_of_its_headers(headers: list[tuple[str, str]]) -> None:
+def test_a_front_proxy_s_headers_name_the_groups(headers: list[tuple[str, str]]) -> None:
     found = who("proxy", *headers)
     sent = [value for name, value in headers if name == "x-remote-group" and value]
     assert found is None or len(found.groups) in (len(sent), len(sent) + 1)

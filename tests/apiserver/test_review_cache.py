@@ -41,7 +41,7 @@ class Server:
 
 @dataclass
 class Interrupted(Clock):
-    """A clock during whose next reading something else happens."""
+    """A clock that calls a function during its next reading."""
 
     meanwhile: Callable[[], object] | None = None
 
@@ -72,18 +72,18 @@ def server() -> Iterator[Server]:
 
 def test_an_answer_counts_for_as_long_as_it_lasts(server: Server) -> None:
     clock = Clock()
-    with answers(clock, lasts_s=10.0) as held:
+    with answers(clock, lasts_s=10.0) as cache:
         results = []
         for later_s in (0.0, 5.0, 4.9, 0.2, 9.0):
             clock.now_s += later_s
-            results.append(held.get("a", server.about("a")))
+            results.append(cache.get("a", server.about("a")))
     assert results == [1, 1, 1, 2, 2]
 
 
-def test_100_who_ask_the_same_at_once_cost_one_question(server: Server) -> None:
+def test_100_equal_requests_at_once_cost_one_review(server: Server) -> None:
     server.gate.clear()
-    with answers() as held, ThreadPoolExecutor(100) as threads:
-        waiting = [threads.submit(held.get, "a", server.about("a")) for _ in range(100)]
+    with answers() as cache, ThreadPoolExecutor(100) as threads:
+        waiting = [threads.submit(cache.get, "a", server.about("a")) for _ in range(100)]
         server.gate.set()
         assert {each.result(10) for each in waiting} == {1}
     assert server.requested == ["a"]
@@ -91,32 +91,32 @@ def test_100_who_ask_the_same_at_once_cost_one_question(server: Server) -> None:
 
 def test_an_answer_that_arrives_during_a_lookup_is_not_requested_again(server: Server) -> None:
     clock = Interrupted()
-    with answers(clock, lasts_s=10.0) as held:
-        assert held.get("a", server.about("a")) == 1
+    with answers(clock, lasts_s=10.0) as cache:
+        assert cache.get("a", server.about("a")) == 1
         clock.now_s += 10.0
-        clock.meanwhile = lambda: held.get("a", server.about("a"))
-        assert held.get("a", server.about("a")) == 2
+        clock.meanwhile = lambda: cache.get("a", server.about("a"))
+        assert cache.get("a", server.about("a")) == 2
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0, 8)), max_size=40))
 def test_an_answer_is_requested_again_only_after_it_expires(asks: list[tuple[str, float]]) -> None:
-    clock, asked_at_s = Clock(), {}
-    with answers(clock, lasts_s=10.0) as held:
+    clock, requested_at_s = Clock(), {}
+    with answers(clock, lasts_s=10.0) as cache:
         for key, later_s in asks:
             clock.now_s += later_s
-            fresh = key in asked_at_s and clock.now_s < asked_at_s[key] + 10.0
+            fresh = key in requested_at_s and clock.now_s < requested_at_s[key] + 10.0
             server = Server()
-            held.get(key, server.about(key))
+            cache.get(key, server.about(key))
             assert bool(server.requested) is not fresh
             if not fresh:
-                asked_at_s[key] = clock.now_s
+                requested_at_s[key] = clock.now_s
 
 
-def test_a_fault_is_everybody_s_and_is_not_remembered(server: Server) -> None:
+def test_a_fault_reaches_all_who_wait_and_is_not_cached(server: Server) -> None:
     server.fault = FAULT
     server.gate.clear()
-    with answers() as held, ThreadPoolExecutor(10) as threads:
-        waiting = [threads.submit(held.get, "a", server.about("a")) for _ in range(10)]
+    with answers() as cache, ThreadPoolExecutor(10) as threads:
+        waiting = [threads.submit(cache.get, "a", server.about("a")) for _ in range(10)]
         while not server.requested:
             time.sleep(0.001)
         server.gate.set()
@@ -124,13 +124,13 @@ def test_a_fault_is_everybody_s_and_is_not_remembered(server: Server) -> None:
         assert [str(fault) for fault in faults] == [str(FAULT)] * 10
         assert len(set(map(id, faults))) == 10
         server.fault = None
-        assert held.get("a", server.about("a")) > 0
+        assert cache.get("a", server.about("a")) > 0
 
 
 def test_a_waiting_caller_returns_at_the_deadline(server: Server) -> None:
     server.gate.clear()
-    with answers(deadline_s=0.2) as held, ThreadPoolExecutor(20) as threads:
-        waiting = [threads.submit(held.get, n % 4, server.about(n % 4)) for n in range(20)]
+    with answers(deadline_s=0.2) as cache, ThreadPoolExecutor(20) as threads:
+        waiting = [threads.submit(cache.get, n % 4, server.about(n % 4)) for n in range(20)]
         faults = [str(each.exception(10)) for each in waiting]
         server.gate.set()
     assert set(faults) == {"kubernetes: no answer within 0.2 s"}
@@ -138,22 +138,22 @@ def test_a_waiting_caller_returns_at_the_deadline(server: Server) -> None:
 
 def test_concurrent_reviews_are_limited(server: Server) -> None:
     server.gate.clear()
-    with answers(deadline_s=0.2, concurrency=2) as held, ThreadPoolExecutor(6) as threads:
-        waiting = [threads.submit(held.get, n, server.about(n)) for n in range(6)]
+    with answers(deadline_s=0.2, concurrency=2) as cache, ThreadPoolExecutor(6) as threads:
+        waiting = [threads.submit(cache.get, n, server.about(n)) for n in range(6)]
         assert all(isinstance(each.exception(10), SourceError) for each in waiting)
         assert len(server.requested) == 2
         server.gate.set()
-        assert held.get("later", server.about("later")) == 3
+        assert cache.get("later", server.about("later")) == 3
 
 
 def test_an_overload_is_not_logged_as_an_unreachable_cluster(server: Server) -> None:
     server.gate.clear()
     with (
-        answers(deadline_s=0.1, concurrency=1) as held,
+        answers(deadline_s=0.1, concurrency=1) as cache,
         ThreadPoolExecutor(3) as threads,
         structlog.testing.capture_logs() as logs,
     ):
-        waiting = [threads.submit(held.get, n, server.about(n)) for n in range(3)]
+        waiting = [threads.submit(cache.get, n, server.about(n)) for n in range(3)]
         assert all(isinstance(each.exception(10), SourceError) for each in waiting)
         server.gate.set()
         while len(logs) < 2:
@@ -163,22 +163,22 @@ def test_an_overload_is_not_logged_as_an_unreachable_cluster(server: Server) -> 
     assert all("fix" not in log for log in logs)
 
 
-def test_one_that_is_stuck_costs_the_others_nothing(server: Server) -> None:
+def test_a_stuck_review_delays_no_other(server: Server) -> None:
     server.gate.clear()
     other = Server()
-    with answers(deadline_s=5.0) as held, ThreadPoolExecutor(1) as threads:
-        stuck = threads.submit(held.get, "a", server.about("a"))
-        assert held.get("b", other.about("b")) == 1
+    with answers(deadline_s=5.0) as cache, ThreadPoolExecutor(1) as threads:
+        stuck = threads.submit(cache.get, "a", server.about("a"))
+        assert cache.get("b", other.about("b")) == 1
         server.gate.set()
         assert stuck.result(10) == 1
 
 
-def test_a_change_is_logged_once(server: Server) -> None:
-    with answers(weight=0) as held, structlog.testing.capture_logs() as logs:
+def test_a_failure_and_its_end_are_logged_once(server: Server) -> None:
+    with answers(weight=0) as cache, structlog.testing.capture_logs() as logs:
         for fault in (None, FAULT, FAULT, None, None):
             server.fault = fault
             try:
-                held.get("a", server.about("a"))
+                cache.get("a", server.about("a"))
             except SourceError:
                 assert fault is not None
     assert [log["log_level"] for log in logs] == ["error", "info"]
@@ -188,27 +188,27 @@ def test_a_change_is_logged_once(server: Server) -> None:
 
 def test_close_fails_the_waiting_reviews(server: Server) -> None:
     server.gate.clear()
-    with answers(concurrency=1) as held, ThreadPoolExecutor(2) as threads:
-        first = threads.submit(held.get, "a", server.about("a"))
+    with answers(concurrency=1) as cache, ThreadPoolExecutor(2) as threads:
+        first = threads.submit(cache.get, "a", server.about("a"))
         while not server.requested:
             time.sleep(0.001)
-        second = threads.submit(held.get, "b", server.about("b"))
+        second = threads.submit(cache.get, "b", server.about("b"))
         time.sleep(0.05)
-        held.close()
+        cache.close()
         assert isinstance(second.exception(10), SourceError)
         server.gate.set()
         assert first.result(10) == 1
 
 
 def test_an_answer_without_weight_is_not_cached(server: Server) -> None:
-    with answers(weight=0) as held:
-        assert [held.get("a", server.about("a")) for _ in range(2)] == [1, 2]
+    with answers(weight=0) as cache:
+        assert [cache.get("a", server.about("a")) for _ in range(2)] == [1, 2]
 
 
 def test_the_oldest_answer_is_dropped(server: Server) -> None:
-    with answers(largest_bytes=2) as held:
+    with answers(largest_bytes=2) as cache:
         for key in ("a", "b", "c", "b", "c"):
-            held.get(key, server.about(key))
+            cache.get(key, server.about(key))
         assert server.requested == ["a", "b", "c"]
-        held.get("a", server.about("a"))
+        cache.get("a", server.about("a"))
     assert server.requested == ["a", "b", "c", "a"]

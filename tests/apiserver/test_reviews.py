@@ -14,14 +14,14 @@ from adapter.apiserver.cluster_api import ClusterApi, RetryPolicy
 from adapter.apiserver.identity import ANONYMOUS, AUTHENTICATED, MASTERS, Identity
 from adapter.apiserver.reviews import AccessRequest, Reviews, Verdict, spec
 from adapter.errors import SourceError
-from conformance.cluster import DENIED, HPA, Cluster, status
+from conformance.cluster import DENIED, Cluster
 
 E = "/apis/external.metrics.k8s.io/v1beta1"
 C = "/apis/custom.metrics.k8s.io/v1beta1"
 ALICE = Identity("alice", (AUTHENTICATED,))
 WHO = {"user": "alice", "groups": [AUTHENTICATED]}
 METRIC = attributes("GET", f"{E}/namespaces/default/m")
-QUESTION = AccessRequest(ALICE, METRIC)
+REQUEST = AccessRequest(ALICE, METRIC)
 LISTED = {
     "namespace": "default",
     "verb": "list",
@@ -81,10 +81,10 @@ def reviews(api: ClusterApi, clock: Clock) -> Iterator[Reviews]:
 
 
 def test_the_cluster_decides(reviews: Reviews, cluster: Cluster) -> None:
-    assert reviews.verdict(*QUESTION) == Verdict(True)
+    assert reviews.verdict(*REQUEST) == Verdict(True)
     denied = AccessRequest(Identity("bob"), METRIC)
     assert reviews.verdict(*denied) == Verdict(False, DENIED)
-    assert cluster.specs() == [spec(QUESTION), spec(denied)]
+    assert cluster.specs() == [spec(REQUEST), spec(denied)]
 
 
 @pytest.mark.parametrize(
@@ -100,29 +100,29 @@ def test_the_cluster_decides(reviews: Reviews, cluster: Cluster) -> None:
     ids=["user", "groups", "uid", "extra", "namespace", "verb"],
 )
 def test_another_identity_or_attribute_is_another_review(reviews: Reviews, cluster: Cluster, other: Any) -> None:
-    reviews.verdict(*QUESTION)
+    reviews.verdict(*REQUEST)
     reviews.verdict(*other)
     assert cluster.count("SubjectAccessReview") == 2
 
 
-def test_callers_who_differ_in_extra_alone_are_looked_up_as_fast() -> None:
-    """As the tokens of one service account do, of which anybody who has one may make many."""
+def test_users_that_differ_in_extra_alone_have_different_hashes() -> None:
+    """As those of the tokens of one service account do. Equal hashes would make look-ups slow."""
     extras = [{"authentication.kubernetes.io/credential-id": (f"JTI={number}",)} for number in range(500)]
     assert len({hash(Identity("alice", (AUTHENTICATED,), "7", extra)) for extra in extras}) == 500
     assert hash(Identity("a", extra={"b": (), "c": ()})) == hash(Identity("a", extra={"c": (), "b": ()}))
 
 
-def test_an_answer_to_a_very_long_question_is_not_remembered(reviews: Reviews, cluster: Cluster) -> None:
-    question = AccessRequest(ALICE, attributes("GET", f"{E}/namespaces/default/{'m' * LONGEST_TEXT}"))
-    assert [reviews.verdict(*question).allowed for _ in range(2)] == [True, True]
+def test_the_answer_to_a_very_long_request_is_not_cached(reviews: Reviews, cluster: Cluster) -> None:
+    request = AccessRequest(ALICE, attributes("GET", f"{E}/namespaces/default/{'m' * LONGEST_TEXT}"))
+    assert [reviews.verdict(*request).allowed for _ in range(2)] == [True, True]
     assert cluster.count("SubjectAccessReview") == 2
 
 
-def test_the_answers_to_somebody_of_many_groups_are_remembered(reviews: Reviews, cluster: Cluster) -> None:
-    """As directories name their groups: what the cluster says of somebody may be long, what he asks for may not."""
-    somebody = Identity("alice", tuple(str(UUID(int=number)) for number in range(200)))
+def test_the_answer_for_a_user_with_many_groups_is_cached(reviews: Reviews, cluster: Cluster) -> None:
+    """A directory may give a user hundreds of groups, each named by a UUID."""
+    user = Identity("alice", tuple(str(UUID(int=number)) for number in range(200)))
     for _ in range(3):
-        reviews.verdict(somebody, METRIC)
+        reviews.verdict(user, METRIC)
     assert cluster.count("SubjectAccessReview") == 1
 
 
@@ -143,49 +143,12 @@ def test_an_answer_that_does_not_decide_allows_nothing(
 ) -> None:
     cluster.failures.append((201, body))
     with pytest.raises(SourceError, match=cause):
-        reviews.verdict(*QUESTION)
+        reviews.verdict(*REQUEST)
 
 
-def test_a_denial_without_a_reason_is_one(reviews: Reviews, cluster: Cluster) -> None:
+def test_a_denial_needs_no_reason(reviews: Reviews, cluster: Cluster) -> None:
     cluster.failures.append((201, b'{"status":{"allowed":false,"denied":true}}'))
-    assert reviews.verdict(*QUESTION) == Verdict(False, "")
-
-
-def test_a_cluster_that_flaps_decides_in_the_end(reviews: Reviews, cluster: Cluster) -> None:
-    cluster.failures += [status(500, "boom"), status(503, "boom"), (200, b"<html>")]
-    assert reviews.verdict(*QUESTION).allowed
-
-
-def test_a_cluster_that_fails_decides_nothing(reviews: Reviews, cluster: Cluster) -> None:
-    """case 57"""
-    cluster.failures += [status(500, "subject access review failed")] * 5
-    with pytest.raises(SourceError) as raised:
-        reviews.verdict(*QUESTION)
-    assert raised.value.cause == "subject access review failed"
-    assert cluster.count("SubjectAccessReview") == 5
-
-
-def test_a_missing_right_is_logged_without_retries(reviews: Reviews, cluster: Cluster) -> None:
-    cluster.failures.append(status(403, "cannot create resource"))
-    with pytest.raises(SourceError, match="cannot create resource"):
-        reviews.verdict(*QUESTION)
-    assert cluster.count("SubjectAccessReview") == 1
-
-
-def test_a_cluster_that_never_answers_costs_no_more_than_the_deadline(api: ClusterApi, cluster: Cluster) -> None:
-    cluster.silent = True
-    reviews = Reviews(api, RetryPolicy(deadline_s=0.2))
-    with ThreadPoolExecutor(40) as threads:
-        questions = [AccessRequest(Identity(f"user-{n}"), METRIC) for n in range(40)]
-        waiting = [threads.submit(reviews.verdict, *question) for question in questions]
-        assert all(isinstance(each.exception(10), SourceError) for each in waiting)
-    reviews.close()
-
-
-def test_an_unreachable_cluster_is_logged(reviews: Reviews, cluster: Cluster) -> None:
-    cluster.stop()
-    with pytest.raises(SourceError, match="refused"):
-        reviews.verdict(Identity(HPA), METRIC)
+    assert reviews.verdict(*REQUEST) == Verdict(False, "")
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
@@ -196,7 +159,7 @@ def test_a_bare_probe_needs_no_review(reviews: Reviews, cluster: Cluster, path: 
 
 
 @pytest.mark.parametrize("path", ["/livez/ping", "/healthz/", "/metrics", "/version", "/apis", "/", E])
-def test_every_other_path_needs_one_but_for_masters(reviews: Reviews, cluster: Cluster, path: str) -> None:
+def test_other_paths_need_a_review_except_for_masters(reviews: Reviews, cluster: Cluster, path: str) -> None:
     """case 56, auth-178"""
     assert reviews.verdict(Identity("bob", (MASTERS,)), attributes("GET", path)).allowed
     assert cluster.reviews == []

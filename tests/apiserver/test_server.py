@@ -1,4 +1,4 @@
-"""What a server answers, and what it refuses, over real sockets."""
+"""Responses and refusals of a server, over real sockets."""
 
 import http.client
 import threading
@@ -134,7 +134,7 @@ def test_an_exception_of_the_application_is_a_500_without_its_text(running: Runn
     ],
 )
 @pytest.mark.parametrize("is_plain", [False, True], ids=["TLS", "plain"])
-def test_what_is_malformed_or_too_large_is_refused(tls: LiveTls, sent: bytes, code: int, is_plain: bool) -> None:
+def test_a_malformed_or_too_large_request_is_refused(tls: LiveTls, sent: bytes, code: int, is_plain: bool) -> None:
     with serving(tls=None if is_plain else tls) as running:
         with Client(running.server, None if is_plain else trust()) as client:
             client.send(sent)
@@ -224,7 +224,7 @@ def test_a_request_that_does_not_arrive_ends_the_connection(quick: Running, sent
     assert quick.server.counters.closed_for_time > closed
 
 
-def test_writing_a_little_buys_no_time(quick: Running) -> None:
+def test_a_slow_head_does_not_extend_its_deadline(quick: Running) -> None:
     with Client(quick.server, trust()) as client:
         client.send(b"GET / HTTP/1.1\r\nX-Slow: ")
         with suppress(OSError):
@@ -264,7 +264,7 @@ def test_a_stalled_handshake_ends(quick: Running, sent: bytes) -> None:
 @pytest.mark.parametrize(
     "sent", [b"\x16\x03\x01", request("/wait"), MANY_FIELDS], ids=["handshakes", "requests", "heads"]
 )
-def test_others_are_answered_meanwhile(tls: LiveTls, sent: bytes) -> None:
+def test_slow_clients_do_not_delay_others(tls: LiveTls, sent: bytes) -> None:
     with serving(tls=tls) as running, ExitStack() as stack:
         aggregator = stack.enter_context(Client(running.server, trust(AGGREGATOR)))
         for _ in range(20):
@@ -329,7 +329,7 @@ def test_a_port_in_use_names_the_option(running: Running) -> None:
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "::1"])
-def test_an_address_that_is_not_here_is_an_error_or_served(host: str, tmp_path: Path) -> None:
+def test_an_address_of_another_machine_is_an_error(host: str, tmp_path: Path) -> None:
     server = Server(lambda environ, start: [], host, 0)
     if host == "::1":
         try:

@@ -131,7 +131,7 @@ def test_case_63_a_replaced_ca_is_followed_without_a_restart(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("nonsense", ["nonsense", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"])
-def test_a_bundle_that_cannot_be_read_keeps_the_one_before(tmp_path: Path, nonsense: str) -> None:
+def test_an_unreadable_bundle_keeps_the_last_one(tmp_path: Path, nonsense: str) -> None:
     with listening(tmp_path, pem(PROXIES)) as (running, server), capture_logs() as logs:
         running.cas = nonsense
         assert not running.tls.refresh()
@@ -140,7 +140,7 @@ def test_a_bundle_that_cannot_be_read_keeps_the_one_before(tmp_path: Path, nonse
         assert [line["log_level"] for line in logs] == ["error"], "logged once"
 
 
-def test_a_bundle_that_cannot_be_read_at_the_start_does_not_keep_discovery_from_answering(tmp_path: Path) -> None:
+def test_discovery_answers_although_the_first_bundle_is_unreadable(tmp_path: Path) -> None:
     with capture_logs() as logs, listening(tmp_path, "nonsense") as (running, server):
         assert not knows(server, None)
         assert "the client CAs cannot be used" in logs[0]["event"]
@@ -172,14 +172,14 @@ def test_case_64_no_request_fails_while_certificates_are_replaced(tmp_path: Path
             with Client(server, context) as caller:
                 served.append(caller.get("/").code)
 
-    with listening(tmp_path) as (running, server), Client(server, trust()) as kept:
+    with listening(tmp_path) as (running, server), Client(server, trust()) as early:
         threads = [threading.Thread(target=connect_and_ask, args=(server,)) for _ in range(3)]
         for thread in threads:
             thread.start()
         for authority in (NEW_SERVER, SERVER):
             running.files.write(authority.issue_cert("localhost"))
             assert eventually(lambda authority=authority: connects(server, trusting(authority)))
-            assert kept.get("/").code == 200
+            assert early.get("/").code == 200
         done.set()
         for thread in threads:
             thread.join()
@@ -202,19 +202,19 @@ def connects(server: Server, context: ssl.SSLContext) -> bool:
 
 
 def test_an_unforeseen_error_is_logged_once_and_the_server_goes_on(tmp_path: Path) -> None:
-    files, asked = serving_files(tmp_path), list[int]()
+    files, reads = serving_files(tmp_path), list[int]()
 
     def breaks_after_the_start() -> str:
-        asked.append(len(asked))
-        return ["", "", ""][asked[-1]]
+        reads.append(len(reads))
+        return ["", "", ""][reads[-1]]
 
     tls = LiveTls(str(files.cert), str(files.key), breaks_after_the_start)
     with capture_logs() as logs, serving(tls=tls) as found:
         message = "cannot follow the certificate and the CAs; the last ones stay"
         assert eventually(lambda: message in [line["event"] for line in logs])
         assert knows(found.server, None) is False
-        broken = len(asked)
-        assert eventually(lambda: len(asked) > broken), "it goes on"
+        broken = len(reads)
+        assert eventually(lambda: len(reads) > broken), "it goes on"
     assert [line["event"] for line in logs].count(message) == 1
 
 
@@ -244,7 +244,7 @@ def half_written(files: Files) -> None:
     [half_written, lambda files: files.cert.unlink(), lambda files: files.cert.write_text("nonsense")],
     ids=["only the key is new", "the certificate is gone", "the certificate is nonsense"],
 )
-def test_a_pair_that_cannot_be_used_keeps_the_one_before(tmp_path: Path, damage: Callable[[Files], None]) -> None:
+def test_an_unusable_certificate_keeps_the_last_one(tmp_path: Path, damage: Callable[[Files], None]) -> None:
     with listening(tmp_path) as (running, server):
         ends_at_s = running.tls.certificate_ends_at()
         damage(running.files)
@@ -256,7 +256,7 @@ def test_a_pair_that_cannot_be_used_keeps_the_one_before(tmp_path: Path, damage:
         assert running.tls.refresh()
 
 
-def test_a_client_that_names_no_host_is_served_the_newest_certificate(tmp_path: Path) -> None:
+def test_a_client_without_sni_gets_the_newest_certificate(tmp_path: Path) -> None:
     """The kubelet asks by address, without a name in the handshake."""
     context = trusting(NEW_SERVER)
     context.check_hostname = False
@@ -274,7 +274,7 @@ def test_unusable_certificate_files_are_an_error_at_start(tmp_path: Path) -> Non
         LiveTls(str(files.cert), str(files.key))
 
 
-def test_the_end_of_the_certificate_is_known(tmp_path: Path) -> None:
+def test_the_expiry_of_the_certificate_is_known(tmp_path: Path) -> None:
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
     ends_at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=30)
     files.write(SERVER.issue_cert("localhost", not_after=ends_at))
@@ -308,7 +308,7 @@ def test_a_certificate_without_the_name_of_the_service_is_logged_with_the_fix(
 
 
 @pytest.mark.parametrize("held", ["adapter.monitoring.svc", "ADAPTER.monitoring.svc", "*.monitoring.svc"])
-def test_a_certificate_with_the_name_of_the_service_is_fine(tmp_path: Path, held: str) -> None:
+def test_a_certificate_with_the_name_of_the_service_is_not_logged(tmp_path: Path, held: str) -> None:
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
     files.write(SERVER.issue_cert("localhost", held))
     with capture_logs() as logs:
