@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import advance, api, connections, first, tick
+from bench import advance, api, attack, connections, first, tick
 from bench.figures import Figure
 from bench.machine import described, load
 
@@ -14,6 +14,7 @@ BENCHES: dict[str, Callable[[], Iterator[Figure]]] = {
     "first": first.figures,
     "api": api.figures,
     "connections": connections.figures,
+    "attack": attack.figures,
 }
 
 

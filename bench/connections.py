@@ -92,8 +92,11 @@ def _flooded(
 def _ask(connection: socket.socket) -> float:
     began_s = time.perf_counter()
     connection.sendall(_QUESTION)
-    if not connection.recv(4096).endswith(_ANSWER):
-        raise RuntimeError("expected the whole answer in one piece")
+    received = b""
+    while not received.endswith(_ANSWER):
+        if not (part := connection.recv(4096)):
+            raise ConnectionError("the server closed the connection")
+        received += part
     return (time.perf_counter() - began_s) * 1000
 
 

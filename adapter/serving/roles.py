@@ -2,6 +2,8 @@
 
 import ctypes
 import gc
+import os
+import random
 import sys
 import threading
 from contextlib import ExitStack, suppress
@@ -45,6 +47,7 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
     insecure_local: no authentication, and therefore on loopback only, over plain HTTP unless a certificate is set.
     Raises ConfigError when a needed setting is missing, SetupError when a port cannot be had.
     """
+    _stay_on_one_cpu()
     _share_the_interpreter()
     _return_freed_buffers()
     with stop_event() as stop, queued_logging(sys.stderr) as log, ExitStack() as started:
@@ -54,6 +57,17 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
         replica.readiness.stop()
         _log.info("stopping: not ready; still answering", for_s=0.0 if insecure_local else FAREWELL_S)
         threading.Event().wait(0.0 if insecure_local else FAREWELL_S)
+
+
+def _stay_on_one_cpu() -> None:
+    """Let all threads share the caches of one CPU.
+
+    CPython runs one thread at a time. Where the event loop and the workers pass requests from one CPU to another, a
+    request takes twice the processor time (docs/benchmarks.md). Other processes can move to another CPU. The CPU is
+    drawn at random, so that the replicas on a node have different ones.
+    """
+    with suppress(AttributeError):  # not Linux
+        os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})  # noqa: S311 - not a secret
 
 
 def _share_the_interpreter() -> None:

@@ -59,10 +59,13 @@ class TraceReader:
         self._client.close()
 
     def _served(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
+        query = {"start": start_s, "end": end_s, "step": step_s}
+        body = BytesIO()  # `answer.content` would stay in memory until the next full garbage collection
         try:
-            answer = self._client.get("/samples", params={"start": start_s, "end": end_s, "step": step_s})
-            body = answer.raise_for_status().content
-            table = _parse(BytesIO(body)) if body else table_of(())
+            with self._client.stream("GET", "/samples", params=query) as answer:
+                for chunk in answer.raise_for_status().iter_bytes():
+                    body.write(chunk)
+            table = _parse(body) if body.tell() else table_of(())
         except httpx.HTTPError as error:
             raise SourceError(self._name, f"the fleet does not answer: {error or type(error).__name__}") from error
         except pa.ArrowInvalid as error:
@@ -120,6 +123,7 @@ def _parsed(name: str, where: str, line: str) -> Row:
 def _parse(body: BytesIO) -> pa.Table:
     """One JSON object a line as a table of SCHEMA; a row without text has "". Raises ArrowInvalid."""
     options = pa_json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="error")
+    body.seek(0)
     table = pa_json.read_json(body, parse_options=options)
     text: Any = compute.fill_null(table.column("text"), "")  # type: ignore[type-var]  # the stubs know no columns here
     return table.set_column(SCHEMA.get_field_index("text"), "text", text)
