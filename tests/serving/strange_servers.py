@@ -14,7 +14,7 @@ Behave = Callable[[socket.socket, str], None]
 
 @dataclass
 class StrangeServer:
-    """port: what it listens on. heads: of the requests that came. ends: set when it is stopped."""
+    """port: that it listens on. heads: of the received requests. ends: set when it stops."""
 
     port: int
     behave: Behave
@@ -44,7 +44,7 @@ def response(code: int, body: bytes, content_type: str = "application/vnd.msgpac
 
 
 def saying(text: bytes) -> Behave:
-    """Sends this, and closes."""
+    """Sends the text and closes."""
     return lambda connection, head: connection.sendall(text)
 
 
@@ -67,7 +67,7 @@ def strange_server(behave: Behave, tls: ssl.SSLContext | None) -> Iterator[Stran
             yield server
         finally:
             server.ends.set()
-            socket.create_connection(listener.getsockname()).close()  # whoever waits for a connection has one
+            socket.create_connection(listener.getsockname()).close()  # ends the wait in `accept`
             for thread in [accepting, *threads]:
                 thread.join(10)
 
@@ -87,7 +87,7 @@ def _accept(
 
 def _serve(server: StrangeServer, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
     connection.settimeout(5)
-    # The other side is free to go at any time; closing both is what matters.
+    # The client may leave at any time.
     with contextlib.suppress(OSError), contextlib.closing(connection):
         talking = connection if tls is None else tls.wrap_socket(connection, server_side=True)
         with contextlib.closing(talking):
@@ -104,6 +104,6 @@ def _head(connection: socket.socket) -> str:
         if not piece:
             return ""
         read += piece
-        if read.startswith(b"\x16"):  # the greeting of TLS, which no server of plain HTTP waits for the end of
+        if read.startswith(b"\x16"):  # a TLS handshake; a server of plain HTTP reads no more
             break
     return read.decode("latin-1")

@@ -1,4 +1,4 @@
-"""What is counted and logged of answered requests, however callers word them and wherever the log goes."""
+"""Counting and logging of requests."""
 
 from typing import Any
 
@@ -30,9 +30,9 @@ def handled(uri: str = METRIC, code: int = 200, identity: Identity | None = HPA,
     return Handled(Request("GET", path, query, sent), identity, metric, code, TOOK_S)
 
 
-def logged(*given: Handled, wanted: Level = "refusals") -> list[Any]:
+def logged(*given: Handled, level: Level = "refusals") -> list[Any]:
     with structlog.testing.capture_logs() as logs:
-        accounting = Accounting(Telemetry(SnapshotStore(), workloads=False), structlog.get_logger(), wanted)
+        accounting = Accounting(Telemetry(SnapshotStore(), workloads=False), structlog.get_logger(), level)
         for each in given:
             accounting.handled(each)
     return logs
@@ -51,7 +51,7 @@ def logged(*given: Handled, wanted: Level = "refusals") -> list[Any]:
         ("/", "", "other"),
     ],
 )
-def test_an_answer_is_counted_by_metric_and_group(uri: str, metric: str, group: str) -> None:
+def test_a_response_is_counted_by_metric_and_group(uri: str, metric: str, group: str) -> None:
     telemetry = Telemetry(SnapshotStore(), workloads=False)
     Accounting(telemetry, structlog.get_logger(), "none").handled(handled(uri, 503))
     families = text_string_to_metric_families(telemetry.exposition().decode())
@@ -60,15 +60,15 @@ def test_an_answer_is_counted_by_metric_and_group(uri: str, metric: str, group: 
 
 
 @pytest.mark.parametrize(
-    ("wanted", "codes"),
+    ("level", "codes"),
     [("all", [200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503]), ("none", [])],
 )
-def test_all_or_nothing_is_logged_where_that_is_wanted(wanted: Level, codes: list[int]) -> None:
+def test_the_levels_all_and_none_log_all_and_none(level: Level, codes: list[int]) -> None:
     given = [handled(code=code) for code in (200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503)]
-    assert [log["code"] for log in logged(*given, wanted=wanted)] == codes
+    assert [log["code"] for log in logged(*given, level=level)] == codes
 
 
-def test_by_default_what_was_refused_is_logged_and_what_failed_is_a_warning() -> None:
+def test_by_default_refusals_are_logged_and_failures_are_warnings() -> None:
     given = [handled(code=code) for code in (200, 201, 304, 301, 400, 401, 403, 404, 429, 500, 503)]
     assert [(log["code"], log["log_level"]) for log in logged(*given)] == [
         (301, "info"),
@@ -82,8 +82,8 @@ def test_by_default_what_was_refused_is_logged_and_what_failed_is_a_warning() ->
     ]
 
 
-def test_the_same_refusal_of_a_caller_is_logged_once_in_a_while() -> None:
-    """An HPA without a number asks every 15 s, and so do a thousand of them while the pipeline is down."""
+def test_a_repeated_refusal_is_logged_once_in_five_minutes() -> None:
+    """While the pipeline is down, a thousand HPAs are refused every 15 s."""
     now_s = [0.0]
     with structlog.testing.capture_logs() as logs:
         telemetry = Telemetry(SnapshotStore(), workloads=False)
@@ -120,7 +120,7 @@ def test_a_log_line_names_user_agent_and_path_without_the_groups() -> None:
     ]
 
 
-def test_what_is_not_known_of_a_caller_is_left_open() -> None:
+def test_an_unknown_caller_is_logged_as_none() -> None:
     (line,) = logged(handled(code=401, identity=None))
     assert line["caller"] is None
     assert "audit_id" not in line
@@ -140,12 +140,12 @@ def test_what_is_not_known_of_a_caller_is_left_open() -> None:
     ],
     ids=["plain", "letters", "line feed", "terminal", "direction", "half a character", "as long as may be", "longer"],
 )
-def test_what_a_caller_chose_is_one_short_line(given: str, expected: str) -> None:
+def test_text_of_a_client_is_logged_as_one_short_line(given: str, expected: str) -> None:
     assert shown(given) == expected
 
 
 @given(st.text(max_size=2 * LONGEST_SHOWN))
-def test_whatever_a_caller_chose_can_be_printed_on_one_line(text: str) -> None:
+def test_any_text_of_a_client_is_printable_and_bounded(text: str) -> None:
     line = shown(text)
     assert line.isprintable()
     assert len(line) <= 12 * LONGEST_SHOWN

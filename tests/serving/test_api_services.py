@@ -47,7 +47,7 @@ def test_the_owner_is_shown_and_another_one_is_logged_once(
     ("status", "document", "cause"),
     [(403, {}, "allow get of apiservices"), (500, {}, "expected 200, got 500"), (200, [], "expected an APIService")],
 )
-def test_what_cannot_be_read_is_logged_once_and_shown_as_unknown(status: int, document: Any, cause: str) -> None:
+def test_an_unreadable_owner_is_logged_once_and_unknown(status: int, document: Any, cause: str) -> None:
     services = ApiServices(lambda path: (status, document), [NAME], OWN)
     with capture_logs() as logs:
         services.refresh()
@@ -56,7 +56,7 @@ def test_what_cannot_be_read_is_logged_once_and_shown_as_unknown(status: int, do
     assert [cause in line["cause"] for line in logs] == [True]
 
 
-def test_an_outage_ends() -> None:
+def test_owners_are_shown_again_after_an_outage() -> None:
     answers: list[Any] = [SourceError("kubernetes", "refused"), (200, api_service(OWN))]
 
     def get(path: str) -> tuple[int, Any]:

@@ -1,4 +1,4 @@
-"""Requirements X-06 and X-08 at the API's edge: one item, or an error that says why."""
+"""External metrics: one item, or an error with the reason (X-06, X-08)."""
 
 import math
 from collections.abc import Iterator
@@ -7,16 +7,15 @@ from typing import cast
 
 import pytest
 from serving_builders import AT_S, entry, snapshot
-from signal_builders import FLEET, code, external, message, readings
+from signal_builders import code, external, message, readings
 
 from adapter.apiserver.selectors import parse
 from adapter.apiserver.status import StatusError
 from adapter.core.decisions import Reason
 from adapter.core.metrics import METRICS
 from adapter.serving.lookup import Lookup
-from adapter.serving.metric_api import MetricQuery, MetricValue
+from adapter.serving.metric_api import MetricValue
 from adapter.serving.metric_reader import MetricReader
-from adapter.serving.providers import ExternalMetrics
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
@@ -39,7 +38,7 @@ def test_one_workload_is_one_item() -> None:
     assert ask("workload=orders") == MetricValue("required_workers", labels, "4", AT_S, 60)
 
 
-def test_case_49_without_labels_of_its_own_a_workload_still_has_its_name() -> None:
+def test_case_49_a_workload_without_labels_has_its_name_as_label() -> None:
     given = ask("", entry())
     assert isinstance(given, MetricValue)
     assert given.labels == {"workload": "orders"}
@@ -57,7 +56,7 @@ def test_the_only_workload_of_a_namespace_needs_no_selector() -> None:
     assert given.labels == {"team": "blue", "workload": "clicks"}
 
 
-def test_x08_case_51_several_are_refused_with_their_names() -> None:
+def test_x08_case_51_several_matches_are_an_error_with_their_names() -> None:
     given = ask("team=red")
     assert code(given) == 400
     assert "picks 2 in namespace shop" in message(given)
@@ -82,13 +81,13 @@ def test_a_message_lists_only_the_first_names() -> None:
         ("workload=orders,stage=join", "each of stage=join,workload=orders matches something in namespace shop"),
     ],
 )
-def test_no_match_names_the_near_miss(selector: str, near: str) -> None:
+def test_a_404_names_the_nearest_value(selector: str, near: str) -> None:
     given = ask(selector)
     assert code(given) == 404
     assert message(given).startswith(near)
 
 
-def test_a_namespace_without_workloads_says_so() -> None:
+def test_a_namespace_without_workloads_is_an_error_of_its_own() -> None:
     given = ask("workload=orders", namespace="shopp")
     assert code(given) == 404
     assert "no workload is known in namespace shopp" in message(given)
@@ -124,7 +123,7 @@ def test_x06_no_number_is_a_503_with_workload_reason_age_and_fix() -> None:
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -1.0])
-def test_x06_case_45_a_number_that_is_none_is_never_served(number: float) -> None:
+def test_x06_case_45_an_invalid_number_is_never_served(number: float) -> None:
     assert code(ask("workload=orders", entry(required_workers=number))) == 503
 
 
@@ -134,7 +133,7 @@ def test_an_unknown_signal_of_a_decided_workload_is_not_0() -> None:
     assert "no utilization for shop/orders (Hold): a signal behind it is not known yet" in message(given)
 
 
-def test_case_50_a_snapshot_older_than_its_limit_is_no_answer_and_says_its_age() -> None:
+def test_case_50_a_snapshot_beyond_its_limit_is_a_503_with_its_age() -> None:
     assert code(ask("workload=orders", age_s=180.0)) == 200
     given = ask("workload=orders", age_s=181.0)
     assert code(given) == 503
@@ -144,7 +143,7 @@ def test_case_50_a_snapshot_older_than_its_limit_is_no_answer_and_says_its_age()
 
 
 @pytest.mark.parametrize("age_s", [29.0, 31.0])
-def test_x06_a_number_expires_by_the_age_of_its_samples_and_not_of_the_snapshot_alone(age_s: float) -> None:
+def test_x06_a_number_expires_by_the_age_of_its_samples_too(age_s: float) -> None:
     given = ask("", entry(sample_age_s=150.0, reason=Reason.STALE), age_s=age_s)
     assert code(given) == (200 if age_s < 30 else 503)
     if age_s > 30:
@@ -153,12 +152,12 @@ def test_x06_a_number_expires_by_the_age_of_its_samples_and_not_of_the_snapshot_
         )
 
 
-def test_a_paused_size_is_held_whatever_the_age_of_its_samples() -> None:
+def test_a_paused_size_does_not_expire_with_its_samples() -> None:
     paused = entry(sample_age_s=5000.0, reason=Reason.PAUSED)
     assert (code(ask("", paused)), code(ask("", paused, age_s=181.0))) == (200, 503)
 
 
-def test_x06_what_was_measured_of_a_paused_workload_expires_by_the_age_of_its_samples() -> None:
+def test_x06_signals_of_a_paused_workload_expire_with_their_samples() -> None:
     paused = entry(sample_age_s=150.0, reason=Reason.PAUSED, backlog_records=7.0)
     assert [code(ask("", paused, metric="backlog", age_s=age_s)) for age_s in (29.0, 31.0)] == [200, 503]
     assert [code(ask("", paused, metric="required_workers_padded", age_s=age_s)) for age_s in (29.0, 31.0)] == [
@@ -174,7 +173,7 @@ def test_s2_18_segments_expire_by_the_age_of_their_own_count() -> None:
     assert [code(ask("", alone, metric="segments", age_s=age_s)) for age_s in (180.0, 181.0)] == [200, 503]
 
 
-def test_segments_of_a_workload_without_any_sample_are_served_while_decisions_come() -> None:
+def test_segments_without_any_sample_are_served_while_decisions_arrive() -> None:
     """S2-02: of a job that follows the segments of a stream nothing else may be known; their source tells no more."""
     lone = entry(partitions=7.0, required_workers=None, reason=Reason.NO_DATA, sample_age_s=None)
     assert value(ask("", lone, metric="segments")) == "7"
@@ -188,33 +187,17 @@ def test_the_age_limit_of_a_workload_applies_to_it_alone() -> None:
     assert [code(ask("workload=strict", *both, age_s=age_s)) for age_s in (30.0, 31.0)] == [200, 503]
 
 
-def test_a_snapshot_of_the_future_is_no_answer_and_blames_the_clocks() -> None:
+def test_a_snapshot_of_the_future_is_a_503_that_names_the_clocks() -> None:
     assert code(ask("workload=orders", age_s=-30.0)) == 200
     given = ask("workload=orders", age_s=-31.0)
     assert code(given) == 503
     assert message(given).startswith("the last decision is 31 s in the future: compare the clocks")
 
 
-def test_before_the_first_snapshot_there_is_no_answer() -> None:
+def test_before_the_first_snapshot_every_metric_is_a_503() -> None:
     given = external(MetricReader(SnapshotStore(), lambda: AT_S))
     assert code(given) == 503
     assert "published nothing since this server started" in message(given)
-
-
-def test_no_error_has_a_retry_after_header() -> None:
-    """Case 50: an HPA controller would sleep on it."""
-    gone = entry(required_workers=None)
-    for given in (
-        ask("", age_s=999.0),
-        ask("", gone),
-        ask(""),
-        ask("x=y"),
-        ask("", metric="nope"),
-        ask("", namespace=""),
-    ):
-        assert isinstance(given, StatusError)
-        assert "retry-after" not in {name.lower() for name in given.headers}
-        assert "retryAfterSeconds" not in str(given.document)
 
 
 @pytest.mark.parametrize(
@@ -233,14 +216,10 @@ def test_no_error_has_a_retry_after_header() -> None:
         ("backlog", {"backlog_records": 1_234.567}, "1234567m"),
     ],
 )
-def test_cases_44_and_46_to_48_a_metric_is_read_off_the_decision(
+def test_cases_44_and_46_to_48_a_metric_is_read_from_the_decision(
     metric: str, fields: dict[str, float], expected: str
 ) -> None:
     assert value(ask("", entry(**fields), metric=metric)) == expected
-
-
-def test_what_is_listed_is_what_is_served_whatever_is_known() -> None:
-    assert ExternalMetrics(MetricReader(SnapshotStore(), lambda: AT_S)).names() == tuple(METRICS)
 
 
 def test_the_newest_snapshot_is_read_also_by_label() -> None:
@@ -256,12 +235,12 @@ def test_the_newest_snapshot_is_read_also_by_label() -> None:
 CROWD = tuple(entry(f"shop/job-{n:05}", {"team": f"t{n}"}) for n in range(2_001))
 
 
-def test_among_very_many_a_label_finds_its_workload() -> None:
+def test_a_label_finds_its_workload_among_2001() -> None:
     assert isinstance(ask("team=t7", *CROWD), MetricValue)
     assert code(ask("team=t7,workload!=job-00007", *CROWD)) == 404
 
 
-def test_a_selector_that_would_cost_too_much_is_refused_with_a_better_one() -> None:
+def test_a_selector_that_costs_too_much_is_a_400_with_a_better_one() -> None:
     many = ",".join(f"!label-{n}" for n in range(100))
     given = ask(many, *CROWD)
     assert code(given) == 400
@@ -283,9 +262,3 @@ def test_the_cost_of_a_selector_is_checked_before_its_candidates_are_listed() ->
     lookup = Lookup(cast("Namespace", SimpleNamespace(labelled=lambda stages: labelled)), stages=False)
     with pytest.raises(StatusError, match="2001 workloads"):
         lookup.matching(parse(",".join(["team=red"] * 101)))
-
-
-def test_a_refusal_is_raised_and_not_returned() -> None:
-    signals = ExternalMetrics(readings(*FLEET))
-    with pytest.raises(StatusError):
-        signals.read(MetricQuery("shop", "required_workers"))

@@ -44,7 +44,7 @@ def values(metric: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_s1_15_what_a_manifest_asks_is_answered(metric: dict[str, Any]) -> None:
+def test_s1_15_every_metric_of_a_manifest_is_served(metric: dict[str, Any]) -> None:
     expected = {"utilization": "900m", "relative_lag_change": "1250m"}
     name = metric[metric["type"].lower()]["metric"]["name"]
     assert values(metric) == [expected.get(name, "7")]

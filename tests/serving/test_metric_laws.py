@@ -51,7 +51,7 @@ def values_of(given_back: object) -> list[str]:
 
 
 @given(SELECTORS, METRIC_NAMES, st.sampled_from(["shop", "web", "none"]))
-def test_case_51_whatever_the_selector_one_item_or_a_refusal_with_a_sentence(
+def test_case_51_any_selector_yields_one_item_or_an_error_with_a_sentence(
     selector: str, metric: str, namespace: str
 ) -> None:
     found = external(readings(*FLEET), selector, metric, namespace)
@@ -71,7 +71,7 @@ def _picked(entries: Sequence[Entry], selector: Selector, namespace: str) -> lis
 
 
 @given(SELECTORS)
-def test_an_index_finds_what_looking_at_each_finds(text: str) -> None:
+def test_an_index_finds_the_same_as_a_scan(text: str) -> None:
     selector = parse(text)
     expected = _picked(FLEET, selector, "shop")
     found = external(readings(*FLEET), text, "backlog")
@@ -92,7 +92,7 @@ def test_an_object_and_an_external_metric_agree(metric: str, name: str, text: st
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_x06_whatever_was_decided_there_is_a_number_or_a_sentence(reason: Reason) -> None:
+def test_x06_any_decision_yields_a_number_or_a_sentence(reason: Reason) -> None:
     for workers in (None, 3.0):
         found = external(readings(entry(required_workers=workers, reason=reason)))
         assert isinstance(found, MetricValue) is (workers is not None)
@@ -101,8 +101,8 @@ def test_x06_whatever_was_decided_there_is_a_number_or_a_sentence(reason: Reason
 @pytest.mark.parametrize("policy", ["drain", "segments"])
 @pytest.mark.parametrize("seen", [*STAGE_SIGNALS, "partitions"])
 @pytest.mark.parametrize("falls_silent", [True, False])
-def test_x06_of_what_was_never_sampled_only_segments_are_a_number(policy: str, seen: str, falls_silent: bool) -> None:
-    """And who follows them, while they are told: without a throughput and a backlog no other sample has an age."""
+def test_x06_without_samples_only_segments_have_a_number(policy: str, seen: str, falls_silent: bool) -> None:
+    """Without a throughput and a backlog no other sample has an age."""
     ticks = [
         tick(at_s, job(**counts(), **({} if falls_silent and at_s > 60 else {seen: 7.0 + at_s})))
         for at_s in (TICK_S * number for number in range(20))

@@ -52,7 +52,7 @@ def test_a_value_is_written_as_kubernetes_writes_it(value: float, text: str) -> 
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0, -0.001, -1])
-def test_x06_case_45_what_is_no_number_for_an_hpa_is_refused(value: float) -> None:
+def test_x06_case_45_invalid_numbers_are_refused(value: float) -> None:
     with pytest.raises(ValueError, match="expected a finite number >= 0"):
         quantity(value)
 
@@ -67,7 +67,7 @@ def test_case_46_only_a_signed_metric_may_be_negative() -> None:
 @given(st.floats(min_value=0, allow_infinity=False))
 @example(9.3e15)
 @example(LARGEST)
-def test_x07_case_47_an_hpa_reads_what_was_meant_and_never_wraps(value: float) -> None:
+def test_x07_case_47_an_hpa_reads_the_value_without_overflow(value: float) -> None:
     milli = milli_value(quantity(value))
     assert 0 <= milli < 2**63
     assert abs(Decimal(milli) - Decimal(min(value, LARGEST)) * 1000) <= Decimal("0.501")
@@ -80,14 +80,14 @@ def test_x08_whole_numbers_stay_whole(value: int) -> None:
 
 
 @given(st.floats(-9e15, 9e15))
-def test_what_was_written_is_read_back(value: float) -> None:
+def test_a_quantity_parses_to_its_value(value: float) -> None:
     text = quantity(value, signed=True)
     assert quantity(float(parse(text)), signed=True) == text
     assert abs(parse(text) - Decimal(repr(value))) <= Decimal("0.0005")
 
 
 @given(st.floats(-1e16, 1e16), st.floats(-1e16, 1e16))
-def test_the_larger_value_is_never_written_smaller(one: float, other: float) -> None:
+def test_a_larger_value_has_a_larger_quantity(one: float, other: float) -> None:
     smaller, larger = sorted((one, other))
     assert parse(quantity(smaller, signed=True)) <= parse(quantity(larger, signed=True))
 
@@ -102,7 +102,7 @@ def canonical(milli: int) -> str:
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(0, 5))
-def test_the_form_is_the_canonical_one(number: int, thousands: int) -> None:
+def test_a_quantity_is_canonical(number: int, thousands: int) -> None:
     milli = number * 1000**thousands
     if abs(milli) <= 10**12:
         assert quantity(milli / 1000, signed=True) == canonical(milli)

@@ -64,7 +64,7 @@ def wait_for(url: str) -> httpx.Response:
         pause.wait(0.05)
 
 
-def test_without_a_cluster_it_serves_on_loopback_what_the_pipeline_published(pipeline: str) -> None:
+def test_insecure_local_serves_the_published_snapshot_on_loopback(pipeline: str) -> None:
     with ExitStack() as stack:
         replica = start(Serving(host="0.0.0.0", port=0, snapshot_url=pipeline), stack, insecure_local=True)  # noqa: S104  # is overruled
         root = f"http://127.0.0.1:{replica.port}"
@@ -100,7 +100,7 @@ def test_a_taken_port_leaves_nothing_running(pipeline: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_it(pipeline: str, number: int, tmp_path: Path) -> None:
+def test_a_signal_ends_serve(pipeline: str, number: int, tmp_path: Path) -> None:
     port = free_port()
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, str(port), pipeline], env=os.environ, cwd=tmp_path)
     try:

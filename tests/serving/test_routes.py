@@ -79,7 +79,7 @@ def test_every_metric_that_discovery_lists_is_answered() -> None:
     ],
     ids=["the workload", "the selector's stage", "no stages"],
 )
-def test_the_utilization_is_that_of_the_decision_unless_the_selector_names_a_stage(
+def test_a_stage_in_the_selector_selects_its_utilization(
     stages: tuple[float, ...], selector: str, expected: str
 ) -> None:
     """The decision has the utilization of the hottest stage: tests/core/test_sink_bound.py."""
@@ -120,7 +120,7 @@ def test_each_client_of_decision_45_gets_the_json_that_it_accepts(uri: str, acce
         ("", JSON),
     ],
 )
-def test_case_4_the_root_is_aggregated_where_the_client_prefers_it(accept: str, content_type: str) -> None:
+def test_case_4_the_root_is_aggregated_for_clients_that_prefer_it(accept: str, content_type: str) -> None:
     response = get(app_of(), "/apis", Accept=accept)
     assert (response.status_code, response.content_type) == (200, content_type)
     if "as=" in content_type:
@@ -157,7 +157,7 @@ def test_case_5_aggregated_discovery_and_openapi_are_sent_once() -> None:
         (";q=x,,", 406),
     ],
 )
-def test_cases_40_to_43_json_is_written_where_the_client_accepts_it(uri: str, accept: str, code: int) -> None:
+def test_cases_40_to_43_a_client_that_does_not_accept_json_gets_a_406(uri: str, accept: str, code: int) -> None:
     assert answer(uri, Accept=accept)[0] == code
 
 
@@ -259,7 +259,7 @@ def test_case_38_strange_names_are_a_404(name: str) -> None:
     assert (code, document["reason"]) == (404, "NotFound")
 
 
-def test_no_error_asks_the_client_to_retry_later_case_50() -> None:
+def test_case_50_no_error_has_a_retry_after_header() -> None:
     """An HPA controller would block one of its workers for it."""
     store = SnapshotStore(lambda: AT_S)
     response = get(local_app(store), METRIC)
@@ -267,7 +267,7 @@ def test_no_error_asks_the_client_to_retry_later_case_50() -> None:
     assert "Retry-After" not in response.headers
 
 
-def test_an_unforeseen_error_is_a_500_without_its_cause_case_76() -> None:
+def test_case_76_an_unforeseen_error_is_a_500_without_its_cause() -> None:
     def boom(request: object) -> Any:
         raise RuntimeError("the inside")
 
@@ -313,7 +313,7 @@ def test_the_committed_openapi_document_is_the_generated_one() -> None:
 
 
 @pytest.mark.parametrize("uri", [METRIC, f"{C}/job-0/required_workers", f"{C}/*/required_workers"])
-def test_the_openapi_document_describes_what_is_sent(uri: str) -> None:
+def test_the_openapi_document_describes_the_responses(uri: str) -> None:
     document = openapi.document()
     kind = answer(uri)[1]
     schemas = {

@@ -1,4 +1,4 @@
-"""What Prometheus is shown of answers, of the snapshot and of what else is added."""
+"""The metrics that Prometheus scrapes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ def bare() -> Telemetry:
     return Telemetry(SnapshotStore(), workloads=False)
 
 
-def test_answers_are_counted_by_metric_code_and_group() -> None:
+def test_responses_are_counted_by_metric_code_and_group() -> None:
     telemetry = bare()
     telemetry.answered("required_workers", 200, 0.002, "external")
     telemetry.answered("required_workers", 200, 0.002, "external")
@@ -42,14 +42,14 @@ def test_answers_are_counted_by_metric_code_and_group() -> None:
     }
 
 
-def test_whatever_callers_ask_for_makes_no_more_series_than_there_are_metrics() -> None:
+def test_unknown_metrics_share_one_series() -> None:
     telemetry = bare()
     for number in range(1_000):
         telemetry.answered(f"metric-{number}", 404, 0.001, "external")
     assert shown(telemetry, "requests_total") == {("404", "external", "other"): 1_000}
 
 
-def test_times_are_counted_by_metric_and_class_of_the_code() -> None:
+def test_response_times_are_counted_by_metric_and_code_class() -> None:
     telemetry = bare()
     telemetry.answered("backlog", 200, 0.002, "external")
     telemetry.answered("backlog", 404, 0.002, "external")
@@ -59,7 +59,7 @@ def test_times_are_counted_by_metric_and_class_of_the_code() -> None:
     assert shown(telemetry, "request_seconds_bucket")[("4xx", "0.0025", "backlog")] == 1
 
 
-def test_the_age_of_the_snapshot_grows_even_where_the_clock_is_set_back() -> None:
+def test_the_age_of_the_snapshot_grows_although_the_clock_is_set_back() -> None:
     now_s, up_s = [AT_S + 5], [0.0]
     store = SnapshotStore(clock=lambda: now_s[0], monotonic=lambda: up_s[0])
     telemetry = Telemetry(store, workloads=False)
@@ -73,9 +73,9 @@ def test_the_age_of_the_snapshot_grows_even_where_the_clock_is_set_back() -> Non
 @pytest.mark.parametrize(
     ("ends_s", "expected"),
     [(AT_S + 30 * DAY_S, {(): 30.0}), (AT_S - DAY_S / 2, {(): -0.5}), (None, {})],
-    ids=["valid", "over", "none"],
+    ids=["valid", "expired", "none"],
 )
-def test_the_days_that_the_certificate_has_left_are_shown(ends_s: float | None, expected: dict[object, float]) -> None:
+def test_the_days_until_the_certificate_expires_are_shown(ends_s: float | None, expected: dict[object, float]) -> None:
     telemetry = bare()
     telemetry.add(certificate(lambda: ends_s, clock=lambda: AT_S))
     assert shown(telemetry, "certificate_days_left") == expected
@@ -92,7 +92,7 @@ def test_added_gauges_are_read_at_each_scrape() -> None:
     assert [shown(telemetry, "added"), shown(telemetry, "added")] == [{(): 1.0}, {(): 2.0}]
 
 
-def test_the_numbers_of_workloads_are_those_of_the_newest_snapshot() -> None:
+def test_the_series_of_workloads_follow_the_newest_snapshot() -> None:
     store = SnapshotStore(clock=lambda: AT_S + 20)
     telemetry = Telemetry(store, workloads=True)
     assert shown(telemetry, "required_workers") == {}

@@ -27,7 +27,7 @@ def test_another_number_or_reason_is_news() -> None:
     assert news(HELD, replace(HELD, required_workers=6.0), replace(HELD, reason=Reason.STALE)) == [True, True, True]
 
 
-def test_the_cause_of_a_missing_number_is_news_when_it_is_known() -> None:
+def test_a_new_cause_of_a_missing_number_is_news() -> None:
     silent = replace(HELD, reason=Reason.NO_DATA, required_workers=None)
     assert news(silent, replace(silent, fault="broker: no answer"), replace(silent, fault="broker: down")) == [
         True,

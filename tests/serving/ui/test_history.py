@@ -10,7 +10,7 @@ def test_a_history_begins_empty() -> None:
     assert History().of(["demo/steady"]) == ([], {"demo/steady": {name: [] for name in SERIES}})
 
 
-def test_it_keeps_what_a_curve_shows_and_an_unknown_stays_a_gap() -> None:
+def test_an_unknown_number_is_a_gap() -> None:
     history = History()
     history.see(snapshot(decision(backlog_time_s=2.5)))
     history.see(snapshot(decision(backlog_time_s=None, required_workers=None), at_s=AT_S + 15))
@@ -23,7 +23,7 @@ def test_it_keeps_what_a_curve_shows_and_an_unknown_stays_a_gap() -> None:
     assert series["demo/steady"]["ready_workers"] == [4.0, 4.0]
 
 
-def test_a_workload_that_came_later_has_a_gap_before() -> None:
+def test_a_new_workload_begins_with_a_gap() -> None:
     history = History()
     history.see(snapshot(decision("demo/b")))
     history.see(snapshot(decision("demo/a", required_workers=9.0), decision("demo/b"), at_s=AT_S + 15))
@@ -41,7 +41,7 @@ def test_the_same_snapshot_twice_and_an_older_one_change_nothing() -> None:
     assert history.of([])[0] == [AT_S]
 
 
-def test_what_is_older_than_the_window_is_forgotten() -> None:
+def test_ticks_beyond_the_window_are_dropped() -> None:
     history = History(window_s=60)
     for tick in range(10):
         history.see(snapshot(decision(), at_s=AT_S + 15 * tick))
@@ -50,7 +50,7 @@ def test_what_is_older_than_the_window_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("ticks", [MOST_POINTS, MOST_POINTS + 1, 400, MOST_TICKS + 50])
-def test_a_curve_has_few_points_whatever_the_ticks(ticks: int) -> None:
+def test_a_curve_has_a_bounded_number_of_points(ticks: int) -> None:
     history = History(window_s=1e9)
     for tick in range(ticks):
         history.see(snapshot(decision(), at_s=AT_S + 15 * tick))

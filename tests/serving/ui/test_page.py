@@ -32,7 +32,7 @@ class Document(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
-def test_the_page_loads_nothing_from_anywhere_else() -> None:
+def test_the_page_loads_nothing_from_other_hosts() -> None:
     text = client(None).get("/").text
     tags = Document(text).tags
 
@@ -62,7 +62,7 @@ def test_the_script_never_makes_markup_from_text() -> None:
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
 
 
-def test_the_page_can_be_read_in_light_and_dark_and_without_eyes() -> None:
+def test_the_page_has_both_color_schemes_and_is_accessible() -> None:
     text = client(None).get("/").text
     tags = Document(text).tags
 
@@ -90,7 +90,7 @@ def test_a_row_shows_the_decision_in_words_with_its_curves() -> None:
     assert row["series"]["throughput_records_per_s"] == [370.0]
 
 
-def test_a_stale_snapshot_is_shown_and_called_stale() -> None:
+def test_a_stale_snapshot_is_shown_as_stale() -> None:
     data = client(snapshot(decision()), now_s=AT_S + 200).get("/page/data").get_json()
 
     assert (data["state"], len(data["rows"])) == ("stale", 1)
@@ -105,7 +105,7 @@ def test_an_unknown_number_is_unknown_on_the_page_and_a_gap_in_its_curve() -> No
     assert row["series"]["required_workers"] == [None]
 
 
-def test_names_travel_as_text_whatever_they_look_like() -> None:
+def test_names_are_sent_as_text() -> None:
     answer = client(snapshot(decision("demo/<img src=x onerror=alert(1)>"))).get("/page/data")
 
     assert answer.mimetype == "application/json"
@@ -113,7 +113,7 @@ def test_names_travel_as_text_whatever_they_look_like() -> None:
     assert answer.get_json()["rows"][0]["workload"] == "demo/<img src=x onerror=alert(1)>"
 
 
-def test_of_1000_workloads_only_the_most_urgent_rows_travel() -> None:
+def test_only_the_most_urgent_rows_of_1000_workloads_are_sent() -> None:
     many = [decision(f"demo/job-{number:04d}") for number in range(999)]
     held = snapshot(*many, decision("demo/zzz", reason=Reason.STALE))
 
@@ -143,7 +143,7 @@ def test_a_wrong_number_of_rows_is_refused(rows: str) -> None:
     assert "rows must be a whole number from 1 to 500" in answer.get_json()["message"]
 
 
-def test_the_history_grows_by_what_is_looked_at() -> None:
+def test_polling_adds_to_the_history() -> None:
     history = History()
     for tick in range(3):
         client(snapshot(decision(), at_s=AT_S + 15 * tick), history=history).get("/page/data")

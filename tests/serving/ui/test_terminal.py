@@ -31,7 +31,7 @@ def test_an_unknown_number_is_unknown_in_the_table() -> None:
     assert text.count("unknown") == 2
 
 
-def test_before_the_first_decision_the_table_says_what_it_waits_for() -> None:
+def test_before_the_first_decision_the_table_names_the_cause() -> None:
     assert "waiting for the first decision" in shown(None)
 
 
@@ -39,7 +39,7 @@ def test_a_name_is_never_read_as_markup() -> None:
     assert "demo/[red]x[/red]" in shown(snapshot(decision("demo/[red]x[/red]")))
 
 
-def test_what_does_not_fit_is_counted() -> None:
+def test_rows_that_do_not_fit_are_counted() -> None:
     held = snapshot(*(decision(f"demo/job-{number:04d}") for number in range(1000)))
 
     text = shown(held, rows=5)
@@ -52,7 +52,7 @@ def test_a_narrow_terminal_still_shows_the_numbers() -> None:
     assert "370" in shown(snapshot(decision()), width=100)
 
 
-def test_the_summary_tells_each_workloads_way_and_its_last_reason() -> None:
+def test_the_summary_has_each_workload_with_its_sizes_and_last_reason() -> None:
     text = summary(
         snapshot(decision("demo/sine", required_workers=6.0), decision()),
         {"demo/sine": (4, 8, 6), "demo/steady": (4,)},
@@ -65,7 +65,7 @@ def test_the_summary_tells_each_workloads_way_and_its_last_reason() -> None:
     assert steady.startswith("  demo/steady  workers 4  Holding 4 workers")
 
 
-def test_a_long_way_is_shortened_in_its_middle() -> None:
+def test_a_long_list_of_sizes_is_shortened_in_its_middle() -> None:
     text = summary(snapshot(decision()), {"demo/steady": tuple(range(1, 31))}, 600.0)
 
     assert "workers 1 → 2 → 3 → 4 → 22 more → 27 → 28 → 29 → 30  Holding" in text
@@ -77,5 +77,5 @@ def test_without_a_fleet_the_summary_has_the_reasons_alone() -> None:
     assert text.splitlines()[1].startswith("  demo/steady  Holding 4 workers")
 
 
-def test_a_run_that_decided_nothing_says_so() -> None:
+def test_the_summary_of_a_run_without_decisions_gives_the_cause() -> None:
     assert "nothing was decided" in summary(None, {}, 5.0)

@@ -47,7 +47,7 @@ def test_durations(seconds: float | None, text: str) -> None:
         pytest.param(decision(required_workers=None, reason=Reason.EXPIRED), Urgency.NO_NUMBER, id="no number"),
         pytest.param(decision(reason=Reason.STALE), Urgency.ATTENTION, id="a held target"),
         pytest.param(decision(reason=Reason.STUCK, backlog_time_s=86_400.0), Urgency.ATTENTION, id="stuck"),
-        pytest.param(decision(reason=Reason.NOT_ENACTED), Urgency.ATTENTION, id="nobody follows"),
+        pytest.param(decision(reason=Reason.NOT_ENACTED), Urgency.ATTENTION, id="not enacted"),
         pytest.param(decision(reason=Reason.EXCLUDED), Urgency.CALM, id="a pause that was planned"),
         pytest.param(decision(reason=Reason.EXCLUDED, backlog_time_s=61.0), Urgency.BEHIND, id="planned, and behind"),
         pytest.param(decision(reason=Reason.UP, backlog_time_s=61.0), Urgency.BEHIND, id="over its target"),
@@ -118,14 +118,14 @@ def test_current_workers(spec: float | None, ready: float | None, text: str) -> 
     assert view.line(decision(spec_workers=spec, ready_workers=ready)).current == text
 
 
-def test_a_limit_that_was_hit_is_named() -> None:
+def test_a_bound_that_applies_is_named() -> None:
     assert view.line(decision(bound=Bound.MAX)).bound == "at max"
     assert view.line(decision(bound=Bound.HOT)).bound == "at hot partition"
     assert view.line(decision(bound=Bound.STEP)).bound == ""
 
 
 @pytest.mark.parametrize(
-    ("age_s", "state", "says"),
+    ("age_s", "state", "text"),
     [
         (3.0, "fresh", "decided 3 s ago"),
         (-0.5, "fresh", "decided 0 s ago"),
@@ -134,12 +134,12 @@ def test_a_limit_that_was_hit_is_named() -> None:
         (-3600.0, "stale", "the last tick is 60 min in the future: compare clocks"),
     ],
 )
-def test_how_far_a_snapshot_can_be_trusted(age_s: float, state: str, says: str) -> None:
+def test_freshness_follows_the_age_of_the_snapshot(age_s: float, state: str, text: str) -> None:
     seen, notice = view.freshness(snapshot(decision()), AT_S + age_s)
 
     assert seen == state
-    assert says in notice
+    assert text in notice
 
 
-def test_before_the_first_snapshot_there_is_a_sentence_too() -> None:
+def test_freshness_has_a_sentence_before_the_first_snapshot() -> None:
     assert view.freshness(None, AT_S)[0] == "waiting"
