@@ -6,13 +6,12 @@ from itertools import pairwise
 
 from adapter import config as configuration
 from adapter.config import Config, TraceSource
-from adapter.pipeline.fold import by_shard, folded
+from adapter.pipeline.fold import by_shard, fold_ticks
 from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack, pack_decisions, unpack
 from adapter.pipeline.publish import SnapshotBuilder
 from adapter.serving.snapshots.snapshot import encode
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.sources.columns import read
 from adapter.sources.trace import TraceReader
 from bench.figures import Figure
 from bench.loopback import served
@@ -41,11 +40,11 @@ def _ticks(reader: TraceReader, config: Config) -> Iterator[list[float]]:
     for at_s in range(START_S, START_S + TICK_S * (WARM_UP_TICKS + TICKS), TICK_S):
         tick = range(at_s, at_s + 1, TICK_S)
         marks = [time.perf_counter()]
-        table = read(reader, tick)
+        table = reader.samples(at_s, at_s, TICK_S)
         marks.append(time.perf_counter())
         packed = list(pack(table, tick, heartbeat=True))
         marks.append(time.perf_counter())
-        after = {key: folded(CORE, states[key], unpack([(at, stream)]), books[key]) for key, at, stream in packed}
+        after = {key: fold_ticks(CORE, states[key], unpack([(at, stream)]), books[key]) for key, at, stream in packed}
         states = {key: each.state for key, each in after.items()}
         marks.append(time.perf_counter())
         streams = [pack_decisions(each.decisions) for each in after.values() if each.decisions is not None]

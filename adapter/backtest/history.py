@@ -4,17 +4,22 @@ One process reads: a Prometheus answers one query for many workloads and is the 
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import compute
 
 from adapter.config import Config
-from adapter.core.samples import Samples, assemble
+from adapter.core.samples import EVERY, Samples
 from adapter.errors import AdapterError, SourceError
-from adapter.sources import EVERY, FAULT, Row, Source
+from adapter.sources import Source
 from adapter.sources.opening import open_source
+from adapter.sources.sample_table import FAULT, samples_by_tick
 
 MOST_TICKS = 200_000  # about five weeks of 15 s
 MOST_VALUES = 5_000_000  # of all workloads together; about 1 GB while they are read
@@ -119,16 +124,17 @@ def read(
         sources = {name: opened.enter_context(closing(opener(config, name))) for name in names}
         for piece in _pieces(ticks):
             try:
-                rows = [row for source in sources.values() for row in _read_piece(source, piece)]
+                table = pa.concat_tables([_read_piece(source, piece) for source in sources.values()])
             except SourceError as error:
                 cut = f"{error}; the history ends at {_at(piece[0] - ticks.step)} instead of {_at(ticks[-1])}"
                 break
-            rows = [row for row in rows if not only or row.workload in (*only, EVERY)]
-            values += len(rows)
+            if only:
+                table = table.filter(compute.is_in(table.column("workload"), pa.array((*only, EVERY))))
+            values += len(table)
             if values > MOST_VALUES:
                 raise HistoryError(_too_much(piece, ticks))
-            faults.update((row.workload, row.text) for row in rows if row.signal == FAULT)
-            samples += _assembled(rows, piece)
+            faults.update(_faults(table))
+            samples += samples_by_tick(table, piece)
             progress(len(samples) / len(ticks))
     past = RecordedHistory(
         ticks=ticks[: len(samples)], samples=tuple(samples), notes=(*notes, *_sentences(faults)), cut=cut
@@ -179,28 +185,22 @@ def _pieces(ticks: range) -> Iterator[range]:
     return (ticks[first : first + CHUNK_TICKS] for first in range(0, len(ticks), CHUNK_TICKS))
 
 
-def _read_piece(source: Source, ticks: range) -> list[Row]:
-    """The rows of the ticks. A refused request may be too large, so it is repeated in halves."""
+def _read_piece(source: Source, ticks: range) -> pa.Table:
+    """The samples of the ticks. A refused request may be too large, so it is repeated in halves."""
     try:
         return source.samples(ticks[0], ticks[-1], ticks.step)
     except SourceError:
         if len(ticks) <= LEAST_TICKS:
             raise
     middle = len(ticks) // 2
-    return _read_piece(source, ticks[:middle]) + _read_piece(source, ticks[middle:])
+    return pa.concat_tables([_read_piece(source, ticks[:middle]), _read_piece(source, ticks[middle:])])
 
 
-def _assembled(rows: Iterable[Row], ticks: range) -> Iterator[Samples]:
-    by_tick: dict[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_tick[row.at_s].append(row)
-    for at_s in ticks:
-        seen = by_tick[at_s]
-        yield assemble(
-            float(at_s),
-            ((row.workload, row.stage, row.signal, row.value) for row in seen if row.signal != FAULT),
-            ((row.workload, row.text) for row in seen if row.signal == FAULT),
-        )
+def _faults(table: pa.Table) -> Iterator[tuple[str, str]]:
+    """The workload and the text of each fault."""
+    faults = table.filter(compute.equal(table.column("signal"), pa.scalar(FAULT)))
+    columns: list[list[Any]] = [faults.column(name).to_pylist() for name in ("workload", "text")]
+    return zip(*columns, strict=True)
 
 
 def _sentences(faults: Counter[tuple[str, str]]) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""The checkpoint folder: whose it is, which version wrote it, and that only one process writes it.
+"""The checkpoint folder: its lock, its format version and its files.
 
-<checkpoint>/backlog-adapter.json   who wrote it
-<checkpoint>/lock                   held by the process that runs the pipeline, and by its JVM
-<checkpoint>/spark.log              what the JVM and Spark's workers print: errors only; spark.log.1 is an older one
-<checkpoint>/stream/                Spark's own
+<checkpoint>/backlog-adapter.json   the release and the tick that wrote it
+<checkpoint>/lock                   the process that runs the pipeline holds it, and so does its JVM
+<checkpoint>/spark.log              errors of the JVM and of Spark's workers; spark.log.1 is older
+<checkpoint>/stream/                Spark's offsets, commits and state
 """
 
 import fcntl
@@ -22,42 +22,42 @@ from adapter.errors import CheckpointError, SetupError
 FORMAT = 1
 MARKER = "backlog-adapter.json"
 LOG = "spark.log"
-ORPHAN_GONE_WITHIN_S = 15.0  # a JVM was seen to outlive its killed driver by 2.4 to 3.9 s
+ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder that this process may write. state_partitions was chosen at the first start and is kept for good."""
+    """A locked checkpoint folder."""
 
     folder: Path
-    state_partitions: int
+    state_partitions: int  # from the first start; Spark cannot change it later
     lock: IO[str]
 
     @property
     def log(self) -> str:
-        """What the JVM prints."""
+        """The log file of the JVM."""
         return str(self.folder / LOG)
 
     @property
     def stream(self) -> str:
-        """Where Spark keeps offsets, commits and state."""
+        """The folder of Spark's offsets, commits and state."""
         return str(self.folder / "stream")
 
     def close(self) -> None:
-        """Let another process have it."""
+        """Release the lock."""
         self.lock.close()
 
 
 def log_of(config: Config) -> str:
-    """What the JVM and Spark's workers print."""
+    """The log file of the JVM and of Spark's workers."""
     return str(Path(config.pipeline.checkpoint) / LOG)
 
 
 def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) -> Checkpoint:
-    """The checkpoint of the configuration, created when it is not there.
+    """Lock the configured checkpoint folder, and create it if necessary.
 
-    Raises SetupError when the folder cannot be written or another process runs on it, CheckpointError when it
-    was written by another version or with another tick. A lock that is held is waited for, as an orphan's.
+    Waits for a lock that the JVM of a killed process still holds. Raises SetupError if the folder cannot be written or
+    another process uses it, CheckpointError if another version or another tick wrote it.
     """
     folder = Path(config.pipeline.checkpoint)
     try:
@@ -65,11 +65,11 @@ def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) ->
         lock = (folder / "lock").open("a")
     except OSError as error:
         raise SetupError(
-            f"pipeline.checkpoint: {folder} cannot be written: {error.strerror}; name a folder this user may write"
+            f"pipeline.checkpoint: {folder} cannot be written: {error.strerror}; choose a writable folder"
         ) from error
     try:
         _lock(lock, folder, orphan_gone_within_s)
-        return Checkpoint(folder, _agreed(folder, config), lock)
+        return Checkpoint(folder, _state_partitions(folder, config), lock)
     except BaseException:
         lock.close()
         raise
@@ -84,36 +84,36 @@ def _lock(lock: IO[str], folder: Path, within_s: float) -> None:
         except BlockingIOError as error:
             if time.monotonic() > until_s:
                 raise SetupError(
-                    f"pipeline.checkpoint: another process runs on {folder}; stop it, or name another folder"
+                    f"pipeline.checkpoint: another process uses {folder}; stop it, or choose another folder"
                 ) from error
         time.sleep(0.1)
 
 
-def _agreed(folder: Path, config: Config) -> int:
-    """State partitions of the folder, after its marker was checked against ours, or written."""
+def _state_partitions(folder: Path, config: Config) -> int:
+    """The state partitions of the folder. Checks its marker, or writes a new one."""
     marker = folder / MARKER
     if not marker.exists():
         if (folder / "stream").exists():
-            raise _mismatch(folder, f"it holds a stream, but no {MARKER}")
-        _write(marker, _ours(config, config.pipeline.cores))
+            raise _mismatch(folder, f"it has a stream, but no {MARKER}")
+        _write(marker, _marker(config, config.pipeline.cores))
         return config.pipeline.cores
     found = _read(marker)
-    ours = _ours(config, found["state_partitions"])
+    current = _marker(config, found["state_partitions"])
     for name in ("format", "spark", "tick_s"):
-        if found.get(name) != ours[name]:
-            raise _mismatch(folder, f"it was written with {name} {found.get(name)}, this is {name} {ours[name]}")
-    if found != ours:
-        _write(marker, ours)
+        if found.get(name) != current[name]:
+            raise _mismatch(folder, f"it has {name} {found.get(name)}, but this pipeline has {name} {current[name]}")
+    if found != current:
+        _write(marker, current)
     return int(found["state_partitions"])
 
 
-def _ours(config: Config, state_partitions: int) -> dict[str, Any]:
+def _marker(config: Config, state_partitions: int) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "spark": pyspark.__version__,
         "tick_s": config.timing.tick_s,
         "state_partitions": state_partitions,
-        # Offsets are times, so sources may come and go; their names are here for whoever reads the folder.
+        # For a reader of the folder: offsets are times, so sources can be added and removed.
         "sources": sorted(config.sources),
     }
 
@@ -136,6 +136,6 @@ def _write(marker: Path, content: dict[str, Any]) -> None:
 
 def _mismatch(folder: Path, fault: str) -> CheckpointError:
     return CheckpointError(
-        f"the checkpoint {folder} cannot be used: {fault}; run the release and the timing that wrote it, or move the "
+        f"the checkpoint {folder} cannot be used: {fault}; use the release and the timing that wrote it, or move the "
         f"folder away: the pipeline then starts with a warm-up"
     )

@@ -1,4 +1,4 @@
-"""Is there a Java that Spark can run on?"""
+"""Check that Spark can start Java."""
 
 import os
 import re
@@ -12,48 +12,48 @@ OLDEST = 17
 INSTALL = (
     "install it, e.g. `apt-get install openjdk-21-jre-headless` (Debian 13, Ubuntu; openjdk-17 on Debian 12), "
     "`dnf install java-21-openjdk-headless` (Fedora) or `brew install openjdk@21` (macOS), "
-    "and put it on PATH or name it in JAVA_HOME"
+    "and add it to PATH or set JAVA_HOME"
 )
 ANSWER_WITHIN_S = 30.0
 
 
 def check_java() -> int:
-    """The major version of the Java that Spark will start. Raises SetupError when it is missing or too old."""
+    """The major version of the Java that Spark will start. Raises SetupError if it is missing or too old."""
     program = _program()
     if program is None:
         raise SetupError(f"Java is missing: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
-    told = _told(program)
-    major = parsed_version(told)
+    output = _version_output(program)
+    major = parsed_version(output)
     if major is None:
-        raise SetupError(f"{program} -version names no version: {told.strip()!r}; {INSTALL}")
+        raise SetupError(f"{program} -version prints no version: {output.strip()!r}; {INSTALL}")
     if major < OLDEST:
         raise SetupError(f"{program} is Java {major}: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
     return major
 
 
-def parsed_version(told: str) -> int | None:
-    """The major version in what `java -version` prints: 17 of "17.0.15", 8 of "1.8.0_402"; None without one."""
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+def parsed_version(output: str) -> int | None:
+    """The major version in the output of `java -version`: 17 of "17.0.15", 8 of "1.8.0_402"; None without one."""
+    found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found.group(1)) if found else None
 
 
 def _program() -> str | None:
     home = os.environ.get("JAVA_HOME")
-    if home:  # Spark asks JAVA_HOME first, and fails when it names nothing
+    if home:  # Spark reads JAVA_HOME first, and fails if there is no Java
         program = Path(home) / "bin" / "java"
         return str(program) if program.is_file() else None
     return shutil.which("java")
 
 
-def _told(program: str) -> str:
+def _version_output(program: str) -> str:
     try:
-        answer = subprocess.run(  # noqa: S603 - the program Spark will start anyway
+        answer = subprocess.run(  # noqa: S603 - the program that Spark starts too
             [program, "-version"],
             capture_output=True,
             text=True,
             timeout=ANSWER_WITHIN_S,
             check=False,
-            start_new_session=True,  # a Ctrl-C is for us, not for the question
+            start_new_session=True,  # a Ctrl-C does not reach it
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(f"{program} does not start: {error}; {INSTALL}") from error

@@ -1,4 +1,4 @@
-"""Rows of sources and decisions of shards <-> Arrow bytes, by column."""
+"""Samples and decisions of a shard <-> Arrow bytes."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,48 +11,47 @@ import pyarrow as pa
 
 from adapter.core.decisions import Decisions
 from adapter.core.rates import Mask
-from adapter.core.samples import Array, IntArray, Names, SampleColumns, Samples, assemble_columns
+from adapter.core.samples import EVERY, Array, IntArray, Names, Samples
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
-from adapter.sources import EVERY, FAULT
+from adapter.sources.sample_table import TEXTS, coded, samples_of
 
-TEXTS = ("workload", "stage", "signal", "text")
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def pack(table: pa.Table, ticks: range, heartbeat: bool) -> Iterator[tuple[int, int, bytes]]:
-    """(shard key, tick, Arrow stream) for every shard and tick that has rows; with heartbeat for all of them.
+    """Split a table of samples: (shard key, tick, Arrow stream) for each shard and tick with rows.
 
-    table: of sources.columns.SCHEMA. A fault that speaks of EVERY workload reaches every shard. Rows outside the ticks
-    and values that are not finite are left out: unseen is unknown.
+    heartbeat: yield every shard and tick, so that missing samples are noticed. A fault of EVERY workload goes to every
+    shard. Rows outside the ticks and values that are not finite are left out, so they are unknown.
     """
     if not len(table) and not heartbeat:
         return
-    texts = {name: _coded(table, name) for name in TEXTS}
+    texts = {name: coded(table, name) for name in TEXTS}
     value = table.column("value").to_numpy()
-    places, everywhere = _places(table.column("at_s").to_numpy(), texts["workload"], np.isfinite(value), ticks)
+    own, shared = _places(table.column("at_s").to_numpy(), texts["workload"], np.isfinite(value), ticks)
     for number, (at, shard) in enumerate(product(ticks, SHARD_KEYS)):
-        mine = np.concatenate([places[number], everywhere[number // len(SHARD_KEYS)]])
-        if heartbeat or len(mine):
-            columns = [_part(texts[name], mine) for name in TEXTS]
-            yield shard, at, _stream(pa.table([*columns, pa.array(value[mine])], names=[*TEXTS, "value"]))
+        rows = np.concatenate([own[number], shared[number // len(SHARD_KEYS)]])
+        if heartbeat or len(rows):
+            columns = [_part(texts[name], rows) for name in TEXTS]
+            yield shard, at, _stream(pa.table([*columns, pa.array(value[rows])], names=[*TEXTS, "value"]))
 
 
 def unpack(chunks: Iterable[tuple[int, bytes]]) -> Iterator[Samples]:
-    """(tick, Arrow stream) of one shard in any order -> its Samples, tick by tick, oldest first.
+    """The samples of one shard from (tick, Arrow stream) in any order; oldest tick first.
 
-    `assemble_columns` does not depend on the order of rows, so the order in which partitions arrive changes nothing.
+    `samples_of` does not depend on the order of rows, so the order in which Spark's partitions arrive does not matter.
     """
     by_tick: dict[int, list[pa.Table]] = defaultdict(list)
     for at_s, stream in chunks:
         by_tick[at_s].append(pa.ipc.open_stream(stream).read_all())
     for at_s in sorted(by_tick):
-        yield _samples(at_s, pa.concat_tables(by_tick[at_s]))
+        yield samples_of(at_s, pa.concat_tables(by_tick[at_s]))
 
 
 def pack_decisions(decisions: Decisions) -> bytes:
-    """Three Arrow streams one behind the other: the workloads, their stages, and their records.
+    """Concatenate three Arrow streams: the workloads, their stages, and their records.
 
-    Records are compressed: most of their columns are the same for all workloads.
+    The records are compressed, because most of their columns have the same value for all workloads.
     """
     stages = {
         "workload": pa.array([workload for workload, _ in decisions.stages], pa.string()),
@@ -70,7 +69,7 @@ def pack_decisions(decisions: Decisions) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class DecisionTables:
-    """The decisions of a tick, of all shards: sorted by workload, and by workload and stage."""
+    """The decisions of all shards in one tick: a table sorted by workload, and one sorted by workload and stage."""
 
     workloads: pa.Table
     stages: pa.Table
@@ -81,7 +80,7 @@ class DecisionTables:
 
 
 def unpack_decisions(streams: Iterable[bytes]) -> DecisionTables:
-    """What pack_decisions made of one or more shards, without the records."""
+    """Join the results of pack_decisions of several shards, without the records."""
     tables = [_tables(stream, 2) for stream in streams]
     whole, stages = (pa.concat_tables([each[place] for each in tables]) for place in range(2))
     by_name: Any = [("workload", "ascending")]
@@ -89,7 +88,7 @@ def unpack_decisions(streams: Iterable[bytes]) -> DecisionTables:
 
 
 def unpack_shard(at_s: float, stream: bytes) -> Decisions:
-    """What pack_decisions made of one shard, with the records."""
+    """Reverse pack_decisions for one shard, with the records."""
     whole, stages, records = _tables(stream, 3)
     tables = DecisionTables(whole, stages)
     return Decisions(
@@ -102,31 +101,8 @@ def unpack_shard(at_s: float, stream: bytes) -> Decisions:
     )
 
 
-def _samples(at_s: int, table: pa.Table) -> Samples:
-    texts = {name: _coded(table, name) for name in TEXTS}
-    workload, signal, text = texts["workload"], texts["signal"], texts["text"]
-    is_fault = np.array([name == FAULT for name in signal.names], dtype=bool)[signal.codes]
-    faults = {
-        (workload.names[one], text.names[other])
-        for one, other in zip(workload.codes[is_fault].tolist(), text.codes[is_fault].tolist(), strict=True)
-    }
-    # A number of the signal "fault" is not of a known signal, and is left out there.
-    columns = SampleColumns(
-        workload=workload, stage=texts["stage"], signal=signal, value=table.column("value").to_numpy()
-    )
-    return assemble_columns(at_s, columns, faults)
-
-
-def _coded(table: pa.Table, name: str) -> Names:
-    column: Any = table.column(name)
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    column = column.unify_dictionaries().combine_chunks()
-    return Names(column.dictionary.to_pylist(), column.indices.to_numpy().astype(np.int64))
-
-
 def _part(column: Names, rows: IntArray) -> "pa.DictionaryArray[Any, Any]":
-    """Some rows of a column, with the names that they need."""
+    """Some rows of a column, with only the names that they use."""
     used, codes = np.unique(column.codes[rows], return_inverse=True)
     return pa.DictionaryArray.from_arrays(
         codes.astype(np.int32), pa.array([column.names[code] for code in used], pa.string())
@@ -134,13 +110,13 @@ def _part(column: Names, rows: IntArray) -> "pa.DictionaryArray[Any, Any]":
 
 
 def _places(at_s: IntArray, workload: Names, finite: Mask, ticks: range) -> tuple[list[IntArray], list[IntArray]]:
-    """Indices of rows: for each (tick, shard) its own, for each tick those that every shard gets."""
+    """Row indices: the rows of each (tick, shard), and the rows of each tick that every shard gets."""
     count, last = len(SHARD_KEYS), len(SHARD_KEYS) * len(ticks)
     index = {key: number for number, key in enumerate(SHARD_KEYS)}
     of_name = [last if name == EVERY else index[shard_of(name)] for name in workload.names]
     shard = np.array(of_name, dtype=np.int64)[workload.codes]
     tick = (at_s - ticks.start) // ticks.step
-    # Behind the places of shards come those of rows for every shard, one a tick, and last the rows to leave out.
+    # After the places of the shards: one place a tick for rows of every shard, then one for rows to leave out.
     place = np.where(shard == last, last + tick, tick * count + shard)
     place[~(np.isin(at_s, list(ticks)) & finite)] = last + len(ticks)
     order = np.argsort(place, kind="stable")
@@ -161,7 +137,7 @@ def _tables(streams: bytes, count: int) -> list[pa.Table]:
     return [pa.ipc.open_stream(source).read_all() for _ in range(count)]
 
 
-def _floats(numbers: Mapping[str, Array]) -> "dict[str, pa.Array[Any]]":  # a type of the stubs only
+def _floats(numbers: Mapping[str, Array]) -> "dict[str, pa.Array[Any]]":  # the stubs alone have this type
     return {name: pa.array(column, pa.float64()) for name, column in numbers.items()}
 
 

@@ -1,4 +1,4 @@
-"""Sources -> shards -> fold -> publish, as one streaming query."""
+"""The streaming query: sources -> shards -> fold -> publish."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,31 +8,31 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.config import Config
 from adapter.core.rules import RuleBook
-from adapter.pipeline.asking import told
 from adapter.pipeline.datasource import SamplesSource
 from adapter.pipeline.fold import DECISIONS, Core, Fold
+from adapter.pipeline.source_runner import serialized
 
 OPENER = "adapter.sources.opening:open_source"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What the query runs. opener: "module:function" that opens a source by name in a worker."""
+class QueryPlan:
+    """What the query runs."""
 
     config: Config
     rules: RuleBook
     core: Core
-    opener: str = OPENER
+    opener: str = OPENER  # "module:function" that opens a source by name in a Spark worker
 
 
 def start_query(
-    session: SparkSession, plan: Plan, checkpoint: str, publish: Callable[[DataFrame, int], None]
+    session: SparkSession, plan: QueryPlan, checkpoint: str, publish: Callable[[DataFrame, int], None]
 ) -> StreamingQuery:
-    """Start the query, from its checkpoint if there is one: one micro-batch a tick."""
+    """Start the query, from its checkpoint if it exists, with one micro-batch a tick."""
     session.dataSource.register(SamplesSource)
     rows = (
         session.readStream.format(SamplesSource.name())
-        .option("config", told(plan.config))
+        .option("config", serialized(plan.config))
         .option("opener", plan.opener)
         .load()
     )

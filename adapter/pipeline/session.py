@@ -1,4 +1,4 @@
-"""A Spark session with the settings that were measured, and its clean end."""
+"""Start and stop a Spark session and its JVM."""
 
 import os
 import signal
@@ -21,18 +21,17 @@ from adapter.errors import SetupError
 
 LOOPBACK = "127.0.0.1"
 STREAMING = "spark.sql.streaming."
-# The heap holds little (state is in RocksDB, samples pass through): the serial collector and the first compiler
-# tier cost no time here and save about 150 MB. The stack: Spark's regular expressions overflow 1 MB when a
-# batch is interrupted.
 JVM_ENDS_WITHIN_S = 15.0
 SPARK_STOPS_WITHIN_S = 15.0
 MOST_LOG_BYTES = 4_000_000
-_CAUSE = "Caused by: "  # of a line in the trace of an error in Java; the last one tells the most
+_CAUSE = "Caused by: "  # in a Java stack trace; the last one is the root cause
+# The heap is small (the state is in RocksDB), so the serial collector and the first compiler tier take no more time and
+# save about 150 MB. The stack: Spark's regular expressions overflow 1 MB when a batch is interrupted.
 JVM_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss8m"
 
 
 def settings(memory: str, master: str, state_partitions: int) -> dict[str, str]:
-    """Spark's settings: a tick in seconds, not a batch job; the reasons are in DESIGN.md."""
+    """Spark's settings for micro-batches of a few seconds."""
     log = files("adapter.pipeline") / "log4j2.properties"
     chosen = {
         "spark.app.name": "backlog-adapter",
@@ -49,7 +48,7 @@ def settings(memory: str, master: str, state_partitions: int) -> dict[str, str]:
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         f"{STREAMING}stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        f"{STREAMING}minBatchesToRetain": "10",  # each batch rewrites the fast state of every shard
+        f"{STREAMING}minBatchesToRetain": "10",  # each batch writes the fast state of every shard
         f"{STREAMING}pollingDelay": "10ms",
         f"{STREAMING}numRecentProgressUpdates": "10",
         f"{STREAMING}stopTimeout": "20s",
@@ -63,25 +62,25 @@ _launch: Any = launch_gateway  # untyped in PySpark
 
 
 class Session:
-    """A Spark session, and the JVM under it when this object started it.
+    """A Spark session, and its JVM if this object started it.
 
-    The JVM prints into `log`, so that it does not tear a table on the terminal, and inherits `keep`, open files
-    whose locks must last as long as the JVM. Raises SetupError when Spark does not start; its JVM is gone then.
+    log: the file for the output of the JVM. locked_files: open files that the JVM inherits, so that their locks last as
+    long as the JVM. Raises SetupError if Spark does not start, after its JVM has ended.
     """
 
-    def __init__(self, chosen: Mapping[str, str], log: str, keep: Sequence[int] = ()) -> None:
-        # Workers run this very Python, else they would take python3 from the path.
+    def __init__(self, chosen: Mapping[str, str], log: str, locked_files: Sequence[int] = ()) -> None:
+        # Spark's workers must not run another python3 from PATH.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         if chosen["spark.master"].startswith("local"):
-            # Else Spark looks for this machine by its name, which nobody has to know, and ends where nobody does.
+            # Otherwise Spark resolves the host name, and ends if that fails.
             os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         conf = SparkConf().setAll(list(chosen.items()))
         self._gateway: Any = None
         if SparkContext._active_spark_context is None:
-            with opened_log(log) as file, _explained(conf, log):
-                self._gateway = _launch(conf, {"stdout": file, "stderr": file, "pass_fds": tuple(keep)})
+            with opened_log(log) as file, _as_setup_error(conf, log):
+                self._gateway = _launch(conf, {"stdout": file, "stderr": file, "pass_fds": tuple(locked_files)})
         try:
-            with _explained(conf, log):
+            with _as_setup_error(conf, log):
                 if self._gateway is not None:
                     _start(conf, self._gateway)
                 self.spark = SparkSession.builder.getOrCreate()
@@ -90,37 +89,37 @@ class Session:
             raise
 
     def close(self) -> None:
-        """End the session and its JVM, also when the JVM is gone already; a borrowed session is left alone."""
+        """Stop the session and its JVM, even if the JVM has ended. A JVM that was already running stays."""
         if self._gateway is None:
             return
         server: Any = self.spark.sparkContext._accumulatorServer
-        server.handle_error = lambda *_: None  # its peer is the JVM that ends here; the end is no news
+        server.handle_error = lambda *_: None  # the JVM ends here, which is no error
         stopped = done_within(SPARK_STOPS_WITHIN_S, self.spark.stop, self.kill)
         self._end_jvm(JVM_ENDS_WITHIN_S if stopped else 0.0)
 
     def kill(self) -> None:
-        """Kill the JVM, which ends every call that hangs in it; a borrowed session is left alone."""
+        """Kill the JVM, which ends every call that hangs in it. A JVM that was already running stays."""
         if self._gateway is not None:
             self._gateway.proc.kill()
 
     def _end_jvm(self, within_s: float) -> None:
-        """End the JVM that was started here, killed after within_s."""
+        """Stop the JVM that this object started; kill it after within_s."""
         if self._gateway is None:
             return
         done_within(within_s, self._gateway.shutdown, self.kill)
         process = self._gateway.proc
-        process.stdin.close()  # the JVM ends when this pipe does
+        process.stdin.close()  # the JVM ends when this pipe closes
         try:
             process.wait(within_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
         self._gateway = None
-        _forget()
+        _reset_pyspark()
 
 
 def opened_log(path: str) -> IO[str]:
-    """The log, to be appended to: it may tell of the crash that is recovered from. A large one goes to `path`.1."""
+    """Open the log to append to it, because it may have the cause of the last crash. A large log moves to `path`.1."""
     with suppress(FileNotFoundError):
         if Path(path).stat().st_size > MOST_LOG_BYTES:
             os.replace(path, f"{path}.1")
@@ -128,9 +127,9 @@ def opened_log(path: str) -> IO[str]:
 
 
 def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[[], None] = lambda: None) -> bool:
-    """Whether a call into a JVM returned in time; its errors say that the JVM is gone, which is fine where it ends.
+    """Whether a call that ends a JVM returned in time. Its errors are ignored: they mean that the JVM has ended.
 
-    otherwise: called when it did not return, to make it return; it then has as long again.
+    otherwise: called after limit_s to make the call return, which then has limit_s again.
     """
 
     def run() -> None:
@@ -148,39 +147,39 @@ def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[
 
 
 def _start(conf: SparkConf, gateway: Any) -> None:
-    with _own_interrupt():
+    with _interrupt_handler_preserved():
         SparkContext(conf=conf, gateway=gateway)
 
 
 @contextmanager
-def _explained(conf: SparkConf, log: str) -> Iterator[None]:
-    """Whatever Spark says when it does not start, as a SetupError."""
-    before = len(_written(log))
+def _as_setup_error(conf: SparkConf, log: str) -> Iterator[None]:
+    """Raise a SetupError with the cause if Spark does not start."""
+    length = len(_content(log))
     try:
         yield
     except (Py4JError, PySparkException) as error:
-        # The text of an error in the JVM is there, and the JVM ends now. One that never was leaves it in the log.
-        told = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
-        first = told.partition("\n")[0].rstrip(".") + _last_cause(log, before)
+        # An error in the JVM must be read before the JVM ends. Without a JVM the cause is in the log.
+        text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
+        first = text.partition("\n")[0].rstrip(".") + _last_cause(log, length)
         master = conf.get("spark.master")
-        raise SetupError(f"Spark does not start with --master {master}: {first}; more is in {log}") from None
+        raise SetupError(f"Spark does not start with --master {master}: {first}; for details see {log}") from None
 
 
 def _last_cause(log: str, since: int) -> str:
-    lines = _written(log)[since:].decode(errors="replace").splitlines()
+    lines = _content(log)[since:].decode(errors="replace").splitlines()
     causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
     return f": {causes[-1]}" if causes else ""
 
 
-def _written(log: str) -> bytes:
+def _content(log: str) -> bytes:
     with suppress(FileNotFoundError):
         return Path(log).read_bytes()
     return b""
 
 
 @contextmanager
-def _own_interrupt() -> Iterator[None]:
-    """PySpark takes SIGINT over when a context starts on the main thread; what was there before comes back."""
+def _interrupt_handler_preserved() -> Iterator[None]:
+    """Restore the SIGINT handler: PySpark replaces it if a context starts on the main thread."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -189,7 +188,7 @@ def _own_interrupt() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def _forget() -> None:
-    """PySpark keeps its gateway for the life of the process; the next session of this process needs a new JVM."""
+def _reset_pyspark() -> None:
+    """Make the next session of this process start a new JVM: PySpark stores its gateway in class attributes."""
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None

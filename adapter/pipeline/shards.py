@@ -1,9 +1,9 @@
-"""A workload -> its shard, fixed for good, so that state survives any change of the cluster's size."""
+"""The shard of a workload. It never changes, so that the state survives every change of the cluster's size."""
 
 from zlib import crc32
 
-# Sixteen keys which Spark's hash spreads evenly over 2, 4, 8 and 16 state partitions;
-# 0..15 would leave 6 of 16 partitions empty. The order is part of the checkpoint's format.
+# Spark's hash spreads these keys evenly over 2, 4, 8 and 16 state partitions; 0..15 would leave 6 of 16 partitions
+# empty. The order is part of the checkpoint's format.
 SHARD_KEYS = (12, 16, 5, 1, 37, 20, 2, 35, 13, 6, 49, 7, 25, 15, 4, 0)
 
 

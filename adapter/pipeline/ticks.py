@@ -1,4 +1,4 @@
-"""Time -> ticks: offsets of the stream are aligned Unix seconds, so that a replayed batch asks for the same past."""
+"""The offsets of the stream: aligned Unix seconds, so that a repeated batch reads the same past."""
 
 from adapter.config import Timing
 
@@ -9,14 +9,14 @@ def aligned(now_s: float, tick_s: int) -> int:
 
 
 def first_offset(now_s: float, timing: Timing) -> int:
-    """Where a first start begins: warm_up_s ago, and at least one tick, so that the first batch decides something."""
+    """The offset of a first start: warm_up_s ago, at least one tick, so that the first batch is not empty."""
     return aligned(now_s - max(timing.warm_up_s, timing.tick_s), timing.tick_s)
 
 
 def next_offset(start_s: int, now_s: float, timing: Timing) -> int:
-    """Where the batch after start_s ends: the present, at most most_ticks away, never before start_s.
+    """The end of the batch after start_s: the present, at most most_ticks after its begin, never before start_s.
 
-    After an outage longer than a warm-up, what lies before the warm-up is skipped: reading it would delay the present.
+    After an outage longer than a warm-up, the stream skips the time before the warm-up, which would delay the present.
     """
     present_s = aligned(now_s, timing.tick_s)
     most_s = timing.most_ticks * timing.tick_s
@@ -25,6 +25,6 @@ def next_offset(start_s: int, now_s: float, timing: Timing) -> int:
 
 
 def ticks_between(start_s: int, end_s: int, timing: Timing) -> range:
-    """The ticks of the batch (start_s, end_s]: its newest most_ticks, in order; empty when start_s >= end_s."""
+    """The newest most_ticks ticks of the batch (start_s, end_s], in order; empty if start_s >= end_s."""
     begin_s = max(start_s, end_s - timing.most_ticks * timing.tick_s)
     return range(aligned(begin_s, timing.tick_s) + timing.tick_s, end_s + 1, timing.tick_s)

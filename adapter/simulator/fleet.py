@@ -11,9 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from adapter.simulator import demo, fluid, hpa
-from adapter.sources import FAULT, Row
+from adapter.sources.sample_table import SampleTable
 
 HISTORY_S = 3600
 PAST_S = 120  # simulated before the start, so that rates are known at the first tick
@@ -117,13 +118,17 @@ class SimulatedFleet:
                 self._now_s += 1
                 self._past.append((self._now_s, self._state))
 
-    def rows(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+    def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         """The samples at start_s, start_s + step_s, ... end_s, as far as the history of the fleet reaches."""
         self.advance()
         with self._lock:
             past = tuple(self._past)
-        wanted = range(start_s, end_s + 1, step_s)
-        return [row for at_s, state in past if at_s in wanted for row in _seen(at_s, at_s - self._start_s, state)]
+        ticks = range(start_s, end_s + 1, step_s)
+        table = SampleTable()
+        for at_s, state in past:
+            if at_s in ticks:
+                _add_second(table, at_s, at_s - self._start_s, state)
+        return table.finish()
 
     def sync(self, ask: Callable[[str], int | None]) -> None:
         """Run the HPA once for all workloads. ask: name -> its metric in milli-units, None for no number."""
@@ -174,17 +179,15 @@ class _ValueList(msgspec.Struct):
     items: list[_Value]
 
 
-def _seen(at_s: int, t_s: int, state: fluid.JobState) -> list[Row]:
-    """The rows of one second, in whole records as a broker counts them."""
-    rows: list[Row] = []
+def _add_second(table: SampleTable, at_s: int, t_s: int, state: fluid.JobState) -> None:
+    """Add the samples of one second, in whole records as a broker counts them."""
     for index, name in enumerate(demo.NAMES):
         workload = f"{demo.NAMESPACE}/{name}"
         if name == "flaky-metrics" and demo.in_trouble(name, t_s):
-            rows.append(Row(at_s, workload, "", FAULT, 0.0, "its exporter does not answer (part of the demonstration)"))
+            table.add_fault(at_s, workload, "its exporter does not answer (part of the demonstration)")
         else:
-            rows += [Row(at_s, workload, "", signal, value) for signal, value in _counts(index, state).items()]
-        rows += [Row(at_s, workload, "", signal, value) for signal, value in _workers(index, state).items()]
-    return rows
+            table.add(at_s, workload, _counts(index, state))
+        table.add(at_s, workload, _workers(index, state))
 
 
 def _counts(index: int, state: fluid.JobState) -> dict[str, float]:
@@ -232,7 +235,7 @@ class _SamplesHandler(BaseHTTPRequestHandler):
             window = _window(parts.query)
         except ValueError as error:
             return self._send(HTTPStatus.BAD_REQUEST, [{"message": str(error)}])
-        return self._send(HTTPStatus.OK, self.server.fleet.rows(*window))
+        return self._send(HTTPStatus.OK, self.server.fleet.samples(*window).to_pylist())
 
     def log_message(self, *_: object) -> None:
         """Log nothing: the terminal shows the table."""

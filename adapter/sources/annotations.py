@@ -1,4 +1,4 @@
-"""The annotations of an HPA -> what they ask for, and what is wrong with them. Pure."""
+"""The annotations of an HPA -> pauses, rule overrides and failover, and the faults in them. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -18,7 +18,7 @@ PAUSE = f"{PREFIX}pause"
 PAUSE_UNTIL = f"{PREFIX}pause-until"
 FAILOVER = f"{PREFIX}failover"
 POLICY = f"{PREFIX}policy"
-RULES = f"{PREFIX}rules."  # and the name of a parameter
+RULES = f"{PREFIX}rules."  # followed by the name of a parameter
 RULES_UNTIL = f"{PREFIX}rules-until"
 WORKLOAD = f"{PREFIX}workload"  # read by adapter.sources.autoscalers
 
@@ -29,39 +29,35 @@ _NAMED = tuple(override.removeprefix(OVERRIDE) for override in OVERRIDES)
 _PARAMETERS = {POLICY if name == "policy" else f"{RULES}{name}": name for name in _NAMED}
 _FIXED = frozenset(f"{RULES}{setting.name}" for setting in fields(Rules) if setting.metadata.get("fixed"))
 _FEW = (PAUSE, PAUSE_UNTIL, FAILOVER, POLICY, RULES_UNTIL, WORKLOAD)
-_ENDED: Mapping[str, tuple[Iterable[str], str, str]] = {  # what ends, its name, what holds without a readable end
+# An expiry -> the annotations that it ends, their name, and the consequence of an expiry that cannot be parsed.
+_ENDED: Mapping[str, tuple[Iterable[str], str, str]] = {
     PAUSE_UNTIL: ((PAUSE,), PAUSE, "the pause has no end"),
-    RULES_UNTIL: (_PARAMETERS, f"{POLICY} or {RULES}<parameter>", "the rules hold without an end"),
+    RULES_UNTIL: (_PARAMETERS, f"{POLICY} or {RULES}<parameter>", "the rules have no end"),
 }
 _KEYS = frozenset((*_FEW, *_PARAMETERS))
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the annotations of one HPA ask for; times in Unix seconds, infinite without an expiry.
-
-    rules: parameter -> the number that stands for its value; they hold until rules_until_s.
-    complaints: what is wrong, a sentence each annotation that is not understood.
-    """
+class HpaAnnotations:
+    """The parsed annotations of one HPA. Times are Unix seconds, infinite without an expiry."""
 
     pause_up: bool = False
     pause_down: bool = False
     pause_until_s: float = _FOREVER_S
     failover: bool = False
-    rules: Mapping[str, float] = field(default_factory=dict)
+    rules: Mapping[str, float] = field(default_factory=dict)  # parameter -> its value as a number
     rules_until_s: float = _FOREVER_S
-    complaints: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # a sentence for each annotation that cannot be parsed
 
 
-class _UnreadableError(Exception):
-    """What is wrong with one annotation."""
+class _InvalidError(Exception):
+    """The fault of one annotation."""
 
 
-def asked(annotations: Mapping[str, str]) -> Asked:
-    """What an HPA's annotations ask for. One that cannot be read is ignored, and the others still hold.
+def parse(annotations: Mapping[str, str]) -> HpaAnnotations:
+    """Parse an HPA's annotations. An annotation that cannot be parsed is ignored; the others still apply.
 
-    Whoever wrote a pause wanted no scaling now: a direction that cannot be read pauses both, an expiry that cannot be
-    read is none.
+    Two faults fail safe: an unknown pause direction pauses both, and an unknown expiry never ends the pause.
     """
     ours = {key: text for key, text in annotations.items() if key.startswith(PREFIX)}
     if not ours:
@@ -72,20 +68,20 @@ def asked(annotations: Mapping[str, str]) -> Asked:
     for key in sorted(ours.keys() & _PARAMETERS.keys()):
         try:
             rules[_PARAMETERS[key]] = _value(_PARAMETERS[key], ours[key])
-        except _UnreadableError as error:
+        except _InvalidError as error:
             faults.append(f"annotation {key}: {error}; it is ignored")
-    return Asked(
+    return HpaAnnotations(
         pause_up=up,
         pause_down=down,
-        pause_until_s=_end(ours, PAUSE_UNTIL, faults),
-        failover=_claim(ours, faults),
+        pause_until_s=_expiry(ours, PAUSE_UNTIL, faults),
+        failover=_failover(ours, faults),
         rules=rules,
-        rules_until_s=_end(ours, RULES_UNTIL, faults),
-        complaints=tuple(faults),
+        rules_until_s=_expiry(ours, RULES_UNTIL, faults),
+        faults=tuple(faults),
     )
 
 
-_NOTHING = Asked()
+_NOTHING = HpaAnnotations()
 
 
 def _name(key: str) -> str:
@@ -97,15 +93,15 @@ _NAMES = {_name(key): key for key in sorted(_KEYS)}
 
 @lru_cache(maxsize=4096)
 def _unknown(key: str) -> str:
-    """The same wrong key comes again every tick, and the search for the nearest is slow."""
+    """Cached, because a wrong key comes again every tick and the search for the nearest name is slow."""
     near = get_close_matches(_name(key), _NAMES, n=1)
-    meant = f"did you mean {_NAMES[near[0]]}?" if near else f"there are {', '.join(_FEW)} and {RULES}<parameter>"
-    return f"annotation {shown(key)} is none of ours; {meant}"
+    hint = f"did you mean {_NAMES[near[0]]}?" if near else f"expected {', '.join(_FEW)} or {RULES}<parameter>"
+    return f"annotation {shown(key)} is unknown; {hint}"
 
 
 def _fixed(key: str) -> str:
-    where = "the rules of the file, of a workload or of a fleet"
-    return f"annotation {key}: the configuration alone sets it ({where}); it is ignored"
+    where = "in the rules of the file, of a workload or of a fleet"
+    return f"annotation {key}: only the configuration can set it ({where}); it is ignored"
 
 
 def _direction(ours: Mapping[str, str], faults: list[str]) -> tuple[bool, bool]:
@@ -113,30 +109,30 @@ def _direction(ours: Mapping[str, str], faults: list[str]) -> tuple[bool, bool]:
     if text is None:
         return False, False
     if text.lower() not in _DIRECTIONS:
-        wanted = "expected up, down or both: paused both ways until it is mended"
-        faults.append(f"annotation {PAUSE} is {shown(text)}, {wanted}")
+        expectation = "expected up, down or both: both directions are paused until it is corrected"
+        faults.append(f"annotation {PAUSE} is {shown(text)}, {expectation}")
     return _DIRECTIONS.get(text.lower(), (True, True))
 
 
-def _end(ours: Mapping[str, str], key: str, faults: list[str]) -> float:
-    text, (ended, named, otherwise) = ours.get(key), _ENDED[key]
+def _expiry(ours: Mapping[str, str], key: str, faults: list[str]) -> float:
+    text, (ended, name, consequence) = ours.get(key), _ENDED[key]
     if text is None:
         return _FOREVER_S
-    if ours.keys().isdisjoint(ended):  # whoever wrote it believes that something ends
-        faults.append(f"annotation {key}: there is no {named} that it could end; it is ignored")
+    if ours.keys().isdisjoint(ended):
+        faults.append(f"annotation {key}: there is no {name} for it to end; it is ignored")
         return _FOREVER_S
     try:
-        ends = datetime.fromisoformat(text)
-        if ends.tzinfo is not None:
-            return ends.timestamp()
+        expiry = datetime.fromisoformat(text)
+        if expiry.tzinfo is not None:
+            return expiry.timestamp()
     except (ValueError, OverflowError):
         pass
-    wanted = "a time with its zone such as 2026-01-31T18:00:00Z"
-    faults.append(f"annotation {key}: expected {wanted}, got {shown(text)}; {otherwise}")
+    example = "a time with its zone such as 2026-01-31T18:00:00Z"
+    faults.append(f"annotation {key}: expected {example}, got {shown(text)}; {consequence}")
     return _FOREVER_S
 
 
-def _claim(ours: Mapping[str, str], faults: list[str]) -> bool:
+def _failover(ours: Mapping[str, str], faults: list[str]) -> bool:
     text = ours.get(FAILOVER, "false")
     if text.lower() not in ("true", "false"):
         faults.append(f"annotation {FAILOVER}: expected true or false, got {shown(text)}; it is ignored")
@@ -144,21 +140,21 @@ def _claim(ours: Mapping[str, str], faults: list[str]) -> bool:
 
 
 def _value(parameter: str, text: str) -> float:
-    """The number that stands for a parameter's value. Raises _UnreadableError with what was expected."""
+    """A parameter's value as a number. Raises _InvalidError with the expected value."""
     if parameter in _CHOICES:
         if text not in _CHOICES[parameter]:
-            raise _UnreadableError(one_of(text, _CHOICES[parameter]))
+            raise _InvalidError(one_of(text, _CHOICES[parameter]))
         return number_of(parameter, text)
     number = _number(text)
     if not allowed(parameter, np.array([number])).all():
-        raise _UnreadableError(f"expected {expected(parameter)}, got {shown(text)}")
+        raise _InvalidError(f"expected {expected(parameter)}, got {shown(text)}")
     return number
 
 
 def _number(text: str) -> float:
     try:
-        if "_" not in text:  # to Python 1_0 is 10, to whoever wrote it perhaps 1.0
+        if "_" not in text:  # Python reads 1_0 as 10, its author may mean 1.0
             return float(text)
     except ValueError:
         pass
-    raise _UnreadableError(f"expected a number, got {shown(text)}")
+    raise _InvalidError(f"expected a number, got {shown(text)}")

@@ -1,18 +1,18 @@
-"""HorizontalPodAutoscalers and their scale targets, as the API server tells them in JSON -> rows. Pure."""
+"""HorizontalPodAutoscalers and their scale targets as JSON -> the replicas, limits and pauses of workloads. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from adapter.core.metrics import METRICS
 from adapter.core.samples import OVERRIDE
-from adapter.sources import FAULT, Row
-from adapter.sources.annotations import WORKLOAD, Asked, asked
+from adapter.sources.annotations import WORKLOAD, HpaAnnotations, parse
+from adapter.sources.sample_table import SampleTable
 
 Json = Mapping[str, Any]
 
-_SOURCES = {"External": "external", "Object": "object"}  # type of a metric -> where it stands
+_SOURCES = {"External": "external", "Object": "object"}  # type of a metric -> its field
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,34 +30,34 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Autoscaler:
-    """An HPA that names our metrics. asked: what its annotations ask for."""
+    """An HPA that scales by a metric of the adapter."""
 
-    name: str
+    name: str  # "namespace/name"
     workloads: tuple[str, ...]
     target: Target
     min_workers: int
     max_workers: int
-    asked: Asked
+    annotations: HpaAnnotations
 
     @property
-    def complaint(self) -> str:
-        """What is wrong with its annotations, else ""."""
-        return f"HPA {self.name}: {'; '.join(self.asked.complaints)}" if self.asked.complaints else ""
+    def fault(self) -> str:
+        """The faults of its annotations, "" without one."""
+        return f"HPA {self.name}: {'; '.join(self.annotations.faults)}" if self.annotations.faults else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Workers asked for, existing, and ready; None where the object does not say."""
+    """The replicas of a scale target; None if the object does not state them."""
 
-    spec_workers: int | None = None
-    workers: int | None = None
+    spec_workers: int | None = None  # requested
+    workers: int | None = None  # existing
     ready_workers: int | None = None
 
 
 def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
-    """The HPAs (autoscaling/v2) among `items` that scale one workload by a metric of ours.
+    """The HPAs (autoscaling/v2) that scale by a metric of the adapter.
 
-    An HPA whose metrics do not name a workload, such as one that KEDA makes, names it by the annotation WORKLOAD.
+    An HPA whose metrics do not name a workload, such as an HPA of KEDA, names it in the annotation WORKLOAD.
     """
     return [_autoscaler(item, names) for item in items if (names := _workloads(item))]
 
@@ -71,16 +71,16 @@ def _workloads(hpa: Json) -> tuple[str, ...]:
 
 
 def _workload(metric: Json) -> str | None:
-    """Whose number a metric is, read as it is served; None where it is not ours, or not clearly of one workload."""
+    """The workload of a metric, as `serve` selects it; None for a foreign metric, or for several workloads."""
     source = metric.get(_SOURCES.get(metric["type"], ""), {})
-    asked = source.get("metric", {})
-    if asked.get("name") not in METRICS:
+    identifier = source.get("metric", {})
+    if identifier.get("name") not in METRICS:
         return None
-    selector = asked.get("selector", {})
+    selector = identifier.get("selector", {})
     if (named := selector.get("matchLabels", {}).get("workload")) is not None:
         return str(named)
     if any(term["key"] == "workload" for term in selector.get("matchExpressions", [])):
-        return None  # several may be meant
+        return None  # it may select several
     described = source.get("describedObject", {}).get("name")
     return None if described is None else str(described)
 
@@ -94,14 +94,14 @@ def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
         target=Target(target.get("apiVersion", "apps/v1"), target["kind"], meta["namespace"], target["name"]),
         min_workers=spec.get("minReplicas", 1),
         max_workers=spec["maxReplicas"],
-        asked=asked(meta.get("annotations", {})),
+        annotations=parse(meta.get("annotations", {})),
     )
 
 
 def scale_of(item: Json) -> Scale:
     """The scale of a Deployment, StatefulSet or ReplicaSet.
 
-    Counts of 0 are left out of the JSON; so is everything while the controller has not seen the object yet.
+    The JSON omits counts of 0, and the whole status until the controller has observed the object.
     """
     spec_workers = item.get("spec", {}).get("replicas", 1)
     status = item.get("status", {})
@@ -111,16 +111,18 @@ def scale_of(item: Json) -> Scale:
 
 
 def scale_of_subresource(scale: Json) -> Scale:
-    """The scale of any other kind. It does not tell who is ready: what exists counts as ready."""
+    """The scale of any other kind. It has no ready replicas: every replica counts as ready."""
     workers = scale.get("status", {}).get("replicas", 0)
     return Scale(scale.get("spec", {}).get("replicas", 0), workers, workers)
 
 
-def rows(found: Iterable[Autoscaler], scales: Mapping[Target, Scale | str], at_s: int) -> list[Row]:
-    """The rows of all workloads. scales: a sentence in place of a scale says why there is none.
+def add_workers(
+    table: SampleTable, at_s: int, found: Iterable[Autoscaler], scales: Mapping[Target, Scale | str]
+) -> None:
+    """Add the samples of all workloads. scales: a text in place of a scale is the reason why it is unknown.
 
-    A workload with two HPAs is a fault that names both: whose bounds hold, nobody can tell. So are two HPAs that scale
-    one target for different workloads: whose work the workers do, nobody can tell.
+    A workload with two HPAs is a fault that names both, because either one's limits may apply. So are two HPAs that
+    scale one target for different workloads, because each worker may belong to either.
     """
     by_workload: dict[str, list[Autoscaler]] = defaultdict(list)
     by_target: dict[Target, list[Autoscaler]] = defaultdict(list)
@@ -128,57 +130,56 @@ def rows(found: Iterable[Autoscaler], scales: Mapping[Target, Scale | str], at_s
         by_target[autoscaler.target].append(autoscaler)
         for workload in autoscaler.workloads:
             by_workload[workload].append(autoscaler)
-    told: list[Row] = []
-    for workload, claims in by_workload.items():
-        if fault := _claimed_twice(workload, claims) or _shared(by_target[claims[0].target]):
-            told.append(Row(at_s, workload, "", FAULT, 0.0, fault))
+    for workload, owners in by_workload.items():
+        if conflict := _two_autoscalers(workload, owners) or _shared_target(by_target[owners[0].target]):
+            table.add_fault(at_s, workload, conflict)
         else:
-            told += _rows(workload, claims[0], scales, at_s)
-    return told
+            _add_workload(table, at_s, workload, owners[0], scales)
 
 
-def _claimed_twice(workload: str, claims: list[Autoscaler]) -> str:
-    return f"HPAs {_names(claims)} both scale workload {workload}: keep one of them" if len(claims) > 1 else ""
+def _two_autoscalers(workload: str, owners: list[Autoscaler]) -> str:
+    return f"HPAs {_names(owners)} both scale workload {workload}: keep one of them" if len(owners) > 1 else ""
 
 
-def _shared(claims: list[Autoscaler]) -> str:
-    if len(claims) == 1:
+def _shared_target(owners: list[Autoscaler]) -> str:
+    if len(owners) == 1:
         return ""
-    workloads = " and ".join(sorted({workload for claim in claims for workload in claim.workloads}))
+    workloads = " and ".join(sorted({workload for owner in owners for workload in owner.workloads}))
     return (
-        f"workloads {workloads} share the workers of {claims[0].target}, which HPAs {_names(claims)} scale: "
+        f"workloads {workloads} share the workers of {owners[0].target}, which HPAs {_names(owners)} scale: "
         "give each workload workers of its own"
     )
 
 
-def _names(claims: list[Autoscaler]) -> str:
-    return " and ".join(sorted(autoscaler.name for autoscaler in claims))
+def _names(owners: list[Autoscaler]) -> str:
+    return " and ".join(sorted(autoscaler.name for autoscaler in owners))
 
 
-def _rows(workload: str, claim: Autoscaler, scales: Mapping[Target, Scale | str], at_s: int) -> Iterator[Row]:
-    scale = scales.get(claim.target, f"{claim.target} was not read")
+def _add_workload(
+    table: SampleTable, at_s: int, workload: str, owner: Autoscaler, scales: Mapping[Target, Scale | str]
+) -> None:
+    scale = scales.get(owner.target, f"{owner.target} was not read")
     if isinstance(scale, str):
-        yield Row(at_s, workload, "", FAULT, 0.0, f"HPA {claim.name}: {scale}")
-    if claim.complaint:
-        yield Row(at_s, workload, "", FAULT, 0.0, claim.complaint)
-    for signal, value in _values(claim, scale, at_s).items():
-        if value is not None:
-            yield Row(at_s, workload, "", signal, float(value))
+        table.add_fault(at_s, workload, f"HPA {owner.name}: {scale}")
+    if owner.fault:
+        table.add_fault(at_s, workload, owner.fault)
+    values = _values(owner, scale, at_s)
+    table.add(at_s, workload, {signal: float(value) for signal, value in values.items() if value is not None})
 
 
 def _values(autoscaler: Autoscaler, scale: Scale | str, at_s: int) -> dict[str, float | None]:
     known = Scale() if isinstance(scale, str) else scale
-    wish = autoscaler.asked
-    paused, ruled = at_s < wish.pause_until_s, at_s < wish.rules_until_s
+    annotations = autoscaler.annotations
+    is_paused, has_rules = at_s < annotations.pause_until_s, at_s < annotations.rules_until_s
     return {
         "min_workers": autoscaler.min_workers,
         "max_workers": autoscaler.max_workers,
         "spec_workers": known.spec_workers,
         "workers": known.workers,
         "ready_workers": known.ready_workers,
-        "pause_up": wish.pause_up and paused,
-        "pause_down": wish.pause_down and paused,
-        "bad_annotations": len(wish.complaints),
-        "failover": wish.failover,
-        **({f"{OVERRIDE}{name}": value for name, value in wish.rules.items()} if ruled else {}),
+        "pause_up": annotations.pause_up and is_paused,
+        "pause_down": annotations.pause_down and is_paused,
+        "bad_annotations": len(annotations.faults),
+        "failover": annotations.failover,
+        **({f"{OVERRIDE}{name}": value for name, value in annotations.rules.items()} if has_rules else {}),
     }

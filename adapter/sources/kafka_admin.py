@@ -1,4 +1,4 @@
-"""The few calls of confluent_kafka's AdminClient that are used, as a protocol; whoever answers them is a cluster."""
+"""The calls of confluent_kafka's AdminClient that the reader uses, as a protocol that tests can implement."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -17,7 +17,7 @@ class Admin(Protocol):
         """Names of all groups."""
 
     def describe_consumer_groups(self, groups: list[str], **settings: Any) -> Mapping[str, Future[Any]]:
-        """State of each group, told by its coordinator."""
+        """State of each group, from its coordinator."""
 
     def list_consumer_group_offsets(self, request: Any, **settings: Any) -> Mapping[str, Future[Any]]:
         """Committed offsets of one group."""
@@ -26,10 +26,10 @@ class Admin(Protocol):
         """Partitions of topics."""
 
     def list_offsets(self, partitions: Any, **settings: Any) -> Mapping[Any, Future[Any]]:
-        """First or end offsets of partitions; the offset -1001 when that timed out."""
+        """Log start or log end offsets of partitions; the offset -1001 after a timeout."""
 
     def poll(self, timeout_s: float) -> int:
-        """Run the callbacks that wait, in this thread."""
+        """Run the pending callbacks in this thread."""
 
 
-Open = Callable[[str, KafkaSource, Callable[[Any], None]], Admin]  # name, settings, what to do with an error -> Admin
+Open = Callable[[str, KafkaSource, Callable[[Any], None]], Admin]  # name, settings, error callback -> Admin

@@ -1,7 +1,7 @@
-"""Error names of the Kafka protocol and of librdkafka -> what they mean to us. Pure."""
+"""Error names of the Kafka protocol and of librdkafka, by their consequence, and the faults of groups and topics."""
 
-# No broker, or none that lets us in: speaks of the connection, not of a group or a topic.
-LOST = frozenset(
+# No connection to any broker, or none that accepts the credentials.
+UNREACHABLE = frozenset(
     [
         "_TIMED_OUT",
         "_TIMED_OUT_QUEUE",
@@ -14,7 +14,7 @@ LOST = frozenset(
         "CLUSTER_AUTHORIZATION_FAILED",
     ]
 )
-# Gone once the client has learned the leaders and coordinators anew.
+# Ends when the client has learned the new leaders and coordinators.
 TRANSIENT = frozenset(
     [
         "FENCED_LEADER_EPOCH",
@@ -32,13 +32,13 @@ _NO_TOPIC = frozenset(["UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION", "_NOENT"])
 
 
 def group_fault(group: str, name: str, text: str) -> str:
-    """Why the committed offsets of a group are not known."""
+    """The message for a group whose committed offsets are unknown."""
     fix = ": allow the adapter to Describe the group" if name == "GROUP_AUTHORIZATION_FAILED" else ""
     return f"group {group}: {text}{fix}"
 
 
 def topic_fault(topic: str, name: str, text: str) -> str:
-    """Why the partitions of a topic are not known."""
+    """The message for a topic whose partitions are unknown."""
     if name in _NO_TOPIC:
         return f"topic {topic} does not exist"
     fix = ": allow the adapter to Describe the topic" if name == "TOPIC_AUTHORIZATION_FAILED" else ""

@@ -1,4 +1,4 @@
-"""Kafka client properties, from the configuration and a file; and messages without the secrets in them."""
+"""Kafka client properties from the configuration and a file, and messages without their secrets."""
 
 import re
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ _PAIR = re.compile(r"(?P<key>[^\s=:]+)\s*[=:\s]\s*(?P<value>.*)")
 
 
 def parse(text: str) -> dict[str, str]:
-    """key=value lines as a mapping; `key: value`, comments (# and !) and lines continued with a backslash as in Java.
+    """Parse key=value lines in the format of Java properties: `key: value`, comments (# and !), continued lines.
 
-    Raises ValueError with the line's number, not its text, which may hold a secret.
+    Raises ValueError with the number of the line, without its text, which may contain a secret.
     """
     settings: dict[str, str] = {}
     joined = re.sub(r"\\\r?\n[ \t]*", "", text)
@@ -30,7 +30,7 @@ def parse(text: str) -> dict[str, str]:
 
 
 def merged(name: str, settings: KafkaSource) -> dict[str, str]:
-    """The file's properties under those of the configuration. Raises SourceError when the file cannot be read."""
+    """The properties of the configuration over those of the file. Raises SourceError if the file cannot be read."""
     if settings.properties_file is None:
         return dict(settings.properties)
     try:
@@ -41,7 +41,7 @@ def merged(name: str, settings: KafkaSource) -> dict[str, str]:
 
 
 def without_secrets(message: str, settings: Mapping[str, str]) -> str:
-    """The message with every secret value of the settings as ***."""
+    """Replace every secret value of the settings in a message with ***."""
     for key, value in settings.items():
         if value and SECRET.search(key):
             message = message.replace(value, "***")

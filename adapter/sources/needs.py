@@ -1,4 +1,4 @@
-"""Which signals a policy needs, and a decision at all, and which of them the sources of each workload can give."""
+"""Compare the signals that each policy needs with the signals that the sources of each workload provide."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,72 +23,81 @@ from adapter.sources.segments import RATES
 
 
 @dataclass(frozen=True, slots=True)
-class _Lack:
-    """A need of a policy that is not met. place: where the policy is set, "" by default. entries: of whom, paths."""
+class _UnmetNeed:
+    """A need of a policy that no source meets."""
 
-    place: str
+    place: str  # path of the setting that selects the policy, "" for the default policy
     policy: str
     need: Need
-    entries: tuple[str, ...]
+    entries: tuple[str, ...]  # paths of the workloads and fleets
 
 
 NEEDS: Mapping[str, tuple[Need, ...]] = {policy.name: policy.needs for policy in POLICIES}
-WORKERS = ("workers", "spec_workers", "ready_workers")  # any of them counts the workers
+WORKERS = ("workers", "spec_workers", "ready_workers")  # one of them is enough
 _DEFAULT = {"policy": Rules().policy}
 _EVERYTHING = frozenset((*STAGE_SIGNALS, *WORKLOAD_SIGNALS))
 
 
 def check(config: Config) -> list[str]:
-    """Policies that can never decide: nothing their workload reads gives what they need."""
-    return [_sentence(lack, "needs") for lack in _lacks(config) if not lack.need.without]
+    """Policies that can never decide, because no source of their workload provides a signal that they need."""
+    return [_sentence(unmet, "needs") for unmet in _unmet_needs(config) if not unmet.need.without]
 
 
 def hints(config: Config) -> list[str]:
-    """What could do more than it can, for want of a signal; each sentence begins with its path."""
-    useful = [lack for lack in _lacks(config) if lack.need.without]
-    told = [f"{_sentence(lack, 'could use')}; without it {lack.need.without}" for lack in useful]
-    return [*told, *_uncounted(config)]
+    """Workloads whose policy can do more with another signal; each sentence begins with its path."""
+    optional = [unmet for unmet in _unmet_needs(config) if unmet.need.without]
+    sentences = [f"{_sentence(unmet, 'could use')}; without it {unmet.need.without}" for unmet in optional]
+    return [*sentences, *_without_workers(config)]
 
 
-def _lacks(config: Config) -> list[_Lack]:
-    """One for each place that sets a policy, for a thousand workloads may lack the same."""
-    lacking: dict[tuple[str, str, Need], list[str]] = {}
-    for path, entry, given in _entries(config):
+def _unmet_needs(config: Config) -> list[_UnmetNeed]:
+    """One for each setting that selects a policy, because it may apply to a thousand workloads."""
+    unmet: dict[tuple[str, str, Need], list[str]] = {}
+    for path, entry, provided in _entries(config):
         own = "policy" in entry.rules
         policy: str = {**_DEFAULT, **config.rules, **entry.rules}["policy"]
         place = f"{path}.rules.policy" if own else "rules.policy" if "policy" in config.rules else ""
         for need in NEEDS[policy]:
-            if given.isdisjoint(need.signals):
-                lacking.setdefault((place, policy, need), []).append(path)
-    return [_Lack(*key, tuple(paths)) for key, paths in lacking.items()]
+            if provided.isdisjoint(need.signals):
+                unmet.setdefault((place, policy, need), []).append(path)
+    return [_UnmetNeed(*key, tuple(paths)) for key, paths in unmet.items()]
 
 
-def _sentence(lack: _Lack, verb: str) -> str:
-    policy = lack.policy if lack.place else f"{lack.policy} (default)"
-    wanted, given = " or ".join(lack.need.signals), _who_gives(lack.need.signals)
-    nobody = f"nothing that {_named(lack.entries)} gives that"
-    return f"{lack.place or lack.entries[0]}: the policy {policy} {verb} {wanted}, and {nobody}; {given}"
+def _sentence(unmet: _UnmetNeed, verb: str) -> str:
+    policy = unmet.policy if unmet.place else f"{unmet.policy} (default)"
+    missing = f"{verb} {' or '.join(unmet.need.signals)}, which {_readers(unmet.entries)} not provide"
+    return f"{unmet.place or unmet.entries[0]}: the policy {policy} {missing}; {_providers(unmet.need.signals)}"
 
 
-def _named(paths: Sequence[str]) -> str:
-    return f"{paths[0]} reads" if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more read"
+def _readers(paths: Sequence[str]) -> str:
+    if len(paths) == 1:
+        return f"the sources of {paths[0]} do"
+    return f"the sources of {paths[0]} and {len(paths) - 1} more do"
 
 
-def _uncounted(config: Config) -> Iterator[str]:
-    """The workloads whose workers nobody counts. A kubernetes source counts those of all that an HPA scales."""
+def _without_workers(config: Config) -> Iterator[str]:
+    """The workloads without a count of workers. A kubernetes source counts those of every HPA."""
     if any(isinstance(source, KubernetesSource) for source in config.sources.values()):
         return
-    paths = [path for path, _, given in _entries(config) if given.isdisjoint(WORKERS)]
+    paths = [path for path, _, provided in _entries(config) if provided.isdisjoint(WORKERS)]
     if paths:
-        nobody = f"nothing that {_named(paths)} tells how many workers there are"
-        yield f"sources: {nobody}; {_who_gives(WORKERS)}; without it nothing is ever decided"
+        missing = f"{_readers(paths)} not provide the number of workers"
+        yield f"sources: {missing}; {_providers(WORKERS)}; without it nothing is ever decided"
 
 
 def _entries(config: Config) -> Iterator[tuple[str, Workload | Fleet, frozenset[str]]]:
     for at, workload in enumerate(config.workloads):
-        yield f"workloads[{at}]", workload, frozenset().union(*(_of_reading(config, one) for one in workload.read))
+        yield (
+            f"workloads[{at}]",
+            workload,
+            frozenset().union(*(_of_reading(config, one) for one in workload.read)),
+        )
     for at, fleet in enumerate(config.fleets):
-        yield f"fleets[{at}]", fleet, frozenset(KAFKA_SIGNALS if fleet.groups is not None else _of_queries(fleet))
+        yield (
+            f"fleets[{at}]",
+            fleet,
+            frozenset(KAFKA_SIGNALS if fleet.groups is not None else _of_queries(fleet)),
+        )
 
 
 def _of_reading(config: Config, reading: AnyReading) -> Iterable[str]:
@@ -101,7 +110,7 @@ def _of_reading(config: Config, reading: AnyReading) -> Iterable[str]:
             source = config.sources[reading.source]
             return ("partitions", *(RATES if isinstance(source, PravegaSource) and source.prometheus else ()))
         case _:
-            return _EVERYTHING  # what a trace holds is known only when it is read
+            return _EVERYTHING  # the signals of a trace are unknown until it is read
 
 
 def _of_queries(reads: PrometheusReading | Fleet) -> Iterable[str]:
@@ -109,12 +118,12 @@ def _of_queries(reads: PrometheusReading | Fleet) -> Iterable[str]:
     return _EVERYTHING if reads.preset and not known else (*known, *reads.signals)
 
 
-def _who_gives(signals: tuple[str, ...]) -> str:
-    """The end of a sentence: where one of the signals could come from."""
+def _providers(signals: tuple[str, ...]) -> str:
+    """The end of a sentence: what could provide one of the signals."""
     able = [name for name in presets.names() if not presets.load(name).signals.keys().isdisjoint(signals)]
-    named = [f"the preset {name}" for name in able]
+    providers = [f"the preset {name}" for name in able]
     if not set(KAFKA_SIGNALS).isdisjoint(signals):
-        named = ["a kafka source", *named]
+        providers = ["a kafka source", *providers]
     if not set(WORKERS).isdisjoint(signals):
-        named = ["a kubernetes source", *named]
-    return f"{', '.join([*named, f'or a query of your own (signals: {{{signals[-1]}: ...}})'])} could"
+        providers = ["a kubernetes source", *providers]
+    return f"{', '.join([*providers, f'or a query of your own (signals: {{{signals[-1]}: ...}})'])} could"

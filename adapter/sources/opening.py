@@ -1,11 +1,11 @@
-"""A name in the configuration -> the source it stands for, opened."""
+"""Open the source of a name in the configuration."""
 
 from adapter.config import Config
 from adapter.sources import Source
 
 
 def open_source(config: Config, name: str) -> Source:
-    """Open one source. Each system's client is imported only where that system is read."""
+    """Open one source. The client library of a system is imported only if the configuration reads that system."""
     settings = config.sources[name]
     match settings.kind:
         case "prometheus":
@@ -15,11 +15,11 @@ def open_source(config: Config, name: str) -> Source:
         case "kafka":
             from adapter.sources import kafka
 
-            return kafka.KafkaReader(name, settings, kafka.readings(config, name))
+            return kafka.KafkaReader(name, settings, kafka.read_plan(config, name))
         case "pravega":
             from adapter.sources import pravega
 
-            return pravega.PravegaReader(name, settings, pravega.readings(config, name))
+            return pravega.PravegaReader(name, settings, pravega.stream_reads(config, name))
         case "kubernetes":
             from adapter.sources.kubernetes import KubernetesReader
 

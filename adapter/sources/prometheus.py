@@ -1,8 +1,8 @@
-"""Prometheus, and whatever speaks its query API: counts and rates by PromQL, with a past.
+"""Counts and rates by PromQL, of the present and the past, from every server with Prometheus' query API.
 
-How old a value can be: an instant query looks back up to 5 minutes, but a series ends at once when its target cannot be
-scraped or no longer shows it (Prometheus writes a staleness marker). So an absent series is absent here within one
-scrape interval; only series that are pushed with their own timestamps can look fresh for those 5 minutes.
+An instant query looks back up to 5 minutes, but a series ends as soon as its target cannot be scraped or no longer
+exposes it (Prometheus writes a staleness marker). So a series that ends is absent here within one scrape interval; only
+series that are pushed with their own timestamps can look fresh for 5 minutes.
 """
 
 import asyncio
@@ -11,25 +11,25 @@ from base64 import b64encode
 from pathlib import Path
 
 import httpx
+import pyarrow as pa
 
 from adapter.config import PrometheusSource, Tls
 from adapter.errors import SourceError
-from adapter.sources import Row
-from adapter.sources.prometheus_answers import Gathered, Series, UnansweredError, decode
+from adapter.sources.prometheus_answers import QueryError, ResultCollector, Series, decode
 from adapter.sources.prometheus_plan import Query, check, queries
 
 __all__ = ["PrometheusReader", "Query", "check", "queries"]
 
-MOST_POINTS = 11_000  # a series of one range query; Prometheus refuses more
-MOST_CONNECTIONS = 16  # Prometheus runs 20 queries at once and lets the others wait
+MOST_POINTS = 11_000  # of a series in one range query; Prometheus refuses more
+MOST_CONNECTIONS = 16  # Prometheus runs 20 queries at a time and queues the others
 
 _Span = tuple[int, int]
 
 
 class PrometheusReader:
-    """Asks one Prometheus all queries of a tick at once, within one deadline.
+    """Sends all queries of a tick to one Prometheus at the same time, within one deadline.
 
-    A query that fails costs its own signals, as FAULT rows. transport: for tests, instead of the network.
+    A query that fails affects only its own signals, which become FAULT rows.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class PrometheusReader:
         name: str,
         settings: PrometheusSource,
         plan: tuple[Query, ...],
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,  # for tests
     ) -> None:
         self._name = name
         self._settings = settings
@@ -46,26 +46,25 @@ class PrometheusReader:
         self._runner = asyncio.Runner()
         self._client: httpx.AsyncClient | None = None
 
-    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
-        """The rows of the ticks start_s, start_s + step_s, ... end_s: an instant query for one, a range for several.
+    def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
+        """The samples of the ticks: one tick needs instant queries, several need range queries.
 
-        Raises SourceError when no query was answered.
+        Raises SourceError if every query fails.
         """
-        if not self._plan:
-            return []
-        asked = [(query, span) for query in self._plan for span in _spans(start_s, end_s, step_s)]
-        outcomes = self._runner.run(self._ask_all(asked, step_s))
-        lost = [outcome for outcome in outcomes if isinstance(outcome, UnansweredError)]
-        if len(lost) == len(asked):
-            raise SourceError(self._name, f"{lost[0]} (all {len(lost)} queries)" if len(lost) > 1 else str(lost[0]))
-        gathered = Gathered(end_s)
-        for (query, _), outcome in zip(asked, outcomes, strict=True):
-            if isinstance(outcome, UnansweredError):
-                gathered.lost(query, str(outcome))
+        requests = [(query, span) for query in self._plan for span in _spans(start_s, end_s, step_s)]
+        results = self._runner.run(self._send_all(requests, step_s)) if requests else []
+        errors = [result for result in results if isinstance(result, QueryError)]
+        if requests and len(errors) == len(requests):
+            count = f" (all {len(errors)} queries)" if len(errors) > 1 else ""
+            raise SourceError(self._name, f"{errors[0]}{count}")
+        collector = ResultCollector(end_s)
+        for (query, _), result in zip(requests, results, strict=True):
+            if isinstance(result, QueryError):
+                collector.fail(query, str(result))
             else:
-                gathered.add(query, outcome)
-        gathered.missed(self._plan)
-        return gathered.rows()
+                collector.add(query, result)
+        collector.report_missing(self._plan)
+        return collector.table()
 
     def close(self) -> None:
         """Release connections."""
@@ -74,51 +73,52 @@ class PrometheusReader:
             self._client = None
         self._runner.close()
 
-    async def _ask_all(self, asked: list[tuple[Query, _Span]], step_s: int) -> list[list[Series] | UnansweredError]:
-        client = self._client = self._client or self._opened()
+    async def _send_all(self, requests: list[tuple[Query, _Span]], step_s: int) -> list[list[Series] | QueryError]:
+        client = self._client = self._client or self._open()
         client.headers.update(self._credentials())
-        tasks = [asyncio.create_task(self._ask(client, *self._form(query, span, step_s))) for query, span in asked]
+        tasks = [asyncio.create_task(self._send(client, *self._form(query, span, step_s))) for query, span in requests]
         _, late = await asyncio.wait(tasks, timeout=self._settings.deadline_s)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
-        too_late = UnansweredError(f"no answer within {self._settings.deadline_s:g} s")
-        return [too_late if task in late else task.result() for task in tasks]
+        timeout = QueryError(f"no answer within {self._settings.deadline_s:g} s")
+        return [timeout if task in late else task.result() for task in tasks]
 
-    async def _ask(self, client: httpx.AsyncClient, kind: str, form: dict[str, str]) -> list[Series] | UnansweredError:
+    async def _send(self, client: httpx.AsyncClient, kind: str, form: dict[str, str]) -> list[Series] | QueryError:
         try:
             answer = await client.post(f"{self._settings.url.rstrip('/')}/api/v1/{kind}", data=form)
             if answer.is_redirect:
                 target = answer.headers["location"]
-                raise UnansweredError(f"redirected to {target}, which is not followed; set url to where the API is")
+                raise QueryError(f"redirected to {target}, which is not followed; set url to the address of the API")
             return decode(answer.status_code, answer.headers.get("content-type", ""), answer.content)
-        except UnansweredError as lost:
-            return lost
-        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:  # an alert after the handshake comes bare
-            return UnansweredError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+        except QueryError as error:
+            return error
+        # httpx does not wrap a TLS alert that arrives after the handshake.
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
+            return QueryError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
     def _form(self, query: Query, span: _Span, step_s: int) -> tuple[str, dict[str, str]]:
-        # The server gives up by itself, too, so that queries nobody waits for any more do not pile up.
+        # The server applies the timeout too, so that abandoned queries do not pile up there.
         form = {"query": query.text, "timeout": f"{self._settings.deadline_s:g}s"}
         start_s, end_s = span
         if start_s == end_s:
             return "query", {**form, "time": str(end_s)}
         return "query_range", {**form, "start": str(start_s), "end": str(end_s), "step": str(step_s)}
 
-    def _opened(self) -> httpx.AsyncClient:
+    def _open(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             verify=self._trust(),
             transport=self._transport,
             timeout=self._settings.deadline_s,
             limits=httpx.Limits(max_connections=MOST_CONNECTIONS),
             params=self._settings.parameters,
-            trust_env=False,  # neither a proxy nor ~/.netrc of the machine decides who sees the credentials
+            trust_env=False,  # no proxy of the environment or ~/.netrc may redirect the credentials
         )
 
     def _trust(self) -> ssl.SSLContext:
         tls: Tls = self._settings.tls
         if not self._settings.url.startswith("https:"):
-            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # not used, and spares loading the system's CAs
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; does not load the system's CAs
         try:
             context = ssl.create_default_context(cafile=tls.ca_file)
             if tls.cert_file:
@@ -129,13 +129,13 @@ class PrometheusReader:
         return context
 
     def _credentials(self) -> dict[str, str]:
-        """The headers of one call. Files are read anew each time: tokens of service accounts change every hour."""
+        """The headers of one call. The files are read each time, because service account tokens rotate every hour."""
         headers = dict(self._settings.headers)
         if self._settings.bearer_token_file:
             token = self._secret(self._settings.bearer_token_file)
             if not (token.isascii() and token.isprintable()):
                 raise SourceError(
-                    self._name, f"{self._settings.bearer_token_file} holds no token, but other characters"
+                    self._name, f"{self._settings.bearer_token_file} contains characters that no token has"
                 )
             headers["Authorization"] = f"Bearer {token}"
         if self._settings.basic:
@@ -154,6 +154,6 @@ class PrometheusReader:
 
 
 def _spans(start_s: int, end_s: int, step_s: int) -> list[_Span]:
-    """The ticks in pieces that one range query may cover, as (first, last)."""
+    """The ticks in spans (first, last) that one range query can cover."""
     length = (MOST_POINTS - 1) * step_s
     return [(first, min(first + length, end_s)) for first in range(start_s, end_s + 1, length + step_s)]

@@ -1,4 +1,4 @@
-"""Configuration -> the queries of one Prometheus: a handful for the whole fleet, not one a workload."""
+"""Configuration -> the queries of one Prometheus: a handful for the whole fleet, not one for each workload."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,52 +10,46 @@ from adapter.errors import ConfigError
 from adapter.sources import presets, promql
 from adapter.sources.segments import RATES
 
-LONGEST_MATCH = 32_000  # characters of label values in one query, in all its places; proxies refuse large bodies
+LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refuse large bodies
 SHORTEST_WINDOW_S = 60  # rate() needs two scrapes, and many are 30 s apart
 
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Each as long as its placeholder, so that the place of a fault is that in the user's own text.
-_AS_LONG = ('a="bc"', ("abc",), "100000s")
+# Each value is as long as its placeholder, so that the position of a fault is its position in the user's text.
+_SAME_LENGTH = ('a="bc"', ("abc",), "100000s")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """Configured workloads, told apart by label values. No keys: everything the query gives is of one workload.
+class ConfiguredWorkloads:
+    """Configured workloads, identified by label values. Without keys, the whole result belongs to one workload."""
 
-    workloads: values of the keys -> workload ids ("namespace/name").
-    """
-
-    keys: tuple[str, ...]
-    workloads: Mapping[tuple[str, ...], tuple[str, ...]]
+    keys: tuple[str, ...]  # labels
+    workloads: Mapping[tuple[str, ...], tuple[str, ...]]  # values of the keys -> "namespace/name"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Workloads of a fleet, named by labels of the result.
+class DiscoveredWorkloads:
+    """The workloads of a fleet, named by labels of the result."""
 
-    fleet: its index in the configuration. namespace: of all its workloads, unless namespace_label is set.
-    """
-
-    fleet: int
+    fleet: int  # index in the configuration
     workload_label: str
     namespace_label: str | None
-    namespace: str
+    namespace: str  # of workloads without a namespace_label
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One PromQL query of every tick: it gives one signal of some workloads. `path` is where it is configured."""
+    """A PromQL query that each tick sends. Its result is one signal of some workloads."""
 
-    path: str
+    path: str  # in the configuration
     signal: str
     text: str
-    owners: Named | Found
+    owners: ConfiguredWorkloads | DiscoveredWorkloads
     stage_label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """One entry of `workloads[].read` with its preset looked up."""
+class _QueryRead:
+    """An entry of `workloads[].read` with its preset."""
 
     path: str
     workload: str
@@ -64,35 +58,35 @@ class _Reading:
     signals: Mapping[str, str]
 
     @property
-    def likeness(self) -> tuple[object, ...]:
-        """Readings of one likeness can share their queries."""
+    def group(self) -> tuple[object, ...]:
+        """Entries of one group can share their queries."""
         return self.preset and self.preset.name, tuple(self.signals.items()), tuple(sorted(self.match))
 
 
 def queries(config: Config, name: str) -> tuple[Query, ...]:
-    """What the Prometheus of that name is asked every tick. Raises ConfigError for an unknown preset."""
+    """The queries of the Prometheus source of that name. Raises ConfigError for an unknown preset."""
     window = f"{max(SHORTEST_WINDOW_S, 4 * config.timing.tick_s)}s"
-    alike: dict[tuple[object, ...], list[_Reading]] = {}
-    for reading in _readings(config, name):
-        alike.setdefault(reading.likeness, []).append(reading)
-    named = [query for group in alike.values() for query in _of_readings(group, window)]
-    found = [
+    groups: dict[tuple[object, ...], list[_QueryRead]] = {}
+    for read in _reads(config, name):
+        groups.setdefault(read.group, []).append(read)
+    configured = [query for group in groups.values() for query in _of_reads(group, window)]
+    discovered = [
         query
         for index, fleet in enumerate(config.fleets)
         if fleet.source == name
         for query in _of_fleet(index, fleet, window)
     ]
-    return (*named, *found)
+    return (*configured, *discovered)
 
 
 def check(config: Config) -> list[str]:
-    """What is wrong with presets, signals and PromQL of all Prometheus sources; each sentence begins with its path."""
+    """Faults in presets, signals and PromQL of all Prometheus sources; each sentence begins with its path."""
     faults = []
     for name, source in config.sources.items():
         if isinstance(source, PrometheusSource):
             for path, reads in _configured(config, name):
                 faults += [f"{path}.{fault}" for fault in _faults(reads)]
-    return faults or _twice(config)
+    return faults or _duplicates(config)
 
 
 def _configured(config: Config, name: str) -> Iterator[tuple[str, PrometheusReading | Fleet]]:
@@ -105,25 +99,25 @@ def _configured(config: Config, name: str) -> Iterator[tuple[str, PrometheusRead
             yield f"fleets[{i}]", fleet
 
 
-def _readings(config: Config, name: str) -> Iterator[_Reading]:
+def _reads(config: Config, name: str) -> Iterator[_QueryRead]:
     for i, workload in enumerate(config.workloads):
         for j, reading in enumerate(workload.read):
             path, workload_id = f"workloads[{i}].read[{j}]", f"{workload.namespace}/{workload.name}"
             if isinstance(reading, PrometheusReading) and reading.source == name:
                 preset = presets.load(reading.preset) if reading.preset else None
                 signals = {**(preset.signals if preset else {}), **reading.signals}
-                yield _Reading(path, workload_id, reading.match, preset, signals)
+                yield _QueryRead(path, workload_id, reading.match, preset, signals)
             elif isinstance(reading, PravegaReading) and _rates_of(config, reading) == name:
-                yield _Reading(path, workload_id, {"scope": reading.scope, "stream": reading.stream}, None, RATES)
+                yield _QueryRead(path, workload_id, {"scope": reading.scope, "stream": reading.stream}, None, RATES)
 
 
 def _rates_of(config: Config, reading: PravegaReading) -> str | None:
-    """The Prometheus that has a stream's rates, which its controller does not tell."""
+    """The Prometheus source with a stream's rates, which the Pravega controller does not have."""
     source = config.sources[reading.source]
     return source.prometheus if isinstance(source, PravegaSource) else None
 
 
-def _of_readings(group: list[_Reading], window: str) -> Iterator[Query]:
+def _of_reads(group: list[_QueryRead], window: str) -> Iterator[Query]:
     first = group[0]
     joinable = {s for s, text in first.signals.items() if all(presets.mentions(text, p) for p in ("match", "by"))}
     for signal, template in first.signals.items():
@@ -132,14 +126,14 @@ def _of_readings(group: list[_Reading], window: str) -> Iterator[Query]:
             stage_label = _stage_label(first.preset, signal)
             labels = (*keys, first.preset.workload_label if first.preset else None, stage_label)
             text = presets.filled(template, _match(batch), _distinct(labels), window)
-            yield Query(_paths(batch), signal, text, Named(keys, _by_values(keys, batch)), stage_label)
+            yield Query(_paths(batch), signal, text, ConfiguredWorkloads(keys, _by_values(keys, batch)), stage_label)
 
 
 def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:
     preset = presets.load(fleet.preset) if fleet.preset else None
     workload_label = fleet.workload_label or (preset.workload_label if preset else "")
     namespace_label = fleet.namespace_label or (preset.namespace_label if preset else None)
-    owners = Found(index, workload_label, namespace_label, fleet.namespace)
+    owners = DiscoveredWorkloads(index, workload_label, namespace_label, fleet.namespace)
     match = ",".join(promql.equal(label, value) for label, value in fleet.match.items())
     for signal, template in {**(preset.signals if preset else {}), **fleet.signals}.items():
         stage_label = None if signal in WORKLOAD_SIGNALS else fleet.stage_label or _stage_label(preset, signal)
@@ -147,35 +141,35 @@ def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:
         yield Query(f"fleets[{index}]", signal, presets.filled(template, match, by, window), owners, stage_label)
 
 
-def _batches(group: list[_Reading], places: int) -> Iterator[list[_Reading]]:
-    batch: list[_Reading] = []
+def _batches(group: list[_QueryRead], places: int) -> Iterator[list[_QueryRead]]:
+    batch: list[_QueryRead] = []
     length = 0
-    for reading in group:
-        own = places * sum(len(value) + 1 for value in reading.match.values())
+    for read in group:
+        own = places * sum(len(value) + 1 for value in read.match.values())
         if batch and length + own > LONGEST_MATCH:
             yield batch
             batch, length = [], 0
-        batch.append(reading)
+        batch.append(read)
         length += own
     yield batch
 
 
-def _match(batch: list[_Reading]) -> str:
-    """Matchers that select all readings of a batch, and perhaps more: the keys of the answer tell them apart."""
+def _match(batch: list[_QueryRead]) -> str:
+    """Matchers that select at least the series of a batch. The keys of the result identify each workload."""
     derived = batch[0].preset.derived_labels if batch[0].preset else ()
     labels = [label for label in sorted(batch[0].match) if label not in derived]
-    return ",".join(promql.one_of(label, [reading.match[label] for reading in batch]) for label in labels)
+    return ",".join(promql.one_of(label, [read.match[label] for read in batch]) for label in labels)
 
 
-def _by_values(keys: tuple[str, ...], batch: list[_Reading]) -> dict[tuple[str, ...], tuple[str, ...]]:
+def _by_values(keys: tuple[str, ...], batch: list[_QueryRead]) -> dict[tuple[str, ...], tuple[str, ...]]:
     workloads: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for reading in batch:
-        values = tuple(reading.match[key] for key in keys)
-        workloads[values] = (*workloads.get(values, ()), reading.workload)
+    for read in batch:
+        values = tuple(read.match[key] for key in keys)
+        workloads[values] = (*workloads.get(values, ()), read.workload)
     return workloads
 
 
-def _paths(batch: list[_Reading]) -> str:
+def _paths(batch: list[_QueryRead]) -> str:
     return batch[0].path if len(batch) == 1 else f"{batch[0].path} and {len(batch) - 1} more"
 
 
@@ -200,9 +194,9 @@ def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
         return
     fleet_label = (reads.workload_label or (preset and preset.workload_label)) if isinstance(reads, Fleet) else None
     for signal, template in reads.signals.items():
-        fault = promql.fault(presets.filled(template, *_AS_LONG))
+        fault = promql.fault(presets.filled(template, *_SAME_LENGTH))
         if fault:
-            yield f"signals.{signal}: is no PromQL, {fault}"
+            yield f"signals.{signal}: is not valid PromQL, {fault}"
         elif fleet_label and promql.drops(presets.filled(template, "", (fleet_label,), "60s"), fleet_label):
             yield f"signals.{signal}: its result lacks the workload label {fleet_label!r}; aggregate by ($by)"
 
@@ -210,19 +204,19 @@ def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
 def _match_faults(reads: PrometheusReading | Fleet, preset: presets.Preset | None) -> Iterator[str]:
     for label in reads.match:
         if not _LABEL.fullmatch(label):
-            yield f"match.{label}: a label has letters, digits and '_' and begins with no digit"
+            yield f"match.{label}: expected letters, digits and '_', not beginning with a digit"
         elif isinstance(reads, Fleet) and preset and label in preset.derived_labels:
-            yield f"match.{label}: the preset makes this label itself, no series has it; match one that series have"
+            yield f"match.{label}: the preset creates this label, and no series has it; match a label of the series"
 
 
-def _twice(config: Config) -> list[str]:
-    """Signals that two readings of one workload give: which of them counts is nobody's guess."""
+def _duplicates(config: Config) -> list[str]:
+    """Signals that two entries of one workload read."""
     faults = []
     for name in config.sources:
         first: dict[tuple[str, str], str] = {}
-        for reading in _readings(config, name):
-            for signal in reading.signals:
-                path = first.setdefault((reading.workload, signal), reading.path)
-                if path != reading.path:
-                    faults.append(f"{reading.path}: {signal} of {reading.workload} is read by {path} already")
+        for read in _reads(config, name):
+            for signal in read.signals:
+                path = first.setdefault((read.workload, signal), read.path)
+                if path != read.path:
+                    faults.append(f"{read.path}: {path} already reads {signal} of {read.workload}")
     return faults

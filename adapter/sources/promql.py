@@ -1,7 +1,4 @@
-"""PromQL text: where it is wrong, what its result carries, and matchers made safely.
-
-The only module that knows promql_parser.
-"""
+"""Validate PromQL, analyse the labels of its result, and build matchers. The only module that uses promql_parser."""
 
 import json
 import re
@@ -9,23 +6,23 @@ from collections.abc import Iterable, Iterator
 
 import promql_parser
 
-_META = re.compile(r"[\\.+*?()|\[\]{}^$]")  # what Go's regexp.QuoteMeta escapes
+_META = re.compile(r"[\\.+*?()|\[\]{}^$]")  # as Go's regexp.QuoteMeta
 _TOKEN = re.compile(r"""[A-Za-z_:][\w:]*|\d[\w.]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|=~|!~|[=!<>]=|\S""")
 _OPEN, _CLOSED, _QUOTES = "([{", ")]}", "\"'`"
-_VAGUE = "invalid promql query"  # the parser's grammar tells neither place nor cause
+_VAGUE = "invalid promql query"  # a message of the parser without position and cause
 _SYNTAX = (_VAGUE, "unexpected", "unclosed", "unterminated", "no expression", "bad number")
-# What may follow the beginning of a sound query, before and after its open brackets are closed.
+# Texts that can continue a prefix of a valid query, before and after its open brackets are closed.
 _NEXT = ("", " a", "(a)", "(x)(a)", ' "a"', '="a"', ' x="a"', " 1m")
 _AFTER = ("", " (a)", " a")
 
 
 def equal(label: str, value: str) -> str:
-    """The matcher of one value."""
+    """A matcher of one value."""
     return f"{label}={_quoted(value)}"
 
 
 def one_of(label: str, values: Iterable[str]) -> str:
-    """The matcher of any of some values: an equality for one, a regular expression of literals for more."""
+    """A matcher of several values: equality for one value, otherwise a regular expression of literals."""
     distinct = tuple(dict.fromkeys(values))
     if len(distinct) == 1:
         return equal(label, distinct[0])
@@ -34,7 +31,7 @@ def one_of(label: str, values: Iterable[str]) -> str:
 
 
 def fault(query: str) -> str | None:
-    """Where a query is wrong and why, as one sentence; None when it parses."""
+    """The position and cause of a query's fault as one sentence; None if the query is valid."""
     cause = _cause(query)
     if cause is None:
         return None
@@ -42,12 +39,12 @@ def fault(query: str) -> str | None:
     rest = query[place:].strip()
     if not rest:
         return f"at its end: {'an operand or a bracket is missing' if cause == _VAGUE else cause}"
-    named = "this does not belong here" if cause == _VAGUE else cause
+    named = "unexpected text" if cause == _VAGUE else cause
     return f"at character {place + 1}, {_shortened(rest)!r}: {named}"
 
 
 def drops(query: str, label: str) -> bool:
-    """Whether the outermost aggregation of a query surely leaves a label out of the result."""
+    """Whether the outermost aggregation of a query removes a label from the result."""
     expression = promql_parser.parse(query)
     while isinstance(expression, promql_parser.ParenExpr):
         expression = expression.expr
@@ -79,16 +76,16 @@ def _place(query: str, cause: str) -> int:
     if cause.startswith("unterminated"):
         return next((start for start, end in _tokens(query) if query[start:end] in _QUOTES), 0)
     if cause == _VAGUE:
-        return next((start for start, end in _tokens(query) if not _may_go_on(query[:end])), len(query))
+        return next((start for start, end in _tokens(query) if not _can_continue(query[:end])), len(query))
     return _named(query, cause)
 
 
 def _named(query: str, cause: str) -> int:
-    """Where the thing stands that a cause names; the beginning if it names none."""
+    """The position of the text that the cause quotes; 0 if it quotes none."""
     named = re.search(r"'(.+?)'|illegal regex for (.+)|syntax: (.+)", cause)
     if named is None:
         return 0
-    # The lexer stops at its first fault: every longer beginning of the query gives the same cause.
+    # The lexer stops at its first fault: every longer prefix of the query has the same cause.
     end = next(end for end in range(len(query) + 1) if _cause(query[:end]) == cause)
     return max(0, query.rfind(named[named.lastindex or 1], 0, end))
 
@@ -97,18 +94,18 @@ def _tokens(query: str) -> Iterator[tuple[int, int]]:
     return (token.span() for token in _TOKEN.finditer(query))
 
 
-def _may_go_on(beginning: str) -> bool:
-    closing = "".join(bracket for _, bracket in reversed(_unclosed(beginning)))
+def _can_continue(prefix: str) -> bool:
+    closing = "".join(bracket for _, bracket in reversed(_unclosed(prefix)))
     endings = (following + closing + after for following in _NEXT for after in _AFTER)
-    causes = (_cause(beginning + ending) for ending in endings)
+    causes = (_cause(prefix + ending) for ending in endings)
     return any(cause is None or not cause.startswith(_SYNTAX) for cause in causes)
 
 
-def _unclosed(beginning: str) -> list[tuple[int, str]]:
-    """Where the brackets stand that nothing closes, each with what would close it."""
+def _unclosed(prefix: str) -> list[tuple[int, str]]:
+    """The positions of unclosed brackets, each with its closing bracket."""
     waiting: list[tuple[int, str]] = []
-    for start, end in _tokens(beginning):
-        token = beginning[start:end]
+    for start, end in _tokens(prefix):
+        token = prefix[start:end]
         if token in _OPEN:
             waiting.append((start, _CLOSED[_OPEN.index(token)]))
         elif waiting and token == waiting[-1][1]:

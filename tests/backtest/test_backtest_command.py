@@ -126,7 +126,7 @@ def test_an_invalid_master_ends_the_command_with_a_message(
     assert done.returncode == 2
     result = done.stderr.splitlines()[-1]
     assert result.startswith("backlog-adapter: Spark does not start with --master nope: ")
-    assert result.endswith(f"more is in {out / 'spark.log'}")
+    assert result.endswith(f"for details see {out / 'spark.log'}")
     assert "Traceback" not in done.stderr
     assert "Master must either be yarn or start with spark" in (out / "spark.log").read_text()
 

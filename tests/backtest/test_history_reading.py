@@ -3,15 +3,17 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from sample_rows import Row, lines_of, table_of
 
 from adapter import config as configuration
 from adapter.backtest import history
 from adapter.backtest.history import CHUNK_TICKS, HistoryError, RecordedHistory, chosen, instant, read, ticks_of
 from adapter.config import Config
+from adapter.core.samples import EVERY
 from adapter.errors import SourceError
-from adapter.sources import EVERY, FAULT, Row
-from adapter.sources.trace import record
+from adapter.sources.sample_table import FAULT
 
 NOW_S = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 TEXT = """
@@ -36,9 +38,9 @@ class FakeSource:
         self.calls: list[tuple[int, int]] = []
         self.closed = False
 
-    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+    def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         self.calls.append((start_s, end_s))
-        return self.answer(start_s, end_s, step_s)
+        return table_of(self.answer(start_s, end_s, step_s))
 
     def close(self) -> None:
         self.closed = True
@@ -261,7 +263,7 @@ def test_ranges_get_more_time_than_ticks() -> None:
 
 def test_a_recorded_file_is_a_history_like_any_other(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
-    file.write_text(record(steady(int(NOW_S) - 600, int(NOW_S), 15)))
+    file.write_text(lines_of(steady(int(NOW_S) - 600, int(NOW_S), 15)))
     config = configuration.parse(
         f"sources: {{t: {{kind: trace, file: {file}}}}}\n"
         "workloads: [{namespace: shop, name: orders, read: [{source: t}]}]\npipeline: {checkpoint: x}\n",

@@ -15,12 +15,11 @@ from adapter.core.decisions import Decision
 from adapter.core.engine import replay
 from adapter.core.report import rows
 from adapter.core.rules import RuleBook, Rules
-from adapter.core.samples import assemble
 from adapter.pipeline.publish import Publisher
-from adapter.pipeline.query import Plan, start_query
+from adapter.pipeline.query import QueryPlan, start_query
 from adapter.pipeline.session import Session
 from adapter.serving.snapshots.snapshot import Snapshot
-from adapter.sources import FAULT
+from adapter.sources.sample_table import samples_by_tick
 
 OPENER = "recorded_source:open_source"
 RULES = RuleBook(by_workload={}, by_fleet=(Rules(rate_window_s=5.0, stale_after_s=3.0, error_after_s=30.0),))
@@ -32,7 +31,7 @@ class Stream:
     """A stream's folder, its configuration, and what it published."""
 
     folder: Path
-    plan: Plan
+    plan: QueryPlan
     published: list[Snapshot] = field(default_factory=list)
     arrived: "queue.SimpleQueue[Snapshot]" = field(default_factory=queue.SimpleQueue)
 
@@ -78,12 +77,9 @@ def spans(folder: Path) -> list[tuple[int, int]]:
 
 def plain_fold(first_s: int, last_s: int, rules: RuleBook = RULES) -> dict[int, list[Decision]]:
     """Tick -> decisions of the recorded samples, without Spark and without shards."""
-    ticks = []
-    for at_s in range(first_s, last_s + 1):
-        seen = recorded_source.rows_at(at_s)
-        numbers = [(row.workload, row.stage, row.signal, row.value) for row in seen if row.signal != FAULT]
-        ticks.append(assemble(at_s, numbers, [(row.workload, row.text) for row in seen if row.signal == FAULT]))
-    return {int(decided.at_s): rows(decided) for _, decided in replay(ticks, rules)}
+    ticks = range(first_s, last_s + 1)
+    samples = samples_by_tick(recorded_source.table_of(ticks), ticks)
+    return {int(decided.at_s): rows(decided) for _, decided in replay(samples, rules)}
 
 
 def decisions(snapshot: Snapshot) -> list[Decision]:

@@ -1,6 +1,6 @@
-"""A source whose samples follow from the tick alone, so that any run can be compared with a plain fold.
+"""A source whose samples depend on the tick alone, so that any run can be compared with a plain fold.
 
-Workers import it by name. Its file setting is a folder: the spans it was asked for are written there, one file each.
+Workers import it by name. Its file setting is a folder, which gets a file with the span of each call.
 """
 
 import json
@@ -9,28 +9,34 @@ import time
 from pathlib import Path
 from uuid import uuid4
 
+import pyarrow as pa
+
 from adapter.config import Config
 from adapter.errors import SourceError
-from adapter.sources import FAULT, Row
+from adapter.sources.sample_table import SCHEMA, SampleTable
 
 WORKLOADS = tuple(f"shop/orders-{number}" for number in range(40))
 
 
-def rows_at(at_s: int) -> list[Row]:
-    """Counters that grow unevenly, a stage that is missing now and then, a fault of one workload every seventh tick."""
-    rows = []
+def add_tick(table: SampleTable, at_s: int) -> None:
+    """Counters that grow unevenly, workers that are missing now and then, a fault every seventh tick."""
     for number, workload in enumerate(WORKLOADS):
         processed = float(at_s * (10 + number) - (at_s * 7919 + number) % 13)
-        rows.append(Row(at_s, workload, "", "processed_records", processed))
-        rows.append(Row(at_s, workload, "", "backlog_records", float((at_s * 31 + number * 17) % 997) / 3))
+        backlog = float((at_s * 31 + number * 17) % 997) / 3
+        table.add(at_s, workload, {"processed_records": processed, "backlog_records": backlog})
         if at_s % 5 != number % 5:
-            rows.append(Row(at_s, workload, "", "ready_workers", float(1 + number % 4)))
-            rows.append(Row(at_s, workload, "", "workers", float(1 + number % 4)))
-            rows.append(Row(at_s, workload, "", "spec_workers", float(1 + number % 4)))
-            rows.append(Row(at_s, workload, "", "fleet", 0.0))
+            workers = dict.fromkeys(("ready_workers", "workers", "spec_workers"), float(1 + number % 4))
+            table.add(at_s, workload, workers | {"fleet": 0.0})
     if at_s % 7 == 0:
-        rows.append(Row(at_s, WORKLOADS[0], "", FAULT, 0.0, "one exporter did not answer"))
-    return rows
+        table.add_fault(at_s, WORKLOADS[0], "one exporter did not answer")
+
+
+def table_of(ticks: range) -> pa.Table:
+    """The samples of these ticks."""
+    table = SampleTable()
+    for at_s in ticks:
+        add_tick(table, at_s)
+    return table.finish()
 
 
 class Recorded:
@@ -39,10 +45,10 @@ class Recorded:
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
 
-    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+    def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         span = json.dumps([start_s, end_s, step_s])
         (self._folder / f"{start_s:020}-{uuid4().hex}.json").write_text(span)
-        return [row for at_s in range(start_s, end_s + 1, step_s) for row in rows_at(at_s)]
+        return table_of(range(start_s, end_s + 1, step_s))
 
     def close(self) -> None:
         pass
@@ -51,7 +57,7 @@ class Recorded:
 class Dead:
     """Refuses every call."""
 
-    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+    def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         raise SourceError("dead", "connection refused")
 
     def close(self) -> None:
@@ -61,24 +67,26 @@ class Dead:
 class Broken(Dead):
     """Raises what a client library might."""
 
-    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+    def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         raise ZeroDivisionError("a bug")
 
 
 class Hanging(Dead):
     """Never answers."""
 
-    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+    def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         threading.Event().wait()
-        return []
+        return SCHEMA.empty_table()
 
 
 class Late(Dead):
     """Takes two seconds for each answer, which is then of no use."""
 
-    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+    def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         time.sleep(2)
-        return [Row(end_s, "shop/late", "", "backlog_records", 1.0)]
+        table = SampleTable()
+        table.add(end_s, "shop/late", {"backlog_records": 1.0})
+        return table.finish()
 
 
 def open_source(config: Config, name: str) -> Recorded | Dead:

@@ -8,7 +8,7 @@ from adapter.core.decisions import Decisions
 from adapter.core.report import rows
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import EVERY, Samples, assemble
-from adapter.pipeline.fold import folded, restored
+from adapter.pipeline.fold import decode_state, fold_ticks
 from adapter.pipeline.job import CORE
 
 BOOK = RuleBook(by_workload={"shop/a": Rules(), "shop/poison": Rules()})
@@ -34,7 +34,7 @@ def brittle(state: Any, samples: Samples, rules: RuleBook) -> tuple[Any, Decisio
 
 def test_a_poison_tick_loses_its_samples_keeps_its_heartbeat_and_says_so() -> None:
     core = replace(CORE, advance=advance)
-    after = folded(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/a", "shop/poison")], BOOK)
+    after = fold_ticks(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/a", "shop/poison")], BOOK)
     assert after.faults == 1
     assert after.decisions is not None
     by_name = {row.workload: row for row in rows(after.decisions)}
@@ -47,8 +47,10 @@ def test_a_poison_tick_loses_its_samples_keeps_its_heartbeat_and_says_so() -> No
 
 def test_the_tick_after_a_poison_tick_is_folded_as_if_that_one_had_been_empty() -> None:
     core = replace(CORE, advance=advance)
-    poisoned = folded(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/poison"), tick(3, "shop/a")], BOOK)
-    empty = folded(CORE, core.empty, [tick(1, "shop/a"), assemble(2, [], [(EVERY, "lost")]), tick(3, "shop/a")], BOOK)
+    poisoned = fold_ticks(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/poison"), tick(3, "shop/a")], BOOK)
+    empty = fold_ticks(
+        CORE, core.empty, [tick(1, "shop/a"), assemble(2, [], [(EVERY, "lost")]), tick(3, "shop/a")], BOOK
+    )
     assert CORE.encode_fast(poisoned.state) == CORE.encode_fast(empty.state)
     assert poisoned.decisions is not None
     assert empty.decisions is not None
@@ -57,7 +59,7 @@ def test_the_tick_after_a_poison_tick_is_folded_as_if_that_one_had_been_empty() 
 
 def test_a_state_the_core_cannot_take_is_dropped_rather_than_looping_for_ever() -> None:
     core = replace(CORE, advance=brittle)
-    after = folded(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/a")], BOOK)
+    after = fold_ticks(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/a")], BOOK)
     assert after.faults == 1
     assert after.decisions is not None
     assert {row.fault != "" for row in rows(after.decisions)} == {True}
@@ -67,19 +69,19 @@ def test_a_shard_the_core_cannot_take_at_all_decides_nothing_and_is_counted() ->
     def broken(state: Any, samples: Samples, rules: RuleBook) -> tuple[Any, Decisions]:
         raise IndexError("index 3 is out of bounds")
 
-    after = folded(replace(CORE, advance=broken), CORE.empty, [tick(1, "shop/a")], BOOK)
+    after = fold_ticks(replace(CORE, advance=broken), CORE.empty, [tick(1, "shop/a")], BOOK)
     assert (after.at_s, after.decisions, after.faults) == (1, None, 1)
 
 
 def test_a_stored_state_comes_back() -> None:
-    state = folded(CORE, CORE.empty, [tick(1, "shop/a")], BOOK).state
+    state = fold_ticks(CORE, CORE.empty, [tick(1, "shop/a")], BOOK).state
     fast, slow = (CORE.version, CORE.encode_fast(state)), (CORE.version, CORE.encode_slow(state))
-    again, fault = restored(CORE, fast, slow)
+    again, fault = decode_state(CORE, fast, slow)
     assert (CORE.encode_fast(again), CORE.encode_slow(again), fault) == (fast[1], slow[1], "")
 
 
 def test_a_shard_without_a_stored_state_starts_empty_and_that_is_no_fault() -> None:
-    assert restored(CORE, None, None) == (CORE.empty, "")
+    assert decode_state(CORE, None, None) == (CORE.empty, "")
 
 
 @pytest.mark.parametrize(
@@ -92,10 +94,10 @@ def test_a_shard_without_a_stored_state_starts_empty_and_that_is_no_fault() -> N
 def test_a_state_of_another_version_warms_up_with_a_fault_and_is_never_guessed(
     fast_version: int, slow_version: int
 ) -> None:
-    state, fault = restored(CORE, (fast_version, b"?"), (slow_version, b"?"))
+    state, fault = decode_state(CORE, (fast_version, b"?"), (slow_version, b"?"))
     assert state is CORE.empty
     assert "version" in fault
-    after = folded(CORE, state, [tick(1)], BOOK, fault)
+    after = fold_ticks(CORE, state, [tick(1)], BOOK, fault)
     assert after.decisions is not None
     assert {row.fault for row in rows(after.decisions)} == {fault}
     assert "warming up again" in fault

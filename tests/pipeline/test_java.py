@@ -63,4 +63,4 @@ def test_an_old_java_is_a_fault_that_names_its_version(tmp_path: Path) -> None:
 
 def test_a_java_that_says_no_version_is_a_fault(tmp_path: Path) -> None:
     folder = java(tmp_path, "")
-    assert "names no version" in said(PATH=os.pathsep.join([folder, "/bin"]))
+    assert "prints no version" in said(PATH=os.pathsep.join([folder, "/bin"]))

@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 @contextmanager
 def child(folder: Path, dies_at: int = 0) -> "Iterator[subprocess.Popen[bytes]]":
     """A pipeline process that does not outlive the block, whatever happens in it."""
-    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     program = [sys.executable, str(HERE / "pipeline_child.py"), str(folder), str(dies_at)]
     with (folder / "child.log").open("ab") as log:
         process = subprocess.Popen(program, env=environment, stdout=log, stderr=log)

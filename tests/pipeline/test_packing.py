@@ -4,19 +4,19 @@ import random
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from sample_rows import Row, table_of
 
 from adapter.core.decisions import Decisions
 from adapter.core.report import NUMBERS, STAGE_NUMBERS
-from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS, Samples, assemble
+from adapter.core.samples import EVERY, STAGE_SIGNALS, WORKLOAD_SIGNALS, Samples, assemble
 from adapter.pipeline.packing import pack, pack_decisions, unpack, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
-from adapter.sources import EVERY, FAULT, Row
-from adapter.sources.columns import table_of
+from adapter.sources.sample_table import FAULT
 
 TICKS = range(100, 131, 15)
 NAMES = [f"shop/{letter}" for letter in "abcdefgh"]
 
-seen = st.builds(
+valued = st.builds(
     Row,
     at_s=st.sampled_from(list(TICKS)),
     workload=st.sampled_from(NAMES),
@@ -24,7 +24,7 @@ seen = st.builds(
     signal=st.sampled_from([*STAGE_SIGNALS, *WORKLOAD_SIGNALS]),
     value=st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0),
 )
-told = st.builds(
+faulty = st.builds(
     Row,
     at_s=st.sampled_from(list(TICKS)),
     workload=st.sampled_from([*NAMES, EVERY]),
@@ -36,19 +36,19 @@ told = st.builds(
 
 
 def by_tick(rows: list[Row], shard: int) -> list[Samples]:
-    """What a shard must see."""
-    mine = [row for row in rows if row.workload == EVERY or shard_of(row.workload) == shard]
+    """The samples that a shard must get."""
+    own = [row for row in rows if row.workload == EVERY or shard_of(row.workload) == shard]
     return [
         assemble(
             at_s,
-            [(r.workload, r.stage, r.signal, r.value) for r in mine if r.at_s == at_s and r.signal != FAULT],
-            [(r.workload, r.text) for r in mine if r.at_s == at_s and r.signal == FAULT],
+            [(r.workload, r.stage, r.signal, r.value) for r in own if r.at_s == at_s and r.signal != FAULT],
+            [(r.workload, r.text) for r in own if r.at_s == at_s and r.signal == FAULT],
         )
         for at_s in TICKS
     ]
 
 
-@given(st.lists(st.one_of(seen, told), max_size=40), st.randoms(use_true_random=False))
+@given(st.lists(st.one_of(valued, faulty), max_size=40), st.randoms(use_true_random=False))
 def test_every_shard_and_tick_gets_its_rows_in_whatever_order_sources_and_partitions_come(
     given_rows: list[Row], chance: random.Random
 ) -> None:

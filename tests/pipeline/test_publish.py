@@ -10,7 +10,7 @@ from pipeline_stream import config_of
 
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import assemble
-from adapter.pipeline.fold import folded
+from adapter.pipeline.fold import fold_ticks
 from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack_decisions
 from adapter.pipeline.publish import Publisher
@@ -50,7 +50,7 @@ class Hanging(Batch):
 
 def packed(at_s: int, book: RuleBook = BOOK) -> bytes:
     found = [("shop/found", "map", "backlog_records", 5.0), ("shop/found", "", "fleet", 0.0)] if book.by_fleet else []
-    after = folded(CORE, CORE.empty, [assemble(at_s, found)], book)
+    after = fold_ticks(CORE, CORE.empty, [assemble(at_s, found)], book)
     assert after.decisions is not None
     return pack_decisions(after.decisions)
 

@@ -8,7 +8,7 @@ import pytest
 from pipeline_stream import OPENER, RULES, config_of
 from py4j.protocol import Py4JError
 
-from adapter.pipeline.job import StreamingJob, Watch
+from adapter.pipeline.job import RestartPolicy, StreamingJob
 from adapter.pipeline.session import MOST_LOG_BYTES, done_within, opened_log
 
 # In a process of its own: the tests of a run share one session, and a second one would be borrowed.
@@ -75,8 +75,15 @@ def test_a_spark_that_does_not_start_leaves_no_jvm_with_the_lock_behind(tmp_path
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("allowed_s", "alive"), [(60.0, True), (0.0, False)], ids=["just created", "silent for long"])
-def test_a_pipeline_is_alive_while_it_publishes(tmp_path: Path, allowed_s: float, alive: bool) -> None:
-    watch = Watch(stalled_after_s=allowed_s, stalled_ticks=0)
-    job = StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None, opener=OPENER, watch=watch)
+@pytest.mark.parametrize(("limit_s", "alive"), [(60.0, True), (0.0, False)], ids=["just created", "silent for long"])
+def test_a_pipeline_is_alive_while_it_publishes(tmp_path: Path, limit_s: float, alive: bool) -> None:
+    policy = RestartPolicy(stalled_after_s=limit_s, stalled_ticks=0)
+    job = StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None, opener=OPENER, restart_policy=policy)
     assert job.alive() == alive
+
+
+def test_each_start_without_a_tick_doubles_the_time_for_the_next_until_the_pipeline_is_dead() -> None:
+    policy = RestartPolicy()
+    assert [policy.stall_limit_s(15, failed_starts) for failed_starts in range(4)] == [90.0, 180.0, 360.0, 360.0]
+    assert policy.stall_limit_s(60, 0) == 4 * 60.0
+    assert policy.dead_after_s(15) == 90.0 + 180.0 + 360.0

@@ -3,19 +3,21 @@
 import json
 import socket
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
 import pytest
+from sample_rows import Row, rows_of
 
 from adapter.core.engine import advance
 from adapter.core.rules import RuleBook, Rules
-from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS, assemble
+from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.core.state import EMPTY
 from adapter.simulator.fleet import PAST_S, SimulatedFleet, required_milli
-from adapter.sources import FAULT, Row
+from adapter.sources.sample_table import FAULT, samples_of
 
 START_S = 1_000_000
 
@@ -35,13 +37,13 @@ def result(rows: list[Row], workload: str) -> dict[str, float]:
 def test_a_fleet_has_a_history_when_it_starts() -> None:
     fleet = SimulatedFleet(1, Clock())
 
-    rows = fleet.rows(START_S - 600, START_S + 600, 15)
+    rows = rows_of(fleet.samples(START_S - 600, START_S + 600, 15))
 
     assert sorted({row.at_s for row in rows}) == list(range(START_S - PAST_S, START_S + 1, 15))
 
 
 def test_it_shows_every_signal_the_core_can_use_and_no_other() -> None:
-    rows = SimulatedFleet(1, Clock()).rows(START_S, START_S, 1)
+    rows = rows_of(SimulatedFleet(1, Clock()).samples(START_S, START_S, 1))
 
     signals = {row.signal for row in rows}
     assert signals == {
@@ -64,7 +66,7 @@ def test_steady_is_exact() -> None:
     fleet = SimulatedFleet(1, clock)
     clock.now_s += 900
 
-    first, last = (result(fleet.rows(at_s, at_s, 1), "steady") for at_s in (START_S, START_S + 900))
+    first, last = (result(rows_of(fleet.samples(at_s, at_s, 1)), "steady") for at_s in (START_S, START_S + 900))
 
     assert last["appended_records"] - first["appended_records"] == 900 * 370
     assert last["processed_records"] == last["appended_records"]
@@ -76,7 +78,7 @@ def test_what_is_seen_is_whole_and_nothing_is_lost() -> None:
     fleet = SimulatedFleet(1, clock)
     clock.now_s += 120
     seen: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
-    for row in fleet.rows(START_S, START_S + 120, 1):
+    for row in rows_of(fleet.samples(START_S, START_S + 120, 1)):
         seen[row.at_s, row.workload][row.signal] = row.value
 
     for counts in seen.values():
@@ -93,16 +95,16 @@ def test_two_fleets_of_one_seed_are_equal_however_the_clock_steps() -> None:
         one.advance()
     jumping.now_s += 100
 
-    assert one.rows(START_S, START_S + 100, 5) == other.rows(START_S, START_S + 100, 5)
+    assert one.samples(START_S, START_S + 100, 5).equals(other.samples(START_S, START_S + 100, 5))
 
 
 def test_a_clock_that_runs_backwards_changes_nothing() -> None:
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
-    before = fleet.rows(START_S, START_S, 1)
+    before = rows_of(fleet.samples(START_S, START_S, 1))
     clock.now_s -= 50
 
-    assert fleet.rows(START_S, START_S, 1) == before
+    assert rows_of(fleet.samples(START_S, START_S, 1)) == before
 
 
 def test_flaky_metrics_reports_a_fault_instead_of_counts_and_its_workers() -> None:
@@ -110,7 +112,9 @@ def test_flaky_metrics_reports_a_fault_instead_of_counts_and_its_workers() -> No
     fleet = SimulatedFleet(1, clock)
     clock.now_s += 75
 
-    rows = [row for row in fleet.rows(START_S + 75, START_S + 75, 1) if row.workload == "demo/flaky-metrics"]
+    rows = [
+        row for row in rows_of(fleet.samples(START_S + 75, START_S + 75, 1)) if row.workload == "demo/flaky-metrics"
+    ]
 
     assert [row.text for row in rows if row.signal == FAULT] == [
         "its exporter does not answer (part of the demonstration)"
@@ -130,7 +134,7 @@ def test_it_scales_as_the_hpa_and_records_each_change() -> None:
     clock.now_s += 5
     fleet.sync(lambda name: 8000 if name == "sine" else None)
     clock.now_s += 3
-    rows = fleet.rows(START_S + 8, START_S + 8, 1)
+    rows = rows_of(fleet.samples(START_S + 8, START_S + 8, 1))
 
     assert result(rows, "sine")["spec_workers"] == 8
     assert [(event.at_s, event.workload, event.before, event.after) for event in fleet.events] == [
@@ -146,7 +150,9 @@ def test_a_new_worker_is_ready_only_after_its_start() -> None:
     fleet.sync(lambda name: 8000 if name == "sine" else None)
     clock.now_s += 10
 
-    ready = [result(fleet.rows(at_s, at_s, 1), "sine")["ready_workers"] for at_s in range(START_S, START_S + 6)]
+    ready = [
+        result(rows_of(fleet.samples(at_s, at_s, 1)), "sine")["ready_workers"] for at_s in range(START_S, START_S + 6)
+    ]
 
     assert ready == [6, 6, 6, 6, 8, 8]
 
@@ -214,7 +220,9 @@ def test_samples_over_http_until_it_is_stopped() -> None:
         fleet.stop()
         fleet.stop()
 
-    assert [Row(**json.loads(line)) for line in answer.text.splitlines()] == fleet.rows(START_S - 30, START_S, 15)
+    assert [Row(**json.loads(line)) for line in answer.text.splitlines()] == rows_of(
+        fleet.samples(START_S - 30, START_S, 15)
+    )
     assert (bad.status_code, bad.json()["message"]) == (400, "step must be at least 1 s, got 0")
     assert (incomplete.status_code, elsewhere.status_code) == (400, 404)
     with pytest.raises(ConnectionRefusedError):
@@ -273,9 +281,8 @@ def closed_loop(rules: Rules, tick_s: int, seconds: int) -> tuple[dict[str, list
     sizes: dict[str, list[float]] = defaultdict(list)
     for at_s in range(START_S - PAST_S + tick_s, START_S + seconds + 1, tick_s):
         clock.now_s = max(START_S, at_s)
-        rows = fleet.rows(at_s, at_s, tick_s)
-        values = [(row.workload, row.stage, row.signal, row.value) for row in rows if row.signal != FAULT]
-        state, decisions = advance(state, assemble(at_s, values), book)
+        samples = samples_of(at_s, fleet.samples(at_s, at_s, tick_s))
+        state, decisions = advance(state, replace(samples, faults={}), book)
         decided = zip(decisions.text["workload"], decisions.numbers["required_workers"], strict=True)
         served = {workload: float(number) for workload, number in decided if not np.isnan(number)}
         for workload, number in served.items():

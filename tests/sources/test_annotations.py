@@ -9,19 +9,29 @@ from hypothesis import strategies as st
 
 from adapter.core.parameters import allowed
 from adapter.core.rules import POLICIES, QUANTA
-from adapter.sources.annotations import FAILOVER, PAUSE, PAUSE_UNTIL, POLICY, PREFIX, RULES, RULES_UNTIL, Asked, asked
+from adapter.sources.annotations import (
+    FAILOVER,
+    PAUSE,
+    PAUSE_UNTIL,
+    POLICY,
+    PREFIX,
+    RULES,
+    RULES_UNTIL,
+    HpaAnnotations,
+    parse,
+)
 
 NEW_YEAR_S = 1_893_456_000  # 2030-01-01T00:00:00Z
 OURS = [PAUSE, PAUSE_UNTIL, FAILOVER, POLICY, RULES_UNTIL, f"{RULES}min_workers", f"{RULES}settle_s", f"{RULES}x"]
 
 
 def test_annotations_of_others_ask_for_nothing() -> None:
-    assert asked({"kubectl.kubernetes.io/last-applied-configuration": "{}"}) == Asked()
-    assert asked({}) == Asked()
+    assert parse({"kubectl.kubernetes.io/last-applied-configuration": "{}"}) == HpaAnnotations()
+    assert parse({}) == HpaAnnotations()
 
 
 def test_all_at_once() -> None:
-    found = asked(
+    found = parse(
         {
             PAUSE: "down",
             PAUSE_UNTIL: "2030-01-01T00:00:00Z",
@@ -33,7 +43,7 @@ def test_all_at_once() -> None:
             RULES_UNTIL: "2030-01-01T01:00:00+01:00",
         }
     )
-    assert found == Asked(
+    assert found == HpaAnnotations(
         pause_down=True,
         pause_until_s=NEW_YEAR_S,
         failover=True,
@@ -49,12 +59,12 @@ def test_all_at_once() -> None:
 
 @pytest.mark.parametrize("text", ["3", "3.0", " 3", "3e0"])
 def test_a_whole_number_may_be_written_in_several_ways(text: str) -> None:
-    assert asked({f"{RULES}min_workers": text}) == Asked(rules={"min_workers": 3})
+    assert parse({f"{RULES}min_workers": text}) == HpaAnnotations(rules={"min_workers": 3})
 
 
 @pytest.mark.parametrize("text", ["true", "True", "TRUE"])
 def test_s4_30_failover_is_true_in_any_case(text: str) -> None:
-    assert asked({FAILOVER: text}) == Asked(failover=True)
+    assert parse({FAILOVER: text}) == HpaAnnotations(failover=True)
 
 
 @pytest.mark.parametrize(
@@ -75,17 +85,17 @@ def test_s4_30_failover_is_true_in_any_case(text: str) -> None:
         pytest.param(f"{RULES}settle_s", "45s", "expected a number, got '45s'", id="a unit"),
         pytest.param(f"{RULES}catch_up_s", "0", "expected a number more than 0 and at most 86400", id="a bound"),
         pytest.param(f"{RULES}settle_s", "9" * 400, "at most 86400, got '999", id="a very long number"),
-        pytest.param(RULES_UNTIL, "soon", "got 'soon'; the rules hold without an end", id="no time"),
+        pytest.param(RULES_UNTIL, "soon", "got 'soon'; the rules have no end", id="no time"),
         pytest.param(RULES_UNTIL, "2030-01-01T00:00:00", "a time with its zone", id="a time without zone"),
         pytest.param(RULES_UNTIL, "0001-01-01T00:00:00+14:00", "", id="a time before all times"),
     ],
 )
 def test_what_cannot_be_read_is_ignored_and_told_and_the_rest_still_holds(key: str, text: str, sentence: str) -> None:
-    found = asked({key: text, f"{RULES}max_workers": "9"})
+    found = parse({key: text, f"{RULES}max_workers": "9"})
     assert found.rules == {"max_workers": 9}
     assert not found.failover
     if sentence:
-        [complaint] = found.complaints
+        [complaint] = found.faults
         assert complaint.startswith(f"annotation {key}: ")
         assert sentence in complaint
         assert len(complaint) < 300
@@ -99,32 +109,32 @@ def test_what_cannot_be_read_is_ignored_and_told_and_the_rest_still_holds(key: s
             "backlog-adapter/rules.min_worker", "; did you mean backlog-adapter/rules.min_workers?", id="rule"
         ),
         pytest.param("backlog-adapter/rules.policy", "; did you mean backlog-adapter/policy?", id="a policy as a rule"),
-        pytest.param("backlog-adapter/rules.pause_up_until_s", " is none of ours", id="a hidden parameter"),
-        pytest.param("backlog-adapter/", "; there are backlog-adapter/pause,", id="no name"),
-        pytest.param("backlog-adapter/rules.zzzzzzzz", " and backlog-adapter/rules.<parameter>", id="no such rule"),
+        pytest.param("backlog-adapter/rules.pause_up_until_s", " is unknown", id="a hidden parameter"),
+        pytest.param("backlog-adapter/", "; expected backlog-adapter/pause,", id="no name"),
+        pytest.param("backlog-adapter/rules.zzzzzzzz", " or backlog-adapter/rules.<parameter>", id="no such rule"),
     ],
 )
 def test_an_annotation_of_ours_that_is_unknown_is_told_with_the_nearest(key: str, hint: str) -> None:
-    found = asked({key: "1"})
-    [complaint] = found.complaints
-    assert complaint.startswith(f"annotation '{key}' is none of ours")
+    found = parse({key: "1"})
+    [complaint] = found.faults
+    assert complaint.startswith(f"annotation '{key}' is unknown")
     assert hint in complaint
-    assert found == Asked(complaints=found.complaints)
+    assert found == HpaAnnotations(faults=found.faults)
 
 
 def test_every_annotation_that_is_not_understood_has_one_complaint() -> None:
     wrong = {FAILOVER: "maybe", POLICY: "x", "backlog-adapter/weather": "fine", PAUSE_UNTIL: "soon"}
-    complaints = asked({**wrong, f"{RULES}min_workers": "2"}).complaints
-    assert len(complaints) == len(wrong)
-    assert "\n" not in "".join(complaints)
+    faults = parse({**wrong, f"{RULES}min_workers": "2"}).faults
+    assert len(faults) == len(wrong)
+    assert "\n" not in "".join(faults)
 
 
 @pytest.mark.parametrize("name", ["rate_window_s", "stale_after_s", "error_after_s"])
 def test_a_time_that_the_whole_shard_depends_on_belongs_into_the_configuration(name: str) -> None:
-    assert asked({f"{RULES}{name}": "30"}) == Asked(
-        complaints=(
-            f"annotation backlog-adapter/rules.{name}: the configuration alone sets it (the rules of the file, of a "
-            "workload or of a fleet); it is ignored",
+    assert parse({f"{RULES}{name}": "30"}) == HpaAnnotations(
+        faults=(
+            f"annotation backlog-adapter/rules.{name}: only the configuration can set it (in the rules of the file, of "
+            "a workload or of a fleet); it is ignored",
         )
     )
 
@@ -134,30 +144,29 @@ def test_a_time_that_the_whole_shard_depends_on_belongs_into_the_configuration(n
     [
         pytest.param(
             {PAUSE_UNTIL: "2030-01-01T00:00:00Z", FAILOVER: "false"},
-            "annotation backlog-adapter/pause-until: there is no backlog-adapter/pause that it could end; "
-            "it is ignored",
+            "annotation backlog-adapter/pause-until: there is no backlog-adapter/pause for it to end; it is ignored",
             id="an end of no pause",
         ),
         pytest.param(
             {RULES_UNTIL: "2030-01-01T00:00:00Z", FAILOVER: "false"},
             "annotation backlog-adapter/rules-until: there is no backlog-adapter/policy or "
-            "backlog-adapter/rules.<parameter> that it could end; it is ignored",
+            "backlog-adapter/rules.<parameter> for it to end; it is ignored",
             id="an end of no rules, as failover has none",
         ),
         pytest.param({PAUSE_UNTIL: "soon"}, "there is no backlog-adapter/pause", id="no time and no pause"),
     ],
 )
 def test_an_end_of_nothing_is_told(annotations: dict[str, str], complaint: str) -> None:
-    found = asked(annotations)
-    assert complaint in "".join(found.complaints)
-    assert found == Asked(complaints=found.complaints)
-    assert len(found.complaints) == 1
+    found = parse(annotations)
+    assert complaint in "".join(found.faults)
+    assert found == HpaAnnotations(faults=found.faults)
+    assert len(found.faults) == 1
 
 
 @given(st.dictionaries(st.sampled_from(OURS) | st.text(max_size=9), st.text(max_size=12) | st.floats().map(str)))
 def test_any_text_is_read_or_complained_about_and_never_a_crash(annotations: dict[str, str]) -> None:
-    found = asked(annotations)
+    found = parse(annotations)
     assert not math.isnan(found.pause_until_s + found.rules_until_s)
-    assert len(found.complaints) <= sum(key.startswith(PREFIX) for key in annotations)
+    assert len(found.faults) <= sum(key.startswith(PREFIX) for key in annotations)
     for parameter, value in found.rules.items():
         assert allowed(parameter, np.array([value])).all()

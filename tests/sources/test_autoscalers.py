@@ -3,11 +3,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sample_rows import rows_of
 
 from adapter.core.rules import POLICIES
-from adapter.sources import FAULT
 from adapter.sources.annotations import FAILOVER, PAUSE, PAUSE_UNTIL, POLICY, RULES, RULES_UNTIL
-from adapter.sources.autoscalers import Scale, autoscalers, rows, scale_of, scale_of_subresource
+from adapter.sources.autoscalers import Scale, add_workers, autoscalers, scale_of, scale_of_subresource
+from adapter.sources.sample_table import FAULT, SampleTable
 
 THREE = Scale(3, 2, 1)
 ENDS_S = 1_893_456_000  # 2030-01-01T00:00:00Z
@@ -44,7 +45,9 @@ def hpa(name: str = "orders", metrics: Any = None, annotations: Any = None, **sp
 def seen(*items: Any, scale: Scale | str = THREE, at_s: int = 15) -> dict[tuple[str, str], float | str]:
     found = autoscalers(items)
     scales = {autoscaler.target: scale for autoscaler in found}
-    return {(row.workload, row.signal): row.text or row.value for row in rows(found, scales, at_s)}
+    table = SampleTable()
+    add_workers(table, at_s, found, scales)
+    return {(row.workload, row.signal): row.text or row.value for row in rows_of(table.finish())}
 
 
 def test_an_hpa_tells_its_bounds_its_pause_and_its_targets_workers() -> None:
@@ -108,7 +111,7 @@ def test_a_metric_of_any_type_makes_an_hpa_one_of_its_workload(metric: dict[str,
 def test_an_annotation_names_the_workload_of_an_hpa_that_keda_made() -> None:
     metrics = [external("s0-metric-api-items-0-value", matchLabels={"scaledobject.keda.sh/name": "orders"})]
     (found,) = autoscalers([hpa("keda-hpa-orders", metrics, {"backlog-adapter/workload": "orders"})])
-    assert (found.workloads, found.complaint) == (("shop/orders",), "")
+    assert (found.workloads, found.fault) == (("shop/orders",), "")
 
 
 def test_s1_15_two_metrics_of_an_object_are_one_hpa_of_one_workload() -> None:
@@ -168,7 +171,7 @@ def test_a_target_that_was_not_told_is_a_fault_beside_the_bounds() -> None:
             {PAUSE: "sideways"},
             1.0,
             1.0,
-            "is 'sideways', expected up, down or both: paused both ways",
+            "is 'sideways', expected up, down or both: both directions are paused",
             id="no direction",
         ),
         pytest.param({PAUSE: ""}, 1.0, 1.0, "is '', expected up, down or both", id="an empty direction"),

@@ -9,24 +9,25 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from sample_rows import rows_of
 
 from adapter import config
 from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
-from adapter.sources import FAULT
-from adapter.sources.kafka import KafkaReader, check, readings
+from adapter.sources.kafka import KafkaReader, check, read_plan
 from adapter.sources.kafka_properties import parse, without_secrets
-from adapter.sources.offsets import Pattern, Plan, Reading
+from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan
+from adapter.sources.sample_table import FAULT
 
 RECORDED = Path(__file__).parents[1] / "data" / "kafka"
 SETTINGS = KafkaSource(kind="kafka", bootstrap_servers="broker:9092", deadline_s=2)
-PLAN = Plan(
+PLAN = ReadPlan(
     explicit=(
-        Reading("shop/orders", (("orders", "orders"),)),
-        Reading("shop/lost", (("orders", "nope"),)),
-        Reading("shop/idle", (("nobody", "clicks"),)),
+        GroupRead("shop/orders", (("orders", "orders"),)),
+        GroupRead("shop/lost", (("orders", "nope"),)),
+        GroupRead("shop/idle", (("nobody", "clicks"),)),
     ),
-    patterns=(Pattern(0, "web", "clicks.*"),),
+    patterns=(GroupPattern(0, "web", "clicks.*"),),
     offset_reset="earliest",
 )
 NOW_S = 1_700_000_000
@@ -114,12 +115,12 @@ def committed(answer: Any) -> Any:
     return SimpleNamespace(topic_partitions=parts)
 
 
-def reader(cluster: Cluster, plan: Plan = PLAN, now_s: float = NOW_S) -> KafkaReader:
+def reader(cluster: Cluster, plan: ReadPlan = PLAN, now_s: float = NOW_S) -> KafkaReader:
     return KafkaReader("kafka", SETTINGS, plan, lambda: now_s, cluster.open)
 
 
 def seen(source: KafkaReader, at_s: int = NOW_S) -> dict[tuple[str, str], float | str]:
-    return {(row.workload, row.signal): row.text or row.value for row in source.samples(at_s, at_s, 15)}
+    return {(row.workload, row.signal): row.text or row.value for row in rows_of(source.samples(at_s, at_s, 15))}
 
 
 def test_a_tick_of_a_real_broker() -> None:
@@ -230,7 +231,7 @@ def test_one_end_not_told_costs_its_workload_alone() -> None:
     changed = [[topic, number, -1001 if (topic, number) == ("orders", 7) else end] for topic, number, end in ends]
     cluster.by_kind["latest"] = [[changed]]
     found = seen(reader(cluster))
-    assert str(found[("shop/orders", FAULT)]).startswith("the end offset of partition 7 of topic orders is missing")
+    assert str(found[("shop/orders", FAULT)]).startswith("the log end offset of partition 7 of topic orders is missing")
     assert found[("web/clicks-eu", "backlog_records")] == 177.0
 
 
@@ -266,17 +267,17 @@ def test_groups_of_a_broker_that_does_not_answer_are_kept() -> None:
 def test_kafka_has_no_past(late_s: float, answers: bool) -> None:
     cluster = Cluster("a_tick")
     source = reader(cluster, now_s=NOW_S + late_s)
-    assert bool(source.samples(NOW_S - 300, NOW_S, 15)) is answers
+    assert bool(rows_of(source.samples(NOW_S - 300, NOW_S, 15))) is answers
     assert bool(cluster.asked) is answers
 
 
 def test_only_the_last_tick_of_a_call_is_answered() -> None:
-    assert {row.at_s for row in reader(Cluster("a_tick")).samples(NOW_S - 300, NOW_S, 15)} == {NOW_S}
+    assert {row.at_s for row in rows_of(reader(Cluster("a_tick")).samples(NOW_S - 300, NOW_S, 15))} == {NOW_S}
 
 
 def test_a_source_that_nobody_reads_is_not_asked() -> None:
     cluster = Cluster("a_tick")
-    assert reader(cluster, Plan()).samples(NOW_S, NOW_S, 15) == []
+    assert rows_of(reader(cluster, ReadPlan()).samples(NOW_S, NOW_S, 15)) == []
     assert cluster.asked == []
 
 
@@ -302,9 +303,9 @@ pipeline: {{checkpoint: /var/lib/x}}
 
 
 def test_readings_are_those_of_the_named_source_and_keep_the_fleets_index() -> None:
-    assert readings(configured(), "main") == Plan(
-        explicit=(Reading("shop/orders", (("orders", "orders"), ("orders", "returns"))),),
-        patterns=(Pattern(1, "shop", ".*"),),
+    assert read_plan(configured(), "main") == ReadPlan(
+        explicit=(GroupRead("shop/orders", (("orders", "orders"), ("orders", "returns"))),),
+        patterns=(GroupPattern(1, "shop", ".*"),),
     )
 
 

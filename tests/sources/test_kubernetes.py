@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 import urllib3
+from sample_rows import rows_of
 
 from adapter.config import KubernetesSource
 from adapter.errors import SourceError
-from adapter.sources import FAULT
 from adapter.sources.kubernetes import KubernetesReader, _RefusedError
+from adapter.sources.sample_table import FAULT
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "kubernetes" / "a_tick.json").read_text())["answers"]
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -48,7 +49,7 @@ def reader(server: ApiServer, now_s: float = NOW_S) -> KubernetesReader:
 
 
 def seen(source: KubernetesReader) -> dict[tuple[str, str], float | str]:
-    return {(row.workload, row.signal): row.text or row.value for row in source.samples(NOW_S, NOW_S, 15)}
+    return {(row.workload, row.signal): row.text or row.value for row in rows_of(source.samples(NOW_S, NOW_S, 15))}
 
 
 def of(found: dict[tuple[str, str], float | str], workload: str) -> dict[str, float | str]:
@@ -163,13 +164,13 @@ def test_every_question_has_the_time_that_is_left() -> None:
     [
         pytest.param(
             {"status": 403, "reason": "Forbidden"},
-            f"kubernetes: {HPAS}: 403 Forbidden: allow get and list of it in the adapter's ClusterRole",
+            f"kubernetes: {HPAS}: 403 Forbidden: allow get and list on it in the adapter's ClusterRole",
             id="forbidden",
         ),
         pytest.param(
             {"status": 401, "reason": "Unauthorized"},
             f"kubernetes: {HPAS}: 401 Unauthorized: the credentials are not accepted; renew the kubeconfig or the "
-            "service account's token",
+            "token of the service account",
             id="an old token",
         ),
         pytest.param(
@@ -195,7 +196,7 @@ def test_a_scale_that_may_not_be_read_is_a_fault_of_its_workload_alone() -> None
     server.answers[path] = {"status": 403, "reason": "Forbidden"}
     found = seen(reader(server))
     assert found[("shop/clicks", FAULT)] == (
-        f"HPA shop/clicks: {path}: 403 Forbidden: allow get and list of it in the adapter's ClusterRole"
+        f"HPA shop/clicks: {path}: 403 Forbidden: allow get and list on it in the adapter's ClusterRole"
     )
     assert found[("shop/orders", "workers")] == 3.0
 
@@ -207,14 +208,14 @@ def test_a_pause_that_cannot_be_read_is_logged_once(caplog: pytest.LogCaptureFix
         seen(source)
     assert [record.getMessage() for record in caplog.records] == [
         "HPA shop/badpause: annotation backlog-adapter/pause is 'sideways', expected up, down or both: "
-        "paused both ways until it is mended"
+        "both directions are paused until it is corrected"
     ]
 
 
 @pytest.mark.parametrize(("late_s", "answers"), [(14.9, True), (15.0, False)])
 def test_kubernetes_has_no_past(late_s: float, answers: bool) -> None:
     server = ApiServer()
-    assert bool(reader(server, NOW_S + late_s).samples(NOW_S - 300, NOW_S, 15)) is answers
+    assert bool(rows_of(reader(server, NOW_S + late_s).samples(NOW_S - 300, NOW_S, 15))) is answers
     assert bool(server.asked) is answers
 
 

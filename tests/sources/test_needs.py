@@ -92,8 +92,8 @@ def test_a_policy_without_a_signal_it_needs_is_a_fault(config: Config, lacking: 
 
 def test_the_fault_names_the_policy_where_it_is_set_and_all_that_could_give_the_signal() -> None:
     assert check(workload(PRAVEGA, policy="drain"))[1] == (
-        "workloads[0].rules.policy: the policy drain needs backlog_records, and nothing that workloads[0] reads gives "
-        "that; "
+        "workloads[0].rules.policy: the policy drain needs backlog_records, which the sources of workloads[0] do not "
+        "provide; "
         "a kafka source, the preset flink, the preset flink-varga, the preset kafka-exporter, "
         "or a query of your own (signals: {backlog_records: ...}) could"
     )
@@ -113,7 +113,7 @@ def test_a_signal_that_is_only_useful_is_a_hint(policy: str) -> None:
     config = workload(KAFKA, policy=policy)
     assert check(config) == []
     [hint] = hints(config)
-    assert hint.startswith(f"workloads[0].rules.policy: the policy {policy} could use utilization_ratio, and nothing ")
+    assert hint.startswith(f"workloads[0].rules.policy: the policy {policy} could use utilization_ratio, which ")
     assert "; without it " in hint
 
 
@@ -131,7 +131,7 @@ def test_what_a_hundred_workloads_lack_is_told_once(
     own = f"{{name: own, read: [{{{KAFKA}}}], rules: {shared}}}"
     first, second = told(parse(f"{SOURCES}workloads: [{many}, {own}]\nrules: {shared}", "c.yaml"))
     assert first.startswith(said)
-    assert "nothing that workloads[0] and 99 more read gives that" in first
+    assert "which the sources of workloads[0] and 99 more do not provide" in first
     assert second.startswith(f"workloads[100].{said}")
 
 
@@ -155,7 +155,7 @@ def test_workers_that_nobody_counts_are_told_once_with_what_counts_them() -> Non
     text = f"{UNCOUNTED}pipeline: {{checkpoint: /c}}\nworkloads: [{many}]\n{fleets}"
     assert check(parse(text, "c.yaml")) == []
     assert hints(parse(text, "c.yaml")) == [
-        "sources: nothing that workloads[0] and 100 more read tells how many workers there are; a kubernetes source, "
+        "sources: the sources of workloads[0] and 100 more do not provide the number of workers; a kubernetes source, "
         "the preset flink, the preset flink-varga, or a query of your own (signals: {ready_workers: ...}) could; "
         "without it nothing is ever decided"
     ]

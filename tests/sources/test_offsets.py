@@ -5,11 +5,22 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sample_rows import Row, rows_of
 
-from adapter.sources import FAULT, Row
-from adapter.sources.offsets import SIGNALS, Offsets, Partition, Pattern, Plan, Reading, found_readings, members, rows
+from adapter.sources.offsets import (
+    SIGNALS,
+    GroupPattern,
+    GroupRead,
+    Offsets,
+    Partition,
+    ReadPlan,
+    add_counts,
+    discovered_reads,
+    matching_groups,
+)
+from adapter.sources.sample_table import FAULT, SampleTable
 
-ORDERS = Reading("shop/orders", (("orders", "orders"),))
+ORDERS = GroupRead("shop/orders", (("orders", "orders"),))
 SEEN = Offsets(
     committed={"orders": {("orders", 0): 40, ("orders", 1): 70}},
     partitions={"orders": 2},
@@ -18,13 +29,19 @@ SEEN = Offsets(
 )
 
 
-def numbers(reading: Reading, offsets: Offsets) -> dict[str, float]:
-    return {row.signal: row.value for row in rows(reading, offsets, 15) if row.signal != FAULT}
+def rows(read: GroupRead, offsets: Offsets, at_s: int, offset_reset: str = "latest") -> list[Row]:
+    table = SampleTable()
+    add_counts(table, at_s, read, offsets, offset_reset)
+    return rows_of(table.finish())
 
 
-def fault(reading: Reading, offsets: Offsets) -> str:
-    [row] = rows(reading, offsets, 15)
-    assert row == Row(15, reading.workload, "", FAULT, 0.0, row.text)
+def numbers(read: GroupRead, offsets: Offsets) -> dict[str, float]:
+    return {row.signal: row.value for row in rows(read, offsets, 15) if row.signal != FAULT}
+
+
+def fault(read: GroupRead, offsets: Offsets) -> str:
+    [row] = rows(read, offsets, 15)
+    assert row == Row(15, read.workload, "", FAULT, 0.0, row.text)
     return row.text
 
 
@@ -106,7 +123,7 @@ def test_a_topic_read_by_two_groups_of_a_workload_counts_its_partitions_once() -
     [
         pytest.param(
             {"committed": {"orders": {}}},
-            "group orders has no committed offset on topic orders: it has not run yet, or it commits elsewhere "
+            "group orders has no committed offset on topic orders: it has not run yet, or it does not commit to Kafka "
             "(Flink commits on checkpoints, Spark never)",
             id="a group without any commit",
         ),
@@ -133,17 +150,17 @@ def test_a_topic_read_by_two_groups_of_a_workload_counts_its_partitions_once() -
         ),
         pytest.param(
             {"partitions": {"orders": 1}},
-            "topic orders was recreated: group orders has committed on partition 1, it has 1; wait",
+            "topic orders was recreated: group orders has committed on partition 1, but the topic has 1; wait",
             id="a commit on a partition that is gone",
         ),
         pytest.param(
             {"latest": {("orders", 0): 100, ("orders", 1): -1001}},
-            "the end offset of partition 1 of topic orders is missing: the brokers did not tell it",
+            "the log end offset of partition 1 of topic orders is missing in the brokers' answer",
             id="an end offset of -1001",
         ),
         pytest.param(
             {"latest": {("orders", 0): 100}},
-            "the end offset of partition 1 of topic orders is missing",
+            "the log end offset of partition 1 of topic orders is missing",
             id="an end offset that is not there",
         ),
         pytest.param(
@@ -167,46 +184,46 @@ def test_one_missing_topic_of_two_is_no_partial_sum() -> None:
     assert fault(both, offsets) == "topic clicks does not exist"
 
 
-FLEETS = Plan(explicit=(ORDERS,), patterns=(Pattern(0, "eu", "eu-.*"), Pattern(1, "all", ".*")))
+FLEETS = ReadPlan(explicit=(ORDERS,), patterns=(GroupPattern(0, "eu", "eu-.*"), GroupPattern(1, "all", ".*")))
 
 
 def test_a_fleet_finds_the_groups_whose_whole_name_matches() -> None:
-    found = [(pattern.fleet, group) for pattern, group in members(FLEETS, ["eu-a", "x-eu-a"])]
+    found = [(pattern.fleet, group) for pattern, group in matching_groups(FLEETS, ["eu-a", "x-eu-a"])]
     assert found == [(0, "eu-a"), (1, "eu-a"), (1, "x-eu-a")]
 
 
 def test_the_first_fleet_of_a_namespace_has_the_group() -> None:
-    plan = Plan(patterns=(Pattern(0, "shop", "a.*"), Pattern(1, "shop", ".*")))
-    assert [(pattern.fleet, group) for pattern, group in members(plan, ["ab", "b"])] == [(0, "ab"), (1, "b")]
+    plan = ReadPlan(patterns=(GroupPattern(0, "shop", "a.*"), GroupPattern(1, "shop", ".*")))
+    assert [(pattern.fleet, group) for pattern, group in matching_groups(plan, ["ab", "b"])] == [(0, "ab"), (1, "b")]
 
 
 def test_a_group_that_a_workload_names_is_not_found_again() -> None:
-    assert members(FLEETS, ["orders"]) == []
+    assert matching_groups(FLEETS, ["orders"]) == []
 
 
 def test_a_found_group_reads_the_topics_it_has_committed_on() -> None:
-    found = members(FLEETS, ["team: a"])
+    found = matching_groups(FLEETS, ["team: a"])
     committed = {"team: a": {("clicks", 0): 4, ("orders", 1): 0, ("old", 0): -1001}}
-    [reading] = found_readings(FLEETS, found, committed)
-    assert reading == Reading("all/team--a", (("team: a", "clicks"), ("team: a", "orders")), fleet=1)
+    [read] = discovered_reads(FLEETS, found, committed)
+    assert read == GroupRead("all/team--a", (("team: a", "clicks"), ("team: a", "orders")), fleet=1)
 
 
 def test_a_found_workload_carries_its_fleet_beside_its_fault() -> None:
-    [reading] = found_readings(FLEETS, members(FLEETS, ["idle"]), {"idle": {}})
-    fleet, why = rows(reading, Offsets(), 15)
+    [read] = discovered_reads(FLEETS, matching_groups(FLEETS, ["idle"]), {"idle": {}})
+    fleet, why = rows(read, Offsets(), 15)
     assert fleet == Row(15, "all/idle", "", "fleet", 1.0)
     assert why.text.startswith("group idle has no committed offset on any topic")
 
 
 def test_two_groups_with_one_workload_name_are_a_fault_that_names_both() -> None:
-    [reading] = found_readings(FLEETS, members(FLEETS, ["a b", "a/b"]), {})
-    assert reading.workload == "all/a-b"
-    assert reading.fault == "groups a b and a/b have one workload name: configure each as a workload"
+    [read] = discovered_reads(FLEETS, matching_groups(FLEETS, ["a b", "a/b"]), {})
+    assert read.workload == "all/a-b"
+    assert read.fault == "groups a b and a/b have the same workload name: configure each of them as a workload"
 
 
 def test_a_configured_workload_keeps_its_name() -> None:
-    plan = Plan(explicit=(replace(ORDERS, workload="all/x"),), patterns=FLEETS.patterns)
-    assert found_readings(plan, members(plan, ["x"]), {"x": {("t", 0): 1}}) == []
+    plan = ReadPlan(explicit=(replace(ORDERS, workload="all/x"),), patterns=FLEETS.patterns)
+    assert discovered_reads(plan, matching_groups(plan, ["x"]), {"x": {("t", 0): 1}}) == []
 
 
 @st.composite

@@ -6,13 +6,12 @@ import pytest
 
 from adapter.core.decisions import Decision, Reason
 from adapter.core.engine import replay
-from adapter.core.report import rows as decision_rows
+from adapter.core.report import rows
 from adapter.core.rules import RuleBook, Rules
-from adapter.core.samples import assemble
-from adapter.sources import FAULT
-from adapter.sources.offsets import Offsets, Reading, rows
+from adapter.sources.offsets import GroupRead, Offsets, add_counts
+from adapter.sources.sample_table import SampleTable, samples_of
 
-ORDERS = Reading("shop/orders", (("orders", "orders"),))
+ORDERS = GroupRead("shop/orders", (("orders", "orders"),))
 BOOK = RuleBook(by_workload={"shop/orders": Rules(max_workers=12)}, by_fleet=())
 PARTITIONS = range(8)
 RATE = 100  # records a second and partition
@@ -23,11 +22,11 @@ def decided(offsets_at: Callable[[int], Offsets], workers: float, offset_reset: 
     """The last decision of twenty minutes."""
     ticks = []
     for at_s in range(15, 1215, 15):
-        seen = rows(ORDERS, offsets_at(at_s), at_s, offset_reset)
-        numbers = [(row.workload, row.stage, row.signal, row.value) for row in seen if row.signal != FAULT]
-        numbers += [("shop/orders", "", name, workers) for name in ("spec_workers", "workers", "ready_workers")]
-        ticks.append(assemble(at_s, numbers, [(row.workload, row.text) for row in seen if row.signal == FAULT]))
-    [last] = decision_rows([decisions for _, decisions in replay(ticks, BOOK)][-1])
+        table = SampleTable()
+        add_counts(table, at_s, ORDERS, offsets_at(at_s), offset_reset)
+        table.add(at_s, "shop/orders", dict.fromkeys(("spec_workers", "workers", "ready_workers"), workers))
+        ticks.append(samples_of(at_s, table.finish()))
+    [last] = rows([decisions for _, decisions in replay(ticks, BOOK)][-1])
     return last
 
 

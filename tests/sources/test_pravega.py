@@ -5,21 +5,22 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sample_rows import Row, rows_of
 
 from adapter import config
 from adapter.config import PravegaSource, Tls
 from adapter.errors import SourceError
-from adapter.sources import FAULT, Row
-from adapter.sources.pravega import PravegaReader, Reading, readings
+from adapter.sources.pravega import PravegaReader, StreamRead, stream_reads
+from adapter.sources.sample_table import FAULT
 
 RECORDED = Path(__file__).parents[1] / "data" / "pravega"
 SETTINGS = PravegaSource(kind="pravega", url="http://controller:10080/")
-CLICKS = Reading("shop/clicks", "s1", "clicks")
+CLICKS = StreamRead("shop/clicks", "s1", "clicks")
 CREATED_S, SPLIT_S, MERGED_S = 1795283939, 1795283941, 1795283944  # the seconds of the recorded events
 Answer = Callable[[httpx.Request], httpx.Response]
 
 
-def reader(answer: Answer, *streams: Reading) -> PravegaReader:
+def reader(answer: Answer, *streams: StreamRead) -> PravegaReader:
     return PravegaReader("pravega", SETTINGS, streams or (CLICKS,), httpx.Client(transport=httpx.MockTransport(answer)))
 
 
@@ -33,11 +34,11 @@ def history(request: httpx.Request) -> httpx.Response:
 
 def test_segments_of_the_present_are_partitions_s2_20() -> None:
     at_s = MERGED_S + 10
-    assert reader(history).samples(at_s, at_s, 15) == [Row(at_s, "shop/clicks", "", "partitions", 2.0)]
+    assert rows_of(reader(history).samples(at_s, at_s, 15)) == [Row(at_s, "shop/clicks", "", "partitions", 2.0)]
 
 
 def test_the_past_is_told_tick_by_tick() -> None:
-    found = reader(history).samples(CREATED_S, MERGED_S + 2, 1)
+    found = rows_of(reader(history).samples(CREATED_S, MERGED_S + 2, 1))
     assert [(row.at_s - CREATED_S, row.value) for row in found] == [
         (1, 1.0),
         (2, 1.0),
@@ -67,7 +68,7 @@ def test_an_empty_answer_is_asked_again_for_the_whole_life_of_the_stream() -> No
         return history(request) if request.url.params["from"] == "0" else httpx.Response(200, content=b"[]")
 
     at_s = MERGED_S + 10
-    assert [row.value for row in reader(answer).samples(at_s, at_s, 15)] == [2.0]
+    assert [row.value for row in rows_of(reader(answer).samples(at_s, at_s, 15))] == [2.0]
 
 
 @pytest.mark.parametrize(
@@ -82,17 +83,17 @@ def test_an_empty_answer_is_asked_again_for_the_whole_life_of_the_stream() -> No
 )
 def test_a_stream_without_an_answer_is_a_fault_and_never_0_segments(answer: Answer, sentence: str) -> None:
     at_s = CREATED_S - 60
-    [row] = reader(answer).samples(at_s, at_s, 15)
+    [row] = rows_of(reader(answer).samples(at_s, at_s, 15))
     assert (row.at_s, row.signal, row.value) == (at_s, FAULT, 0.0)
     assert row.text.startswith(sentence)
 
 
 def test_one_deleted_stream_costs_no_other() -> None:
-    gone = Reading("shop/gone", "s1", "gone")
-    rows = reader(
+    gone = StreamRead("shop/gone", "s1", "gone")
+    both = reader(
         lambda request: history(request) if "clicks" in request.url.path else httpx.Response(404), gone, CLICKS
     )
-    found = rows.samples(MERGED_S + 10, MERGED_S + 10, 15)
+    found = rows_of(both.samples(MERGED_S + 10, MERGED_S + 10, 15))
     assert [(row.workload, row.signal) for row in found] == [("shop/gone", FAULT), ("shop/clicks", "partitions")]
 
 
@@ -103,7 +104,7 @@ def test_names_are_escaped_in_the_path() -> None:
         paths.append(request.url.raw_path)
         return httpx.Response(404)
 
-    reader(answer, Reading("shop/x", "a/b", "c?d")).samples(15, 15, 15)
+    reader(answer, StreamRead("shop/x", "a/b", "c?d")).samples(15, 15, 15)
     assert paths[0].startswith(b"/v1/scopes/a%2Fb/streams/c%3Fd/scaling-events?")
 
 
@@ -120,19 +121,6 @@ def test_no_answer_is_an_error_of_the_source_with_its_cause(error: httpx.Transpo
 
     with pytest.raises(SourceError, match=r"no answer from http://controller:10080 within 5 s: (Conn|ReadTimeout)"):
         reader(answer).samples(15, 15, 15)
-
-
-def test_the_scaling_policy_is_asked_of_the_stream_itself_s2_20() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        assert request.url.path == "/v1/scopes/s1/streams/auto"
-        return httpx.Response(200, content=(RECORDED / "stream_by_rate.json").read_bytes())
-
-    assert reader(answer).policy("s1", "auto").min_segments == 3
-
-
-def test_a_policy_that_cannot_be_told_is_an_error_that_names_the_stream() -> None:
-    with pytest.raises(SourceError, match="scaling policy of stream s1/clicks: it does not exist"):
-        reader(always(404)).policy("s1", "clicks")
 
 
 def test_a_missing_ca_file_is_an_error_that_names_it() -> None:
@@ -154,4 +142,4 @@ pipeline: {checkpoint: /var/lib/x}
 """,
         "test.yaml",
     )
-    assert readings(parsed, "p") == (CLICKS,)
+    assert stream_reads(parsed, "p") == (CLICKS,)

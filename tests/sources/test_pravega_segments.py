@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.sources.segments import Event, Policy, events, policy, segments_at
+from adapter.sources.segments import ScalingEvent, scaling_events, segments_at
 
 RECORDED = Path(__file__).parents[1] / "data" / "pravega"
 SPECIFIED = b"""{"scalingEvents": [
@@ -13,7 +13,7 @@ SPECIFIED = b"""{"scalingEvents": [
 
 
 def test_the_answer_of_a_real_controller_carries_the_whole_set_with_each_event_s2_20() -> None:
-    found = events((RECORDED / "scaling_events.json").read_bytes())
+    found = scaling_events((RECORDED / "scaling_events.json").read_bytes())
     assert [(event.timestamp, event.count()) for event in found] == [
         (1795283939020, 1),
         (1795283941430, 4),
@@ -22,13 +22,13 @@ def test_the_answer_of_a_real_controller_carries_the_whole_set_with_each_event_s
 
 
 def test_the_specified_shape_is_read_too_oldest_first_s2_20() -> None:
-    assert [(event.timestamp, event.count()) for event in events(SPECIFIED)] == [(1000, 1), (2000, 2)]
+    assert [(event.timestamp, event.count()) for event in scaling_events(SPECIFIED)] == [(1000, 1), (2000, 2)]
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"scalingEvents": 3}', b'[{"segments": []}]', b"\xff"])
 def test_anything_else_is_no_answer(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        events(body)
+        scaling_events(body)
 
 
 @pytest.mark.parametrize(
@@ -42,27 +42,11 @@ def test_anything_else_is_no_answer(body: bytes) -> None:
     ],
 )
 def test_segments_in_force_are_those_of_the_last_event(at_s: float, expected: int | None) -> None:
-    assert segments_at(events(SPECIFIED), at_s) == expected
+    assert segments_at(scaling_events(SPECIFIED), at_s) == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(1, 9)), min_size=1), st.integers(0, 200))
 def test_the_count_at_a_time_never_depends_on_later_events(parts: list[tuple[int, int]], at_s: int) -> None:
-    history = [Event(timestamp=1000 * second, segments=[{}] * count) for second, count in sorted(parts)]
+    history = [ScalingEvent(timestamp=1000 * second, segments=[{}] * count) for second, count in sorted(parts)]
     before = [event for event in history if event.timestamp <= 1000 * at_s]
     assert segments_at(history, at_s) == segments_at(before, at_s)
-
-
-@pytest.mark.parametrize(
-    ("recording", "expected"),
-    [
-        pytest.param("stream_fixed", Policy("FIXED_NUM_SEGMENTS", 2), id="fixed"),
-        pytest.param("stream_by_rate", Policy("BY_RATE_IN_EVENTS_PER_SEC", 3, 20, 2), id="by events a second (S2-10)"),
-    ],
-)
-def test_the_scaling_policy_of_a_real_stream_s2_20(recording: str, expected: Policy) -> None:
-    assert policy((RECORDED / f"{recording}.json").read_bytes()) == expected
-
-
-def test_a_stream_without_a_policy_is_no_answer() -> None:
-    with pytest.raises(ValueError, match="scalingPolicy"):
-        policy(b"{}")

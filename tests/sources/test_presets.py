@@ -74,9 +74,9 @@ def test_a_dollar_sign_that_is_no_placeholder_stays() -> None:
         pytest.param("group\n", "[group]\n", "`str`, got `array` - at `$.workload_label`", id="a wrong type"),
         pytest.param("workload_label: group", "", "missing required field `workload_label`", id="a missing key"),
         pytest.param("description", "descripton", "unknown field `descripton`", id="an unknown key"),
-        pytest.param("mine", "yours", "must be that of the file, got 'yours'", id="another name than its file"),
+        pytest.param("mine", "yours", "must be the name of the file, got 'yours'", id="another name than its file"),
         pytest.param("backlog_records", "backlog_record", "did you mean backlog_records?", id="an unknown signal"),
-        pytest.param("$by", "$wndow", "$wndow is none of $match, $by, $window", id="an unknown placeholder"),
+        pytest.param("$by", "$wndow", "$wndow is not $match, $by or $window", id="an unknown placeholder"),
         pytest.param("signals: {", "signals: {{", "presets/mine.yaml: ", id="no YAML"),
     ],
 )
@@ -89,5 +89,5 @@ def test_a_wrong_preset_is_refused_with_its_place(was: str, becomes: str, senten
 
 
 def test_an_unknown_preset_is_answered_with_the_nearest() -> None:
-    with pytest.raises(ConfigError, match="no preset is named 'kafka_exporter'; did you mean kafka-exporter"):
+    with pytest.raises(ConfigError, match="there is no preset 'kafka_exporter'; did you mean kafka-exporter"):
         presets.load("kafka_exporter")

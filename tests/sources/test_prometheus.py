@@ -15,17 +15,17 @@ import httpx
 import pytest
 import trustme
 from prometheus_fleet import CONFIG
+from sample_rows import Row, rows_of
 
 from adapter.config import PrometheusSource
 from adapter.errors import SourceError
-from adapter.sources import Row
 from adapter.sources.prometheus import MOST_POINTS, PrometheusReader, Query, queries
-from adapter.sources.prometheus_plan import Found, Named
+from adapter.sources.prometheus_plan import ConfiguredWorkloads, DiscoveredWorkloads
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/prometheus/answers.json").read_text())
 AT_S = int(RECORDED[0]["form"]["time"])
-ONE = Query("workloads[0].read[0]", "backlog_records", "depth", Named((), {(): ("default/orders",)}))
-FLEET = Query("fleets[0]", "backlog_records", "depth", Found(0, "app", "ns", "unused"))
+ONE = Query("workloads[0].read[0]", "backlog_records", "depth", ConfiguredWorkloads((), {(): ("default/orders",)}))
+FLEET = Query("fleets[0]", "backlog_records", "depth", DiscoveredWorkloads(0, "app", "ns", "unused"))
 Answer = Callable[[httpx.Request], httpx.Response]
 
 
@@ -50,7 +50,7 @@ def reader(answer: Answer, *plan: Query, **settings: object) -> Iterator[Prometh
 
 def ask(answer: Answer, *plan: Query, **settings: object) -> list[Row]:
     with reader(answer, *plan, **settings) as opened:
-        return opened.samples(AT_S, AT_S, 15)
+        return rows_of(opened.samples(AT_S, AT_S, 15))
 
 
 def vector(*series: tuple[dict[str, str], str], **more: object) -> httpx.Response:
@@ -206,7 +206,7 @@ def test_a_configured_workload_without_series_is_told_why(recorded_tick: list[Ro
 
 def test_several_ticks_are_one_range_query_and_the_last_equals_the_live_one(recorded_tick: list[Row]) -> None:
     with reader(replay, *queries(CONFIG, "main")) as opened:
-        past = opened.samples(AT_S - 20, AT_S, 10)
+        past = rows_of(opened.samples(AT_S - 20, AT_S, 10))
     assert {row.at_s for row in past} == {AT_S - 20, AT_S - 10, AT_S}
     key = lambda row: (row.workload, row.stage, row.signal)  # noqa: E731 - used twice, here only
     assert sorted((row for row in past if row.at_s == AT_S), key=key) == sorted(recorded_tick, key=key)
@@ -247,7 +247,7 @@ def test_x_06_what_is_no_count_is_left_out_with_a_fault(value: str) -> None:
     rows = ask(lambda _: vector(({"ns": "n", "app": "a"}, value), ({"ns": "n", "app": "b"}, "2")), FLEET)
     assert values(rows, "n/a") == {("", "fleet"): 0}
     assert values(rows, "n/b") == {("", "backlog_records"): 2, ("", "fleet"): 0}
-    assert faults(rows) == {"n/a": f"backlog_records is {value} (fleets[0]), left out"}
+    assert faults(rows) == {"n/a": f"backlog_records is {value} and is ignored (fleets[0])"}
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,9 @@ def test_x_06_what_is_no_count_is_left_out_with_a_fault(value: str) -> None:
     ["0 / (kafka_consumergroup_lag * 0)", "1 / (kafka_consumergroup_lag * 0)"],
 )
 def test_x_06_recorded_not_a_number_and_infinity_are_never_values(query: str) -> None:
-    by_partition = replace(FLEET, text=query, owners=Found(0, "consumergroup", "topic", ""), stage_label="partition")
+    by_partition = replace(
+        FLEET, text=query, owners=DiscoveredWorkloads(0, "consumergroup", "topic", ""), stage_label="partition"
+    )
     rows = ask(replay, by_partition)
     assert {row.signal for row in rows} == {"fleet", "fault"}
 
@@ -272,7 +274,7 @@ def test_a_series_without_its_labels_is_a_fault_that_names_query_labels_and_fix(
     sentence = faults(rows)["*"]
     assert f"lacks the label '{lacking}', it has {{" in sentence
     assert all(f'{label}="{value}"' in sentence for label, value in labels.items())
-    assert sentence.endswith("aggregate by ($by), or name the right label. The query: depth")
+    assert sentence.endswith("aggregate by ($by), or set the right label. The query: depth")
 
 
 def test_a_recorded_sum_without_labels_is_a_fault() -> None:
@@ -280,8 +282,10 @@ def test_a_recorded_sum_without_labels_is_a_fault() -> None:
     assert "lacks the label 'app', it has {}" in faults(rows)["*"]
 
 
-def test_a_series_that_was_selected_beside_the_wanted_ones_is_nobodys() -> None:
-    query = replace(ONE, owners=Named(("g", "t"), {("a", "x"): ("default/a",), ("b", "y"): ("default/b",)}))
+def test_a_series_that_matches_by_chance_belongs_to_no_workload() -> None:
+    query = replace(
+        ONE, owners=ConfiguredWorkloads(("g", "t"), {("a", "x"): ("default/a",), ("b", "y"): ("default/b",)})
+    )
     rows = ask(lambda _: vector(*(({"g": g, "t": t}, "1") for g in "ab" for t in "xy")), query)
     assert sorted((row.workload, row.signal) for row in rows) == [
         ("default/a", "backlog_records"),
@@ -290,7 +294,7 @@ def test_a_series_that_was_selected_beside_the_wanted_ones_is_nobodys() -> None:
 
 
 def test_a_joined_result_without_its_key_is_a_fault_of_every_workload() -> None:
-    query = replace(ONE, owners=Named(("g",), {("a",): ("default/a",), ("b",): ("default/b",)}))
+    query = replace(ONE, owners=ConfiguredWorkloads(("g",), {("a",): ("default/a",), ("b",): ("default/b",)}))
     rows = ask(lambda _: vector(({}, "1")), query)
     assert set(faults(rows)) == {"default/a", "default/b"}
 
@@ -299,19 +303,19 @@ def test_two_series_of_one_place_are_never_summed_nor_chosen_from() -> None:
     rows = ask(lambda _: vector(({"pod": "x"}, "1"), ({"pod": "y"}, "2")))
     assert values(rows, "default/orders") == {}
     assert faults(rows)["default/orders"] == (
-        'backlog_records has two series, {pod="x"} and {pod="y"}; aggregate by ($by), or match one'
+        'backlog_records has two series, {pod="x"} and {pod="y"}; aggregate by ($by), or match one of them'
     )
 
 
 def test_two_names_with_one_slug_share_no_numbers() -> None:
     rows = ask(lambda _: vector(({"ns": "n", "app": "a b"}, "1"), ({"ns": "n", "app": "a-b"}, "2")), FLEET)
     assert values(rows, "n/a-b") == {("", "fleet"): 0}
-    assert faults(rows) == {"n/a-b": "n/a b and n/a-b share one name; rename one"}
+    assert faults(rows) == {"n/a-b": "n/a b and n/a-b have the same workload name; rename one"}
 
 
 def test_a_name_that_leaves_nothing_is_a_fault() -> None:
     rows = ask(lambda _: vector(({"ns": "n", "app": "…"}, "1")), FLEET)
-    assert faults(rows) == {"*": "fleets[0]: n/… has nothing a label value can hold; rename it"}
+    assert faults(rows) == {"*": "fleets[0]: n/… has no character that a Kubernetes label value allows; rename it"}
 
 
 def test_a_fleet_without_series_is_told_why() -> None:
@@ -319,7 +323,7 @@ def test_a_fleet_without_series_is_told_why() -> None:
 
 
 def test_two_fleets_that_find_the_same_workloads_are_both_heard() -> None:
-    other = replace(FLEET, path="fleets[1]", signal="workers", owners=Found(1, "app", "ns", "unused"))
+    other = replace(FLEET, path="fleets[1]", signal="workers", owners=DiscoveredWorkloads(1, "app", "ns", "unused"))
     rows = ask(lambda _: vector(({"ns": "n", "app": "a"}, "3")), FLEET, other)
     assert values(rows, "n/a") == {("", "backlog_records"): 3, ("", "workers"): 3, ("", "fleet"): 0}
     assert faults(rows) == {}
@@ -358,7 +362,7 @@ def test_all_queries_failing_is_a_source_error_with_the_cause() -> None:
 
 def test_nobody_is_asked_for_an_empty_plan() -> None:
     nothing = PrometheusReader("main", PrometheusSource(kind="prometheus", url="http://p.test"), ())
-    assert nothing.samples(0, 0, 15) == []
+    assert rows_of(nothing.samples(0, 0, 15)) == []
     nothing.close()
 
 
@@ -386,9 +390,9 @@ def alert(request: httpx.Request) -> httpx.Response:
             id="a redirect",
         ),
         pytest.param(
-            lambda _: httpx.Response(200, html="<html>Sign in</html>"), "a web page came instead", id="a login page"
+            lambda _: httpx.Response(200, html="<html>Sign in</html>"), "the answer is a web page", id="a login page"
         ),
-        pytest.param(lambda _: httpx.Response(401), "HTTP 401; it wants credentials", id="no credentials"),
+        pytest.param(lambda _: httpx.Response(401), "HTTP 401; it requires credentials", id="no credentials"),
         pytest.param(
             lambda _: httpx.Response(403, html="<p>no"), "HTTP 403; these credentials", id="wrong credentials"
         ),
@@ -398,21 +402,21 @@ def alert(request: httpx.Request) -> httpx.Response:
         pytest.param(lambda _: httpx.Response(502, html="<p>gateway"), "HTTP 502", id="a gateway's page"),
         pytest.param(
             lambda _: httpx.Response(200, text='{"status":"succ', headers={"content-type": "application/json"}),
-            "the answer (application/json) is not of Prometheus' form: Input data was truncated",
+            "the answer (application/json) is not in Prometheus' format: Input data was truncated",
             id="half an answer",
         ),
         pytest.param(
-            lambda _: httpx.Response(200, json=[1]), "is not of Prometheus' form: Expected `object`", id="a list"
+            lambda _: httpx.Response(200, json=[1]), "is not in Prometheus' format: Expected `object`", id="a list"
         ),
         pytest.param(lambda _: httpx.Response(200), "the answer (no content type) is not", id="an empty answer"),
         pytest.param(
             lambda _: httpx.Response(200, content=b"\xff\xfe"),
-            "is not of Prometheus' form",
+            "is not in Prometheus' format",
             id="bytes of something else",
         ),
         pytest.param(
             lambda _: vector(({}, 1)),  # type: ignore[arg-type] - Prometheus writes values as text
-            "is not of Prometheus' form: Expected `str`, got `int`",
+            "is not in Prometheus' format: Expected `str`, got `int`",
             id="values that are numbers",
         ),
         pytest.param(
@@ -422,7 +426,7 @@ def alert(request: httpx.Request) -> httpx.Response:
         ),
         pytest.param(
             lambda _: vector(({}, "1"), warnings=["store a is away"]),
-            "the answer is not whole: store a is away",
+            "the answer is incomplete: store a is away",
             id="a part is missing",
         ),
     ],
@@ -441,7 +445,7 @@ def test_every_strange_answer_has_a_clear_cause(answer: Answer, cause: str) -> N
             'kafka_consumergroup_lag * on (topic) kafka_consumergroup_current_offset{consumergroup="orders"}',
             "422 execution: found duplicate series",
         ),
-        ("scalar(up)", "a vector is wanted, the query gives a scalar"),
+        ("scalar(up)", "expected a vector, the query returns a scalar"),
     ],
 )
 def test_recorded_errors_are_told_in_the_servers_words(query: str, cause: str) -> None:
@@ -507,7 +511,12 @@ def test_a_bearer_token_is_read_anew_for_every_call(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(None, "cannot read"), ("\n", "is empty"), ("two\nlines", "holds no token"), ("tök", "holds no token")],
+    [
+        (None, "cannot read"),
+        ("\n", "is empty"),
+        ("two\nlines", "contains characters that no token has"),
+        ("tök", "contains characters that no token has"),
+    ],
 )
 def test_a_wrong_token_file_is_named(tmp_path: Path, content: str | None, sentence: str) -> None:
     file = tmp_path / "token"
@@ -562,7 +571,7 @@ def secure_server(ca: trustme.CA) -> Iterator[str]:
 def ask_over_network(url: str, **tls: str) -> list[Row]:
     source = PrometheusSource.model_validate({"kind": "prometheus", "url": url, "tls": tls})
     with closing(PrometheusReader("main", source, (ONE,))) as opened:
-        return opened.samples(AT_S, AT_S, 15)
+        return rows_of(opened.samples(AT_S, AT_S, 15))
 
 
 def test_a_server_of_a_private_ca_is_asked_with_a_client_certificate(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from adapter.config import (
 )
 from adapter.sources import presets, promql
 from adapter.sources.prometheus import check, queries
-from adapter.sources.prometheus_plan import Found, Named
+from adapter.sources.prometheus_plan import ConfiguredWorkloads, DiscoveredWorkloads
 
 SIGNALS = len(presets.load("kafka-exporter").signals)
 
@@ -55,7 +55,7 @@ def test_a_fleet_is_one_query_a_signal() -> None:
         "count by (consumergroup) (max by (consumergroup, topic, partition) "
         '(kafka_consumergroup_current_offset{cluster="a"}))'
     )
-    assert plan[-1].owners == Found(0, "consumergroup", None, "shop")
+    assert plan[-1].owners == DiscoveredWorkloads(0, "consumergroup", None, "shop")
     assert plan[-1].path == "fleets[0]"
 
 
@@ -94,7 +94,9 @@ def test_joined_names_match_themselves_only() -> None:
     odd = Workload(name="odd", read=(reading(preset="kafka-exporter", match={"consumergroup": 'c|"d'}),))
     plan = queries(config(group("a.b"), odd), "main")
     assert r'consumergroup=~"a\\.b|c\\|\"d"' in plan[2].text
-    assert plan[2].owners == Named(("consumergroup",), {("a.b",): ("default/a.b",), ('c|"d',): ("default/odd",)})
+    assert plan[2].owners == ConfiguredWorkloads(
+        ("consumergroup",), {("a.b",): ("default/a.b",), ('c|"d',): ("default/odd",)}
+    )
 
 
 def test_workloads_of_different_topics_are_joined_and_told_apart_by_both_labels() -> None:
@@ -102,7 +104,9 @@ def test_workloads_of_different_topics_are_joined_and_told_apart_by_both_labels(
     assert len(plan) == SIGNALS
     assert 'kafka_consumergroup_lag{consumergroup=~"a|b",topic=~"x|y"}' in plan[2].text
     assert plan[2].text.startswith("sum by (consumergroup, topic) (")
-    assert plan[2].owners == Named(("consumergroup", "topic"), {("a", "x"): ("default/a",), ("b", "y"): ("default/b",)})
+    assert plan[2].owners == ConfiguredWorkloads(
+        ("consumergroup", "topic"), {("a", "x"): ("default/a",), ("b", "y"): ("default/b",)}
+    )
 
 
 def test_other_matchers_or_other_signals_are_other_queries() -> None:
@@ -118,8 +122,8 @@ def test_a_query_without_placeholders_belongs_to_its_workload_alone() -> None:
         config(*(Workload(name=n, read=(reading(signals={"backlog_records": f"depth_{n}"}),)) for n in "ab")), "main"
     )
     assert [(query.text, query.owners) for query in plan] == [
-        ("depth_a", Named((), {(): ("default/a",)})),
-        ("depth_b", Named((), {(): ("default/b",)})),
+        ("depth_a", ConfiguredWorkloads((), {(): ("default/a",)})),
+        ("depth_b", ConfiguredWorkloads((), {(): ("default/b",)})),
     ]
 
 
@@ -128,7 +132,7 @@ def test_labels_the_preset_makes_itself_are_not_matched_on_series() -> None:
     plan = queries(config(workload), "main")
     assert 'spark_application="my_ns"' not in plan[0].text
     assert '_inputRate_total_Value",pod="p"}' in plan[0].text
-    assert plan[0].owners == Named(("pod", "spark_application"), {("p", "my_ns"): ("default/app",)})
+    assert plan[0].owners == ConfiguredWorkloads(("pod", "spark_application"), {("p", "my_ns"): ("default/app",)})
 
 
 @pytest.mark.parametrize(("tick_s", "window"), [(5, "[60s]"), (15, "[60s]"), (30, "[120s]")])
@@ -154,27 +158,27 @@ def test_a_sound_configuration_has_no_faults() -> None:
     [
         pytest.param(
             {"preset": "kafka_exporter"},
-            "preset: no preset is named 'kafka_exporter'; did you mean kafka-exporter?",
+            "preset: there is no preset 'kafka_exporter'; did you mean kafka-exporter?",
             id="an unknown preset",
         ),
         pytest.param(
             {"signals": {"backlog": "a"}},
-            "signals.backlog: no signal is named so; did you mean backlog_records?",
+            "signals.backlog: there is no such signal; did you mean backlog_records?",
             id="an unknown signal",
         ),
         pytest.param(
             {"signals": {"workers": "sum by ($by) (a{$mach})"}},
-            "signals.workers: $mach is none of $match, $by, $window",
+            "signals.workers: $mach is not $match, $by or $window",
             id="an unknown placeholder",
         ),
         pytest.param(
             {"signals": {"workers": "sum(rate(a{$match}[$window)) by ($by)"}},
-            "signals.workers: is no PromQL, at character 27, ')) by (abc)': unexpected character",
+            "signals.workers: is not valid PromQL, at character 27, ')) by (abc)': unexpected character",
             id="a query that does not parse",
         ),
         pytest.param(
             {"signals": {"workers": "a{$match}"}, "match": {"bad-label": "x"}},
-            "match.bad-label: a label has letters",
+            "match.bad-label: expected letters",
             id="a label that none can be",
         ),
     ],
@@ -196,7 +200,7 @@ def test_a_wrong_reading_is_told_with_its_path(given: dict[str, object], sentenc
         ),
         pytest.param(
             {"preset": "spark", "match": {"spark_application": "a"}},
-            "match.spark_application: the preset makes this label itself",
+            "match.spark_application: the preset creates this label",
             id="a matcher on a derived label",
         ),
     ],
@@ -209,9 +213,7 @@ def test_a_wrong_fleet_is_told_with_its_path(given: dict[str, object], sentence:
 
 def test_two_readings_of_one_signal_are_a_fault() -> None:
     twice = Workload(name="a", read=(*group("a").read, reading(signals={"partitions": "p"})))
-    assert check(config(twice)) == [
-        "workloads[0].read[1]: partitions of default/a is read by workloads[0].read[0] already"
-    ]
+    assert check(config(twice)) == ["workloads[0].read[1]: workloads[0].read[0] already reads partitions of default/a"]
 
 
 def test_all_faults_are_told_at_once() -> None:
@@ -244,7 +246,7 @@ def test_a_pravega_streams_rates_are_in_bytes_on_both_sides_x_12() -> None:
 
 def test_streams_are_told_apart_by_scope_and_stream_s2_04() -> None:
     [query, _] = queries(streams("orders", "returns"), "main")
-    assert query.owners == Named(
+    assert query.owners == ConfiguredWorkloads(
         ("scope", "stream"),
         {("shop", "orders"): ("default/orders",), ("shop", "returns"): ("default/returns",)},
     )

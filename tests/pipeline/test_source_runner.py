@@ -1,14 +1,15 @@
 import threading
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pipeline_stream import config_of
+from sample_rows import Row, rows_of, table_of
 
 from adapter.config import Config, parse
 from adapter.errors import SourceError
-from adapter.pipeline.asking import Asked, asked, fault_rows, parsed, told, workloads_of
-from adapter.sources import FAULT, Row
-from adapter.sources.columns import rows_of
+from adapter.pipeline.source_runner import SourceRunner, deserialized, fault_table, runner_of, serialized, workloads_of
+from adapter.sources.sample_table import FAULT
 
 TICKS = range(10, 12)
 ROW = Row(11, "shop/a", "", "backlog_records", 1.0)
@@ -25,23 +26,23 @@ class Door:
         self.closed = threading.Event()
         self._failures = failures or []
 
-    def samples(self, start_s: int, end_s: int, step_s: int) -> list[Row]:
+    def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         self.calls += 1
         if self._failures:
             raise self._failures.pop()
         self.free.wait()
-        return [ROW]
+        return table_of([ROW])
 
     def close(self) -> None:
         self.closed.set()
 
 
-def ask_through(door: Door, folder: Path) -> Asked:
+def ask_through(door: Door, folder: Path) -> SourceRunner:
     def open_source(config: Config, name: str) -> Door:
         door.opened += 1
         return door
 
-    return Asked(config_of(folder), "recorded", open_source)
+    return SourceRunner(config_of(folder), "recorded", open_source)
 
 
 def test_a_source_that_does_not_answer_in_time_is_a_fault_and_is_not_asked_twice_at_once(tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_a_source_that_does_not_answer_in_time_is_a_fault_and_is_not_asked_twice
     assert door.opened == 1
 
 
-def answer_in_the_end(source: Asked) -> list[Row]:
+def answer_in_the_end(source: SourceRunner) -> list[Row]:
     """The rows of the first call after the late ones."""
     while True:
         try:
@@ -79,7 +80,7 @@ def test_a_call_given_up_while_it_opened_leaves_the_new_source_alone_and_closes_
         opening.wait()
         return late
 
-    source = Asked(config_of(tmp_path), "recorded", open_source, abandon_after_deadlines=0)
+    source = SourceRunner(config_of(tmp_path), "recorded", open_source, abandon_after_deadlines=0)
     with pytest.raises(SourceError, match="no answer within"):
         source.samples(TICKS)
     assert rows_of(source.samples(TICKS)) == [ROW]
@@ -93,7 +94,7 @@ def test_a_call_given_up_while_it_asked_closes_its_source_when_it_comes_back(tmp
     late, new = Door(), Door()
     new.free.set()
     doors = [new, late]
-    source = Asked(config_of(tmp_path), "recorded", lambda config, name: doors.pop(), abandon_after_deadlines=0)
+    source = SourceRunner(config_of(tmp_path), "recorded", lambda config, name: doors.pop(), abandon_after_deadlines=0)
     with pytest.raises(SourceError, match="no answer within"):
         source.samples(TICKS)
     assert rows_of(source.samples(TICKS)) == [ROW]
@@ -124,15 +125,15 @@ def test_what_the_source_says_itself_is_passed_on(tmp_path: Path) -> None:
 def test_a_source_stays_open_until_the_configuration_changes(tmp_path: Path) -> None:
     opener = "recorded_source:open_source"
     before = config_of(tmp_path)
-    first = asked(told(before), opener, "recorded")
-    assert asked(told(before), opener, "recorded") is first
+    first = runner_of(serialized(before), opener, "recorded")
+    assert runner_of(serialized(before), opener, "recorded") is first
     after = config_of(tmp_path, timing={"tick_s": 2})
-    assert asked(told(after), opener, "recorded") is not first
+    assert runner_of(serialized(after), opener, "recorded") is not first
 
 
 def test_a_fault_names_every_tick_and_the_workloads_that_read_the_source(tmp_path: Path) -> None:
     config = config_of(tmp_path, ("recorded", "dead"))
-    found = fault_rows(workloads_of(config, "dead"), TICKS, "dead: refused")
+    found = rows_of(fault_table(workloads_of(config, "dead"), TICKS, "dead: refused"))
     assert {(row.at_s, row.workload) for row in found} == {(t, w) for t in TICKS for w in ("*", "shop/of-dead")}
     assert {(row.signal, row.value, row.text) for row in found} == {(FAULT, 0.0, "dead: refused")}
 
@@ -153,4 +154,4 @@ pipeline: {checkpoint: /var/lib/checkpoint}
 
 def test_the_configuration_crosses_processes_whole() -> None:
     config = parse(EVERYTHING, "everything")
-    assert parsed(told(config)) == config
+    assert deserialized(serialized(config)) == config

@@ -1,0 +1,140 @@
+"""Runs a source in a Spark worker within a deadline, so that a source that hangs loses its samples and not the tick."""
+
+import hashlib
+import importlib
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from functools import lru_cache, partial
+
+import pyarrow as pa
+
+from adapter.config import Config
+from adapter.core.samples import EVERY
+from adapter.errors import SourceError
+from adapter.sources import Source
+from adapter.sources.sample_table import SampleTable
+
+Opener = Callable[[Config, str], Source]
+
+GRACE_S = 0.5  # a source reports its own deadline first, with a better message
+ABANDON_AFTER_DEADLINES = 20  # a call that hangs for this long is abandoned, and the source is opened anew
+
+
+class SourceRunner:
+    """Calls one source of one configuration from one thread at a time. The first call opens the source."""
+
+    def __init__(
+        self, config: Config, name: str, opener: Opener, *, abandon_after_deadlines: int = ABANDON_AFTER_DEADLINES
+    ) -> None:
+        self._open: Callable[[], Source] = partial(opener, config, name)
+        self._name = name
+        self._deadline_s = config.sources[name].deadline_s + GRACE_S
+        self._abandon_after_s = abandon_after_deadlines * self._deadline_s
+        self._lock = threading.Lock()  # a call is either abandoned, or stores the source that it opened
+        self._source: Source | None = None
+        self._call: Future[pa.Table] | None = None
+        self._started_s = 0.0
+
+    def samples(self, ticks: range) -> pa.Table:
+        """The source's samples of the ticks. Raises SourceError for every kind of failure."""
+        self._check_last_call()
+        self._call, self._started_s = Future(), time.monotonic()
+        # A daemon thread: a call that never returns must not keep the worker process alive.
+        threading.Thread(target=self._run, args=(self._call, self._source, ticks), daemon=True).start()
+        try:
+            return self._call.result(self._deadline_s)
+        except SourceError:
+            raise
+        except TimeoutError as error:
+            raise SourceError(self._name, f"no answer within {self._deadline_s:g} s") from error
+        except Exception as error:  # an error of a client library loses this source's samples, not the tick
+            self.close()
+            raise SourceError(self._name, f"unexpected {type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        """Close the source if it is open. The next call opens it again."""
+        source, self._source = self._source, None
+        if source is not None:
+            threading.Thread(target=source.close, daemon=True).start()  # closing may hang too
+
+    def _check_last_call(self) -> None:
+        """Do not start threads on a source that hangs. Raises SourceError until the call is abandoned."""
+        if self._call is None or self._call.done():
+            return
+        hanging_s = time.monotonic() - self._started_s
+        if hanging_s < self._abandon_after_s:
+            raise SourceError(self._name, f"still no answer after {hanging_s:.0f} s")
+        with self._lock:
+            if self._call.cancel():  # the call closes its source when it returns: closing a source in use may crash
+                self._source = None
+
+    def _run(self, call: Future[pa.Table], source: Source | None, ticks: range) -> None:
+        try:
+            if source is None:
+                source = self._open()
+                self._store(call, source)
+            call.set_result(source.samples(ticks[0], ticks[-1], ticks.step))
+        except BaseException as error:  # the calling thread handles it
+            with suppress(InvalidStateError):  # the call is abandoned
+                call.set_exception(error)
+        if source is not None and call.cancelled():
+            source.close()
+
+    def _store(self, call: Future[pa.Table], source: Source) -> None:
+        """Store an open source for the next call. Raises InvalidStateError if the call was abandoned."""
+        with self._lock:
+            if call.cancelled():
+                raise InvalidStateError
+            self._source = source
+
+
+_runners: dict[tuple[str, str, str], SourceRunner] = {}  # lives as long as the worker, so connections outlive a tick
+
+
+def runner_of(config_json: str, opener: str, name: str) -> SourceRunner:
+    """The runner of a source, the same one in every tick. Closes the sources of an older configuration."""
+    digest = hashlib.blake2b(config_json.encode()).hexdigest()
+    for key in [key for key in _runners if key[0] != digest]:
+        _runners.pop(key).close()
+    if (digest, opener, name) not in _runners:
+        _runners[digest, opener, name] = SourceRunner(deserialized(config_json), name, _imported(opener))
+    return _runners[digest, opener, name]
+
+
+def serialized(config: Config) -> str:
+    """The configuration as JSON, which crosses processes."""
+    return config.model_dump_json(by_alias=True)
+
+
+@lru_cache(maxsize=1)
+def deserialized(config_json: str) -> Config:
+    """Reverse serialized(), once a process."""
+    return Config.model_validate_json(config_json)
+
+
+def _imported(opener: str) -> Opener:
+    """The function "module:name". A name crosses processes; a function of a test does not."""
+    module, _, name = opener.partition(":")
+    function: Opener = getattr(importlib.import_module(module), name)
+    return function
+
+
+def workloads_of(config: Config, source: str) -> list[str]:
+    """The configured workloads that read from a source."""
+    return [
+        f"{workload.namespace}/{workload.name}"
+        for workload in config.workloads
+        if any(reading.source == source for reading in workload.read)
+    ]
+
+
+def fault_table(workloads: Iterable[str], ticks: range, message: str) -> pa.Table:
+    """The fault of a whole source, for each of these workloads and for every workload without a sample."""
+    table = SampleTable()
+    for at_s in ticks:
+        for workload in (EVERY, *workloads):
+            table.add_fault(at_s, workload, message)
+    return table.finish()

@@ -1,0 +1,177 @@
+"""The requests of one tick to a Kafka cluster, within one deadline."""
+
+import time
+from collections.abc import Hashable, Iterable, Mapping
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import admin as client
+
+from adapter.sources.kafka_admin import Admin
+from adapter.sources.kafka_errors import TRANSIENT, UNREACHABLE, group_fault, topic_fault
+from adapter.sources.offsets import Partition
+
+_OffsetSpec: Any = client.OffsetSpec  # type: ignore[attr-defined]  # public, but not exported to type checkers
+# The deadline of committed offsets is kept here: librdkafka (2.16, its issues 3663 and 4605) ends the process with a
+# failed assertion when its own timeout for them passes while no broker is connected.
+_COMMITS_TIMEOUT_S = 600.0
+_GRACE_S = 0.1  # a request reports its own timeout within this time
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class UnreachableError(Exception):
+    """No broker answers, or none accepts the credentials."""
+
+
+class KafkaRequests:
+    """The requests of one tick and the time that is left for them."""
+
+    def __init__(self, admin: Admin, deadline_s: float) -> None:
+        self._admin = admin
+        self._deadline_at_s = time.monotonic() + deadline_s
+        self.has_old_leaders = False  # the client does not learn the new partition leaders: replace it
+
+    def _left_s(self, share: float = 1.0) -> float:
+        return max(0.001, share * (self._deadline_at_s - time.monotonic()))
+
+    def check_connection(self) -> None:
+        """Check that a broker answers. Before that, no other request is safe or worth its time."""
+        cluster = {"cluster": self._admin.describe_cluster(request_timeout=self._left_s())}
+        _raise_if_unreachable(_answers(cluster, self._left_s()))
+
+    def groups(self) -> tuple[frozenset[str], bool]:
+        """All group names, and whether every broker answered."""
+        listing = {"groups": self._admin.list_consumer_groups(request_timeout=self._left_s(0.5))}
+        answer = _answers(listing, self._left_s())["groups"]
+        errors = [answer] if isinstance(answer, KafkaError) else answer.errors
+        listed = frozenset() if isinstance(answer, KafkaError) else frozenset(group.group_id for group in answer.valid)
+        if errors and not listed:
+            raise UnreachableError(errors[0].str())
+        return listed, not errors
+
+    def committed(self, groups: Iterable[str], answered: frozenset[str]) -> dict[str, dict[Partition, int] | str]:
+        """The committed offsets of each group, in half of the time left. A dead coordinator affects only its groups.
+
+        answered: groups whose coordinator is known to answer. The others are described first: librdkafka (2.16) can
+        end the process on a request for the offsets of a group whose coordinator is not available.
+        """
+        absent = self._without_coordinator([group for group in groups if group not in answered])
+        answers = _answers(self._request_commits(group for group in groups if group not in absent), self._left_s(0.5))
+        answers |= _answers(self._request_commits(_transient(answers)), self._left_s(0.5))
+        answers |= absent
+        _raise_if_unreachable(answers)
+        return {group: _commits(group, answer) for group, answer in answers.items()}
+
+    def _without_coordinator(self, groups: list[str]) -> dict[str, Any]:
+        """The groups without a coordinator, each with its error."""
+        if not groups:
+            return {}
+        described = self._admin.describe_consumer_groups(groups, request_timeout=self._left_s(0.5))
+        return {
+            group: answer
+            for group, answer in _answers(described, self._left_s(0.5)).items()
+            if isinstance(answer, KafkaError) and answer.name() in TRANSIENT | UNREACHABLE
+        }
+
+    def _request_commits(self, groups: Iterable[str]) -> "dict[str, Future[Any]]":
+        """The client has one request for each group; all of them run at the same time."""
+        list_offsets = self._admin.list_consumer_group_offsets
+        requests = {group: [ConsumerGroupTopicPartitions(group)] for group in groups}
+        return {
+            group: list_offsets(request, request_timeout=_COMMITS_TIMEOUT_S)[group]
+            for group, request in requests.items()
+        }
+
+    def partitions(self, topics: list[str]) -> dict[str, int | str]:
+        """The number of partitions of each topic."""
+        if not topics:
+            return {}
+        described = self._admin.describe_topics(TopicCollection(topics), request_timeout=self._left_s())
+        answers = _answers(described, self._left_s())
+        _raise_if_unreachable(answers)
+        return {
+            topic: topic_fault(topic, answer.name(), answer.str())
+            if isinstance(answer, KafkaError)
+            else len(answer.partitions)
+            for topic, answer in answers.items()
+        }
+
+    def log_offsets(
+        self, partitions: Mapping[str, int | str]
+    ) -> tuple[dict[Partition, int | str], dict[Partition, int | str]]:
+        """The log start and log end offset of every partition of the topics whose partitions are known."""
+        wanted = [(topic, n) for topic, count in partitions.items() if not isinstance(count, str) for n in range(count)]
+        start, end = self._list_offsets(wanted, wanted)
+        again_start, again_end = _transient(start), _transient(end)
+        if again_start or again_end:
+            # Describing the topics makes the client learn their leaders; otherwise the error repeats.
+            self.partitions(sorted({topic for topic, _ in [*again_start, *again_end]}))
+            more_start, more_end = self._list_offsets(again_start, again_end)
+            start, end = start | more_start, end | more_end
+            self.has_old_leaders = bool(_transient(start) or _transient(end))
+        _raise_if_unreachable(end)
+        return _offsets(start), _offsets(end)
+
+    def _list_offsets(
+        self, start: list[Partition], end: list[Partition]
+    ) -> tuple[dict[Partition, Any], dict[Partition, Any]]:
+        futures = self._request_offsets(start, _OffsetSpec.earliest()), self._request_offsets(end, _OffsetSpec.latest())
+        earliest, latest = (_answers(each, self._left_s()) for each in futures)
+        return earliest, latest
+
+    def _request_offsets(self, partitions: list[Partition], spec: Any) -> "dict[Partition, Future[Any]]":
+        if not partitions:
+            return {}
+        request = {TopicPartition(topic, number): spec for topic, number in partitions}
+        futures = self._admin.list_offsets(request, request_timeout=self._left_s())
+        return {(partition.topic, partition.partition): future for partition, future in futures.items()}
+
+
+def _answers(futures: "Mapping[_Key, Future[Any]]", within_s: float) -> dict[_Key, Any]:
+    """The answer of each request, or its KafkaError."""
+    wait(futures.values(), within_s + _GRACE_S)
+    answers: dict[_Key, Any] = {}
+    for key, future in futures.items():
+        try:
+            answers[key] = future.result(timeout=0)
+        except KafkaException as error:
+            answers[key] = error.args[0]
+        except TimeoutError:
+            answers[key] = KafkaError(KafkaError._TIMED_OUT)
+    return answers
+
+
+def _transient(answers: Mapping[_Key, Any]) -> list[_Key]:
+    return [key for key, answer in answers.items() if isinstance(answer, KafkaError) and answer.name() in TRANSIENT]
+
+
+def _raise_if_unreachable(answers: Mapping[_Key, Any]) -> None:
+    """A single broker that is away affects only its groups; the cluster is unreachable if every request failed."""
+    errors = [_error(answer) for answer in answers.values()]
+    if errors and all(error is not None and error.name() in UNREACHABLE for error in errors):
+        raise UnreachableError(errors[0].str() if errors[0] else "")
+
+
+def _error(answer: Any) -> KafkaError | None:
+    """list_offsets does not raise on a timeout: it returns the offset -1001."""
+    if isinstance(answer, KafkaError):
+        return answer
+    return KafkaError(KafkaError._TIMED_OUT) if getattr(answer, "offset", 0) < 0 else None
+
+
+def _commits(group: str, answer: Any) -> dict[Partition, int] | str:
+    parts = [] if isinstance(answer, KafkaError) else answer.topic_partitions
+    error = answer if isinstance(answer, KafkaError) else next((part.error for part in parts if part.error), None)
+    if error is not None:
+        return group_fault(group, error.name(), error.str())
+    return {(part.topic, part.partition): part.offset for part in parts}
+
+
+def _offsets(answers: Mapping[Partition, Any]) -> dict[Partition, int | str]:
+    return {
+        (topic, number): f"partition {number} of topic {topic}: {answer.str()}"
+        if isinstance(answer, KafkaError)
+        else answer.offset
+        for (topic, number), answer in answers.items()
+    }

@@ -1,0 +1,79 @@
+"""Samples as a table with one value a row: what each source returns, and what the pipeline splits into shards."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from adapter.core.samples import Names, SampleColumns, Samples, assemble_columns
+
+FAULT = "fault"  # the signal of a row that states why a number is missing
+_TYPES: dict[str, pa.DataType] = {
+    "at_s": pa.int64(),  # Unix seconds of the tick
+    "workload": pa.string(),  # "namespace/name", or EVERY for a fault of all workloads
+    "stage": pa.string(),  # an operator of the workload, "" for the whole workload
+    "signal": pa.string(),  # of core.samples.STAGE_SIGNALS, WORKLOAD_SIGNALS or OVERRIDES, or FAULT
+    "value": pa.float64(),  # finite; 0.0 with FAULT
+    "text": pa.string(),  # the message of a FAULT, else ""
+}
+SCHEMA = pa.schema(_TYPES)
+TEXTS = ("workload", "stage", "signal", "text")
+
+
+class SampleTable:
+    """Collects the samples of one read, column by column."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+
+    def add(self, at_s: int, workload: str, values: Mapping[str, float], stage: str = "") -> None:
+        """Add the values of a workload or of one of its stages. values: signal -> value."""
+        self._extend(len(values), at_s=at_s, workload=workload, stage=stage, text="")
+        self._columns["signal"].extend(values)
+        self._columns["value"].extend(values.values())
+
+    def add_fault(self, at_s: int, workload: str, message: str) -> None:
+        """Add the reason why a workload, or EVERY workload, has no number."""
+        self._extend(1, at_s=at_s, workload=workload, stage="", text=message, signal=FAULT, value=0.0)
+
+    def finish(self) -> pa.Table:
+        """All samples as a table of SCHEMA."""
+        return pa.table(self._columns, schema=SCHEMA)
+
+    def _extend(self, count: int, **cells: float | str) -> None:
+        for name, cell in cells.items():
+            self._columns[name].extend([cell] * count)
+
+
+def samples_of(at_s: int, table: pa.Table) -> Samples:
+    """The rows of one tick as aligned arrays."""
+    texts = {name: coded(table, name) for name in TEXTS}
+    workload, signal, text = texts["workload"], texts["signal"], texts["text"]
+    is_fault = np.array([name == FAULT for name in signal.names], dtype=bool)[signal.codes]
+    faults = {
+        (workload.names[one], text.names[other])
+        for one, other in zip(workload.codes[is_fault].tolist(), text.codes[is_fault].tolist(), strict=True)
+    }
+    value = table.column("value").to_numpy()
+    # assemble_columns ignores the values of FAULT rows: FAULT is not the name of a signal.
+    columns = SampleColumns(workload=workload, stage=texts["stage"], signal=signal, value=value)
+    return assemble_columns(at_s, columns, faults)
+
+
+def samples_by_tick(table: pa.Table, ticks: range) -> Iterator[Samples]:
+    """The samples of each tick, oldest first; a tick without rows is empty."""
+    ordered = table.sort_by("at_s")
+    at_s = ordered.column("at_s").to_numpy()
+    for tick_s in ticks:
+        first, end = np.searchsorted(at_s, (tick_s, tick_s + 1)).tolist()
+        yield samples_of(tick_s, ordered.slice(first, end - first))
+
+
+def coded(table: pa.Table, name: str) -> Names:
+    """A text column as its distinct texts and a code for each row."""
+    column: Any = table.column(name)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    column = column.unify_dictionaries().combine_chunks()
+    return Names(column.dictionary.to_pylist(), column.indices.to_numpy().astype(np.int64))
