@@ -1,6 +1,6 @@
-"""One YAML file -> a frozen Config, or every fault at once.
+"""Parse one YAML file into a frozen Config, or report all of its faults.
 
-document (YAML) -> checks (the whole) and models (each part) -> Config -> settings (the rules of each workload)
+document (YAML) -> checks (between parts) and models (each part) -> Config -> settings (the rules of each workload)
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -69,18 +69,18 @@ __all__ = [
     "rule_book",
 ]
 
-Check = Callable[[Config], list[str]]  # what a source's module finds, each sentence beginning with its path
+Check = Callable[[Config], list[str]]  # the faults that a source's module finds; each begins with its path
 
 
 def load(path: Path, checks: Sequence[Check] = ()) -> Config:
-    """The configuration in a file. Raises ConfigError with every fault; reads no other file."""
+    """Load the configuration from a file. Raises ConfigError with every fault; reads no other file."""
     return parse(text_of(path), str(path), checks)
 
 
 def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
-    """The configuration in a text; `where` is its name in sentences. Raises ConfigError with every fault.
+    """Parse the configuration from a text. Raises ConfigError with every fault.
 
-    checks: run once the configuration is sound in itself, all of them.
+    where: the name of the text in messages. checks: run after the configuration itself is valid.
     """
     document = read(text, where)
     config, faults = _validated(document.values)
@@ -93,7 +93,7 @@ def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of the file: names, types, bounds, meanings. Relations between settings are not in it."""
+    """The JSON schema of the file, without relations between settings."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
 
 
@@ -108,5 +108,5 @@ def _validated(values: Mapping[Any, Any]) -> tuple[Config | None, list[Fault]]:
 
 
 def _without_kind(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Pydantic puts a source's kind into the path of its settings; the file does not."""
+    """Remove the kind of a source, which pydantic adds to the path of its settings."""
     return path[:2] + path[3:] if path[0] == "sources" and path[2:3] and path[2] in KINDS else path

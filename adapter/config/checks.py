@@ -1,4 +1,4 @@
-"""Faults between parts of the file: references, unique names, kinds, times. Works on what is there, valid or not."""
+"""Faults between parts of the file: references, duplicate names, kinds, deadlines. The parts may be invalid."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
@@ -8,7 +8,7 @@ from adapter.config.models import Fleet, Timing
 from adapter.config.settings import relations, valid_settings
 from adapter.config.sources import KINDS, KafkaSource
 
-_FLEETS = {  # kind of the source -> the settings that make sense
+_FLEETS = {  # kind of the source -> the settings that apply to it
     "prometheus": ("preset", "match", "signals", "workload_label", "namespace_label", "stage_label"),
     "kafka": ("groups",),
 }
@@ -20,12 +20,12 @@ Given = Mapping[Any, Any]
 
 
 def whole_faults(given: Given) -> list[Fault]:
-    """Every fault that only the whole file shows. Parts that are not even mappings are left to the models."""
-    return [*_references(given), *_deadlines(given), *_twins(given), *_fleets(given), *_rules(given)]
+    """All faults between parts of the file. The models report parts that are not mappings."""
+    return [*_references(given), *_deadlines(given), *_duplicate_names(given), *_fleets(given), *_rules(given)]
 
 
 def source_kinds(given: Given) -> dict[str, str | None]:
-    """Name of each source -> its kind, None when that is itself at fault."""
+    """Name of each source -> its kind, None if the kind is invalid."""
     return {name: _known_kind(source) for name, source in _mapping(given, "sources").items() if isinstance(name, str)}
 
 
@@ -48,7 +48,7 @@ def _references(given: Given) -> Iterator[Fault]:
 
 def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
     source = reading.get("source")
-    if source is None:  # no source, no kind, so no model that could say it
+    if source is None:  # without a source there is no kind, and so no model to report it
         yield Fault(path, f"is required: expected one of {', '.join(kinds)}")
     elif not isinstance(source, str):
         yield Fault(path, f"expected the name of a source, got {shown(source)}")
@@ -75,21 +75,21 @@ def _deadlines(given: Given) -> Iterator[Fault]:
         deadline_s = source.get("deadline_s", _DEADLINE_S) if isinstance(source, Mapping) else None
         if tick_s is not None and _is_number(deadline_s) and deadline_s >= tick_s:
             given_s = shown(deadline_s) if "deadline_s" in source else f"{shown(deadline_s)} (default)"
-            text = f"expected less than timing.tick_s = {tick_s}, got {given_s}; a late source must not cost the tick"
+            text = f"expected less than timing.tick_s = {tick_s}, got {given_s}; a late source must not delay the tick"
             yield Fault(("sources", name, "deadline_s"), text)
 
 
-def _twins(given: Given) -> Iterator[Fault]:
+def _duplicate_names(given: Given) -> Iterator[Fault]:
     first: dict[object, int] = {}
     for at, workload in _entries(given, "workloads"):
         name, namespace = workload.get("name"), workload.get("namespace", _NAMESPACE)
         if isinstance(name, str) and isinstance(namespace, str) and first.setdefault((namespace, name), at) != at:
-            text = f"{namespace}/{name} is workloads[{first[namespace, name]}] already; give each its own name"
+            text = f"{namespace}/{name} is already the name of workloads[{first[namespace, name]}]; choose another"
             yield Fault(("workloads", at, "name"), text)
     for at, fleet in _entries(given, "fleets"):
         name = fleet.get("name")
         if isinstance(name, str) and first.setdefault(name, at) != at:
-            yield Fault(("fleets", at, "name"), f"{name} is fleets[{first[name]}] already; give each its own name")
+            yield Fault(("fleets", at, "name"), f"{name} is already the name of fleets[{first[name]}]; choose another")
 
 
 def _fleets(given: Given) -> Iterator[Fault]:
@@ -120,20 +120,20 @@ def _fleet(fleet: Given, path: Path, kind: str) -> Iterator[Fault]:
 
 
 def _rules(given: Given) -> Iterator[Fault]:
-    """Relations of the merged rules. What the file's own rules break is told once, not again for each workload."""
+    """Relations of the merged rules. A fault of the file's own rules is reported once, not for each workload."""
     tick_s = _tick_s(given)
     shared = valid_settings(given.get("rules"))
     for names, text in relations(shared, tick_s):
-        yield Fault(("rules", _said(names, shared)), text)
+        yield Fault(("rules", _first_set(names, shared)), text)
     for part in ("workloads", "fleets"):
         for at, entry in _entries(given, part):
             own = valid_settings(entry.get("rules"))
             for names, text in relations({**shared, **own}, tick_s):
                 if own.keys() & set(names):
-                    yield Fault((part, at, "rules", _said(names, own)), text)
+                    yield Fault((part, at, "rules", _first_set(names, own)), text)
 
 
-def _said(names: tuple[str, ...], settings: Mapping[str, Any]) -> str:
+def _first_set(names: tuple[str, ...], settings: Mapping[str, Any]) -> str:
     return next((name for name in names if name in settings), names[0])
 
 
@@ -152,7 +152,7 @@ def _mapping(given: Given, name: str) -> Given:
 
 
 def _entries(given: Given, name: str) -> Iterator[tuple[int, Given]]:
-    """Those entries of a list that are mappings, each with its index."""
+    """The entries of a list that are mappings, each with its index."""
     part = given.get(name)
     if isinstance(part, list | tuple):
         yield from ((at, entry) for at, entry in enumerate(part) if isinstance(entry, Mapping))

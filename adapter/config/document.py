@@ -1,4 +1,4 @@
-"""YAML text -> plain values, with the line of every setting."""
+"""Parse YAML text into plain values, with the line of each setting."""
 
 import re
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from adapter.errors import ConfigError
 
 _KINDS = ("str", "int", "float", "bool", "null", "map", "seq", "merge")
 _TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in _KINDS)
-_CLOCK = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?$"))  # YAML 1.1 counts 22:00 in sixties
+_CLOCK = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?$"))  # YAML 1.1 reads 22:00 as 22 * 60
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's plain values as JSON has them: dates and times stay the text they are, and a label may look like one."""
+    """Parses the types of JSON. Dates and times stay text, because a label may look like one."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the parent's attribute, narrowed
         first: [_CLOCK, *((tag, pattern) for tag, pattern in resolvers if tag in _TAGS)]
@@ -27,14 +27,14 @@ class _Loader(yaml.SafeLoader):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """values: what the file says. where: the file's name in sentences."""
+    """A parsed file."""
 
     values: dict[Any, Any]
-    where: str
+    where: str  # the name of the file in messages
     root: yaml.Node
 
     def line_of(self, path: Path) -> int:
-        """The line of a setting, or of the nearest one around it that is there; the first line is 1."""
+        """The line of a setting, or of its nearest parent in the file; the first line is 1."""
         node, line = self.root, self.root.start_mark.line
         for step in path:
             found = _child(node, step)
@@ -45,14 +45,14 @@ class Document:
         return line + 1
 
     def refuse(self, sentences: list[str]) -> ConfigError:
-        """All faults as one error, in the order of the file, each with its line."""
+        """One error with all faults, in the order of the file, each with its line."""
         lines = {sentence: self.line_of(path_of(sentence)) for sentence in sentences}
         ordered = sorted(lines, key=lines.__getitem__)
         return ConfigError([f"{sentence} ({self.where} line {lines[sentence]})" for sentence in ordered])
 
 
 def text_of(path: FilePath) -> str:
-    """The text of the file. Raises ConfigError when it cannot be read or is not UTF-8."""
+    """The text of the file. Raises ConfigError if it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -62,7 +62,7 @@ def text_of(path: FilePath) -> str:
 
 
 def read(text: str, where: str) -> Document:
-    """The text as a document. Raises ConfigError when it is empty, not YAML, not a mapping, or says a key twice."""
+    """Parse a text. Raises ConfigError if it is empty, not YAML, not a mapping, or has a duplicate key."""
     root, values = _parsed(text, where)
     if not isinstance(values, dict):
         raise ConfigError([f"{where}: expected a mapping with sources and pipeline, got {shown(values)}"])
@@ -76,16 +76,16 @@ def _parsed(text: str, where: str) -> tuple[yaml.Node, Any]:
         root = loader.get_single_node()
         if root is None:
             raise ConfigError([f"{where}: is empty; expected a mapping with sources and pipeline"])
-        strange = [f"{fault.sentence()} ({where})" for fault in _strange(root, (), (), set())]
-        if strange:
-            raise ConfigError(strange)
+        unsupported = [f"{fault.sentence()} ({where})" for fault in _unsupported(root, (), (), set())]
+        if unsupported:
+            raise ConfigError(unsupported)
         return root, loader.construct_document(root)
     except yaml.YAMLError as error:
         raise ConfigError([f"{where}{_position(error)}: is not YAML: {_cause(error)}"]) from error
-    except (ValueError, LookupError) as error:  # a number that cannot be, such as 0x or !!int ''
-        raise ConfigError([f"{where}: is not YAML: a value that its type cannot have ({error})"]) from error
+    except (ValueError, LookupError) as error:  # an invalid number such as 0x or !!int ''
+        raise ConfigError([f"{where}: is not YAML: a value is invalid for its type ({error})"]) from error
     except RecursionError as error:
-        raise ConfigError([f"{where}: is nested too deeply to be a configuration"]) from error
+        raise ConfigError([f"{where}: is nested too deeply for a configuration"]) from error
     finally:
         if loader is not None:
             loader.dispose()
@@ -101,29 +101,29 @@ def _cause(error: yaml.YAMLError) -> str:
     return f"{problem}; indent with spaces, not tabs" if "\\t" in problem else problem
 
 
-def _strange(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:
-    """What YAML allows and a configuration does not: tags, duplicate keys, values that contain themselves."""
+def _unsupported(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:
+    """YAML features that a configuration does not support: tags, duplicate keys, recursive aliases."""
     if id(node) in above:
-        yield Fault(path, "contains itself through an alias; expected a value that ends")
+        yield Fault(path, "contains itself through an alias")
     if id(node) in seen:
         return
     seen.add(id(node))
     if node.tag not in _TAGS:
         yield Fault(path, f"has the tag {node.tag}; expected plain text, numbers, lists and mappings")
     if isinstance(node, yaml.MappingNode):
-        yield from _strange_keys(node, path)
+        yield from _invalid_keys(node, path)
     for step, child in _children(node):
-        yield from _strange(child, (*path, step), (*above, id(node)), seen)
+        yield from _unsupported(child, (*path, step), (*above, id(node)), seen)
 
 
-def _strange_keys(node: yaml.MappingNode, path: Path) -> Iterator[Fault]:
+def _invalid_keys(node: yaml.MappingNode, path: Path) -> Iterator[Fault]:
     first: dict[str, int] = {}
     for key, _ in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
             yield Fault(path, f"expected text as the key in line {line}, got a list or mapping")
         elif key.value in first:
-            yield Fault((*path, key.value), f"is set twice, in lines {first[key.value]} and {line}; keep one")
+            yield Fault((*path, key.value), f"is set twice, in lines {first[key.value]} and {line}; remove one")
         else:
             first[key.value] = line
 
@@ -136,7 +136,7 @@ def _children(node: yaml.Node) -> Iterator[tuple[str | int, yaml.Node]]:
 
 
 def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """The node that says the step, and the step's value."""
+    """The key node and the value node of a step."""
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step], node.value[step]
     if isinstance(node, yaml.MappingNode):

@@ -1,4 +1,4 @@
-"""What is wrong with a setting -> one sentence that begins with its path."""
+"""The faults of settings as sentences that begin with the path of the setting."""
 
 import difflib
 import json
@@ -11,9 +11,9 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 Path = tuple[str | int, ...]
 
-FAULT = "fault"  # the pydantic error type of a sentence that is finished
-# Names whose value is itself a secret: of settings, of headers, of librdkafka's properties. `auth` and its like do not
-# count in what librdkafka calls sasl.oauthbearer, where most are plain: addresses, methods, the client's id.
+FAULT = "fault"  # the pydantic error type of a complete message
+# Names of settings, headers and librdkafka properties whose value is a secret. Most values of sasl.oauthbearer.* are
+# not secret (addresses, methods, the client id), so `auth` alone does not match there.
 SECRET = re.compile(
     r"password|passphrase|secret|token(?!\.endpoint)|(?<!sasl\.o)auth(?!entication\.type)|credential(?!s\.client\.id)"
     r"|cookie|api-?key|jaas|oauthbearer\.config|key\.pem",
@@ -22,8 +22,8 @@ SECRET = re.compile(
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _STEP = re.compile(r'\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|\.?([A-Za-z_][A-Za-z0-9_-]*)')
-_LONGEST_SHOWN = 60  # characters of a given value: more hides the sentence
-_WIDEST_NUMBER_BITS = 128  # Python refuses to print the longest integers
+_LONGEST_SHOWN = 60  # characters of a value; a longer one hides the message
+_WIDEST_NUMBER_BITS = 128  # Python refuses to print very long integers
 
 _EXPECTED = {
     "bool_type": "true or false",
@@ -48,30 +48,30 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """path: keys and indices from the top of the file. text: what was expected, what was given, the fix."""
+    """The fault of one setting."""
 
-    path: Path
-    text: str
+    path: Path  # keys and indices from the top of the file
+    text: str  # the expected and the given value, and the fix
 
     def sentence(self) -> str:
-        """The fault as one sentence that begins with its path."""
+        """The fault as a sentence that begins with its path."""
         return f"{written(self.path)}: {self.text}"
 
 
 def written(path: Path) -> str:
-    """A path as it is written in sentences: workloads[1].labels["example.com/team"]."""
+    """A path as text: workloads[1].labels["example.com/team"]."""
     return "".join(_written_step(step) for step in path).removeprefix(".") or "the file"
 
 
 def _written_step(step: object) -> str:
-    """A key that is not text (YAML has such) is written as it would be told."""
+    """One step of a path. A YAML key need not be text."""
     if isinstance(step, int):
         return f"[{step}]"
     return f".{step}" if _PLAIN_KEY.fullmatch(str(step)) else f"[{json.dumps(str(step), ensure_ascii=False)}]"
 
 
 def path_of(sentence: str) -> Path:
-    """The path that a sentence begins with; () when it begins with none."""
+    """The path at the beginning of a sentence, () without one."""
     steps: list[str | int] = []
     at = 0
     while match := _STEP.match(sentence, at):
@@ -82,25 +82,25 @@ def path_of(sentence: str) -> Path:
 
 
 def nearest(name: object, names: Iterable[str]) -> str:
-    """The end of a sentence: what the name was meant to be, or nothing when no name is near."""
+    """The end of a message: the nearest of the names, "" if none is near."""
     near = difflib.get_close_matches(str(name)[:_LONGEST_SHOWN], list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def one_of(name: object, names: Iterable[str]) -> str:
-    """The text of a fault for an unknown name."""
+    """The message for an unknown name."""
     known = list(names)
     return f"expected one of {', '.join(known)}, got {shown(name)}{nearest(name, known)}"
 
 
 def shown(value: object) -> str:
-    """A given value, short; a mapping or list by its kind alone."""
+    """A value as short text; a mapping or list only by its type."""
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
     if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER_BITS:
-        return "a number of too many digits"
+        return "a number with too many digits"
     if value is None:
         return "nothing"
     text = str(value).lower() if isinstance(value, bool) else repr(value)
@@ -108,19 +108,19 @@ def shown(value: object) -> str:
 
 
 def refusal(text: str) -> PydanticCustomError:
-    """The error that a validator raises: `text` follows the path."""
+    """The error that a validator raises. text: the message after the path."""
     return PydanticCustomError(FAULT, text)
 
 
 def line_errors(faults: Iterable[Fault]) -> list[InitErrorDetails]:
-    """Faults as pydantic carries them upwards through the models."""
+    """Faults in the form in which pydantic passes them from a model to its parent."""
     return [InitErrorDetails(type=refusal(fault.text), loc=fault.path, input=None) for fault in faults]
 
 
 def translate(error: ErrorDetails, names: Mapping[str, str]) -> Fault:
-    """What pydantic says, in our words.
+    """Convert an error of pydantic to a Fault.
 
-    names: the settings of the model that was validated, each with its meaning.
+    names: the settings of the validated model, each with its description.
     """
     path = tuple(step for step in error["loc"] if step != "[key]")
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
@@ -129,13 +129,14 @@ def translate(error: ErrorDetails, names: Mapping[str, str]) -> Fault:
     if kind == "missing":
         return Fault(path, f"is required: {names.get(str(path[-1]), 'expected a value, got nothing')}")
     if kind == "extra_forbidden":
-        return Fault(path, f"is no setting here{nearest(path[-1], names) or '; expected one of ' + ', '.join(names)}")
+        hint = nearest(path[-1], names) or f"; expected one of {', '.join(names)}"
+        return Fault(path, f"is not a setting here{hint}")
     if kind == "literal_error":
         return Fault(path, one_of(given, _quoted(context["expected"])))
     if kind.startswith("union_tag"):
         return _unknown_kind(path, given, context)
     expected = _EXPECTED.get(kind, error["msg"]).format(**context)
-    return Fault(path, f"expected {expected}, got {_told(path, given)}{_quote_hint(kind, given)}")
+    return Fault(path, f"expected {expected}, got {_without_secret(path, given)}{_quote_hint(kind, given)}")
 
 
 def _unknown_kind(path: Path, given: object, context: Mapping[str, Any]) -> Fault:
@@ -148,8 +149,8 @@ def _quoted(text: str) -> list[str]:
     return re.findall(r"'([^']*)'", text)
 
 
-def _told(path: Path, given: object) -> str:
-    """A value under a name that sounds secret is not repeated: sentences end in logs."""
+def _without_secret(path: Path, given: object) -> str:
+    """A value as text, unless its name suggests a secret: messages appear in logs."""
     return "a value that is not shown" if any(SECRET.search(str(step)) for step in path) else shown(given)
 
 

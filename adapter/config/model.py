@@ -1,4 +1,4 @@
-"""The base of all configuration models: strict, frozen, and telling every fault at once in our words."""
+"""The base of all configuration models: strict, frozen, and with all faults in one error."""
 
 from collections.abc import Mapping
 from dataclasses import Field as DataclassField
@@ -8,18 +8,18 @@ from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, Va
 
 from adapter.config.faults import Fault, line_errors, translate
 
-LISTED = Field(strict=False)  # YAML has lists, the models tuples
+LISTED = Field(strict=False)  # converts the lists of YAML to tuples
 _BOUNDS = ("gt", "ge", "lt", "le")
 
 
 class Model(BaseModel):
-    """Refuses unknown settings, converts no types, and knows neither NaN nor infinity."""
+    """Rejects unknown settings, type conversions, NaN and infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     @classmethod
     def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
-        """Faults of settings that depend on one another. `given` is not yet validated: look only at what is there."""
+        """Faults between settings. `given` is not validated yet, so settings may be missing or invalid."""
         return []
 
     @model_validator(mode="wrap")
@@ -30,7 +30,7 @@ class Model(BaseModel):
             model = handler(given)
         except ValidationError as error:
             names = {field.alias or name: field.description or name for name, field in cls.model_fields.items()}
-            # Entries that are wrong do not count: a list of them is "too short", which it is not.
+            # Pydantic does not count invalid entries, and reports a list of them as "too short".
             real = [
                 each for each in error.errors(include_url=False) if each["type"] != "too_short" or not each["input"]
             ]
@@ -50,14 +50,14 @@ def setting(parameter: DataclassField[Any]) -> tuple[Any, Any]:
 
 
 def has(given: Mapping[Any, Any], name: str) -> bool:
-    """Whether a setting is there; null stands for its absence."""
+    """Whether a setting is present and not null."""
     return given.get(name) is not None
 
 
 def pair(given: Mapping[Any, Any], *names: str) -> list[Fault]:
-    """Two settings that are only valid together."""
+    """Two settings that require each other."""
     absent = [name for name in names if not has(given, name)]
     if len(absent) != 1:
         return []
     present = next(name for name in names if name not in absent)
-    return [Fault((absent[0],), f"is required with {present}: a certificate and its key go together")]
+    return [Fault((absent[0],), f"is required with {present}: a certificate needs its key")]

@@ -1,4 +1,4 @@
-"""Rules in the file: a model built from core's own parameters, their relations, and the rule book."""
+"""The rules in the file: a model of core's parameters, their relations, and the rule book."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from adapter.core.rules import ORDERED, RuleBook, Rules, contradiction
 if TYPE_CHECKING:
     from adapter.config.models import Config, ExcludedPeriod, Fleet, Pause, Workload
 
-_TICKS = (("rate_window_s", 2), ("stale_after_s", 1), ("error_after_s", 2))  # at least so many ticks
+_TICKS = (("rate_window_s", 2), ("stale_after_s", 1), ("error_after_s", 2))  # setting, least number of ticks
 
 
 _SETTINGS: dict[str, Any] = {
@@ -30,12 +30,12 @@ def _given_only(value: Any, info: ValidationInfo) -> dict[str, Any]:
     return RuleSettings.model_validate(value, context=info.context).model_dump(exclude_unset=True)
 
 
-# What the file says and nothing else, so that defaults of the file and of core stay apart until they are merged.
+# Only the settings in the file, without the defaults of core, so that they can be merged later.
 RuleOverrides = Annotated[dict[str, Any], PlainValidator(_given_only, json_schema_input_type=RuleSettings)]
 
 
 def valid_settings(given: object) -> dict[str, Any]:
-    """Those settings of a `rules` mapping that are valid one by one."""
+    """The settings of a `rules` mapping that are valid on their own."""
     if not isinstance(given, Mapping):
         return {}
     try:
@@ -50,29 +50,32 @@ def _validated(given: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What does not fit together in merged settings: the settings' names and the fault's text.
+    """Contradictions in merged settings: the names of the settings and the message.
 
-    merged: settings over core's defaults, not necessarily all of them. tick_s: None when it is itself at fault.
+    merged: the settings without core's defaults. tick_s: None if it is invalid.
     """
     rules: dict[str, Any] = {**asdict(Rules()), **merged}
     for order in ORDERED:
         lower, upper, _ = order
         if None not in (rules[lower], rules[upper]) and rules[lower] > rules[upper]:
-            text = contradiction(order, _told(lower, merged, rules), _told(upper, merged, rules))
+            text = contradiction(order, _shown_setting(lower, merged, rules), _shown_setting(upper, merged, rules))
             yield (lower, upper), text
     for name, ticks in _TICKS:
         if tick_s is not None and rules[name] < ticks * tick_s:
             least = "timing.tick_s" if ticks == 1 else f"{ticks} * timing.tick_s"
-            yield (name,), f"expected {name} >= {least}, got {_told(name, merged, rules)} and timing.tick_s = {tick_s}"
+            yield (
+                (name,),
+                f"expected {name} >= {least}, got {_shown_setting(name, merged, rules)} and timing.tick_s = {tick_s}",
+            )
 
 
-def _told(name: str, merged: Mapping[str, Any], rules: Mapping[str, Any]) -> str:
+def _shown_setting(name: str, merged: Mapping[str, Any], rules: Mapping[str, Any]) -> str:
     return f"{name} = {shown(rules[name])}{'' if name in merged else ' (default)'}"
 
 
 def rule_book(config: "Config") -> RuleBook:
-    """The rules of each configured workload and of each fleet: its own over the file's over core's defaults."""
-    same: dict[Rules, Rules] = {}  # equal rules are one object: core spreads each object once
+    """The rules of each workload and fleet: its own rules override the file's, which override core's defaults."""
+    same: dict[Rules, Rules] = {}  # equal rules are one object, which core expands once
 
     def of(one: "Workload | Fleet") -> Rules:
         rules = _merged(config, one)

@@ -1,4 +1,4 @@
-"""The settings of sources and of what is read from them, each with its unit, its bounds and why its default."""
+"""The settings of sources, and of the entries that read from them."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -11,14 +11,14 @@ from adapter.config.values import Headers, KafkaProperties, Text, Url
 
 Deadline = Annotated[
     float,
-    Field(gt=0, description="Seconds to wait, less than timing.tick_s: late costs the samples, not the tick."),
+    Field(gt=0, description="Seconds to wait, less than timing.tick_s; a late source loses its samples, not the tick."),
 ]
 
 
 class Tls(Model):
-    """TLS towards a server."""
+    """TLS of a client."""
 
-    ca_file: Text | None = Field(default=None, description="PEM file of the trusted CAs; the system's by default.")
+    ca_file: Text | None = Field(default=None, description="PEM file of the trusted CAs; the system's CAs by default.")
     cert_file: Text | None = Field(default=None, description="PEM file of the client certificate; none by default.")
     key_file: Text | None = Field(default=None, description="PEM file of the client certificate's key.")
 
@@ -32,16 +32,16 @@ class Basic(Model):
     """HTTP basic authentication."""
 
     username: Text = Field(description="User name.")
-    password_file: Text = Field(description="File that holds the password and nothing else.")
+    password_file: Text = Field(description="File with the password and nothing else.")
 
 
 class PrometheusSource(Model):
-    """A server that speaks the Prometheus query API (Prometheus, Thanos, Mimir, VictoriaMetrics)."""
+    """A server with the Prometheus query API (Prometheus, Thanos, Mimir, VictoriaMetrics)."""
 
-    kind: Literal["prometheus"] = Field(description="Which system this is.")
+    kind: Literal["prometheus"] = Field(description="Kind of the system.")
     url: Url = Field(description="Address of the server, without /api/v1.")
-    bearer_token_file: Text | None = Field(default=None, description="File of the bearer token; not beside basic.")
-    basic: Basic | None = Field(default=None, description="User and password file; not beside bearer_token_file.")
+    bearer_token_file: Text | None = Field(default=None, description="File of the bearer token; excludes basic.")
+    basic: Basic | None = Field(default=None, description="User and password file; excludes bearer_token_file.")
     tls: Tls = Field(default=Tls(), description="Certificates; the system's CAs by default.")
     headers: Headers = Field(default={}, description="Headers of every request, such as X-Scope-OrgID.")
     parameters: dict[str, str] = Field(default={}, description="Parameters of every request, such as dedup.")
@@ -49,24 +49,24 @@ class PrometheusSource(Model):
 
     @classmethod
     def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
-        """One way to authenticate."""
+        """Only one way to authenticate."""
         if has(given, "bearer_token_file") and has(given, "basic"):
-            return [Fault(("basic",), "cannot stand beside bearer_token_file; keep one of them")]
+            return [Fault(("basic",), "excludes bearer_token_file; remove one of them")]
         return []
 
 
 class KafkaSource(Model):
     """A Kafka cluster."""
 
-    kind: Literal["kafka"] = Field(description="Which system this is.")
-    bootstrap_servers: Text = Field(description="First brokers to ask, host:port, separated by commas.")
+    kind: Literal["kafka"] = Field(description="Kind of the system.")
+    bootstrap_servers: Text = Field(description="Bootstrap brokers as host:port, separated by commas.")
     properties: KafkaProperties = Field(
         default={}, description="Settings of librdkafka as text, such as security.protocol; no secrets."
     )
-    properties_file: Text | None = Field(default=None, description="File of lines name=value for the secret settings.")
+    properties_file: Text | None = Field(default=None, description="File with lines name=value, for secret settings.")
     offset_reset: Literal["latest", "earliest"] = Field(
         default="latest",
-        description="Where groups start to read a partition without a committed offset: their auto.offset.reset.",
+        description="auto.offset.reset of the groups: where they start to read a partition without a committed offset.",
     )
     deadline_s: Deadline = 5.0
 
@@ -74,35 +74,37 @@ class KafkaSource(Model):
 class PravegaSource(Model):
     """A Pravega controller's REST API."""
 
-    kind: Literal["pravega"] = Field(description="Which system this is.")
+    kind: Literal["pravega"] = Field(description="Kind of the system.")
     url: Url = Field(description="Address of the controller's REST API.")
     tls: Tls = Field(default=Tls(), description="Certificates; the system's CAs by default.")
-    prometheus: Text | None = Field(default=None, description="The prometheus source that has Pravega's rates.")
+    prometheus: Text | None = Field(default=None, description="Name of the prometheus source with Pravega's rates.")
     deadline_s: Deadline = 5.0
 
 
 class KubernetesSource(Model):
-    """The HPAs that name our metrics, and their scale targets."""
+    """The HPAs that use the adapter's metrics, and their scale targets."""
 
-    kind: Literal["kubernetes"] = Field(description="Which system this is.")
-    kubeconfig: Text | None = Field(default=None, description="Path of a kubeconfig; else the pod's own account.")
-    context: Text | None = Field(default=None, description="Context of the kubeconfig; else its current one.")
+    kind: Literal["kubernetes"] = Field(description="Kind of the system.")
+    kubeconfig: Text | None = Field(
+        default=None, description="Path of a kubeconfig; the pod's service account by default."
+    )
+    context: Text | None = Field(default=None, description="Context of the kubeconfig; its current context by default.")
     deadline_s: Deadline = 5.0
 
 
 class TraceSource(Model):
     """A recorded or simulated fleet."""
 
-    kind: Literal["trace"] = Field(description="Which system this is.")
-    file: Text | None = Field(default=None, description="File of the trace; not beside url.")
-    url: Url | None = Field(default=None, description="Address that serves the trace; not beside file.")
+    kind: Literal["trace"] = Field(description="Kind of the system.")
+    file: Text | None = Field(default=None, description="File of the trace; excludes url.")
+    url: Url | None = Field(default=None, description="Address that serves the trace; excludes file.")
     deadline_s: Deadline = 5.0
 
     @classmethod
     def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
-        """One place to read."""
+        """Exactly one of file and url."""
         if has(given, "file") and has(given, "url"):
-            return [Fault(("url",), "cannot stand beside file; keep one of them")]
+            return [Fault(("url",), "excludes file; remove one of them")]
         if not has(given, "file") and not has(given, "url"):
             return [Fault((), "expected file or url, got neither")]
         return []
@@ -118,9 +120,9 @@ class KafkaReading(Model):
     """A consumer group and the topics it reads."""
 
     source: Text = Field(description="Name of a kafka source.")
-    group: Text = Field(description="Consumer group whose committed offsets are the work done.")
+    group: Text = Field(description="Consumer group whose committed offsets count the processed records.")
     topics: Annotated[tuple[Text, ...], LISTED] = Field(
-        min_length=1, description="Topics whose ends are the work to do."
+        min_length=1, description="Topics whose log end offsets count the appended records."
     )
 
 
@@ -128,13 +130,13 @@ class PrometheusReading(Model):
     """The series of one workload."""
 
     source: Text = Field(description="Name of a prometheus source.")
-    preset: Text | None = Field(default=None, description="Name of a set of queries for one engine, such as flink.")
-    match: dict[str, str] = Field(default={}, description="Labels that choose the workload's series.")
-    signals: dict[str, str] = Field(default={}, description="Signal -> PromQL of your own; over the preset's.")
+    preset: Text | None = Field(default=None, description="Preset with the queries of one engine, such as flink.")
+    match: dict[str, str] = Field(default={}, description="Labels that select the workload's series.")
+    signals: dict[str, str] = Field(default={}, description="Signal -> your own PromQL; overrides the preset.")
 
     @classmethod
     def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
-        """Something to ask."""
+        """At least one query."""
         return (
             []
             if has(given, "preset") or given.get("signals")
@@ -143,7 +145,7 @@ class PrometheusReading(Model):
 
 
 class PravegaReading(Model):
-    """One stream."""
+    """A Pravega stream."""
 
     source: Text = Field(description="Name of a pravega source.")
     scope: Text = Field(description="Scope of the stream.")
@@ -165,17 +167,17 @@ _READINGS: Mapping[str | None, type[Model]] = {
 
 
 def _of_its_source(given: Any, handler: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:
-    """The reading of the kind that its source has, so that faults speak of that kind alone.
+    """Validate an entry by the kind of its source, so that the faults concern that kind alone.
 
-    The kinds come in the context; without one the reading is taken by its shape.
+    The context has the kinds; without a context, the settings of the entry select the model.
     """
     if info.context is None or isinstance(given, Model):
         return handler(given)
     if not isinstance(given, Mapping):
-        return TraceReading.model_validate(given)  # any of them says that a mapping was expected
+        return TraceReading.model_validate(given)  # every model reports that a mapping was expected
     source = given.get("source")
     model = _READINGS.get(info.context["kinds"].get(source)) if isinstance(source, str) else None
-    # Without a model the source is at fault; checks.py tells it, and no Config comes of it.
+    # Without a model the source is invalid: checks.py reports it, and there is no Config.
     return model.model_validate(given) if model else given
 
 

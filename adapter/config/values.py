@@ -1,4 +1,4 @@
-"""The kinds of values that settings have beyond text and numbers, each with its check."""
+"""The types of settings beyond text and numbers, each with its validation."""
 
 import re
 import warnings
@@ -18,8 +18,8 @@ _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
 _ORIGIN = "https://[^/?#@]+/?"
 _MEMORY = r"[1-9][0-9]*[kmgt]"
 _TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):([0-5][0-9])"
-_LONGEST_PREFIX = 253  # characters before the slash of a label key, as Kubernetes has it
-_RESERVED_LABELS = ("workload", "stage")  # the selector's own words
+_LONGEST_PREFIX = 253  # characters before the slash of a label key, as in Kubernetes
+_RESERVED_LABELS = ("workload", "stage")  # labels that the adapter adds
 _SERVER_PROPERTIES = ("bootstrap.servers", "metadata.broker.list")
 
 
@@ -62,7 +62,7 @@ def _url(text: str) -> str:
     try:
         parts = urlsplit(text)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not parts.username
-    except ValueError:  # a bracket or port that cannot be
+    except ValueError:  # an invalid bracket or port
         valid = False
     if not valid or re.search(r"\s", text):
         given = "a text with @ that is not shown; user and password do not belong here" if "@" in text else shown(text)
@@ -72,7 +72,7 @@ def _url(text: str) -> str:
 
 def _origin(text: str) -> str:
     if not _url(text).startswith("https:"):
-        raise refusal(f"expected https://host, got {shown(text)}: a token does not travel in the clear")
+        raise refusal(f"expected https://host, got {shown(text)}: a token requires TLS")
     if not re.fullmatch(_ORIGIN, text):
         raise refusal(f"expected https://host with nothing behind it, got {shown(text)}")
     return text
@@ -81,7 +81,7 @@ def _origin(text: str) -> str:
 def _pattern(text: str) -> str:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python warns of spellings that may change; they work
+            warnings.simplefilter("ignore")  # Python warns about syntax that may change
             re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
         raise refusal(f"expected a regular expression, got {shown(text)}: {error}") from error
@@ -119,7 +119,7 @@ def _minutes(value: object) -> int:
 def _zone(text: str) -> str:
     try:
         ZoneInfo(text)
-    except (KeyError, ValueError, OSError):  # no such file, no name of a file, a folder
+    except (KeyError, ValueError, OSError):  # a missing file, an invalid file name, a folder
         hint = nearest(text, sorted(available_timezones()))
         raise refusal(f"expected a time zone such as UTC or Europe/Berlin, got {shown(text)}{hint}") from None
     return text

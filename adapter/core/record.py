@@ -1,8 +1,7 @@
-"""Decision records: all that decisions were made from, as flat columns, and the way back to the same decisions.
+"""Decision records: the inputs of decisions as flat columns, from which the same decisions can be made again.
 
-A record holds the decision inputs of one workload, for the stage that decided.
-`decide(decision_input_of(record))` gives the decision again, and
-`with_input` tells what it would have been had one input been another.
+A record has the inputs of one workload, for the stage that decided. `decide(decision_input_of(record))` returns the
+same decision; `with_input` changes one input, to show its effect.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +29,7 @@ FIT = ("a", "b", "c", "sigma")
 TABLE = tuple(f.name for f in fields(Table))
 RULES = tuple(f.name for f in fields(RuleColumns))
 
-_APART = ("rules", "table", "fit")  # told by columns of their own
+_APART = ("rules", "table", "fit")  # these have their own columns
 _PREFIXES: Mapping[type, str] = {
     PolicyInput: "policy_input",
     GateInputs: "gate_inputs",
@@ -40,7 +39,7 @@ _PREFIXES: Mapping[type, str] = {
 
 
 def recorded(inputs: DecisionInput, result: DecisionResult) -> dict[str, Array]:
-    """The records of all workloads of a tick: name of a number -> shape (workloads,), masks as 1 and 0."""
+    """The records of all workloads of a tick: name of an input -> shape (workloads,); a mask is 1 or 0."""
     of_stage = {f"policy_input.{f.name}": getattr(inputs.policy_input, f.name) for f in _plain(PolicyInput)}
     of_stage |= {f"scale_up_blockers.{f.name}": getattr(inputs.blockers, f.name) for f in fields(ScaleUpBlockers)}
     of_stage |= {f"fit.{name}": getattr(inputs.policy_input.fit, name) for name in FIT}
@@ -48,19 +47,19 @@ def recorded(inputs: DecisionInput, result: DecisionResult) -> dict[str, Array]:
         of_stage |= {f"table.{name}.{slot}": row for slot, row in enumerate(getattr(inputs.policy_input.table, name))}
     whole = {f"{name}.{f.name}": getattr(part, f.name) for name, part in _parts(inputs) for f in _plain(type(part))}
     whole |= {f"rules.{name}": getattr(inputs.status.rules, name) for name in RULES}
-    # The largest size needed is that of all stages: with it, the one that decided is enough.
+    # window_workers is the largest size of all stages, so the record needs only the stage that decided.
     whole["workload_status.peak_workers"] = np.fmax(result.bound_inputs.window_workers, inputs.status.peak_workers)
     picked = {name: pick(column.astype(np.float64, copy=False), result.stage) for name, column in of_stage.items()}
     return picked | {name: column.astype(np.float64, copy=False) for name, column in whole.items()}
 
 
 def decision_input_of(columns: Columns) -> DecisionInput:
-    """The cases that records tell of, one workload with one stage a row."""
+    """The decision inputs of records; each row is a workload with one stage."""
     count = len(columns["workload_status.current_workers"])
     rules = _rules(columns)
     return DecisionInput(
         workload_index=np.arange(count),
-        counting=np.isfinite(columns["policy_input.rising"]),  # known of the stage that decided, if there was one
+        counting=np.isfinite(columns["policy_input.rising"]),  # NaN if no stage decided
         policy=rules.policy.astype(np.int64),
         policy_input=PolicyInput(
             **_read(columns, PolicyInput),
@@ -84,13 +83,13 @@ def _rules(columns: Columns) -> RuleColumns:
 
 
 def table_in(columns: Columns) -> Table:
-    """The capacity tables that records tell of."""
+    """The capacity tables of records."""
     rows = {name: np.array([columns[f"table.{name}.{slot}"] for slot in range(SLOTS)]) for name in TABLE}
     return Table(**rows)
 
 
 def with_input(columns: Columns, name: str, value: Array) -> dict[str, Array]:
-    """The records with one of INPUTS at another value, and what follows from it; everything else as it was."""
+    """The records with one of INPUTS replaced, and the inputs that depend on it."""
     return dict(columns) | INPUTS[name].follows(columns, value)
 
 
@@ -116,14 +115,14 @@ def _parts(inputs: DecisionInput) -> tuple[tuple[str, Any], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a person would call one input of a decision: how to read it from records, and what follows from another."""
+    """An input of a decision that a user can vary."""
 
-    read: Callable[[Columns], Array]
-    follows: Callable[[Columns, Array], dict[str, Array]]
+    read: Callable[[Columns], Array]  # its value in records
+    follows: Callable[[Columns, Array], dict[str, Array]]  # the columns that change with a new value
 
 
 def _column(name: str) -> Input:
-    """An input that is told in one column, and from which nothing else follows."""
+    """An input in one column, on which no other column depends."""
     return Input(lambda columns: columns[name], lambda _, value: {name: value})
 
 
@@ -155,14 +154,14 @@ def _capacity(columns: Columns) -> Array:
     return rate_at(table_in(columns), workers, columns["rules.scaling_exponent"])
 
 
-def _carrying(columns: Columns, value: Array) -> dict[str, Array]:
+def _with_capacity(columns: Columns, value: Array) -> dict[str, Array]:
     was = _capacity(columns)
     ratio = np.where(was > 0, value / np.where(was > 0, was, 1.0), 1.0)
     return {name: columns[name] * ratio for name in (f"table.rates.{slot}" for slot in range(SLOTS))}
 
 
 def _limit(name: str) -> Callable[[Columns, Array], dict[str, Array]]:
-    """A limit moves the whole range. What an HPA allows behind a narrower limit is not in a record."""
+    """A limit changes the whole range. A record does not have the HPA's limits behind a narrower limit."""
 
     def follows(columns: Columns, value: Array) -> dict[str, Array]:
         rules = _rules(columns)
@@ -185,7 +184,7 @@ def _limit(name: str) -> Callable[[Columns, Array], dict[str, Array]]:
 INPUTS: Mapping[str, Input] = {
     "input_rate_records_per_s": Input(lambda columns: columns["policy_input.input_rate_records_per_s"], _input_rate),
     "backlog_records": Input(lambda columns: columns["policy_input.backlog_records"], _backlog),
-    "capacity_records_per_s": Input(_capacity, _carrying),
+    "capacity_records_per_s": Input(_capacity, _with_capacity),
     "utilization_ratio": _column("policy_input.utilization_ratio"),
     "partitions": Input(lambda columns: columns["policy_input.partitions"], _limit("partitions")),
     "max_workers": Input(lambda columns: columns["range.most"], _limit("max_workers")),

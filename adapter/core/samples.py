@@ -1,4 +1,4 @@
-"""What was seen at one tick, as aligned arrays: one row a stage, one entry a workload."""
+"""The samples of one tick as aligned arrays: one element a stage, one element a workload."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -11,90 +11,82 @@ from adapter.core.rules import Rules
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# What a source may say of a stage. Counters are cumulative and may reset; the rest are gauges.
+# The signals of a stage. Counters are cumulative and may reset.
 STAGE_SIGNALS = (
     "processed_records",  # counter: records processed (committed offsets, summed)
     "appended_records",  # counter: records appended to the input (log-end offsets, summed)
     "backlog_records",  # gauge: records waiting
-    "throughput_records_per_s",  # gauge, for sources that know only the rate
-    "input_rate_records_per_s",  # gauge, for sources that know only the rate
+    "throughput_records_per_s",  # gauge, from sources that have only the rate
+    "input_rate_records_per_s",  # gauge, from sources that have only the rate
     "utilization_ratio",  # gauge, 0..1: busy time or CPU
-    "backpressured_ratio",  # gauge, 0..1: time spent waiting for what is downstream
+    "backpressured_ratio",  # gauge, 0..1: time spent waiting for downstream stages
     "stuck_backlog_records",  # gauge: the part of the backlog in partitions whose offset does not move
     "highest_partition_backlog_records",  # gauge: the largest backlog of a single partition
     "hottest_partition_ratio",  # gauge, >= 1: input of the heaviest partition / input of the mean one
     "slowest_worker_ratio",  # gauge: throughput of the slowest worker / throughput of the median one
 )
-# What a source may say of a whole workload.
+# The signals of a whole workload.
 WORKLOAD_SIGNALS = (
     "partitions",  # gauge: Kafka partitions or Pravega segments of the input
     "uncommitted_partitions",  # gauge: partitions without a committed offset; the counters leave them out
-    "spec_workers",  # gauge: workers asked for (the scale target's spec)
-    "workers",  # gauge: workers that exist (status)
-    "ready_workers",  # gauge: workers that are ready
+    "spec_workers",  # gauge: requested workers (spec.replicas of the scale target)
+    "workers",  # gauge: existing workers (status.replicas)
+    "ready_workers",  # gauge: ready workers
     "min_workers",  # gauge: the HPA's minReplicas
     "max_workers",  # gauge: the HPA's maxReplicas
-    "pause_up",  # 1 while a pause of ups is in force, else 0
-    "pause_down",  # 1 while a pause of downs is in force, else 0
-    "fleet",  # index of the fleet that found the workload
+    "pause_up",  # 1 while scale-up is paused, else 0
+    "pause_down",  # 1 while scale-down is paused, else 0
+    "fleet",  # index of the fleet that discovered the workload
     "running",  # 1 while the job runs, 0 while it does not
-    "restarts",  # counter: how often the job was started again
-    "sink_healthy",  # 1 while what the job writes to is well, 0 while it is not
-    "bad_annotations",  # gauge: how many annotations of the workload's HPA are not understood
-    "failover",  # 1 while downs are frozen because traffic may come back, else 0
+    "restarts",  # counter: restarts of the job
+    "sink_healthy",  # 1 while the system that the job writes to is healthy, else 0
+    "bad_annotations",  # gauge: annotations of the workload's HPA that cannot be parsed
+    "failover",  # 1 while scale-down is blocked because traffic may return, else 0
 )
-OVERRIDE = "rule."  # and a parameter's name: a workload signal, the number by which `parameters` overrides it
+OVERRIDE = "rule."  # prefix of a workload signal that overrides a parameter; see core.parameters
 OVERRIDES = tuple(
     OVERRIDE + setting.name for setting in fields(Rules) if setting.metadata.keys().isdisjoint(("hidden", "fixed"))
 )
 _LARGEST = 2.0**63
-EVERY = "*"  # a fault that speaks of every workload without a sample
+EVERY = "*"  # the workload of a fault that concerns every workload without a sample
 WHOLE = ""  # the stage of a workload whose stages are not visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """One tick of one shard.
+    """One tick of one shard. NaN is an unknown value."""
 
-    at_s: Unix seconds of the tick.
-    workloads: "namespace/name", sorted, unique.
-    stages: (workload, stage), sorted, unique; the stage is WHOLE where stages are not visible.
-    by_stage: signal of STAGE_SIGNALS -> shape (len(stages),), NaN where it was not seen.
-    by_workload: signal of WORKLOAD_SIGNALS or OVERRIDES -> shape (len(workloads),), NaN where it was not seen.
-    faults: workload -> why a source could not tell; the key EVERY speaks of every workload without a sample.
-    """
-
-    at_s: float
-    workloads: tuple[str, ...] = ()
-    stages: tuple[tuple[str, str], ...] = ()
-    by_stage: Mapping[str, Array] = field(default_factory=dict)
-    by_workload: Mapping[str, Array] = field(default_factory=dict)
-    faults: Mapping[str, str] = field(default_factory=dict)
+    at_s: float  # Unix seconds of the tick
+    workloads: tuple[str, ...] = ()  # "namespace/name", sorted, unique
+    stages: tuple[tuple[str, str], ...] = ()  # (workload, stage), sorted, unique; WHOLE if stages are not visible
+    by_stage: Mapping[str, Array] = field(default_factory=dict)  # STAGE_SIGNALS -> shape (len(stages),)
+    by_workload: Mapping[str, Array] = field(default_factory=dict)  # other signals -> shape (len(workloads),)
+    faults: Mapping[str, str] = field(default_factory=dict)  # workload or EVERY -> why samples are missing
 
     def stage(self, signal: str) -> Array:
-        """A stage signal, shape (len(stages),); all NaN when nobody spoke of it."""
+        """A stage signal, shape (len(stages),); all NaN if no source has it."""
         return self.by_stage.get(signal, np.full(len(self.stages), np.nan))
 
     def whole(self, signal: str) -> Array:
-        """A workload signal, shape (len(workloads),); all NaN when nobody spoke of it."""
+        """A workload signal, shape (len(workloads),); all NaN if no source has it."""
         return self.by_workload.get(signal, np.full(len(self.workloads), np.nan))
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A column of texts: the different ones, and which of them each row has."""
+    """A column of texts."""
 
-    names: Sequence[str]
-    codes: IntArray
+    names: Sequence[str]  # the distinct texts
+    codes: IntArray  # index of the text of each row
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "Names":
-        """The column of these texts."""
+        """Encode texts as a column."""
         code = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         return cls(tuple(code), np.array([code[text] for text in texts], dtype=np.int64))
 
     def sorted(self) -> "Names":
-        """The same column with its names in order."""
+        """The same column with sorted names."""
         order = sorted(range(len(self.names)), key=self.names.__getitem__)
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
@@ -103,7 +95,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleColumns:
-    """The values of one tick, one a row, in any order."""
+    """The values of one tick, one value a row, in any order."""
 
     workload: Names
     stage: Names
@@ -128,12 +120,12 @@ def assemble(
 
 
 def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple[str, str]] = ()) -> Samples:
-    """The values of one tick as aligned arrays.
+    """Align the values of one tick.
 
-    A value that is negative, not finite (X-06), beyond a 64-bit count, or not of a known signal (OVERRIDES among them)
-    is left out: every signal counts something, so that -1 and NaN are ways to say unknown. Of two values for one place
-    the larger counts, so that the order of rows cannot change the result.
-    faults: (workload, sentence); the different ones of one workload become one, in alphabetical order, joined by "; ".
+    Ignores values of unknown signals and values that are negative, not finite (X-06) or larger than a 64-bit count:
+    every signal is a count or a ratio, so -1 and NaN mean unknown. Of two values for one place the larger one counts,
+    so that the order of rows does not matter.
+    faults: (workload, message). The messages of one workload are sorted and joined by "; ".
     """
     known = np.array([signal in _KNOWN_SIGNALS for signal in columns.signal.names], dtype=bool)
     used = (columns.value >= 0) & (columns.value <= _LARGEST) & known[columns.signal.codes]
@@ -169,7 +161,7 @@ def _joined(faults: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _column(places: IntArray, place: IntArray, value: Array) -> Array:
-    """The values at their places, NaN where there is none; of two at one place the larger."""
+    """The values at their places, NaN without a value; of two values at one place the larger one."""
     column = np.full(len(places), np.nan)
     np.fmax.at(column, np.searchsorted(places, place), value)
     return column
@@ -181,7 +173,7 @@ _KNOWN_SIGNALS = frozenset(_SIGNALS)
 
 
 def first_known(*choices: Array) -> Array:
-    """Of each place the first value that is not NaN."""
+    """The first value at each place that is not NaN."""
     found = choices[0]
     for choice in choices[1:]:
         found = np.where(np.isnan(found), choice, found)

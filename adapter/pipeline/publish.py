@@ -1,4 +1,4 @@
-"""A batch of packed decisions -> the Snapshot of its newest tick."""
+"""A batch of packed decisions -> the snapshot of its newest tick."""
 
 import threading
 import time
@@ -25,49 +25,45 @@ from adapter.serving.snapshots.snapshot import Snapshot
 
 Publish = Callable[[Snapshot], None]
 
-BATCH_ENDS_WITHIN_S = 10.0  # most take a second or two; one that takes longer is cut, and comes again
+BATCH_ENDS_WITHIN_S = 10.0  # most take one or two seconds; a longer one is interrupted and repeated
 
 log = structlog.get_logger(__name__)
 
 
 class Publisher:
-    """What `foreachBatch` calls. Numbers of the last tick are plain attributes, for /metrics.
-
-    tick_at_s: the newest published tick. published_s: monotonic time of that publication.
-    lateness_s: from the tick to its publication. shards_at_fault: shards whose fold could not take that batch's ticks.
-    """
+    """Publishes each batch of the streaming query. Its attributes are metrics of the last tick."""
 
     def __init__(self, config: Config, rules: RuleBook, publish: Publish) -> None:
         self._builder = SnapshotBuilder(config, rules)
         self._publish = publish
-        # The newest tick and the packed decisions of each shard; replaced as a whole, so that readers need no lock.
+        # The newest tick and the packed decisions of each shard: one tuple, so that readers need no lock.
         self._packed: tuple[int, dict[int, bytes]] = 0, {}
         self._spark_log = log_of(config)
-        self._lock = threading.Lock()  # never held while Spark computes: that may hang
+        self._lock = threading.Lock()  # not held while Spark computes, which may hang
         self._open = True
         self._idle = threading.Event()
         self._idle.set()
         self.tick_at_s: int | None = None
-        self.published_s: float | None = None
-        self.lateness_s: float | None = None
-        self.shards_at_fault = 0
+        self.published_s: float | None = None  # monotonic time of its publication
+        self.lateness_s: float | None = None  # from the tick to its publication
+        self.shards_at_fault = 0  # shards with a tick that raised an error
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Publish a batch once; nothing, when closed in the meantime."""
+        """Publish a batch, unless the publisher is closed. Spark calls this by foreachBatch."""
         if not self._open:
             return
         self._idle.clear()
         try:
-            # The only action on the batch: a second one would compute it again, a partial one fails the commit.
+            # The only action on the batch: a second one would repeat the computation, a partial one fails the commit.
             shards = batch.toArrow().to_pylist()
             with self._lock:
-                if self._open and shards:  # the first batch may be empty, and says nothing
+                if self._open and shards:  # the first batch may be empty
                     self._take(shards)
         finally:
             self._idle.set()
 
     def close(self, batch_ends_within_s: float = BATCH_ENDS_WITHIN_S) -> None:
-        """Publish nothing any more. A batch under way is waited for, so that it is not cut, but it may hang."""
+        """Stop publishing, after a batch that is in progress, unless it hangs."""
         self._idle.wait(batch_ends_within_s)
         with self._lock:
             self._open = False
@@ -78,7 +74,7 @@ class Publisher:
             self._open = True
 
     def record(self, workload: str) -> tuple[Decision, dict[str, float | None]] | None:
-        """The newest decision of a workload and all it was made from, unknown as None; None where there is none."""
+        """The newest decision of a workload and its inputs, None if unknown; None without a decision."""
         at_s, streams = self._packed
         stream = streams.get(shard_of(workload))
         decisions = NO_DECISIONS if stream is None else unpack_shard(at_s, stream)
@@ -86,14 +82,14 @@ class Publisher:
         if workload not in names:
             return None
         place = names.index(workload)
-        (decision,) = rows(_alone(decisions, place))
+        (decision,) = rows(_row(decisions, place))
         numbers = {name: float(column[place]) for name, column in decisions.record.items()}
         return decision, {name: number if isfinite(number) else None for name, number in numbers.items()}
 
     def _take(self, shards: Sequence[Mapping[str, Any]]) -> None:
         at_s: int = max(shard["at"] for shard in shards)
         if self.tick_at_s is not None and at_s <= self.tick_at_s:
-            return  # a batch that was computed but not committed comes again after a restart
+            return  # after a restart, Spark repeats a batch that was not committed
         newest = [shard for shard in shards if shard["at"] == at_s]
         self._note_faults(sum(shard["faults"] > 0 for shard in newest))
         streams = {shard["shard"]: shard["decisions"] for shard in newest if shard["decisions"]}
@@ -103,7 +99,7 @@ class Publisher:
         self.lateness_s = time.time() - at_s
 
     def _note_faults(self, shards: int) -> None:
-        """Tell the first of a row of faulty ticks, and its end: Spark's workers log the cause in a file of its own."""
+        """Log the first of consecutive faulty ticks, and their end. Spark's workers log the cause to their own file."""
         if shards and not self.shards_at_fault:
             log.error("samples could not be folded", shards=shards, cause_in=self._spark_log)
         elif self.shards_at_fault and not shards:
@@ -112,7 +108,7 @@ class Publisher:
 
 
 class SnapshotBuilder:
-    """Decisions of a tick, by column -> a Snapshot with the labels and age limits of the configuration."""
+    """Builds snapshots from packed decisions, with the labels and age limits of the configuration."""
 
     def __init__(self, config: Config, rules: RuleBook) -> None:
         every = [*rules.by_workload.values(), *rules.by_fleet] or [Rules()]
@@ -159,7 +155,7 @@ class SnapshotBuilder:
         )
 
     def _of_workloads(self, workloads: list[str], fleet: Array) -> tuple[memoryview, memoryview]:
-        """Label sets and age limits; they stay the same until a workload comes, goes or moves to another fleet."""
+        """Label sets and age limits, cached until a workload is added, removed or moves to another fleet."""
         if self._static != (workloads, fleet.tobytes()):
             fleets = [None if isnan(index) else int(index) for index in fleet.tolist()]
             codes = [self._label_code(*each) for each in zip(workloads, fleets, strict=True)]
@@ -172,7 +168,7 @@ class SnapshotBuilder:
     def _label_code(self, workload: str, fleet: int | None) -> int:
         if workload in self._code:
             return self._code[workload]
-        # A fleet that the state still knows may be gone from the configuration.
+        # A fleet in the state may have been removed from the configuration.
         return self._fleet_codes[fleet] if fleet is not None and fleet < len(self._fleet_codes) else 0
 
 
@@ -186,8 +182,8 @@ def _known_columns(numbers: Mapping[str, Array]) -> dict[str, memoryview]:
     return {name: memoryview(column.tobytes()) for name, column in numbers.items() if not np.isnan(column).all()}
 
 
-def _alone(decisions: Decisions, place: int) -> Decisions:
-    """The decision at one place, without its stages."""
+def _row(decisions: Decisions, place: int) -> Decisions:
+    """One row of the decisions, without its stages."""
     return replace(
         decisions,
         text={name: column[place : place + 1] for name, column in decisions.text.items()},

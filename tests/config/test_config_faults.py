@@ -89,7 +89,7 @@ def test_a_file_of_other_bytes_is_named(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        pytest.param(whole("servin: {}"), "servin: is no setting here; did you mean serving?", id="an unknown part"),
+        pytest.param(whole("servin: {}"), "servin: is not a setting here; did you mean serving?", id="an unknown part"),
         pytest.param("sources: {}\npipeline: {checkpoint: c}", "sources: expected at least one entry", id="no source"),
         pytest.param("sources: {}\npipeline: {}", "pipeline.checkpoint: is required: Directory", id="no checkpoint"),
         pytest.param(
@@ -110,7 +110,7 @@ def test_a_file_of_other_bytes_is_named(tmp_path: Path):
         ),
         pytest.param(
             source('kind: trace, file: a, url: "http://a"'),
-            "sources.it.url: cannot stand beside file",
+            "sources.it.url: excludes file",
             id="a trace twice",
         ),
         pytest.param(
@@ -136,7 +136,7 @@ def test_a_file_of_other_bytes_is_named(tmp_path: Path):
         ),
         pytest.param(
             prometheus("bearer_token_file: a, basic: {username: a, password_file: b}"),
-            "sources.it.basic: cannot stand beside bearer_token_file",
+            "sources.it.basic: excludes bearer_token_file",
             id="two ways to authenticate",
         ),
         pytest.param(
@@ -175,7 +175,7 @@ def test_a_file_of_other_bytes_is_named(tmp_path: Path):
         pytest.param(whole("serving: {snapshot_url: a}"), "serving.snapshot_url: expected http://host", id="no url"),
         pytest.param(
             whole('serving: {snapshot_url: "HTTP://p:8443", snapshot_token_file: a}'),
-            "serving.snapshot_url: expected https://host with snapshot_token_file: a token does not travel",
+            "serving.snapshot_url: expected https://host with snapshot_token_file: a token requires TLS",
             id="the snapshot's token in the clear",
         ),
         pytest.param(
@@ -223,7 +223,7 @@ def test_a_fault_of_sources_and_processes_is_one_sentence(text: str, sentence: s
         ),
         pytest.param(
             reading("source: kafka, group: g, topic: t"),
-            "read[0].topic: is no setting here; did you mean topics?",
+            "read[0].topic: is not a setting here; did you mean topics?",
             id="topic",
         ),
         pytest.param(
@@ -234,7 +234,7 @@ def test_a_fault_of_sources_and_processes_is_one_sentence(text: str, sentence: s
         pytest.param(
             reading("source: prom"), "read[0]: expected a preset or signals, got neither", id="nothing to ask"
         ),
-        pytest.param(reading("source: sim, group: g"), "read[0].group: is no setting here", id="a group of a trace"),
+        pytest.param(reading("source: sim, group: g"), "read[0].group: is not a setting here", id="a group of a trace"),
         pytest.param(
             workload("namespace: Shop"), "workloads[0].namespace: expected at most 63 lower-case", id="upper case"
         ),
@@ -252,7 +252,7 @@ def test_a_fault_of_sources_and_processes_is_one_sentence(text: str, sentence: s
             whole(
                 "workloads: [{name: a, read: [{source: sim}]}, {name: a, namespace: default, read: [{source: sim}]}]"
             ),
-            "workloads[1].name: default/a is workloads[0] already",
+            "workloads[1].name: default/a is already the name of workloads[0]",
             id="one workload twice",
         ),
         pytest.param(workload("labels: {workload: x}"), "labels.workload: is reserved", id="the label workload"),
@@ -303,7 +303,7 @@ def test_a_fault_of_sources_and_processes_is_one_sentence(text: str, sentence: s
         ),
         pytest.param(
             whole("fleets: [{name: a, source: kafka, groups: a}, {name: a, source: kafka, groups: b}]"),
-            "fleets[1].name: a is fleets[0] already",
+            "fleets[1].name: a is already the name of fleets[0]",
             id="one fleet twice",
         ),
     ],
@@ -322,12 +322,12 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
         ),
         pytest.param(
             workload("rules: {max_worker: 5}"),
-            "rules.max_worker: is no setting here; did you mean max_workers?",
+            "rules.max_worker: is not a setting here; did you mean max_workers?",
             id="a key",
         ),
         pytest.param(
             workload("rules: {pause_up_until_s: 5}"),
-            "rules.pause_up_until_s: is no setting here",
+            "rules.pause_up_until_s: is not a setting here",
             id="a hidden setting",
         ),
         pytest.param(
@@ -424,12 +424,12 @@ PERIOD = "from: 22:00, to: 06:00"
         ),
         pytest.param(
             workload("excluded_periods: [{to: 06:00}]"),
-            'workloads[0].excluded_periods[0].from: is required: Its begin, as "22:00"',
+            'workloads[0].excluded_periods[0].from: is required: Begin, such as "22:00"',
             id="no begin",
         ),
         pytest.param(
             workload("excluded_periods: [{begin: 22:00, to: 06:00}]"),
-            "excluded_periods[0].begin: is no setting here",
+            "excluded_periods[0].begin: is not a setting here",
             id="a begin under another name",
         ),
         pytest.param(

@@ -22,9 +22,9 @@ def wrote(folder: Path, **changes: Any) -> Path:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        pytest.param({"format": 99}, "written with format 99, this is format 1", id="another release"),
-        pytest.param({"spark": "3.5.5"}, "written with spark 3.5.5, this is spark ", id="another Spark"),
-        pytest.param({"tick_s": 15}, "written with tick_s 15, this is tick_s 1", id="another tick"),
+        pytest.param({"format": 99}, "it has format 99, but this pipeline has format 1", id="another release"),
+        pytest.param({"spark": "3.5.5"}, "it has spark 3.5.5, but this pipeline has spark ", id="another Spark"),
+        pytest.param({"tick_s": 15}, "it has tick_s 15, but this pipeline has tick_s 1", id="another tick"),
         pytest.param({"state_partitions": 0}, "cannot be read", id="a damaged marker"),
     ],
 )
@@ -48,7 +48,7 @@ def test_half_a_marker_is_refused(tmp_path: Path) -> None:
 
 def test_a_stream_without_a_marker_is_refused(tmp_path: Path) -> None:
     wrote(tmp_path).unlink()
-    with pytest.raises(CheckpointError, match=f"holds a stream, but no {MARKER}"):
+    with pytest.raises(CheckpointError, match=f"it has a stream, but no {MARKER}"):
         claim(config_of(tmp_path))
 
 
@@ -70,7 +70,7 @@ def test_sources_may_come_and_go(tmp_path: Path) -> None:
 def test_a_checkpoint_in_use_is_refused_until_it_is_given_back(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     first = claim(config)
-    with pytest.raises(SetupError, match="another process runs on"):
+    with pytest.raises(SetupError, match="another process uses"):
         claim(config, orphan_gone_within_s=0.0)
     first.close()
     claim(config, orphan_gone_within_s=0.0).close()

@@ -1,1 +1,1 @@
-"""What the pipeline publishes: its form, its way here, and what is held of it."""
+"""The snapshots that the pipeline publishes: their format, their transport, and the store of the newest one."""

@@ -1,6 +1,6 @@
-"""Decisions by column, as they travel from the pipeline to `serve`: each becomes an object when it is looked up.
+"""Decisions by column, the format between the pipeline and `serve`, and the objects for single workloads.
 
-The bytes of a column are its numbers as this processor has them; `serve` reads them without numpy.
+The bytes of a column are numbers in the byte order of the processor; `serve` reads them without numpy.
 """
 
 from array import array
@@ -18,25 +18,25 @@ TEXTS = ("policy", "reason", "bound", "confidence", "fault", "stage")
 NUMBERS = tuple(f.name for f in fields(Decision) if f.name not in (*TEXTS, "workload", "at_s"))
 STAGE_NUMBERS = tuple(f.name for f in fields(StageSignals) if f.name not in ("workload", "stage"))
 _KINDS: Mapping[str, type[Reason | Bound]] = {"reason": Reason, "bound": Bound}
-_CODE: Literal["I"] = "I"  # an unsigned 32-bit number
+_CODE: Literal["I"] = "I"  # unsigned 32-bit integer
 _NUMBER: Literal["d"] = "d"  # a 64-bit float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One workload: its decision, the labels a selector can use, and its visible stages."""
+    """One workload: its decision, its labels and its visible stages."""
 
     decision: Decision
-    error_after_s: float  # a number made from samples that are older is not served
+    error_after_s: float  # the largest age of the samples of a served number
     labels: dict[str, str] = field(default_factory=dict)
     stages: tuple[StageSignals, ...] = ()
 
 
 class Names(msgspec.Struct, frozen=True):
-    """A column of texts: the different ones, and for each row which of them it has (32-bit)."""
+    """A column of texts."""
 
-    names: list[str]
-    codes: memoryview
+    names: list[str]  # the distinct texts
+    codes: memoryview  # index of the text of each row, 32-bit
 
     def at(self, row: int) -> str:
         """The text of a row."""
@@ -47,23 +47,23 @@ class Names(msgspec.Struct, frozen=True):
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True):
-    """The message. Numbers are 64-bit floats, NaN unknown; a column that is unknown everywhere is left out."""
+    """All columns. Numbers are 64-bit floats, NaN if unknown; a column with only unknown numbers is left out."""
 
     workloads: list[str]  # "namespace/name", sorted
     texts: dict[str, Names]  # field of Decision (TEXTS)
     numbers: dict[str, memoryview]  # field of Decision (NUMBERS)
     error_after_s: memoryview
     label_sets: list[dict[str, str]]
-    label_codes: memoryview  # which of label_sets a workload has
-    stage_workloads: memoryview = memoryview(b"")  # index of the workload of each visible stage, ascending
+    label_codes: memoryview  # index of the label set of each workload
+    stage_workloads: memoryview = memoryview(b"")  # index of the workload of each visible stage, sorted
     stages: Names = Names([], memoryview(b""))
     stage_numbers: dict[str, memoryview] = {}  # field of StageSignals (STAGE_NUMBERS)
 
 
 class Entries(Collection[Entry]):
-    """The decisions of a snapshot. An Entry is built when it is looked up, and not kept.
+    """The decisions of a snapshot. A lookup builds one Entry; the first iteration builds and caches all of them.
 
-    Raises ValueError where the columns do not fit each other, or hold a reason that this release does not know.
+    Raises ValueError if the columns do not fit each other, or contain an unknown reason.
     """
 
     def __init__(self, at_s: float, columns: Columns) -> None:
@@ -79,16 +79,20 @@ class Entries(Collection[Entry]):
         return len(self.workloads)
 
     def __iter__(self) -> Iterator[Entry]:
-        return map(self.entry, range(len(self)))
+        return iter(self._all)
 
     def __contains__(self, entry: object) -> bool:
         return any(entry == each for each in self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Collection) and tuple(self) == tuple(other)
+        return isinstance(other, Collection) and self._all == tuple(other)
+
+    @cached_property
+    def _all(self) -> tuple[Entry, ...]:
+        return tuple(map(self.entry, range(len(self))))
 
     def entry(self, row: int) -> Entry:
-        """All of one workload."""
+        """The entry of one workload."""
         return Entry(
             decision=self.decision(row),
             error_after_s=self._error_after_s[row],
@@ -112,11 +116,11 @@ class Entries(Collection[Entry]):
         return [self.columns.stages.at(place) for place in self._stages_of.get(row, ())]
 
     def text(self, name: str) -> Iterable[str]:
-        """A field of TEXTS, workload by workload."""
+        """A field of TEXTS for each workload."""
         return self.columns.texts[name]
 
     def number(self, name: str) -> Iterable[float]:
-        """A field of NUMBERS, workload by workload; NaN is unknown."""
+        """A field of NUMBERS for each workload; NaN is unknown."""
         return self._numbers.get(name) or array(_NUMBER, [nan]) * len(self)
 
     @cached_property
@@ -132,7 +136,7 @@ class Entries(Collection[Entry]):
 
 
 def entries_of(at_s: float, entries: Collection[Entry]) -> Entries:
-    """Entries by column, from objects."""
+    """Convert entries to columns."""
     if isinstance(entries, Entries):
         return entries
     ordered = sorted(entries, key=lambda entry: entry.decision.workload)
@@ -153,14 +157,14 @@ def entries_of(at_s: float, entries: Collection[Entry]) -> Entries:
 
 
 def label_sets_of(labels: Iterable[Mapping[str, str]]) -> "tuple[list[dict[str, str]], array[int]]":
-    """The different sets of labels, and for each of the given ones its index among them."""
+    """The distinct sets of labels, and the index of each given set."""
     code: dict[tuple[tuple[str, str], ...], int] = {}
     codes = array(_CODE, (code.setdefault(tuple(sorted(each.items())), len(code)) for each in labels))
     return [dict(each) for each in code], codes
 
 
 def names_of(texts: Sequence[str]) -> Names:
-    """A column of texts."""
+    """Encode texts as a column."""
     code = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     return Names([str(text) for text in code], memoryview(array(_CODE, map(code.__getitem__, texts)).tobytes()))
 
@@ -175,7 +179,7 @@ def _all_bytes(names: Iterable[str], records: Sequence[Any]) -> dict[str, memory
 
 
 def _check(columns: Columns) -> None:
-    """Raises ValueError where the columns are no decisions of this release."""
+    """Raises ValueError if the columns are not decisions of this release."""
     rows, stages = len(columns.workloads), len(_codes(columns.stage_workloads))
     of_texts = all(_fits(column, rows) for column in columns.texts.values())
     if not (columns.texts.keys() == set(TEXTS) and of_texts and _fits(columns.stages, stages)):
@@ -187,7 +191,7 @@ def _check(columns: Columns) -> None:
     if not _fits(Names([""] * len(columns.label_sets), columns.label_codes), rows):
         raise ValueError("not a snapshot: the labels do not fit the workloads")
     if max(_codes(columns.stage_workloads), default=-1) >= rows:
-        raise ValueError("not a snapshot: a stage of no workload")
+        raise ValueError("not a snapshot: a stage without a workload")
     for name, kind in _KINDS.items():
         for text in columns.texts[name].names:
             kind(text)
@@ -208,7 +212,7 @@ def _floats(column: memoryview) -> "memoryview[float]":
 
 def _whole(column: memoryview, size: int) -> "memoryview[int]":
     if len(column) % size:
-        raise ValueError(f"not a snapshot: a column of {len(column)} bytes is cut")
+        raise ValueError(f"not a snapshot: a column of {len(column)} bytes is truncated")
     return memoryview(column)
 
 

@@ -1,4 +1,4 @@
-"""The record of one decision, which the pipeline sends to `explain`."""
+"""The record of one decision, which `explain` requests from the pipeline."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,41 +13,38 @@ from adapter.serving.lookup import nearest
 from adapter.serving.snapshots.store import Held
 
 PATH = "/explain"
-# The newest decision of a workload with the numbers it was made from; None where there is none.
+# The newest decision of a workload and its inputs; None without a decision.
 RecordOf = Callable[[str], tuple[Decision, Mapping[str, float | None]] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A decision, its sentence, and all it was made from: name -> number, None unknown.
+    """A decision, its sentence and its inputs."""
 
-    version: the release that decided; another one may decide otherwise from the same numbers.
-    """
-
-    version: str
+    version: str  # of the release that decided; another release may decide otherwise from the same inputs
     decision: Decision
     sentence: str
-    record: Mapping[str, float | None]
+    record: Mapping[str, float | None]  # name of an input -> its number, None if unknown
 
 
 def find(held: Held | None, record_of: RecordOf, workload: str) -> Record:
-    """The record of "namespace/name". Raises StatusError: 404 with the nearest name, 503 while nothing is decided."""
+    """The record of "namespace/name". Raises StatusError: 404 with the nearest name, 503 before the first decision."""
     if held is None:
-        raise unavailable("nothing is decided yet: Spark needs some 15 s to start; the pipeline's log says more")
+        raise unavailable("no decision yet: Spark needs about 15 s to start; see the pipeline's log")
     found = record_of(workload)
     if found is not None:
         decision, numbers = found
         return Record(version=__version__, decision=decision, sentence=sentence(decision), record=numbers)
     names = [f"{namespace}/{name}" for namespace, of in held.namespaces.items() for name in of.workloads]
     if workload in names:
-        raise unavailable(f"the last tick made no decision for {workload}; the next one may")
+        raise unavailable(f"the last tick has no decision for {workload}; retry after the next tick")
     near = nearest(workload, names)
     hint = f"; did you mean {near!r}?" if near else f"; {len(names)} workloads are known"
     raise not_found(f"there is no workload {workload!r}{hint}")
 
 
 def decode(body: bytes) -> Record:
-    """JSON as a record. Raises ValueError when it is none of this release."""
+    """Decode JSON. Raises ValueError if it is not a record of this release."""
     try:
         found = msgspec.json.decode(body, type=Record)
     except msgspec.DecodeError as error:

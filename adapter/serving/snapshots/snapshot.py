@@ -1,4 +1,4 @@
-"""All decisions of one tick, immutable and versioned: what the pipeline publishes and every `serve` holds."""
+"""The decisions of one tick, immutable and versioned, and their MessagePack encoding."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from adapter.serving.snapshots.columns import Columns, Entries, Entry, entries_o
 
 __all__ = ["Entry", "Snapshot", "decode", "encode"]
 
-VERSION = 4  # increase with every change of Decision, its defaults, Reason, Bound, Columns or what is below
-MOST_TICKS_AHEAD = 2  # clocks differ a little; a tick further in the future is a clock that was wrong
+VERSION = 4  # increase after each change of Decision, its defaults, Reason, Bound, Columns or Snapshot
+MOST_TICKS_AHEAD = 2  # allowed difference of clocks; a tick further in the future comes from a wrong clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All decisions of one tick. entries are sorted by workload."""
+    """All decisions of one tick."""
 
     version: int = VERSION
     at_s: float  # the tick
     tick_s: float  # seconds between ticks
     window_s: float  # of its rates
-    error_after_s: float  # the largest of its entries; an older snapshot serves no number
-    entries: Collection[Entry]
+    error_after_s: float  # the largest of its entries; no number of an older snapshot is served
+    entries: Collection[Entry]  # sorted by workload
 
     def is_ahead(self, now_s: float) -> bool:
-        """Whether its tick lies in the future, farther than clocks may differ."""
+        """Whether its tick is further in the future than clocks may differ."""
         return self.at_s > now_s + MOST_TICKS_AHEAD * self.tick_s
 
 
 class _Versioned(msgspec.Struct):
-    """As much of a snapshot as every version of it has."""
+    """The field that every version of a snapshot has."""
 
     version: int
 
@@ -49,16 +49,16 @@ _decode = msgspec.msgpack.Decoder(_Message).decode
 
 
 def encode(snapshot: Snapshot) -> bytes:
-    """The snapshot as MessagePack, column by column."""
+    """Encode a snapshot as MessagePack."""
     columns = entries_of(snapshot.at_s, snapshot.entries).columns
     numbers = snapshot.at_s, snapshot.tick_s, snapshot.window_s, snapshot.error_after_s
     return _encode(_Message(snapshot.version, *numbers, columns))
 
 
 def decode(body: bytes | memoryview) -> Snapshot:
-    """MessagePack as a snapshot; its columns are views of the body.
+    """Decode MessagePack; the columns are views of the body.
 
-    Raises ValueError when it is not a snapshot, or one of another version.
+    Raises ValueError if it is not a snapshot, or has another version.
     """
     try:
         if (version := _decode_version(body).version) != VERSION:

@@ -1,4 +1,4 @@
-"""The snapshot that is held: swapped whole, never changed, quick to look up."""
+"""The store of the newest snapshot. Writers replace the snapshot; no thread modifies it."""
 
 import gzip
 import hashlib
@@ -17,13 +17,13 @@ from adapter.serving.snapshots.workloads import Namespace, by_namespace
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)  # no slots: the bytes are made once, by who publishes them, and never where they are not
+@dataclass(frozen=True)  # no slots: the publisher encodes the body once, other processes never do
 class Held:
-    """A snapshot with its index by namespace, and the bytes that are published. since_s: when it came, monotonic."""
+    """A stored snapshot with its index by namespace, and the bytes to publish."""
 
     snapshot: Snapshot
     namespaces: Mapping[str, Namespace] = field(compare=False)
-    since_s: float = field(default=0.0, compare=False)
+    since_s: float = field(default=0.0, compare=False)  # when it was stored, by the monotonic clock
 
     @cached_property
     def body(self) -> bytes:
@@ -32,7 +32,7 @@ class Held:
 
     @cached_property
     def compressed(self) -> bytes:
-        """The body, gzipped. Level 1: more would cost the tick."""
+        """The body, gzipped. A higher level than 1 would delay the tick."""
         return gzip.compress(self.body, compresslevel=1, mtime=0)
 
     @cached_property
@@ -42,10 +42,7 @@ class Held:
 
 
 class SnapshotStore:
-    """Holds the newest snapshot. Readers take `current` and keep it; writers swap it.
-
-    clock: Unix seconds. monotonic: seconds of a clock that is never set.
-    """
+    """Stores the newest snapshot. A reader takes `current` once for all of its lookups."""
 
     def __init__(self, clock: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -56,55 +53,55 @@ class SnapshotStore:
 
     @property
     def current(self) -> Held | None:
-        """The newest snapshot with its index, or None before the first."""
+        """The newest snapshot with its index; None before the first one."""
         return self._held
 
     def now_s(self) -> float:
-        """Unix seconds by which the age of what is held is judged.
+        """The time for ages, in Unix seconds.
 
-        It never lies before the held tick and the time it has been held for: a clock that is set back makes no old
-        number young.
+        It is never before the stored tick plus the time since it was stored, so that old numbers stay old if the clock
+        is set back.
         """
         held, now_s = self._held, self._clock()
         return now_s if held is None else max(now_s, held.snapshot.at_s + self._monotonic() - held.since_s)
 
     def put(self, snapshot: Snapshot | bytes | memoryview) -> bool:
-        """Hold a snapshot, or the bytes of one. A tick of the future, or not newer than the held one, changes nothing.
+        """Store a snapshot, or the bytes of one, if its tick is newer than the stored one and not in the future.
 
-        Returns whether it was taken; logs when it begins to look wrong. Raises ValueError when the bytes are not a
-        snapshot of this version.
+        Returns whether it was stored. Logs a suspicious snapshot. Raises ValueError if the bytes are not a snapshot of
+        this version.
         """
         parsed = snapshot if isinstance(snapshot, Snapshot) else decode(snapshot)
         with self._lock:
             now_s = self._clock()
-            is_taken = self._is_newer(parsed, now_s)
-            if is_taken:
+            is_stored = self._is_newer(parsed, now_s)
+            if is_stored:
                 entries = entries_of(parsed.at_s, parsed.entries)
                 self._held = Held(parsed, by_namespace(entries), self._monotonic())
             self._log_doubt(*self._doubt(parsed, now_s))
-            return is_taken
+            return is_stored
 
     def _is_newer(self, snapshot: Snapshot, now_s: float) -> bool:
-        # A tick of the future would keep out every right one until its time has come.
+        # A tick in the future would block every later snapshot until its time has come.
         if snapshot.is_ahead(now_s):
             return False
         held = None if self._held is None else self._held.snapshot
-        # What is held may have been put by a clock that was wrong then: this one's.
+        # The stored snapshot may be ahead because this server's clock was wrong when it came.
         return held is None or held.is_ahead(now_s) or snapshot.at_s > held.at_s
 
     def _doubt(self, snapshot: Snapshot, now_s: float) -> tuple[str | None, float]:
-        """What looks wrong about a snapshot that was taken or refused, and by how many seconds."""
+        """Why a snapshot is suspicious, and by how many seconds; None if it is not."""
         ahead_s = snapshot.at_s - now_s
         if snapshot.is_ahead(now_s):
-            return "a snapshot of the future is refused: compare the clocks of the pipeline and this server", ahead_s
+            return "a snapshot in the future is refused: compare the clocks of the pipeline and this server", ahead_s
         if self._held is not None and snapshot.at_s < self._held.snapshot.at_s:
             older_s = self._held.snapshot.at_s - snapshot.at_s
-            return "a snapshot older than the held one is refused: do two pipelines publish here?", older_s
+            return "a snapshot older than the current one is refused: do two pipelines publish here?", older_s
         if -ahead_s > snapshot.error_after_s:
-            return "the newest snapshot is too old to answer: compare the clocks, or the pipeline is behind", -ahead_s
+            return "the newest snapshot is too old to serve: compare the clocks, or the pipeline is late", -ahead_s
         return None, 0.0
 
     def _log_doubt(self, doubt: str | None, off_s: float) -> None:
         if doubt is not None and doubt != self._logged_doubt:
-            _log.warning(doubt, off_s=float(f"{off_s:.3g}"))  # however little it is
+            _log.warning(doubt, off_s=float(f"{off_s:.3g}"))  # also a small one
         self._logged_doubt = doubt

@@ -1,4 +1,4 @@
-"""The snapshot on its way from the pipeline to a server: pulled every second, only when it changed."""
+"""Pull the pipeline's snapshot every second, and transfer it only if it changed."""
 
 import hmac
 import random
@@ -20,36 +20,36 @@ from adapter.serving.snapshots.store import SnapshotStore
 SNAPSHOT_PATH = "/v1/snapshot"
 EVERY_S = 1.0
 DEADLINE_S = 3.0
-LONGEST_PULL_S = 10.0  # a body that trickles, each piece within the deadline
+LONGEST_PULL_S = 10.0  # of the whole body; DEADLINE_S limits each of its pieces
 LONGEST_RETRY_S = 8.0
-LARGEST_BODY = 64 * 2**20  # bytes, unpacked: some 150 000 workloads, and two are more than a server may hold
+LARGEST_BODY = 64 * 2**20  # bytes, unpacked: about 150 000 workloads; two bodies exceed the server's memory limit
 MESSAGE_TYPE = "application/vnd.msgpack"
 JSON = "application/json"
 
-_ELSEWHERE = "is the address that of a pipeline?"
-_LONGEST_ERROR = 200  # bytes of what a server says of an error
+_WRONG_ADDRESS = "is this the address of a pipeline?"
+_LONGEST_ERROR = 200  # bytes of a server's error message
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _log = structlog.get_logger(__name__)
 
 
 def token_matches(token_file: str, authorization: str) -> bool:
-    """Whether an Authorization header bears the file's token, read anew so that it can be rotated.
+    """Whether an Authorization header has the token of the file, which is read each time so that it can be rotated.
 
-    An empty or unreadable file admits no client.
+    An empty or unreadable file rejects all clients.
     """
     try:
         expected = bearer(token_file)
     except (OSError, ValueError) as error:
-        _log.error("the token file cannot be read: nobody is admitted", file=token_file, cause=str(error))
+        _log.error("the token file cannot be read, so all clients are rejected", file=token_file, cause=str(error))
         return False
     return hmac.compare_digest(expected.encode(), authorization.encode(errors="replace"))
 
 
 def bearer(token_file: str) -> str:
-    """The Authorization header with the file's token, read anew so that it can be rotated.
+    """The Authorization header with the token of the file, which is read each time so that it can be rotated.
 
-    Raises OSError, or ValueError where the file holds none; neither repeats what it holds.
+    Raises OSError, or ValueError if the file has no token. The messages do not contain the content of the file.
     """
     token = Path(token_file).read_bytes().strip().decode("utf-8", "replace")
     if not token or not token.isascii() or not token.isprintable():
@@ -58,10 +58,10 @@ def bearer(token_file: str) -> str:
 
 
 class Follower:
-    """Pulls the pipeline's snapshots into a store from a thread of its own, so that an answer never waits for a pull.
+    """Pulls the pipeline's snapshots into a store in its own thread, so that no request waits for a pull.
 
-    url: the pipeline's root, such as https://pipeline:8443. ca_file: who signed its certificate, None = the system's
-    roots. token_file: the bearer token, read anew for each pull.
+    url: such as https://pipeline:8443. ca_file: the CA of its certificate, None for the system's CAs. token_file: the
+    bearer token, read for each pull.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Follower:
         self._failures = FailureLogger(
             _log,
             "the pipeline's snapshot cannot be pulled; retrying",
-            "the pipeline's snapshot is pulled again",
+            "the pipeline's snapshot can be pulled again",
             url=str(self._url),
         )
         self._client: httpx.Client | None = None
@@ -83,39 +83,41 @@ class Follower:
         self._thread = threading.Thread(target=self._run, name="snapshot-follower", daemon=True)
 
     def start(self) -> None:
-        """Begin to pull."""
+        """Start the thread."""
         if self._url.scheme == "http" and self._url.host not in _LOOPBACK:
-            effect = "whoever stands in between can set the size of every workload"
-            _log.warning("snapshots travel over plain HTTP: give the pipeline a certificate", effect=effect)
+            effect = "an attacker on the network can set the size of every workload"
+            _log.warning(
+                "snapshots are pulled over plain HTTP: configure a certificate for the pipeline", effect=effect
+            )
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop pulling; returns when the thread is done."""
+        """Stop the thread and wait for its end."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(2 * DEADLINE_S)
-        self._forget_client()
+        self._drop_client()
 
     def pull(self) -> bool:
-        """Pull once. Returns whether the pipeline answered as it should; logs when that changes."""
+        """Pull once. Returns whether it succeeded; logs when that changes."""
         return self._failures.attempt(self._pulled)
 
     def _pulled(self) -> None:
         try:
             self._take()
         except (httpx.HTTPError, OSError, ValueError) as error:
-            # The next client reads the CA file anew: it may be the reason.
-            self._forget_client()
+            # The next client reads the CA file again, which may have been wrong.
+            self._drop_client()
             raise SourceError("pipeline", one_line(error) + _hint(self._url, str(error))) from error
 
     def _take(self) -> None:
         with self._opened().stream("GET", self._url, headers=self._headers()) as response:
             if response.status_code == httpx.codes.NOT_MODIFIED and self._etag:
-                response.read()  # what was not read to its end costs the connection
+                response.read()  # an unread body would close the connection
                 return
             _check(response)
             body = unpacked(_in_time(response), response.headers.get("Content-Encoding", ""), LARGEST_BODY)
-        if self._store.put(body):  # what was refused now may be right later
+        if self._store.put(body):  # a refused snapshot may be accepted later
             self._etag = response.headers.get("ETag", "")
 
     def _opened(self) -> httpx.Client:
@@ -123,7 +125,7 @@ class Follower:
             verify: ssl.SSLContext | bool = True
             if self._ca_file is not None:
                 verify = ssl.create_default_context(cafile=self._ca_file)
-            # The pipeline is a neighbour: a proxy of the environment has no place between.
+            # trust_env: the pipeline is in the same cluster, where no proxy of the environment is needed.
             self._client = httpx.Client(verify=verify, timeout=DEADLINE_S, trust_env=False)
         return self._client
 
@@ -135,7 +137,7 @@ class Follower:
             headers["Authorization"] = bearer(self._token_file)
         return headers
 
-    def _forget_client(self) -> None:
+    def _drop_client(self) -> None:
         if self._client is not None:
             self._client.close()
         self._client = None
@@ -144,21 +146,21 @@ class Follower:
         pause_s = EVERY_S
         while not self._stop.is_set():
             pause_s = EVERY_S if self.pull() else min(pause_s * 2, LONGEST_RETRY_S)
-            # Spread, so that replicas that failed together do not come back together.
+            # Jitter, so that replicas that failed together do not retry together.
             self._stop.wait(pause_s * random.uniform(0.9, 1.1))  # noqa: S311  # not a secret
 
 
 def unpacked(chunks: Iterable[bytes], encoding: str, largest: int) -> memoryview:
-    """A body from its pieces as they came. encoding: its Content-Encoding.
+    """Join and unpack the chunks of a body. encoding: its Content-Encoding.
 
-    Never unpacks more than it may hold. Raises ValueError when it holds more than `largest` bytes, ends too early or
-    is packed otherwise than with gzip.
+    Unpacks at most `largest` bytes. Raises ValueError if the body is larger, is truncated, or has another encoding
+    than gzip.
     """
     if encoding not in ("", "identity", "gzip"):
-        raise ValueError(f"expected a body as it is or gzipped, got Content-Encoding {encoding!r}")
+        raise ValueError(f"expected a plain or gzipped body, got Content-Encoding {encoding!r}")
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
-    # Pages of its own: only those that are written to cost memory, none is copied while it grows, and all go back to
-    # the system with the snapshot. The heap would keep as much again for the next one.
+    # An anonymous mmap uses memory only for written pages, is not copied while it grows, and returns all pages to the
+    # system with the snapshot. The heap would retain as much again for the next one.
     body = mmap(-1, largest + 1)
     try:
         for chunk in chunks:
@@ -169,7 +171,7 @@ def unpacked(chunks: Iterable[bytes], encoding: str, largest: int) -> memoryview
     except zlib.error as error:
         raise ValueError(f"expected a gzipped body: {error}") from error
     if unpack is not None and not unpack.eof:
-        raise ValueError("expected a gzipped body, got the beginning of one")
+        raise ValueError("expected a complete gzipped body, got a part of it")
     return memoryview(body)[: body.tell()]
 
 
@@ -182,23 +184,23 @@ def _in_time(response: httpx.Response) -> Iterator[bytes]:
 
 
 def _check(response: httpx.Response) -> None:
-    """Raises ValueError for anything but a snapshot."""
+    """Raises ValueError if the response is not a snapshot."""
     kind = response.headers.get("Content-Type", "nothing").partition(";")[0].strip()
-    if response.status_code == httpx.codes.NOT_FOUND and kind == JSON:  # another API's; a pipeline says it in text
-        raise ValueError(f"expected 200, got 404: {_ELSEWHERE}")
+    if response.status_code == httpx.codes.NOT_FOUND and kind == JSON:  # of another API: a pipeline's 404 is plain text
+        raise ValueError(f"expected 200, got 404: {_WRONG_ADDRESS}")
     if response.status_code != httpx.codes.OK:
         text = next(response.iter_raw(_LONGEST_ERROR), b"").decode("utf-8", "replace").strip()
         raise ValueError(f"expected 200, got {response.status_code}: {text}")
     if kind != MESSAGE_TYPE:
-        raise ValueError(f"expected {MESSAGE_TYPE}, got {kind}: {_ELSEWHERE}")
+        raise ValueError(f"expected {MESSAGE_TYPE}, got {kind}: {_WRONG_ADDRESS}")
 
 
 def _hint(url: httpx.URL, cause: str) -> str:
-    """The end of a sentence: what mends what a TLS library or a parser of HTTP complains of."""
+    """The end of a message: the fix for an error of the TLS library or the HTTP parser."""
     if "CERTIFICATE_VERIFY_FAILED" in cause:
-        return f"; snapshot_ca_file has to be the CA of a certificate that names {url.host}"
+        return f"; snapshot_ca_file must be the CA of a certificate for {url.host}"
     if any(sign in cause for sign in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL")):
-        return "; does it speak plain HTTP? a pipeline with cert_file and key_file does not"
+        return "; does the pipeline serve plain HTTP? With cert_file and key_file it serves HTTPS"
     if url.scheme == "http" and ("disconnected" in cause or "reset by peer" in cause):
-        return "; does it want https?"
+        return "; does the pipeline require https?"
     return ""

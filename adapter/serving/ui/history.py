@@ -5,8 +5,10 @@ from array import array
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from itertools import chain
+from math import isnan
 
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Snapshot
 
 WINDOW_S = 600.0
@@ -52,12 +54,12 @@ class History:
 
 
 def _tick(snapshot: Snapshot, last: _Tick | None) -> _Tick:
-    place = {entry.decision.workload: index for index, entry in enumerate(snapshot.entries)}
+    entries = entries_of(snapshot.at_s, snapshot.entries)
+    place = {workload: index for index, workload in enumerate(entries.workloads)}
     if last is not None and place == last.place:
         place = last.place
-    seen = (getattr(entry.decision, name) for entry in snapshot.entries for name in SERIES)
-    number = round(snapshot.at_s / snapshot.tick_s)
-    return _Tick(snapshot.at_s, number, place, array("f", (nan if value is None else value for value in seen)))
+    values = chain.from_iterable(zip(*map(entries.number, SERIES), strict=True))
+    return _Tick(snapshot.at_s, round(snapshot.at_s / snapshot.tick_s), place, array("f", values))
 
 
 def _thinned(ticks: tuple[_Tick, ...]) -> tuple[_Tick, ...]:

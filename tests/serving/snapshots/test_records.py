@@ -50,7 +50,7 @@ def test_a_record_carries_the_decision_its_sentence_and_every_number_unknown_as_
         ("shop/order", 404, "did you mean 'shop/orders'?"),
         ("shp/orders", 404, "did you mean 'shop/orders'?"),
         ("x/y", 404, "2 workloads are known"),
-        ("shop/late", 503, "the last tick made no decision for"),
+        ("shop/late", 503, "the last tick has no decision for"),
         ("shop/%3Cb%3E", 404, "there is no workload"),
     ],
 )
@@ -64,7 +64,7 @@ def test_an_unknown_workload_is_answered_with_the_nearest_name(path: str, code: 
 def test_before_the_first_decision_there_is_no_record() -> None:
     answer = publisher(SnapshotStore()).get("/explain/shop/orders")
     assert answer.status_code == 503
-    assert "nothing is decided yet" in answer.json["message"]
+    assert "no decision yet" in answer.json["message"]
 
 
 def test_a_record_costs_the_token_that_a_snapshot_costs(tmp_path: Path) -> None:

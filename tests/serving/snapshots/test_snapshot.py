@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from serving_builders import edited, entry, snapshot
 
 from adapter.core.decisions import Bound, Decision, Reason
+from adapter.serving.snapshots.columns import Entries
 from adapter.serving.snapshots.snapshot import VERSION, decode, encode
 
 BODY = encode(snapshot(entry(stages=("join",), reason=Reason.HOLD, bound=Bound.MAX)))
@@ -89,3 +90,9 @@ MISFITS: dict[str, Edit] = {
 def test_columns_that_do_not_fit_each_other_are_refused(edit: Edit) -> None:
     with pytest.raises(ValueError, match=r"not a snapshot|not a valid"):
         decode(edited(BODY, edit))
+
+
+def test_the_entries_of_a_snapshot_are_built_once() -> None:
+    entries = decode(encode(snapshot(entry(), entry("shop/other")))).entries
+    assert isinstance(entries, Entries)
+    assert all(one is other for one, other in zip(list(entries), list(entries), strict=True))

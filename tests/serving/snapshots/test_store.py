@@ -67,7 +67,7 @@ def test_a_tick_older_than_the_held_one_is_logged_once_and_an_equal_one_never() 
         assert not store.put(snapshot(entry(), at_s=AT_S - 30))
         assert store.put(snapshot(entry(), at_s=AT_S + 15))
     assert [(log["log_level"], log["off_s"]) for log in logs] == [("warning", 45)]
-    assert "older than the held one is refused" in logs[0]["event"]
+    assert "older than the current one is refused" in logs[0]["event"]
 
 
 def test_what_was_held_by_a_clock_that_was_fast_gives_way_when_it_is_set_right() -> None:
@@ -103,7 +103,7 @@ def test_a_clock_that_is_set_forward_makes_it_old_and_that_is_logged_once() -> N
         assert store.put(snapshot(entry(), at_s=AT_S + 15))
         assert store.put(snapshot(entry(), at_s=AT_S + 30))
     assert [(log["log_level"], log["off_s"]) for log in logs] == [("warning", 3600)]
-    assert "too old to answer: compare the clocks" in logs[0]["event"]
+    assert "too old to serve: compare the clocks" in logs[0]["event"]
 
 
 def test_without_a_snapshot_the_time_is_that_of_the_clock() -> None:
