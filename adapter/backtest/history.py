@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from adapter.config import Config
+from adapter.config.sources import KINDS_WITH_PAST
 from adapter.core.samples import EVERY, Samples
 from adapter.errors import AdapterError, SourceError
 from adapter.sources import Source
@@ -26,7 +27,6 @@ MOST_VALUES = 5_000_000  # of all workloads together; about 1 GB while they are 
 CHUNK_TICKS = 1_440  # six hours of 15 s in one call; Prometheus refuses more than 11 000
 LEAST_TICKS = 90  # the smallest piece: a source that refuses it does so for another reason than its size
 DEADLINE_S = 60.0  # of one call: a range read takes longer than the instant read that deadline_s is meant for
-WITH_A_PAST = ("prometheus", "pravega", "trace")
 
 _AGO = re.compile(r"-(\d+(?:\.\d+)?)([smhdw])")
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
@@ -172,7 +172,7 @@ def _names(config: Config) -> list[str]:
 
 def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
     """The sources that store past values, and a sentence about each of the others."""
-    names = [name for name, source in config.sources.items() if source.kind in WITH_A_PAST]
+    names = [name for name, source in config.sources.items() if source.kind in KINDS_WITH_PAST]
     notes = [
         f"{name} ({source.kind}) stores no past values: its signals are not in the report"
         for name, source in config.sources.items()

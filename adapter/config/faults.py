@@ -140,9 +140,8 @@ def translate(error: ErrorDetails, names: Mapping[str, str]) -> Fault:
 
 
 def _unknown_kind(path: Path, given: object, context: Mapping[str, Any]) -> Fault:
-    kinds = _quoted(context.get("expected_tags", "")) or ["prometheus", "kafka", "pravega", "kubernetes", "trace"]
     kind = given.get("kind") if isinstance(given, Mapping) else None
-    return Fault((*path, "kind"), one_of(kind, kinds))
+    return Fault((*path, "kind"), one_of(kind, _quoted(context["expected_tags"])))
 
 
 def _quoted(text: str) -> list[str]:

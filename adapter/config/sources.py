@@ -1,9 +1,9 @@
 """The settings of sources, and of the entries that read from them."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, ModelWrapValidatorHandler, ValidationInfo, WrapValidator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationInfo, WrapValidator
 
 from adapter.config.faults import Fault
 from adapter.config.model import LISTED, Model, has, pair
@@ -110,10 +110,15 @@ class TraceSource(Model):
         return []
 
 
-AnySource = Annotated[
-    PrometheusSource | KafkaSource | PravegaSource | KubernetesSource | TraceSource, Field(discriminator="kind")
-]
-KINDS = ("prometheus", "kafka", "pravega", "kubernetes", "trace")
+def _with_kind(given: Any) -> Any:
+    """Make a missing kind an unknown one: only then pydantic lists the kinds."""
+    return {"kind": None, **given} if isinstance(given, Mapping) else given
+
+
+_Source = PrometheusSource | KafkaSource | PravegaSource | KubernetesSource | TraceSource
+AnySource = Annotated[_Source, Field(discriminator="kind"), BeforeValidator(_with_kind)]
+KINDS = tuple(get_args(source.model_fields["kind"].annotation)[0] for source in get_args(_Source))
+KINDS_WITH_PAST = ("prometheus", "pravega", "trace")  # their systems store past values
 
 
 class KafkaReading(Model):

@@ -23,7 +23,9 @@ from adapter.sources.sample_table import samples_by_tick
 
 OPENER = "recorded_source:open_source"
 RULES = RuleBook(by_workload={}, by_fleet=(Rules(rate_window_s=5.0, stale_after_s=3.0, error_after_s=30.0),))
-FIRST_TICK_WITHIN_S = 200.0  # on a machine that does much else; seconds on a quiet one
+FIRST_TICK_WITHIN_S = 200.0  # on a busy machine
+ANSWERS_WITHIN_S = 30.0  # a source that answers, on a busy machine
+DEADLINES_S = {"hanging": 0.5, "late": 0.5}  # of the sources that miss their deadline
 
 
 @dataclass
@@ -51,17 +53,22 @@ class Stream:
             query.stop()
 
 
-def config_of(folder: Path, sources: tuple[str, ...] = ("recorded",), **more: Any) -> Config:
+def config_of(
+    folder: Path, sources: tuple[str, ...] = ("recorded",), deadline_s: float = ANSWERS_WITHIN_S, **more: Any
+) -> Config:
     """Sources of recorded_source by name, a tick of one second, one fleet on the first source."""
-    asked = folder / "asked"
-    asked.mkdir(exist_ok=True)
+    calls = folder / "calls"
+    calls.mkdir(exist_ok=True)
     return Config.model_validate(
         {
-            "sources": {name: {"kind": "trace", "file": str(asked), "deadline_s": 0.5} for name in sources},
+            "sources": {
+                name: {"kind": "trace", "file": str(calls), "deadline_s": DEADLINES_S.get(name, deadline_s)}
+                for name in sources
+            },
             "workloads": [
                 {"namespace": "shop", "name": f"of-{name}", "read": [{"source": name}]} for name in sources[1:]
             ],
-            # However long a batch takes on a busy machine, all missed ticks are made up.
+            # A batch on a busy machine takes long; the next one reads all missed ticks.
             "timing": {"tick_s": 1, "warm_up_s": 6, "most_ticks": 300},
             "pipeline": {"checkpoint": str(folder / "checkpoint"), "cores": 1, "memory": "512m"},
             **more,
@@ -71,7 +78,7 @@ def config_of(folder: Path, sources: tuple[str, ...] = ("recorded",), **more: An
 
 def spans(folder: Path) -> list[tuple[int, int]]:
     """First and last tick of each call of the recorded source, in order."""
-    calls = [json.loads(file.read_text()) for file in sorted((folder / "asked").iterdir())]
+    calls = [json.loads(file.read_text()) for file in sorted((folder / "calls").iterdir())]
     return [(start_s, end_s) for start_s, end_s, _ in calls]
 
 

@@ -42,7 +42,7 @@ def ask_through(door: Door, folder: Path) -> SourceRunner:
         door.opened += 1
         return door
 
-    return SourceRunner(config_of(folder), "recorded", open_source)
+    return SourceRunner(config_of(folder, deadline_s=0.5), "recorded", open_source)
 
 
 def test_a_source_that_does_not_answer_in_time_is_a_fault_and_is_not_asked_twice_at_once(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_call_given_up_while_it_opened_leaves_the_new_source_alone_and_closes_
         opening.wait()
         return late
 
-    source = SourceRunner(config_of(tmp_path), "recorded", open_source, abandon_after_deadlines=0)
+    source = SourceRunner(config_of(tmp_path, deadline_s=0.5), "recorded", open_source, abandon_after_deadlines=0)
     with pytest.raises(SourceError, match="no answer within"):
         source.samples(TICKS)
     assert rows_of(source.samples(TICKS)) == [ROW]
@@ -94,7 +94,9 @@ def test_a_call_given_up_while_it_asked_closes_its_source_when_it_comes_back(tmp
     late, new = Door(), Door()
     new.free.set()
     doors = [new, late]
-    source = SourceRunner(config_of(tmp_path), "recorded", lambda config, name: doors.pop(), abandon_after_deadlines=0)
+    source = SourceRunner(
+        config_of(tmp_path, deadline_s=0.5), "recorded", lambda config, name: doors.pop(), abandon_after_deadlines=0
+    )
     with pytest.raises(SourceError, match="no answer within"):
         source.samples(TICKS)
     assert rows_of(source.samples(TICKS)) == [ROW]

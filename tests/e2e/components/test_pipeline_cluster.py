@@ -29,7 +29,6 @@ def test_two_standalone_workers_decide_as_a_plain_fold(tmp_path: Path, monkeypat
     from pipeline_stream import plain_fold, spans
 
     paths = os.pathsep.join([str(PIPELINE_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
-    (tmp_path / "asked").mkdir()
     with standalone_cluster(tmp_path, PYTHONPATH=paths) as master:
         command = [sys.executable, str(PIPELINE_TESTS / "pipeline_child.py"), str(tmp_path), "0", master]
         with Process("pipeline", command, tmp_path, ENV | {"PYTHONPATH": paths}):
