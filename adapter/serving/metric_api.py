@@ -61,7 +61,7 @@ class ObjectQuery(msgspec.Struct, frozen=True):
 
     namespace: str | None  # None for a resource without namespace
     resource: str
-    name: str  # EVERY_NAME for all objects that the selector picks
+    name: str  # EVERY_NAME for the objects that the selector picks
     metric: str
     selector: Selector = EVERYTHING
     metric_selector: Selector = EVERYTHING  # picks among several series of one object

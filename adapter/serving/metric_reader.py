@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 from adapter.apiserver.selectors import Requirement, Selector
-from adapter.apiserver.status import StatusError, bad_request, not_found, unavailable
+from adapter.apiserver.status import bad_request, not_found, unavailable
 from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
 from adapter.core.metrics import METRICS, Metric
@@ -16,7 +16,6 @@ from adapter.serving.snapshots.store import Held, SnapshotStore
 from adapter.serving.snapshots.workloads import Candidate, Namespace
 
 FIX = "is the pipeline running, and can this server reach it? see its log and /readyz"
-MOST_VALUES = 1_000  # of one answer: some 10 ms, and 4 MB for as long as the snapshot is in memory
 # An HPA reads milli-values as int64: above 9.2e15 they wrap, 1e16 reads as 0 (measured on apimachinery 0.35.5).
 LARGEST = 9e15
 _SUFFIXES = (("P", 10**15), ("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
@@ -25,7 +24,7 @@ _SUFFIXES = (("P", 10**15), ("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10*
 class MetricReader:
     """Reads metrics from the newest snapshot. clock: Unix seconds.
 
-    Every method raises StatusError. 404: an unknown metric, or nothing matches; it names the nearest. 400: several
+    `one` raises StatusError. 404: an unknown metric, or nothing matches; it names the nearest. 400: several
     match; it names them. 503: the number is unknown, with the reason (X-06). An HPA then keeps its replicas and shows
     the message.
     """
@@ -42,25 +41,6 @@ class MetricReader:
         if len(found) > 1:
             raise bad_request(_ambiguous(found, query))
         return _value_of(metric, found[0], held.snapshot, now_s)
-
-    def several(self, query: MetricQuery) -> list[MetricValue]:
-        """Every known value, at least one."""
-        metric, now_s = known(query.metric, query.subject), self._clock()
-        held = self._current(now_s)
-        found = _matches(held, query)
-        if len(found) > MOST_VALUES:
-            fix = f"an answer has at most {MOST_VALUES} values: narrow the selector"
-            raise bad_request(f"{len(found)} workloads match in namespace {query.namespace}; {fix}")
-        values: list[MetricValue] = []
-        first_error: StatusError | None = None
-        for candidate in found:
-            try:
-                values.append(_value_of(metric, candidate, held.snapshot, now_s))
-            except StatusError as error:
-                first_error = first_error or error
-        if first_error is not None and not values:
-            raise first_error
-        return values
 
     def _current(self, now_s: float) -> Held:
         """The newest snapshot, unless it is too old."""

@@ -62,25 +62,26 @@ class ObjectMetrics:
         return [ObjectMetric(resource, name) for resource in KINDS for name in METRICS]
 
     def read(self, query: ObjectQuery) -> Sequence[ObjectValue]:
-        """The value of one object, or those of all that the selector picks. Raises StatusError."""
+        """Exactly one value. Raises StatusError."""
         known(query.metric, _subject(query))
         if query.namespace is None or query.resource not in KINDS:
             where = f"it is served as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of {', '.join(KINDS)}"
             raise not_found(f"{absent(query.metric, _subject(query))}: {where}")
-        return self._every(query, query.namespace) if query.name == EVERY_NAME else [self._one(query, query.namespace)]
+        read = self._selected if query.name == EVERY_NAME else self._named
+        return (read(query, query.namespace),)
 
-    def _one(self, query: ObjectQuery, namespace: str) -> ObjectValue:
+    def _named(self, query: ObjectQuery, namespace: str) -> ObjectValue:
         subject = _subject(query)
         hint = f"{subject} is read as the workload of its name: name another in the metric's selector, workload=NAME"
         selector = with_workload(query.metric_selector, query.name)
         found = self._reader.one(MetricQuery(namespace, query.metric, selector, subject, hint))
         return _value(query, query.name, found)
 
-    def _every(self, query: ObjectQuery, namespace: str) -> Sequence[ObjectValue]:
-        """The workloads under their own names: this server does not know which objects exist."""
+    def _selected(self, query: ObjectQuery, namespace: str) -> ObjectValue:
+        """The value of the workload that both selectors pick, as an object of its name."""
         both = Selector((*query.selector.requirements, *query.metric_selector.requirements))
-        found = self._reader.several(MetricQuery(namespace, query.metric, both))
-        return [_value(query, (each.labels or {})["workload"], each) for each in found]
+        found = self._reader.one(MetricQuery(namespace, query.metric, both))
+        return _value(query, (found.labels or {})["workload"], found)
 
 
 def _value(query: ObjectQuery, name: str, found: MetricValue) -> ObjectValue:

@@ -3,12 +3,11 @@
 from typing import Any
 
 import pytest
-from serving_builders import AT_S, entry
+from serving_builders import AT_S
 from signal_builders import code, message, objects, readings
 
 from adapter.apiserver.selectors import parse
 from adapter.serving.metric_api import EVERY_NAME, ObjectQuery, ObjectReference, ObjectValue
-from adapter.serving.metric_reader import MOST_VALUES
 from adapter.serving.providers import KINDS, ObjectMetrics
 from adapter.serving.snapshots.snapshot import Entry
 
@@ -142,13 +141,11 @@ def test_case_50_a_number_that_is_too_old_is_not_served() -> None:
 @pytest.mark.parametrize(
     ("selector", "metric_selector", "expected"),
     [
-        pytest.param("", "", {"orders": "4", "payments": "3"}, id="all"),
-        pytest.param("team=red", "", {"orders": "4", "payments": "3"}, id="by a label of workloads"),
-        pytest.param("workload!=orders", "", {"payments": "3"}, id="all but one"),
+        pytest.param("workload!=orders", "", {"payments": "3"}, id="a label of workloads"),
         pytest.param("team=red", "workload=orders", {"orders": "4"}, id="both selectors hold"),
     ],
 )
-def test_case_66_every_object_means_every_selected_workload(
+def test_case_66_every_object_means_the_selected_workload(
     selector: str, metric_selector: str, expected: dict[str, str]
 ) -> None:
     values = signals().read(question(EVERY_NAME, selector=selector, metric_selector=metric_selector))
@@ -156,28 +153,13 @@ def test_case_66_every_object_means_every_selected_workload(
     assert {(value.described.kind, value.described.namespace) for value in values} == {("Deployment", "shop")}
 
 
-def test_a_list_of_objects_omits_unknown_numbers() -> None:
-    found = signals(entry("shop/known"), entry("shop/unknown", required_workers=None))
-    assert [value.described.name for value in found.read(question(EVERY_NAME))] == ["known"]
-
-
-def test_a_list_without_any_known_number_is_the_error_of_the_first() -> None:
-    given = objects(signals(entry(required_workers=None)), question(EVERY_NAME))
-    assert code(given) == 503
-    assert message(given).startswith("no required_workers for shop/orders")
+def test_x08_several_objects_are_an_error_with_their_names() -> None:
+    given = objects(signals(), question(EVERY_NAME, selector="team=red"))
+    assert code(given) == 400
+    assert "picks 2 in namespace shop, and an HPA would add them up: orders, payments" in message(given)
 
 
 def test_without_a_match_the_message_names_the_nearest_value() -> None:
     given = objects(signals(), question(EVERY_NAME, selector="team=rad"))
     assert code(given) == 404
     assert "nearest is red" in message(given)
-
-
-def test_a_list_has_at_most_1000_values() -> None:
-    crowd = signals(*(entry(f"shop/job-{n:05}") for n in range(MOST_VALUES + 1)))
-    given = objects(crowd, question(EVERY_NAME))
-    assert code(given) == 400
-    assert message(given) == (
-        "1001 workloads match in namespace shop; an answer has at most 1000 values: narrow the selector"
-    )
-    assert len(crowd.read(question(EVERY_NAME, selector="workload!=job-00000"))) == MOST_VALUES
