@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from bench.beside import Line
-from bench.load import Generator, Headers, Load, Seen
+from bench.load import Generator, Headers, Load, LoadResult
 from bench.machine import rss_mib, tree_cpu_s
 from bench.replica import HPA_HEADERS, TICK_S, WORKLOADS
 
@@ -26,25 +26,25 @@ REST_S = 2.0  # between syncs, in which the rate limiter of the Go server's clus
 _AGGREGATOR: Headers = (("X-Remote-User", "system:kube-aggregator"), ("X-Remote-Group", "system:masters"))
 _SYNC = Load(connections=SYNC_WORKERS, duration_s=SYNC_S, rate_per_s=WORKLOADS / SYNC_S, questions=WORKLOADS)
 # All requests are due in the first millisecond: a worker sends the next one as soon as it has its answer.
-_AS_FAST_AS_IT_GOES = replace(_SYNC, duration_s=1e-3, rate_per_s=WORKLOADS / 1e-3)
+_AS_FAST_AS_POSSIBLE = replace(_SYNC, duration_s=1e-3, rate_per_s=WORKLOADS / 1e-3)
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A server under measurement. question: its path with a `%d`. speaks_http2: whether it offers HTTP/2."""
+    """A server under measurement. target: its path with a `%d`. has_http2: whether it offers HTTP/2."""
 
     name: str
     pid: int
     port: int
-    question: str
-    speaks_http2: bool = False
+    target: str
+    has_http2: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run against one server. cores: mean number of processors that the server used."""
 
-    seen: Seen
+    result: LoadResult
     cores: float
 
 
@@ -52,7 +52,7 @@ Runs = Sequence[Sequence[Run]]  # by contender
 
 
 @dataclass(slots=True)
-class Contest:
+class Comparison:
     """The loads of the comparison. wrong: answers other than 2xx, by contender.
 
     groups: user groups used so far. Every run of a sync has its own, so that no server has its reviews cached.
@@ -73,13 +73,13 @@ class Contest:
             yield _rate(_situation(connections, stalled), runs, aim)
             yield from _latencies("", runs, f"< {self.contenders[-1].name}" if connections == USUAL[0] else "")
             if (connections, stalled) == USUAL:
-                yield _line("", "CPU us each", runs, lambda run: 1e6 * run.cores / run.seen.requests_per_s)
+                yield _line("", "CPU us each", runs, lambda run: 1e6 * run.cores / run.result.requests_per_s)
 
-    def as_an_aggregator_asks(self) -> Iterator[Line]:
+    def as_an_aggregator_requests(self) -> Iterator[Line]:
         """Many concurrent requests of one API server, over HTTP/2 if the server offers it."""
         usual = self._closed(*USUAL)
         merged = replace(usual, connections=1, streams=usual.connections)
-        runs = self._in_turn([merged if each.speaks_http2 else usual for each in self.contenders])
+        runs = self._in_turn([merged if each.has_http2 else usual for each in self.contenders])
         yield _rate(f"{usual.connections} at once; Go over HTTP/2", runs, ">= 0.8 times")
         yield from _latencies("", runs)
 
@@ -89,19 +89,19 @@ class Contest:
         for _ in range(self.repetitions):
             for done, contender in zip(runs, self.contenders, strict=True):
                 time.sleep(REST_S)
-                done.append(self._run(contender, self._anew(_AS_FAST_AS_IT_GOES)))
+                done.append(self._run(contender, self._uncached(_AS_FAST_AS_POSSIBLE)))
         yield _line(f"{WORKLOADS} HPAs a sync, {SYNC_WORKERS} workers", "s", runs, _took_s, f"<< {SYNC_S:g}")
 
     def spread_sync(self) -> Iterator[Line]:
         """One request per HPA, spread over the period."""
-        runs = [[self._run(each, self._anew(_SYNC))] for each in self.contenders]
+        runs = [[self._run(each, self._uncached(_SYNC))] for each in self.contenders]
         yield from _latencies(f"{WORKLOADS} HPAs over {SYNC_S:g} s", runs)
 
     def discovery(self, what: str) -> Iterator[Line]:
         """Discovery requests of an aggregator's availability controller, at fixed times over two pipeline ticks."""
         load = Load(AVAILABILITY_CHECKS, 2 * TICK_S, rate_per_s=CHECKS_PER_S, headers=_AGGREGATOR)
         target = f"/apis/{EXTERNAL_GROUP_VERSION}"
-        runs = [[self._run(replace(each, question=target), load)] for each in self.contenders]
+        runs = [[self._run(replace(each, target=target), load)] for each in self.contenders]
         yield from _latencies(what, runs)
 
     def memory(self, what: str) -> Line:
@@ -122,7 +122,7 @@ class Contest:
             headers=HPA_HEADERS,
         )
 
-    def _anew(self, load: Load) -> Load:
+    def _uncached(self, load: Load) -> Load:
         self.groups += 1
         return replace(load, headers=(*HPA_HEADERS, ("X-Remote-Group", f"sync-{self.groups}")))
 
@@ -133,10 +133,10 @@ class Contest:
 
     def _run(self, contender: Contender, load: Load) -> Run:
         cpu_s, began_s = tree_cpu_s(contender.pid), time.perf_counter()
-        seen = self.generator.run(load, f"https://127.0.0.1:{contender.port}{contender.question}")
+        result = self.generator.run(load, f"https://127.0.0.1:{contender.port}{contender.target}")
         took_s = time.perf_counter() - began_s
-        self.wrong[contender.name] += sum(seen.errors.values())
-        return Run(seen, (tree_cpu_s(contender.pid) - cpu_s) / took_s)
+        self.wrong[contender.name] += sum(result.errors.values())
+        return Run(result, (tree_cpu_s(contender.pid) - cpu_s) / took_s)
 
 
 def _situation(connections: int, stalled: int) -> str:
@@ -145,12 +145,12 @@ def _situation(connections: int, stalled: int) -> str:
 
 
 def _rate(what: str, runs: Runs, aim: str) -> Line:
-    return _line(what, "requests/s", runs, lambda run: run.seen.requests_per_s, aim)
+    return _line(what, "requests/s", runs, lambda run: run.result.requests_per_s, aim)
 
 
 def _latencies(what: str, runs: Runs, aim: str = "") -> Iterator[Line]:
-    yield _line(what, "p50 ms", runs, lambda run: run.seen.p50_ms)
-    yield _line("", "p99 ms", runs, lambda run: run.seen.p99_ms, aim)
+    yield _line(what, "p50 ms", runs, lambda run: run.result.p50_ms)
+    yield _line("", "p99 ms", runs, lambda run: run.result.p99_ms, aim)
 
 
 def _line(what: str, unit: str, runs: Runs, read: Callable[[Run], float], aim: str = "") -> Line:
@@ -158,4 +158,4 @@ def _line(what: str, unit: str, runs: Runs, read: Callable[[Run], float], aim: s
 
 
 def _took_s(run: Run) -> float:
-    return run.seen.requests / run.seen.requests_per_s
+    return run.result.requests / run.result.requests_per_s

@@ -38,23 +38,23 @@ def figures() -> Iterator[Figure]:
     """Milliseconds from request to answer on one connection; memory in MiB."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as started:
         folder, port = Path(name), free_port()
-        trust, stranger = _certificates(folder)
+        trust, anonymous = _certificates(folder)
         server = started.enter_context(running(_role("serve", port, folder), folder / "out"))
         wait_until(lambda: _answers(port, trust), server, folder / "out", STARTS_WITHIN_S)
-        with _connected(port, trust) as neighbour:
-            yield Figure("latency without other clients", tuple(_ask(neighbour) for _ in range(TIMES)), "ms")
+        with _connected(port, trust) as other:
+            yield Figure("latency without other clients", tuple(_ask(other) for _ in range(TIMES)), "ms")
             idle_mib = rss_mib(server.pid)
             yield Figure(
                 f"memory (RSS) added by {IDLE} idle connections",
-                (_with_idle(port, stranger, server.pid) - idle_mib,),
+                (_with_idle(port, anonymous, server.pid) - idle_mib,),
                 "MiB",
                 "< 25 MiB",
             )
             for kind in ("silent", "shaking hands"):
-                waited_ms, late_ms, flood = _flooded(port, folder, kind, neighbour, trust)
+                waited_ms, late_ms, flood = _flooded(port, folder, kind, other, trust)
                 yield Figure(f"latency during {flood} connections, {kind}", waited_ms, "ms", "max < 1000 ms")
                 yield Figure("first answer on a new connection meanwhile", late_ms, "ms", "max < 5000 ms")
-            full_mib = _with_idle(port, stranger, server.pid)
+            full_mib = _with_idle(port, anonymous, server.pid)
         yield Figure(f"memory (RSS) added by all of these and {IDLE} idle connections", (full_mib - idle_mib,), "MiB")
 
 
@@ -66,9 +66,9 @@ def _certificates(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     leaf.private_key_pem.write_to_path(str(folder / "tls.key"))
     proxies.cert_pem.write_to_path(str(folder / "proxies.crt"))
     servers.cert_pem.write_to_path(str(folder / "servers.crt"))
-    trust, stranger = (ssl.create_default_context(cafile=str(folder / "servers.crt")) for _ in range(2))
+    trust, anonymous = (ssl.create_default_context(cafile=str(folder / "servers.crt")) for _ in range(2))
     proxies.issue_cert(common_name="front-proxy-client").configure_cert(trust)
-    return trust, stranger
+    return trust, anonymous
 
 
 def _role(*words: object) -> list[str]:
@@ -76,7 +76,7 @@ def _role(*words: object) -> list[str]:
 
 
 def _flooded(
-    port: int, folder: Path, kind: str, neighbour: socket.socket, trust: ssl.SSLContext
+    port: int, folder: Path, kind: str, other: socket.socket, trust: ssl.SSLContext
 ) -> tuple[tuple[float, ...], tuple[float, ...], int]:
     """Latency on an existing and on new connections during a flood, and the connections of the flood."""
     waited_ms, late_ms = [], []
@@ -84,7 +84,7 @@ def _flooded(
     with running(_role("flood", port, folder, kind.split()[0]), out) as flood:
         until_s = time.monotonic() + ENDS_WITHIN_S
         while not (printed := out.read_text()).strip() and time.monotonic() < until_s and flood.poll() is None:
-            waited_ms += [_ask(neighbour) for _ in range(20)]
+            waited_ms += [_ask(other) for _ in range(20)]
             late_ms.append(_first_answer_ms(port, trust))
     return tuple(waited_ms), tuple(late_ms), int(printed)
 

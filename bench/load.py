@@ -12,7 +12,7 @@ Headers = tuple[tuple[str, str], ...]
 _SPARE_S = 60.0  # beyond the duration of a run, for a server that does not answer
 
 
-class Seen(msgspec.Struct, frozen=True):
+class LoadResult(msgspec.Struct, frozen=True):
     """The results of a run. errors: number of answers outside 2xx by status, and of failed requests."""
 
     requests: int
@@ -55,11 +55,11 @@ class Generator:
     certificate: Path
     key: Path
 
-    def run(self, load: Load, url: str) -> Seen:
+    def run(self, load: Load, url: str) -> LoadResult:
         """Run a load and return its results. Raises RuntimeError with the program's output if it fails."""
         command = [str(self.program), "-cert", str(self.certificate), "-key", str(self.key), *load.words(), url]
         within_s = load.warmup_s + load.duration_s + _SPARE_S
         ended = subprocess.run(command, capture_output=True, timeout=within_s, check=False)  # noqa: S603 - our own
         if ended.returncode != 0:
             raise RuntimeError(f"the load generator failed: {ended.stderr.decode('utf-8', 'replace')}")
-        return msgspec.json.decode(ended.stdout, type=Seen)
+        return msgspec.json.decode(ended.stdout, type=LoadResult)

@@ -17,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import prometheus_adapter, replica, rival
+from bench import go_server, prometheus_adapter, replica
 from bench.beside import heading
-from bench.comparison import SITUATIONS, WITHOUT_STALLS, Contender, Contest
+from bench.comparison import SITUATIONS, WITHOUT_STALLS, Comparison, Contender
 from bench.load import Generator
 from bench.machine import described, load
 from bench.processes import LOOK_EVERY_S
@@ -35,18 +35,18 @@ def main(words: Sequence[str] | None = None) -> None:
 
     Exits with 2 if the load generator is missing.
     """
-    arguments, programs = _arguments(words), rival.folder()
+    arguments, programs = _arguments(words), go_server.folder()
     if not (programs / "load").is_file():
         sys.stderr.write(f"bench-api: {_missing(programs / 'load')}\n")
         sys.exit(2)
     # SIGTERM ends the benchmark as Ctrl-C does, so that it stops all its processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     began_s = time.monotonic()
-    _say(f"{described()}\nGo: custom-metrics-apiserver {rival.version()}\n")
+    _print(f"{described()}\nGo: custom-metrics-apiserver {go_server.version()}\n")
     with TemporaryDirectory() as name, ExitStack() as started:
         for line in _measured(Path(name), programs, arguments, started):
-            _say(str(line))
-    _say(f"\nthis run took {time.monotonic() - began_s:.0f} s; load average {load()}")
+            _print(str(line))
+    _print(f"\nthis run took {time.monotonic() - began_s:.0f} s; load average {load()}")
 
 
 def _measured(folder: Path, programs: Path, arguments: argparse.Namespace, started: ExitStack) -> Iterator[object]:
@@ -55,60 +55,65 @@ def _measured(folder: Path, programs: Path, arguments: argparse.Namespace, start
     ours = started.enter_context(replica.replica(identities, cluster))
     generator = Generator(programs / "load", folder / "proxy.pem", folder / "proxy.key")
     contender = Contender("ours", ours.pid, ours.port, replica.path("%d"))
-    contest = Contest(generator, [contender], arguments.repetitions, arguments.seconds)
+    comparison = Comparison(generator, [contender], arguments.repetitions, arguments.seconds)
     parts = prometheus_adapter.programs()
     if parts is None:
         yield f"prometheus-adapter or Prometheus is missing: `{prometheus_adapter.BUILD}` builds both\n"
     else:
-        yield from _beside_prometheus_adapter(contest, parts, identities, cluster, ours.fleet.server.port)
+        yield from _beside_prometheus_adapter(comparison, parts, identities, cluster, ours.fleet.server.port)
     if arguments.only == "prometheus-adapter":
         return
     if (programs / "server").is_file():
-        other = started.enter_context(rival.rival(programs / "server", identities, cluster))
-        contest.contenders = [contender, Contender("Go", other.pid, other.port, rival.path("%d"), speaks_http2=True)]
+        other = started.enter_context(go_server.go_server(programs / "server", identities, cluster))
+        comparison.contenders = [
+            contender,
+            Contender("Go", other.pid, other.port, go_server.path("%d"), has_http2=True),
+        ]
     else:
         yield f"ours alone: {_missing(programs / 'server')}\n"
     trust = identities.context("proxy")
-    yield from _lines(contest, ours.fleet, lambda: answers(ours.port, trust, replica.path(LARGE - 1)))
+    yield from _lines(comparison, ours.fleet, lambda: answers(ours.port, trust, replica.path(LARGE - 1)))
 
 
 def _beside_prometheus_adapter(
-    contest: Contest, parts: tuple[Path, Path], identities: Identities, cluster: Cluster, exporter_port: int
+    comparison: Comparison, parts: tuple[Path, Path], identities: Identities, cluster: Cluster, exporter_port: int
 ) -> Iterator[object]:
     with prometheus_adapter.prometheus_adapter(parts, identities, cluster, exporter_port) as other:
         opponent = Contender("prometheus-adapter", other.pid, other.port, replica.path("%d"))
-        both = replace(contest, contenders=[*contest.contenders, opponent])
+        both = replace(comparison, contenders=[*comparison.contenders, opponent])
         yield heading([each.name for each in both.contenders])
         yield from both.closed_loops(WITHOUT_STALLS, ">= 3 times")
         yield both.memory("memory (RSS); Prometheus apart")
         yield f"{both.failures()}\n"
 
 
-def _lines(contest: Contest, fleet: Fleet, is_large: Callable[[], bool]) -> Iterator[object]:
-    yield heading([each.name for each in contest.contenders])
-    yield contest.memory(f"memory (RSS), {WORKLOADS} workloads, idle")
-    yield from contest.closed_loops(SITUATIONS, ">= 0.8 times")
-    yield from contest.as_an_aggregator_asks()
-    yield from contest.syncs()
-    yield from contest.spread_sync()
-    yield contest.memory("memory (RSS) after the load")
+def _lines(comparison: Comparison, fleet: Fleet, is_large: Callable[[], bool]) -> Iterator[object]:
+    yield heading([each.name for each in comparison.contenders])
+    yield comparison.memory(f"memory (RSS), {WORKLOADS} workloads, idle")
+    yield from comparison.closed_loops(SITUATIONS, ">= 0.8 times")
+    yield from comparison.as_an_aggregator_requests()
+    yield from comparison.syncs()
+    yield from comparison.spread_sync()
+    yield comparison.memory("memory (RSS) after the load")
     fleet.resize(LARGE)
     _await(is_large)
-    yield from contest.discovery(f"discovery; ours with {LARGE} workloads")
-    yield contest.memory(f"memory (RSS), ours with {LARGE} workloads")
-    yield contest.failures()
+    yield from comparison.discovery(f"discovery; ours with {LARGE} workloads")
+    yield comparison.memory(f"memory (RSS), ours with {LARGE} workloads")
+    yield comparison.failures()
 
 
-def _await(is_so: Callable[[], bool]) -> None:
+def _await(holds: Callable[[], bool]) -> None:
     until_s = time.monotonic() + STARTS_WITHIN_S
-    while not is_so():
+    while not holds():
         if time.monotonic() > until_s:
             raise RuntimeError(f"{LARGE} workloads were not served within {STARTS_WITHIN_S:.0f} s")
         time.sleep(LOOK_EVERY_S)
 
 
 def _missing(program: Path) -> str:
-    return f"{program} is missing: `make tools` builds it, or, where Go alone is here, {rival.BUILD} {program.parent}"
+    return (
+        f"{program} is missing: `make tools` builds it, or, where Go alone is here, {go_server.BUILD} {program.parent}"
+    )
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
@@ -119,7 +124,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import msgspec
 
+from bench.go_server import GoServer, secure_serving, tools
 from bench.processes import free_port, running, wait_until
 from bench.replica import STARTS_WITHIN_S, WORKLOADS, answers, path
-from bench.rival import Rival, secure_serving, tools
 from conformance.cluster import Cluster
 from conformance.identities import Identities
 
@@ -41,7 +41,7 @@ def programs() -> tuple[Path, Path] | None:
 @contextmanager
 def prometheus_adapter(
     parts: tuple[Path, Path], identities: Identities, cluster: Cluster, exporter_port: int
-) -> Iterator[Rival]:
+) -> Iterator[GoServer]:
     """Run both while the block lasts. Raises RuntimeError with the output of the one that does not start."""
     prometheus, adapter = parts
     with _prometheus(prometheus, identities.folder, exporter_port) as url:
@@ -52,7 +52,7 @@ def prometheus_adapter(
         words = [str(adapter), *secure_serving(port, identities, cluster)]
         with running([*words, *(f"--{name}={value}" for name, value in options.items())], out) as process:
             wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
-            yield Rival(process.pid, port)
+            yield GoServer(process.pid, port)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import metrics_api, prometheus_adapter, rival
+from bench import go_server, metrics_api, prometheus_adapter
 from bench.beside import Line, heading
 from bench.load import Generator, Load
 
@@ -65,11 +65,11 @@ def test_a_missing_load_generator_is_reported_with_the_remedy(
 
 
 def test_the_build_that_is_named_where_something_is_missing_is_there() -> None:
-    assert (Path(__file__).parents[2] / rival.BUILD).is_file()
+    assert (Path(__file__).parents[2] / go_server.BUILD).is_file()
 
 
 def test_the_version_of_the_library_is_that_of_the_go_module() -> None:
-    assert rival.version().startswith("v")
+    assert go_server.version().startswith("v")
 
 
 def test_a_missing_prometheus_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

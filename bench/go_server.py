@@ -20,7 +20,7 @@ _LIBRARY = re.compile(r"custom-metrics-apiserver (v\S+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class GoServer:
     """A running Go server."""
 
     pid: int
@@ -50,12 +50,12 @@ def path(workload: object) -> str:
 
 
 @contextmanager
-def rival(program: Path, identities: Identities, cluster: Cluster) -> Iterator[Rival]:
+def go_server(program: Path, identities: Identities, cluster: Cluster) -> Iterator[GoServer]:
     """Run the server while the block lasts. Raises RuntimeError with its output if it does not start."""
-    port, out, trust = free_port(), identities.folder / "rival.out", identities.context("proxy")
+    port, out, trust = free_port(), identities.folder / "go-server.out", identities.context("proxy")
     with running([str(program), *secure_serving(port, identities, cluster)], out) as process:
         wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
-        yield Rival(process.pid, port)
+        yield GoServer(process.pid, port)
 
 
 def secure_serving(port: int, identities: Identities, cluster: Cluster) -> list[str]:
