@@ -1,4 +1,4 @@
-"""A pipeline in a process of its own, to be measured: prints a JSON object a tick. Argument: the configuration."""
+"""Run a pipeline to measure it, and print JSON objects for each tick. Argument: the configuration file."""
 
 import json
 import sys
@@ -23,21 +23,21 @@ from adapter.wiring import load
 
 
 class Ticks(StreamingQueryListener):
-    """Tells what Spark took for each batch; Spark's camelCase."""
+    """Prints Spark's time for each batch. Spark defines the names."""
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
-        """Nothing to tell."""
+        """Nothing to print."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
-        """A batch is done."""
-        _tell(took_s=event.progress.durationMs["triggerExecution"] / 1000)
+        """Print the time of a batch."""
+        _print(took_s=event.progress.durationMs["triggerExecution"] / 1000)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
-        """Nothing to tell."""
+        """Nothing to print."""
 
 
 def main(file: Path) -> None:
-    """Run the job until told to stop."""
+    """Run the job until a stop signal."""
     config = load(file)
     with stop_event() as stop:
         job = StreamingJob(config, configuration.rule_book(config), _publish)
@@ -52,10 +52,10 @@ def main(file: Path) -> None:
 def _publish(snapshot: Snapshot) -> None:
     required = entries_of(snapshot.at_s, snapshot.entries).number("required_workers")
     decided = sum(not isnan(workers) for workers in required)
-    _tell(late_s=time.time() - snapshot.at_s, workloads=decided)
+    _print(late_s=time.time() - snapshot.at_s, workloads=decided)
 
 
-def _tell(**figures: float) -> None:
+def _print(**figures: float) -> None:
     sys.stdout.write(json.dumps(figures) + "\n")
     sys.stdout.flush()
 

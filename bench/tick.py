@@ -57,12 +57,12 @@ def _measured(size: Size) -> Iterator[Figure]:
         config, out = Path(folder) / "config.yaml", Path(folder) / "out"
         config.write_text(_text(workloads, url, folder, size))
         with running([sys.executable, "-m", "bench.pipeline", str(config)], out) as process:
-            wait_until(lambda: len(_told(out, "took_s")) >= WARM_UP_TICKS, process, out, STARTS_WITHIN_S)
-            before_s, before = tree_cpu_s(process.pid), len(_told(out, "took_s"))
-            wait_until(lambda: len(_told(out, "took_s")) >= before + size.ticks, process, out, TICKS_WITHIN_S)
-            cpu_s = (tree_cpu_s(process.pid) - before_s) / (len(_told(out, "took_s")) - before)
+            wait_until(lambda: len(_printed(out, "took_s")) >= WARM_UP_TICKS, process, out, STARTS_WITHIN_S)
+            before_s, before = tree_cpu_s(process.pid), len(_printed(out, "took_s"))
+            wait_until(lambda: len(_printed(out, "took_s")) >= before + size.ticks, process, out, TICKS_WITHIN_S)
+            cpu_s = (tree_cpu_s(process.pid) - before_s) / (len(_printed(out, "took_s")) - before)
             memory_mib = tree_pss_mib(process.pid)
-        took_s, late_s, published = (_told(out, name)[WARM_UP_TICKS:] for name in ("took_s", "late_s", "workloads"))
+        took_s, late_s, published = (_printed(out, name)[WARM_UP_TICKS:] for name in ("took_s", "late_s", "workloads"))
     yield Figure(f"{size.count} workloads: a tick (triggerExecution)", took_s, "s", size.aim)
     yield Figure("processor time a tick", (cpu_s,), "s")
     yield Figure("from the tick to its publication", late_s, "s")
@@ -90,8 +90,8 @@ def _text(workloads: Workloads, url: str, folder: str, size: Size) -> str:
     )
 
 
-def _told(out: Path, name: str) -> tuple[float, ...]:
-    """What the pipeline printed under a name; its log lines are not JSON, its last line may be under way."""
+def _printed(out: Path, name: str) -> tuple[float, ...]:
+    """The values of a name in the pipeline's output. Log lines are not JSON, and the last line may be incomplete."""
     lines = out.read_text().split("\n")[:-1]
-    told = [json.loads(line) for line in lines if line.startswith("{")]
-    return tuple(line[name] for line in told if name in line)
+    printed = [json.loads(line) for line in lines if line.startswith("{")]
+    return tuple(line[name] for line in printed if name in line)

@@ -48,20 +48,20 @@ def faults_of(text: str) -> tuple[str, ...]:
     return refused.value.faults
 
 
-def test_the_example_is_sound():
+def test_the_example_is_valid():
     example = load(EXAMPLE)
 
     assert {source.kind for source in example.sources.values()} == {"kafka", "prometheus", "kubernetes"}
     assert [fleet.name for fleet in example.fleets] == ["reports", "spark"]
 
 
-def test_a_reading_is_of_the_kind_of_its_source():
+def test_an_entry_has_the_settings_of_its_sources_kind():
     sound = parse(SOUND, "c.yaml")
 
     assert [type(one.read[0]) for one in sound.workloads] == [KafkaReading, PrometheusReading]
 
 
-def test_ten_faults_come_out_together_in_the_order_of_the_file_each_with_its_line():
+def test_ten_faults_are_reported_together_in_the_order_of_the_file_with_their_lines():
     text = """sources:
   kafka: {kind: kafka, bootstrap_server: "a:9092"}
   prom:
@@ -101,7 +101,7 @@ rules: {stale_after_s: 10}
     assert [line for _, line in found] == sorted(line for _, line in found)
 
 
-def test_faults_of_checks_are_collected_and_get_their_lines():
+def test_the_faults_of_checks_have_their_lines():
     def check(_: Config) -> list[str]:
         return ["workloads[1].read[0].preset: no such preset", "fleets[0].groups: too wide"]
 
@@ -115,7 +115,7 @@ def test_faults_of_checks_are_collected_and_get_their_lines():
     )
 
 
-def test_own_rules_stand_over_the_files_rules_and_those_over_the_defaults():
+def test_own_rules_override_the_files_rules_which_override_the_defaults():
     book = rule_book(parse(SOUND, "c.yaml"))
 
     assert book.by_workload == {
@@ -158,7 +158,7 @@ NIGHT = Period(days=tuple(range(7)), begin_min=22 * 60, end_min=6 * 60)
         ),
     ],
 )
-def test_an_excluded_period_is_a_part_of_the_rules(period: str, expected: Period):
+def test_excluded_periods_are_part_of_the_rules(period: str, expected: Period):
     sound = parse(SOUND.replace("rules: {max_workers: 12}", f"excluded_periods: [{period}]"), "c.yaml")
 
     assert rule_book(sound).by_workload["default/orders"].excluded == (expected,)
@@ -173,7 +173,7 @@ def test_an_excluded_period_is_a_part_of_the_rules(period: str, expected: Period
         pytest.param("excluded_periods: [{from: 1:00, to: 2:00}]", None, True, id="others of its own"),
     ],
 )
-def test_s4_30_periods_and_failover_of_the_file_are_for_all_that_do_not_say(
+def test_s4_30_periods_and_failover_of_the_file_are_defaults_of_workloads(
     own: str, periods: tuple[Period, ...] | None, failover: bool
 ):
     text = SOUND.replace('groups: "report-.*"', f'groups: "report-.*", {own}')
@@ -193,7 +193,7 @@ def test_equal_rules_are_one_object():
 
 
 @pytest.mark.parametrize("text", ["2026-01-31", "22:00", "1:30:15", "+1:30", "190:20:30.15"])
-def test_what_looks_like_a_date_or_a_time_stays_the_text_it_is(text: str):
+def test_text_that_looks_like_a_date_or_time_stays_text(text: str):
     sound = parse(SOUND.replace("preset: flink", f"preset: flink, match: {{a: {text}}}"), "c.yaml")
 
     assert sound.workloads[1].read[0].match == {"a": text}
@@ -204,13 +204,13 @@ def properties(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [(f"{model}.{name}", one) for model, body in models.items() for name, one in body["properties"].items()]
 
 
-def test_every_setting_of_the_schema_says_what_it_means():
+def test_every_setting_of_the_schema_has_a_description():
     silent = [name for name, one in properties(json_schema()) if not one.get("description")]
 
     assert silent == []
 
 
-def test_the_schema_has_the_bounds_and_meanings_of_the_rules_and_no_hidden_one():
+def test_the_schema_has_the_bounds_and_descriptions_of_the_visible_rules():
     rules = json_schema()["$defs"]["RuleSettings"]["properties"]
 
     assert rules["rate_window_s"]["exclusiveMinimum"] == 0
@@ -239,7 +239,7 @@ def unknown_names(value: object, schema: dict[str, Any], defs: dict[str, Any], p
     return strangers + [name for names in inner for name in names]
 
 
-def test_the_schema_knows_every_setting_of_the_example():
+def test_the_schema_has_every_setting_of_the_example():
     schema = json_schema()
     values = config.document.read(EXAMPLE.read_text(), "example").values
 
@@ -247,7 +247,7 @@ def test_the_schema_knows_every_setting_of_the_example():
     assert unknown_names({**values, "servin": {}}, schema, schema["$defs"]) == [".servin"]
 
 
-def test_no_file_that_a_setting_names_is_read(tmp_path: Path):
+def test_files_in_settings_are_not_read(tmp_path: Path):
     secret = tmp_path / "secret"
     secret.write_text("hunter2")
     text = f"""
@@ -312,7 +312,7 @@ def refused_or_sound(text: str) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(list(Config.model_fields)), JUNK, max_size=7) | st.dictionaries(KEYS, JUNK))
-def test_any_mapping_of_junk_is_a_config_error_and_nothing_else(junk: dict[object, object]):
+def test_any_mapping_is_valid_or_a_config_error(junk: dict[object, object]):
     refused_or_sound(yaml_of(junk))
 
 
@@ -343,10 +343,10 @@ PARTS = st.fixed_dictionaries(
 
 
 @given(PARTS)
-def test_junk_in_known_places_is_a_config_error_and_nothing_else(junk: dict[object, object]):
+def test_any_value_of_a_setting_is_valid_or_a_config_error(junk: dict[object, object]):
     refused_or_sound(yaml_of(junk))
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_config_error_and_nothing_else(text: str):
+def test_any_text_is_valid_or_a_config_error(text: str):
     refused_or_sound(text)

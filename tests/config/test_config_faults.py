@@ -68,18 +68,18 @@ def kafka(settings: str) -> str:
         pytest.param("[" * 5000, ["nested too deeply"], id="very deep nesting"),
     ],
 )
-def test_what_is_no_document_is_refused(text: str, parts: list[str]):
-    told = refusal_of(text)
+def test_text_that_is_not_a_document_is_refused(text: str, parts: list[str]):
+    error = refusal_of(text)
 
-    assert all(part in told for part in parts), told
+    assert all(part in error for part in parts), error
 
 
-def test_an_absent_file_is_named(tmp_path: Path):
+def test_a_missing_file_is_reported_with_its_name(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read: No such file"):
         load(tmp_path / "absent.yaml")
 
 
-def test_a_file_of_other_bytes_is_named(tmp_path: Path):
+def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
     (tmp_path / "c.yaml").write_bytes(b"a: \xff")
 
     with pytest.raises(ConfigError, match="expected UTF-8 text, got other bytes at byte 3"):
@@ -477,10 +477,10 @@ def test_a_fault_of_periods_and_failover_is_one_sentence(text: str, sentence: st
     assert sentence in refusal_of(text)
 
 
-def test_what_the_files_rules_break_is_told_once_and_not_for_each_workload():
-    told = refusal_of(workload("rules: {quanta: none}") + "rules: {min_workers: 5, max_workers: 2}")
+def test_a_fault_of_the_files_rules_is_reported_once_and_not_for_each_workload():
+    error = refusal_of(workload("rules: {quanta: none}") + "rules: {min_workers: 5, max_workers: 2}")
 
-    assert told.count("expected min_workers <= max_workers") == 1
+    assert error.count("expected min_workers <= max_workers") == 1
 
 
 @pytest.mark.parametrize(
@@ -520,7 +520,7 @@ def test_a_secret_in_the_file_is_refused_and_not_repeated(text: str):
         "sasl.oauthbearer.metadata.authentication.type",
     ],
 )
-def test_a_property_that_is_no_secret_is_passed_through(name: str):
+def test_a_property_without_a_secret_is_passed_through(name: str):
     sound = parse(kafka(f"properties: {{{name}: x}}"), "c.yaml")
 
     assert sound.sources["it"].properties == {name: "x"}

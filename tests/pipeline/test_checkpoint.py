@@ -20,7 +20,7 @@ def wrote(folder: Path, **changes: Any) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         pytest.param({"format": 99}, "it has format 99, but this pipeline has format 1", id="another release"),
         pytest.param({"spark": "3.5.5"}, "it has spark 3.5.5, but this pipeline has spark ", id="another Spark"),
@@ -28,18 +28,18 @@ def wrote(folder: Path, **changes: Any) -> Path:
         pytest.param({"state_partitions": 0}, "cannot be read", id="a damaged marker"),
     ],
 )
-def test_a_checkpoint_of_another_version_is_refused_and_left_alone(
-    tmp_path: Path, changes: dict[str, Any], said: str
+def test_a_checkpoint_of_another_version_is_refused_and_not_modified(
+    tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     marker = wrote(tmp_path, **changes)
     before = marker.read_text()
-    with pytest.raises(CheckpointError, match=said) as refused:
+    with pytest.raises(CheckpointError, match=message) as refused:
         claim(config_of(tmp_path))
     assert "move the folder away" in str(refused.value)
     assert marker.read_text() == before
 
 
-def test_half_a_marker_is_refused(tmp_path: Path) -> None:
+def test_a_truncated_marker_is_refused(tmp_path: Path) -> None:
     marker = wrote(tmp_path)
     marker.write_text(marker.read_text()[:10])
     with pytest.raises(CheckpointError, match=f"{MARKER} cannot be read"):
@@ -52,7 +52,7 @@ def test_a_stream_without_a_marker_is_refused(tmp_path: Path) -> None:
         claim(config_of(tmp_path))
 
 
-def test_state_partitions_are_those_of_the_first_start(tmp_path: Path) -> None:
+def test_the_first_start_fixes_the_state_partitions(tmp_path: Path) -> None:
     wrote(tmp_path, state_partitions=4)
     with claim(config_of(tmp_path)).lock as _:
         pass
@@ -61,13 +61,13 @@ def test_state_partitions_are_those_of_the_first_start(tmp_path: Path) -> None:
     assert checkpoint.state_partitions == 4
 
 
-def test_sources_may_come_and_go(tmp_path: Path) -> None:
+def test_sources_can_be_added_and_removed(tmp_path: Path) -> None:
     marker = wrote(tmp_path)
     claim(config_of(tmp_path, ("recorded", "dead"))).close()
     assert json.loads(marker.read_text())["sources"] == ["dead", "recorded"]
 
 
-def test_a_checkpoint_in_use_is_refused_until_it_is_given_back(tmp_path: Path) -> None:
+def test_a_checkpoint_in_use_is_refused_until_it_is_released(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     first = claim(config)
     with pytest.raises(SetupError, match="another process uses"):
@@ -76,7 +76,7 @@ def test_a_checkpoint_in_use_is_refused_until_it_is_given_back(tmp_path: Path) -
     claim(config, orphan_gone_within_s=0.0).close()
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").write_text("a file")
     with pytest.raises(SetupError, match=r"pipeline\.checkpoint: .* cannot be written: "):
         claim(config_of(tmp_path))

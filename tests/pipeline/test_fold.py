@@ -32,7 +32,7 @@ def brittle(state: Any, samples: Samples, rules: RuleBook) -> tuple[Any, Decisio
     return engine.advance(state, samples, rules)
 
 
-def test_a_poison_tick_loses_its_samples_keeps_its_heartbeat_and_says_so() -> None:
+def test_a_tick_that_raises_is_folded_without_its_samples_and_with_a_fault() -> None:
     core = replace(CORE, advance=advance)
     after = fold_ticks(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/a", "shop/poison")], BOOK)
     assert after.faults == 1
@@ -45,7 +45,7 @@ def test_a_poison_tick_loses_its_samples_keeps_its_heartbeat_and_says_so() -> No
     assert by_name["shop/a"].required_workers is None
 
 
-def test_the_tick_after_a_poison_tick_is_folded_as_if_that_one_had_been_empty() -> None:
+def test_after_a_tick_that_raises_the_state_is_that_of_an_empty_tick() -> None:
     core = replace(CORE, advance=advance)
     poisoned = fold_ticks(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/poison"), tick(3, "shop/a")], BOOK)
     empty = fold_ticks(
@@ -57,7 +57,7 @@ def test_the_tick_after_a_poison_tick_is_folded_as_if_that_one_had_been_empty() 
     assert rows(poisoned.decisions) == rows(empty.decisions)
 
 
-def test_a_state_the_core_cannot_take_is_dropped_rather_than_looping_for_ever() -> None:
+def test_a_state_that_raises_is_dropped() -> None:
     core = replace(CORE, advance=brittle)
     after = fold_ticks(core, core.empty, [tick(1, "shop/a"), tick(2, "shop/a")], BOOK)
     assert after.faults == 1
@@ -65,7 +65,7 @@ def test_a_state_the_core_cannot_take_is_dropped_rather_than_looping_for_ever() 
     assert {row.fault != "" for row in rows(after.decisions)} == {True}
 
 
-def test_a_shard_the_core_cannot_take_at_all_decides_nothing_and_is_counted() -> None:
+def test_a_shard_that_always_raises_decides_nothing_and_is_counted() -> None:
     def broken(state: Any, samples: Samples, rules: RuleBook) -> tuple[Any, Decisions]:
         raise IndexError("index 3 is out of bounds")
 
@@ -73,14 +73,14 @@ def test_a_shard_the_core_cannot_take_at_all_decides_nothing_and_is_counted() ->
     assert (after.at_s, after.decisions, after.faults) == (1, None, 1)
 
 
-def test_a_stored_state_comes_back() -> None:
+def test_a_stored_state_is_decoded() -> None:
     state = fold_ticks(CORE, CORE.empty, [tick(1, "shop/a")], BOOK).state
     fast, slow = (CORE.version, CORE.encode_fast(state)), (CORE.version, CORE.encode_slow(state))
     again, fault = decode_state(CORE, fast, slow)
     assert (CORE.encode_fast(again), CORE.encode_slow(again), fault) == (fast[1], slow[1], "")
 
 
-def test_a_shard_without_a_stored_state_starts_empty_and_that_is_no_fault() -> None:
+def test_a_shard_without_a_stored_state_starts_empty_without_a_fault() -> None:
     assert decode_state(CORE, None, None) == (CORE.empty, "")
 
 
@@ -91,9 +91,7 @@ def test_a_shard_without_a_stored_state_starts_empty_and_that_is_no_fault() -> N
         pytest.param(CORE.version, 99, id="two groups of different versions"),
     ],
 )
-def test_a_state_of_another_version_warms_up_with_a_fault_and_is_never_guessed(
-    fast_version: int, slow_version: int
-) -> None:
+def test_a_state_of_another_version_is_dropped_with_a_fault(fast_version: int, slow_version: int) -> None:
     state, fault = decode_state(CORE, (fast_version, b"?"), (slow_version, b"?"))
     assert state is CORE.empty
     assert "version" in fault

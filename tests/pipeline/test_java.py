@@ -17,7 +17,7 @@ except SetupError as fault:
 """
 
 
-def said(**environment: str) -> str:
+def outcome(**environment: str) -> str:
     """What the check prints in a process that has nothing but this environment."""
     ran = subprocess.run([sys.executable, "-c", CHECK], env=environment, capture_output=True, text=True, check=True)
     return ran.stdout
@@ -33,7 +33,7 @@ def java(folder: Path, version: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("told", "major"),
+    ("output", "major"),
     [
         pytest.param('openjdk version "17.0.15" 2025-04-15', 17, id="OpenJDK 17"),
         pytest.param('java version "1.8.0_402"', 8, id="the old way of counting"),
@@ -42,25 +42,25 @@ def java(folder: Path, version: str) -> str:
         pytest.param("bash: java: not found", None, id="no version at all"),
     ],
 )
-def test_the_version_in_what_java_prints(told: str, major: int | None) -> None:
-    assert parsed_version(told) == major
+def test_the_version_is_parsed_from_the_output_of_java(output: str, major: int | None) -> None:
+    assert parsed_version(output) == major
 
 
-def test_a_missing_java_is_a_fault_that_names_the_install_command(tmp_path: Path) -> None:
-    answer = said(PATH=str(tmp_path))
+def test_the_error_of_a_missing_java_has_the_install_command(tmp_path: Path) -> None:
+    answer = outcome(PATH=str(tmp_path))
     assert answer.startswith("fault Java is missing: the pipeline needs Java 17 or newer; install it, e.g. `apt-get")
 
 
-def test_a_java_home_that_names_nothing_is_a_fault_although_the_path_has_one(tmp_path: Path) -> None:
-    assert said(PATH=os.environ["PATH"], JAVA_HOME=str(tmp_path)).startswith("fault Java is missing")
+def test_an_empty_java_home_is_an_error_even_if_path_has_java(tmp_path: Path) -> None:
+    assert outcome(PATH=os.environ["PATH"], JAVA_HOME=str(tmp_path)).startswith("fault Java is missing")
 
 
-def test_an_old_java_is_a_fault_that_names_its_version(tmp_path: Path) -> None:
+def test_the_error_of_an_old_java_has_its_version(tmp_path: Path) -> None:
     folder = java(tmp_path, "11.0.22")
     expected = f"fault {folder}/java is Java 11: the pipeline needs Java 17 or newer; install it"
-    assert said(PATH=os.pathsep.join([folder, "/bin"])).startswith(expected)
+    assert outcome(PATH=os.pathsep.join([folder, "/bin"])).startswith(expected)
 
 
-def test_a_java_that_says_no_version_is_a_fault(tmp_path: Path) -> None:
+def test_a_java_without_a_version_is_an_error(tmp_path: Path) -> None:
     folder = java(tmp_path, "")
-    assert "prints no version" in said(PATH=os.pathsep.join([folder, "/bin"]))
+    assert "prints no version" in outcome(PATH=os.pathsep.join([folder, "/bin"]))

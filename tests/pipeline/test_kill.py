@@ -52,7 +52,7 @@ def wait_for(folder: Path, count: int, process: "subprocess.Popen[bytes]") -> No
         time.sleep(0.05)
 
 
-def test_killed_in_mid_tick_the_next_run_equals_an_undisturbed_one(tmp_path: Path) -> None:
+def test_a_run_after_a_kill_equals_an_undisturbed_run(tmp_path: Path) -> None:
     with child(tmp_path, dies_at=3) as process:  # the state of the tick is stored, its snapshot is not out
         assert process.wait(PUBLISHED_WITHIN_S) == -9
     before = len(published(tmp_path))

@@ -20,8 +20,8 @@ def test_recorded_samples_through_the_stream_equal_the_plain_fold_bit_for_bit(sp
     with stream.running(spark) as next_snapshot:
         for _ in range(4):
             newest = next_snapshot()
-    asked = spans(stream.folder)
-    expected = plain_fold(asked[0][0], int(newest.at_s))
+    calls = spans(stream.folder)
+    expected = plain_fold(calls[0][0], int(newest.at_s))
     assert len(decisions(newest)) == 40
     assert any(decision.required_workers is not None for decision in decisions(newest))
     for snapshot in stream.published:
@@ -29,22 +29,22 @@ def test_recorded_samples_through_the_stream_equal_the_plain_fold_bit_for_bit(sp
 
     # Ticks that were missed (the warm-up, then those of the slow first batch) came as one batch, none twice. How many
     # they are is the wall clock's affair, which may be set back between the two looks at it; test_ticks counts them.
-    assert asked[0][1] - asked[0][0] > 1
-    assert all(later[0] == earlier[1] + 1 for earlier, later in pairwise(asked))
+    assert calls[0][1] - calls[0][0] > 1
+    assert all(later[0] == earlier[1] + 1 for earlier, later in pairwise(calls))
 
 
-def test_a_stopped_stream_goes_on_from_its_checkpoint(spark: Session, stream: Stream) -> None:
+def test_a_stopped_stream_continues_from_its_checkpoint(spark: Session, stream: Stream) -> None:
     with stream.running(spark) as next_snapshot:
         next_snapshot()
         next_snapshot()
     with stream.running(spark) as next_snapshot:
         newest = next_snapshot()
         newest = next_snapshot()
-    asked = spans(stream.folder)
-    assert decisions(newest) == plain_fold(asked[0][0], int(newest.at_s))[int(newest.at_s)]
+    calls = spans(stream.folder)
+    assert decisions(newest) == plain_fold(calls[0][0], int(newest.at_s))[int(newest.at_s)]
 
 
-def test_a_dead_or_hanging_source_costs_its_samples_never_the_tick(spark: Session, tmp_path: Path) -> None:
+def test_a_dead_or_hanging_source_loses_its_samples_and_not_the_tick(spark: Session, tmp_path: Path) -> None:
     names = ("recorded", "broken", "dead", "hanging")
     plan = QueryPlan(config=config_of(tmp_path, names), rules=rules_of(*names[1:]), core=CORE, opener=OPENER)
     stream = Stream(tmp_path, plan)
@@ -68,7 +68,7 @@ def rules_of(*names: str) -> RuleBook:
     return RuleBook(by_workload={f"shop/of-{name}": RULES.by_fleet[0] for name in names}, by_fleet=RULES.by_fleet)
 
 
-def test_a_query_that_dies_in_publish_is_started_again_and_loses_no_tick(
+def test_a_query_that_fails_in_publish_is_restarted_and_loses_no_tick(
     spark: Session, stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail_once(snapshot: Snapshot) -> None:

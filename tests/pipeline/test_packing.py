@@ -49,7 +49,7 @@ def by_tick(rows: list[Row], shard: int) -> list[Samples]:
 
 
 @given(st.lists(st.one_of(valued, faulty), max_size=40), st.randoms(use_true_random=False))
-def test_every_shard_and_tick_gets_its_rows_in_whatever_order_sources_and_partitions_come(
+def test_every_shard_and_tick_gets_its_rows_in_any_order_of_sources(
     given_rows: list[Row], chance: random.Random
 ) -> None:
     half = len(given_rows) // 2
@@ -68,13 +68,13 @@ def test_every_shard_and_tick_gets_its_rows_in_whatever_order_sources_and_partit
             assert actual.faults == expected.faults
 
 
-def test_the_heartbeat_reaches_every_shard_at_every_tick_without_a_row() -> None:
+def test_the_heartbeat_reaches_every_shard_in_every_tick() -> None:
     places = [(shard, at_s) for shard, at_s, _ in pack(table_of([]), TICKS, True)]
     assert sorted(places) == sorted((shard, at_s) for shard in SHARD_KEYS for at_s in TICKS)
     assert list(pack(table_of([]), TICKS, False)) == []
 
 
-def test_rows_of_another_tick_and_values_that_are_no_numbers_are_left_out() -> None:
+def test_rows_of_other_ticks_and_values_that_are_not_finite_are_left_out() -> None:
     """X-06: a value that is not finite is unknown."""
     odd = [Row(99, "a/b", "", "backlog_records", 1.0)]
     odd += [Row(100, "a/b", "", "backlog_records", value) for value in (math.nan, math.inf, -math.inf)]
@@ -86,7 +86,7 @@ RECORDED = ("policy_input.workers", "rules.max_workers")
 
 
 @given(st.data())
-def test_decisions_come_back_equal_and_sorted_over_shards(data: st.DataObject) -> None:
+def test_unpacked_decisions_are_equal_and_sorted_over_shards(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(NAMES), unique=True))
     parts = [_decided([name], data) for name in names] or [_decided([], data)]
     for part in parts:

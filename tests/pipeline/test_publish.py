@@ -35,7 +35,7 @@ class Batch:
 
 
 class Hanging(Batch):
-    """A batch that Spark does not finish computing until it is told to."""
+    """A batch that Spark computes until a test releases it."""
 
     def __init__(self, *ticks: int) -> None:
         super().__init__(*ticks)
@@ -86,7 +86,7 @@ def test_an_empty_first_batch_publishes_nothing(publisher: Any, published: list[
     assert published == []
 
 
-def test_a_shard_that_decided_nothing_does_not_hold_up_the_others(publisher: Any, published: list[Snapshot]) -> None:
+def test_a_shard_without_decisions_does_not_block_the_others(publisher: Any, published: list[Snapshot]) -> None:
     batch = Batch(30)
     batch.rows.append({"shard": 5, "at": 30, "decisions": None, "faults": 1})
     publisher(batch, 7)
@@ -94,7 +94,7 @@ def test_a_shard_that_decided_nothing_does_not_hold_up_the_others(publisher: Any
     assert publisher.shards_at_fault == 1
 
 
-def test_a_batch_in_which_no_shard_decided_is_an_empty_snapshot(publisher: Any, published: list[Snapshot]) -> None:
+def test_a_batch_without_decisions_is_an_empty_snapshot(publisher: Any, published: list[Snapshot]) -> None:
     batch = Batch(30)
     batch.rows[0]["decisions"] = None
     publisher(batch, 7)
@@ -111,7 +111,7 @@ def test_a_stopped_publisher_publishes_nothing_until_it_is_opened_again(
     assert [snapshot.at_s for snapshot in published] == [45]
 
 
-def test_what_failed_to_be_published_is_published_when_it_comes_again(tmp_path: Path) -> None:
+def test_a_tick_whose_publication_failed_is_published_when_it_is_repeated(tmp_path: Path) -> None:
     published: list[Snapshot] = []
 
     def fail_once(snapshot: Snapshot) -> None:
@@ -136,16 +136,14 @@ def test_labels_come_from_the_workload_or_from_its_fleet(publisher: Any, publish
     assert [stage.stage for entry in published[0].entries for stage in entry.stages] == ["map"]
 
 
-def test_a_number_lives_as_long_as_its_own_rules_allow(publisher: Any, published: list[Snapshot]) -> None:
+def test_the_rules_of_a_workload_limit_the_age_of_its_numbers(publisher: Any, published: list[Snapshot]) -> None:
     publisher(Batch(30), 7)
     lives_s = {entry.decision.workload: entry.error_after_s for entry in published[0].entries}
     assert lives_s == {"shop/found": 120, "shop/of-dead": 90}
     assert (published[0].error_after_s, published[0].window_s, published[0].tick_s) == (120, 60, 1)
 
 
-def test_a_batch_that_hangs_does_not_keep_the_publisher_from_being_closed(
-    publisher: Any, published: list[Snapshot]
-) -> None:
+def test_a_batch_that_hangs_does_not_block_close(publisher: Any, published: list[Snapshot]) -> None:
     batch = Hanging(30)
     computing = threading.Thread(target=publisher, args=(batch, 7), daemon=True)
     computing.start()
@@ -162,7 +160,7 @@ def test_a_batch_that_hangs_does_not_keep_the_publisher_from_being_closed(
     assert [snapshot.at_s for snapshot in published] == [45]
 
 
-def test_a_batch_under_way_is_waited_for(publisher: Any, published: list[Snapshot]) -> None:
+def test_close_waits_for_a_batch_in_progress(publisher: Any, published: list[Snapshot]) -> None:
     batch = Hanging(30)
     computing = threading.Thread(target=publisher, args=(batch, 7), daemon=True)
     computing.start()
@@ -175,14 +173,14 @@ def test_a_batch_under_way_is_waited_for(publisher: Any, published: list[Snapsho
     assert [snapshot.at_s for snapshot in published] == [30]
 
 
-def test_shards_whose_ticks_could_not_be_folded_are_counted(publisher: Any, published: list[Snapshot]) -> None:
+def test_shards_with_a_failed_tick_are_counted(publisher: Any, published: list[Snapshot]) -> None:
     publisher(Batch(30, faults=2), 7)
     assert publisher.shards_at_fault == 1
     publisher(Batch(45), 8)
     assert publisher.shards_at_fault == 0
 
 
-def test_samples_that_cannot_be_folded_are_told_once_with_where_the_cause_is(publisher: Any, tmp_path: Path) -> None:
+def test_failed_ticks_are_logged_once_with_the_file_of_the_cause(publisher: Any, tmp_path: Path) -> None:
     with structlog.testing.capture_logs() as logs:
         for at_s, faults in enumerate((0, 2, 2, 0, 0), start=1):
             publisher(Batch(at_s, faults=faults), at_s)
@@ -202,7 +200,7 @@ def by_shards(*ticks: int) -> Batch:
     return batch
 
 
-def test_the_record_of_a_workload_is_that_of_the_newest_tick_and_no_other(publisher: Any) -> None:
+def test_the_record_of_a_workload_is_from_the_newest_tick(publisher: Any) -> None:
     assert publisher.record("shop/found") is None
     publisher(by_shards(30, 45), 7)
     decision, numbers = publisher.record("shop/found")
@@ -214,7 +212,7 @@ def test_the_record_of_a_workload_is_that_of_the_newest_tick_and_no_other(publis
     assert [publisher.record(name) for name in ("shop/foun", "shop/found2", "", "zoo/z")] == [None] * 4
 
 
-def test_a_tick_that_decided_nothing_leaves_no_record(publisher: Any) -> None:
+def test_a_tick_without_decisions_has_no_record(publisher: Any) -> None:
     publisher(Batch(30), 7)
     batch = Batch(45)
     batch.rows[0]["decisions"] = None

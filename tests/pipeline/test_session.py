@@ -32,14 +32,14 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "spark.log"
 
 
-def test_a_restart_keeps_the_log_of_the_crash_it_recovers_from(log: Path) -> None:
+def test_a_restart_appends_to_the_log_of_the_last_crash(log: Path) -> None:
     for line in ("OutOfMemoryError\n", "started again\n"):
         with opened_log(str(log)) as file:
             file.write(line)
     assert log.read_text() == "OutOfMemoryError\nstarted again\n"
 
 
-def test_a_large_log_is_put_aside_once(log: Path) -> None:
+def test_a_large_log_is_rotated_once(log: Path) -> None:
     log.write_bytes(b"x" * (MOST_LOG_BYTES + 1))
     opened_log(str(log)).close()
     assert log.read_bytes() == b""
@@ -54,14 +54,14 @@ def hanging() -> Iterator[threading.Event]:
     killed.set()
 
 
-def test_a_call_that_hangs_is_given_up_and_what_ends_it_is_done(hanging: threading.Event) -> None:
+def test_a_call_that_hangs_is_abandoned_after_the_step_that_ends_it(hanging: threading.Event) -> None:
     assert not done_within(0.0, hanging.wait)
     assert not hanging.is_set()
     assert not done_within(0.0, hanging.wait, hanging.set)
     assert hanging.is_set()
 
 
-def test_a_jvm_that_is_gone_already_has_done_what_was_asked() -> None:
+def test_a_call_into_an_ended_jvm_counts_as_done() -> None:
     def gone() -> None:
         raise Py4JError("an error occurred while calling stop")
 
@@ -69,7 +69,7 @@ def test_a_jvm_that_is_gone_already_has_done_what_was_asked() -> None:
 
 
 @pytest.mark.spark
-def test_a_spark_that_does_not_start_leaves_no_jvm_with_the_lock_behind(tmp_path: Path) -> None:
+def test_a_failed_start_of_spark_leaves_no_jvm_with_the_lock(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", REFUSED, str(tmp_path)], capture_output=True, text=True, timeout=120)
     assert "nonsense" in done.stdout
     assert done.returncode == 0, done.stderr

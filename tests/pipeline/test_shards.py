@@ -17,7 +17,7 @@ def test_workloads_spread_over_all_shards() -> None:
     assert max(found.values()) < 1.25 * min(found.values())
 
 
-def test_a_shard_sees_only_its_own_explicit_workloads() -> None:
+def test_the_rules_of_a_shard_are_those_of_its_own_workloads() -> None:
     names = [f"shop/{number}" for number in range(100)]
     books = by_shard(RuleBook(by_workload={name: Rules() for name in names}, by_fleet=(Rules(min_workers=3),)))
     assert sorted(name for book in books.values() for name in book.by_workload) == sorted(names)

@@ -15,8 +15,8 @@ TICKS = range(10, 12)
 ROW = Row(11, "shop/a", "", "backlog_records", 1.0)
 
 
-class Door:
-    """A source that answers once it is opened, and fails as often as it is told."""
+class GatedSource:
+    """A source that answers after `free` is set; failures: the errors of its first calls, last one first."""
 
     opened = 0
 
@@ -37,29 +37,29 @@ class Door:
         self.closed.set()
 
 
-def ask_through(door: Door, folder: Path) -> SourceRunner:
-    def open_source(config: Config, name: str) -> Door:
-        door.opened += 1
-        return door
+def runner_for(gated: GatedSource, folder: Path) -> SourceRunner:
+    def open_source(config: Config, name: str) -> GatedSource:
+        gated.opened += 1
+        return gated
 
     return SourceRunner(config_of(folder, deadline_s=0.5), "recorded", open_source)
 
 
-def test_a_source_that_does_not_answer_in_time_is_a_fault_and_is_not_asked_twice_at_once(tmp_path: Path) -> None:
-    door = Door()
-    source = ask_through(door, tmp_path)
+def test_a_source_that_misses_its_deadline_is_not_called_again_until_it_returns(tmp_path: Path) -> None:
+    gated = GatedSource()
+    source = runner_for(gated, tmp_path)
     with pytest.raises(SourceError, match="recorded: no answer within 1 s"):
         source.samples(TICKS)
     with pytest.raises(SourceError, match="recorded: still no answer"):
         source.samples(TICKS)
-    assert door.calls == 1
-    door.free.set()
-    assert answer_in_the_end(source) == [ROW]
-    assert door.opened == 1
+    assert gated.calls == 1
+    gated.free.set()
+    assert first_answer(source) == [ROW]
+    assert gated.opened == 1
 
 
-def answer_in_the_end(source: SourceRunner) -> list[Row]:
-    """The rows of the first call after the late ones."""
+def first_answer(source: SourceRunner) -> list[Row]:
+    """The rows of the first call that succeeds."""
     while True:
         try:
             return rows_of(source.samples(TICKS))
@@ -67,13 +67,13 @@ def answer_in_the_end(source: SourceRunner) -> list[Row]:
             pass
 
 
-def test_a_call_given_up_while_it_opened_leaves_the_new_source_alone_and_closes_its_own(tmp_path: Path) -> None:
-    late, new = Door(), Door()
+def test_a_call_abandoned_while_it_opens_closes_only_its_own_source(tmp_path: Path) -> None:
+    late, new = GatedSource(), GatedSource()
     late.free.set()
     new.free.set()
     opening = threading.Event()
 
-    def open_source(config: Config, name: str) -> Door:
+    def open_source(config: Config, name: str) -> GatedSource:
         late.opened += 1
         if late.opened > 1:
             return new
@@ -90,12 +90,12 @@ def test_a_call_given_up_while_it_opened_leaves_the_new_source_alone_and_closes_
     assert (late.calls, new.calls, new.closed.is_set()) == (0, 2, False)
 
 
-def test_a_call_given_up_while_it_asked_closes_its_source_when_it_comes_back(tmp_path: Path) -> None:
-    late, new = Door(), Door()
+def test_a_call_abandoned_while_it_reads_closes_its_source_when_it_returns(tmp_path: Path) -> None:
+    late, new = GatedSource(), GatedSource()
     new.free.set()
-    doors = [new, late]
+    sources = [new, late]
     source = SourceRunner(
-        config_of(tmp_path, deadline_s=0.5), "recorded", lambda config, name: doors.pop(), abandon_after_deadlines=0
+        config_of(tmp_path, deadline_s=0.5), "recorded", lambda config, name: sources.pop(), abandon_after_deadlines=0
     )
     with pytest.raises(SourceError, match="no answer within"):
         source.samples(TICKS)
@@ -106,22 +106,22 @@ def test_a_call_given_up_while_it_asked_closes_its_source_when_it_comes_back(tmp
     assert not new.closed.is_set()
 
 
-def test_an_unexpected_error_is_named_and_the_source_is_opened_anew(tmp_path: Path) -> None:
-    door = Door([KeyError("partition")])
-    door.free.set()
-    source = ask_through(door, tmp_path)
+def test_after_an_unexpected_error_the_source_is_opened_again(tmp_path: Path) -> None:
+    gated = GatedSource([KeyError("partition")])
+    gated.free.set()
+    source = runner_for(gated, tmp_path)
     with pytest.raises(SourceError, match="recorded: unexpected KeyError: 'partition'"):
         source.samples(TICKS)
-    assert door.closed.wait(10)
+    assert gated.closed.wait(10)
     assert rows_of(source.samples(TICKS)) == [ROW]
-    assert door.opened == 2
+    assert gated.opened == 2
 
 
-def test_what_the_source_says_itself_is_passed_on(tmp_path: Path) -> None:
-    door = Door([SourceError("recorded", "503 Service Unavailable")])
+def test_the_error_of_a_source_is_passed_on(tmp_path: Path) -> None:
+    gated = GatedSource([SourceError("recorded", "503 Service Unavailable")])
     with pytest.raises(SourceError, match=r"^recorded: 503 Service Unavailable$"):
-        ask_through(door, tmp_path).samples(TICKS)
-    assert not door.closed.is_set()
+        runner_for(gated, tmp_path).samples(TICKS)
+    assert not gated.closed.is_set()
 
 
 def test_a_source_stays_open_until_the_configuration_changes(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_source_stays_open_until_the_configuration_changes(tmp_path: Path) -> 
     assert runner_of(serialized(after), opener, "recorded") is not first
 
 
-def test_a_fault_names_every_tick_and_the_workloads_that_read_the_source(tmp_path: Path) -> None:
+def test_the_fault_of_a_source_concerns_every_tick_and_its_workloads(tmp_path: Path) -> None:
     config = config_of(tmp_path, ("recorded", "dead"))
     found = rows_of(fault_table(workloads_of(config, "dead"), TICKS, "dead: refused"))
     assert {(row.at_s, row.workload) for row in found} == {(t, w) for t in TICKS for w in ("*", "shop/of-dead")}
@@ -154,6 +154,6 @@ pipeline: {checkpoint: /var/lib/checkpoint}
 """
 
 
-def test_the_configuration_crosses_processes_whole() -> None:
+def test_a_serialized_configuration_is_complete() -> None:
     config = parse(EVERYTHING, "everything")
     assert deserialized(serialized(config)) == config

@@ -8,12 +8,12 @@ from adapter.pipeline.ticks import first_offset, next_offset, ticks_between
 TIMING = Timing(tick_s=15, warm_up_s=60, most_ticks=4)
 
 
-def test_a_first_start_asks_for_the_warm_up() -> None:
+def test_a_first_start_reads_the_warm_up() -> None:
     start_s = first_offset(1_000.9, TIMING)
     assert list(ticks_between(start_s, next_offset(start_s, 1_000.9, TIMING), TIMING)) == [945, 960, 975, 990]
 
 
-def test_without_a_warm_up_the_present_tick_is_asked_for() -> None:
+def test_without_a_warm_up_the_present_tick_is_read() -> None:
     timing = Timing(tick_s=15, warm_up_s=0, most_ticks=4)
     start_s = first_offset(1_000.9, timing)
     assert list(ticks_between(start_s, next_offset(start_s, 1_000.9, timing), timing)) == [990]
@@ -35,7 +35,7 @@ def test_the_batch_after_990(now_s: float, expected: list[int]) -> None:
 
 
 @given(st.integers(0, 10**6), st.lists(st.floats(0, 10**6), max_size=20), st.integers(1, 60), st.integers(1, 30))
-def test_whatever_the_clock_does_no_tick_comes_twice_or_out_of_order(
+def test_no_clock_makes_a_tick_come_twice_or_out_of_order(
     start_s: int, clock_s: list[float], tick_s: int, most_ticks: int
 ) -> None:
     timing = Timing(tick_s=tick_s, warm_up_s=100, most_ticks=most_ticks)

@@ -1,4 +1,4 @@
-"""The series that were recorded, and the configuration whose queries were asked."""
+"""The recorded series, and the configuration of the recorded queries."""
 
 from adapter.config import Config, Fleet, Pipeline, PrometheusReading, PrometheusSource, Workload
 
@@ -64,7 +64,7 @@ def _flink(age_s: int) -> list[str]:
         'flink_jobmanager_job_numRestarts{job_id="k",job_name="restarting",host="jm"} 1',
         f'flink_jobmanager_job_uptime{{job_id="j",job_name="clicks",host="jm"}} {1000 * age_s}',
         'flink_jobmanager_job_uptime{job_id="k",job_name="restarting",host="jm"} 5000',
-        'flink_jobmanager_job_runningState{job_id="k",job_name="restarting",host="jm"} 0',  # where it is asked for
+        'flink_jobmanager_job_runningState{job_id="k",job_name="restarting",host="jm"} 0',  # if the preset reads it
     ]
     for subtask in (0, 1):
         lines += _subtask("clicks", SOURCE, subtask, age_s, busy=131)

@@ -40,13 +40,13 @@ class Exporter(BaseHTTPRequestHandler):
 
 
 def record(url: str, at_s: int) -> list[dict[str, object]]:
-    """Every answer, with what was asked."""
+    """Every answer with its request."""
     texts = [query.text for query in queries(CONFIG, "main")] + list(FAILING)
-    asked = [("query", {"query": text, "time": str(at_s)}) for text in texts]
+    requests = [("query", {"query": text, "time": str(at_s)}) for text in texts]
     span = {"start": str(at_s - 20), "end": str(at_s), "step": "10"}
-    asked += [("query_range", {"query": text, **span}) for text in texts]
-    asked.append(("query_range", {"query": "up", "start": "0", "end": "11001", "step": "1"}))
-    answers = [(kind, form, httpx.post(f"{url}/api/v1/{kind}", data=form)) for kind, form in asked]
+    requests += [("query_range", {"query": text, **span}) for text in texts]
+    requests.append(("query_range", {"query": "up", "start": "0", "end": "11001", "step": "1"}))
+    answers = [(kind, form, httpx.post(f"{url}/api/v1/{kind}", data=form)) for kind, form in requests]
     return [{"path": k, "form": f, "status": a.status_code, "answer": a.json()} for k, f, a in answers]
 
 

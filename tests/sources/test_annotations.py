@@ -25,12 +25,12 @@ NEW_YEAR_S = 1_893_456_000  # 2030-01-01T00:00:00Z
 OURS = [PAUSE, PAUSE_UNTIL, FAILOVER, POLICY, RULES_UNTIL, f"{RULES}min_workers", f"{RULES}settle_s", f"{RULES}x"]
 
 
-def test_annotations_of_others_ask_for_nothing() -> None:
+def test_annotations_of_other_programs_have_no_effect() -> None:
     assert parse({"kubectl.kubernetes.io/last-applied-configuration": "{}"}) == HpaAnnotations()
     assert parse({}) == HpaAnnotations()
 
 
-def test_all_at_once() -> None:
+def test_all_annotations_apply_together() -> None:
     found = parse(
         {
             PAUSE: "down",
@@ -90,7 +90,7 @@ def test_s4_30_failover_is_true_in_any_case(text: str) -> None:
         pytest.param(RULES_UNTIL, "0001-01-01T00:00:00+14:00", "", id="a time before all times"),
     ],
 )
-def test_what_cannot_be_read_is_ignored_and_told_and_the_rest_still_holds(key: str, text: str, sentence: str) -> None:
+def test_an_invalid_annotation_is_ignored_and_reported_and_the_others_apply(key: str, text: str, sentence: str) -> None:
     found = parse({key: text, f"{RULES}max_workers": "9"})
     assert found.rules == {"max_workers": 9}
     assert not found.failover
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_is_ignored_and_told_and_the_rest_still_holds(key: s
         pytest.param("backlog-adapter/rules.zzzzzzzz", " or backlog-adapter/rules.<parameter>", id="no such rule"),
     ],
 )
-def test_an_annotation_of_ours_that_is_unknown_is_told_with_the_nearest(key: str, hint: str) -> None:
+def test_an_unknown_annotation_is_reported_with_the_nearest_name(key: str, hint: str) -> None:
     found = parse({key: "1"})
     [complaint] = found.faults
     assert complaint.startswith(f"annotation '{key}' is unknown")
@@ -122,7 +122,7 @@ def test_an_annotation_of_ours_that_is_unknown_is_told_with_the_nearest(key: str
     assert found == HpaAnnotations(faults=found.faults)
 
 
-def test_every_annotation_that_is_not_understood_has_one_complaint() -> None:
+def test_every_invalid_annotation_has_one_fault() -> None:
     wrong = {FAILOVER: "maybe", POLICY: "x", "backlog-adapter/weather": "fine", PAUSE_UNTIL: "soon"}
     faults = parse({**wrong, f"{RULES}min_workers": "2"}).faults
     assert len(faults) == len(wrong)
@@ -130,7 +130,7 @@ def test_every_annotation_that_is_not_understood_has_one_complaint() -> None:
 
 
 @pytest.mark.parametrize("name", ["rate_window_s", "stale_after_s", "error_after_s"])
-def test_a_time_that_the_whole_shard_depends_on_belongs_into_the_configuration(name: str) -> None:
+def test_only_the_configuration_can_set_the_times_of_a_shard(name: str) -> None:
     assert parse({f"{RULES}{name}": "30"}) == HpaAnnotations(
         faults=(
             f"annotation backlog-adapter/rules.{name}: only the configuration can set it (in the rules of the file, of "
@@ -156,7 +156,7 @@ def test_a_time_that_the_whole_shard_depends_on_belongs_into_the_configuration(n
         pytest.param({PAUSE_UNTIL: "soon"}, "there is no backlog-adapter/pause", id="no time and no pause"),
     ],
 )
-def test_an_end_of_nothing_is_told(annotations: dict[str, str], complaint: str) -> None:
+def test_an_expiry_without_anything_to_end_is_reported(annotations: dict[str, str], complaint: str) -> None:
     found = parse(annotations)
     assert complaint in "".join(found.faults)
     assert found == HpaAnnotations(faults=found.faults)
@@ -164,7 +164,7 @@ def test_an_end_of_nothing_is_told(annotations: dict[str, str], complaint: str) 
 
 
 @given(st.dictionaries(st.sampled_from(OURS) | st.text(max_size=9), st.text(max_size=12) | st.floats().map(str)))
-def test_any_text_is_read_or_complained_about_and_never_a_crash(annotations: dict[str, str]) -> None:
+def test_any_text_is_parsed_or_reported(annotations: dict[str, str]) -> None:
     found = parse(annotations)
     assert not math.isnan(found.pause_until_s + found.rules_until_s)
     assert len(found.faults) <= sum(key.startswith(PREFIX) for key in annotations)

@@ -19,14 +19,14 @@ def external(name: str = "required_workers", **selector: Any) -> dict[str, Any]:
 
 
 def of_object(name: str = "required_workers", described: str = "orders", **selector: Any) -> dict[str, Any]:
-    asked = {"name": name, "selector": selector} if selector else {"name": name}
+    metric = {"name": name, "selector": selector} if selector else {"name": name}
     kind = {"apiVersion": "apps/v1", "kind": "Deployment", "name": described}
-    return {"type": "Object", "object": {"metric": asked, "describedObject": kind}}
+    return {"type": "Object", "object": {"metric": metric, "describedObject": kind}}
 
 
 def of_pods(name: str = "utilization", **selector: Any) -> dict[str, Any]:
-    asked = {"name": name, "selector": selector} if selector else {"name": name}
-    return {"type": "Pods", "pods": {"metric": asked}}
+    metric = {"name": name, "selector": selector} if selector else {"name": name}
+    return {"type": "Pods", "pods": {"metric": metric}}
 
 
 def expression(key: str) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def seen(*items: Any, scale: Scale | str = THREE, at_s: int = 15) -> dict[tuple[
     return {(row.workload, row.signal): row.text or row.value for row in rows_of(table.finish())}
 
 
-def test_an_hpa_tells_its_bounds_its_pause_and_its_targets_workers() -> None:
+def test_an_hpa_has_limits_pauses_and_the_replicas_of_its_target() -> None:
     assert seen(hpa(minReplicas=2)) == {
         ("shop/orders", "min_workers"): 2.0,
         ("shop/orders", "max_workers"): 12.0,
@@ -64,7 +64,7 @@ def test_an_hpa_tells_its_bounds_its_pause_and_its_targets_workers() -> None:
     }
 
 
-def test_an_hpa_without_a_minimum_has_1() -> None:
+def test_the_default_minimum_of_an_hpa_is_1() -> None:
     assert seen(hpa())[("shop/orders", "min_workers")] == 1.0
 
 
@@ -85,7 +85,7 @@ def test_an_hpa_without_a_minimum_has_1() -> None:
         pytest.param([{"type": "ContainerResource", "containerResource": {"name": "cpu"}}], id="CPU of a container"),
     ],
 )
-def test_other_hpas_are_not_ours(metrics: Any) -> None:
+def test_hpas_without_our_metrics_are_ignored(metrics: Any) -> None:
     assert seen(hpa(metrics=metrics)) == {}
 
 
@@ -104,11 +104,11 @@ def test_other_hpas_are_not_ours(metrics: Any) -> None:
         pytest.param(of_object(matchExpressions=expression("stage")), "shop/orders", id="Object, of stages"),
     ],
 )
-def test_a_metric_of_any_type_makes_an_hpa_one_of_its_workload(metric: dict[str, Any], workload: str) -> None:
+def test_external_and_object_metrics_assign_an_hpa_to_its_workload(metric: dict[str, Any], workload: str) -> None:
     assert autoscalers([hpa(metrics=[metric])])[0].workloads == (workload,)
 
 
-def test_an_annotation_names_the_workload_of_an_hpa_that_keda_made() -> None:
+def test_an_annotation_names_the_workload_of_an_hpa_of_keda() -> None:
     metrics = [external("s0-metric-api-items-0-value", matchLabels={"scaledobject.keda.sh/name": "orders"})]
     (found,) = autoscalers([hpa("keda-hpa-orders", metrics, {"backlog-adapter/workload": "orders"})])
     assert (found.workloads, found.fault) == (("shop/orders",), "")
@@ -142,12 +142,12 @@ def test_two_jobs_that_share_workers_are_a_fault_of_both_that_names_them() -> No
 def test_a_target_of_another_kind_or_namespace_is_not_shared() -> None:
     other = hpa("clicks", metrics=[external(matchLabels={"workload": "clicks"})])
     other["spec"]["scaleTargetRef"] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "orders"}
-    elsewhere = hpa()
-    elsewhere["metadata"]["namespace"] = "web"
-    assert FAULT not in {signal for _, signal in seen(hpa(), other, elsewhere)}
+    foreign = hpa()
+    foreign["metadata"]["namespace"] = "web"
+    assert FAULT not in {signal for _, signal in seen(hpa(), other, foreign)}
 
 
-def test_a_target_that_was_not_told_is_a_fault_beside_the_bounds() -> None:
+def test_an_unknown_scale_target_is_a_fault_and_the_limits_stay() -> None:
     found = seen(hpa(), scale="its scale target Deployment shop/orders does not exist")
     assert found[("shop/orders", FAULT)] == "HPA shop/orders: its scale target Deployment shop/orders does not exist"
     assert found[("shop/orders", "max_workers")] == 12.0
@@ -183,9 +183,9 @@ def test_a_pause_by_annotation(annotations: dict[str, str], up: float, down: flo
     item = hpa(annotations=annotations)
     found = seen(item, at_s=ENDS_S)
     assert (found[("shop/orders", "pause_up")], found[("shop/orders", "pause_down")]) == (up, down)
-    told = str(found.get(("shop/orders", FAULT), ""))
-    assert complaint in told
-    assert told.startswith("HPA shop/orders: annotation ") is bool(complaint)
+    text = str(found.get(("shop/orders", FAULT), ""))
+    assert complaint in text
+    assert text.startswith("HPA shop/orders: annotation ") is bool(complaint)
 
 
 RULED = {
@@ -196,7 +196,7 @@ RULED = {
 }
 
 
-def test_annotations_override_rules_beside_what_the_hpa_itself_says() -> None:
+def test_annotations_override_rules_and_the_limits_of_the_hpa_stay() -> None:
     found = seen(hpa(minReplicas=2, annotations=RULED), at_s=ENDS_S - 1)
     assert found["shop/orders", "rule.policy"] == POLICIES.index("netflix")
     assert found["shop/orders", "rule.min_workers"] == 4.0
@@ -204,12 +204,12 @@ def test_annotations_override_rules_beside_what_the_hpa_itself_says() -> None:
     assert found["shop/orders", "failover"] == 1.0
 
 
-def test_overrides_hold_no_longer_than_their_end_and_s4_30_failover_until_somebody_ends_it() -> None:
+def test_overrides_end_at_their_expiry_and_s4_30_failover_has_none() -> None:
     assert seen(hpa(annotations=RULED), at_s=ENDS_S) == seen(hpa(annotations={FAILOVER: "true"}), at_s=ENDS_S)
     assert seen(hpa(annotations=RULED), at_s=ENDS_S)["shop/orders", "failover"] == 1.0
 
 
-def test_what_is_wrong_with_annotations_is_one_fault_beside_what_is_right() -> None:
+def test_faults_of_annotations_are_one_fault_and_the_valid_ones_apply() -> None:
     wrong = {FAILOVER: "perhaps", f"{RULES}settle_s": "-1", f"{RULES}max_workers": "7"}
     found = seen(hpa(annotations=wrong))
     assert found["shop/orders", "rule.max_workers"] == 7.0
@@ -241,10 +241,10 @@ def test_the_scale_of_a_deployment(item: Any, expected: Scale) -> None:
     assert scale_of(item) == expected
 
 
-def test_of_other_kinds_what_exists_counts_as_ready() -> None:
+def test_every_replica_of_another_kind_counts_as_ready() -> None:
     assert scale_of_subresource({"spec": {"replicas": 4}, "status": {"replicas": 3}}) == Scale(4, 3, 3)
 
 
 @given(st.permutations([hpa("a"), hpa("b"), hpa("c", metrics=[external(matchLabels={"workload": "c"})])]))
-def test_the_order_of_a_list_changes_nothing(items: list[Any]) -> None:
+def test_the_order_of_hpas_does_not_matter(items: list[Any]) -> None:
     assert seen(*items) == seen(*reversed(items))

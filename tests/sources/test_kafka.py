@@ -44,14 +44,14 @@ def settled(answer: Any, shaped: Any) -> Future[Any]:
 
 
 class Cluster:
-    """An AdminClient that answers with recorded calls, each kind in its order; what was not recorded is not asked."""
+    """An AdminClient that answers with recorded calls, each kind in its order; it fails on other calls."""
 
     def __init__(self, *names: str) -> None:
         calls = [call for name in names for call in json.loads((RECORDED / f"{name}.json").read_text())["calls"]]
         self.by_kind: dict[str, list[Any]] = {}
         for kind, *answer in calls:
             self.by_kind.setdefault(kind, []).append(answer)
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.on_error: Any = None
         self.errors: list[KafkaError] = []
         self.without_coordinator: set[str] = set()
@@ -62,7 +62,7 @@ class Cluster:
         return self
 
     def _next(self, kind: str) -> Any:
-        self.asked.append(kind)
+        self.requests.append(kind)
         return self.by_kind[kind].pop(0)
 
     def poll(self, timeout_s: float) -> int:
@@ -77,14 +77,14 @@ class Cluster:
         return settled(self._next("groups")[0], listing)
 
     def describe_consumer_groups(self, groups: list[str], **settings: Any) -> dict[str, Future[Any]]:
-        """Not recorded: every coordinator is there, but for the groups a test names."""
-        self.asked.append("described")
+        """Not recorded: every group has a coordinator, except those that a test names."""
+        self.requests.append("described")
         self.described += groups
         absent = {"error": "NOT_COORDINATOR", "text": "Not coordinator"}
         return {group: settled(absent if group in self.without_coordinator else {}, lambda _: None) for group in groups}
 
     def list_consumer_group_offsets(self, request: Any, **settings: Any) -> dict[str, Future[Any]]:
-        self.asked.append("committed")
+        self.requests.append("committed")
         recorded = dict(self.by_kind["committed"])
         group = request[0].group_id
         return {group: settled(recorded[group], committed)}
@@ -136,23 +136,23 @@ def test_a_tick_of_a_real_broker() -> None:
     assert found[("web/clicks.us", "partitions")] == 5.0  # 3 of clicks, 2 of audit
 
 
-def test_commits_are_read_before_ends_and_every_end_in_one_request() -> None:
+def test_committed_offsets_are_read_before_log_end_offsets() -> None:
     cluster = Cluster("a_tick")
     seen(reader(cluster))
-    assert cluster.asked == ["cluster", "groups", "described", *["committed"] * 4, "topics", "earliest", "latest"]
+    assert cluster.requests == ["cluster", "groups", "described", *["committed"] * 4, "topics", "earliest", "latest"]
 
 
-def test_a_group_without_a_coordinator_is_not_asked_for_its_offsets() -> None:
+def test_the_offsets_of_a_group_without_a_coordinator_are_not_requested() -> None:
     cluster = Cluster("a_tick")
     cluster.without_coordinator = {"nobody"}
     found = seen(reader(cluster))
     assert found[("shop/idle", FAULT)] == "group nobody: Not coordinator"
     assert found[("shop/orders", "backlog_records")] == 210.0
-    asked_of = len([kind for kind in cluster.asked if kind == "committed"])
-    assert asked_of == len(cluster.described) - 1
+    commit_requests = len([kind for kind in cluster.requests if kind == "committed"])
+    assert commit_requests == len(cluster.described) - 1
 
 
-def test_a_coordinator_that_answered_is_not_looked_for_again() -> None:
+def test_a_group_whose_coordinator_answered_is_not_described_again() -> None:
     cluster = Cluster("a_tick", "a_tick")
     source = reader(cluster)
     seen(source)
@@ -166,7 +166,7 @@ def test_groups_are_listed_once_a_minute() -> None:
     source = reader(cluster)
     seen(source)
     assert seen(source)[("web/clicks-eu", "backlog_records")] == 177.0
-    assert cluster.asked.count("groups") == 1
+    assert cluster.requests.count("groups") == 1
 
 
 def test_records_deleted_by_a_real_broker_are_no_backlog_x_04() -> None:
@@ -175,23 +175,23 @@ def test_records_deleted_by_a_real_broker_are_no_backlog_x_04() -> None:
     assert seen(source)[("shop/orders", "backlog_records")] == 205.0  # partition 0 begins at 95, its commit is 90
 
 
-def test_leaders_fenced_by_a_pause_of_the_broker_are_learned_anew_within_the_tick() -> None:
+def test_new_partition_leaders_are_learned_within_the_tick() -> None:
     cluster = Cluster("a_tick", "after_a_pause")
     source = reader(cluster)
     seen(source)
-    cluster.asked.clear()
+    cluster.requests.clear()
     assert seen(source)[("shop/orders", "backlog_records")] == 205.0
-    assert cluster.asked[-6:] == ["topics", "earliest", "latest", "topics", "earliest", "latest"]
+    assert cluster.requests[-6:] == ["topics", "earliest", "latest", "topics", "earliest", "latest"]
 
 
-def test_a_stopped_broker_is_an_error_of_the_source_and_no_commit_is_asked_for() -> None:
+def test_a_stopped_broker_is_an_error_of_the_source_and_no_commit_is_requested() -> None:
     cluster = Cluster("a_stopped_broker")
     with pytest.raises(SourceError, match=r"^kafka: no answer from broker:9092 within 2 s: .*Timed out$"):
         seen(reader(cluster))
-    assert cluster.asked == ["cluster"]
+    assert cluster.requests == ["cluster"]
 
 
-def test_the_error_of_a_source_says_why_the_broker_refused() -> None:
+def test_the_error_of_a_source_has_the_cause_of_the_refusal() -> None:
     cluster = Cluster("a_stopped_broker")
     cluster.errors = [
         KafkaError(KafkaError._AUTHENTICATION, "SASL PLAIN authentication failed"),
@@ -208,7 +208,7 @@ def test_the_error_of_a_source_says_why_the_broker_refused() -> None:
         pytest.param("a_recreated_topic", "group orders has no committed offset on topic orders", id="recreated"),
     ],
 )
-def test_a_topic_that_goes_costs_its_workload_and_no_other(recording: str, sentence: str) -> None:
+def test_a_deleted_topic_affects_only_its_workload(recording: str, sentence: str) -> None:
     source = reader(Cluster("a_tick", recording))
     seen(source)
     found = seen(source)
@@ -217,7 +217,7 @@ def test_a_topic_that_goes_costs_its_workload_and_no_other(recording: str, sente
     assert found[("web/clicks-eu", "backlog_records")] == 177.0
 
 
-def test_no_end_told_at_all_is_an_error_of_the_source() -> None:
+def test_no_log_end_offset_at_all_is_an_error_of_the_source() -> None:
     cluster = Cluster("a_tick")
     [[ends]] = cluster.by_kind["latest"]
     cluster.by_kind["latest"] = [[[[topic, number, -1001] for topic, number, _ in ends]]]
@@ -225,7 +225,7 @@ def test_no_end_told_at_all_is_an_error_of_the_source() -> None:
         seen(reader(cluster))
 
 
-def test_one_end_not_told_costs_its_workload_alone() -> None:
+def test_a_missing_log_end_offset_affects_only_its_workload() -> None:
     cluster = Cluster("a_tick")
     [[ends]] = cluster.by_kind["latest"]
     changed = [[topic, number, -1001 if (topic, number) == ("orders", 7) else end] for topic, number, end in ends]
@@ -235,7 +235,7 @@ def test_one_end_not_told_costs_its_workload_alone() -> None:
     assert found[("web/clicks-eu", "backlog_records")] == 177.0
 
 
-def test_a_group_we_may_not_read_says_how_to_allow_it() -> None:
+def test_the_fault_of_a_forbidden_group_names_the_fix() -> None:
     cluster = Cluster("a_tick")
     answers = dict(cluster.by_kind["committed"])
     answers["orders"] = {"error": "GROUP_AUTHORIZATION_FAILED", "text": "Broker: Group authorization failed"}
@@ -245,7 +245,7 @@ def test_a_group_we_may_not_read_says_how_to_allow_it() -> None:
     )
 
 
-def test_groups_of_a_broker_that_does_not_answer_are_kept() -> None:
+def test_the_groups_of_a_broker_that_does_not_answer_stay() -> None:
     cluster = Cluster("a_tick", "after_retention")
     clock = SimpleNamespace(now_s=NOW_S)
     source = KafkaReader("kafka", SETTINGS, PLAN, lambda: clock.now_s, cluster.open)
@@ -268,17 +268,17 @@ def test_kafka_has_no_past(late_s: float, answers: bool) -> None:
     cluster = Cluster("a_tick")
     source = reader(cluster, now_s=NOW_S + late_s)
     assert bool(rows_of(source.samples(NOW_S - 300, NOW_S, 15))) is answers
-    assert bool(cluster.asked) is answers
+    assert bool(cluster.requests) is answers
 
 
-def test_only_the_last_tick_of_a_call_is_answered() -> None:
+def test_a_call_returns_only_its_last_tick() -> None:
     assert {row.at_s for row in rows_of(reader(Cluster("a_tick")).samples(NOW_S - 300, NOW_S, 15))} == {NOW_S}
 
 
-def test_a_source_that_nobody_reads_is_not_asked() -> None:
+def test_a_source_without_workloads_gets_no_request() -> None:
     cluster = Cluster("a_tick")
     assert rows_of(reader(cluster, ReadPlan()).samples(NOW_S, NOW_S, 15)) == []
-    assert cluster.asked == []
+    assert cluster.requests == []
 
 
 def configured(properties: str = "") -> Config:
@@ -286,7 +286,7 @@ def configured(properties: str = "") -> Config:
         f"""
 sources:
   main: {{kind: kafka, bootstrap_servers: "broker:9092"{properties}}}
-  other: {{kind: kafka, bootstrap_servers: "elsewhere:9092"}}
+  other: {{kind: kafka, bootstrap_servers: "other:9092"}}
 workloads:
   - namespace: shop
     name: orders
@@ -302,24 +302,24 @@ pipeline: {{checkpoint: /var/lib/x}}
     )
 
 
-def test_readings_are_those_of_the_named_source_and_keep_the_fleets_index() -> None:
+def test_the_plan_has_the_groups_of_the_named_source_and_the_index_of_fleets() -> None:
     assert read_plan(configured(), "main") == ReadPlan(
         explicit=(GroupRead("shop/orders", (("orders", "orders"), ("orders", "returns"))),),
         patterns=(GroupPattern(1, "shop", ".*"),),
     )
 
 
-def test_sound_properties_are_no_fault() -> None:
+def test_valid_properties_have_no_fault() -> None:
     assert check(configured()) == []
 
 
-def test_a_property_that_librdkafka_does_not_know_is_a_fault_with_its_path() -> None:
+def test_an_unknown_property_is_a_fault_with_its_path() -> None:
     assert check(configured(', properties: {"sesion.timeout": "5"}')) == [
         'sources.main.properties: not accepted by librdkafka: No such configuration property: "sesion.timeout"'
     ]
 
 
-def test_a_properties_file_that_is_not_there_is_a_fault_with_its_path() -> None:
+def test_a_missing_properties_file_is_a_fault_with_its_path() -> None:
     [sentence] = check(configured(", properties_file: /nowhere/kafka.properties"))
     assert sentence.startswith("sources.main.properties_file: ")
     assert "/nowhere/kafka.properties" in sentence
@@ -350,7 +350,7 @@ def test_a_properties_file_is_read_as_java_reads_it(text: str, expected: dict[st
     assert parse(text) == expected
 
 
-def test_a_line_without_a_value_is_named_by_number_not_by_text() -> None:
+def test_a_line_without_a_value_is_reported_by_number_without_its_text() -> None:
     with pytest.raises(ValueError, match=r"^line 2: expected key=value$"):
         parse("a=b\nhunter2")
 
@@ -361,7 +361,7 @@ def test_only_secrets_are_hidden() -> None:
     assert without_secrets("alice used hunter2, xyzzy, /tls.key", private | plain) == "alice used ***, ***, /tls.key"
 
 
-def test_a_client_that_keeps_wrong_leaders_is_replaced_for_the_next_tick() -> None:
+def test_a_client_with_old_leaders_is_replaced_for_the_next_tick() -> None:
     mistaken, fresh = Cluster("a_tick"), Cluster("a_tick")
     newer = {"error": "UNKNOWN_LEADER_EPOCH", "text": "Broker: Leader epoch is newer than broker epoch"}
     [[ends]] = mistaken.by_kind["latest"]

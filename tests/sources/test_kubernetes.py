@@ -26,15 +26,15 @@ NOW_S = 1_795_284_869
 
 
 class ApiServer:
-    """Answers with what was recorded, and remembers what it was asked."""
+    """Answers with recorded JSON, and records the paths of the requests."""
 
     def __init__(self, answers: Mapping[str, Any] = RECORDED) -> None:
         self.answers = copy.deepcopy(dict(answers))
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.timeouts_s: list[float] = []
 
     def get(self, path: str, query: Mapping[str, str], timeout_s: float) -> Any:
-        self.asked.append(path)
+        self.requests.append(path)
         self.timeouts_s.append(timeout_s)
         answer = self.answers[path]
         if isinstance(answer, Exception):
@@ -94,13 +94,13 @@ def test_any_kind_with_a_scale_subresource_is_a_target() -> None:
         ),
     ],
 )
-def test_what_cannot_be_told_of_a_workload_is_its_fault_alone(workload: str, sentence: str) -> None:
+def test_an_unknown_scale_is_a_fault_of_its_workload_alone(workload: str, sentence: str) -> None:
     found = seen(reader(ApiServer()))
     assert found[(workload, FAULT)] == sentence
     assert ("shop/orders", FAULT) not in found
 
 
-def test_hpas_of_other_metrics_and_by_expressions_are_not_ours() -> None:
+def test_hpas_of_other_metrics_and_by_expressions_are_ignored() -> None:
     assert {workload for workload, _ in seen(reader(ApiServer()))} == {
         f"shop/{name}" for name in ("orders", "ledger", "clicks", "gone", "oddkind", "twice", "badpause")
     }
@@ -109,20 +109,20 @@ def test_hpas_of_other_metrics_and_by_expressions_are_not_ours() -> None:
 def test_targets_are_listed_by_namespace_and_kind_and_not_one_by_one() -> None:
     server = ApiServer()
     seen(reader(server))
-    assert [path for path in server.asked if "/apps/v1/" in path] == [
+    assert [path for path in server.requests if "/apps/v1/" in path] == [
         "/apis/apps/v1/namespaces/shop/deployments",
         "/apis/apps/v1/namespaces/shop/statefulsets",
     ]
 
 
-def test_discovery_is_asked_once() -> None:
+def test_discovery_is_requested_once() -> None:
     server = ApiServer()
     source = reader(server)
     del server.answers[HPAS]["items"][:]
     server.answers[HPAS]["items"] += [item for item in RECORDED[HPAS]["items"] if item["metadata"]["name"] == "clicks"]
     seen(source)
     seen(source)
-    assert server.asked.count("/apis/flink.example.org/v1beta1") == 1
+    assert server.requests.count("/apis/flink.example.org/v1beta1") == 1
 
 
 def test_many_namespaces_are_one_list_of_the_cluster() -> None:
@@ -133,7 +133,7 @@ def test_many_namespaces_are_one_list_of_the_cluster() -> None:
         item["metadata"]["namespace"] = f"team-{number}"
     server.answers = {HPAS: {"metadata": {}, "items": many}, "/apis/apps/v1/deployments": {"metadata": {}, "items": []}}
     assert len({workload for workload, _ in seen(reader(server))}) == 21
-    assert server.asked == [HPAS, "/apis/apps/v1/deployments"]
+    assert server.requests == [HPAS, "/apis/apps/v1/deployments"]
 
 
 def test_a_long_list_is_read_in_pages() -> None:
@@ -152,7 +152,7 @@ def test_a_long_list_is_read_in_pages() -> None:
     assert queries == [{"limit": "500"}, {"limit": "500", "continue": "next"}]
 
 
-def test_every_question_has_the_time_that_is_left() -> None:
+def test_every_request_has_the_remaining_time_as_its_timeout() -> None:
     server = ApiServer()
     seen(reader(server))
     assert all(0 < timeout_s <= SETTINGS.deadline_s for timeout_s in server.timeouts_s)
@@ -183,14 +183,14 @@ def test_every_question_has_the_time_that_is_left() -> None:
         ),
     ],
 )
-def test_an_api_server_that_does_not_tell_is_an_error_of_the_source(answer: Any, sentence: str) -> None:
+def test_an_api_server_that_refuses_is_an_error_of_the_source(answer: Any, sentence: str) -> None:
     server = ApiServer({HPAS: answer})
     with pytest.raises(SourceError) as raised:
         seen(reader(server))
     assert str(raised.value) == sentence
 
 
-def test_a_scale_that_may_not_be_read_is_a_fault_of_its_workload_alone() -> None:
+def test_a_forbidden_scale_is_a_fault_of_its_workload_alone() -> None:
     server = ApiServer()
     path = "/apis/flink.example.org/v1beta1/namespaces/shop/flinkdeployments/clicks/scale"
     server.answers[path] = {"status": 403, "reason": "Forbidden"}
@@ -201,7 +201,7 @@ def test_a_scale_that_may_not_be_read_is_a_fault_of_its_workload_alone() -> None
     assert found[("shop/orders", "workers")] == 3.0
 
 
-def test_a_pause_that_cannot_be_read_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_pause_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     source = reader(ApiServer())
     with caplog.at_level(logging.WARNING):
         seen(source)
@@ -216,7 +216,7 @@ def test_a_pause_that_cannot_be_read_is_logged_once(caplog: pytest.LogCaptureFix
 def test_kubernetes_has_no_past(late_s: float, answers: bool) -> None:
     server = ApiServer()
     assert bool(rows_of(reader(server, NOW_S + late_s).samples(NOW_S - 300, NOW_S, 15))) is answers
-    assert bool(server.asked) is answers
+    assert bool(server.requests) is answers
 
 
 @pytest.mark.parametrize(

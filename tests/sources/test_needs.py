@@ -1,4 +1,4 @@
-"""A policy that lacks a signal is told so at the start, with what could give it."""
+"""A policy without a signal that it needs is a fault at the start, with what can provide the signal."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ def own(*signals: str) -> str:
     return f"source: prom, signals: {{{', '.join(f'{signal}: up' for signal in signals)}}}"
 
 
-def test_every_policy_says_what_it_needs_in_signals_that_there_are() -> None:
+def test_the_needs_of_every_policy_are_known_signals() -> None:
     assert tuple(NEEDS) == POLICIES
     named = {signal for needs in NEEDS.values() for need in needs for signal in need.signals}
     assert named <= {*STAGE_SIGNALS, *WORKLOAD_SIGNALS}
@@ -50,7 +50,7 @@ def test_every_policy_says_what_it_needs_in_signals_that_there_are() -> None:
 @pytest.mark.parametrize(
     "reading", ["source: prom, preset: flink", "source: prom, preset: flink-varga", "source: sim"], ids=str
 )
-def test_flink_and_traces_have_all_that_any_policy_needs(policy: str, reading: str) -> None:
+def test_flink_and_traces_provide_the_needs_of_every_policy(policy: str, reading: str) -> None:
     config = workload(reading, policy=policy)
     assert (check(config), hints(config)) == ([], [])
 
@@ -90,7 +90,7 @@ def test_a_policy_without_a_signal_it_needs_is_a_fault(config: Config, lacking: 
     assert [fault.split(" needs ")[1].split(",")[0] for fault in check(config)] == lacking
 
 
-def test_the_fault_names_the_policy_where_it_is_set_and_all_that_could_give_the_signal() -> None:
+def test_the_fault_names_the_setting_of_the_policy_and_all_providers_of_the_signal() -> None:
     assert check(workload(PRAVEGA, policy="drain"))[1] == (
         "workloads[0].rules.policy: the policy drain needs backlog_records, which the sources of workloads[0] do not "
         "provide; "
@@ -100,16 +100,16 @@ def test_the_fault_names_the_policy_where_it_is_set_and_all_that_could_give_the_
 
 
 @pytest.mark.parametrize(
-    ("shared", "said"),
+    ("shared", "place"),
     [("{}", "fleets[0]: the policy drain (default) "), ("{policy: drain}", "rules.policy: the policy drain ")],
 )
-def test_a_policy_that_the_entry_does_not_set_is_told_where_it_is_set_or_at_the_entry(shared: str, said: str) -> None:
+def test_the_fault_of_an_inherited_policy_names_its_setting_or_the_entry(shared: str, place: str) -> None:
     [fault] = check(fleet("source: prom, preset: spark", shared))
-    assert fault.startswith(f"{said}needs backlog_records")
+    assert fault.startswith(f"{place}needs backlog_records")
 
 
 @pytest.mark.parametrize("policy", ["dataflow", "beam-flink", "netflix"])
-def test_a_signal_that_is_only_useful_is_a_hint(policy: str) -> None:
+def test_a_missing_optional_signal_is_a_hint(policy: str) -> None:
     config = workload(KAFKA, policy=policy)
     assert check(config) == []
     [hint] = hints(config)
@@ -118,21 +118,21 @@ def test_a_signal_that_is_only_useful_is_a_hint(policy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shared", "told", "said"),
+    ("shared", "sentences_of", "place"),
     [
         pytest.param("{policy: varga}", check, "rules.policy: the policy varga needs utilization_ratio", id="a fault"),
         pytest.param("{policy: netflix}", hints, "rules.policy: the policy netflix could use", id="a hint"),
     ],
 )
-def test_what_a_hundred_workloads_lack_is_told_once(
-    shared: str, told: Callable[[Config], list[str]], said: str
+def test_the_missing_signal_of_a_hundred_workloads_is_reported_once(
+    shared: str, sentences_of: Callable[[Config], list[str]], place: str
 ) -> None:
     many = ", ".join(f"{{name: w{number}, read: [{{{KAFKA}}}]}}" for number in range(100))
     own = f"{{name: own, read: [{{{KAFKA}}}], rules: {shared}}}"
-    first, second = told(parse(f"{SOURCES}workloads: [{many}, {own}]\nrules: {shared}", "c.yaml"))
-    assert first.startswith(said)
+    first, second = sentences_of(parse(f"{SOURCES}workloads: [{many}, {own}]\nrules: {shared}", "c.yaml"))
+    assert first.startswith(place)
     assert "which the sources of workloads[0] and 99 more do not provide" in first
-    assert second.startswith(f"workloads[100].{said}")
+    assert second.startswith(f"workloads[100].{place}")
 
 
 COUNTED = {
@@ -149,7 +149,7 @@ def test_workers_that_are_counted_need_no_hint(reading: str, source: str) -> Non
     assert hints(parse(f"{sources}workloads: [{{name: a, read: [{{{reading}}}]}}]", "c.yaml")) == []
 
 
-def test_workers_that_nobody_counts_are_told_once_with_what_counts_them() -> None:
+def test_missing_worker_counts_are_reported_once_with_their_providers() -> None:
     many = ", ".join(f"{{name: w{number}, read: [{{{KAFKA}}}]}}" for number in range(100))
     fleets = "fleets: [{name: found, source: kafka, groups: a}]"
     text = f"{UNCOUNTED}pipeline: {{checkpoint: /c}}\nworkloads: [{many}]\n{fleets}"

@@ -70,7 +70,7 @@ UNCOMMITTED = replace(SEEN, committed={"orders": {("orders", 0): 40}}, earliest=
         ),
     ],
 )
-def test_a_partition_without_a_commit_is_read_from_where_offset_reset_says(
+def test_offset_reset_decides_the_backlog_of_a_partition_without_a_commit(
     offset_reset: str, backlog: float, sentence: str
 ) -> None:
     found = {row.signal: row.text or row.value for row in rows(ORDERS, UNCOMMITTED, 15, offset_reset)}
@@ -92,7 +92,7 @@ def test_the_counters_leave_out_a_partition_without_a_commit(offset_reset: str) 
         assert (found["processed_records"], found["appended_records"]) == (40.0, 100.0)
 
 
-def test_s4_38_the_backlog_of_the_worst_partition_stands_beside_the_sum() -> None:
+def test_s4_38_the_highest_backlog_of_a_partition_is_a_signal() -> None:
     both = replace(ORDERS, inputs=(("orders", "orders"), ("audit", "orders")))
     offsets = replace(SEEN, committed={**SEEN.committed, "audit": {("orders", 0): 10, ("orders", 1): 69}})
     assert numbers(both, offsets)["backlog_records"] == 60.0 + 91.0
@@ -130,7 +130,7 @@ def test_a_topic_read_by_two_groups_of_a_workload_counts_its_partitions_once() -
         pytest.param(
             {"committed": {"orders": {("orders", 0): -1001, ("orders", 1): -1001}}},
             "group orders has no committed offset on topic orders",
-            id="commits that are said to be missing",
+            id="commits with a negative offset",
         ),
         pytest.param(
             {"committed": {"orders": {("clicks", 0): 5}}},
@@ -171,14 +171,14 @@ def test_a_topic_read_by_two_groups_of_a_workload_counts_its_partitions_once() -
         pytest.param(
             {"partitions": {"orders": "topic orders does not exist"}}, "topic orders does not exist", id="no topic"
         ),
-        pytest.param({"partitions": {}}, "topic orders is missing", id="a topic that nobody told of"),
+        pytest.param({"partitions": {}}, "topic orders is missing", id="a topic without an answer"),
     ],
 )
-def test_a_workload_that_is_not_known_whole_is_a_fault_and_no_number(changes: Any, sentence: str) -> None:
+def test_a_workload_with_a_missing_offset_is_a_fault_and_no_number(changes: Any, sentence: str) -> None:
     assert fault(ORDERS, replace(SEEN, **changes)).startswith(sentence)
 
 
-def test_one_missing_topic_of_two_is_no_partial_sum() -> None:
+def test_a_missing_topic_gives_no_partial_sum() -> None:
     both = replace(ORDERS, inputs=(("orders", "orders"), ("orders", "clicks")))
     offsets = replace(SEEN, partitions={"orders": 2, "clicks": "topic clicks does not exist"})
     assert fault(both, offsets) == "topic clicks does not exist"
@@ -187,7 +187,7 @@ def test_one_missing_topic_of_two_is_no_partial_sum() -> None:
 FLEETS = ReadPlan(explicit=(ORDERS,), patterns=(GroupPattern(0, "eu", "eu-.*"), GroupPattern(1, "all", ".*")))
 
 
-def test_a_fleet_finds_the_groups_whose_whole_name_matches() -> None:
+def test_a_fleet_discovers_the_groups_whose_whole_name_matches() -> None:
     found = [(pattern.fleet, group) for pattern, group in matching_groups(FLEETS, ["eu-a", "x-eu-a"])]
     assert found == [(0, "eu-a"), (1, "eu-a"), (1, "x-eu-a")]
 
@@ -197,18 +197,18 @@ def test_the_first_fleet_of_a_namespace_has_the_group() -> None:
     assert [(pattern.fleet, group) for pattern, group in matching_groups(plan, ["ab", "b"])] == [(0, "ab"), (1, "b")]
 
 
-def test_a_group_that_a_workload_names_is_not_found_again() -> None:
+def test_a_group_of_a_configured_workload_is_not_discovered() -> None:
     assert matching_groups(FLEETS, ["orders"]) == []
 
 
-def test_a_found_group_reads_the_topics_it_has_committed_on() -> None:
+def test_a_discovered_group_reads_the_topics_with_its_commits() -> None:
     found = matching_groups(FLEETS, ["team: a"])
     committed = {"team: a": {("clicks", 0): 4, ("orders", 1): 0, ("old", 0): -1001}}
     [read] = discovered_reads(FLEETS, found, committed)
     assert read == GroupRead("all/team--a", (("team: a", "clicks"), ("team: a", "orders")), fleet=1)
 
 
-def test_a_found_workload_carries_its_fleet_beside_its_fault() -> None:
+def test_a_discovered_workload_has_its_fleet_and_its_fault() -> None:
     [read] = discovered_reads(FLEETS, matching_groups(FLEETS, ["idle"]), {"idle": {}})
     fleet, why = rows(read, Offsets(), 15)
     assert fleet == Row(15, "all/idle", "", "fleet", 1.0)
@@ -236,7 +236,7 @@ def one_topic(draw: st.DrawFn) -> Offsets:
 
 
 @given(one_topic())
-def test_any_answer_gives_numbers_that_fit_each_other_or_one_fault(offsets: Offsets) -> None:
+def test_any_offsets_give_consistent_numbers_or_one_fault(offsets: Offsets) -> None:
     found = rows(ORDERS, offsets, 15)
     if found[0].signal == FAULT:
         assert len(found) == 1
@@ -249,10 +249,8 @@ def test_any_answer_gives_numbers_that_fit_each_other_or_one_fault(offsets: Offs
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), min_size=1), st.randoms())
-def test_the_backlog_is_a_sum_of_parts_and_their_order_changes_nothing(
-    parts: list[tuple[int, int, int]], chance: Any
-) -> None:
-    def told(numbered: list[tuple[int, tuple[int, int, int]]]) -> Offsets:
+def test_the_order_of_partitions_does_not_change_the_backlog(parts: list[tuple[int, int, int]], chance: Any) -> None:
+    def offsets_of(numbered: list[tuple[int, tuple[int, int, int]]]) -> Offsets:
         def of(value: Any) -> dict[Partition, int]:
             return {("orders", number): value(part) for number, part in numbered}
 
@@ -261,5 +259,5 @@ def test_the_backlog_is_a_sum_of_parts_and_their_order_changes_nothing(
 
     ordered = list(enumerate(parts))
     shuffled = chance.sample(ordered, len(ordered))
-    assert numbers(ORDERS, told(ordered))["backlog_records"] == sum(ahead for _, _, ahead in parts)
-    assert rows(ORDERS, told(ordered), 15) == rows(ORDERS, told(shuffled), 15)
+    assert numbers(ORDERS, offsets_of(ordered))["backlog_records"] == sum(ahead for _, _, ahead in parts)
+    assert rows(ORDERS, offsets_of(ordered), 15) == rows(ORDERS, offsets_of(shuffled), 15)

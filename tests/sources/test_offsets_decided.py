@@ -55,7 +55,7 @@ def one_never_committed(at_s: int) -> Offsets:
     )
 
 
-def test_an_idle_partition_without_a_commit_scales_nothing_up_by_default() -> None:
+def test_an_idle_partition_without_a_commit_causes_no_scale_up_by_default() -> None:
     found = decided(one_never_committed, workers=3)
     assert (found.required_workers, found.backlog_records) == (3, 7 * 50)
     assert found.fault == "1 partition has no committed offset, no backlog assumed (offset_reset: latest)"

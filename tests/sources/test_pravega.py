@@ -37,7 +37,7 @@ def test_segments_of_the_present_are_partitions_s2_20() -> None:
     assert rows_of(reader(history).samples(at_s, at_s, 15)) == [Row(at_s, "shop/clicks", "", "partitions", 2.0)]
 
 
-def test_the_past_is_told_tick_by_tick() -> None:
+def test_past_ticks_have_the_segments_of_their_time() -> None:
     found = rows_of(reader(history).samples(CREATED_S, MERGED_S + 2, 1))
     assert [(row.at_s - CREATED_S, row.value) for row in found] == [
         (1, 1.0),
@@ -50,20 +50,20 @@ def test_the_past_is_told_tick_by_tick() -> None:
     ]
 
 
-def test_one_question_spans_all_ticks_and_a_minute_of_clock_difference() -> None:
-    asked: list[httpx.URL] = []
+def test_one_request_covers_all_ticks_and_a_minute_of_clock_difference() -> None:
+    requests: list[httpx.URL] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request.url)
+        requests.append(request.url)
         return history(request)
 
     reader(answer).samples(MERGED_S, MERGED_S + 30, 15)
-    [url] = asked
+    [url] = requests
     assert url.path == "/v1/scopes/s1/streams/clicks/scaling-events"
     assert dict(url.params) == {"from": str((MERGED_S - 60) * 1000), "to": str((MERGED_S + 90) * 1000)}
 
 
-def test_an_empty_answer_is_asked_again_for_the_whole_life_of_the_stream() -> None:
+def test_an_empty_answer_leads_to_a_request_for_the_whole_life_of_the_stream() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         return history(request) if request.url.params["from"] == "0" else httpx.Response(200, content=b"[]")
 
@@ -88,7 +88,7 @@ def test_a_stream_without_an_answer_is_a_fault_and_never_0_segments(answer: Answ
     assert row.text.startswith(sentence)
 
 
-def test_one_deleted_stream_costs_no_other() -> None:
+def test_a_deleted_stream_does_not_affect_other_streams() -> None:
     gone = StreamRead("shop/gone", "s1", "gone")
     both = reader(
         lambda request: history(request) if "clicks" in request.url.path else httpx.Response(404), gone, CLICKS
@@ -129,7 +129,7 @@ def test_a_missing_ca_file_is_an_error_that_names_it() -> None:
         PravegaReader("pravega", settings, (CLICKS,))
 
 
-def test_readings_are_those_of_the_named_source() -> None:
+def test_only_the_streams_of_the_named_source_are_read() -> None:
     parsed = config.parse(
         """
 sources:

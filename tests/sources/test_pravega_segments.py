@@ -12,7 +12,7 @@ SPECIFIED = b"""{"scalingEvents": [
   {"timestamp": 1000, "segmentList": [{"number": 0}], "splits": 0, "merges": 0}]}"""
 
 
-def test_the_answer_of_a_real_controller_carries_the_whole_set_with_each_event_s2_20() -> None:
+def test_each_event_of_a_real_controller_has_all_segments_s2_20() -> None:
     found = scaling_events((RECORDED / "scaling_events.json").read_bytes())
     assert [(event.timestamp, event.count()) for event in found] == [
         (1795283939020, 1),
@@ -21,12 +21,12 @@ def test_the_answer_of_a_real_controller_carries_the_whole_set_with_each_event_s
     ]
 
 
-def test_the_specified_shape_is_read_too_oldest_first_s2_20() -> None:
+def test_the_specified_format_is_read_too_oldest_first_s2_20() -> None:
     assert [(event.timestamp, event.count()) for event in scaling_events(SPECIFIED)] == [(1000, 1), (2000, 2)]
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"scalingEvents": 3}', b'[{"segments": []}]', b"\xff"])
-def test_anything_else_is_no_answer(body: bytes) -> None:
+def test_any_other_format_is_an_error(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         scaling_events(body)
 
@@ -41,7 +41,7 @@ def test_anything_else_is_no_answer(body: bytes) -> None:
         pytest.param(9e9, 2, id="the last one lasts"),
     ],
 )
-def test_segments_in_force_are_those_of_the_last_event(at_s: float, expected: int | None) -> None:
+def test_the_last_event_defines_the_segments_in_force(at_s: float, expected: int | None) -> None:
     assert segments_at(scaling_events(SPECIFIED), at_s) == expected
 
 

@@ -28,18 +28,20 @@ def scraped() -> frozenset[str]:
     return frozenset(re.match(r"[^{ ]*", line)[0] for text in texts for line in text.splitlines() if line[:1] != "#")
 
 
-def test_the_presets_are_there() -> None:
+def test_every_preset_is_listed() -> None:
     assert presets.names() == ("flink", "flink-varga", "kafka-exporter", "spark")
 
 
 @pytest.mark.parametrize("name", ["flink", "flink-varga"])
-def test_every_series_a_preset_of_flink_asks_for_was_seen_on_a_real_one(name: str) -> None:
-    asked = {series for template in presets.load(name).signals.values() for series in FLINK_SERIES.findall(template)}
-    assert asked - scraped() == set()
-    assert len(asked) > 5
+def test_every_series_in_a_flink_preset_exists_on_a_real_flink(name: str) -> None:
+    series_of_presets = {
+        series for template in presets.load(name).signals.values() for series in FLINK_SERIES.findall(template)
+    }
+    assert series_of_presets - scraped() == set()
+    assert len(series_of_presets) > 5
 
 
-def test_s1_10_s1_11_s1_14_have_a_preset_that_reads_what_the_policy_was_published_with() -> None:
+def test_s1_10_s1_11_s1_14_have_a_preset_with_the_published_metrics() -> None:
     signals = presets.load("flink-varga").signals
     assert re.search(r"records_lag_max{\$match}\s+\* \w+_assigned_partitions", signals["backlog_records"])
     assert re.search(r"avg_over_time\(\s+\w+_records_consumed_rate{", signals["throughput_records_per_s"])
@@ -56,12 +58,12 @@ def test_every_query_of_every_preset_parses_and_keeps_the_workload(name: str, ma
         assert not promql.drops(text, preset.workload_label)
 
 
-def test_the_spark_preset_says_that_it_has_no_lag() -> None:
+def test_the_description_of_the_spark_preset_states_that_it_has_no_lag() -> None:
     assert "no lag" in presets.load("spark").description
     assert "backlog_records" not in presets.load("spark").signals
 
 
-def test_a_dollar_sign_that_is_no_placeholder_stays() -> None:
+def test_a_dollar_sign_without_a_placeholder_stays() -> None:
     template = 'label_replace(a{$match, b=~"c$"}, "q", "$1", "n", "${2}$$match")'
     assert (
         presets.filled(template, 'x="y"', (), "60s") == 'label_replace(a{x="y", b=~"c$"}, "q", "$1", "n", "${2}$match")'
@@ -80,7 +82,7 @@ def test_a_dollar_sign_that_is_no_placeholder_stays() -> None:
         pytest.param("signals: {", "signals: {{", "presets/mine.yaml: ", id="no YAML"),
     ],
 )
-def test_a_wrong_preset_is_refused_with_its_place(was: str, becomes: str, sentence: str) -> None:
+def test_a_faulty_preset_is_refused_with_its_path(was: str, becomes: str, sentence: str) -> None:
     presets.parse("mine", SOUND)
     with pytest.raises(ConfigError) as caught:
         presets.parse("mine", SOUND.replace(was, becomes, 1))
@@ -88,6 +90,6 @@ def test_a_wrong_preset_is_refused_with_its_place(was: str, becomes: str, senten
     assert str(caught.value).startswith("presets/mine.yaml: ")
 
 
-def test_an_unknown_preset_is_answered_with_the_nearest() -> None:
+def test_an_unknown_preset_is_reported_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError, match="there is no preset 'kafka_exporter'; did you mean kafka-exporter"):
         presets.load("kafka_exporter")

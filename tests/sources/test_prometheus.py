@@ -84,15 +84,15 @@ def test_a_recorded_consumer_group_is_counted_over_its_partitions(recorded_tick:
     }
 
 
-def test_a_group_without_any_commit_has_no_backlog_rather_than_none(recorded_tick: list[Row]) -> None:
+def test_the_backlog_of_a_group_without_any_commit_is_unknown(recorded_tick: list[Row]) -> None:
     assert values(recorded_tick, "shop/idle") == {("", "partitions"): 1, ("", "fleet"): 0}
 
 
-def test_a_group_with_one_uncommitted_partition_has_no_sums_rather_than_smaller_ones(recorded_tick: list[Row]) -> None:
+def test_the_sums_of_a_group_with_an_uncommitted_partition_are_unknown(recorded_tick: list[Row]) -> None:
     assert values(recorded_tick, "shop/joining") == {("", "partitions"): 2, ("", "fleet"): 0}
 
 
-def test_a_lag_that_is_missing_for_one_partition_costs_the_sums_it_is_part_of(recorded_tick: list[Row]) -> None:
+def test_a_missing_lag_of_one_partition_makes_its_sums_unknown(recorded_tick: list[Row]) -> None:
     assert values(recorded_tick, "shop/endless").keys() == {
         ("", "processed_records"),
         ("", "partitions"),
@@ -100,13 +100,13 @@ def test_a_lag_that_is_missing_for_one_partition_costs_the_sums_it_is_part_of(re
     }
 
 
-def test_a_lag_below_0_of_a_committed_partition_is_0_and_its_end_is_as_old_as_it_is(recorded_tick: list[Row]) -> None:
+def test_a_negative_lag_of_a_committed_partition_is_0(recorded_tick: list[Row]) -> None:
     seen = values(recorded_tick, "shop/ahead")
     assert seen["", "backlog_records"] == 20
     assert seen["", "appended_records"] - seen["", "processed_records"] == 20 - 7
 
 
-def test_s4_38_partitions_that_are_behind_stuck_or_hot_are_told_beside_the_sum(recorded_tick: list[Row]) -> None:
+def test_s4_38_partitions_that_are_behind_stuck_or_hot_have_their_own_signals(recorded_tick: list[Row]) -> None:
     seen = values(recorded_tick, "shop/uneven")
     assert seen["", "backlog_records"] == 500 + 19_100
     assert seen["", "highest_partition_backlog_records"] == 19_100
@@ -114,14 +114,14 @@ def test_s4_38_partitions_that_are_behind_stuck_or_hot_are_told_beside_the_sum(r
     assert seen["", "hottest_partition_ratio"] == pytest.approx(300 / ((300 + 100 + 200 + 0) / 4))
 
 
-def test_one_sample_a_window_tells_a_partition_that_moves_from_one_that_is_stuck(recorded_tick: list[Row]) -> None:
+def test_one_sample_a_window_is_enough_to_detect_a_stuck_partition(recorded_tick: list[Row]) -> None:
     seen = values(recorded_tick, "shop/minutely")
     assert seen["", "backlog_records"] == (500 + 10 * 60) + (700 + 20 * 60)
     assert seen["", "stuck_backlog_records"] == 700 + 20 * 60, "the other is behind as well, and moves"
     assert seen["", "hottest_partition_ratio"] == pytest.approx((100 + 10) / ((100 + 10 + 20) / 2))
 
 
-def test_a_partition_that_was_not_seen_a_window_ago_is_not_stuck_and_not_hot(recorded_tick: list[Row]) -> None:
+def test_a_partition_without_a_sample_a_window_ago_is_neither_stuck_nor_hot(recorded_tick: list[Row]) -> None:
     seen = values(recorded_tick, "shop/sprouting")
     assert seen["", "backlog_records"] == 2 * (700 + 20 * 60)
     assert seen["", "stuck_backlog_records"] == 700 + 20 * 60
@@ -152,7 +152,7 @@ def test_s0_04_flink_stages_are_tasks_with_throughput_and_their_busiest_subtask(
     assert (seen["", "workers"], seen["", "partitions"], seen["", "fleet"]) == (2, 7, 1)
 
 
-def test_flink_tells_where_it_waits_and_which_worker_is_slow(recorded_tick: list[Row]) -> None:
+def test_flink_has_backpressure_and_the_slowest_worker(recorded_tick: list[Row]) -> None:
     seen = values(recorded_tick, "flink/clicks")
     assert seen["Source-_events", "backpressured_ratio"] == 0.84
     assert seen["Slow_Map____Sink-_out", "backpressured_ratio"] == 0
@@ -162,7 +162,7 @@ def test_flink_tells_where_it_waits_and_which_worker_is_slow(recorded_tick: list
     assert ("Slow_Map____Sink-_out", "slowest_worker_ratio") not in seen
 
 
-def test_a_flink_job_runs_and_its_rescales_are_no_restarts(recorded_tick: list[Row]) -> None:
+def test_a_rescale_of_a_flink_job_is_no_restart(recorded_tick: list[Row]) -> None:
     seen = values(recorded_tick, "flink/clicks")
     assert (seen["", "running"], seen["", "restarts"]) == (1, 3 - 2)
 
@@ -176,7 +176,7 @@ def test_a_flink_job_that_restarts_has_workers_but_no_counts(recorded_tick: list
     }
 
 
-def test_s1_14_utilization_as_varga_takes_it_is_the_mean_time_that_is_not_idle(recorded_tick: list[Row]) -> None:
+def test_s1_14_utilization_of_varga_is_the_mean_time_that_is_not_idle(recorded_tick: list[Row]) -> None:
     assert values(recorded_tick, "varga/clicks") == {
         ("", "backlog_records"): 19667 * 4,  # S1-10; the other client does not know yet
         ("", "throughput_records_per_s"): 200 + 30,  # S1-11
@@ -198,7 +198,7 @@ def test_spark_names_come_out_of_the_metric_name_and_an_idle_query_has_no_utilis
     assert values(recorded_tick, "spark/my_ns") == counted | {("", "fleet"): 3}
 
 
-def test_a_configured_workload_without_series_is_told_why(recorded_tick: list[Row]) -> None:
+def test_a_configured_workload_without_series_has_a_fault(recorded_tick: list[Row]) -> None:
     assert faults(recorded_tick) == {
         "default/gone": 'no series match {consumergroup="gone"}; is it running, and scraped?'
     }
@@ -213,37 +213,37 @@ def test_several_ticks_are_one_range_query_and_the_last_equals_the_live_one(reco
 
 
 def test_one_tick_is_an_instant_query_at_its_time_and_several_are_a_range() -> None:
-    asked: list[tuple[str, dict[str, list[str]]]] = []
+    requests: list[tuple[str, dict[str, list[str]]]] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append((request.url.path, parse_qs(request.content.decode())))
+        requests.append((request.url.path, parse_qs(request.content.decode())))
         return vector(({}, "1"))
 
     with reader(answer) as opened:
         opened.samples(100, 100, 15)
         opened.samples(70, 100, 15)
     common = {"query": ["depth"], "timeout": ["5s"]}
-    assert asked == [
+    assert requests == [
         ("/base/api/v1/query", {**common, "time": ["100"]}),
         ("/base/api/v1/query_range", {**common, "start": ["70"], "end": ["100"], "step": ["15"]}),
     ]
 
 
-def test_a_long_past_is_asked_in_pieces_that_prometheus_grants() -> None:
-    asked: list[tuple[int, int]] = []
+def test_a_long_past_is_split_into_queries_that_prometheus_allows() -> None:
+    requests: list[tuple[int, int]] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         form = parse_qs(request.content.decode())
-        asked.append((int(form["start"][0]), int(form["end"][0])))
+        requests.append((int(form["start"][0]), int(form["end"][0])))
         return vector(({}, "1"))
 
     with reader(answer) as opened:
         opened.samples(0, 20_000 * 15, 15)
-    assert asked == [(0, (MOST_POINTS - 1) * 15), (MOST_POINTS * 15, 20_000 * 15)]
+    assert requests == [(0, (MOST_POINTS - 1) * 15), (MOST_POINTS * 15, 20_000 * 15)]
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1", "many"])
-def test_x_06_what_is_no_count_is_left_out_with_a_fault(value: str) -> None:
+def test_x_06_a_value_that_is_no_count_is_ignored_with_a_fault(value: str) -> None:
     rows = ask(lambda _: vector(({"ns": "n", "app": "a"}, value), ({"ns": "n", "app": "b"}, "2")), FLEET)
     assert values(rows, "n/a") == {("", "fleet"): 0}
     assert values(rows, "n/b") == {("", "backlog_records"): 2, ("", "fleet"): 0}
@@ -299,7 +299,7 @@ def test_a_joined_result_without_its_key_is_a_fault_of_every_workload() -> None:
     assert set(faults(rows)) == {"default/a", "default/b"}
 
 
-def test_two_series_of_one_place_are_never_summed_nor_chosen_from() -> None:
+def test_two_series_for_one_value_are_a_fault_and_no_value() -> None:
     rows = ask(lambda _: vector(({"pod": "x"}, "1"), ({"pod": "y"}, "2")))
     assert values(rows, "default/orders") == {}
     assert faults(rows)["default/orders"] == (
@@ -307,29 +307,29 @@ def test_two_series_of_one_place_are_never_summed_nor_chosen_from() -> None:
     )
 
 
-def test_two_names_with_one_slug_share_no_numbers() -> None:
+def test_two_names_with_one_slug_are_a_fault_and_no_value() -> None:
     rows = ask(lambda _: vector(({"ns": "n", "app": "a b"}, "1"), ({"ns": "n", "app": "a-b"}, "2")), FLEET)
     assert values(rows, "n/a-b") == {("", "fleet"): 0}
     assert faults(rows) == {"n/a-b": "n/a b and n/a-b have the same workload name; rename one"}
 
 
-def test_a_name_that_leaves_nothing_is_a_fault() -> None:
+def test_a_name_without_a_valid_character_is_a_fault() -> None:
     rows = ask(lambda _: vector(({"ns": "n", "app": "…"}, "1")), FLEET)
     assert faults(rows) == {"*": "fleets[0]: n/… has no character that a Kubernetes label value allows; rename it"}
 
 
-def test_a_fleet_without_series_is_told_why() -> None:
+def test_a_fleet_without_series_has_a_fault() -> None:
     assert faults(ask(lambda _: vector(), FLEET)) == {"*": "fleets[0]: no series match; is the exporter scraped?"}
 
 
-def test_two_fleets_that_find_the_same_workloads_are_both_heard() -> None:
+def test_two_fleets_can_discover_the_same_workloads() -> None:
     other = replace(FLEET, path="fleets[1]", signal="workers", owners=DiscoveredWorkloads(1, "app", "ns", "unused"))
     rows = ask(lambda _: vector(({"ns": "n", "app": "a"}, "3")), FLEET, other)
     assert values(rows, "n/a") == {("", "backlog_records"): 3, ("", "workers"): 3, ("", "fleet"): 0}
     assert faults(rows) == {}
 
 
-def test_a_query_that_fails_costs_its_own_signal_only() -> None:
+def test_a_failed_query_affects_only_its_own_signal() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         return (
             httpx.Response(503) if "query=bad" in request.content.decode() else vector(({"ns": "n", "app": "a"}, "1"))
@@ -344,7 +344,7 @@ def test_a_query_that_fails_costs_its_own_signal_only() -> None:
     }
 
 
-def test_a_late_query_costs_its_own_signal_only() -> None:
+def test_a_late_query_affects_only_its_own_signal() -> None:
     async def answer(request: httpx.Request) -> httpx.Response:
         if "query=slow" in request.content.decode():
             await asyncio.sleep(60)
@@ -360,7 +360,7 @@ def test_all_queries_failing_is_a_source_error_with_the_cause() -> None:
         ask(lambda _: httpx.Response(503), ONE, ONE)
 
 
-def test_nobody_is_asked_for_an_empty_plan() -> None:
+def test_an_empty_plan_sends_no_query() -> None:
     nothing = PrometheusReader("main", PrometheusSource(kind="prometheus", url="http://p.test"), ())
     assert rows_of(nothing.samples(0, 0, 15)) == []
     nothing.close()
@@ -382,7 +382,7 @@ def alert(request: httpx.Request) -> httpx.Response:
     ("answer", "cause"),
     [
         pytest.param(alert, "SSLError: ", id="TLS that ends while the answer is read"),
-        pytest.param(refuse, "ConnectError: connection refused", id="nobody listens"),
+        pytest.param(refuse, "ConnectError: connection refused", id="no listener"),
         pytest.param(stall, "ReadTimeout", id="a cause without words has its kind"),
         pytest.param(
             lambda _: httpx.Response(302, headers={"location": "https://login.test/"}),
@@ -431,7 +431,7 @@ def alert(request: httpx.Request) -> httpx.Response:
         ),
     ],
 )
-def test_every_strange_answer_has_a_clear_cause(answer: Answer, cause: str) -> None:
+def test_every_unexpected_answer_has_a_clear_cause(answer: Answer, cause: str) -> None:
     with pytest.raises(SourceError) as caught:
         ask(answer)
     assert caught.value.cause.startswith(cause) or cause in caught.value.cause
@@ -448,13 +448,13 @@ def test_every_strange_answer_has_a_clear_cause(answer: Answer, cause: str) -> N
         ("scalar(up)", "expected a vector, the query returns a scalar"),
     ],
 )
-def test_recorded_errors_are_told_in_the_servers_words(query: str, cause: str) -> None:
+def test_recorded_errors_are_reported_with_the_servers_message(query: str, cause: str) -> None:
     with pytest.raises(SourceError) as caught:
         ask(replay, replace(ONE, text=query))
     assert caught.value.cause.startswith(cause)
 
 
-def test_a_remark_on_a_query_is_no_fault() -> None:
+def test_an_info_annotation_of_a_query_is_no_fault() -> None:
     assert values(ask(lambda _: vector(({}, "1"), warnings=["PromQL info: perhaps no counter"])), "default/orders")
     rate = replace(ONE, text="rate(kafka_consumergroup_lag[1m])")
     assert "partition" in faults(ask(replay, rate))["default/orders"]  # five series, so a fault of another kind
@@ -494,7 +494,7 @@ def test_basic_credentials_are_sent(tmp_path: Path) -> None:
     assert request.headers["authorization"] == "Basic " + b64encode("me:s€cret".encode()).decode()
 
 
-def test_a_bearer_token_is_read_anew_for_every_call(tmp_path: Path) -> None:
+def test_the_bearer_token_is_read_for_every_call(tmp_path: Path) -> None:
     file = tmp_path / "token"
     seen: list[str] = []
 
@@ -518,7 +518,7 @@ def test_a_bearer_token_is_read_anew_for_every_call(tmp_path: Path) -> None:
         ("tök", "contains characters that no token has"),
     ],
 )
-def test_a_wrong_token_file_is_named(tmp_path: Path, content: str | None, sentence: str) -> None:
+def test_an_invalid_token_file_is_reported_with_its_name(tmp_path: Path, content: str | None, sentence: str) -> None:
     file = tmp_path / "token"
     if content is not None:
         file.write_text(content)
@@ -528,7 +528,7 @@ def test_a_wrong_token_file_is_named(tmp_path: Path, content: str | None, senten
     assert str(file) in caught.value.cause
 
 
-def test_a_certificate_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+def test_a_certificate_that_cannot_be_loaded_is_reported_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
     for file in ("ca.pem", "absent.pem"):
         with pytest.raises(SourceError, match=f"tls: cannot load .*{file}"):
@@ -574,7 +574,7 @@ def ask_over_network(url: str, **tls: str) -> list[Row]:
         return rows_of(opened.samples(AT_S, AT_S, 15))
 
 
-def test_a_server_of_a_private_ca_is_asked_with_a_client_certificate(tmp_path: Path) -> None:
+def test_a_server_of_a_private_ca_gets_the_client_certificate(tmp_path: Path) -> None:
     ca = trustme.CA()
     ca.cert_pem.write_to_path(tmp_path / "ca.pem")
     client = ca.issue_cert("adapter.test")
@@ -590,7 +590,7 @@ def test_a_server_of_a_private_ca_is_asked_with_a_client_certificate(tmp_path: P
             ask_over_network(url, **trust)
 
 
-def test_the_machines_proxy_and_netrc_are_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_proxy_and_netrc_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "netrc").write_text("machine p.test login x password y")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")

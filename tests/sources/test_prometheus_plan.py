@@ -75,7 +75,7 @@ def test_labels_of_a_fleet_replace_those_of_its_preset() -> None:
     assert by_signal["workers"].stage_label is None
 
 
-def test_only_the_sources_own_readings_are_asked() -> None:
+def test_a_source_has_only_its_own_queries() -> None:
     assert queries(config(group("orders")), "other") == ()
 
 
@@ -84,13 +84,13 @@ def test_a_thousand_workloads_are_a_handful_of_queries() -> None:
     plan = queries(config(*(group(name) for name in names)), "main")
     assert len(plan) < 3 * SIGNALS
     assert max(len(query.text) for query in plan) < 40_000
-    asked = [
+    matched = [
         w for query in plan if query.signal == "partitions" for ids in query.owners.workloads.values() for w in ids
     ]
-    assert asked == [f"default/{name}" for name in names]
+    assert matched == [f"default/{name}" for name in names]
 
 
-def test_joined_names_match_themselves_only() -> None:
+def test_joined_names_match_only_themselves() -> None:
     odd = Workload(name="odd", read=(reading(preset="kafka-exporter", match={"consumergroup": 'c|"d'}),))
     plan = queries(config(group("a.b"), odd), "main")
     assert r'consumergroup=~"a\\.b|c\\|\"d"' in plan[2].text
@@ -99,7 +99,7 @@ def test_joined_names_match_themselves_only() -> None:
     )
 
 
-def test_workloads_of_different_topics_are_joined_and_told_apart_by_both_labels() -> None:
+def test_workloads_of_different_topics_share_a_query_that_keeps_both_labels() -> None:
     plan = queries(config(group("a", topic="x"), group("b", topic="y")), "main")
     assert len(plan) == SIGNALS
     assert 'kafka_consumergroup_lag{consumergroup=~"a|b",topic=~"x|y"}' in plan[2].text
@@ -127,7 +127,7 @@ def test_a_query_without_placeholders_belongs_to_its_workload_alone() -> None:
     ]
 
 
-def test_labels_the_preset_makes_itself_are_not_matched_on_series() -> None:
+def test_derived_labels_of_a_preset_are_not_matched_on_series() -> None:
     workload = Workload(name="app", read=(reading(preset="spark", match={"spark_application": "my_ns", "pod": "p"}),))
     plan = queries(config(workload), "main")
     assert 'spark_application="my_ns"' not in plan[0].text
@@ -148,7 +148,7 @@ def test_every_query_of_a_plan_parses_and_crosses_processes() -> None:
     assert pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301 - our own bytes
 
 
-def test_a_sound_configuration_has_no_faults() -> None:
+def test_a_valid_configuration_has_no_faults() -> None:
     fleet = Fleet(name="f", source="main", workload_label="q", signals={"backlog_records": "sum by (q) (depth)"})
     assert check(config(group("a"), fleets=(fleet, Fleet(name="g", source="main", preset="spark")))) == []
 
@@ -183,7 +183,7 @@ def test_a_sound_configuration_has_no_faults() -> None:
         ),
     ],
 )
-def test_a_wrong_reading_is_told_with_its_path(given: dict[str, object], sentence: str) -> None:
+def test_a_faulty_entry_is_reported_with_its_path(given: dict[str, object], sentence: str) -> None:
     wrong = Workload(name="b", read=(reading(**given),))
     faults = check(config(group("a"), wrong))
     assert len(faults) == 1
@@ -205,18 +205,18 @@ def test_a_wrong_reading_is_told_with_its_path(given: dict[str, object], sentenc
         ),
     ],
 )
-def test_a_wrong_fleet_is_told_with_its_path(given: dict[str, object], sentence: str) -> None:
+def test_a_faulty_fleet_is_reported_with_its_path(given: dict[str, object], sentence: str) -> None:
     faults = check(config(fleets=(Fleet.model_validate({"name": "f", "source": "main", **given}),)))
     assert len(faults) == 1
     assert faults[0].startswith(f"fleets[0].{sentence}")
 
 
-def test_two_readings_of_one_signal_are_a_fault() -> None:
+def test_two_entries_that_read_one_signal_are_a_fault() -> None:
     twice = Workload(name="a", read=(*group("a").read, reading(signals={"partitions": "p"})))
     assert check(config(twice)) == ["workloads[0].read[1]: workloads[0].read[0] already reads partitions of default/a"]
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     wrong = Workload(name="b", read=(reading(preset="x"), reading(signals={"y": "("})))
     faults = check(config(wrong, fleets=(Fleet(name="f", source="main", preset="y"),)))
     assert len(faults) == 3
@@ -244,7 +244,7 @@ def test_a_pravega_streams_rates_are_in_bytes_on_both_sides_x_12() -> None:
     }
 
 
-def test_streams_are_told_apart_by_scope_and_stream_s2_04() -> None:
+def test_streams_are_identified_by_scope_and_stream_s2_04() -> None:
     [query, _] = queries(streams("orders", "returns"), "main")
     assert query.owners == ConfiguredWorkloads(
         ("scope", "stream"),

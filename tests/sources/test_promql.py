@@ -17,7 +17,7 @@ from adapter.sources import promql
         'a{b="é"} offset 5m',
     ],
 )
-def test_sound_queries_have_no_fault(query: str) -> None:
+def test_valid_queries_have_no_fault(query: str) -> None:
     assert promql.fault(query) is None
 
 
@@ -42,10 +42,10 @@ def test_sound_queries_have_no_fault(query: str) -> None:
         pytest.param("b + rate(a)", 5, "expected type matrix", id="a rate of no range"),
         pytest.param("sum(foo(a))", 5, "unknown function", id="an unknown function"),
         pytest.param('a{b=~"("}', 7, "illegal regex", id="a wrong regular expression"),
-        pytest.param("a{$match}", 3, "'$'", id="a placeholder that nobody filled"),
+        pytest.param("a{$match}", 3, "'$'", id="an unfilled placeholder"),
     ],
 )
-def test_a_fault_tells_the_place_and_the_cause(query: str, place: int, cause: str) -> None:
+def test_a_fault_states_its_position_and_cause(query: str, place: int, cause: str) -> None:
     fault = promql.fault(query)
     assert fault is not None
     assert fault.startswith(f"at character {place}, ")
@@ -58,7 +58,7 @@ def test_a_query_that_ends_too_early_is_wrong_at_its_end(query: str) -> None:
 
 
 @given(st.text(alphabet="ab{}[]()=~\"'1m,+*$ \nby", max_size=30))
-def test_whatever_is_written_gets_an_answer(query: str) -> None:
+def test_any_text_is_valid_or_has_a_fault(query: str) -> None:
     fault = promql.fault(query)
     assert fault is None or fault.startswith("at ")
 
@@ -76,7 +76,7 @@ def test_whatever_is_written_gets_an_answer(query: str) -> None:
         ("sum by (x) (a) / sum by (x) (b)", False),
     ],
 )
-def test_an_aggregation_that_leaves_the_label_out_is_noticed(query: str, dropped: bool) -> None:
+def test_an_aggregation_that_removes_the_label_is_detected(query: str, dropped: bool) -> None:
     assert promql.drops(query, "x") is dropped
 
 
@@ -98,5 +98,5 @@ def test_an_alternation_matches_its_values_and_nothing_else(values: list[str], o
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=3))
-def test_matchers_of_any_values_are_sound_promql(values: list[str]) -> None:
+def test_matchers_of_any_values_are_valid_promql(values: list[str]) -> None:
     assert promql.fault(f"a{{{promql.one_of('g', values)}}}") is None

@@ -42,7 +42,7 @@ def test_a_fleet_that_does_not_answer_is_a_source_error() -> None:
         reader.close()
 
 
-def test_what_is_recorded_is_read_again(tmp_path: Path) -> None:
+def test_a_recorded_file_is_read_back(tmp_path: Path) -> None:
     rows = rows_of(SimulatedFleet(1, lambda: START_S).samples(START_S - 60, START_S, 15))
     file = tmp_path / "fleet.jsonl"
     file.write_text(lines_of(rows))
@@ -51,13 +51,13 @@ def test_what_is_recorded_is_read_again(tmp_path: Path) -> None:
     assert rows_of(from_file(file).samples(START_S - 60, START_S, 15)) == rows
 
 
-def test_a_recorded_override_of_a_rule_is_read_again(tmp_path: Path) -> None:
+def test_a_recorded_rule_override_is_read_back(tmp_path: Path) -> None:
     recorded = [row(signal="rule.min_workers", value=3)]
     (tmp_path / "a.jsonl").write_text(lines_of(recorded))
     assert rows_of(read("lab", str(tmp_path / "a.jsonl"))) == recorded
 
 
-def test_a_file_answers_any_window_any_number_of_times(tmp_path: Path) -> None:
+def test_a_file_can_be_read_at_any_ticks_again_and_again(tmp_path: Path) -> None:
     file = tmp_path / "fleet.jsonl"
     file.write_text(lines_of([row(at_s=at_s, value=at_s) for at_s in (75, 60, 45, 30)]))
     reader = from_file(file)
@@ -67,14 +67,14 @@ def test_a_file_answers_any_window_any_number_of_times(tmp_path: Path) -> None:
     assert rows_of(reader.samples(900, 930, 15)) == []
 
 
-def test_an_empty_file_and_empty_lines_are_no_samples(tmp_path: Path) -> None:
+def test_empty_lines_are_skipped(tmp_path: Path) -> None:
     file = tmp_path / "fleet.jsonl"
     file.write_text("\n\n" + lines_of([row()]) + "\n")
 
     assert rows_of(read("lab", str(file))) == [row()]
 
 
-def test_a_tick_sees_the_newest_moment_that_is_less_than_a_step_old() -> None:
+def test_a_tick_gets_the_newest_values_less_than_a_step_old() -> None:
     recorded = [row(at_s=at_s, value=at_s) for at_s in (15, 16, 22, 29, 31)]
 
     assert [(seen.at_s, seen.value) for seen in rows_of(at_ticks(table_of(recorded), range(0, 61, 15)))] == [
@@ -84,7 +84,7 @@ def test_a_tick_sees_the_newest_moment_that_is_less_than_a_step_old() -> None:
     ]
 
 
-def test_each_workload_has_its_own_newest_moment_and_all_rows_of_it() -> None:
+def test_each_workload_has_all_rows_of_its_own_newest_time() -> None:
     recorded = [
         row(at_s=14, workload="demo/a"),
         row(at_s=14, workload="demo/a", signal="workers"),
@@ -130,7 +130,7 @@ def test_each_workload_has_its_own_newest_moment_and_all_rows_of_it() -> None:
         ),
     ],
 )
-def test_a_wrong_line_is_named_by_its_number(tmp_path: Path, line: str, says: str) -> None:
+def test_a_faulty_line_is_reported_with_its_number(tmp_path: Path, line: str, says: str) -> None:
     file = tmp_path / "fleet.jsonl"
     file.write_text(lines_of([row()]) + line + "\n")
 
@@ -140,7 +140,7 @@ def test_a_wrong_line_is_named_by_its_number(tmp_path: Path, line: str, says: st
     assert says in caught.value.cause
 
 
-def test_a_file_that_is_not_there_is_a_source_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_a_source_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         from_file(tmp_path / "nowhere.jsonl").samples(0, 60, 15)
 

@@ -35,7 +35,7 @@ def publisher(store: SnapshotStore, token_file: Path | None = None) -> Any:
     return app.test_client()
 
 
-def test_a_record_carries_the_decision_its_sentence_and_every_number_unknown_as_null() -> None:
+def test_a_record_has_the_decision_its_sentence_and_every_number_or_null() -> None:
     answer = publisher(store_of("shop/orders")).get("/explain/shop/orders")
     assert answer.status_code == 200
     assert answer.json["record"] == NUMBERS
@@ -67,17 +67,17 @@ def test_before_the_first_decision_there_is_no_record() -> None:
     assert "no decision yet" in answer.json["message"]
 
 
-def test_a_record_costs_the_token_that_a_snapshot_costs(tmp_path: Path) -> None:
+def test_a_record_requires_the_token_of_a_snapshot(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("secret")
     client = publisher(store_of("shop/orders"), token)
     assert client.get("/explain/shop/orders").status_code == 401
     assert client.get("/explain/shop/orders", headers={"Authorization": "Bearer guess"}).status_code == 401
-    assert client.get("/explain/shop/nobody").status_code == 401, "nor are names told"
+    assert client.get("/explain/shop/nobody").status_code == 401, "an unauthenticated client learns no names"
     assert client.get("/explain/shop/orders", headers={"Authorization": "Bearer secret"}).status_code == 200
 
 
-def test_a_record_of_another_release_and_what_is_none_are_refused() -> None:
+def test_records_of_another_release_and_other_bodies_are_refused() -> None:
     body = publisher(store_of("shop/orders")).get("/explain/shop/orders").data
     with pytest.raises(ValueError, match="a record of release 9"):
         decode(body.replace(__version__.encode(), b"9"))

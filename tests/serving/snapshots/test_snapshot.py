@@ -25,7 +25,7 @@ Edit = Callable[[dict[str, Any]], None]
     st.lists(st.text(), max_size=3).map(tuple),
     st.sampled_from(Bound),
 )
-def test_what_was_encoded_is_decoded(
+def test_an_encoded_snapshot_is_decoded(
     signals: dict[str, Any], labels: dict[str, str], stages: tuple[str, ...], bound: Bound
 ) -> None:
     first, second = entry("shop/orders", labels, stages, bound=bound, **signals), entry("web/clicks", error_after_s=90)
@@ -34,14 +34,14 @@ def test_what_was_encoded_is_decoded(
     assert found == snapshot(first, second)
 
 
-def test_a_column_that_is_unknown_everywhere_is_not_written() -> None:
+def test_a_column_of_unknown_numbers_is_not_encoded() -> None:
     numbers = msgspec.msgpack.decode(BODY)["columns"]["numbers"]
     assert numbers.keys() == {"required_workers"}
 
 
 @pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
 @pytest.mark.parametrize("rest", [{}, {"columns": 7}], ids=["nothing else", "all of it"])
-def test_of_another_release_the_version_is_the_fault_whatever_else_differs(version: int, rest: dict[str, Any]) -> None:
+def test_the_fault_of_another_release_is_its_version(version: int, rest: dict[str, Any]) -> None:
     sentence = f"snapshot of version {version}, expected {VERSION}: run one release of pipeline and serve"
     with pytest.raises(ValueError, match=sentence):
         decode(edited(BODY, lambda message: message.update(version=version, **rest)))
@@ -52,7 +52,7 @@ def test_of_another_release_the_version_is_the_fault_whatever_else_differs(versi
     [b"", b"\x90", b"\x80", BODY[:-20], b"\x81\xa7version" + b"\x91" * 100_000, b'{"version":3}'],
     ids=["empty", "a list", "no version", "truncated", "nested too deep", "JSON"],
 )
-def test_what_is_no_message_is_refused(body: bytes) -> None:
+def test_other_bytes_are_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="not a snapshot"):
         decode(body)
 
@@ -79,8 +79,8 @@ MISFITS: dict[str, Edit] = {
     "a workload that is a number": column("workloads", [7]),
     "a workload too many": column("workloads", ["shop/orders", "shop/payments"]),
     "labels that are a list": column("label_sets", [["team"]]),
-    "labels of nobody": column("label_sets", []),
-    "a stage of nobody": column("stage_workloads", b"\x09\0\0\0"),
+    "labels without a workload": column("label_sets", []),
+    "a stage without a workload": column("stage_workloads", b"\x09\0\0\0"),
     "a stage without a name": column("stages", {"names": [], "codes": b"\0\0\0\0"}),
     "an unknown signal of a stage": column("stage_numbers", {"weather": b"12345678"}),
 }

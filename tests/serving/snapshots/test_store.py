@@ -15,7 +15,7 @@ from adapter.serving.snapshots.snapshot import decode, encode
 from adapter.serving.snapshots.store import SnapshotStore
 
 
-def test_a_newer_tick_replaces_the_held_one() -> None:
+def test_a_newer_tick_replaces_the_stored_one() -> None:
     store = SnapshotStore()
     assert store.put(snapshot(entry(required_workers=1.0)))
     assert store.put(snapshot(entry(required_workers=2.0), at_s=AT_S + 15))
@@ -34,7 +34,7 @@ def test_a_tick_that_is_not_newer_changes_nothing(later_s: float) -> None:
 
 @dataclass
 class Clocks:
-    """A wall clock that somebody sets, and one that nobody does."""
+    """A wall clock that can be set, and a monotonic clock."""
 
     now_s: float = AT_S
     up_s: float = 1000.0
@@ -47,7 +47,7 @@ class Clocks:
         self.up_s += seconds
 
 
-def test_a_tick_of_the_future_is_refused_and_keeps_out_no_right_one() -> None:
+def test_a_tick_in_the_future_is_refused_and_blocks_no_later_one() -> None:
     store = Clocks().store()
     with structlog.testing.capture_logs() as logs:
         assert not store.put(snapshot(entry(), at_s=AT_S + 3600))
@@ -58,7 +58,7 @@ def test_a_tick_of_the_future_is_refused_and_keeps_out_no_right_one() -> None:
     assert "compare the clocks" in logs[0]["event"]
 
 
-def test_a_tick_older_than_the_held_one_is_logged_once_and_an_equal_one_never() -> None:
+def test_an_older_tick_is_logged_once_and_an_equal_one_never() -> None:
     store = Clocks().store()
     store.put(snapshot(entry()))
     with structlog.testing.capture_logs() as logs:
@@ -70,7 +70,7 @@ def test_a_tick_older_than_the_held_one_is_logged_once_and_an_equal_one_never() 
     assert "older than the current one is refused" in logs[0]["event"]
 
 
-def test_what_was_held_by_a_clock_that_was_fast_gives_way_when_it_is_set_right() -> None:
+def test_a_snapshot_from_a_fast_clock_is_replaced_after_the_clock_is_corrected() -> None:
     clocks = Clocks(now_s=AT_S + 3600)
     store = clocks.store()
     assert store.put(snapshot(entry(), at_s=AT_S + 3600))
@@ -78,7 +78,7 @@ def test_what_was_held_by_a_clock_that_was_fast_gives_way_when_it_is_set_right()
     assert store.put(snapshot(entry()))
 
 
-def test_a_clock_that_is_set_back_makes_no_old_number_young() -> None:
+def test_old_numbers_stay_old_if_the_clock_is_set_back() -> None:
     clocks = Clocks(now_s=AT_S + 5)
     store = clocks.store()
     store.put(snapshot(entry()))
@@ -92,7 +92,7 @@ def test_a_clock_that_is_set_back_makes_no_old_number_young() -> None:
     assert store.now_s() == AT_S + 185
 
 
-def test_a_clock_that_is_set_forward_makes_it_old_and_that_is_logged_once() -> None:
+def test_a_clock_that_is_set_forward_is_logged_once() -> None:
     clocks = Clocks()
     store = clocks.store()
     store.put(snapshot(entry()))
@@ -112,7 +112,7 @@ def test_without_a_snapshot_the_time_is_that_of_the_clock() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e4), st.floats(-1e5, 1e5)), max_size=8))
-def test_the_age_of_what_is_held_is_never_less_than_the_time_it_was_held_for(
+def test_the_age_of_a_snapshot_is_at_least_the_time_since_it_was_stored(
     steps: list[tuple[float, float]],
 ) -> None:
     clocks = Clocks()
@@ -124,14 +124,14 @@ def test_the_age_of_what_is_held_is_never_less_than_the_time_it_was_held_for(
         assert store.now_s() - AT_S >= clocks.up_s - 1000.0 - 1e-6
 
 
-def test_bytes_are_held_like_the_snapshot_they_are() -> None:
+def test_bytes_are_stored_like_their_snapshot() -> None:
     given, sent = SnapshotStore(), SnapshotStore()
     given.put(snapshot(entry()))
     sent.put(encode(snapshot(entry())))
     assert given.current == sent.current
 
 
-def test_what_is_published_is_the_snapshot() -> None:
+def test_the_body_is_the_encoded_snapshot() -> None:
     store = SnapshotStore()
     store.put(snapshot(entry()))
     assert store.current is not None
@@ -149,7 +149,7 @@ def test_what_is_published_is_the_snapshot() -> None:
     ],
     ids=["empty", "no fields", "truncated", "another version"],
 )
-def test_what_is_no_snapshot_is_refused_and_the_held_one_stays(body: bytes, fault: str) -> None:
+def test_invalid_bytes_are_refused_and_the_stored_snapshot_stays(body: bytes, fault: str) -> None:
     store = SnapshotStore()
     store.put(snapshot(entry()))
     before = store.current
@@ -190,7 +190,7 @@ def test_a_difference_of_less_than_a_second_is_logged_exactly() -> None:
     assert [log["off_s"] for log in logs] == [0.0156]
 
 
-def test_the_etag_tells_snapshots_apart() -> None:
+def test_different_snapshots_have_different_etags() -> None:
     one, other = SnapshotStore(), SnapshotStore()
     one.put(snapshot(entry()))
     other.put(snapshot(entry(required_workers=9.0)))

@@ -53,7 +53,7 @@ def follower(server: Server, held: SnapshotStore, ca: Path, token: Path | None) 
     )
 
 
-def test_what_is_published_is_held_and_pulled_once(files: Files, ca: Path, token: Path) -> None:
+def test_a_published_snapshot_is_pulled_and_stored_once(files: Files, ca: Path, token: Path) -> None:
     source, held = SnapshotStore(), SnapshotStore()
     source.put(snapshot(entry()))
     with publisher(source, files, token) as server:
@@ -70,7 +70,7 @@ def test_what_is_published_is_held_and_pulled_once(files: Files, ca: Path, token
     assert held.current == source.current
 
 
-def test_a_snapshot_of_the_future_is_pulled_again_until_its_time_has_come(files: Files, ca: Path, token: Path) -> None:
+def test_a_snapshot_in_the_future_is_pulled_again_until_its_time_has_come(files: Files, ca: Path, token: Path) -> None:
     now_s = [AT_S - 3600]
     source, held = SnapshotStore(), SnapshotStore(clock=lambda: now_s[0])
     source.put(snapshot(entry()))
@@ -84,7 +84,7 @@ def test_a_snapshot_of_the_future_is_pulled_again_until_its_time_has_come(files:
     assert held.current == source.current
 
 
-def test_a_wrong_token_holds_nothing(files: Files, ca: Path, token: Path, tmp_path: Path) -> None:
+def test_with_a_wrong_token_nothing_is_stored(files: Files, ca: Path, token: Path, tmp_path: Path) -> None:
     source, held = SnapshotStore(), SnapshotStore()
     source.put(snapshot(entry()))
     wrong = tmp_path / "wrong"
@@ -97,7 +97,7 @@ def test_a_wrong_token_holds_nothing(files: Files, ca: Path, token: Path, tmp_pa
     assert held.current is None
 
 
-def test_a_publisher_of_another_ca_is_not_believed(files: Files, ca: Path, token: Path) -> None:
+def test_a_publisher_of_another_ca_is_not_trusted(files: Files, ca: Path, token: Path) -> None:
     source, held = SnapshotStore(), SnapshotStore()
     source.put(snapshot(entry()))
     files.write(STRANGERS.issue_cert("localhost"))
@@ -110,7 +110,7 @@ def test_a_publisher_of_another_ca_is_not_believed(files: Files, ca: Path, token
     assert held.current is not None
 
 
-def test_a_pipeline_that_is_gone_is_logged_once_and_the_last_snapshot_stays(
+def test_an_unreachable_pipeline_is_logged_once_and_the_last_snapshot_stays(
     files: Files, ca: Path, token: Path
 ) -> None:
     source, held = SnapshotStore(), SnapshotStore()

@@ -53,7 +53,7 @@ def refused(follower: Follower, held: SnapshotStore) -> str:
     return str(line["cause"])
 
 
-def test_a_sound_one_is_held(tmp_path: Path) -> None:
+def test_a_valid_snapshot_is_stored(tmp_path: Path) -> None:
     with pulling(tmp_path, SOUND, tls_of(SERVER.issue_cert("localhost"))) as (follower, held, server):
         assert follower.pull()
         assert held.current is not None
@@ -61,20 +61,20 @@ def test_a_sound_one_is_held(tmp_path: Path) -> None:
         assert "Authorization: Bearer secret" in server.heads[0].split("\r\n")
 
 
-def test_one_of_an_unknown_ca_gets_no_token(tmp_path: Path) -> None:
+def test_a_server_of_an_unknown_ca_gets_no_token(tmp_path: Path) -> None:
     with pulling(tmp_path, SOUND, tls_of(STRANGERS.issue_cert("localhost"))) as (follower, held, server):
         cause = refused(follower, held)
         assert "snapshot_ca_file must be the CA of a certificate for localhost" in cause
         assert server.heads == []
 
 
-def test_one_with_a_certificate_of_another_name_gets_no_token(tmp_path: Path) -> None:
+def test_a_server_with_a_certificate_of_another_name_gets_no_token(tmp_path: Path) -> None:
     with pulling(tmp_path, SOUND, tls_of(SERVER.issue_cert("another.svc"))) as (follower, held, server):
         assert "Hostname mismatch" in refused(follower, held)
         assert server.heads == []
 
 
-def test_one_that_speaks_plain_http_where_tls_is_expected_gets_no_token(tmp_path: Path) -> None:
+def test_a_server_with_plain_http_at_an_https_url_gets_no_token(tmp_path: Path) -> None:
     with pulling(tmp_path, SOUND, url="https://localhost:{port}") as (follower, held, server):
         assert "does the pipeline serve plain HTTP?" in refused(follower, held)
         assert not any("secret" in head for head in server.heads)
@@ -111,17 +111,15 @@ REFUSED: dict[str, tuple[bytes, str]] = {
         "expected 200, got 404: is this the address of a pipeline?",
     ),
     "not for us": (response(401, b'{"message":"Unauthorized"}'), "expected 200, got 401"),
-    "elsewhere": (response(302, b"", Location="http://localhost:1/"), "expected 200, got 302"),
-    "said to be known": (b"HTTP/1.1 304 Not Modified\r\n\r\n", "expected 200, got 304"),
+    "a redirect": (response(302, b"", Location="http://localhost:1/"), "expected 200, got 302"),
+    "not modified": (b"HTTP/1.1 304 Not Modified\r\n\r\n", "expected 200, got 304"),
     "no HTTP": (b"garbage\r\n\r\n", "RemoteProtocolError"),
     "nothing": (b"", "RemoteProtocolError"),
 }
 
 
 @pytest.mark.parametrize(("sent", "cause"), REFUSED.values(), ids=REFUSED)
-def test_a_response_that_is_no_snapshot_is_logged_and_the_held_one_stays(
-    tmp_path: Path, sent: bytes, cause: str
-) -> None:
+def test_an_invalid_response_is_logged_and_the_stored_snapshot_stays(tmp_path: Path, sent: bytes, cause: str) -> None:
     with pulling(tmp_path, saying(sent)) as (follower, held, _):
         assert cause in refused(follower, held)
 
@@ -137,7 +135,7 @@ def test_an_older_snapshot_is_logged_by_the_store_and_pulled_again(tmp_path: Pat
     assert [log["event"][:42] for log in logs] == ["a snapshot older than the current one is r"]
 
 
-def test_before_the_first_snapshot_nothing_is_held_and_each_fault_is_logged(tmp_path: Path) -> None:
+def test_before_the_first_snapshot_each_fault_is_logged(tmp_path: Path) -> None:
     held = SnapshotStore(clock=lambda: AT_S)
     with strange_server(saying(response(404, b"no snapshot yet")), None) as server:
         follower = Follower(f"http://127.0.0.1:{server.port}", held)
@@ -170,7 +168,7 @@ def test_an_invalid_token_is_logged_without_its_text(tmp_path: Path, token: str 
         assert server.heads == []
 
 
-def test_a_connection_is_used_again(tmp_path: Path) -> None:
+def test_a_connection_is_reused(tmp_path: Path) -> None:
     """A handshake a second would be most of the work of a pull."""
     reusable = response(200, BODY, ETag='"1"', Connection="keep-alive")
     unchanged = b'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n'
@@ -203,7 +201,7 @@ def test_snapshots_over_plain_http_are_logged(url: str, warned: bool) -> None:
 @pytest.mark.parametrize("size", [0, 1, 9_999, 10_000])
 @pytest.mark.parametrize("encoding", ["", "identity", "gzip"])
 @pytest.mark.parametrize("piece", [1, 7, 100_000])
-def test_a_body_within_its_bound_comes_out_whole(size: int, encoding: str, piece: int) -> None:
+def test_a_body_within_the_limit_is_unpacked(size: int, encoding: str, piece: int) -> None:
     body = bytes(number % 251 for number in range(size))
     sent = gzip.compress(body) if encoding == "gzip" else body
     pieces = (sent[at : at + piece] for at in range(0, len(sent), piece))
@@ -211,7 +209,7 @@ def test_a_body_within_its_bound_comes_out_whole(size: int, encoding: str, piece
 
 
 @pytest.mark.parametrize("encoding", ["", "gzip"])
-def test_of_a_body_beyond_its_bound_no_more_is_read_than_shows_it(encoding: str) -> None:
+def test_reading_stops_at_the_limit_of_a_body(encoding: str) -> None:
     read = []
 
     def pieces() -> Iterator[bytes]:
