@@ -13,8 +13,8 @@ from adapter.sources.kafka_errors import TRANSIENT, UNREACHABLE, group_fault, to
 from adapter.sources.offsets import Partition
 
 _OffsetSpec: Any = client.OffsetSpec  # type: ignore[attr-defined]  # public, but not exported to type checkers
-# KafkaRequests itself applies the deadline of committed offsets: librdkafka (2.16, its issues 3663 and 4605) ends the process with a
-# failed assertion when its own timeout for them passes while no broker is connected.
+# KafkaRequests applies the deadline of committed offsets, because librdkafka (2.16, its issues 3663 and 4605) ends the
+# process with a failed assertion when its own timeout for them passes while no broker is connected.
 _COMMITS_TIMEOUT_S = 600.0
 _GRACE_S = 0.1  # a request reports its own timeout within this time
 _Key = TypeVar("_Key", bound=Hashable)
