@@ -21,12 +21,12 @@ import pytest
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
-FIRST_DECISION_WITHIN_S = 180.0  # 15 s on a quiet machine
+FIRST_DECISION_WITHIN_S = 300.0  # 15 s on an idle machine
 ANSWERS_WITHIN_S = 60.0
 GONE_WITHIN_S = 30.0  # the Python workers of Spark end after the JVM
 ENDS_WITHIN_S = 150.0  # the command itself runs for 40 s
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 class Run:
