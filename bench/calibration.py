@@ -30,16 +30,12 @@ ROW_S = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """The compared numbers of a run; delays only while the job runs.
-
-    rescales: changes of the worker count, which flickers in measurements. pauses: in measurements, only those that
-    contain a whole sample of 15 s.
-    """
+    """The compared numbers of a run; delays only while the job runs."""
 
     mean_workers: float
     worker_hours: float
-    rescales: float
-    pauses: float
+    rescales: float  # changes of the worker count, which flickers in measurements
+    pauses: float  # in measurements, only those that contain a whole sample of 15 s
     paused_pct: float
     over_10s_pct: float
     over_60s_pct: float
@@ -47,10 +43,10 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
-    """A measured run, and the profile and policy that simulate it. file: identifying part of its file name."""
+    """A measured run, and the profile and policy that simulate it."""
 
     name: str
-    file: str
+    file: str  # identifying part of its file name
     policy: str
     profile: Profile
 

@@ -24,17 +24,13 @@ class DiscreteLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """The best change from each backlog at the begin of a slot, shape (limit + 1,).
+    """The best change from each backlog at the begin of a slot, shape (limit + 1,)."""
 
-    value: cost until the end of the load. slots: duration of the change. workers: paid in each of these slots; may be
-    a mixture of sizes. size: workers - 1 afterwards. backlog: afterwards; limit + 1 beyond the limit.
-    """
-
-    value: Array
-    workers: Array
-    size: IntArray
-    backlog: IntArray
-    slots: int
+    value: Array  # cost until the end of the load
+    workers: Array  # paid in each slot of the change; may be a mixture of sizes
+    size: IntArray  # workers - 1 afterwards
+    backlog: IntArray  # afterwards; limit + 1 beyond the limit
+    slots: int  # duration of the change
 
 
 Moves = Callable[[int, Sequence[Array]], Move]

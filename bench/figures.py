@@ -9,12 +9,12 @@ ENOUGH_FOR_P99 = 100  # with fewer values, the 99th percentile is the maximum
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured quantity. values: one per repetition, in `unit`. aim: the target, "" without one."""
+    """A measured quantity."""
 
     what: str
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # one for each repetition
     unit: str
-    aim: str = ""
+    aim: str = ""  # the target
 
     def __str__(self) -> str:
         return f"{self.what:<52} {self._spread()}{f'   aim {self.aim}' if self.aim else ''}"

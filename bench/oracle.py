@@ -24,29 +24,23 @@ _SLACK = 2  # one unit for the arrivals, one for the capacity since the last cha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizingTask:
-    """The arrivals of each slot, shape (slots,), and the capacity of 1, 2 ... workers in a slot, in records.
+    """The load and the capacity for which the oracle finds the cheapest sizes."""
 
-    capacity_records: shape (sizes,), or (slots, sizes) where it changes. slo_s: no record may wait longer.
-    """
-
-    arrival_records: Array
-    capacity_records: Array
+    arrival_records: Array  # (slots,)
+    capacity_records: Array  # of 1, 2 ... workers in a slot: (sizes,), or (slots, sizes) if it changes
     slot_s: float = SLOT_S
-    slo_s: float = SLO_S
+    slo_s: float = SLO_S  # no record may wait longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPlan:
-    """Workers paid in each slot, shape (slots,), and their cost: objective = worker_hours + rho * rescales.
+    """The cheapest sizes and their cost."""
 
-    infeasible_slots: slots at whose end a record has waited too long although all workers run.
-    """
-
-    workers: Array
+    workers: Array  # (slots,) paid in each slot
     worker_hours: float
     rescales: int
-    objective: float
-    infeasible_slots: int
+    objective: float  # worker_hours + rho * rescales
+    infeasible_slots: int  # at whose end a record has waited too long although all workers run
 
 
 def capacity_records(profile: Profile, even: bool = False, slot_s: float = SLOT_S) -> Array:

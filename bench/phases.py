@@ -1,4 +1,4 @@
-"""The phases of a tick, one after the other in one process: what each costs without Spark around it."""
+"""The cost of each phase of a tick, in one process without Spark."""
 
 import time
 from collections.abc import Iterator

@@ -37,15 +37,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedJob:
-    """A job to simulate.
-
-    rate_records_per_s: input in steps of STEP_S. rules: of the workload; None derives them from the profile.
-    """
+    """A job to simulate."""
 
     profile: Profile
-    rate_records_per_s: Array
+    rate_records_per_s: Array  # input in steps of STEP_S
     estimates: tuple[Estimate, ...]
-    rules: Rules | None = None
+    rules: Rules | None = None  # of the workload; None derives them from the profile
 
 
 def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:

@@ -88,9 +88,9 @@ def gaps(values: Array, step_s: float) -> list[slice]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Flow:
-    """Input, backlog and output of one stage; arrays (T,). pace: ticks between two changes of its counters."""
+    """Input, backlog and output of one stage; arrays (T,)."""
 
-    pace: int
+    pace: int  # ticks between two changes of its counters
     input_rate_records_per_s: Array
     throughput_records_per_s: Array
     backlog_records: Array

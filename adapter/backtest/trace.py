@@ -110,11 +110,6 @@ def normalisation_ratio(trace: Trace, profile: Profile) -> float:
     return profile.workers * profile.peak_utilization_ratio * profile.worker_capacity_records_per_s / peak(trace)
 
 
-def normalise(trace: Trace, profile: Profile) -> Array:
-    """A trace as input of a profile's job, records/s, shape (steps,). For comparisons across traces only."""
-    return resample(trace) * normalisation_ratio(trace, profile)
-
-
 def windows(trace: Trace) -> tuple[Window, ...]:
     """Cut a trace into windows of at most four days and equal length, so that they are lanes of one run.
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.decisions import CONFIDENCE
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.signals import moves
 
 Columns = list[Array]  # the four arrays of a table, or some of its stages
 SLOTS = 8  # sizes in the table of a stage: about as many as twenty rescales a day visit
-CONFIDENCE = ("none", "carried", "prior", "estimated", "observed")  # the names of the levels, least first
 NONE, CARRIED, PRIOR, ESTIMATED, OBSERVED = (float(level) for level in range(len(CONFIDENCE)))
 
 _BLEND = 0.3  # weight of a new observation: three or four correct a wrong first one

@@ -137,14 +137,6 @@ def recovery_rate(fit: Fit, buffered_records: Array, times: CatchUp) -> Array:
     return (fit.integral(times.t1_s, times.t2_s) + buffered_records) / times.catch_up_s
 
 
-def target_rate(fit: Fit, buffered_records: Array, times: CatchUp) -> Array:
-    """The rate to size for: the larger of the recovery rate and the workload rate r(t3) (S4-20).
-
-    Returns records/s; NaN without a fit.
-    """
-    return np.maximum(recovery_rate(fit, buffered_records, times), fit.at(times.t3_s))
-
-
 def _is_outlier(fit: Fit, newest: Array) -> Mask:
     """Whether the point is beyond 3 sigma of the curve (S4-14). A perfect fit has the least sigma (S4-18).
 

@@ -63,15 +63,6 @@ def rows(decisions: Decisions) -> list[Decision]:
     ]
 
 
-def stage_rows(decisions: Decisions) -> list[StageSignals]:
-    """The signals of visible stages one by one, unknown as None."""
-    numbers = zip(*(_known(decisions.stage_numbers[name]) for name in STAGE_NUMBERS), strict=True)
-    return [
-        StageSignals(workload=workload, stage=stage, **dict(zip(STAGE_NUMBERS, values, strict=True)))
-        for (workload, stage), values in zip(decisions.stages, numbers, strict=False)
-    ]
-
-
 def _known(column: Array) -> list[float | None]:
     return [None if isnan(value) else value for value in column.tolist()]
 

@@ -148,7 +148,7 @@ class State:
 
 def _kinds(group: Any) -> tuple[tuple[str, Any], ...]:
     """The fields of a group that hold arrays: name and type, an array or a dataclass of arrays."""
-    return _kinds_of(group)
+    return _kinds_of(group)  # a type checker takes no class for the argument of a cache
 
 
 @lru_cache(maxsize=16)

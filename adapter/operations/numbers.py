@@ -4,8 +4,9 @@ from dataclasses import fields
 
 import numpy as np
 
-from adapter.core.capacity import CONFIDENCE, PRIOR, Table, rate_at
+from adapter.core.capacity import PRIOR, Table, rate_at
 from adapter.core.decide import decide
+from adapter.core.decisions import CONFIDENCE
 from adapter.core.parameters import columns
 from adapter.core.policies import policy_of
 from adapter.core.record import decision_input_of, table_in

@@ -21,10 +21,10 @@ SERIES = ("rate_records_per_s", "backlog_records", "delay_s", "ready_workers", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """tally: sums over the scored steps. series: name of SERIES -> (ticks, L); empty unless run() records it."""
+    """The result of a run."""
 
-    tally: Tally
-    series: dict[str, Array]
+    tally: Tally  # sums over the scored steps
+    series: dict[str, Array]  # name of SERIES -> (ticks, L); empty unless run() records it
 
 
 def run(cases: Sequence[SimulatedJob], record: bool = False) -> Outcome:

@@ -24,12 +24,12 @@ SPIKE_EVERY_S = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoWorkload:
-    """rate_records_per_s: what arrives at rest. trouble: begin and end of its fault, seconds of every cycle."""
+    """One workload of the demonstration."""
 
     name: str
-    rate_records_per_s: float
+    rate_records_per_s: float  # input at rest
     workers: int
-    trouble: tuple[int, int] = (0, 0)
+    trouble: tuple[int, int] = (0, 0)  # begin and end of its fault, seconds of every cycle
 
 
 WORKLOADS = (

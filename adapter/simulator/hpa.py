@@ -25,14 +25,11 @@ _UNCHECKED_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten for which the controller do
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """Changes within the tolerance are ignored, both ends included.
-
-    before_1_33: use the older test |1 - ratio| > up_ratio, whose rounding scales 10 to 11; 1.33 and later do not.
-    """
+    """Changes within the tolerance are ignored, both ends included."""
 
     up_ratio: float = 0.1
     down_ratio: float = 0.1
-    before_1_33: bool = False
+    before_1_33: bool = False  # use the older test |1 - ratio| > up_ratio, whose rounding scales 10 to 11
 
     def holds(self, ratio: Array) -> Mask:
         """Where the ratio wanted/current is within the tolerance. NaN and infinity are not."""
@@ -85,13 +82,11 @@ SHIPPED, EXACT = Behavior(up=_ANY, down=_ANY), Tolerance(up_ratio=0.0, down_rati
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hpa:
-    """HorizontalPodAutoscalers of one behavior, whose bounds are the same or differ by lane.
-
-    behavior None is a spec without one: each sync at most doubles the replicas or sets 4; scale-down after 300 s.
-    """
+    """HorizontalPodAutoscalers of one behavior, whose bounds are the same or differ by lane."""
 
     min_workers: Array | float = 1
     max_workers: Array | float
+    # None is a spec without a behavior: each sync at most doubles the replicas or sets 4; scale-down after 300 s.
     behavior: Behavior | None = field(default_factory=Behavior)
 
 
@@ -133,15 +128,15 @@ def milli(quantity: str) -> int:
     return -size if sign == "-" else size
 
 
-def usage(items_milli: Sequence[int], *, signed: bool = False) -> int | None:
+def usage(items_milli: Sequence[int]) -> int | None:
     """The sum of the items of an answer (X-08), None for an empty answer.
 
-    The controller takes a negative running sum for an overflow with AverageValue; signed: not with Value.
+    With AverageValue the controller takes a negative running sum for an overflow.
     """
     total = 0
     for item in items_milli:
         total += item
-        if total > _MOST_MILLI or (total < 0 and not signed):
+        if total > _MOST_MILLI or total < 0:
             return _MOST_MILLI
     return total if items_milli else None
 
@@ -156,19 +151,6 @@ def by_average_value(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.divide(usage_milli, float(target_milli) * status_workers)
     return np.where(tolerance.holds(ratio), status_workers, _workers(np.divide(usage_milli, float(target_milli))))
-
-
-def by_value(
-    usage_milli: Array | float,
-    target_milli: float,
-    spec_workers: Array | float,
-    ready_workers: Array | float,
-    tolerance: Tolerance,
-) -> Array:
-    """External Value: the ratio times the ready pods (NaN: no pods); at 0 replicas the ratio itself."""
-    ratio = np.divide(usage_milli, float(target_milli))
-    wanted = np.where(tolerance.holds(ratio), spec_workers, _workers(ratio * ready_workers))
-    return np.where(np.equal(spec_workers, 0), _workers(ratio), wanted)
 
 
 def by_utilization(pods: PodCpu, target_percent: int, spec_workers: Array, tolerance: Tolerance) -> Array:
@@ -200,13 +182,6 @@ def unready(age_s: Array, is_ready: Mask, turned_s: Array, sampled_s: Array, win
     return np.where(age_s < 300.0, starting, never_ready)
 
 
-def combine(proposals: Sequence[Array], spec_workers: Array) -> Array:
-    """The largest proposal of several metrics. A failed metric (NaN) forbids a scale-down; NaN where all failed."""
-    largest = reduce(np.fmax, proposals)
-    failed = reduce(np.logical_or, [np.isnan(proposal) for proposal in proposals])
-    return np.where(failed & (largest < spec_workers), np.nan, largest)
-
-
 def recommend(hpa: Hpa, memory: Memory, spec_workers: Array, proposal: Array, now_s: float) -> tuple[Array, Memory]:
     """One sync of the controller: the desired replicas and its new memory. proposal NaN keeps the size within min, max.
 
@@ -215,9 +190,8 @@ def recommend(hpa: Hpa, memory: Memory, spec_workers: Array, proposal: Array, no
     if memory.proposals is None:
         memory = Memory(((now_s, spec_workers.copy()),))
     bounded = np.clip(spec_workers, hpa.min_workers, hpa.max_workers)
-    proposal = np.where(
-        bounded == spec_workers, proposal, np.nan
-    )  # the controller reads no metric outside of min and max
+    # The controller reads no metric outside of min and max.
+    proposal = np.where(bounded == spec_workers, proposal, np.nan)
     stable = _stabilized(hpa.behavior, memory.proposals or (), spec_workers, proposal, now_s)
     held = np.where(spec_workers == 0, 0.0, bounded)  # a manual scale to 0 disables autoscaling
     workers = np.where(np.isnan(proposal), held, _limited(hpa, memory.changes, spec_workers, stable, now_s))

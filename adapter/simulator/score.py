@@ -25,13 +25,14 @@ SUMS: Mapping[str, int] = {
     "records": 1,
     "late_records": len(LATE_S),
     "late_s": len(LATE_S),
-    "delayed_s": len(DELAY_EDGES_S) + 1,
+    "delayed_s": len(DELAY_EDGES_S) + 1,  # time by delay, between DELAY_EDGES_S
     "paused_s": 1,
     "ups": 1,
     "downs": 1,
-    "reversals": len(REVERSAL_S),
+    "reversals": len(REVERSAL_S),  # changes in the opposite direction within each of REVERSAL_S
     "recoveries": 1,
-    "recovery_s": 1,
+    "recovery_s": 1,  # from a change until the job runs and its delay is below RECOVERED_S; further changes prolong it
+    # The integrals of SPEC's elasticity measures; compared_s is their T without the first step.
     "under_ratio_s": 1,
     "over_ratio_s": 1,
     "under_s": 1,
@@ -46,25 +47,18 @@ _MAXIMA = ("max_delay_s", "max_recovery_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
-    """L jobs during one step of dt_s; shape (L,) unless stated otherwise.
-
-    delay_s: age of the oldest unprocessed record of the worst partition, at the step's end.
-    paid_workers: those that are ready, starting or ending. working_workers: those that process; 0 in a pause.
-    new_records: processed in the step, without what is processed again. late_records: shape (4, L), those of them
-    older than each of LATE_S. demand_workers: the least that keep up with the input of the step.
-    change: workers that the set changed by in this step (0 nearly always); paused_s: seconds of the step without work.
-    """
+    """L jobs during one step; shape (L,) unless stated otherwise."""
 
     at_s: float
     dt_s: float
-    delay_s: Array
-    paid_workers: Array
-    working_workers: Array
-    new_records: Array
-    late_records: Array
-    demand_workers: Array
-    change: Array
-    paused_s: Array
+    delay_s: Array  # age of the oldest unprocessed record of the worst partition, at the step's end
+    paid_workers: Array  # ready, starting or ending
+    working_workers: Array  # 0 in a pause
+    new_records: Array  # processed for the first time
+    late_records: Array  # (4, L) those of them older than each of LATE_S
+    demand_workers: Array  # the fewest that keep up with the input
+    change: Array  # of the number of workers, nearly always 0
+    paused_s: Array  # seconds of the step without work
 
 
 @dataclass(slots=True)
@@ -84,14 +78,7 @@ def _fresh(lanes: int) -> _Memory:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Sums over the steps of L lanes, by the names of SUMS; shape (L,), or (L, numbers) where a name has several.
-
-    late_records, late_s: for each of LATE_S. delayed_s: time by delay, between DELAY_EDGES_S; time without delay is in
-    none. reversals: a change against the last one, within each of REVERSAL_S. recovery_s: from a change until the job
-    works and its delay is below RECOVERED_S; another change on the way prolongs it, the window's end cuts it.
-    under_ratio_s, over_ratio_s, under_s, over_s, unlike_s: integrals of SPEC's elasticity measures; compared_s is
-    their T less the first step. They are what Spark carries from a window to its trace.
-    """
+    """Sums over the steps of L lanes, by the names of SUMS; shape (L,), or (L, length) of SUMS."""
 
     sums: Mapping[str, Array]
     memory: _Memory | None = field(default=None, compare=False)

@@ -17,17 +17,14 @@ _LOADED_RATIO = 0.75  # utilization of the workers that a job starts with
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedJob:
-    """One job to simulate. rate_records_per_s: input of each STEP_S, shape (steps,). lead_steps: not scored.
+    """One job to simulate."""
 
-    rules: for one of our policies; None derives them from the profile.
-    """
-
-    rate_records_per_s: Array
-    lead_steps: int
+    rate_records_per_s: Array  # (steps,) input of each STEP_S
+    lead_steps: int  # not scored
     policy: str
     profile: Profile
     seed: int
-    rules: Rules | None = None
+    rules: Rules | None = None  # of one of our policies; None derives them from the profile
 
 
 @dataclass(frozen=True, slots=True)

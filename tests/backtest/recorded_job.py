@@ -1,4 +1,4 @@
-"""A job of known making, recorded: what the tests of histories read."""
+"""The recorded history of a job with known parameters."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -71,4 +71,4 @@ def wave(mean: float, swing: float, period_s: float) -> Callable[[float], float]
 def busy_day(**changes: object) -> PastJob:
     """Three hours with four rescales of every kind, behind after each."""
     sizes = {0: 12, 2400: 18, 4800: 12, 7200: 18, 9300: 13}
-    return PastJob(**{"load": wave(900, 80, 3600), "sizes": sizes} | changes)  # type: ignore[arg-type]  # a test names what it changes
+    return PastJob(**{"load": wave(900, 80, 3600), "sizes": sizes} | changes)  # type: ignore[arg-type]  # names come from a test

@@ -26,7 +26,7 @@ def test_a_policy_accepts_parameters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("requested", "said"),
+    ("requested", "message"),
     [
         pytest.param("dra", "there is no 'dra'; did you mean drain? there are drain, ", id="no such policy"),
         pytest.param(
@@ -42,10 +42,10 @@ def test_a_policy_accepts_parameters() -> None:
         pytest.param("keda-30s:lag=1", "keda-30s takes no parameters", id="a baseline has no parameters"),
     ],
 )
-def test_an_invalid_policy_is_refused_with_a_remedy(requested: str, said: str) -> None:
+def test_an_invalid_policy_is_refused_with_a_remedy(requested: str, message: str) -> None:
     with pytest.raises(ConfigError) as result:
         command.parse_policies(requested)
-    assert said in str(result.value)
+    assert message in str(result.value)
 
 
 def test_all_faults_of_a_policy_list_are_reported_at_once() -> None:
@@ -110,7 +110,7 @@ def test_faults_of_options_and_traces_are_reported_at_once(tmp_path: Path, capsy
         ("spark://head:7077", "spark://head:7077"),
     ],
 )
-def test_a_task_is_tried_again_in_this_process_too_unless_the_master_says_how_often(given: str, opened: str) -> None:
+def test_a_local_task_is_retried_unless_the_master_sets_the_attempts(given: str, opened: str) -> None:
     assert wiring._retrying(given) == opened
 
 

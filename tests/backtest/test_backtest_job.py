@@ -1,4 +1,4 @@
-"""Units -> results on Spark: the same bits however it is run, and nothing lost when something breaks."""
+"""Units -> results on Spark: equal for any number of cores, and complete after a failure."""
 
 import os
 import re
@@ -60,7 +60,7 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.mark.spark
-def test_every_unit_has_the_result_that_its_fold_gives(
+def test_every_unit_has_the_result_of_its_function(
     one_core: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
@@ -74,7 +74,7 @@ def test_every_unit_has_the_result_that_its_fold_gives(
 
 
 @pytest.mark.spark
-def test_a_worker_that_dies_is_replaced_and_two_cores_give_the_bits_of_one(one_core: Run, run: Run) -> None:
+def test_a_lost_worker_is_replaced_and_two_cores_give_equal_results(one_core: Run, run: Run) -> None:
     assert run.of("local[2,4]", "dies_once")[0].endswith(f"{ALL}/{ALL}")
     assert "died" in run.folded()
     assert run.files() == one_core.files()
@@ -116,8 +116,8 @@ def test_a_worker_with_other_code_refuses_to_work() -> None:
         list(job.GroupTask(units=GROUPS[0], traces=traces, release="older")(iter([])))
 
 
-def test_a_group_without_room_does_not_cost_those_that_ended_with_it(tmp_path: Path) -> None:
-    name = save(tmp_path / "elsewhere", GROUPS[0])
+def test_a_group_that_cannot_be_written_does_not_affect_others(tmp_path: Path) -> None:
+    name = save(tmp_path / "other", GROUPS[0])
     (tmp_path / f".{name}.part").symlink_to("/dev/full")
     running: dict[Future[bytes], tuple[Unit, ...]] = {}
     for group in GROUPS:
@@ -133,7 +133,7 @@ def test_a_group_without_room_does_not_cost_those_that_ended_with_it(tmp_path: P
 def test_a_full_disk_is_reported_and_old_results_stay(tmp_path: Path) -> None:
     group, other = GROUPS[:2]
     save(tmp_path, group)
-    name = save(tmp_path / "elsewhere", other)
+    name = save(tmp_path / "other", other)
     (tmp_path / f".{name}.part").symlink_to("/dev/full")
     with pytest.raises(results.ResultsError, match=r"cannot be written \(No space left on device\); free some space"):
         save(tmp_path, other)
@@ -142,7 +142,7 @@ def test_a_full_disk_is_reported_and_old_results_stay(tmp_path: Path) -> None:
     assert results.missing(tmp_path, [*group, *other]) == ()
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_refused_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(results.ResultsError, match="results cannot be written here"):
         results.opened(tmp_path / "file" / "out")

@@ -32,7 +32,7 @@ def all_asked(recorded: list[Samples]) -> dict[tuple[str, str], Recommendations]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_each_policy_decides_as_alone_and_as_live(
+def test_each_policy_decides_as_alone_and_as_in_the_live_pipeline(
     policy: str, recorded: list[Samples], all_asked: dict[tuple[str, str], Recommendations]
 ) -> None:
     alone = history(recorded, RuleBook(by_workload={JOB: Rules(policy=policy, max_workers=40)}))
@@ -41,11 +41,11 @@ def test_each_policy_decides_as_alone_and_as_live(
     required = [np.nan if d.required_workers is None else d.required_workers for d in alone]
     assert np.array_equal(found.required_workers, required, equal_nan=True)
     assert sum(found.reasons.values()) == len(recorded)
-    said = {decision.at_s: sentence(decision) for decision in alone}
-    assert all(change.why == said[change.at_s] for change in found.changes)
+    sentences = {decision.at_s: sentence(decision) for decision in alone}
+    assert all(change.why == sentences[change.at_s] for change in found.changes)
 
 
-def test_changes_are_the_ticks_at_which_the_number_differs(
+def test_changes_are_the_ticks_with_another_target(
     all_asked: dict[tuple[str, str], Recommendations],
 ) -> None:
     for found in all_asked.values():
@@ -60,7 +60,7 @@ def test_only_the_policy_of_the_workloads_rules_is_replaced(all_asked: dict[tupl
     assert configured_policies(BOOK, (JOB,)) == ("varga",)
 
 
-def test_a_workload_beside_changes_nothing() -> None:
+def test_another_workload_changes_no_decision() -> None:
     ours, theirs = busy_day(), PastJob(load=wave(300, 200, 900), sizes={0: 4}, workload="shop/carts")
     both = [
         Samples(

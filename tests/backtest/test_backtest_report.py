@@ -1,4 +1,4 @@
-"""The report is whole, says what is known and no more, and cannot be broken by names; its tables are its numbers."""
+"""The report is complete, shows unknown values as gaps, and escapes names. Its tables hold all its numbers."""
 
 import csv
 import json
@@ -88,7 +88,7 @@ def test_the_page_uses_no_network_and_forbids_it() -> None:
     assert len(text) > 4_000_000  # plotly.js is within
 
 
-def test_the_table_compares_with_what_ran_in_hours_money_and_lateness() -> None:
+def test_the_table_compares_hours_price_and_lateness_with_the_real_run() -> None:
     titles, ran, drain = cells(page_of(section(), price=0.5, currency="USD"))
 
     assert titles[2:6] == ["Worker-hours", "Compared with actual", "Cost, USD", "Time with a backlog time over 60 s"]
@@ -96,7 +96,7 @@ def test_the_table_compares_with_what_ran_in_hours_money_and_lateness() -> None:
     assert drain == ["drain", "simulated", "80.0", "−20%", "40.00", "0.00%", "12 s", "9", "90 s"]
 
 
-def test_without_a_price_or_a_history_the_columns_are_not_there() -> None:
+def test_without_a_price_or_a_history_their_columns_are_missing() -> None:
     alone = section(scores=(Score(name="ds2", kind=SIMULATED, worker_hours=8.0, late_ratio=0.0),))
 
     assert "Cost, EUR" not in cells(page_of(section()))[0]
@@ -120,7 +120,7 @@ def test_the_value_for_the_hpa_is_shown_with_its_sentence() -> None:
     assert "A quarter more." in text
 
 
-def test_unknown_is_a_gap_in_a_curve_never_a_zero() -> None:
+def test_an_unknown_value_is_a_gap_in_a_curve() -> None:
     simulated, recommended = figures(0, section())
 
     assert simulated["data"][0]["y"][7] is None
@@ -155,7 +155,7 @@ def test_a_trace_without_a_calendar_counts_hours() -> None:
     assert figure["data"][0]["x"][-1] == pytest.approx(119 / 60, abs=1e-3)
 
 
-def test_many_policies_are_there_and_few_are_shown_at_first() -> None:
+def test_only_some_of_many_policies_are_visible_at_first() -> None:
     tracks = tuple(Track(name=f"p{n}", at_s=AT_S, workers=np.full(100, float(n))) for n in range(9))
     data = figures(0, section(simulated=(), recommended=tracks))[0]["data"][1:]
 
@@ -166,20 +166,20 @@ def test_many_policies_are_there_and_few_are_shown_at_first() -> None:
 def test_a_long_curve_keeps_its_peaks() -> None:
     values = np.zeros(100_000)
     values[77_777] = 500.0
-    at_s, kept = downsample(np.arange(100_000.0), values, np.nanmax)
+    at_s, peaks = downsample(np.arange(100_000.0), values, np.nanmax)
 
-    assert len(kept) <= MAX_POINTS
-    assert kept.max() == 500
-    assert abs(at_s[kept.argmax()] - 77_777) <= 67
+    assert len(peaks) <= MAX_POINTS
+    assert peaks.max() == 500
+    assert abs(at_s[peaks.argmax()] - 77_777) <= 67
 
 
 def test_a_peak_at_the_very_end_is_on_the_chart() -> None:
     values = np.zeros(100_000)
     values[-1] = 500.0
-    at_s, kept = downsample(np.arange(100_000.0), values, np.nanmax)
+    at_s, peaks = downsample(np.arange(100_000.0), values, np.nanmax)
 
-    assert kept[-1] == 500
-    assert len(at_s) == len(kept)
+    assert peaks[-1] == 500
+    assert len(at_s) == len(peaks)
 
 
 def test_tables_are_written_beside_the_page_with_every_number(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("taken", ["report.html", "report-series.csv"])
-def test_where_one_file_cannot_be_written_none_is(tmp_path: Path, taken: str) -> None:
+def test_if_one_file_cannot_be_written_none_is_written(tmp_path: Path, taken: str) -> None:
     (tmp_path / taken).mkdir()
     for attempt in (
         lambda: probe(tmp_path / "report.html"),
@@ -219,7 +219,7 @@ def test_probing_a_path_leaves_it_unchanged(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("report.html", "an older one")]
 
 
-def test_where_no_report_can_be_written_nothing_is_read_or_simulated(tmp_path: Path) -> None:
+def test_an_unwritable_report_stops_the_command_before_any_work(tmp_path: Path) -> None:
     gone = "sources: {t: {kind: trace, file: /nowhere.jsonl}}\n"
     text = f"{gone}workloads: [{{namespace: shop, name: orders, read: [{{source: t}}]}}]\npipeline: {{checkpoint: x}}\n"
     options = history_report.ReportOptions(start="-1h", report=tmp_path)
@@ -238,10 +238,10 @@ def past() -> RecordedHistory:
 
 
 def test_each_workload_of_a_history_becomes_a_section(past: RecordedHistory) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     book = RuleBook(by_workload={JOB: Rules(max_workers=30)})
     options = history_report.ReportOptions(start="-1h", policies=("drain", "dataflow", "static-peak"), price=1.0)
-    (found,) = history_report.history_report(past, book, options, said.append).sections
+    (found,) = history_report.history_report(past, book, options, messages.append).sections
 
     assert [score.name for score in found.scores] == ["actual", "drain", "dataflow", "static-peak"]
     assert [track.name for track in found.simulated] == ["actual", "drain", "dataflow", "static-peak"]
@@ -251,7 +251,7 @@ def test_each_workload_of_a_history_becomes_a_section(past: RecordedHistory) -> 
     assert found.target is not None
     assert found.target.policy == "drain"
     assert any(mark.why for mark in found.recommended[1].changes)
-    assert "replaying the policies: 100 %" in said
+    assert "replaying the policies: 100 %" in messages
 
 
 def test_a_trace_becomes_a_section_in_its_own_unit() -> None:
@@ -343,7 +343,7 @@ def test_a_workload_without_workers_is_shown_and_not_simulated() -> None:
     assert page_of(found).count('class="chart') == 1
 
 
-def test_a_source_that_fails_midway_leaves_a_report_of_what_was_read(tmp_path: Path, past: RecordedHistory) -> None:
+def test_a_source_that_fails_midway_leaves_a_partial_report(tmp_path: Path, past: RecordedHistory) -> None:
     cut = replace(past, cut="t: gone; the history ends early")
     options = history_report.ReportOptions(start="-1h", report=tmp_path / "r.html")
 

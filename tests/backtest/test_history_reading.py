@@ -138,7 +138,7 @@ def test_a_refused_range_is_read_again_in_halves() -> None:
     assert len(past_of(picky).samples) == len(TICKS)
 
 
-def test_a_source_that_fails_midway_costs_only_what_comes_after() -> None:
+def test_a_source_that_fails_midway_costs_only_later_samples() -> None:
     ticks = range(0, 15 * 3 * CHUNK_TICKS, 15)
 
     def dying(start_s: int, end_s: int, step_s: int) -> list[Row]:
@@ -192,7 +192,7 @@ def test_a_source_that_never_answers_is_reported() -> None:
         past_of(dead)
 
 
-def test_too_much_is_a_named_limit_not_a_full_memory() -> None:
+def test_too_long_a_history_is_refused() -> None:
     def endless(start_s: int, end_s: int, step_s: int) -> list[Row]:
         return [Row(end_s, "shop/orders", "", "backlog_records", 1.0)] * (history.MOST_VALUES + 1)
 
@@ -211,7 +211,7 @@ def test_faults_are_counted_and_reported_once() -> None:
     assert past.samples[0].faults == {"shop/orders": "depth is NaN"}
 
 
-def test_named_workloads_alone_are_read() -> None:
+def test_only_the_named_workloads_are_read() -> None:
     requested: list[Mapping[str, object]] = []
 
     def opener(config: Config, name: str) -> FakeSource:

@@ -81,7 +81,7 @@ def test_capacity_without_backlog_follows_from_utilization() -> None:
     assert estimates(calibrate(calm, RULES))["worker capacity"].value == pytest.approx(100, rel=0.02)
 
 
-def test_without_utilization_or_backlog_capacity_is_the_configurations() -> None:
+def test_without_utilization_or_backlog_the_configured_capacity_counts() -> None:
     calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
     result = estimates(calibrate(calm, Rules(worker_capacity_records_per_s=130.0)))["worker capacity"]
 
@@ -99,7 +99,7 @@ def test_without_any_of_them_capacity_is_a_lower_bound() -> None:
 
 @pytest.mark.parametrize("pause_s", [0, 30, 60, 120])
 @pytest.mark.parametrize("shows_while_down", [True, False])
-def test_a_pause_is_as_long_as_the_throughput_that_is_missing(pause_s: int, shows_while_down: bool) -> None:
+def test_the_missing_throughput_gives_the_length_of_a_pause(pause_s: int, shows_while_down: bool) -> None:
     found = calibrate(course(busy_day(pause_s=pause_s, shows_while_down=shows_while_down)), RULES)
 
     for name in ("pause of a scale-up", "pause of a scale-down"):
@@ -243,7 +243,7 @@ def course_of_both() -> Timeline:
     return whole
 
 
-def test_a_stage_that_comes_later_adds_what_it_does_and_not_what_it_has_counted() -> None:
+def test_a_later_stage_adds_its_rate_and_not_its_total() -> None:
     late = frozenset(("b", tick) for tick in range(60))
     (found,) = timelines(two_stages(late, ALL), 15.0).values()
 
@@ -259,7 +259,7 @@ def test_while_one_stage_is_missing_for_long_the_input_is_unknown() -> None:
     assert found.input_rate_records_per_s[101:] == pytest.approx(600)
 
 
-def test_which_stages_count_is_the_same_at_every_tick() -> None:
+def test_the_same_stages_count_at_every_tick() -> None:
     samples = two_stages(frozenset(("b", tick) for tick in range(121)), frozenset({"backlog_records"}))
     del samples[50].by_stage["backlog_records"]  # type: ignore[attr-defined]  # a dict beneath
     (found,) = timelines(samples, 15.0).values()

@@ -30,7 +30,7 @@ UNITS = tuple(unit for trace in (HOUR, WEEK) for unit in units(trace, GRID))
 
 
 def sums_of(unit: Unit) -> dict[str, float]:
-    """Of a window that scores an hour: a worker for each letter of the policy's name and one for the seed."""
+    """The scores of a window of one hour. The workers are the length of the policy's name plus the seed."""
     known = {"scored_s": 3600.0, "worker_s": 3600.0 * (len(unit.policy) + unit.seed), "ups": 1.0, "records": 100.0}
     return known | {"max_delay_s": 10.0 * (1 + unit.window.index)}
 
@@ -79,9 +79,7 @@ def test_there_is_one_summary_for_each_trace_profile_delay_and_policy(found: lis
     assert len(found) == 2 * 1 * 2 * 2
 
 
-def test_a_run_whose_results_are_all_there_starts_no_spark_and_writes_scores(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_complete_run_writes_scores_without_spark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     @contextmanager
     def never() -> Iterator[Any]:
         pytest.fail("Spark was started")

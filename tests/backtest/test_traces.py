@@ -1,4 +1,4 @@
-"""Files `seconds,rate`: what is read, what is refused and in which words, scaling and windows."""
+"""Traces: valid and invalid files, scaling and windows."""
 
 from pathlib import Path
 
@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backtest.trace import LEAD_S, STEP_S, WINDOW_S, Trace, TraceError, normalise, peak, read, resample, windows
+from adapter.backtest.trace import (
+    LEAD_S,
+    STEP_S,
+    WINDOW_S,
+    Trace,
+    TraceError,
+    normalisation_ratio,
+    peak,
+    read,
+    resample,
+    windows,
+)
 from adapter.simulator.profiles import PROFILES
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
@@ -125,10 +136,10 @@ def test_a_trace_has_one_rate_every_five_seconds(rate: list[float], step_s: floa
 
 
 @pytest.mark.parametrize("step_s", [1.0, 5.0, 60.0, 300.0, 1800.0])
-def test_the_workers_carry_the_peak_as_busy_as_the_profile_says(step_s: float) -> None:
+def test_the_peak_has_the_utilization_of_the_profile(step_s: float) -> None:
     steady = of([7.0] * int(7200 / step_s), step_s)
     expected = CONSUMER_GROUP.workers * CONSUMER_GROUP.peak_utilization_ratio * 1000
-    assert normalise(steady, CONSUMER_GROUP) == pytest.approx(expected)
+    assert resample(steady) * normalisation_ratio(steady, CONSUMER_GROUP) == pytest.approx(expected)
 
 
 def test_the_peak_is_that_of_five_minutes() -> None:
@@ -148,7 +159,7 @@ def test_windows_score_every_step_once(steps: int) -> None:
 
 
 @given(steps=st.integers(1, 400_000))
-def test_windows_are_equally_long_short_enough_and_begin_before_they_score(steps: int) -> None:
+def test_windows_are_equally_long_and_have_a_lead_in(steps: int) -> None:
     found = windows(of([1.0] * steps, STEP_S))
     assert {window.steps for window in found} == {min(steps, WINDOW_S / STEP_S)}
     assert found[0].lead_steps == 0
@@ -158,7 +169,7 @@ def test_windows_are_equally_long_short_enough_and_begin_before_they_score(steps
 @pytest.mark.parametrize("name", ["dsp_ads_18h_1s", "crane_02_onoff1m", "nab_nyc_taxi_30m", "azure_llm_conv_1s"])
 def test_a_real_trace_is_read_and_scaled(name: str) -> None:
     trace = read(TRACES / f"{name}.csv")
-    rate = normalise(trace, CONSUMER_GROUP)
+    rate = resample(trace) * normalisation_ratio(trace, CONSUMER_GROUP)
     assert len(rate) == int(len(trace.rate) * trace.step_s / STEP_S)
     means = rate[: len(rate) // 60 * 60].reshape(-1, 60).mean(axis=1)
     assert np.quantile(means, 0.999) == pytest.approx(30_000, rel=0.02)

@@ -1,4 +1,4 @@
-"""Units of a backtest: what there is to do, under which identity, and in which groups."""
+"""Units of a backtest: their identities and groups."""
 
 import random
 from dataclasses import replace
@@ -54,7 +54,7 @@ def test_different_units_have_different_identities(change: dict[str, object]) ->
     assert replace(first(), **change).id != first().id  # type: ignore[arg-type] - each value is of its field's type
 
 
-def test_the_release_covers_what_makes_the_numbers_and_not_what_shows_them() -> None:
+def test_the_release_covers_the_code_of_the_numbers_and_not_of_the_report() -> None:
     reached = {path.name for path in reached_files("adapter.backtest.unit_simulation").values()}
     assert {"closed_loop.py", "fluid.py", "score.py", "drain.py", "profiles.py"} <= reached
     assert not {"table.py", "results.py", "job.py", "demo.py"} & reached
@@ -68,7 +68,7 @@ def test_policies_share_the_disturbances_of_a_window_and_windows_do_not() -> Non
     assert by_window[0] != by_window[1]
 
 
-def test_every_unit_is_in_one_group_whatever_the_order_it_came_in() -> None:
+def test_every_unit_is_in_one_group_in_any_order() -> None:
     wanted = [*MADE, *units(WEEK, GRID)]
     made = groups(wanted)
     random.Random(1).shuffle(wanted)  # noqa: S311 - no secret
@@ -89,7 +89,7 @@ def test_units_of_another_function_have_their_own_groups() -> None:
         assert len({unit.function for unit in group}) == 1
 
 
-def test_groups_are_large_but_no_larger_than_what_one_task_does_in_minutes() -> None:
+def test_a_group_is_at_most_some_minutes_of_work() -> None:
     many = replace(GRID, seeds=tuple(range(500)))
     sizes = [len(group) for group in groups(units(HOUR, many))]
     assert max(sizes) <= MAX_LANES
@@ -98,6 +98,6 @@ def test_groups_are_large_but_no_larger_than_what_one_task_does_in_minutes() -> 
     assert max(map(len, long)) < 1000
 
 
-def test_a_group_is_described_by_what_is_in_it() -> None:
+def test_the_description_of_a_group_lists_its_units() -> None:
     assert describe(MADE[2:5]) == "3 units (trace hour; policy drain, varga; profile consumer-group)"
     assert describe(MADE[:1]) == "1 unit (trace hour; policy drain; profile consumer-group)"

@@ -64,7 +64,7 @@ def test_a_missing_load_generator_is_reported_with_the_remedy(
     assert result.out == ""
 
 
-def test_the_build_that_is_named_where_something_is_missing_is_there() -> None:
+def test_the_named_make_target_exists() -> None:
     assert (Path(__file__).parents[2] / go_server.BUILD).is_file()
 
 

@@ -1,4 +1,4 @@
-"""The bench over a folder of traces: which units it asks for, and its tables, without Spark."""
+"""The benchmark over a folder of traces: its units and its tables, without Spark."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def written(folder: Path, name: str, step_s: int, rows: int) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two hours, three days, and a file that is no trace."""
+    """Traces of two hours and of three days, and an invalid file."""
     written(tmp_path, "hours", 60, 120)
     written(tmp_path, "days", 1800, 144)
     (tmp_path / "notes.csv").write_text("who,when\n")
@@ -48,7 +48,7 @@ def test_an_invalid_trace_is_skipped_with_a_message(folder: Path, capsys: pytest
     assert capsys.readouterr().out.startswith(f"skipped: {folder / 'notes.csv'}:1: expected the header")
 
 
-def test_a_long_trace_is_cut_to_its_first_days_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_trace_is_cut_to_its_first_days_with_a_message(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cut, whole = (requested(folder, "--days", days).traces for days in ("1.5", "0"))
     assert [len(trace.rate) for trace in cut] == [72, 120]
     assert [len(trace.rate) for trace in whole] == [144, 120]
@@ -63,14 +63,12 @@ def test_traces_of_less_than_a_day_run_with_the_published_profiles_too(folder: P
     assert {unit.profile.metric_delay_s for unit in units if unit.profile.name == "pause-30-60"} == {0.0, 45.0}
 
 
-def test_profiles_that_are_named_are_all_that_is_run(folder: Path) -> None:
+def test_only_the_named_profiles_are_run(folder: Path) -> None:
     units = requested(folder, "--profiles", "netflix").units
     assert profiles(units, "days") == profiles(units, "hours") == {"netflix"}
 
 
-def test_tables_have_the_policies_that_were_named_in_that_order(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_have_the_named_policies_in_their_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     question = ("--profiles", "netflix", "--delays", "0")
     for group in groups(requested(folder, *question).units):
         results.save(results.opened(folder / "out" / "units"), group, results.encoded(group, numbers(group)))
@@ -124,7 +122,7 @@ def test_a_folder_without_traces_ends_the_bench_with_a_sentence(tmp_path: Path, 
 
 
 def numbers(group: tuple[Unit, ...]) -> dict[str, np.ndarray]:
-    """Results of an hour in which nothing happened."""
+    """Results of an hour without events."""
     if group[0].policy == ORACLE:
         return {f"oracle_{name}": np.ones(len(group)) for name in ORACLE_SUMS}
     made = {name: np.zeros((len(group), width) if width > 1 else len(group)) for name, width in SUMS.items()}

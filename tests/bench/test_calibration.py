@@ -1,4 +1,4 @@
-"""The simulator beside measured runs: how far it is off, by profile."""
+"""The deviation of the simulator from measured runs, by profile."""
 
 import pytest
 
@@ -30,9 +30,7 @@ def pairs() -> dict[str, tuple[Figures, Figures]]:
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
-def test_worker_hours_and_delays_are_as_far_off_as_is_stated(
-    name: str, pairs: dict[str, tuple[Figures, Figures]]
-) -> None:
+def test_worker_hours_and_delays_deviate_as_stated(name: str, pairs: dict[str, tuple[Figures, Figures]]) -> None:
     there, here = pairs[name]
     hours_pct, over_10s, over_60s = BOUNDS[name]
 
@@ -41,7 +39,7 @@ def test_worker_hours_and_delays_are_as_far_off_as_is_stated(
     assert over_60s[0] < here.over_60s_pct - there.over_60s_pct < over_60s[1]
 
 
-def test_the_measured_runs_are_read_as_they_were_published() -> None:
+def test_the_measured_runs_are_read_as_published() -> None:
     static, reactive, operator = (measured(RUNS[place]) for place in (0, 1, -1))
 
     assert static.worker_hours == pytest.approx(432, rel=1e-3)
@@ -51,9 +49,7 @@ def test_the_measured_runs_are_read_as_they_were_published() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in BOUNDS if name.startswith("HPA")])
-def test_a_naive_metric_rescales_all_the_time_in_the_simulator_as_it_did(
-    name: str, pairs: dict[str, tuple[Figures, Figures]]
-) -> None:
+def test_a_naive_metric_rescales_as_often_as_measured(name: str, pairs: dict[str, tuple[Figures, Figures]]) -> None:
     there, here = pairs[name]
 
     assert 0.8 < here.rescales / there.rescales < 1.6
@@ -65,7 +61,7 @@ def test_one_stage_restarts_less_than_the_measured_operator(pairs: dict[str, tup
     assert 5 <= here.pauses < there.pauses / 4
 
 
-def test_a_simulated_pause_of_the_operator_is_as_long_as_it_was(pairs: dict[str, tuple[Figures, Figures]]) -> None:
+def test_a_simulated_pause_is_as_long_as_measured(pairs: dict[str, tuple[Figures, Figures]]) -> None:
     there, here = pairs["Flink's operator"]
     span_s = 18 * 3600
 

@@ -25,7 +25,7 @@ RHOS = (0.0, 0.25, 1.0, 4.0)
 
 
 def a_task(workers_worth: Array | list[float], sizes: int = 12, exponent: float = 1.0) -> SizingTask:
-    """Arrivals as so many workers' worth a slot."""
+    """Arrivals of each slot, in units of one worker's capacity."""
     capacity = ONE * np.arange(1.0, sizes + 1) ** exponent
     return SizingTask(arrival_records=ONE * np.asarray(workers_worth, dtype=float), capacity_records=capacity)
 
@@ -38,7 +38,7 @@ def a_day(seed: int, slots: int = 240) -> Array:
     return np.clip(worth, 0, None)
 
 
-def test_a_constant_rate_is_carried_by_the_least_size_that_keeps_up_and_never_changed() -> None:
+def test_a_constant_rate_has_the_smallest_sufficient_size() -> None:
     for rho in (2.0, 4.0):  # cheaper changes let some wait at the end
         plan = upper(a_task([6.5] * 300), 30.0, rho)
 
@@ -46,7 +46,7 @@ def test_a_constant_rate_is_carried_by_the_least_size_that_keeps_up_and_never_ch
         assert plan.infeasible_slots == 0
 
 
-def test_a_step_is_followed_where_that_is_worth_it() -> None:
+def test_a_step_is_followed_if_it_pays() -> None:
     task = a_task([2.0] * 120 + [6.0] * 120)
 
     assert upper(task, 0.0, 1.0).rescales == 1
@@ -63,7 +63,7 @@ def test_a_step_is_drained_as_late_as_allowed() -> None:
     assert plan.worker_hours == pytest.approx((begins * 2 + (120 - begins) * 6) / 60, abs=0.4)
 
 
-def test_a_pause_is_worked_off_and_may_take_several_slots() -> None:
+def test_a_pause_may_take_several_slots() -> None:
     task = a_task([2.0] * 120 + [6.0] * 120)
     costs = [upper(task, pause_s, 1.0).objective for pause_s in (0.0, 30.0, 60.0, 90.0, 180.0)]
 
@@ -79,13 +79,13 @@ def test_an_infeasible_load_is_counted_and_runs_on_all_workers() -> None:
         assert set(plan.workers[45:60]) == {4.0}
 
 
-def test_nothing_arrives_and_one_worker_waits_for_it() -> None:
+def test_without_input_one_worker_remains() -> None:
     plan = upper(a_task([0.0] * 60), 30.0, 4.0)
 
     assert (set(plan.workers), plan.worker_hours, plan.rescales, plan.infeasible_slots) == ({1.0}, 1.0, 0, 0)
 
 
-def test_the_static_optimum_is_the_least_size_that_is_never_late() -> None:
+def test_the_static_optimum_is_the_smallest_size_that_is_never_late() -> None:
     burst = a_task([2.0] * 30 + [8.0] * 5 + [2.0] * 30)
 
     assert static_optimum(a_task([6.3] * 300)) == 7
@@ -93,7 +93,7 @@ def test_the_static_optimum_is_the_least_size_that_is_never_late() -> None:
     assert static_optimum(a_task([9.0] * 60, sizes=4)) is None
 
 
-def test_work_alone_is_a_bound_and_what_may_still_wait_is_left_out() -> None:
+def test_the_work_alone_is_a_lower_bound() -> None:
     assert work_lower_bound(a_task([6.0] * 60)) == pytest.approx((60 - 5) * 6 / 60)
 
 
@@ -194,8 +194,8 @@ def test_no_policy_that_changes_within_slots_beats_the_bound(seed: int, spare: f
     assert late > 0 or bound.objective <= objective
 
 
-def test_the_front_is_near_what_a_greedy_drain_pays_when_changes_are_free() -> None:
-    """Greedy takes the least size that leaves what is just in time."""
+def test_with_free_changes_the_front_is_close_to_a_greedy_drain() -> None:
+    """A greedy policy takes the smallest size that is just in time."""
     task = a_task(a_day(3))
     arrived = np.concatenate((np.zeros(5), np.cumsum(task.arrival_records)))
     waiting, hours = 0.0, 0.0

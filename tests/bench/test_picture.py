@@ -1,4 +1,4 @@
-"""docs/scenario.svg, the picture of the README: as the code draws it, whole, small, and alone."""
+"""docs/scenario.svg, the picture of the README: current, complete, small and without external files."""
 
 import re
 from pathlib import Path
@@ -22,18 +22,18 @@ def test_the_committed_picture_is_what_the_code_draws() -> None:
     assert FILE.read_text("utf-8") == draw(play()), "python -m bench.picture writes it anew"
 
 
-def test_it_names_every_policy_and_every_unit() -> None:
+def test_the_picture_names_every_policy_and_unit() -> None:
     assert set(NAMES) <= set(words())
     assert {"input and throughput, records/s", "backlog time, s", "workers, desired and ready", "40 min"} <= set(
         words()
     )
 
 
-def test_it_is_small_and_loads_nothing_else() -> None:
+def test_the_picture_is_small_and_loads_nothing() -> None:
     text = FILE.read_text("utf-8")
     assert len(text.encode()) < 60_000
     assert not re.search(r"href|url\(|@import|<script|<image|<foreignObject", text)
 
 
-def test_it_is_drawn_for_light_and_for_dark() -> None:
+def test_the_picture_has_a_light_and_a_dark_style() -> None:
     assert "prefers-color-scheme: dark" in FILE.read_text("utf-8")

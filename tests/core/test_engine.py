@@ -9,7 +9,7 @@ from builders import book, counts, flow, fold, history, job, last, steady, tick
 
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance
-from adapter.core.report import rows, stage_rows
+from adapter.core.report import rows
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import EVERY
 from adapter.core.state import EMPTY
@@ -72,9 +72,9 @@ def test_every_visible_stage_shows_its_signals():
     _, decisions = advance(
         EMPTY, tick(0, job(**counts(), stage="a", backlog_records=5), job(backlog_records=3)), book()
     )
-    assert [
-        (found.stage, found.backlog_records, found.throughput_records_per_s) for found in stage_rows(decisions)
-    ] == [("a", 5, None)]
+    assert decisions.stages == (("shop/orders", "a"),)
+    assert decisions.stage_numbers["backlog_records"].tolist() == [5]
+    assert np.isnan(decisions.stage_numbers["throughput_records_per_s"]).all()
 
 
 def test_a_hot_stage_without_backlog_prevents_a_scale_down():

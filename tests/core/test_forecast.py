@@ -17,7 +17,6 @@ from adapter.core.forecast import (
     fitted,
     pushed,
     recovery_rate,
-    target_rate,
     trusted,
 )
 
@@ -251,47 +250,29 @@ def test_the_oldest_point_leaves_and_the_newest_comes_last():
 
 
 TARGETS = {
-    "S4-19 S4-20 target vector: total 3 162 000, recovery 10 540, workload and target 14 800":
-        (1_200_000, 10_540, 14_800),
-    "S4-19 S4-20 target vector: total 7 962 000, recovery and target 26 540": (6_000_000, 26_540, 26_540),
-    "an unknown backlog": (nan, nan, nan),
-}  # fmt: skip
+    "S4-19 S4-20 target vector: total 3 162 000": (1_200_000, 10_540),
+    "S4-19 S4-20 target vector: total 7 962 000": (6_000_000, 26_540),
+    "an unknown backlog": (nan, nan),
+}
 
 
-@pytest.mark.parametrize(("buffered", "recovery", "target"), TARGETS.values(), ids=TARGETS)
-def test_target_vectors(buffered, recovery, target):
+@pytest.mark.parametrize(("buffered", "recovery"), TARGETS.values(), ids=TARGETS)
+def test_s4_19_the_recovery_rate_of_the_target_vectors(buffered, recovery):
     fit = curve(0, 10, 10_000)
     assert fit.at(VECTORS.t3_s) == 14_800
     assert recovery_rate(fit, column(buffered), VECTORS)[0] == pytest.approx(recovery, nan_ok=True)
-    assert target_rate(fit, column(buffered), VECTORS)[0] == pytest.approx(target, nan_ok=True)
 
 
 def test_s4_21_the_catch_up_includes_records_that_arrive_until_its_end():
     times = catch_up_from(now_s=10.0, restart_s=60.0, catch_up_s=300.0)
     assert (times.t1_s, times.t2_s, times.t3_s, times.catch_up_s) == (10, 370, 370, 300)
-    assert target_rate(curve(0, 0, 1000), column(0), times)[0] == pytest.approx(1200)
+    assert recovery_rate(curve(0, 0, 1000), column(0), times)[0] == pytest.approx(1200)
 
 
-spans = st.floats(0, 3600)
-
-
-@given(
-    st.floats(0, 1e-3), st.floats(-1, 1), rates, st.floats(0, 1e9), st.tuples(spans, spans, spans, st.floats(1, 3600))
-)
-def test_p_10_the_target_is_at_least_workload_and_recovery(a, b, c, buffered, spans_s):
-    t1_s, wait_s, valid_s, catch_up_s = spans_s
-    times = CatchUp(t1_s=t1_s, t2_s=t1_s + wait_s, t3_s=t1_s + wait_s + valid_s, catch_up_s=catch_up_s)
-    fit, waiting = curve(a, b, c), column(buffered)
-    recovery, workload = recovery_rate(fit, waiting, times)[0], fit.at(times.t3_s)[0]
-    assert target_rate(fit, waiting, times)[0] == max(recovery, workload)
-    assert recovery >= buffered / catch_up_s
-
-
-@given(rates, spans, spans, st.floats(1, 3600), st.floats(0, 1))
-def test_p_10_a_constant_rate_without_backlog_is_its_own_target(rate, t1_s, valid_s, catch_up_s, share):
-    t2_s = t1_s + share * catch_up_s
-    times = CatchUp(t1_s=t1_s, t2_s=t2_s, t3_s=t2_s + valid_s, catch_up_s=catch_up_s)
-    assert target_rate(curve(0, 0, rate), column(0), times)[0] == pytest.approx(rate)
+@given(st.floats(0, 1e-3), st.floats(-1, 1), rates, st.floats(0, 1e9), st.floats(1, 3600))
+def test_p_10_the_recovery_rate_clears_at_least_the_backlog(a, b, c, buffered, catch_up_s):
+    times = catch_up_from(now_s=0.0, restart_s=60.0, catch_up_s=catch_up_s)
+    assert recovery_rate(curve(a, b, c), column(buffered), times)[0] >= buffered / catch_up_s
 
 
 @pytest.mark.parametrize(
@@ -310,7 +291,7 @@ def test_a_stage_does_not_depend_on_its_neighbours_to_the_last_bit(stages):
         odd, newest = column(*[odd for _, odd, _ in chosen]), column(*[newest for _, _, newest in chosen])
         fit = fitted(points, odd)
         later, odd = pushed(points, odd, fit, newest, np.full(len(chosen), 3.0))
-        return [*parts(fit), *later, odd, target_rate(fit, newest, VECTORS)]
+        return [*parts(fit), *later, odd, recovery_rate(fit, newest, VECTORS)]
 
     together, backward = answers(stages), answers(stages[::-1])
     assert same(together, [row[::-1] for row in backward])
@@ -322,7 +303,7 @@ def test_an_unknown_stage_stays_unknown_beside_known_ones():
     points, odd = np.column_stack([history(), history(*LINE)]), column(0, 0)
     fit = fitted(points, odd, 1.0)
     found = [*parts(fit), fit.at(5.0), fit.integral(0.0, 5.0), fit.highest(0.0, 5.0)]
-    found.append(target_rate(fit, column(0, 0), VECTORS))
+    found.append(recovery_rate(fit, column(0, 0), VECTORS))
     assert all(np.isnan(row[0]) and np.isfinite(row[1]) for row in found)
     later, odd = pushed(points, odd, fit, column(nan, nan), column(3, 3))
     assert np.isnan(later[:, 0]).all()
@@ -333,4 +314,4 @@ def test_no_stages_give_no_fit():
     points, none = np.empty((POINTS, 0)), column()
     fit = fitted(points, none)
     assert pushed(points, none, fit, none, none)[0].shape == (POINTS, 0)
-    assert target_rate(fit, none, VECTORS).shape == (0,)
+    assert recovery_rate(fit, none, VECTORS).shape == (0,)

@@ -11,7 +11,7 @@ from adapter.core.engine import advance
 from adapter.core.messages import sentence
 from adapter.core.reasons import REASONS
 from adapter.core.record import decision_input_of
-from adapter.core.report import rows, stage_rows
+from adapter.core.report import rows
 from adapter.core.rules import POLICIES, RuleBook
 from adapter.core.samples import EVERY
 from adapter.core.state import EMPTY, VERSION, decode, encode_fast, encode_slow
@@ -202,5 +202,5 @@ def test_visible_stages_replace_the_whole_workload():
         return tick(at_s, job(**counts(5), partitions=7), job(stage="read", **flow(at_s)) if at_s > 30 else [])
 
     *_, (_, decisions) = replay([seen(at_s) for at_s in range(0, 121, 15)], book(policy="segments"))
-    assert [found.stage for found in stage_rows(decisions)] == ["read"]
+    assert [stage for _, stage in decisions.stages] == ["read"]
     assert decisions.text["stage"] == ("read",)

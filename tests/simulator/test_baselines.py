@@ -38,7 +38,7 @@ def job(lanes: int = 1, **values: float) -> OperatorSettings:
 
 
 def look(at_s: float, lanes: int = 1, **values: float) -> Observation:
-    """A job of four workers that takes 1000 records/s, half busy, as it is seen without delay."""
+    """Samples without delay of four workers that process 1000 records/s at half their capacity."""
     known = {
         "sampled_at_s": at_s,
         "appended_records": 1000.0 * at_s,
@@ -65,7 +65,7 @@ def syncs(until_s: float) -> Iterator[float]:
 
 
 def first_size(peer: Baseline, until_s: float, scene: Callable[[float], Observation]) -> tuple[float, float] | None:
-    """When it first sets a size, and which."""
+    """The time and value of its first size."""
     for at_s in syncs(until_s):
         size = float(peer.wanted(scene(at_s))[0])
         if not np.isnan(size):
@@ -80,17 +80,19 @@ def first_size(peer: Baseline, until_s: float, scene: Callable[[float], Observat
     ("lag", "threshold", "partitions", "workers", "expected"),
     [
         pytest.param(29, 5, 5, 5, 6, id="29 of 5 on 5 partitions slips through the cap: 29 div 5 is not over 5"),
-        pytest.param(35, 10, 3, 1, 4, id="35 of 10 on 3 partitions asks for 4"),
+        pytest.param(35, 10, 3, 1, 4, id="35 of 10 on 3 partitions gives 4"),
         pytest.param(40, 10, 3, 1, 3, id="40 of 10 is over 3 partitions and capped"),
         pytest.param(450_000, 3000, 64, 63, 63, id="the cap stops at 63 of 64: 192000 / (63 * 3000) = 1.016"),
         pytest.param(10_000, 10, 24, 22, 22, id="24 partitions are stuck at 22: 24 / 22 = 1.09"),
         pytest.param(10_000, 10, 24, 21, 24, id="from 21 it goes to 24: 24 / 21 = 1.14"),
         pytest.param(100, 10, 0, 4, 10, id="work that any worker can take has no cap"),
-        pytest.param(0, 10, 24, 4, 0, id="no lag asks for nothing, which the HPA's minimum raises"),
+        pytest.param(0, 10, 24, 4, 0, id="no lag gives 0, which the HPA raises to its minimum"),
         pytest.param(np.nan, 10, 24, 4, np.nan, id="an unseen lag is no number"),
     ],
 )
-def test_keda_divides_the_lag(lag: float, threshold: float, partitions: float, workers: float, expected: float) -> None:
+def test_keda_divides_the_lag_by_its_threshold(
+    lag: float, threshold: float, partitions: float, workers: float, expected: float
+) -> None:
     peer = KedaKafka(job(partitions=partitions), KedaParameters(lag_threshold=threshold))
     wanted = peer.wanted(look(0.0, backlog_records=lag, spec_workers=workers))
     np.testing.assert_array_equal(wanted, [expected])
@@ -106,7 +108,9 @@ def test_keda_divides_the_lag(lag: float, threshold: float, partitions: float, w
         pytest.param(0, 7, False, True, 10, id="no lag is one share"),
     ],
 )
-def test_kedas_options(lag: float, partitions: float, allow_idle: bool, even: bool, expected: float) -> None:
+def test_kedas_options_change_the_size(
+    lag: float, partitions: float, allow_idle: bool, even: bool, expected: float
+) -> None:
     options = KedaParameters(allow_idle_consumers=allow_idle, ensure_even_distribution_of_partitions=even)
     assert KedaKafka(job(partitions=partitions), options).metric(np.array([float(lag)])) == [expected]
 
@@ -138,7 +142,9 @@ def test_keda_is_tuned_by_the_worker_capacity(name: str, lag: float, expected: f
         pytest.param(70, np.nan, 4, 4, np.nan, id="no CPU sample is no number"),
     ],
 )
-def test_cpu_proposals(target: int, cpu: float, spec: float, ready: float, expected: float) -> None:
+def test_an_hpa_on_cpu_proposes_the_usage_over_the_target(
+    target: int, cpu: float, spec: float, ready: float, expected: float
+) -> None:
     peer = HpaCpu(job(), CpuParameters(average_utilization=target))
     waits = spec > ready
     seen = look(0.0, cpu_ratio=cpu, spec_workers=spec, ready_workers=ready, restarting=float(waits))
@@ -150,7 +156,7 @@ def restarted_cpu(at_s: float, delay_s: float = 0.0) -> Observation:
     return look(at_s, cpu_ratio=0.9, restarting=float(30 <= at_s < 90), sampled_at_s=at_s - delay_s)
 
 
-def test_workers_that_start_anew_have_no_cpu_until_a_sample_is_of_after_it() -> None:
+def test_restarted_workers_have_no_cpu_before_a_newer_sample() -> None:
     peer = BASELINES["hpa-cpu-70"](job())
     result = {at_s for at_s in syncs(150.0) if not np.isnan(peer.wanted(restarted_cpu(at_s))[0])}
     assert result == {0.0, 15.0, 105.0, 120.0, 135.0, 150.0}
@@ -162,7 +168,7 @@ def test_late_samples_of_a_pause_do_not_count_either() -> None:
     assert result == {0.0, 15.0, 225.0, 240.0}
 
 
-def test_cpu_of_a_pause_counts_where_pods_stay() -> None:
+def test_cpu_of_a_pause_counts_if_pods_stay() -> None:
     peer = HpaCpu(job(), CpuParameters(rescale_restarts_workers=False))
     assert not any(np.isnan(peer.wanted(restarted_cpu(at_s))[0]) for at_s in syncs(150.0))
 
@@ -196,7 +202,7 @@ def rates(target: float, able: float, lag: float = 0.0) -> Rates:
         pytest.param(replace(DEFAULT, catch_up_duration_s=0.0), (700, 9e9), 0.7, True, 1000, id="catch-up 0 is off"),
     ],
 )
-def test_what_flink_needs(
+def test_flinks_size_follows_from_its_capacity(
     parameters: FlinkParameters,
     input_and_lag: tuple[float, float],
     utilization: float,
@@ -222,7 +228,7 @@ def test_what_flink_needs(
         pytest.param(np.inf, 0, True, id="idleness is too much"),
     ],
 )
-def test_flinks_bounds(able: float, lag: float, expected: bool) -> None:
+def test_flink_acts_outside_its_utilization_boundary(able: float, lag: float, expected: bool) -> None:
     assert outside_bounds(DEFAULT, rates(1000.0, able, lag)) == [expected]
 
 
@@ -272,7 +278,7 @@ def test_flink_prefers_the_throughput_of_a_catch_up_to_busy_time(mode: str, expe
         pytest.param(0.0, 2, id="nothing to do is endless capacity, but 0.4 a step"),
     ],
 )
-def test_flink_goes_down_by_the_busiest_worker(busiest: float, expected: float) -> None:
+def test_flink_scales_down_by_the_busiest_worker(busiest: float, expected: float) -> None:
     peer = Flink(job(), UNALIGNED)
     sizes = [peer.wanted(look(at_s, busiest_ratio=busiest)) for at_s in syncs(15.0)]
     np.testing.assert_array_equal(np.concatenate(sizes), [np.nan, expected])
@@ -289,7 +295,7 @@ def test_flink_goes_down_by_the_busiest_worker(busiest: float, expected: float) 
         pytest.param({"partitions": 0.0}, QUICK, 8, id="work that any worker can take is not aligned"),
     ],
 )
-def test_flinks_limits(limits: dict[str, float], parameters: FlinkParameters, expected: float) -> None:
+def test_flinks_limits_apply(limits: dict[str, float], parameters: FlinkParameters, expected: float) -> None:
     peer = Flink(job(**limits), parameters)
     acted = first_size(peer, 30.0, falling_behind)  # at 15 s a backlog of 3000: 1.7 + 166.7 + 1428.6 = 1597
     assert acted == (15.0, expected)
@@ -318,12 +324,12 @@ def busiest_of(shares: dict[float, float]) -> Callable[[float], Observation]:
         ),
     ],
 )
-def test_flinks_downs_are_delayed(shares: dict[float, float], expected: tuple[float, float]) -> None:
+def test_flinks_scale_downs_are_delayed(shares: dict[float, float], expected: tuple[float, float]) -> None:
     peer = Flink(job(), replace(UNALIGNED, scale_down_interval_s=600.0))
     assert first_size(peer, 2000.0, busiest_of(shares)) == expected
 
 
-def test_flinks_ups_are_not_delayed_and_end_the_wait_of_downs() -> None:
+def test_flinks_scale_ups_are_immediate_and_end_the_wait_of_scale_downs() -> None:
     def scene(at_s: float) -> Observation:
         return falling_behind(at_s) if 300 <= at_s < 330 else look(at_s, busiest_ratio=0.25)
 
@@ -333,7 +339,7 @@ def test_flinks_ups_are_not_delayed_and_end_the_wait_of_downs() -> None:
     assert np.isnan(sizes[615.0])
 
 
-def test_an_up_that_brought_nothing_is_followed_by_another_unless_detection_is_on() -> None:
+def test_a_scale_up_without_effect_is_repeated_unless_detection_is_on() -> None:
     def second(detects: bool) -> float:
         peer = Flink(job(), replace(UNALIGNED, scaling_effectiveness_detection_enabled=detects))
         sizes = [peer.wanted(falling_behind(at_s)) for at_s in syncs(15.0)]
@@ -357,13 +363,13 @@ def test_an_up_that_brought_nothing_is_followed_by_another_unless_detection_is_o
         pytest.param(0, 7, 7, 7, id="no partitions, no alignment"),
     ],
 )
-def test_alignment(partitions: float, size: float, balanced: float, even: float) -> None:
+def test_alignment_rounds_to_the_partitions(partitions: float, size: float, balanced: float, even: float) -> None:
     found = [Alignment(np.array([float(partitions)]), mode) for mode in ("BALANCED", "EVENLY_SPREAD", "OFF")]
     assert [float(mode.upwards(np.array([float(size)]))[0]) for mode in found] == [balanced, even, size]
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), min_size=1, max_size=40))
-def test_a_delayed_down_is_the_largest_size_of_its_interval(requested: list[tuple[int, bool]]) -> None:
+def test_a_delayed_scale_down_is_the_largest_size_of_its_interval(requested: list[tuple[int, bool]]) -> None:
     delayed = DelayedScaleDown(1, 5 * SYNC_S)
     for turn, (size, outside) in enumerate(requested):
         found, was_outside = delayed.recommend(turn * SYNC_S, np.array([float(size)]), np.array([outside]))
@@ -392,7 +398,7 @@ def test_ds2_divides_the_input_by_the_true_rate(overprovisioning: float, expecte
     np.testing.assert_array_equal(np.concatenate(sizes), [np.nan] * 4 + [expected])
 
 
-def test_ds2_rests_after_a_change() -> None:
+def test_ds2_waits_after_a_change() -> None:
     peer = BASELINES["ds2"](job())
     acts = [at_s for at_s in syncs(400.0) if not np.isnan(peer.wanted(look(at_s))[0])]
     assert acts == [60.0, 180.0, 300.0]
@@ -403,7 +409,7 @@ def test_ds2_does_not_see_a_backlog() -> None:
     assert first_size(peer, 300.0, lambda at_s: look(at_s, busy_ratio=1.0, backlog_records=1e9)) is None
 
 
-def test_dataflow_goes_up_after_two_minutes_of_backlog() -> None:
+def test_dataflow_scales_up_after_two_minutes_of_backlog() -> None:
     def scene(at_s: float) -> Observation:
         return falling_behind(at_s, backlog_records=30_000.0 + 200 * at_s)
 
@@ -422,7 +428,7 @@ def test_dataflow_goes_up_after_two_minutes_of_backlog() -> None:
         pytest.param(15_000.0, 0.21, (120.0, 11.0), id="at more it is"),
     ],
 )
-def test_dataflow_by_backlog_and_cpu(backlog: float, cpu: float, expected: tuple[float, float] | None) -> None:
+def test_dataflow_sizes_by_backlog_and_cpu(backlog: float, cpu: float, expected: tuple[float, float] | None) -> None:
     peer = DataflowDocs(job(), DataflowParameters())
 
     def scene(at_s: float) -> Observation:
@@ -431,7 +437,7 @@ def test_dataflow_by_backlog_and_cpu(backlog: float, cpu: float, expected: tuple
     assert first_size(peer, 600.0, scene) == expected
 
 
-def test_dataflow_waits_until_the_backlog_has_stayed() -> None:
+def test_dataflow_waits_for_a_lasting_backlog() -> None:
     def scene(at_s: float) -> Observation:
         gone = at_s % 90 == 0
         return look(at_s, backlog_records=0.0 if gone else 50_000.0, cpu_ratio=0.9)
@@ -442,7 +448,7 @@ def test_dataflow_waits_until_the_backlog_has_stayed() -> None:
 # the window
 
 
-def test_rates_and_means_are_of_the_newest_samples_that_fit_the_window() -> None:
+def test_rates_and_means_cover_the_newest_window() -> None:
     window = SampleWindow(1, 60.0)
     for at_s in syncs(600.0):
         seen = look(at_s, processed_records=at_s**2, sampled_at_s=at_s - 120.0)
@@ -464,7 +470,7 @@ def test_a_gap_and_a_repeated_sample_do_not_count() -> None:
     assert (float(window.samples[0]), float(window.mean()[0])) == (3.0, 0.5)
 
 
-def test_a_counter_that_falls_empties_the_window() -> None:
+def test_a_counter_reset_empties_the_window() -> None:
     window = SampleWindow(1, 30.0)
     for at_s in syncs(60.0):
         window.take(look(at_s), np.array([0.5]))
@@ -476,7 +482,7 @@ def test_a_counter_that_falls_empties_the_window() -> None:
 # all of them
 
 
-def test_the_names_of_the_table() -> None:
+def test_every_baseline_has_its_name() -> None:
     assert sorted(BASELINES) == sorted(
         [*SELF_ACTING, "static-peak", "hpa-cpu-80", "hpa-cpu-70", "hpa-cpu-35", "keda-10", "keda-30s", "keda-120s"]
     )

@@ -1,4 +1,4 @@
-"""The demo workloads: what each is there to show."""
+"""The behaviour that each demo workload shows."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ def test_equal_seeds_give_equal_runs() -> None:
     assert not np.array_equal(one.rate_records_per_s, other.rate_records_per_s)
 
 
-def test_steady_never_moves_and_idle_gets_nothing() -> None:
+def test_steady_never_changes_and_idle_has_no_input() -> None:
     assert {round(arrivals("steady", t_s), 6) for t_s in range(-120, 600)} == {370}
     assert {arrivals("idle", t_s) for t_s in range(-120, 600)} == {0}
 
 
-def test_within_two_minutes_the_sine_goes_up_and_down_once_and_the_step_comes() -> None:
+def test_two_minutes_show_one_sine_and_one_step() -> None:
     sine = [arrivals("sine", t_s) for t_s in range(120)]
 
     assert max(sine) > 800
@@ -38,7 +38,7 @@ def test_every_block_of_seconds_has_one_spike() -> None:
 
 
 @pytest.mark.parametrize("name", ["stuck", "slow-sink", "hot-partition", "flaky-metrics"])
-def test_trouble_begins_after_the_start_and_is_over_within_two_minutes(name: str) -> None:
+def test_a_fault_begins_after_the_start_and_ends_within_two_minutes(name: str) -> None:
     trouble = [t_s for t_s in range(-120, 120) if demo.in_trouble(name, t_s)]
 
     assert trouble
@@ -46,12 +46,12 @@ def test_trouble_begins_after_the_start_and_is_over_within_two_minutes(name: str
     assert max(trouble) < 119
 
 
-def test_trouble_comes_back_each_cycle() -> None:
+def test_a_fault_returns_in_each_cycle() -> None:
     assert demo.in_trouble("stuck", 50)
     assert demo.in_trouble("stuck", 50 + 3 * demo.CYCLE_S)
 
 
-def test_a_hot_partition_receives_more_than_one_worker_carries() -> None:
+def test_a_hot_partition_exceeds_the_capacity_of_one_worker() -> None:
     load, job = demo.load(1, 45), demo.NAMES.index("hot-partition")
     hot = load.rate_records_per_s[job] * load.share[job]
 
@@ -59,7 +59,7 @@ def test_a_hot_partition_receives_more_than_one_worker_carries() -> None:
     assert hot.sum() == pytest.approx(500)
 
 
-def test_every_job_shares_its_input_over_all_partitions_and_troubles_only_itself() -> None:
+def test_a_fault_affects_only_its_own_job() -> None:
     for t_s in range(-120, demo.CYCLE_S):
         load = demo.load(1, t_s)
 

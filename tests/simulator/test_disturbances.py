@@ -1,4 +1,4 @@
-"""Chance that is drawn beforehand: what a seed brings, and that it is what the profile says."""
+"""Disturbances follow from the seed, with the size and frequency of the profile."""
 
 from dataclasses import fields, replace
 
@@ -25,8 +25,8 @@ def test_equal_seeds_give_equal_disturbances() -> None:
         assert not np.array_equal(drawn_numbers, other[name]), name
 
 
-def test_kinds_do_not_shift_one_another() -> None:
-    """More workers or partitions change nothing but their own numbers."""
+def test_one_kind_of_disturbance_does_not_change_the_others() -> None:
+    """More workers or partitions do not change the disturbances of the others."""
     few, many = numbers(draw(1, DAY_S, 8, 12)), numbers(draw(1, DAY_S, 20, 60))
 
     for name in set(few) - {"workers", "partitions", "noise"}:
@@ -35,7 +35,7 @@ def test_kinds_do_not_shift_one_another() -> None:
     assert np.array_equal(few["partitions"], many["partitions"][:12])
 
 
-def test_kinds_are_independent() -> None:
+def test_kinds_of_disturbances_are_independent() -> None:
     one = draw(1, DAY_S, 200, 200)
 
     for first, second in ((one.workers, one.partitions), (one.starts, one.pauses), (one.workers, one.noise[0])):
@@ -72,7 +72,7 @@ def test_noise_has_the_profiles_size_and_two_minutes_of_memory() -> None:
     assert np.mean(lagged) == pytest.approx(np.exp(-NOISE_STEP_S / NOISE_MEMORY_S), abs=0.03)
 
 
-def test_no_worker_stops_or_doubles_by_noise_alone() -> None:
+def test_noise_alone_never_stops_or_doubles_a_worker() -> None:
     wild = replace(PROFILE, worker_spread=0.0, speed_noise=5.0)
 
     speed = disturbances.worker_speed(wild, draw(1, DAY_S, 50, 1), 0.0)
@@ -82,7 +82,7 @@ def test_no_worker_stops_or_doubles_by_noise_alone() -> None:
 
 
 @pytest.mark.parametrize("partitions", [0, 1, 36, 180])
-def test_shares_are_one_in_all_and_even_without_skew(partitions: int) -> None:
+def test_shares_add_up_to_one_and_are_even_without_skew(partitions: int) -> None:
     one = draw(1, DAY_S, 8, 180)
     skewed, even = (
         disturbances.partition_shares(replace(PROFILE, partitions=partitions, skew=skew), one) for skew in (0.1, 0.0)
@@ -100,7 +100,7 @@ def test_pauses_have_the_profiles_median_and_spread() -> None:
     assert np.log(lengths_s).std() == pytest.approx(0.25, rel=0.1)
 
 
-def test_some_samples_never_come() -> None:
+def test_some_samples_are_lost() -> None:
     gappy = replace(PROFILE, missing_ratio=0.05, blackout_s=0.0)
     one = draw(1, 3 * DAY_S, 1, 1)
 

@@ -42,7 +42,7 @@ def test_a_fleet_has_a_history_when_it_starts() -> None:
     assert sorted({row.at_s for row in rows}) == list(range(START_S - PAST_S, START_S + 1, 15))
 
 
-def test_it_shows_every_signal_the_core_can_use_and_no_other() -> None:
+def test_the_fleet_reports_only_known_signals() -> None:
     rows = rows_of(SimulatedFleet(1, Clock()).samples(START_S, START_S, 1))
 
     signals = {row.signal for row in rows}
@@ -73,7 +73,7 @@ def test_steady_is_exact() -> None:
     assert (last["backlog_records"], last["utilization_ratio"], last["ready_workers"]) == (0, 0.925, 4)
 
 
-def test_what_is_seen_is_whole_and_nothing_is_lost() -> None:
+def test_the_reported_counts_are_whole_and_complete() -> None:
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
     clock.now_s += 120
@@ -87,7 +87,7 @@ def test_what_is_seen_is_whole_and_nothing_is_lost() -> None:
             assert all(counts[name].is_integer() and counts[name] >= 0 for name in counts if name.endswith("records"))
 
 
-def test_two_fleets_of_one_seed_are_equal_however_the_clock_steps() -> None:
+def test_equal_seeds_give_equal_fleets_for_any_clock_steps() -> None:
     clock, jumping = Clock(START_S + 0.4), Clock(START_S + 0.4)
     one, other = SimulatedFleet(5, clock), SimulatedFleet(5, jumping)
     for _ in range(100):
@@ -128,7 +128,7 @@ def test_flaky_metrics_reports_a_fault_instead_of_counts_and_its_workers() -> No
     }
 
 
-def test_it_scales_as_the_hpa_and_records_each_change() -> None:
+def test_the_fleet_scales_like_an_hpa_and_records_each_change() -> None:
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
     clock.now_s += 5
@@ -180,7 +180,7 @@ def requested(answer: httpx.Response | httpx.HTTPError) -> tuple[int | None, lis
         return required_milli(client, "sine"), requests
 
 
-def test_it_sends_the_hpas_request() -> None:
+def test_the_fleet_sends_the_request_of_an_hpa() -> None:
     value, (request,) = requested(httpx.Response(200, json={"items": [{"value": "7"}]}))
 
     assert value == 7000
@@ -215,7 +215,7 @@ def test_samples_over_http_until_it_is_stopped() -> None:
             answer = client.get("/samples", params={"start": START_S - 30, "end": START_S, "step": 15})
             bad = client.get("/samples", params={"start": START_S, "end": START_S, "step": 0})
             incomplete = client.get("/samples", params={"start": "soon"})
-            elsewhere = client.get("/")
+            missing = client.get("/")
     finally:
         fleet.stop()
         fleet.stop()
@@ -224,12 +224,12 @@ def test_samples_over_http_until_it_is_stopped() -> None:
         fleet.samples(START_S - 30, START_S, 15)
     )
     assert (bad.status_code, bad.json()["message"]) == (400, "step must be at least 1 s, got 0")
-    assert (incomplete.status_code, elsewhere.status_code) == (400, 404)
+    assert (incomplete.status_code, missing.status_code) == (400, 404)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port or 0), timeout=1)
 
 
-def test_following_an_api_that_is_not_there_ends_with_the_fleet() -> None:
+def test_following_an_unreachable_api_ends_with_the_fleet() -> None:
     fleet = SimulatedFleet(1, Clock())
     fleet.start()
     fleet.follow("http://127.0.0.1:1")
@@ -241,9 +241,7 @@ def test_following_an_api_that_is_not_there_ends_with_the_fleet() -> None:
 @pytest.mark.simulation
 @pytest.mark.parametrize("tick_s", [1, 5])
 @pytest.mark.parametrize("window_s", [15, 60])
-def test_in_a_closed_loop_with_the_default_policy_steady_needs_four_workers_at_every_tick(
-    tick_s: int, window_s: int
-) -> None:
+def test_in_a_closed_loop_steady_needs_four_workers_at_every_tick(tick_s: int, window_s: int) -> None:
     rules = Rules(rate_window_s=window_s, settle_s=10, max_workers=12)
 
     sizes, events = closed_loop(rules, tick_s, 60 * tick_s)
@@ -252,7 +250,7 @@ def test_in_a_closed_loop_with_the_default_policy_steady_needs_four_workers_at_e
     assert "demo/steady" not in events
 
 
-def test_in_a_closed_loop_two_minutes_show_ups_and_downs() -> None:
+def test_in_a_closed_loop_two_minutes_show_scale_ups_and_scale_downs() -> None:
     rules = Rules(
         rate_window_s=15,
         settle_s=10,
@@ -273,7 +271,7 @@ def test_in_a_closed_loop_two_minutes_show_ups_and_downs() -> None:
 
 
 def closed_loop(rules: Rules, tick_s: int, seconds: int) -> tuple[dict[str, list[float]], set[str]]:
-    """The fleet on the core without Spark and HTTP: the sizes of every decided tick, and who was rescaled."""
+    """The sizes of every decided tick and the rescaled workloads, without Spark and HTTP."""
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
     book = RuleBook(by_workload=dict.fromkeys(fleet.workloads, rules))

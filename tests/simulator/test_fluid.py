@@ -37,7 +37,7 @@ def a_plant(
 
 
 def a_load(rate: float, hot_share: float = 1 / PARTITIONS, sink_ratio: float = 1.0, stuck: int = 0) -> Conditions:
-    """stuck: so many workers, the first ones, process nothing."""
+    """stuck: the number of workers that process nothing."""
     shares = np.full(PARTITIONS, (1 - hot_share) / (PARTITIONS - 1))
     shares[0] = hot_share
     return Conditions(
@@ -49,7 +49,7 @@ def a_load(rate: float, hot_share: float = 1 / PARTITIONS, sink_ratio: float = 1
 
 
 def reached(plant: JobModel, state: JobState, load: Conditions) -> Conditions:
-    """The same load, stepped by what its workers carry."""
+    """The same load with its flow capacity."""
     workers = state.ready_workers
     held = worker_share(load.share, plant.pooled, workers, load.speed_ratio.shape[1])
     return replace(load, flow_capacity=flow_capacity(plant, load, workers, held))
@@ -83,21 +83,21 @@ def ready_each_second(states: list[JobState]) -> list[float]:
     return [state.ready_workers[0] for state in states]
 
 
-def test_a_job_with_room_leaves_nothing_behind() -> None:
+def test_a_job_with_headroom_has_no_backlog() -> None:
     end = last(a_plant(), 4, a_load(370), 60)
 
     assert end.backlog_records.sum() == end.waiting_records[0] == 0
     assert end.utilization_ratio[0] == pytest.approx(0.925)
 
 
-def test_a_job_without_room_falls_behind_by_what_it_cannot_carry() -> None:
+def test_a_job_without_headroom_falls_behind() -> None:
     end = last(a_plant(), 3, a_load(370))
 
     assert end.backlog_records.sum() == pytest.approx(700)
     assert end.utilization_ratio[0] == pytest.approx(1)
 
 
-def test_the_old_workers_work_on_until_the_new_ones_are_ready_then_all_pause_and_warm_up() -> None:
+def test_old_workers_continue_until_new_ones_are_ready() -> None:
     plant = a_plant(start_delay_s=3, pause_s=2, warm_up_s=4)
     state = rescale(plant, initial_state(workers(2), PARTITIONS), workers(4))
 
@@ -108,14 +108,14 @@ def test_the_old_workers_work_on_until_the_new_ones_are_ready_then_all_pause_and
     assert [state.idle_s[0] for state in states] == [0, 0, 0, 1, 1, 0, 0, 0, 0, 0]
 
 
-def test_a_smaller_set_takes_over_after_the_pause_alone() -> None:
+def test_a_scale_down_takes_only_the_pause() -> None:
     plant = a_plant(start_delay_s=3, pause_s=2)
     state = rescale(plant, initial_state(workers(4), PARTITIONS), workers(2))
 
     assert processed_each_second(run(plant, state, a_load(1000), 4)) == [0, 0, 200, 200]
 
 
-def test_growing_and_shrinking_pause_for_their_own_time() -> None:
+def test_scale_ups_and_scale_downs_have_their_own_pauses() -> None:
     plant = a_plant(pause_up_s=np.array([[1.0]]), pause_down_s=np.array([[3.0]]))
     begin = initial_state(workers(4), PARTITIONS)
 
@@ -126,7 +126,7 @@ def test_growing_and_shrinking_pause_for_their_own_time() -> None:
     assert processed_each_second(down) == [0, 0, 0, 200]
 
 
-def test_each_change_meets_its_own_pause_and_later_ones_begin_anew() -> None:
+def test_each_change_has_its_own_pause() -> None:
     plant = a_plant(pause_down_s=np.array([[1.0, 3.0]]))
     state, idle_s = initial_state(workers(12), PARTITIONS), []
     for size in (6, 4, 3):
@@ -138,7 +138,7 @@ def test_each_change_meets_its_own_pause_and_later_ones_begin_anew() -> None:
     assert state.changes[0] == 3
 
 
-def test_workers_that_start_and_workers_that_end_are_paid() -> None:
+def test_starting_and_ending_workers_are_paid() -> None:
     plant = a_plant(start_delay_s=2, pause_s=2)
     grown = run(plant, rescale(plant, initial_state(workers(2), PARTITIONS), workers(4)), a_load(100), 6)
     shrunk = run(plant, rescale(plant, initial_state(workers(4), PARTITIONS), workers(2)), a_load(100), 4)
@@ -149,7 +149,7 @@ def test_workers_that_start_and_workers_that_end_are_paid() -> None:
     assert ready_each_second(shrunk) == [2, 2, 2, 2]
 
 
-def test_while_a_job_is_down_its_utilization_is_unknown_not_zero() -> None:
+def test_the_utilization_of_a_stopped_job_is_unknown() -> None:
     plant = a_plant(pause_s=2)
     begin = initial_state(workers(4), PARTITIONS)
     down = step(plant, rescale(plant, begin, workers(2)), a_load(100), 1.0)
@@ -159,7 +159,7 @@ def test_while_a_job_is_down_its_utilization_is_unknown_not_zero() -> None:
         assert np.isnan([state.utilization_ratio[0], state.busiest_ratio[0]]).all()
 
 
-def test_the_last_of_two_orders_wins() -> None:
+def test_the_last_of_two_rescales_wins() -> None:
     plant = a_plant(start_delay_s=3)
     state = rescale(plant, initial_state(workers(2), PARTITIONS), workers(6))
     state = rescale(plant, step(plant, state, a_load(100), 1.0), workers(2))
@@ -181,7 +181,7 @@ def test_workers_added_during_a_start_become_ready_together() -> None:
     assert ready_each_second(less) == [2, 2, 3, 3, 3]
 
 
-def test_a_change_that_comes_in_a_pause_waits_for_its_end() -> None:
+def test_a_rescale_during_a_pause_waits_for_its_end() -> None:
     plant = a_plant(pause_s=3)
     begin = step(plant, rescale(plant, initial_state(workers(4), PARTITIONS), workers(3)), a_load(1000), 1.0)
 
@@ -216,7 +216,7 @@ def test_a_replay_is_limited_to_the_processed_records() -> None:
     assert begun.backlog_records.sum() == pytest.approx(600)
 
 
-def test_a_failure_stops_a_job_for_its_own_time_and_repeats_work_with_the_same_workers() -> None:
+def test_a_failure_stops_the_job_and_repeats_work() -> None:
     plant = a_plant(replay_s=4, pause_s=30, warm_up_s=4)
     begin = last(plant, 4, a_load(100))
 
@@ -229,7 +229,7 @@ def test_a_failure_stops_a_job_for_its_own_time_and_repeats_work_with_the_same_w
     assert states[-1].changes[0] == 1
 
 
-def test_a_failure_in_a_pause_prolongs_it_at_most_and_repeats_nothing_more() -> None:
+def test_a_failure_during_a_pause_only_prolongs_it() -> None:
     plant = a_plant(replay_s=4, pause_s=30)
     paused = step(plant, rescale(plant, last(plant, 4, a_load(100)), workers(3)), a_load(100), 1.0)
 
@@ -240,14 +240,14 @@ def test_a_failure_in_a_pause_prolongs_it_at_most_and_repeats_nothing_more() -> 
     assert longer.paid_workers == 4
 
 
-def test_workers_that_left_long_ago_are_not_paid_in_a_later_failure() -> None:
+def test_removed_workers_are_not_paid_in_a_later_failure() -> None:
     plant = a_plant(pause_s=2)
     smaller = run(plant, rescale(plant, initial_state(workers(8), PARTITIONS), workers(3)), a_load(100), 10)[-1]
 
     assert fail(plant, smaller, a_load(100), np.array([5.0])).paid_workers == 3
 
 
-def test_no_more_is_repeated_than_was_done_since_the_checkpoint() -> None:
+def test_only_the_work_since_the_checkpoint_is_repeated() -> None:
     plant = a_plant(replay_s=4, pause_s=30)
     behind = last(plant, 1, a_load(2500))  # 100/s are done of 2 500/s
 
@@ -255,7 +255,7 @@ def test_no_more_is_repeated_than_was_done_since_the_checkpoint() -> None:
     assert behind.processed_records - again.processed_records == pytest.approx(400)
 
 
-def test_workers_beyond_the_partitions_carry_nothing() -> None:
+def test_workers_beyond_the_partitions_process_nothing() -> None:
     assert last(a_plant(), 20, a_load(5000)).processed_records == last(a_plant(), 12, a_load(5000)).processed_records
 
 
@@ -268,14 +268,14 @@ def test_an_uneven_share_of_partitions_costs_capacity() -> None:
     assert end.utilization_ratio[0] == pytest.approx((4 * 100 + 4 * 700 / 12) / 800)
 
 
-def test_a_hot_partition_is_worth_one_worker() -> None:
+def test_a_hot_partition_gets_at_most_one_worker() -> None:
     end = last(a_plant(), 12, a_load(400, hot_share=0.5))
 
     assert end.backlog_records[0, 0] == pytest.approx(1000)
     assert end.backlog_records[0, 1:].sum() == 0
 
 
-def test_a_pool_lets_any_worker_take_any_record() -> None:
+def test_any_worker_of_a_pool_takes_any_record() -> None:
     pool = a_plant(pooled=np.array([True]))
 
     end = last(pool, 8, a_load(900, hot_share=1.0))
@@ -286,14 +286,14 @@ def test_a_pool_lets_any_worker_take_any_record() -> None:
     assert busy.utilization_ratio[0] == busy.busiest_ratio[0] == pytest.approx(0.75)
 
 
-def test_a_pool_with_one_slow_worker_loses_only_what_that_one_cannot_do() -> None:
+def test_a_slow_worker_of_a_pool_costs_only_its_own_capacity() -> None:
     slow = replace(a_load(900, hot_share=1.0), speed_ratio=np.array([[0.5] + [1.0] * (SLOTS - 1)]))
 
     assert last(a_plant(pooled=np.array([True])), 8, slow).backlog_records.sum() == pytest.approx(10 * (900 - 750))
 
 
 @pytest.mark.parametrize("pooled", [pytest.param(False, id="of partitions"), pytest.param(True, id="pooled")])
-def test_n_workers_carry_n_to_the_exponent(pooled: bool) -> None:
+def test_capacity_grows_with_the_exponent(pooled: bool) -> None:
     plant = a_plant(scaling_exponent=np.array([0.8]), pooled=np.array([pooled]))
     hot_share = 1.0 if pooled else 1 / PARTITIONS
 
@@ -302,13 +302,13 @@ def test_n_workers_carry_n_to_the_exponent(pooled: bool) -> None:
     assert end.processed_records[0] == pytest.approx(10 * 100 * 6**0.8)
 
 
-def test_a_stuck_worker_keeps_its_partitions_waiting_and_no_others() -> None:
+def test_a_stuck_worker_delays_only_its_own_partitions() -> None:
     end = last(a_plant(), 4, a_load(120, stuck=1))
 
     assert np.flatnonzero(end.backlog_records[0]).tolist() == [0, 4, 8]
 
 
-def test_a_job_whose_workers_are_all_stuck_shows_no_work_although_it_runs() -> None:
+def test_a_job_with_only_stuck_workers_shows_no_work() -> None:
     assert last(a_plant(), 4, a_load(120, stuck=4)).utilization_ratio[0] == 0
 
 
@@ -324,7 +324,7 @@ StepResult = tuple[float, float, float, int, int, bool]
 
 @st.composite
 def lives(draw: st.DrawFn) -> list[StepResult]:
-    """Rate, hot share, sink, stuck workers, size requested for, whether it fails."""
+    """Rate, hot share, sink, stuck workers, desired size, whether the job fails."""
     numbers = st.tuples(
         st.one_of(st.just(0.0), st.floats(0, 5000)),
         st.floats(0.05, 1),
@@ -356,9 +356,7 @@ def lived(plant: JobModel, state: JobState, moment: StepResult, dt_s: float, by_
 
 
 @given(life=lives(), plant=plants(), dt_s=st.floats(0.1, 10))
-def test_what_was_appended_was_processed_or_waits_whatever_is_done_again(
-    life: list[StepResult], plant: JobModel, dt_s: float
-) -> None:
+def test_every_appended_record_is_processed_or_waits(life: list[StepResult], plant: JobModel, dt_s: float) -> None:
     state = initial_state(workers(2), PARTITIONS)
     for moment in life:
         before, state = state, lived(plant, state, moment, dt_s)
@@ -375,9 +373,7 @@ def test_what_was_appended_was_processed_or_waits_whatever_is_done_again(
 
 
 @given(life=lives(), dt_s=st.floats(0.1, 10))
-def test_of_no_partition_more_is_processed_than_waits_and_without_replay_processed_never_falls(
-    life: list[StepResult], dt_s: float
-) -> None:
+def test_a_partition_never_processes_more_than_its_backlog(life: list[StepResult], dt_s: float) -> None:
     plant, state = a_plant(start_delay_s=2, pause_s=1), initial_state(workers(2), PARTITIONS)
     for moment in life:
         before, state = state, lived(plant, state, moment, dt_s)
@@ -389,9 +385,7 @@ def test_of_no_partition_more_is_processed_than_waits_and_without_replay_process
 
 
 @given(life=lives(), plant=plants(), dt_s=st.floats(0.1, 10))
-def test_stepping_by_what_the_workers_carry_gives_the_same(
-    life: list[StepResult], plant: JobModel, dt_s: float
-) -> None:
+def test_the_flow_capacity_does_not_change_the_result(life: list[StepResult], plant: JobModel, dt_s: float) -> None:
     dense = short = initial_state(workers(2), PARTITIONS)
     for moment in life:
         dense, short = lived(plant, dense, moment, dt_s), lived(plant, short, moment, dt_s, by_reach=True)
@@ -401,7 +395,7 @@ def test_stepping_by_what_the_workers_carry_gives_the_same(
             np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-6, err_msg=of.name)
 
 
-def test_a_smaller_set_that_takes_over_without_a_pause_carries_no_more_than_its_own() -> None:
+def test_a_scale_down_without_a_pause_has_only_its_own_capacity() -> None:
     plant, begin, load = a_plant(), initial_state(workers(6), PARTITIONS), a_load(500)
 
     after = step(plant, rescale(plant, begin, workers(3)), reached(plant, begin, load), 1.0)
@@ -409,7 +403,7 @@ def test_a_smaller_set_that_takes_over_without_a_pause_carries_no_more_than_its_
     assert after.processed_records[0] == pytest.approx(300)
 
 
-def test_a_job_that_nothing_waits_in_is_stepped_without_its_partitions() -> None:
+def test_a_job_without_backlog_is_stepped_without_its_partitions() -> None:
     plant, begin = a_plant(), initial_state(workers(4), PARTITIONS)
 
     carried = step(plant, begin, reached(plant, begin, a_load(370)), 1.0)
@@ -428,7 +422,7 @@ def test_more_workers_never_hurt_when_both_sizes_share_the_partitions_evenly(rat
 
 
 @given(order=st.permutations(range(PARTITIONS)), size=st.sampled_from((2, 3, 4, 6)), rate=st.floats(0, 2000))
-def test_it_does_not_matter_which_of_equal_partitions_is_which(order: list[int], size: int, rate: float) -> None:
+def test_the_order_of_equal_partitions_does_not_matter(order: list[int], size: int, rate: float) -> None:
     first = last(a_plant(), size, a_load(rate))
     waiting = replace(first, backlog_records=first.backlog_records[:, order])
 
@@ -437,7 +431,7 @@ def test_it_does_not_matter_which_of_equal_partitions_is_which(order: list[int],
     )
 
 
-def test_jobs_side_by_side_do_not_touch_one_another() -> None:
+def test_jobs_do_not_influence_one_another() -> None:
     one = a_plant(pause_s=1, replay_s=2)
     two = JobModel(**{name: np.repeat(getattr(one, name), 2, axis=0) for name in JobModel.__slots__})
     loads = [a_load(900, hot_share=0.4), a_load(150, stuck=1)]
@@ -456,7 +450,7 @@ def test_jobs_side_by_side_do_not_touch_one_another() -> None:
 
 
 def recovery_s(down_s: Array, checkpoint_s: Array, rate: Array, capacity: Array) -> Array:
-    """How long after a failure nothing waits any more, simulated; half of a checkpoint interval is done again."""
+    """Simulated seconds from a failure to the end of its backlog; half of a checkpoint interval is repeated."""
     one = np.ones(len(rate))
     plant = replace(
         a_plant(),
@@ -477,7 +471,7 @@ def recovery_s(down_s: Array, checkpoint_s: Array, rate: Array, capacity: Array)
     return took_s
 
 
-def test_without_noise_recovery_takes_what_the_law_says() -> None:
+def test_recovery_without_noise_follows_the_formula() -> None:
     """R = D + (D + k/2)·λ/(C − λ), fitted to measured failures."""
     cases = np.array(list(product((10, 30, 57, 68, 120), (0, 10, 60, 120), (0.3, 0.5, 0.7, 0.8))), dtype=float)
     down_s, checkpoint_s, load_ratio = cases.T

@@ -36,7 +36,7 @@ def a_state(
 
 
 def result(visible: Observer, state: fluid.JobState, ticks: int) -> list[Mapping[str, Array]]:
-    """Samples of so many ticks; a tick later, 100 records more have come and gone."""
+    """Samples of a number of ticks, with 100 more appended and processed records each."""
     samples = []
     for tick in range(1, ticks + 1):
         now = replace(
@@ -79,7 +79,7 @@ def test_a_tick_does_not_count_in_the_next_one() -> None:
     assert sample["busy"] == pytest.approx(0.1)
 
 
-def test_cpu_is_a_mean_over_as_long_as_the_profile_says() -> None:
+def test_cpu_is_a_mean_over_the_window_of_the_profile() -> None:
     minute = replace(CLEAR, cpu_window_s=60.0, idle_cpu_ratio=0.0)
     visible, seen = a_visible(replace(minute, cpu_window_s=15.0), minute), []
     for tick, utilization in enumerate((0.1, 0.3, 0.5, 0.7, 0.9), 1):
@@ -103,7 +103,7 @@ def test_samples_arrive_after_the_metric_delay() -> None:
 @pytest.mark.parametrize(
     "down", [pytest.param({"pause_left_s": 5.0}, id="in a pause"), pytest.param({"ready_workers": 0.0}, id="no worker")]
 )
-def test_a_job_that_is_down_shows_its_own_counts_no_longer_but_a_broker_does(down: dict[str, float]) -> None:
+def test_a_stopped_job_hides_its_counts_and_a_broker_shows_them(down: dict[str, float]) -> None:
     visible = a_visible(replace(CLEAR, shows_while_down=False), replace(CLEAR, shows_while_down=True))
     state = a_state(2, 1000, np.nan, np.nan, **down)
     visible.look(state)
@@ -115,7 +115,7 @@ def test_a_job_that_is_down_shows_its_own_counts_no_longer_but_a_broker_does(dow
     assert sample["cpu"] == pytest.approx(CPU_WHILE_DOWN_RATIO)
 
 
-def test_a_sample_that_is_lost_is_unknown_in_every_column() -> None:
+def test_a_lost_sample_is_unknown_in_every_column() -> None:
     visible = a_visible(CLEAR, replace(CLEAR, missing_ratio=1.0), replace(CLEAR, blackout_s=86_400.0))
 
     for sample in result(visible, a_state(3, 1000), 5):

@@ -1,4 +1,4 @@
-"""Tallies: what is summed, what is divided, and that windows add up."""
+"""Tallies: their sums, their scores, and the addition of windows."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,7 +15,7 @@ DT_S = 5.0
 
 
 def moment(at_s: float = 0.0, lanes: int = 1, dt_s: float = DT_S, **given: Array | float) -> StepResult:
-    """Two workers that are wanted and work, and nothing wrong, but for what is given."""
+    """A step of two working workers without a fault; changes replace its values."""
     values = {
         "delay_s": 0.0,
         "paid_workers": 2.0,
@@ -46,7 +46,7 @@ def steps(count: int, **given: Sequence[float]) -> list[StepResult]:
     return [moment(DT_S * step, **{name: values[step] for name, values in given.items()}) for step in range(count)]
 
 
-def test_workers_are_paid_while_they_start_and_while_nothing_works() -> None:
+def test_workers_are_paid_while_they_start_and_pause() -> None:
     found = result(
         steps(720, paid_workers=[3.0] * 360 + [5.0] * 360, working_workers=[0.0] * 720, paused_s=[5.0] * 720)
     )
@@ -136,7 +136,7 @@ def test_spec_measures_of_a_worked_example() -> None:
     assert found["nu_pct"] == pytest.approx(100)  # down-same, down-up, up-same, up-down
 
 
-def test_a_demand_of_nothing_is_one_worker() -> None:
+def test_without_input_the_demand_is_one_worker() -> None:
     assert result(steps(1, demand_workers=[0.0], working_workers=[3.0]))["theta_o_pct"] == 300
 
 
@@ -147,7 +147,7 @@ def test_scores_without_data_are_unknown() -> None:
     assert np.isnan([found[name] for name in ("late_pct", "over_60s_pct", "p99_delay_s", "nu_pct")]).all()
 
 
-def test_windows_add_up_but_for_the_maxima() -> None:
+def test_windows_add_up_except_for_the_maxima() -> None:
     first, second = tallied(steps(4, delay_s=[70.0, 0, 0, 0])), tallied(steps(4, delay_s=[0.0, 90, 0, 0]))
     found = scores(first.plus(second))
 
@@ -175,7 +175,7 @@ LANES = st.integers(1, 4).flatmap(lambda lanes: st.lists(st.lists(STEP, min_size
 
 
 @given(LANES)
-def test_lanes_side_by_side_are_what_each_is_alone_step_by_step(course: list[list[dict[str, float]]]) -> None:
+def test_lanes_are_scored_independently(course: list[list[dict[str, float]]]) -> None:
     lanes = len(course[0])
     tally = Tally.empty(lanes)
     for step, jobs in enumerate(course):

@@ -29,7 +29,7 @@ def a_state(workers: list[float]) -> fluid.JobState:
 
 
 def samples(tick: int, backlog: Array, utilization: float) -> dict[str, Array]:
-    """Of jobs that get 3000 records/s, all of which are processed."""
+    """The autoscalers of jobs that process 3000 records/s."""
     one = np.ones(len(backlog))
     counts = {"appended": 45_000.0 * tick * one + backlog, "processed": 45_000.0 * tick * one, "backlog": backlog}
     shared = {"partition": np.round(backlog / PROFILE.partitions)}
@@ -37,7 +37,7 @@ def samples(tick: int, backlog: Array, utilization: float) -> dict[str, Array]:
 
 
 def requested(policies: tuple[str, ...], ticks: int = 12, backlog: float = 0.0, utilization: float = 0.75) -> Array:
-    """The workers requested for in the end, by policy, where nobody acts on it."""
+    """The last target of each policy if the size never changes."""
     result = cases(*policies)
     sizing, state = Autoscalers(result, World(result)), a_state([4.0] * len(result))
     for tick in range(ticks):
@@ -45,13 +45,13 @@ def requested(policies: tuple[str, ...], ticks: int = 12, backlog: float = 0.0, 
     return workers
 
 
-def test_a_static_job_begins_with_its_peak_and_a_fifth_and_the_others_with_what_the_first_minute_needs() -> None:
+def test_a_static_job_begins_with_its_peak_and_the_others_with_their_first_minute() -> None:
     result = cases("drain", "static-peak", "ds2")
 
     assert Autoscalers(result, World(result)).first_workers().tolist() == [4, 48, 4]
 
 
-def test_every_policy_has_its_own_jobs_in_any_order() -> None:
+def test_the_order_of_jobs_does_not_matter() -> None:
     policies = ("drain", "static-peak", "keda-10", "ds2", "static-peak", "netflix")
 
     together = requested(policies, backlog=20_000.0)
@@ -96,7 +96,7 @@ def test_rules_contain_the_rescale_cost_and_metric_delay() -> None:
     assert (rules.worker_start_s, rules.warm_up_s, rules.replay_s, rules.metric_delay_s) == (60, 120, 0, 120)
 
 
-def test_numbers_in_a_policys_name_are_its_parameters() -> None:
+def test_a_policy_name_may_contain_parameters() -> None:
     rules = policy_rules("drain:target_utilization_ratio=0.9+backlog_time_target_s=120", PROFILE)
 
     assert rules == replace(policy_rules("drain", PROFILE), target_utilization_ratio=0.9, backlog_time_target_s=120.0)
@@ -109,7 +109,7 @@ def test_given_rules_replace_all_but_policy_and_max_workers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "said"),
+    ("policy", "message"),
     [
         pytest.param(
             "drain:target_utilisation_ratio=0.9", "did you mean target_utilization_ratio?", id="a near miss is named"
@@ -122,9 +122,9 @@ def test_given_rules_replace_all_but_policy_and_max_workers() -> None:
         pytest.param("drain:target_utilization_ratio", "got ''", id="no value"),
     ],
 )
-def test_an_invalid_parameter_is_refused_with_its_policy(policy: str, said: str) -> None:
+def test_an_invalid_parameter_is_refused_with_its_policy(policy: str, message: str) -> None:
     with pytest.raises(ConfigError) as result:
         policy_rules(policy, PROFILE)
 
     assert policy in str(result.value)
-    assert said in str(result.value)
+    assert message in str(result.value)

@@ -39,7 +39,7 @@ def sums(outcome: Outcome, lane: int) -> Mapping[str, list[float]]:
     return {name: np.atleast_1d(numbers[lane]).tolist() for name, numbers in outcome.tally.sums.items()}
 
 
-def test_a_static_job_is_never_rescaled_and_costs_its_workers_alone() -> None:
+def test_a_static_job_is_never_rescaled_and_costs_its_workers() -> None:
     outcome = closed_loop.run([a_case("static-peak")], record=True)
 
     result = scores(outcome.tally)
@@ -84,7 +84,7 @@ def naive(case: SimulatedJob) -> dict[str, float | list[float]]:
 
 
 @pytest.mark.parametrize("profile", [pytest.param(SMALL, id="partitions"), pytest.param(POOL, id="pool")])
-def test_the_tally_is_what_a_naive_recomputation_finds(profile: Profile) -> None:
+def test_the_tally_equals_a_naive_computation(profile: Profile) -> None:
     case = a_case("static-peak", profile)
 
     tally = closed_loop.run([case]).tally
@@ -128,8 +128,8 @@ def test_the_lead_in_is_simulated_but_not_scored() -> None:
     assert led.tally.sums["records"] < whole.tally.sums["records"]
 
 
-def test_jobs_have_no_influence_on_each_other() -> None:
-    """By bits, whoever is beside it and wherever it stands."""
+def test_jobs_do_not_influence_each_other() -> None:
+    """Bit for bit, for any neighbours and any position."""
     faulty, rate = replace(SMALL, faults=True), a_rate(0.75)
     cases = [
         a_case("drain", REACTIVE, rate),
@@ -149,7 +149,7 @@ def test_jobs_have_no_influence_on_each_other() -> None:
         assert sums(together, lane) == sums(closed_loop.run([cases[lane]]), 0), cases[lane].policy
 
 
-def test_runs_of_equal_seeds_are_equal_and_of_others_differ() -> None:
+def test_equal_seeds_give_equal_runs_and_other_seeds_others() -> None:
     outcome = closed_loop.run([a_case("hpa-cpu-70", REACTIVE, seed=seed) for seed in (1, 1, 2)])
 
     assert sums(outcome, 0) == sums(outcome, 1)
@@ -169,7 +169,7 @@ def stepped() -> Outcome:
 
 
 @pytest.mark.parametrize("name", STEPPED)
-def test_after_a_step_the_default_policy_catches_up_and_comes_to_rest(name: str, stepped: Outcome) -> None:
+def test_after_a_step_the_default_policy_catches_up_and_stays(name: str, stepped: Outcome) -> None:
     lane = STEPPED.index(name)
     ready, delay_s = stepped.series["ready_workers"][:, lane], stepped.series["delay_s"][:, lane]
 
@@ -191,7 +191,7 @@ def test_replayed_records_are_not_counted_again() -> None:
     assert (tally.sums["late_records"][0] <= tally.sums["records"][0]).all()
 
 
-def test_a_stuck_worker_and_a_slow_sink_delay_records_and_pass() -> None:
+def test_a_stuck_worker_and_a_slow_sink_delay_records_for_a_while() -> None:
     rate = np.full(24 * HOUR, 4000.0)
     well, ill = (a_case("static-peak", replace(SMALL, faults=faults), rate) for faults in (False, True))
 

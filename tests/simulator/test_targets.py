@@ -39,7 +39,7 @@ def test_with_metrics_two_minutes_late_no_policy_freezes() -> None:
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 120.0])
-def test_the_default_policy_is_never_five_minutes_late_and_does_not_turn_back_within_ten(delay_s: float) -> None:
+def test_the_default_policy_is_never_five_minutes_late_and_does_not_reverse_within_ten(delay_s: float) -> None:
     load = slopes()
     cases = [
         SimulatedJob(load, 0, "drain", replace(PROFILES[name], metric_delay_s=delay_s), seed)
@@ -53,7 +53,7 @@ def test_the_default_policy_is_never_five_minutes_late_and_does_not_turn_back_wi
     assert found["rescales"].min() >= 2
 
 
-def test_on_the_published_comparison_it_needs_fewer_workers_than_flinks_formula_and_is_less_late() -> None:
+def test_the_default_policy_needs_fewer_workers_than_flinks_formula_and_is_less_late() -> None:
     profile = PROFILES["pause-30-60"]
     load = normalise(read(TRACES / "dsp_ads_18h_1s.csv"), profile)
     ours, flink = (

@@ -40,7 +40,7 @@ def test_the_age_of_a_record_is_the_inverse_of_the_running_sum(rate: list[float]
     assert age_s == pytest.approx((step + 1) * STEP_S - came_s, rel=1e-6, abs=1e-3)
 
 
-def test_what_waits_through_a_lull_came_after_it_began_to_flow_again() -> None:
+def test_the_age_of_a_record_leaves_out_a_lull_before_it() -> None:
     of = arrivals(np.array([100.0, 0.0, 0.0, 100.0, 100.0]))
     job = np.zeros(1, dtype=np.int64)
 
@@ -51,7 +51,7 @@ def test_what_waits_through_a_lull_came_after_it_began_to_flow_again() -> None:
     assert of.age_s(4, job, np.array([1000.0 + 1e-10])) == pytest.approx(10)  # a rounding error is no lull
 
 
-def test_newer_counts_what_came_within_an_age_and_no_further_than_the_begin() -> None:
+def test_newer_counts_the_records_within_an_age_since_the_begin() -> None:
     of = arrivals(np.array([100.0, 200.0, 300.0]))
 
     assert of.newer(2, 10.0).tolist() == [2500]
@@ -66,7 +66,7 @@ def test_jobs_of_one_array_share_a_row_of_arrivals() -> None:
     assert world.arrivals.rate(3).tolist() == [1, 2, 1]
 
 
-def test_of_even_work_and_equal_workers_demand_is_what_the_formulas_say() -> None:
+def test_demand_of_even_work_and_equal_workers_follows_the_formula() -> None:
     world = a_world(EVEN, POOL)
     sizes = np.arange(1, EVEN.max_workers + 1)
 
@@ -76,7 +76,7 @@ def test_of_even_work_and_equal_workers_demand_is_what_the_formulas_say() -> Non
     assert pooled == pytest.approx(1000 * sizes**0.9)
 
 
-def test_demand_is_the_least_size_that_carries_the_input_and_all_where_none_does() -> None:
+def test_demand_is_the_smallest_size_for_the_input_or_the_maximum() -> None:
     world = a_world(EVEN, EVEN, EVEN, EVEN, EVEN)
 
     demand = world.demand_workers(np.array([0.0, 999.0, 1001.0, 4001.0, 1e6]))
@@ -93,7 +93,7 @@ def test_a_skewed_input_raises_the_demand() -> None:
     assert (uneven < even).all()
 
 
-def test_a_job_begins_with_what_its_first_minute_needs_within_its_bounds() -> None:
+def test_a_job_begins_with_the_size_for_its_first_minute() -> None:
     assert a_world(EVEN, rate=3000).first_workers().tolist() == [4]
     assert a_world(EVEN, rate=0).first_workers().tolist() == [1]
     assert a_world(EVEN, rate=1e6).first_workers().tolist() == [EVEN.max_workers]
@@ -108,7 +108,7 @@ def test_disturbances_depend_on_the_seed_and_not_on_metric_delay() -> None:
     assert not np.array_equal(a_world(PROFILE, seed=2).speed(0.0), a_world(PROFILE, seed=1).speed(0.0))
 
 
-def test_every_number_of_a_kind_reaches_its_jobs() -> None:
+def test_every_disturbance_of_a_kind_reaches_its_jobs() -> None:
     world = a_world(PROFILE, replace(PROFILE, missing_ratio=1.0))
 
     assert world.each_kind(disturbances.sample_arrives, 30.0).tolist() == [1, 0]

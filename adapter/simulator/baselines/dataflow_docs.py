@@ -15,18 +15,13 @@ _THROUGHPUT_S = 60.0  # window of the throughput by which a backlog is divided; 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataflowParameters:
-    """Numbers of the older documentation "Deploying a pipeline" (S3-20), which does not name them.
+    """Numbers of the older documentation "Deploying a pipeline" (S3-20), which does not name them."""
 
-    period_s: "a couple of minutes". up_cpu_ratio: no scale-up below it. clear_s: a scale-up clears the backlog within
-    this time. low_backlog_s: a job counts as backlogged from it on (our choice) and may scale down below it.
-    down_cpu_ratio: a job scales down if its CPU is below, to a size at which it equals this ratio.
-    """
-
-    period_s: float = 120.0
-    up_cpu_ratio: float = 0.2
-    clear_s: float = 150.0
-    low_backlog_s: float = 10.0
-    down_cpu_ratio: float = 0.75
+    period_s: float = 120.0  # "a couple of minutes"
+    up_cpu_ratio: float = 0.2  # no scale-up below it
+    clear_s: float = 150.0  # a scale-up clears the backlog within this time
+    low_backlog_s: float = 10.0  # a backlog from this time on; our choice
+    down_cpu_ratio: float = 0.75  # scale down below it, to a size at which the CPU equals it
 
 
 class DataflowDocs:

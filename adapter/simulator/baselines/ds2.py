@@ -13,14 +13,13 @@ from adapter.simulator.hpa import Hpa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ds2Parameters:
-    """Of DS2 (OSDI 2018) as run by delftdata/espa-autoscaling: `overprovisioning`, `COOLDOWN_PERIOD_SECONDS`.
+    """Parameters of DS2 (OSDI 2018) as run by delftdata/espa-autoscaling.
 
-    metric_aggregation_period_s: window of the rates (`METRIC_AGGREGATION_PERIOD_SECONDS`, there 10 s, with finer
-    samples; 60 s is our choice). A restart begins a new window, because DS2 ignores warm-up epochs.
+    A restart begins a new window, because DS2 ignores warm-up epochs.
     """
 
     overprovisioning: float = 1.0
-    metric_aggregation_period_s: float = 60.0
+    metric_aggregation_period_s: float = 60.0  # window of the rates; our choice: there 10 s, with finer samples
     cooldown_period_s: float = 120.0
 
 

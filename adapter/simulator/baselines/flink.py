@@ -24,7 +24,7 @@ _METER_S = 60.0  # span of Flink's numRecordsInPerSecond
 class FlinkParameters:
     """`job.autoscaler.*`, by the options' names and with their defaults; durations in seconds.
 
-    scaling_parallelism_alignment_mode: BALANCED, EVENLY_SPREAD or OFF. The aggregator of busy time is MAX, its default.
+    The aggregator of busy time is MAX, its default.
     Left out, as they are off by default: restart time tracking, observed scalability, memory pressure and tuning,
     quotas, excluded periods. One stage has no backpressure. A sync takes 15 s (standalone 10 s, operator 60 s).
     """
@@ -46,7 +46,7 @@ class FlinkParameters:
     observed_true_processing_rate_min_observations: int = 2
     scaling_effectiveness_detection_enabled: bool = False
     scaling_effectiveness_threshold: float = 0.1
-    scaling_parallelism_alignment_mode: str = "BALANCED"
+    scaling_parallelism_alignment_mode: str = "BALANCED"  # or EVENLY_SPREAD or OFF
 
 
 DEFAULT = FlinkParameters()
@@ -72,14 +72,11 @@ DEMETER = FlinkParameters(  # the published runs of Demeter (ICPE 2024), operato
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """The metrics of a full window for L jobs, shape (L,), in records/s except lag_records; NaN where unknown.
+    """The metrics of a full window for L jobs, shape (L,), in records/s except lag_records; NaN unknown."""
 
-    target: TARGET_DATA_RATE, the input. true_processing: capacity of the present size, infinite without input.
-    """
-
-    target: Array
+    target: Array  # TARGET_DATA_RATE, the input
     processed: Array
-    true_processing: Array
+    true_processing: Array  # capacity of the present size, infinite without input
     lag_records: Array
 
 
@@ -132,8 +129,8 @@ class Flink:
         """The parallelism to rescale to now, shape (L,); NaN for none."""
         rates, current = self._collected(seen), seen.spec_workers
         able = rates.true_processing
-        asks = self._window.fresh & self._window.full & ~np.isnan(able) & ~np.isnan(rates.target)
-        size = np.where(asks, self._parallelism(rates, current), np.nan)
+        decides = self._window.fresh & self._window.full & ~np.isnan(able) & ~np.isnan(rates.target)
+        size = np.where(decides, self._parallelism(rates, current), np.nan)
         outside = outside_bounds(self._parameters, rates)
         self._delayed.clear(size >= current)
         down, was_outside = self._delayed.recommend(seen.at_s, np.where(size < current, size, np.nan), outside)

@@ -12,16 +12,13 @@ from adapter.simulator.hpa import Hpa, PodCpu, Tolerance, by_utilization, unread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuParameters:
-    """Of autoscaling/v2: `averageUtilization` of a Resource metric, `tolerance`.
+    """Parameters of an autoscaling/v2 Resource metric."""
 
-    average_utilization: per cent of a worker's request of one CPU. metric_window_s: window of a CPU sample
-    (metrics-server's resolution). rescale_restarts_workers: a rescale restarts all pods. This is our choice and favours
-    this baseline: in Flink's reactive mode and in consumer groups pods stay, and their CPU around the pause counts.
-    """
-
-    average_utilization: int = 80
+    average_utilization: int = 80  # per cent of a worker's request of one CPU
     tolerance: Tolerance = field(default_factory=Tolerance)
-    metric_window_s: float = 15.0
+    metric_window_s: float = 15.0  # window of a CPU sample: metrics-server's resolution
+    # A rescale restarts all pods. This favours the baseline: in Flink's reactive mode and in consumer groups pods stay,
+    # and their CPU around the pause counts.
     rescale_restarts_workers: bool = True
 
 
