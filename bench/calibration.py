@@ -51,7 +51,7 @@ class MeasuredRun:
     profile: Profile
 
 
-def _of(name: str) -> Profile:
+def _profile(name: str) -> Profile:
     """A profile of PROFILES for this job, whose metrics are neither late nor missing."""
     return replace(
         PROFILES[name],
@@ -64,7 +64,7 @@ def _of(name: str) -> Profile:
     )
 
 
-_REACTIVE = _of("flink-reactive")
+_REACTIVE = _profile("flink-reactive")
 _COLD = replace(_REACTIVE, warm_up_ratio=1.0, warm_up_s=0.0)
 # The median of the delay's peaks at changes is 5 to 6 s; metrics-server's own default is a sample a minute.
 _CAPTURED = replace(_COLD, pause_up_s=6.0, pause_down_s=6.0, cpu_window_s=60.0)
@@ -73,7 +73,7 @@ RUNS = (
     MeasuredRun(name="HPA CPU 35 %", file="reactive", policy="hpa-cpu-35", profile=_REACTIVE),
     MeasuredRun(name="HPA CPU 35 %, no warm-up", file="reactive", policy="hpa-cpu-35", profile=_COLD),
     MeasuredRun(name="HPA CPU 35 %, as captured", file="reactive", policy="hpa-cpu-35", profile=_CAPTURED),
-    MeasuredRun(name="Flink's operator", file="operator", policy="flink-demeter", profile=_of("flink-operator")),
+    MeasuredRun(name="Flink's operator", file="operator", policy="flink-demeter", profile=_profile("flink-operator")),
 )
 
 

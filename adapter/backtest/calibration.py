@@ -50,7 +50,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
     capacity = _capacity(timeline, rules)
     rate = _input(timeline)
     found = rescales(timeline, capacity.value)
-    start, warm_up, first = _start(found, rules), _warm_up(found), _warm_up_ratio(found)
+    start, warm_up, first = _worker_start(found, rules), _warm_up(found), _warm_up_ratio(found)
     up, down, partitions = _pause(found, rules, up=True), _pause(found, rules, up=False), _partitions(timeline)
     late = _given("metric delay", rules.metric_delay_s, "s", _NO_DELAY)
     profile = replace(
@@ -141,7 +141,7 @@ def _outages(timeline: Timeline) -> tuple[Estimate, ...]:
     return (Estimate(name="input not recorded", value=hours, unit="h", observations=len(found), source=source),)
 
 
-def _start(found: tuple[Rescale, ...], rules: Rules) -> Estimate:
+def _worker_start(found: tuple[Rescale, ...], rules: Rules) -> Estimate:
     seen = np.array([rescale.start_s for rescale in found if rescale.up and np.isfinite(rescale.start_s)])
     if not len(seen):
         source = "worker_start_s of the configuration: the history contains no worker start"

@@ -33,7 +33,7 @@ def figures(number: int, section: Section) -> list[Figure]:
 
 def _simulated(place: str, section: Section) -> Figure:
     """Input, workers and backlog time, one above the other."""
-    slots = _slots(section.simulated)
+    slots = _colour_indices(section.simulated)
     data = [_input(section)]
     data += [_workers(track, slots[track.name], "y2") for track in section.simulated]
     data += [_backlog_times(track, slots[track.name]) for track in section.simulated if len(track.backlog_time_s)]
@@ -48,7 +48,7 @@ def _simulated(place: str, section: Section) -> Figure:
 
 def _recommended(place: str, section: Section) -> Figure:
     """Input, and actual and recommended workers."""
-    slots = _slots(section.recommended)
+    slots = _colour_indices(section.recommended)
     data = [_input(section)] + [_workers(track, slots[track.name], "y2") for track in section.recommended]
     axes = {
         "yaxis": _axis("input, records/s", (0.62, 1.0)),
@@ -58,8 +58,8 @@ def _recommended(place: str, section: Section) -> Figure:
     return {"id": place, "data": data, "layout": axes}
 
 
-def _slots(tracks: Sequence[Track]) -> Mapping[str, int]:
-    """Name -> index of its colour; -1 for what ran."""
+def _colour_indices(tracks: Sequence[Track]) -> Mapping[str, int]:
+    """Name -> index of its colour; -1 for the real run."""
     policies = [track.name for track in tracks if track.name != ACTUAL]
     return {ACTUAL: -1} | {name: place for place, name in enumerate(policies)}
 
@@ -77,7 +77,7 @@ def _input(section: Section) -> Figure:
 def _workers(track: Track, slot: int, axis: str) -> Figure:
     at_s, workers, why = _steps(track)
     line = {"shape": "hv", "width": 1.8, "dash": _dash(slot)}
-    curve = _curve(track.name, at_s, workers, axis) | _styled(slot) | {"line": line, "legendgroup": track.name}
+    curve = _curve(track.name, at_s, workers, axis) | _style(slot) | {"line": line, "legendgroup": track.name}
     texts = [f"<br>{_wrapped(sentence)}" if sentence else "" for sentence in why]
     return curve | {
         "text": texts,
@@ -90,7 +90,7 @@ def _backlog_times(track: Track, slot: int) -> Figure:
     line = {"width": 1.2}  # no dashes: a curve of spikes would be unreadable
     own = {"line": line, "legendgroup": track.name, "showlegend": False, "fill": "none"}
     hover = {"hovertemplate": _hover(track, "%{y:,.0f} s behind")}
-    return _curve(track.name, at_s, waits, "y3") | _styled(slot) | own | hover
+    return _curve(track.name, at_s, waits, "y3") | _style(slot) | own | hover
 
 
 def _hover(track: Track, text: str) -> str:
@@ -98,7 +98,8 @@ def _hover(track: Track, text: str) -> str:
     return f"<b>{html.escape(track.name)}</b> {text}<extra></extra>"
 
 
-def _styled(slot: int) -> Figure:
+def _style(slot: int) -> Figure:
+    """The style of a curve. Only the first policies are visible at first."""
     if slot < 0:
         return {"meta": "ran", "fill": "tozeroy", "visible": True}
     return {"meta": f"policy-{slot % COLOURS}", "fill": "none", "visible": True if slot < SHOWN else "legendonly"}

@@ -36,7 +36,7 @@ class Rescale:
 
 def rescales(timeline: Timeline, worker_capacity_records_per_s: float) -> tuple[Rescale, ...]:
     """The changes of the ready workers, oldest first; changes within _SEARCH_S of each other are merged."""
-    return tuple(_seen(timeline, tick, worker_capacity_records_per_s) for tick in _changes(timeline))
+    return tuple(_rescale(timeline, tick, worker_capacity_records_per_s) for tick in _changes(timeline))
 
 
 def _changes(timeline: Timeline) -> Iterator[int]:
@@ -49,7 +49,7 @@ def _changes(timeline: Timeline) -> Iterator[int]:
             last_s = timeline.at_s[tick]
 
 
-def _seen(timeline: Timeline, tick: int, capacity: float) -> Rescale:
+def _rescale(timeline: Timeline, tick: int, capacity: float) -> Rescale:
     workers = timeline.workers
     begin, end = _stop(timeline, tick)
     first_ratio, warm_up_s = _warming(timeline, end, capacity)

@@ -34,6 +34,7 @@ def _window(d: "Decision") -> str:
 
 
 def _shrinks(d: "Decision") -> bool:
+    """Whether the policy wants fewer workers than there are."""
     here = d.current_workers
     return d.wanted_workers is not None and here is not None and d.wanted_workers < here
 

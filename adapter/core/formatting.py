@@ -9,7 +9,7 @@ def count(value: float | None) -> str:
 
 
 def workers(value: float | None) -> str:
-    """A number of workers."""
+    """A number of workers with its noun."""
     return "1 worker" if count(value) == "1" else f"{count(value)} workers"
 
 

@@ -119,7 +119,7 @@ class _Steps:
         self.last_s, self.last = np.where(known, at_s, self.last_s), np.where(known, value, self.last)
 
     def rate(self, least_span_s: Array) -> Array:
-        """From the first point to the last, of a counter that rose at every one."""
+        """The rate from the first point to the last, for counters that rose at every point."""
         span_s = self.last_s - self.first_s
         known = (self.steps > 0) & (span_s >= least_span_s)
         return np.where(known, (self.last - self.first) / np.where(known, span_s, 1.0), np.nan)

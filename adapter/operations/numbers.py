@@ -112,13 +112,13 @@ def _rounding(recorded: RecordedDecision) -> str:
     without = {**recorded.columns, "policy_input.partitions": np.array([np.nan])}
     plain = known(decide(decision_input_of(without)).policy_result.needed_workers)
     needed = known(recorded.result.policy_result.needed_workers)
-    if plain is None or needed is None or needed == plain or partitions is None or _follows(recorded):
+    if plain is None or needed is None or needed == plain or partitions is None or _follows_partitions(recorded):
         return ""
     direction = "up" if needed > plain else "down"
     return f"rounded {direction} from {_size(plain)}: spreads {number(partitions)} partitions evenly"
 
 
-def _follows(recorded: RecordedDecision) -> bool:
+def _follows_partitions(recorded: RecordedDecision) -> bool:
     return policy_of(recorded.decision.policy).follows_partitions
 
 

@@ -70,6 +70,7 @@ def bound_table(recorded: RecordedDecision) -> tuple[Step, ...]:
 
 
 def _meaning(recorded: RecordedDecision, name: Bound) -> str:
+    """The description of a bound; an end of the range names its origin."""
     if name is Bound.MAX:
         return f"not above {recorded.most_by}"
     return f"not below {recorded.least_by}" if name is Bound.MIN else name.record.description
@@ -95,7 +96,7 @@ def _mask(text: str, name: str) -> Look:
     return lambda recorded: f"{text}: {yes_or_no(recorded.number(name))}"
 
 
-def _seen(*rules: str) -> Look:
+def _sample_age(*rules: str) -> Look:
     return lambda recorded: ", ".join(
         [f"last sample {ago(recorded.number('gate_inputs.sample_age_s'))}", *(_rule(recorded, name) for name in rules)]
     )
@@ -128,9 +129,9 @@ def _settled(recorded: RecordedDecision) -> str:
 _LOOKS: tuple[Look, ...] = (
     _paused,
     _mask("in an excluded period", "gate_inputs.excluded"),
-    _seen(),
-    _seen("error_after_s"),
-    _seen(),
+    _sample_age(),
+    _sample_age("error_after_s"),
+    _sample_age(),
     _counted,
     _mask("the job reports that it is not running", "gate_inputs.stopped"),
     _failed,

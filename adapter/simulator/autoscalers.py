@@ -51,13 +51,13 @@ class Autoscalers:
         """Recommended workers, NaN for no number, and the desired replicas that follow; both (L,)."""
         required, workers = np.full(len(self._policies), np.nan), state.spec_workers.copy()
         if len(self._ours):
-            seen = {name: values[self._ours] for name, values in samples.items()}
-            required[self._ours] = self._policy.required(at_s, seen, _of(state, self._ours))
+            own = {name: values[self._ours] for name, values in samples.items()}
+            required[self._ours] = self._policy.required(at_s, own, _select(state, self._ours))
             workers[self._ours] = self._through_hpa(at_s, required[self._ours], workers[self._ours])
         for group in self._groups:
-            wanted = group.baseline.wanted(self._seen(at_s, samples, state, group.jobs))
+            wanted = group.baseline.wanted(self._observation(at_s, samples, state, group.jobs))
             required[group.jobs] = wanted
-            workers[group.jobs] = self._followed(group, at_s, wanted, workers[group.jobs])
+            workers[group.jobs] = self._replicas(group, at_s, wanted, workers[group.jobs])
         return required, workers
 
     def _through_hpa(self, at_s: float, required: Array, workers: Array) -> Array:
@@ -65,7 +65,7 @@ class Autoscalers:
         written, self._memory = hpa.recommend(self._hpa, self._memory, workers, proposal, at_s)
         return written
 
-    def _followed(self, group: _BaselineGroup, at_s: float, wanted: Array, workers: Array) -> Array:
+    def _replicas(self, group: _BaselineGroup, at_s: float, wanted: Array, workers: Array) -> Array:
         if group.baseline.hpa is None:
             most = self._world.max_workers[group.jobs]
             return np.where(np.isnan(wanted), workers, np.clip(np.nan_to_num(wanted, nan=1.0), 1, most))
@@ -85,7 +85,9 @@ class Autoscalers:
         )
         return _BaselineGroup(jobs, BASELINES[name](job), hpa.Memory())
 
-    def _seen(self, at_s: float, samples: Mapping[str, Array], state: fluid.JobState, jobs: IntArray) -> Observation:
+    def _observation(
+        self, at_s: float, samples: Mapping[str, Array], state: fluid.JobState, jobs: IntArray
+    ) -> Observation:
         changing = (state.pause_left_s > 0) | (state.spec_workers != state.ready_workers)
         return Observation(
             at_s=at_s,
@@ -102,5 +104,6 @@ class Autoscalers:
         )
 
 
-def _of(state: fluid.JobState, jobs: IntArray) -> fluid.JobState:
-    return fluid.JobState(**{of.name: getattr(state, of.name)[jobs] for of in fields(state)})
+def _select(state: fluid.JobState, jobs: IntArray) -> fluid.JobState:
+    """The state of some jobs."""
+    return fluid.JobState(**{field.name: getattr(state, field.name)[jobs] for field in fields(state)})

@@ -75,12 +75,12 @@ def load(seed: int, t_s: int) -> Conditions:
     share = np.full((len(WORKLOADS), PARTITIONS), 1 / PARTITIONS)
     if in_trouble("hot-partition", t_s):
         share[NAMES.index("hot-partition")] = _HOT_SHARE
-    stuck = _only("stuck", 0.0 if in_trouble("stuck", t_s) else 1.0)
+    stuck = _factor_of("stuck", 0.0 if in_trouble("stuck", t_s) else 1.0)
     return Conditions(
         rate_records_per_s=rates,
         share=share,
         speed_ratio=np.repeat(stuck[:, None], MAX_WORKERS, axis=1),
-        sink_ratio=_only("slow-sink", 0.3 if in_trouble("slow-sink", t_s) else 1.0),
+        sink_ratio=_factor_of("slow-sink", 0.3 if in_trouble("slow-sink", t_s) else 1.0),
     )
 
 
@@ -90,7 +90,8 @@ def in_trouble(name: str, t_s: int) -> bool:
     return t_s >= 0 and begin_s <= t_s % CYCLE_S < end_s
 
 
-def _only(name: str, value: float) -> Array:
+def _factor_of(name: str, value: float) -> Array:
+    """A factor for each workload: `value` for one, 1 for the others."""
     values = np.ones(len(WORKLOADS))
     values[NAMES.index(name)] = value
     return values

@@ -79,10 +79,10 @@ class AdapterPolicies:
 
     def required(self, at_s: float, samples: Mapping[str, Array], workers: fluid.JobState) -> Array:
         """required_workers of each job, shape (L,); NaN where there is no number."""
-        self._state, decisions = advance(self._state, self._seen(at_s, samples, workers), self._book)
+        self._state, decisions = advance(self._state, self._samples(at_s, samples, workers), self._book)
         return decisions.numbers["required_workers"]
 
-    def _seen(self, at_s: float, samples: Mapping[str, Array], workers: fluid.JobState) -> Samples:
+    def _samples(self, at_s: float, samples: Mapping[str, Array], workers: fluid.JobState) -> Samples:
         return Samples(
             at_s=_EPOCH_S + at_s,
             workloads=self._workloads,

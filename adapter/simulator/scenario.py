@@ -62,7 +62,7 @@ def _scenes() -> Iterator[ScenarioTick]:
     book = RuleBook(by_workload={f"scenario/{name}": Rules(policy=name) for name in NAMES})
     state, memory, processed = EMPTY, hpa.Memory(), now.processed_records
     for at_s in range(-_BEFORE_S, END_S + 1, TICK_S):
-        state, decisions = advance(state, _seen(at_s, now), book)
+        state, decisions = advance(state, _samples(at_s, now), book)
         required_milli = np.round(decisions.numbers["required_workers"] * 1000)
         proposal = hpa.by_average_value(required_milli, _TARGET_MILLI, now.spec_workers, hpa.EXACT)
         sizes, memory = hpa.recommend(_HPA, memory, now.spec_workers, proposal, at_s)
@@ -114,7 +114,7 @@ def _load(at_s: int) -> fluid.Conditions:
     )
 
 
-def _seen(at_s: int, now: fluid.JobState) -> Samples:
+def _samples(at_s: int, now: fluid.JobState) -> Samples:
     """The samples that a broker and Kubernetes report; whole records."""
     appended, processed = np.round(now.appended_records), np.round(now.processed_records)
     return Samples(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapter.backtest.trace import normalise, read
+from adapter.backtest.trace import normalisation_ratio, read, resample
 from adapter.core.samples import Array
 from adapter.simulator import closed_loop
 from adapter.simulator.profiles import PROFILES, STEP_S
@@ -25,7 +25,8 @@ HOURS, SLOT_STEPS = 4, 12
 
 def window(trace: str, profile: str) -> Array:
     """Some hours of a trace, as the profile's job gets it."""
-    rate = normalise(read(TRACES / f"{trace}.csv"), PROFILES[profile])
+    recorded = read(TRACES / f"{trace}.csv")
+    rate = resample(recorded) * normalisation_ratio(recorded, PROFILES[profile])
     begin = round(BEGINS_H[trace] * 3600 / STEP_S)
     return rate[begin : begin + round(HOURS * 3600 / STEP_S)]
 

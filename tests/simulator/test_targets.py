@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapter.backtest.trace import normalise, read
+from adapter.backtest.trace import normalisation_ratio, read, resample
 from adapter.core.rules import POLICIES
 from adapter.simulator import closed_loop
 from adapter.simulator.baselines.registry import BASELINES
@@ -55,7 +55,8 @@ def test_the_default_policy_is_never_five_minutes_late_and_does_not_reverse_with
 
 def test_the_default_policy_needs_fewer_workers_than_flinks_formula_and_is_less_late() -> None:
     profile = PROFILES["pause-30-60"]
-    load = normalise(read(TRACES / "dsp_ads_18h_1s.csv"), profile)
+    trace = read(TRACES / "dsp_ads_18h_1s.csv")
+    load = resample(trace) * normalisation_ratio(trace, profile)
     ours, flink = (
         {name: float(values[lane]) for name, values in found.items()}
         for found in [
