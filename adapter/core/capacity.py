@@ -72,7 +72,7 @@ def size_for(table: Table, rate: Array, exponent: Array) -> Array:
 
 
 def trust_at(table: Table, size: Array) -> Array:
-    """The level of trust in rate_at of that size: of its entry, else the lesser of the entries next to it.
+    """The level of trust in rate_at of that size: of its entry, otherwise the lesser of the neighbouring entries.
 
     Shape (stages,); NONE where the table is empty or size is unknown.
     """
@@ -190,7 +190,7 @@ def _interpolated(keys: Array, values: Array, wanted: Array, power: Array) -> Ar
     found: Array = (1 - ratio) * low + ratio * high
     far = np.flatnonzero(~(high_key >= wanted))
     start = np.where(low_key[far] > 0, low_key[far], np.nan)
-    with np.errstate(over="ignore"):  # a tiny exponent asks for infinitely many workers; a bound cuts them
+    with np.errstate(over="ignore"):  # a tiny exponent may need infinitely many workers; a bound limits them
         found[far] = low[far] * (wanted[far] / start) ** power[far]
     return found
 

@@ -1,4 +1,4 @@
-"""The bounds at work: a size in, the size after every bound and the last bound that changed it out."""
+"""Apply the bounds: a size -> the size after every bound, and the last bound that changed it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

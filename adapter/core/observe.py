@@ -98,8 +98,8 @@ class Tick:
     facts: WorkloadFacts
     bad_annotations: Array  # (workloads,)
     partitions_age_s: Array  # (workloads,) since partitions were counted
-    load_age_s: Array  # (workloads,) since throughput and backlog were seen
-    workers: Array  # (workloads,) at work
+    load_age_s: Array  # (workloads,) of throughput and backlog
+    workers: Array  # (workloads,) present
     now: StageSamples
     rates: Rates
     signals: Signals

@@ -11,7 +11,7 @@ _STILL_SPANS = 2.0  # in half windows: a counter without a step for a whole wind
 
 
 def since_reset(*counters: Array) -> Mask:
-    """Which points lie at or after the last fall of any of the counters (X-04).
+    """Which points are at or after the last reset of any of the counters (X-04).
 
     counters: shape (points, rows), oldest first, NaN where there was no sample.
     Returns shape (points, rows): a rate over these points sees no reset.
@@ -125,7 +125,7 @@ class _Steps:
         return np.where(known, (self.last - self.first) / np.where(known, span_s, 1.0), np.nan)
 
     def moving(self, least_span_s: Array, slope: Array) -> Array:
-        """The slope where there are two steps; 0 where the last one is too long ago."""
+        """The slope of a counter with two steps; 0 if the last step is too long ago."""
         known = (self.steps >= 2) & (self.rose_s - self.began_s >= least_span_s)
         stopped = self.last_s - self.rose_s > 2 * self.longest_s
         return np.where(known, np.where(stopped, 0.0, slope), np.nan)

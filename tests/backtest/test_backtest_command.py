@@ -38,7 +38,7 @@ def test_a_policy_accepts_parameters() -> None:
             id="a parameter out of bounds",
         ),
         pytest.param("drain:rescale_pause_s=", "expected a number for rescale_pause_s", id="a parameter of nothing"),
-        pytest.param("drain:rescale_pause_s=nan", "expected a number for rescale_pause_s", id="a number that is none"),
+        pytest.param("drain:rescale_pause_s=nan", "expected a number for rescale_pause_s", id="not a number"),
         pytest.param("keda-30s:lag=1", "keda-30s takes no parameters", id="a baseline has no parameters"),
     ],
 )

@@ -19,7 +19,7 @@ def words() -> list[str]:
 
 @pytest.mark.simulation
 def test_the_committed_picture_is_what_the_code_draws() -> None:
-    assert FILE.read_text("utf-8") == draw(play()), "python -m bench.picture writes it anew"
+    assert FILE.read_text("utf-8") == draw(play()), "python -m bench.picture writes it"
 
 
 def test_the_picture_names_every_policy_and_unit() -> None:

@@ -55,7 +55,7 @@ RANGES = {
     "the larger minimum": (1, {"min_workers": 5, "facts": {"min_workers": 4}}, 5, Bound.MIN),
     "the maximum wins over the minimum": (1, {"min_workers": 5, "facts": {"max_workers": 2}}, 2, Bound.MIN),
     "min above max from the HPA": (9, {"facts": {"min_workers": 8, "max_workers": 4}}, 4, Bound.MAX),
-    "minimum 0 lets go to 0": (0, {"min_workers": 0}, 0, Bound.NONE),
+    "a minimum of 0 allows 0": (0, {"min_workers": 0}, 0, Bound.NONE),
     "S4-35 memory for 60 partitions, 8 a worker": (
         2,
         {"facts": {"partitions": 60}, "max_partitions_per_worker": 8},
@@ -63,7 +63,7 @@ RANGES = {
         Bound.MEMORY,
     ),
     "S4-35 memory for partitions that are unknown": (2, {"max_partitions_per_worker": 8}, 2, Bound.NONE),
-    "S4-35 the minimum asks for more than memory": (
+    "S4-35 the minimum exceeds the memory": (
         2,
         {"facts": {"partitions": 60}, "max_partitions_per_worker": 8, "min_workers": 9},
         9,
@@ -180,11 +180,11 @@ def test_an_unknown_size_stays_unknown():
 
 PAUSES = {
     "none": ({}, {}, (False, False)),
-    "of ups by rule": ({"pause_up_until_s": 61}, {}, (True, False)),
-    "of downs by rule": ({"pause_down_until_s": 61}, {}, (False, True)),
+    "of scale-ups by rule": ({"pause_up_until_s": 61}, {}, (True, False)),
+    "of scale-downs by rule": ({"pause_down_until_s": 61}, {}, (False, True)),
     "that ended": ({"pause_up_until_s": 60, "pause_down_until_s": 60}, {}, (False, False)),
-    "of ups by annotation": ({}, {"pause_up": 1}, (True, False)),
-    "of downs by annotation": ({}, {"pause_down": 1}, (False, True)),
+    "of scale-ups by annotation": ({}, {"pause_up": 1}, (True, False)),
+    "of scale-downs by annotation": ({}, {"pause_down": 1}, (False, True)),
     "annotations that ended": ({}, {"pause_up": 0, "pause_down": 0}, (False, False)),
 }
 

@@ -114,7 +114,7 @@ def test_x_03_h_a_draining_job_is_sized_by_its_input():
         ({"rescale_pause_s": 30.0}, 11),  # 1 + 30 / 300
         ({"rescale_pause_s": 30.0, "replay_s": 60.0}, 12),  # 1 + 60 / 300
         ({"rescale_pause_s": 30.0, "warm_up_s": 360.0}, 14),  # a quarter of it is lost: 1 + 120 / 300
-        ({"warm_up_s": 360.0}, 10),  # without a pause nothing starts anew
+        ({"warm_up_s": 360.0}, 10),  # without a pause there is no warm-up
         ({"rescale_pause_s": 900.0}, 25),  # the catch-up takes 10 min at most: 1 + 900 / 600
         ({"rescale_pause_s": 10.0, "backlog_time_target_s": 200.0}, 11),  # never sooner than the target asks: not 12
     ],

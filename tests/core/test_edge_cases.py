@@ -212,7 +212,7 @@ def test_a_new_job_is_not_sized_before_its_first_clean_window():
 
 
 def test_x_05_the_backlog_of_a_pause_causes_no_second_scale_up():
-    """Nor may a further one escape from settling: the rates of a pause say nothing, and soon after it all is known."""
+    """No further scale-up during settling, because the rates of a pause mean nothing."""
     decided = closed(
         Fluid(lambda at_s: 900.0 if at_s < 300 else 1500.0, pause_s=60.0), 600, drain(rescale_pause_s=60.0)
     )
@@ -456,7 +456,7 @@ def test_x_11_limits_ignore_float_noise():
     assert (found.reason, found.required_workers) == (Reason.HOLD, 30)
 
 
-# --- zero ups and zero changes where nothing can be known or won, for every policy
+# --- every policy: no scale-ups and no changes that cannot help
 
 
 def each_policy(story, until_s, **rules):

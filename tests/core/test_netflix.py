@@ -78,7 +78,7 @@ DECISIONS = {
     "S4-12 an increase is anticipated": (0, 0.1, (0, 1, 10_000), 10),
     "S4-12 a falling input": (0, 0.1, (0, -1, 10_000), 4),
     "S4-12 a trough of which the rise is to come": (0, 0.1, (0.01, -1, 10_000), 10),
-    "S4-12 an increase by less than the noise is none": (0, 0.1, (0, 0.5, 10_000), 5),
+    "S4-12 an increase below the noise does not count": (0, 0.1, (0, 0.5, 10_000), 5),
     "S4-27 utilization unknown: no down": (0, nan, None, 10),
     "S4-27 utilization 0.36: 6 run at 0.6": (0, 0.36, None, 6),
     "S4-27 above 0.6 and not above 0.8": (0, 0.7, None, 10),

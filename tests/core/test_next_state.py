@@ -1,4 +1,4 @@
-"""What is remembered between ticks: targets, the window of downs, the pause budget, ups that did not help, failures."""
+"""The state between ticks: targets, scale-down window, pause budget, scale-ups without effect, failures."""
 
 from functools import cache
 from itertools import pairwise
@@ -26,7 +26,7 @@ def step(before, after, when_s):
     return lambda at_s: before if at_s < when_s else after
 
 
-# --- the window of downs
+# --- the scale-down window
 
 
 def test_s1_18_a_scale_down_goes_to_the_largest_size_needed_in_the_window():
@@ -152,7 +152,7 @@ def test_no_scale_down_during_the_cooldown():
     assert (decided[600].reason, decided[600].required_workers) == (Reason.DOWN, 4)
 
 
-# --- ups that do not help
+# --- scale-ups without effect
 
 
 @cache

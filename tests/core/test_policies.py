@@ -87,7 +87,7 @@ DATAFLOW = {
     "S3-06 S3-07: larger numbers": ((4, 1000, 250, 90), 5, 6, 11),
     "S3-08: first of two stages": ((10, 100, 50, 30), 15, 5, 20),
     "S3-08: second of two stages": ((10, 500, 0, 90), 10, 15, 25),
-    "X-03: draining within R asks for nothing more": ((10, 100, -100, 60), 10, 10, 10),
+    "X-03: draining within R needs no more workers": ((10, 100, -100, 60), 10, 10, 10),
     "S3-04: draining too slowly does": ((10, 100, -50, 60), 10, 10, 20),
     "S3-05: a short backlog time is no reason": ((10, 100, 0, 10), 10, 10 / 6, 10),
 }

@@ -10,7 +10,7 @@ from adapter.core.policies import policy_of
 
 SEGMENTS = {
     "S2-01: as many readers as segments": (7, 1, 7),
-    "S2-02: a metric of 40 asks for 40, and max 32 is a bound": (40, 1, 40),
+    "S2-02: 40 segments need 40, and the maximum of 32 is a bound": (40, 1, 40),
     "S2-03: threshold 1 of the KEDA variant": (15, 1, 15),
     "several segments a worker, upwards": (7, 2, 4),
     "several segments a worker, even": (8, 2, 4),

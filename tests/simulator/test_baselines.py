@@ -197,7 +197,7 @@ def rates(target: float, able: float, lag: float = 0.0) -> Rates:
         pytest.param(FAST, (1000, 3000), 0.7, True, 1639, id="in five minutes, restarts of one"),
         pytest.param(DEFAULT, (1000, 0), 0.0, True, np.inf, id="use 0 is without end"),
         pytest.param(DEFAULT, (1000, 0), 1.3, False, 1000, id="no more than full use"),
-        pytest.param(DEFAULT, (0.4, 0), 1.0, False, 0, id="under half a record a second is none"),
+        pytest.param(DEFAULT, (0.4, 0), 1.0, False, 0, id="less than half a record a second counts as none"),
         pytest.param(DEFAULT, (np.nan, 0), 0.7, True, np.nan, id="an unknown input is unknown"),
         pytest.param(replace(DEFAULT, catch_up_duration_s=0.0), (700, 9e9), 0.7, True, 1000, id="catch-up 0 is off"),
     ],
@@ -316,7 +316,7 @@ def busiest_of(shares: dict[float, float]) -> Callable[[float], Observation]:
         pytest.param({0.0: 0.25}, (615.0, 2.0), id="after the interval, which began with the first full window"),
         pytest.param({0.0: 0.25, 300.0: 0.35, 360.0: 0.25}, (615.0, 3.0), id="to the largest size of the interval"),
         pytest.param({0.0: 0.35, 60.0: 0.25}, (615.0, 3.0), id="also its first"),
-        pytest.param({0.0: 0.25, 300.0: 0.5, 360.0: 0.25}, (975.0, 2.0), id="anew once the present size was right"),
+        pytest.param({0.0: 0.25, 300.0: 0.5, 360.0: 0.25}, (975.0, 2.0), id="again once the present size was right"),
         pytest.param(
             {0.0: 0.25, 300.0: np.nan, 315.0: 0.4, 360.0: np.nan, 375.0: 0.25},
             (960.0, 2.0),
@@ -421,7 +421,7 @@ def test_dataflow_scales_up_after_two_minutes_of_backlog() -> None:
     ("backlog", "cpu", "expected"),
     [
         pytest.param(0.0, 0.3, (120.0, 4.0), id="10 workers at 30 per cent are 4 at 75"),
-        pytest.param(9_999.0, 0.3, (120.0, 4.0), id="less than 10 s of backlog is none"),
+        pytest.param(9_999.0, 0.3, (120.0, 4.0), id="less than 10 s of backlog counts as none"),
         pytest.param(0.0, 0.75, None, id="not from 75 per cent on"),
         pytest.param(15_000.0, 0.19, None, id="a backlog at less than 20 per cent CPU is not for want of workers"),
         # 1000 + 15000 / 150 is 1100 of 1000 of ten

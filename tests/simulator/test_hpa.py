@@ -59,7 +59,9 @@ def settle(hpa: Hpa, spec_workers: float, proposals: Sequence[float], every_s: f
         pytest.param(8600, 2150, 3, DEFAULT, 4, id="8600m over 2150m is 4"),
         pytest.param(8600, 2867, 5, DEFAULT, 3, id="8600m over 2867m is 3"),
         pytest.param(8600, 2900, 3, DEFAULT, 3, id="inside the tolerance nothing moves"),
-        pytest.param(8600, 2800, 3, Tolerance(up_ratio=0.01, down_ratio=0.01), 4, id="a tolerance of 1 % lets it move"),
+        pytest.param(
+            8600, 2800, 3, Tolerance(up_ratio=0.01, down_ratio=0.01), 4, id="with a tolerance of 1 % it scales"
+        ),
         pytest.param(2**63 - 1, 1, 3, DEFAULT, MOST_WORKERS, id="the largest number is the largest size"),
         pytest.param(20_000, 1000, 3, DEFAULT, 20, id="20 from 3"),
         pytest.param(20_001, 1000, 20, EXACT, 21, id="a hair more than 20 is 21 at tolerance 0"),
