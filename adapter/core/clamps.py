@@ -11,7 +11,7 @@ from adapter.core.capacity import rate_at
 from adapter.core.decision_input import DecisionInput
 from adapter.core.grouping import pick
 from adapter.core.limits import Range, one_more
-from adapter.core.observe import settled_s
+from adapter.core.observe import warm_after_s
 from adapter.core.partitions import hot_limit, whole
 from adapter.core.policies.interface import PolicyResult
 from adapter.core.policies.sizing import where
@@ -64,7 +64,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     fresh = inputs.gate_inputs.changed_age_s < rules.warm_up_s
     patient = where("waits_until_warm", rules.policy)
     changed = np.isfinite(inputs.gate_inputs.changed_age_s)
-    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, settled_s(rules), np.nan))
+    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, warm_after_s(rules), np.nan))
     # A scale-down that is not enacted yet has passed the window. Only what is needed now may stop it.
     window = np.fmax(np.where(falling, np.nan, status.peak_workers), policy_result.needed_workers)
     near = patient & (window >= current * (1 - rules.tolerance_ratio))
@@ -102,18 +102,21 @@ def table(
     wanted: Array, current: Array, rules: RuleColumns, range_: Range, bound_inputs: BoundInputs
 ) -> tuple[Clamp, ...]:
     """Every bound in its order. Without a current size, the bounds that are relative to it do not apply."""
-    stay = _Stay(current)
+
+    def stay(mask: Mask) -> Array:
+        return np.where(mask, current, np.nan)
+
     unhealthy = bound_inputs.sink_unhealthy
     window = np.minimum(whole(bound_inputs.window_workers), current)
     return (
         Clamp(Bound.WINDOW, window, None),
         _latch(np.fmax(wanted, window), current, window, bound_inputs.pending_workers),
-        Clamp(Bound.PAUSE, stay.where(bound_inputs.no_down), stay.where(bound_inputs.no_up)),
-        Clamp(Bound.FAILOVER, stay.where(bound_inputs.failover), None),
-        Clamp(Bound.SINK, stay.where(unhealthy & bound_inputs.behind), stay.where(unhealthy)),
-        Clamp(Bound.INEFFECTIVE, None, stay.where(bound_inputs.blocked)),
-        Clamp(Bound.COOLDOWN, stay.where(bound_inputs.cooling_down), stay.where(bound_inputs.cooling_up)),
-        Clamp(Bound.BUDGET, stay.where(bound_inputs.unaffordable), None),
+        Clamp(Bound.PAUSE, stay(bound_inputs.no_down), stay(bound_inputs.no_up)),
+        Clamp(Bound.FAILOVER, stay(bound_inputs.failover), None),
+        Clamp(Bound.SINK, stay(unhealthy & bound_inputs.behind), stay(unhealthy)),
+        Clamp(Bound.INEFFECTIVE, None, stay(bound_inputs.blocked)),
+        Clamp(Bound.COOLDOWN, stay(bound_inputs.cooling_down), stay(bound_inputs.cooling_up)),
+        Clamp(Bound.BUDGET, stay(bound_inputs.unaffordable), None),
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
         Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
         Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),
@@ -122,13 +125,6 @@ def table(
         Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
         Clamp(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),
     )
-
-
-class _Stay(NamedTuple):
-    current: Array
-
-    def where(self, mask: Mask) -> Array:
-        return np.where(mask, self.current, np.nan)
 
 
 def _latch(size: Array, current: Array, window: Array, pending: Array) -> Clamp:

@@ -189,10 +189,10 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, expired: Mask) -> Lates
     )
 
 
-def settled_s(rules: RuleColumns) -> Array:
-    """Seconds from a change of the workers until the rates show what they carry."""
-    settled: Array = rules.rescale_pause_s + rules.warm_up_s + rules.metric_delay_s
-    return settled
+def warm_after_s(rules: RuleColumns) -> Array:
+    """Seconds from a change of the workers until the rates show the capacity of warm workers."""
+    after_s: Array = rules.rescale_pause_s + rules.warm_up_s + rules.metric_delay_s
+    return after_s
 
 
 def _saturated(fast: Fast, signals: Signals, rates_known: Mask, rules: RuleColumns, index: IntArray) -> Mask:
@@ -200,7 +200,7 @@ def _saturated(fast: Fast, signals: Signals, rates_known: Mask, rules: RuleColum
     late = signals.lowest_backlog_time_s > rules.short_backlog_time_s
     disturbed_s = fast.at_s[-1] - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
     # A job that has just started is still slow.
-    always: Mask = rates_known & late & ~(disturbed_s < settled_s(rules))
+    always: Mask = rates_known & late & ~(disturbed_s < warm_after_s(rules))
     return always
 
 
