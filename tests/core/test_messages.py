@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.core import policies
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
 from adapter.core.messages import sentence
 from adapter.core.rules import POLICIES
@@ -88,8 +89,8 @@ SENTENCES = {
     ),
     "nothing but partitions": (
         decision(Reason.NO_DATA, policy="drain", required_workers=None, partitions=7, partitions_age_s=0.0),
-        "Only the 7 partitions of shop/orders are known; also read its throughput and backlog, or set the "
-        "policy segments",
+        "Only the 7 partitions of shop/orders are known; also read its throughput and backlog, or set the policy "
+        + " or ".join(policy.name for policy in policies.POLICIES if policy.follows_partitions),
     ),
     "S2-18 only the partitions are missing": (
         decision(Reason.HOLD, **CALM, partitions_age_s=195.0, sample_age_s=0.0, fault="pravega: no answer"),
