@@ -100,7 +100,7 @@ POLICIES = (
         needs=(
             _THROUGHPUT,
             _BACKLOG,
-            Need(signals=_UTILIZATION, without="lag alone scales up, and a new size is not kept under a utilization"),
+            Need(signals=_UTILIZATION, without="lag alone scales up, and a new size may exceed its utilization"),
         ),  # S4-10, S4-27
         defaults={"cooldown_up_s": 300.0, "cooldown_down_s": 1800.0, "max_step_up_workers": 50.0},
         reads_capacity=True,
