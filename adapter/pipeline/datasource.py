@@ -3,12 +3,15 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+from pydantic import BaseModel
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
+from adapter.config import Timing
 from adapter.errors import SourceError
 from adapter.pipeline.packing import pack
 from adapter.pipeline.source_runner import deserialized, fault_table, runner_of, workloads_of
@@ -26,6 +29,19 @@ class Slice(InputPartition):
     start_s: int
     end_s: int
     heartbeat: bool  # one slice of a batch has a row for every shard and tick
+
+
+class Schedule(BaseModel):
+    """The part of a configuration that the driver plans with. All workloads of a large fleet take 150 MB."""
+
+    timing: Timing
+    sources: dict[str, object]
+
+
+@lru_cache(maxsize=1)
+def schedule(config_json: str) -> Schedule:
+    """The schedule of a configuration, read once a process."""
+    return Schedule.model_validate_json(config_json)
 
 
 class SamplesSource(DataSource):
@@ -54,21 +70,21 @@ class Reader(DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """One warm-up before the present."""
-        return {"at": first_offset(time.time(), deserialized(self._config_json).timing)}
+        return {"at": first_offset(time.time(), schedule(self._config_json).timing)}
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802 - Spark's name
         """The present: the only place where a clock advances the stream."""
-        return {"at": next_offset(start["at"], time.time(), deserialized(self._config_json).timing)}
+        return {"at": next_offset(start["at"], time.time(), schedule(self._config_json).timing)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """One slice a source; the first one has the heartbeat."""
-        names: list[str | None] = [*sorted(deserialized(self._config_json).sources)] or [None]
+        names: list[str | None] = [*sorted(schedule(self._config_json).sources)] or [None]
         return [Slice(name, start["at"], end["at"], name == names[0]) for name in names]
 
     def read(self, partition: InputPartition) -> Iterator[Packed]:
         """Read one source. The heartbeat is sent even if the source fails."""
         assert isinstance(partition, Slice)  # noqa: S101 - narrows Spark's type to what partitions() made
-        ticks = ticks_between(partition.start_s, partition.end_s, deserialized(self._config_json).timing)
+        ticks = ticks_between(partition.start_s, partition.end_s, schedule(self._config_json).timing)
         return pack(self._table(partition.source, ticks), ticks, partition.heartbeat)
 
     def _table(self, source: str | None, ticks: range) -> pa.Table:
