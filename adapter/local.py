@@ -122,7 +122,7 @@ class _View:
     def publish(self, snapshot: Snapshot) -> None:
         """Called by the pipeline once a tick."""
         self.store.put(snapshot)
-        self._history.see(snapshot)
+        self._history.add(snapshot)
         if snapshot.entries and time.time() - snapshot.at_s < snapshot.error_after_s:
             self._first.set()
 
@@ -146,7 +146,7 @@ class _View:
     def _follow(self, stop: threading.Event, ends_s: float | None) -> None:
         while not (stop.wait(0.5) or _over(ends_s)):
             snapshot = self.snapshot()
-            for decision in self._changes.of(snapshot) if snapshot else ():
+            for decision in self._changes.since_last(snapshot) if snapshot else ():
                 self.say(f"{decision.workload} {decision.reason}: {sentence(decision)}")
 
 

@@ -61,7 +61,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
 
     def publish(snapshot: Snapshot) -> None:
         store.put(snapshot)
-        for decision in changes.of(snapshot):
+        for decision in changes.since_last(snapshot):
             log.info(sentence(decision), workload=decision.workload, reason=decision.reason.value)
 
     job = StreamingJob(config, configuration.rule_book(config), publish)

@@ -33,7 +33,7 @@ class History:
         self._ticks: deque[_Tick] = deque(maxlen=MOST_TICKS)
         self._lock = threading.Lock()
 
-    def see(self, snapshot: Snapshot) -> None:
+    def add(self, snapshot: Snapshot) -> None:
         """Add a snapshot, unless it is not newer than the last."""
         with self._lock:
             last = self._ticks[-1] if self._ticks else None
@@ -43,8 +43,11 @@ class History:
             while self._ticks[0].at_s < snapshot.at_s - self.window_s:
                 self._ticks.popleft()
 
-    def of(self, workloads: Sequence[str]) -> tuple[list[float], dict[str, dict[str, list[float | None]]]]:
-        """Times (Unix seconds, at most MOST_POINTS + 1) and workload -> series -> a value a time, None unknown."""
+    def series(self, workloads: Sequence[str]) -> tuple[list[float], dict[str, dict[str, list[float | None]]]]:
+        """Times (Unix seconds, at most MOST_POINTS + 1) and workload -> series -> a value for each time, None unknown.
+
+        A workload that is not known has None everywhere.
+        """
         with self._lock:
             ticks = _thinned(tuple(self._ticks))
         return [tick.at_s for tick in ticks], {
@@ -63,12 +66,10 @@ def _tick(snapshot: Snapshot, last: _Tick | None) -> _Tick:
 
 
 def _thinned(ticks: tuple[_Tick, ...]) -> tuple[_Tick, ...]:
-    """Every n-th tick of the grid, not of the list, so that a curve does not dance as it moves on; and the last."""
-    stride = -(-len(ticks) // MOST_POINTS)
-    if stride <= 1:
-        return ticks
-    on_grid = tuple(tick for tick in ticks[:-1] if tick.number % stride == 0)
-    return (*on_grid, ticks[-1])
+    """The last tick of each interval of the clock's grid, so that a curve keeps its points as it moves on."""
+    numbers = ticks[-1].number - ticks[0].number + 1 if ticks else 0
+    stride = max(1, -(-numbers // MOST_POINTS))
+    return tuple({tick.number // stride: tick for tick in ticks}.values())
 
 
 def _value(tick: _Tick, workload: str, offset: int) -> float | None:

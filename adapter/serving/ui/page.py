@@ -29,7 +29,7 @@ def page_routes(
 ) -> Routes:
     """The page and its data. snapshot: returns the newest one or None. clock: Unix seconds, for the age of a snapshot.
 
-    Polling feeds the history too; see() once a tick fills it while the page is closed.
+    Polling feeds the history too; add() once a tick fills it while the page is closed.
     """
     document = files("adapter.serving.ui").joinpath("page.html").read_text(encoding="utf-8")
     policies = {"Content-Security-Policy": _content_security_policy(document), "Referrer-Policy": "no-referrer"}
@@ -47,11 +47,11 @@ def content(snapshot: Snapshot | None, history: History, now_s: float, wanted: t
     state, notice = view.freshness(snapshot, now_s)
     if snapshot is None:
         return {"state": state, "notice": notice, "total": 0, "matching": 0, "urgencies": {}, "rows": []}
-    history.see(snapshot)
+    history.add(snapshot)
     words, most = wanted
     found = view.matching(snapshot.entries, words)
     shown = view.urgent_first(found)[:most]
-    times_s, series = history.of([entry.decision.workload for entry in shown])
+    times_s, series = history.series([entry.decision.workload for entry in shown])
     counts = Counter(view.urgency(entry.decision) for entry in snapshot.entries)
     return {
         "state": state,
@@ -67,7 +67,7 @@ def content(snapshot: Snapshot | None, history: History, now_s: float, wanted: t
 
 def _row(decision: Decision, series: dict[str, list[float | None]]) -> dict[str, object]:
     target_s = decision.backlog_time_target_s
-    return {**asdict(view.line(decision)), "target_s": target_s, "series": series}
+    return {**asdict(view.workload_row(decision)), "target_s": target_s, "series": series}
 
 
 def _rows(text: str) -> int:

@@ -9,7 +9,7 @@ from rich.text import Text
 from adapter.core.messages import sentence
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.ui import view
-from adapter.serving.ui.view import Line, Urgency
+from adapter.serving.ui.view import Urgency, WorkloadRow
 
 MOST_ROWS = 40
 _STYLES = {
@@ -35,7 +35,7 @@ def table(snapshot: Snapshot | None, now_s: float, rows: int = MOST_ROWS) -> Tab
         made.add_column(name, justify="right", no_wrap=True)
     made.add_column("why", ratio=1, min_width=24)
     for entry in entries[:rows]:
-        made.add_row(*_cells(view.line(entry.decision)))
+        made.add_row(*_cells(view.workload_row(entry.decision)))
     return made
 
 
@@ -56,13 +56,13 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
     return "\n".join(lines)
 
 
-def _cells(line: Line) -> tuple[Text, ...]:
-    style = _STYLES[line.urgency]
-    numbers = (line.arrival, line.throughput, line.backlog, line.backlog_time, line.target, line.required, line.current)
+def _cells(row: WorkloadRow) -> tuple[Text, ...]:
+    style = _STYLES[row.urgency]
+    numbers = (row.arrival, row.throughput, row.backlog, row.backlog_time, row.target, row.required, row.current)
     return (
-        Text(f"{line.workload} {line.stage}".rstrip(), style="bold"),
+        Text(f"{row.workload} {row.stage}".rstrip(), style="bold"),
         *(Text(number, style="dim" if number == view.UNKNOWN else "") for number in numbers),
-        Text.assemble((line.reason, style), " ", line.sentence),
+        Text.assemble((row.reason, style), " ", row.sentence),
     )
 
 

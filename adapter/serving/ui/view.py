@@ -28,7 +28,7 @@ _RANK = {urgency: rank for rank, urgency in enumerate(Urgency)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class WorkloadRow:
     """One workload in words; an unknown number is UNKNOWN, never 0. over: its backlog time exceeds the target."""
 
     workload: str
@@ -53,7 +53,7 @@ class Changes:
     def __init__(self) -> None:
         self._previous: dict[str, tuple[object, ...]] = {}
 
-    def of(self, snapshot: Snapshot) -> list[Decision]:
+    def since_last(self, snapshot: Snapshot) -> list[Decision]:
         """The decisions with another reason or number than before, or with a fault where there was none."""
         entries = entries_of(snapshot.at_s, snapshot.entries)
         columns = entries.text("reason"), map(str, entries.number("required_workers")), map(bool, entries.text("fault"))
@@ -85,9 +85,9 @@ def matching(entries: Iterable[Entry], wanted: str) -> list[Entry]:
     return [entry for entry in entries if all(word in _searchable(entry) for word in words)] if words else list(entries)
 
 
-def line(decision: Decision) -> Line:
+def workload_row(decision: Decision) -> WorkloadRow:
     """One workload in words."""
-    return Line(
+    return WorkloadRow(
         workload=decision.workload,
         stage=decision.stage,
         urgency=urgency(decision),

@@ -16,7 +16,7 @@ def snapshot(decision: Decision) -> Snapshot:
 
 def news(*decisions: Decision) -> list[bool]:
     changes = Changes()
-    return [bool(changes.of(snapshot(decision))) for decision in decisions]
+    return [bool(changes.since_last(snapshot(decision))) for decision in decisions]
 
 
 def test_an_unchanged_decision_is_listed_once() -> None:

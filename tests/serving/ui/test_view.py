@@ -96,7 +96,7 @@ def test_every_word_of_a_filter_must_occur(wanted: str, found: list[str]) -> Non
 
 
 def test_an_unknown_number_is_shown_as_unknown_never_0() -> None:
-    line = view.line(Decision(workload="demo/lost", at_s=AT_S, policy="dataflow", reason=Reason.NO_DATA))
+    line = view.workload_row(Decision(workload="demo/lost", at_s=AT_S, policy="dataflow", reason=Reason.NO_DATA))
 
     numbers = (line.arrival, line.throughput, line.backlog, line.backlog_time, line.required, line.current)
     assert set(numbers) == {view.UNKNOWN}
@@ -115,13 +115,13 @@ def test_an_unknown_number_is_shown_as_unknown_never_0() -> None:
     ],
 )
 def test_current_workers(spec: float | None, ready: float | None, text: str) -> None:
-    assert view.line(decision(spec_workers=spec, ready_workers=ready)).current == text
+    assert view.workload_row(decision(spec_workers=spec, ready_workers=ready)).current == text
 
 
 def test_a_bound_that_applies_is_named() -> None:
-    assert view.line(decision(bound=Bound.MAX)).bound == "at max"
-    assert view.line(decision(bound=Bound.HOT)).bound == "at hot partition"
-    assert view.line(decision(bound=Bound.STEP)).bound == ""
+    assert view.workload_row(decision(bound=Bound.MAX)).bound == "at max"
+    assert view.workload_row(decision(bound=Bound.HOT)).bound == "at hot partition"
+    assert view.workload_row(decision(bound=Bound.STEP)).bound == ""
 
 
 @pytest.mark.parametrize(
