@@ -43,7 +43,7 @@ class Observation:
     throughput_records_per_s: Array
     utilization_ratio: Array  # as measured, NaN unknown
     saturated: Mask  # the backlog never ended within the window
-    overtaken: Mask  # the input exceeds the throughput, perhaps only since mid-window: it only raises a capacity
+    overloaded: Mask  # the input exceeds the throughput, perhaps only since mid-window: it only raises a capacity
     clean: Mask  # rates are known and undisturbed; otherwise nothing is learned
 
 
@@ -161,8 +161,8 @@ def _entry(table: Table, workers: Array) -> _Entry:
 def _level(observation: Observation, expected: Array) -> Array:
     """The trust level of an observation. A lower bound that the table already exceeds earns none."""
     raises = ~(observation.throughput_records_per_s <= expected)
-    measured = ~observation.overtaken & (observation.utilization_ratio >= _LEAST_UTILIZATION)
-    proven = observation.saturated | (observation.overtaken & raises)
+    measured = ~observation.overloaded & (observation.utilization_ratio >= _LEAST_UTILIZATION)
+    proven = observation.saturated | (observation.overloaded & raises)
     return np.select([proven, measured, raises], [OBSERVED, ESTIMATED, CARRIED], NONE)
 
 

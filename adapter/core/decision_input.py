@@ -83,11 +83,11 @@ def decision_input(tick: Tick) -> DecisionInput:
     )
 
 
-def overtaken(tick: Tick) -> Mask:
+def overloaded(tick: Tick) -> Mask:
     """Whether the input exceeds the throughput of a stage by more than noise."""
     noise = tick.stage_rules.growth_noise_ratio * tick.signals.throughput_records_per_s
-    outran: Mask = tick.rates_known & _rising(tick) & (tick.signals.growth_records_per_s > noise)
-    return outran
+    overloaded: Mask = tick.rates_known & _rising(tick) & (tick.signals.growth_records_per_s > noise)
+    return overloaded
 
 
 def recent_downs(tick: Tick) -> Array:
@@ -181,7 +181,7 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         workers_age_s=tick.at_s - fast.workers_seen_at_s,
         changed_age_s=tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s),
         spec_changed_age_s=tick.at_s - fast.spec_changed_at_s,
-        incomplete=_incomplete(tick.counts),
+        in_flight=_workers_in_flight(tick.counts),
         too_few=(ready >= 1) & (ready < spec) & ~(fast.all_ready_at_s >= fast.spec_changed_at_s),
         stopped=tick.facts.running == 0,
         failures=np.where(recent, history.failures, 0.0),
@@ -192,12 +192,15 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
     )
 
 
-def _incomplete(counts: WorkerCounts) -> Mask:
-    """Whether fewer workers exist or are ready than desired; an unknown count is not missing."""
+def _workers_in_flight(counts: WorkerCounts) -> Mask:
+    """Whether the existing workers differ from the desired ones, or fewer are ready.
+
+    An unknown count is taken as equal to the desired one.
+    """
     desired = first_known(counts.spec_workers, counts.workers, counts.ready_workers)
     exist, ready = first_known(counts.workers, desired), first_known(counts.ready_workers, desired)
-    missing: Mask = np.isfinite(desired) & ((exist != desired) | (ready < desired))
-    return missing
+    in_flight: Mask = np.isfinite(desired) & ((exist != desired) | (ready < desired))
+    return in_flight
 
 
 def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:

@@ -22,7 +22,7 @@ class GateInputs:
     workers_age_s: Array
     changed_age_s: Array
     spec_changed_age_s: Array
-    incomplete: Mask  # fewer workers exist or are ready than desired
+    in_flight: Mask  # the existing workers differ from the desired ones, or fewer are ready
     too_few: Mask  # at least one worker is ready, and the desired workers were never all ready
     stopped: Mask  # the job reports that it does not run
     failures: Array  # unplanned restarts within failures_window_s
@@ -53,7 +53,7 @@ def table(inputs: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
         (Reason.NOT_RUNNING, inputs.stopped),
         (Reason.FAILURES, inputs.failures >= rules.max_failures),
         (Reason.UNSCHEDULABLE, inputs.too_few & overdue),
-        (Reason.IN_FLIGHT, inputs.incomplete & (inputs.spec_changed_age_s < rules.in_flight_timeout_s)),
+        (Reason.IN_FLIGHT, inputs.in_flight & (inputs.spec_changed_age_s < rules.in_flight_timeout_s)),
         (Reason.STUCK, inputs.nothing_moves),
         (Reason.SETTLING, (inputs.changed_age_s < settled_s) | (disturbed & ~inputs.rates_known)),
         (Reason.NO_DATA, ~inputs.rates_known),

@@ -17,7 +17,7 @@ from adapter.core.capacity import (
     utilization,
     with_prior,
 )
-from adapter.core.decision_input import DAY_S, overtaken
+from adapter.core.decision_input import DAY_S, overloaded
 from adapter.core.forecast import POINTS, STEP_S, Fit, fitted, pushed
 from adapter.core.grouping import largest
 from adapter.core.observe import Signals, Tick
@@ -52,7 +52,7 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
     once a minute.
     """
     slow, before, workers = tick.state.slow, tick.state.slow.table, tick.workers[tick.workload_index]
-    trust, full, exceeded = trust_at(before, workers), tick.saturated, overtaken(tick)
+    trust, full, exceeded = trust_at(before, workers), tick.saturated, overloaded(tick)
     throughput = tick.signals.throughput_records_per_s
     # A stage that the input began to exceed within the window had less to do before: take the last tick.
     latest = np.fmax(throughput, tick.rates.latest_throughput_records_per_s)
@@ -67,7 +67,7 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
             tick.workload_index
         ],
         saturated=full,
-        overtaken=exceeded,
+        overloaded=exceeded,
         clean=tick.rates_known & ~tick.discontinuous & well & (minute | eager),
     )
     after = learn(_aged(before, tick.at_s) if minute else before, look, tick.stage_rules.scaling_exponent)
@@ -105,7 +105,7 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
     """
     trial = slow.trial
     rules, workers, before = tick.stage_rules, tick.workers[tick.workload_index], trial.from_records_per_s
-    judged = tick.saturated & overtaken(tick) & (workers > trial.from_workers) & (trial.from_workers > 0)
+    judged = tick.saturated & overloaded(tick) & (workers > trial.from_workers) & (trial.from_workers > 0)
     if not judged.any():
         return slow
     grown = np.where(judged, workers / np.where(judged, trial.from_workers, 1.0), 1.0)

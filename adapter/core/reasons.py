@@ -173,7 +173,7 @@ class Reason(StrEnum):
         description="workers were not ready within in_flight_timeout_s: the target is the number of ready ones",
         sentence=_unschedulable,
         opens="when all workers are ready",
-        opened_by={"gate_inputs.too_few": 0, "gate_inputs.incomplete": 0},
+        opened_by={"gate_inputs.too_few": 0, "gate_inputs.in_flight": 0},
         needs_attention=True,
     )
     IN_FLIGHT = ReasonRecord(
@@ -181,7 +181,7 @@ class Reason(StrEnum):
         description="workers are starting or stopping: the target is held until they are ready",
         sentence=_in_flight,
         opens="when all workers are ready, or in_flight_timeout_s after spec.replicas changed",
-        opened_by={"gate_inputs.incomplete": 0},
+        opened_by={"gate_inputs.in_flight": 0},
         is_moving=True,
     )
     STUCK = ReasonRecord(

@@ -85,7 +85,7 @@ BRAKES = {
     "the window allows a scale-up": (12, {"workers": {"window_workers": 20}}, 12, Bound.NONE),
     "a pending up stands": (10, {"workers": {"pending_workers": 14}}, 14, Bound.LATCH),
     "a pending up against a smaller up": (12, {"workers": {"pending_workers": 14}}, 14, Bound.LATCH),
-    "a pending up is overtaken": (16, {"workers": {"pending_workers": 14}}, 16, Bound.NONE),
+    "a pending scale-up is superseded": (16, {"workers": {"pending_workers": 14}}, 16, Bound.NONE),
     "a pending up is revoked by a down": (8, {"workers": {"pending_workers": 14}}, 8, Bound.NONE),
     "a pending down stands": (10, {"workers": {"pending_workers": 7}}, 7, Bound.LATCH),
     "a pending down goes no further": (5, {"workers": {"pending_workers": 7}}, 7, Bound.LATCH),

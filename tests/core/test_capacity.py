@@ -32,14 +32,14 @@ LINEAR = column(1)
 
 
 def look(workers=4, throughput=10_000, at_s=0, **seen):
-    """One look at one stage; seen: utilization, saturated, overtaken, clean."""
+    """One look at one stage; seen: utilization, saturated, overloaded, clean."""
     return Observation(
         at_s=at_s,
         workers=column(workers),
         throughput_records_per_s=column(throughput),
         utilization_ratio=column(seen.get("utilization", nan)),
         saturated=np.array([seen.get("saturated", False)]),
-        overtaken=np.array([seen.get("overtaken", False)]),
+        overloaded=np.array([seen.get("overloaded", False)]),
         clean=np.array([seen.get("clean", True)]),
     )
 
@@ -170,7 +170,7 @@ def test_an_empty_table_has_no_trust():
 
 LESSONS = [
     pytest.param([look(saturated=True)], 10_000, OBSERVED, id="S4-11 what a saturated look shows is observed"),
-    pytest.param([look(overtaken=True)], 10_000, OBSERVED, id="and what one shows whose input outran the workers"),
+    pytest.param([look(overloaded=True)], 10_000, OBSERVED, id="and what an overloaded stage shows"),
     pytest.param([look(utilization=0.5)], 20_000, ESTIMATED, id="throughput / utilization is an estimate"),
     pytest.param([look()], 10_000, CARRIED, id="without utilization it is a lower bound"),
     pytest.param([look(utilization=0.19)], 10_000, CARRIED, id="so it is at very low utilization"),
@@ -184,13 +184,16 @@ LESSONS = [
         [look(saturated=True), look(throughput=12_000, saturated=True)], 12_000, OBSERVED, id="more counts at once"
     ),
     pytest.param(
-        [look(saturated=True), look(throughput=5_000, overtaken=True)], 10_000, OBSERVED, id="overtaken lowers nothing"
+        [look(saturated=True), look(throughput=5_000, overloaded=True)],
+        10_000,
+        OBSERVED,
+        id="an overload lowers nothing",
     ),
     pytest.param(
-        [look(utilization=0.5), look(throughput=12_000, overtaken=True)], 20_000, ESTIMATED, id="nor an estimate"
+        [look(utilization=0.5), look(throughput=12_000, overloaded=True)], 20_000, ESTIMATED, id="nor an estimate"
     ),
     pytest.param(
-        [look(utilization=0.5), look(throughput=5_000, utilization=0.5, overtaken=True)],
+        [look(utilization=0.5), look(throughput=5_000, utilization=0.5, overloaded=True)],
         20_000,
         ESTIMATED,
         id="however busy it was",
@@ -225,7 +228,7 @@ def test_the_capacity_after_observations(looks, expected, level):
     [{"clean": False}, {"workers": 0}, {"workers": nan}, {"throughput": 0}, {"throughput": nan}],
     ids=str,
 )
-@pytest.mark.parametrize("proof", [{"saturated": True}, {"overtaken": True}, {"utilization": 0.5}, {}], ids=str)
+@pytest.mark.parametrize("proof", [{"saturated": True}, {"overloaded": True}, {"utilization": 0.5}, {}], ids=str)
 def test_a_disturbed_or_empty_observation_is_not_learned(seen, proof):
     table = empty(1)
     assert update_estimates(look(**seen, **proof), table=table) is table
@@ -242,7 +245,7 @@ def test_a_table_is_rewritten_for_a_change_or_once_an_hour(at_s, throughput, rew
     ) == rewritten
 
 
-@pytest.mark.parametrize("proof", [{}, {"overtaken": True}], ids=["carried", "overtaken"])
+@pytest.mark.parametrize("proof", [{}, {"overloaded": True}], ids=["carried", "overloaded"])
 def test_a_lower_bound_below_the_curve_is_not_learned(proof):
     table = observed({4: 10_000})
     assert update_estimates(look(8, 15_000, at_s=60, **proof), table=table) is table
@@ -313,7 +316,7 @@ LOOKS = st.builds(
     throughput=st.floats(0, 1e6),
     utilization=st.sampled_from([nan, 0.05, 0.3, 0.9, 1.2]),
     saturated=st.booleans(),
-    overtaken=st.booleans(),
+    overloaded=st.booleans(),
     clean=st.sampled_from([True, True, False]),
 )
 

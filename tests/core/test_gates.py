@@ -19,7 +19,7 @@ OPEN = gates.GateInputs(
     workers_age_s=column(0),
     changed_age_s=column(nan),
     spec_changed_age_s=column(nan),
-    incomplete=NO,
+    in_flight=NO,
     too_few=NO,
     stopped=NO,
     failures=column(0),
@@ -39,7 +39,7 @@ CLOSED = {
     "S4-09 the job does not run": (Reason.NOT_RUNNING, {"stopped": YES}),
     "S4-09 recent failures": (Reason.FAILURES, {"failures": column(2)}),
     "workers that never come": (Reason.UNSCHEDULABLE, {"spec_changed_age_s": column(600), "too_few": YES}),
-    "X-05 workers on their way": (Reason.IN_FLIGHT, {"spec_changed_age_s": column(15), "incomplete": YES}),
+    "X-05 workers on their way": (Reason.IN_FLIGHT, {"spec_changed_age_s": column(15), "in_flight": YES}),
     "nothing moves": (Reason.STUCK, {"nothing_moves": YES}),
     "X-05 S1-17 workers just changed": (Reason.SETTLING, {"changed_age_s": column(15)}),
     "no rate": (Reason.NO_DATA, {"rates_known": NO}),
@@ -81,15 +81,15 @@ EDGES = {
     "one failure is no pattern": ({"failures": column(1)}, None),
     "unknown failures": ({"failures": column(nan)}, None),
     "workers that are late, but not yet given up": (
-        {"spec_changed_age_s": column(599), "incomplete": YES, "too_few": YES},
+        {"spec_changed_age_s": column(599), "in_flight": YES, "too_few": YES},
         Reason.IN_FLIGHT,
     ),
     "given up after the timeout": (
-        {"spec_changed_age_s": column(600), "incomplete": YES, "too_few": YES},
+        {"spec_changed_age_s": column(600), "in_flight": YES, "too_few": YES},
         Reason.UNSCHEDULABLE,
     ),
-    "too many are not waited for beyond the timeout": ({"spec_changed_age_s": column(600), "incomplete": YES}, None),
-    "too few, without a change of spec.replicas": ({"incomplete": YES, "too_few": YES}, None),
+    "too many are not waited for beyond the timeout": ({"spec_changed_age_s": column(600), "in_flight": YES}, None),
+    "too few, without a change of spec.replicas": ({"in_flight": YES, "too_few": YES}, None),
     "settled at settle_s": ({"changed_age_s": column(45)}, None),
     "settled, but no clean rate yet": ({"changed_age_s": column(60), "rates_known": NO}, Reason.SETTLING),
     "settled and a window later still no rate": ({"changed_age_s": column(105), "rates_known": NO}, Reason.NO_DATA),
@@ -103,7 +103,7 @@ def test_the_edges_of_the_gates(changes, expected):
 
 def test_without_settling_time_and_timeout_no_gate_waits():
     rules = rule_columns(settle_s=0, rescale_pause_s=0, in_flight_timeout_s=0)
-    assert reason(rules=rules, changed_age_s=column(0), spec_changed_age_s=column(0), incomplete=YES) is None
+    assert reason(rules=rules, changed_age_s=column(0), spec_changed_age_s=column(0), in_flight=YES) is None
 
 
 SETTLED = {
