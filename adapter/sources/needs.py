@@ -12,6 +12,7 @@ from adapter.config import (
     PravegaReading,
     PravegaSource,
     PrometheusReading,
+    TraceReading,
     Workload,
 )
 from adapter.core.policies import POLICIES, Need
@@ -109,7 +110,7 @@ def _of_reading(config: Config, reading: AnyReading) -> Iterable[str]:
         case PravegaReading():
             source = config.sources[reading.source]
             return ("partitions", *(RATES if isinstance(source, PravegaSource) and source.prometheus else ()))
-        case _:
+        case TraceReading():
             return _EVERYTHING  # the signals of a trace are unknown until it is read
 
 
