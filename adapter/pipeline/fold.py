@@ -69,8 +69,8 @@ class FoldResult:
 
     at_s: int  # the newest tick
     state: Any
-    decisions: Decisions | None  # of the newest tick
-    faults: int  # ticks that raised an error
+    decisions: Decisions | None  # of the newest tick; None without workloads, or if that tick failed even without state
+    faults: int  # ticks that raised, plus one if the stored state could not be decoded
 
 
 def fold_ticks(core: Core, state: Any, ticks: Iterable[Samples], book: RuleBook, fault: str = "") -> FoldResult:
@@ -98,7 +98,10 @@ def decode_state(core: Core, fast: tuple[Any, ...] | None, slow: tuple[Any, ...]
 
 def _advance(core: Core, state: Any, samples: Samples, book: RuleBook) -> tuple[Any, Decisions | None, bool]:
     """Fold one tick, and return whether it failed. A tick that raises would stop the query again after each restart.
-    So it is folded without its samples; if that fails too, from an empty state; otherwise there is no decision."""
+
+    So it is folded without its samples; if that fails too, without the state too. If that also fails, the state is lost
+    and there is no decision.
+    """
     fault = ""
     for before, seen in ((state, samples), (state, None), (core.empty, None)):
         try:

@@ -160,7 +160,10 @@ class StreamingJob:
             self._checkpoint.close()
 
     def _restart(self, backoff_s: float) -> None:
-        """Start the query again, in a new JVM unless the query ended by itself."""
+        """End the query, wait backoff_s (return if stop() is called), and start it again.
+
+        The JVM is the same only if the query ended by itself. A failed start is stored in `failure`.
+        """
         if self._jvm_is_usable:
             self._end_query()
         else:
@@ -171,7 +174,7 @@ class StreamingJob:
         try:
             self._begin()
         except Exception as error:  # the next round tries again
-            self.failure = _cause(error)
+            self.failure = cause_of(error)
 
     def _failure_now(self) -> str | None:
         """Why the query must be restarted, None while it runs."""
@@ -182,10 +185,10 @@ class StreamingJob:
             if not self._query.isActive:
                 cause = self._query.exception()
                 self._jvm_is_usable = True
-                return _cause(cause) if cause else "the query ended by itself"
+                return cause_of(cause) if cause else "the query ended by itself"
             self._note_duration(self._query)
         except (Py4JError, OSError) as error:
-            return f"the JVM has ended ({_cause(error)})"
+            return f"the JVM has ended ({cause_of(error)})"
         return self._stalled()
 
     def _stalled(self) -> str | None:
@@ -205,8 +208,12 @@ class StreamingJob:
             self.last_tick_duration_s = progress["durationMs"]["triggerExecution"] / 1000
 
 
-def _cause(error: BaseException) -> str:
+def cause_of(error: BaseException) -> str:
     """The cause in one line: Spark's messages add a Python traceback, a plan and a Java stack trace."""
-    text = str(error).rpartition("Traceback (most recent call last):")[2]
+    try:
+        message = str(error)
+    except Exception:  # the message of a Java exception is in the JVM, which may have ended
+        return type(error).__name__
+    text = message.rpartition("Traceback (most recent call last):")[2]
     lines = [line.strip() for line in text.splitlines() if line and not line[0].isspace()]
     return lines[0] if lines else type(error).__name__

@@ -8,7 +8,7 @@ import pytest
 from pipeline_stream import OPENER, RULES, config_of
 from py4j.protocol import Py4JError
 
-from adapter.pipeline.job import RestartPolicy, StreamingJob
+from adapter.pipeline.job import RestartPolicy, StreamingJob, cause_of
 from adapter.pipeline.session import MOST_LOG_BYTES, done_within, opened_log
 
 # In a process of its own: the tests of a run share one session, and a second one would be borrowed.
@@ -87,3 +87,12 @@ def test_each_start_without_a_tick_doubles_the_time_for_the_next_until_the_pipel
     assert [policy.stall_limit_s(15, failed_starts) for failed_starts in range(4)] == [90.0, 180.0, 360.0, 360.0]
     assert policy.stall_limit_s(60, 0) == 4 * 60.0
     assert policy.dead_after_s(15) == 90.0 + 180.0 + 360.0
+
+
+def test_an_error_whose_message_ended_with_the_jvm_is_named_by_its_type() -> None:
+    class JavaError(Py4JError):
+        def __str__(self) -> str:
+            raise ConnectionRefusedError
+
+    assert cause_of(JavaError()) == "JavaError"
+    assert cause_of(Py4JError("no memory")) == "no memory"
