@@ -67,7 +67,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
     job = StreamingJob(config, configuration.rule_book(config), publish)
     monitoring = monitoring_routes(telemetry, readiness, {"publishing": job.alive}, settings.token_file)
     app = create_app({**publisher_routes(store, job.publisher.record, settings.token_file), **monitoring})
-    server = Server(app, settings.host, settings.port, _tls(config))
+    server = Server(app, settings.host, settings.port, _pipeline_tls(config))
     telemetry.add(server_gauges(server))
     with stop_event() as stop, ExitStack() as started:
         server.start()
@@ -78,11 +78,15 @@ def pipeline(config: Config, master: str | None = None) -> None:
         stop.wait()
 
 
-def _tls(config: Config) -> LiveTls | None:
+def _pipeline_tls(config: Config) -> LiveTls | None:
+    """The pipeline's TLS, or None for plain HTTP with a warning.
+
+    Raises ConfigError for a token without a certificate, or unreadable files.
+    """
     settings = config.pipeline
     if settings.cert_file is None or settings.key_file is None:
         if settings.token_file is not None:
-            raise ConfigError(["pipeline.cert_file: is required with token_file: a token does not travel in the clear"])
+            raise ConfigError(["pipeline.cert_file: is required with token_file: a token must not be sent without TLS"])
         log.warning("the snapshot is published over plain HTTP to everybody; set cert_file, key_file and token_file")
         return None
     if settings.token_file is None:

@@ -31,8 +31,8 @@ class LiveTls:
         self._rejected: tuple[object, ...] | None = None
         self._state = self._inputs()
         try:
-            self.context = self._with_certificate()
-            self._newest = self._with_certificate()
+            self.context = self._new_context()
+            self._newest = self._new_context()
             self._leaf = self._read_leaf()
         except (OSError, ValueError) as error:
             fault = f"expected a PEM certificate and its key in {cert_file} and {key_file}"
@@ -48,7 +48,7 @@ class LiveTls:
         if state == self._state:
             return False
         try:
-            newest, leaf = self._with_cas(self._with_certificate()), self._read_leaf()
+            newest, leaf = self._add_client_cas(self._new_context()), self._read_leaf()
         except (OSError, ValueError) as error:
             if state != self._rejected:
                 _log.error("the new certificate or CA cannot be used; keeping the old one", cause=str(error))
@@ -60,7 +60,7 @@ class LiveTls:
         self._check_names()
         return True
 
-    def certificate_ends_at(self) -> float:
+    def certificate_ends_at_s(self) -> float:
         """When the certificate in use expires, in Unix seconds."""
         return self._leaf.not_valid_after_utc.timestamp()
 
@@ -70,7 +70,7 @@ class LiveTls:
 
     def _begin_with_cas(self) -> None:
         try:
-            self._use(self._with_cas(self._with_certificate()))
+            self._use(self._add_client_cas(self._new_context()))
         except (OSError, ValueError) as error:
             _log.error("the client CAs cannot be used; requesting no client certificates", cause=str(error))
 
@@ -80,7 +80,7 @@ class LiveTls:
     def _inputs(self) -> tuple[object, ...]:
         return (_stamp(self._cert_file), _stamp(self._key_file), self._client_cas())
 
-    def _with_certificate(self) -> ssl.SSLContext:
+    def _new_context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         # A resumed session would skip the check against CAs that changed since.
@@ -90,7 +90,7 @@ class LiveTls:
         context.load_cert_chain(self._cert_file, self._key_file)
         return context
 
-    def _with_cas(self, context: ssl.SSLContext) -> ssl.SSLContext:
+    def _add_client_cas(self, context: ssl.SSLContext) -> ssl.SSLContext:
         cas = self._client_cas()
         if cas:
             context.load_verify_locations(cadata=cas)

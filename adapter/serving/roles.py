@@ -167,7 +167,7 @@ def _tls(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry) -> L
         return None
     client_cas = (lambda: "") if cluster is None else cluster.settings.ca_pem
     tls = LiveTls(settings.cert_file, settings.key_file, client_cas, _own_names(settings))
-    telemetry.add(certificate(tls.certificate_ends_at))
+    telemetry.add(certificate(tls.certificate_ends_at_s))
     return tls
 
 

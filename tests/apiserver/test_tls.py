@@ -246,12 +246,12 @@ def half_written(files: Files) -> None:
 )
 def test_an_unusable_certificate_keeps_the_last_one(tmp_path: Path, damage: Callable[[Files], None]) -> None:
     with listening(tmp_path) as (running, server):
-        ends_at_s = running.tls.certificate_ends_at()
+        ends_at_s = running.tls.certificate_ends_at_s()
         damage(running.files)
         assert not running.tls.refresh()
         with Client(server, trust()) as caller:
             assert caller.get("/").code == 200
-        assert running.tls.certificate_ends_at() == ends_at_s
+        assert running.tls.certificate_ends_at_s() == ends_at_s
         running.files.write(NEW_SERVER.issue_cert("localhost"))
         assert running.tls.refresh()
 
@@ -279,11 +279,11 @@ def test_the_expiry_of_the_certificate_is_known(tmp_path: Path) -> None:
     ends_at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=30)
     files.write(SERVER.issue_cert("localhost", not_after=ends_at))
     tls = LiveTls(str(files.cert), str(files.key))
-    assert tls.certificate_ends_at() == ends_at.timestamp()
+    assert tls.certificate_ends_at_s() == ends_at.timestamp()
     later = ends_at + timedelta(days=60)
     files.write(SERVER.issue_cert("localhost", not_after=later))
     assert tls.refresh()
-    assert tls.certificate_ends_at() == later.timestamp()
+    assert tls.certificate_ends_at_s() == later.timestamp()
 
 
 @pytest.mark.parametrize(
@@ -332,4 +332,4 @@ def test_the_certificate_on_the_wire_is_the_one_in_the_file(tmp_path: Path) -> N
         assert seen is not None
         in_file = x509.load_pem_x509_certificate(running.files.cert.read_bytes())
         assert x509.load_der_x509_certificate(seen) == in_file
-        assert time.time() < running.tls.certificate_ends_at()
+        assert time.time() < running.tls.certificate_ends_at_s()

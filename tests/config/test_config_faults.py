@@ -176,7 +176,7 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         pytest.param(
             whole('serving: {snapshot_url: "HTTP://p:8443", snapshot_token_file: a}'),
             "serving.snapshot_url: expected https://host with snapshot_token_file: a token requires TLS",
-            id="the snapshot's token in the clear",
+            id="the snapshot's token without TLS",
         ),
         pytest.param(
             whole("serving: {service: backlog-adapter}"),

@@ -165,7 +165,7 @@ FAULTS = {
         ["--url", "{url}", "--ca-file", "{ca}", "--token-file", "{folder}/none"],
         "cannot be read",
     ),
-    "a token in the clear": (["--url", "http://localhost", "--token-file", "{token}"], "is sent over https only"),
+    "a token without TLS": (["--url", "http://localhost", "--token-file", "{token}"], "is sent over https only"),
     "another CA": (["--url", "{url}", "--ca-file", "{folder}/other.crt"], "is not trusted"),
     "no CA at all": (["--url", "{url}", "--ca-file", "{folder}/token"], "expected PEM certificates in"),
     "http to https": (["--url", "http://localhost:{port}"], "check --url, http or https too"),
