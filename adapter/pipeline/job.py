@@ -53,23 +53,17 @@ class RestartPolicy:
         return sum(self.stall_limit_s(tick_s, start) for start in range(self.starts))
 
 
-RESTART_POLICY = RestartPolicy()
+POLICY = RestartPolicy()
 
 
 class StreamingJob:
     """Runs the pipeline in this process until stop()."""
 
     def __init__(
-        self,
-        config: Config,
-        rules: RuleBook,
-        publish: Publish,
-        *,
-        opener: str = OPENER,
-        restart_policy: RestartPolicy = RESTART_POLICY,
+        self, config: Config, rules: RuleBook, publish: Publish, *, opener: str = OPENER, policy: RestartPolicy = POLICY
     ) -> None:
         self._config = config
-        self._restart_policy = restart_policy
+        self._policy = policy
         self._jvm_is_usable = False  # after the query ended by itself
         self._failed_starts = 0  # since the last published tick
         self._plan = QueryPlan(config=config, rules=rules, core=CORE, opener=opener)
@@ -115,7 +109,7 @@ class StreamingJob:
 
     def alive(self) -> bool:
         """Whether restarts of the query can still help: for a liveness probe."""
-        return self._idle_s(self._created_s) <= self._restart_policy.dead_after_s(self._config.timing.tick_s)
+        return self._idle_s(self._created_s) <= self._policy.dead_after_s(self._config.timing.tick_s)
 
     def _begin(self) -> None:
         assert self._checkpoint is not None  # noqa: S101 - start() claims it first
@@ -143,7 +137,7 @@ class StreamingJob:
             self._session.kill()
 
     def _supervise(self) -> None:
-        policy = self._restart_policy
+        policy = self._policy
         backoff_s = policy.first_backoff_s
         while not self._stopping.wait(CHECK_EVERY_S):
             failure = self._failure_now()
@@ -193,7 +187,7 @@ class StreamingJob:
 
     def _stalled(self) -> str | None:
         idle_s = self._idle_s(self._started_s)
-        limit_s = self._restart_policy.stall_limit_s(self._config.timing.tick_s, self._failed_starts)
+        limit_s = self._policy.stall_limit_s(self._config.timing.tick_s, self._failed_starts)
         return f"no tick was published for {idle_s:.0f} s" if idle_s > limit_s else None
 
     def _idle_s(self, since_s: float) -> float:

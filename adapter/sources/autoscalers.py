@@ -110,7 +110,7 @@ def scale_of(item: Json) -> Scale:
     return Scale(spec_workers, status.get("replicas", 0), status.get("readyReplicas", 0))
 
 
-def scale_of_subresource(scale: Json) -> Scale:
+def subresource_scale(scale: Json) -> Scale:
     """The scale of any other kind. It has no ready replicas: every replica counts as ready."""
     workers = scale.get("status", {}).get("replicas", 0)
     return Scale(scale.get("spec", {}).get("replicas", 0), workers, workers)

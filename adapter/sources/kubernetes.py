@@ -14,16 +14,7 @@ from kubernetes import client, config
 
 from adapter.config import KubernetesSource
 from adapter.errors import SourceError
-from adapter.sources.autoscalers import (
-    Autoscaler,
-    Json,
-    Scale,
-    Target,
-    add_workers,
-    autoscalers,
-    scale_of,
-    scale_of_subresource,
-)
+from adapter.sources.autoscalers import Autoscaler, Scale, Target, add_workers, autoscalers, scale_of, subresource_scale
 from adapter.sources.sample_table import SampleTable
 
 _HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -99,7 +90,7 @@ class KubernetesReader:
                     scales[target] = scale_of(item)
         return scales | {target: self._scale(target) for target in targets - apps}
 
-    def _workers(self, kind: str, namespaces: list[str]) -> Iterator[Json]:
+    def _workers(self, kind: str, namespaces: list[str]) -> Iterator[Mapping[str, Any]]:
         if len(namespaces) > _MOST_LISTS:
             yield from self._list(f"/apis/apps/v1/{_APPS[kind]}")
             return
@@ -112,7 +103,7 @@ class KubernetesReader:
             root = _root(target.api_version)
             plural = self._plural(target)
             path = f"{root}/namespaces/{target.namespace}/{plural}/{target.name}/scale"
-            return scale_of_subresource(self._request(path, {}))
+            return subresource_scale(self._request(path, {}))
         except _RefusedError as refused:
             if refused.status == HTTPStatus.NOT_FOUND:
                 return f"its scale target {target} ({target.api_version}) does not exist or cannot be scaled"
@@ -130,7 +121,7 @@ class KubernetesReader:
             self._plurals[key] = plurals[0]
         return self._plurals[key]
 
-    def _list(self, path: str) -> Iterator[Json]:
+    def _list(self, path: str) -> Iterator[Mapping[str, Any]]:
         query = {"limit": str(_PAGE)}
         while True:
             page = self._request(path, query)

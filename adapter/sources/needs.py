@@ -71,9 +71,8 @@ def _sentence(unmet: _UnmetNeed, verb: str) -> str:
 
 
 def _readers(paths: Sequence[str]) -> str:
-    if len(paths) == 1:
-        return f"the sources of {paths[0]} do"
-    return f"the sources of {paths[0]} and {len(paths) - 1} more do"
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"the sources of {paths[0]}{more} do"
 
 
 def _without_workers(config: Config) -> Iterator[str]:

@@ -169,8 +169,8 @@ class ResultCollector:
         """The workload of label values that appear for the first time in this call."""
         namespace, name = slug(labels[0]), slug(labels[1])
         if not namespace or not name:
-            cause = "has no character that a Kubernetes label value allows; rename it"
-            self._add_faults(query, f"{query.path}: {'/'.join(labels)} {cause}")
+            fault = f"{'/'.join(labels)} has no character that a Kubernetes label value allows; rename it"
+            self._add_faults(query, f"{query.path}: {fault}")
             return ()
         workload = f"{namespace}/{name}"
         first_fleet, first = self._discovered.setdefault(workload, (fleet, labels))
@@ -190,9 +190,8 @@ class ResultCollector:
         _, other, first = self._values.setdefault(place, (value, query, series))
         if other is query and first is not series:
             self._ambiguous.add(place)
-            both = f"{_selector(first.metric)} and {_selector(series.metric)}"
-            fix = "aggregate by ($by), or match one of them"
-            self._add_fault(place[0], place[1], f"{query.signal} has two series, {both}; {fix}")
+            both = f"{_selector(first.metric)} and {_selector(series.metric)}; aggregate by ($by), or match one of them"
+            self._add_fault(place[0], place[1], f"{query.signal} has two series, {both}")
 
     def _add_missing_label(self, query: Query, label: str, series: Series) -> None:
         labels = _selector(series.metric)

@@ -59,12 +59,10 @@ def config_of(
     """Sources of recorded_source by name, a tick of one second, one fleet on the first source."""
     calls = folder / "calls"
     calls.mkdir(exist_ok=True)
+    settings = {"kind": "trace", "file": str(calls)}
     return Config.model_validate(
         {
-            "sources": {
-                name: {"kind": "trace", "file": str(calls), "deadline_s": DEADLINES_S.get(name, deadline_s)}
-                for name in sources
-            },
+            "sources": {name: settings | {"deadline_s": DEADLINES_S.get(name, deadline_s)} for name in sources},
             "workloads": [
                 {"namespace": "shop", "name": f"of-{name}", "read": [{"source": name}]} for name in sources[1:]
             ],

@@ -6,6 +6,7 @@ Workers import it by name. Its file setting is a folder, which gets a file with 
 import json
 import threading
 import time
+from itertools import product
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,24 +19,18 @@ from adapter.sources.sample_table import SCHEMA, SampleTable
 WORKLOADS = tuple(f"shop/orders-{number}" for number in range(40))
 
 
-def add_tick(table: SampleTable, at_s: int) -> None:
+def table_of(ticks: range) -> pa.Table:
     """Counters that grow unevenly, workers that are missing now and then, a fault every seventh tick."""
-    for number, workload in enumerate(WORKLOADS):
+    table = SampleTable()
+    for at_s, (number, workload) in product(ticks, enumerate(WORKLOADS)):
         processed = float(at_s * (10 + number) - (at_s * 7919 + number) % 13)
         backlog = float((at_s * 31 + number * 17) % 997) / 3
         table.add(at_s, workload, {"processed_records": processed, "backlog_records": backlog})
         if at_s % 5 != number % 5:
             workers = dict.fromkeys(("ready_workers", "workers", "spec_workers"), float(1 + number % 4))
             table.add(at_s, workload, workers | {"fleet": 0.0})
-    if at_s % 7 == 0:
-        table.add_fault(at_s, WORKLOADS[0], "one exporter did not answer")
-
-
-def table_of(ticks: range) -> pa.Table:
-    """The samples of these ticks."""
-    table = SampleTable()
-    for at_s in ticks:
-        add_tick(table, at_s)
+        if at_s % 7 == 0 and number == 0:
+            table.add_fault(at_s, workload, "one exporter did not answer")
     return table.finish()
 
 

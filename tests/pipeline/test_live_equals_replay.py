@@ -77,7 +77,7 @@ def test_a_query_that_fails_in_publish_is_restarted_and_loses_no_tick(
             raise OSError("no space left on device")
 
     policy = RestartPolicy(first_backoff_s=0.1)
-    job = StreamingJob(stream.plan.config, RULES, fail_once, opener=OPENER, restart_policy=policy)
+    job = StreamingJob(stream.plan.config, RULES, fail_once, opener=OPENER, policy=policy)
     job.start()
     try:
         snapshots = [stream.arrived.get(timeout=FIRST_TICK_WITHIN_S) for _ in range(4)]
@@ -96,7 +96,7 @@ def test_a_query_that_stalls_is_restarted_with_more_time_until_it_publishes(
     spark: Session, stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=0.1, stalled_ticks=0, starts=20)
-    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, restart_policy=policy)
+    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
     job.start()
     try:
         stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)

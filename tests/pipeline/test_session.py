@@ -78,7 +78,7 @@ def test_a_failed_start_of_spark_leaves_no_jvm_with_the_lock(tmp_path: Path) -> 
 @pytest.mark.parametrize(("limit_s", "alive"), [(60.0, True), (0.0, False)], ids=["just created", "silent for long"])
 def test_a_pipeline_is_alive_while_it_publishes(tmp_path: Path, limit_s: float, alive: bool) -> None:
     policy = RestartPolicy(stalled_after_s=limit_s, stalled_ticks=0)
-    job = StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None, opener=OPENER, restart_policy=policy)
+    job = StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None, opener=OPENER, policy=policy)
     assert job.alive() == alive
 
 

@@ -7,7 +7,7 @@ from sample_rows import rows_of
 
 from adapter.core.rules import POLICIES
 from adapter.sources.annotations import FAILOVER, PAUSE, PAUSE_UNTIL, POLICY, RULES, RULES_UNTIL
-from adapter.sources.autoscalers import Scale, add_workers, autoscalers, scale_of, scale_of_subresource
+from adapter.sources.autoscalers import Scale, add_workers, autoscalers, scale_of, subresource_scale
 from adapter.sources.sample_table import FAULT, SampleTable
 
 THREE = Scale(3, 2, 1)
@@ -242,7 +242,7 @@ def test_the_scale_of_a_deployment(item: Any, expected: Scale) -> None:
 
 
 def test_every_replica_of_another_kind_counts_as_ready() -> None:
-    assert scale_of_subresource({"spec": {"replicas": 4}, "status": {"replicas": 3}}) == Scale(4, 3, 3)
+    assert subresource_scale({"spec": {"replicas": 4}, "status": {"replicas": 3}}) == Scale(4, 3, 3)
 
 
 @given(st.permutations([hpa("a"), hpa("b"), hpa("c", metrics=[external(matchLabels={"workload": "c"})])]))
