@@ -72,10 +72,6 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.client_certificate is not None:
             self.scope["extensions"] = {"tls": {"client_cert": self.client_certificate}}
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self.in_head:  # trailers are not kept: in the scope they could name a user
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         self.in_head = False
         is_crowded = len(self.pipeline) >= _MOST_PIPELINED
@@ -83,7 +79,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.refusal is not None:
             raise ValueError(self.refusal.message)  # ends the parsing; uvicorn calls `send_400_response`
         super().on_headers_complete()
-        self.headers = []  # the scope has the old list
+        self.headers = []  # for trailers: in the scope they could name a user
 
     def on_message_complete(self) -> None:
         if self.read_deadline is not None:

@@ -6,13 +6,12 @@ a2wsgi streams bodies in both directions through queues, which takes three times
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import structlog
@@ -27,7 +26,7 @@ from adapter.apiserver.limits import (
     ServerLimits,
 )
 
-THREADS = 16
+HELPERS = 15
 _PATIENCE_S = 0.002  # a request that waits for no one takes 0.1 ms
 _PROBES = ("/healthz", "/livez", "/readyz")
 Scope = MutableMapping[str, Any]
@@ -50,52 +49,52 @@ class _Workers:
     """Threads for one class of clients.
 
     One thread runs the requests in turn: several would compete for the interpreter, and a request would take twice the
-    processor time. Another thread starts when no request has begun for _PATIENCE_S, as during an access review.
+    processor time. While no request begins for _PATIENCE_S, as during an access review, another thread helps.
     """
 
     def __init__(self) -> None:
-        self.threads = ThreadPoolExecutor(THREADS, "worker")
         self.requests = 0  # running and waiting
-        self._waiting: deque[Callable[[], None]] = deque()
-        self._begun = 0  # requests so far
-        self._running = 0  # threads
-        self._lock = threading.Lock()  # of the three
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()  # None ends the thread
+        self._begun = 0  # calls so far
+        self._helpers: list[threading.Thread] = []
+        self._is_watched = False
+        threading.Thread(target=self._run, name="worker", daemon=True).start()
 
     def submit(self, call: Callable[[], None]) -> None:
         """Run a call on a thread. For the event loop."""
-        with self._lock:
-            self._waiting.append(call)
-            is_first = len(self._waiting) == 1
-            if not self._running:
-                self._start()
-        if is_first:
+        self._calls.put(call)
+        if not self._is_watched:
             self._watch()
 
-    def _start(self) -> None:
-        self._running += 1
-        self.threads.submit(self._run)
+    def close(self) -> None:
+        """Let the thread end after the submitted calls."""
+        self._calls.put(None)
 
     def _watch(self) -> None:
-        asyncio.get_running_loop().call_later(_PATIENCE_S, self._help, self._begun)
+        self._is_watched = not self._calls.empty()
+        if self._is_watched:
+            asyncio.get_running_loop().call_later(_PATIENCE_S, self._help, self._begun)
 
     def _help(self, begun: int) -> None:
-        """Start a thread if no request has begun since. begun: their number then."""
-        with self._lock:
-            if not self._waiting:
-                return
-            if begun == self._begun and self._running < THREADS:
-                self._start()
+        """Start a helper if no call has begun since. begun: their number then."""
+        self._helpers = [helper for helper in self._helpers if helper.is_alive()]
+        if begun == self._begun and not self._calls.empty() and len(self._helpers) < HELPERS:
+            helper = threading.Thread(target=self._run_waiting, name="helper", daemon=True)
+            self._helpers.append(helper)
+            helper.start()
         self._watch()
 
     def _run(self) -> None:
-        while True:
-            with self._lock:
-                if not self._waiting:
-                    self._running -= 1
-                    return
-                call = self._waiting.popleft()
-                self._begun += 1
+        while (call := self._calls.get()) is not None:
+            self._begun += 1
             call()
+
+    def _run_waiting(self) -> None:
+        with suppress(Empty):
+            while (call := self._calls.get_nowait()) is not None:
+                self._begun += 1
+                call()
+            self._calls.put(None)  # for the thread that it ends
 
 
 class WsgiBridge:
@@ -113,7 +112,7 @@ class WsgiBridge:
     def close(self) -> None:
         """Let the threads end after their current request."""
         for workers in (self._verified, self._unverified, self._probes):
-            workers.threads.shutdown(wait=False, cancel_futures=True)
+            workers.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
