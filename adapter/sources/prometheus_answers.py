@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite, nan
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -83,7 +84,13 @@ def _unknown_answer(status: int, content_type: str, cause: str) -> str:
     return f"the answer ({kind}) is not in Prometheus' format: {cause}"
 
 
-_Place = tuple[int, str, str, str]  # tick, workload, stage, signal
+class SampleKey(NamedTuple):
+    """Where a value belongs."""
+
+    at_s: int  # the tick
+    workload: str
+    stage: str
+    signal: str
 
 
 @dataclass
@@ -91,9 +98,9 @@ class ResultCollector:
     """Collects the results of all queries of one call as samples."""
 
     end_s: int  # the last tick
-    _values: dict[_Place, tuple[float, Query, Series]] = field(default_factory=dict)
+    _values: dict[SampleKey, tuple[float, Query, Series]] = field(default_factory=dict)
     _faults: dict[tuple[int, str], str] = field(default_factory=dict)  # (tick, workload) -> the first fault
-    _ambiguous: set[_Place] = field(default_factory=set)  # two series give one value
+    _ambiguous: set[SampleKey] = field(default_factory=set)  # two series give one value
     _discovered: dict[str, tuple[int, tuple[str, str]]] = field(default_factory=dict)  # workload -> fleet, label values
     _workload_names: dict[tuple[int, tuple[str, str]], tuple[str, ...]] = field(default_factory=dict)
     _collisions: set[str] = field(default_factory=set)  # workloads with two different label values
@@ -110,7 +117,7 @@ class ResultCollector:
                 self._add_faults(query, f"{query.signal} ({query.path}) returns histograms; convert them to numbers")
             for workload in self._workloads(query, one):
                 for at, text in one.points:
-                    self._add_value((round(at), workload, stage, query.signal), text, query, one)
+                    self._add_value(SampleKey(round(at), workload, stage, query.signal), text, query, one)
 
     def fail(self, query: Query, cause: str) -> None:
         """Add a query without a result: the signal is unknown for its workloads."""
@@ -119,10 +126,9 @@ class ResultCollector:
     def table(self) -> pa.Table:
         """All samples. Ambiguous values and workloads with colliding names have a fault and no value."""
         table = SampleTable()
-        for place, (value, _, _) in self._values.items():
-            at, workload, stage, signal = place
-            if place not in self._ambiguous and workload not in self._collisions:
-                table.add(at, workload, {signal: value}, stage)
+        for key, (value, _, _) in self._values.items():
+            if key not in self._ambiguous and key.workload not in self._collisions:
+                table.add(key.at_s, key.workload, {key.signal: value}, key.stage)
         for at, workload in self._discovered_at:
             table.add(at, workload, {"fleet": float(self._discovered[workload][0])})
         for (at, workload), message in self._faults.items():
@@ -131,7 +137,7 @@ class ResultCollector:
 
     def report_missing(self, queries: Iterable[Query]) -> None:
         """Add a fault for each configured workload and fleet without any series in the last tick."""
-        present = {workload for at, workload, _, _ in self._values if at == self.end_s}
+        present = {key.workload for key in self._values if key.at_s == self.end_s}
         present |= {workload for _, workload in self._faults}
         fleets = {fleet for (fleet, _), workloads in self._workload_names.items() if present.intersection(workloads)}
         for query in queries:
@@ -180,18 +186,22 @@ class ResultCollector:
             self._add_fault(self.end_s, workload, f"{both} have the same workload name; rename one")
         return self._workload_names.setdefault((fleet, labels), (workload,))
 
-    def _add_value(self, place: _Place, text: str, query: Query, series: Series) -> None:
+    def _add_value(self, key: SampleKey, text: str, query: Query, series: Series) -> None:
+        """Store one value. NaN, infinite or negative is a fault.
+
+        Two series of one query for one key are ambiguous; of two queries the first wins.
+        """
         value = _number(text)
-        if place[1] in self._discovered:
-            self._discovered_at.add(place[:2])
+        if key.workload in self._discovered:
+            self._discovered_at.add((key.at_s, key.workload))
         if not isfinite(value) or value < 0:
-            self._add_fault(place[0], place[1], f"{query.signal} is {text} and is ignored ({query.path})")
+            self._add_fault(key.at_s, key.workload, f"{query.signal} is {text} and is ignored ({query.path})")
             return
-        _, other, first = self._values.setdefault(place, (value, query, series))
+        _, other, first = self._values.setdefault(key, (value, query, series))
         if other is query and first is not series:
-            self._ambiguous.add(place)
+            self._ambiguous.add(key)
             both = f"{_selector(first.metric)} and {_selector(series.metric)}; aggregate by ($by), or match one of them"
-            self._add_fault(place[0], place[1], f"{query.signal} has two series, {both}")
+            self._add_fault(key.at_s, key.workload, f"{query.signal} has two series, {both}")
 
     def _add_missing_label(self, query: Query, label: str, series: Series) -> None:
         labels = _selector(series.metric)

@@ -25,7 +25,8 @@ class TraceReader:
     """Reads /samples of a fleet (settings.url) or a recorded file (settings.file).
 
     A recorded file has one JSON object a line with the columns of sample_table.SCHEMA; `text` is optional. It is read
-    once, at the first call. Each tick gets the newest values of each workload that are less than one step old.
+    once, at the first call. Each tick gets the rows of each workload's newest time, if they are less than one step
+    old.
     """
 
     def __init__(self, name: str, settings: TraceSource) -> None:
