@@ -46,7 +46,10 @@ class CalibratedJob:
 
 
 def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
-    """Estimate the job of a timeline. rules: of the workload. Raises HistoryError if input or capacity is unknown."""
+    """Estimate the job of a timeline; a value that the timeline does not show comes from the rules.
+
+    Raises HistoryError if more than 20 % of the input is missing, or if nothing shows the capacity.
+    """
     capacity = _capacity(timeline, rules)
     rate = _input(timeline)
     found = rescales(timeline, capacity.value)

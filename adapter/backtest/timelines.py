@@ -107,27 +107,27 @@ def _stack(ticks: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) 
 
 def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array]) -> Timeline:
     """signals: signal -> its values for the workload, (T,), or for its stages, (S, T)."""
-    flows = [_flow({signal: signals[signal][stage] for signal in _STAGED}, step_s) for stage in _counted(signals)]
-    input_rate = _together([flow.input_rate_records_per_s for flow in flows], step_s)
-    backlog = _together([flow.backlog_records for flow in flows], step_s)
-    busiest = max(flows, key=lambda flow: float(np.nansum(flow.throughput_records_per_s)))
+    flows = [_flow({signal: signals[signal][stage] for signal in _STAGED}, step_s) for stage in _summed_stages(signals)]
+    input_rate = _combine([flow.input_rate_records_per_s for flow in flows], step_s)
+    backlog = _combine([flow.backlog_records for flow in flows], step_s)
+    largest_flow = max(flows, key=lambda flow: float(np.nansum(flow.throughput_records_per_s)))
     return Timeline(
         workload=name,
         at_s=at_s,
         step_s=step_s,
-        pace_s=busiest.pace * step_s,
+        pace_s=largest_flow.pace * step_s,
         input_rate_records_per_s=input_rate,
-        throughput_records_per_s=_together([flow.throughput_records_per_s for flow in flows], step_s),
+        throughput_records_per_s=_combine([flow.throughput_records_per_s for flow in flows], step_s),
         backlog_records=backlog,
         backlog_time_s=_age(at_s, step_s, input_rate, backlog),
-        utilization_ratio=_together(signals["utilization_ratio"], step_s, np.max),
+        utilization_ratio=_combine(signals["utilization_ratio"], step_s, np.max),
         partitions=signals["partitions"],
         spec_workers=first_known(signals["spec_workers"], signals["workers"]),
         ready_workers=first_known(signals["ready_workers"], signals["workers"]),
     )
 
 
-def _counted(signals: Mapping[str, Array]) -> list[int]:
+def _summed_stages(signals: Mapping[str, Array]) -> list[int]:
     """The stages whose counts are summed: those that ever report a backlog, or all if none does."""
     waits = np.isfinite(signals["backlog_records"]).any(axis=1)
     return np.flatnonzero(waits | ~waits.any()).tolist()
@@ -148,10 +148,11 @@ def _flow(signals: Mapping[str, Array], step_s: float) -> _Flow:
     )
 
 
-def _together(stages: Sequence[Array] | Array, step_s: float, how: Callable[..., Array] = np.sum) -> Array:
-    """Sum stages (S, T) into one, (T,). Short gaps are bridged; before its first and after its last value a stage is 0.
+def _combine(stages: Sequence[Array] | Array, step_s: float, how: Callable[..., Array] = np.sum) -> Array:
+    """Combine stages (sum or max), (S, T) -> (T,). Short gaps are bridged.
 
-    The sum is NaN in a long gap of any stage, or of all stages.
+    Before its first and after its last value a stage is 0. The result is NaN in a long gap of any stage, or where all
+    stages are unknown.
     """
     filled = np.stack([_filled(stage, step_s) for stage in stages])
     known = np.isfinite(filled)
