@@ -78,13 +78,13 @@ def run(config: Config | None, options: Options) -> None:
         view.server.start()
         started.callback(view.server.stop)
         address = f"http://{LOOPBACK}:{view.server.port}"
-        view.say(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
+        view.print_line(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
         job.start()
         started.callback(job.stop)
         if fleet is not None:
             fleet.follow(address)
         view.watch(stop, options.for_s, began_s)
-        view.say(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
+        view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
 
 
 class _View:
@@ -115,7 +115,7 @@ class _View:
         held = self.store.current
         return held.snapshot if held else None
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Print plain text: its brackets are no markup, and a pipe gets whole lines."""
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
 
@@ -129,28 +129,28 @@ class _View:
     def watch(self, stop: threading.Event, for_s: float | None, began_s: float) -> None:
         """Show the table until told to stop; on a console that is no terminal, a line a change."""
         ends_s = None if for_s is None else began_s + for_s
-        while not (self._first.wait(0.2) or stop.is_set() or _over(ends_s)):
+        while not (self._first.wait(0.2) or stop.is_set() or _is_expired(ends_s)):
             pass
         if self._first.is_set():
-            self.say(f"first decision after {time.monotonic() - began_s:.1f} s")
+            self.print_line(f"first decision after {time.monotonic() - began_s:.1f} s")
         if not self._console.is_terminal:
             self._follow(stop, ends_s)
             return
         with Live(console=self._console, refresh_per_second=2, get_renderable=self._table):
-            while not (stop.wait(0.2) or _over(ends_s)):
+            while not (stop.wait(0.2) or _is_expired(ends_s)):
                 pass
 
     def _table(self) -> Table:
         return terminal.table(self.snapshot(), time.time(), max(self._console.height - 6, 3))
 
     def _follow(self, stop: threading.Event, ends_s: float | None) -> None:
-        while not (stop.wait(0.5) or _over(ends_s)):
+        while not (stop.wait(0.5) or _is_expired(ends_s)):
             snapshot = self.snapshot()
             for decision in self._changes.since_last(snapshot) if snapshot else ():
-                self.say(f"{decision.workload} {decision.reason}: {sentence(decision)}")
+                self.print_line(f"{decision.workload} {decision.reason}: {sentence(decision)}")
 
 
-def _over(ends_s: float | None) -> bool:
+def _is_expired(ends_s: float | None) -> bool:
     return ends_s is not None and time.monotonic() >= ends_s
 
 

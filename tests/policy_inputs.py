@@ -16,7 +16,7 @@ from adapter.core.policies import beam_flink, dataflow, netflix, segments, varga
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.state import WorkloadFacts
 
-SEEDS = {
+FORMULAS = {
     "dataflow": dataflow.size,
     "beam-flink": beam_flink.size,
     "varga": varga.size,
@@ -43,7 +43,7 @@ def stage_input(*numbers: Numbers, **more: object) -> PolicyInput:
 
 def terms(policy: str, *numbers: Numbers, **more: object) -> tuple[float, float, float]:
     """The wanted size of one stage and its two terms."""
-    policy_result = SEEDS[policy](stage_input(*numbers, **more))
+    policy_result = FORMULAS[policy](stage_input(*numbers, **more))
     return policy_result.wanted_workers[0], policy_result.keep_up_workers[0], policy_result.catch_up_workers[0]
 
 

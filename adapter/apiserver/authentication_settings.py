@@ -97,7 +97,7 @@ class AuthenticationSettings:
     def _follow(self) -> None:
         retry_s = SHORTEST_PERIOD_S
         while not self._wait(self._stop, min(SHORTEST_PERIOD_S, self._period_s)):
-            self._wait(self._wake, (retry_s if self._failures.lasts else self._period_s) - SHORTEST_PERIOD_S)
+            self._wait(self._wake, (retry_s if self._failures.is_failing else self._period_s) - SHORTEST_PERIOD_S)
             self._wake.clear()
             if not self._stop.is_set():
                 retry_s = SHORTEST_PERIOD_S if self.refresh() else min(retry_s * 2, self._period_s)

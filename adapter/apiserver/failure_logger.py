@@ -22,7 +22,7 @@ class FailureLogger:
         self._causes: set[str] = set()
 
     @property
-    def lasts(self) -> bool:
+    def is_failing(self) -> bool:
         """Whether the last attempt failed."""
         return bool(self._causes)
 
@@ -38,7 +38,7 @@ class FailureLogger:
             traceback = {} if isinstance(error, AdapterError) else {"exc_info": error}
             self.failed(one_line(error), is_grave=is_grave, **more, **traceback)
             return False
-        self.worked()
+        self.succeeded()
         return True
 
     def failed(self, cause: str, *, is_grave: bool = False, **more: object) -> None:
@@ -47,7 +47,7 @@ class FailureLogger:
             self._causes.add(cause)
             (self._log.error if is_grave else self._log.warning)(self._began, cause=cause, **self._fields, **more)
 
-    def worked(self) -> None:
+    def succeeded(self) -> None:
         """Record a successful attempt."""
         if self._causes:
             self._log.info(self._over, **self._fields)

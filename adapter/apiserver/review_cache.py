@@ -37,7 +37,7 @@ class CacheSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Flight(Generic[Value]):
+class _PendingReview(Generic[Value]):
     """A review in progress. A failure is its result: each waiting thread raises an exception of its own."""
 
     future: Future[Value | SourceError]
@@ -58,7 +58,7 @@ class ReviewCache(Generic[Key, Value]):
         self._weight = weight
         self._clock = clock
         self._cache: ByteCache[Key, tuple[Value, float]] = ByteCache(settings.largest_bytes)
-        self._flights: dict[Key, _Flight[Value]] = {}
+        self._pending: dict[Key, _PendingReview[Value]] = {}
         self._lock = Lock()
         name = settings.name.replace(" ", "-")
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix=name)
@@ -70,7 +70,7 @@ class ReviewCache(Generic[Key, Value]):
     def get(self, key: Key, ask: Ask[Value]) -> Value:
         """The cached answer, or a new one. Raises SourceError if there is none by the deadline."""
         known = self._known(key)
-        return self._wait(self._flight(key, ask)) if known is None else known
+        return self._wait(self._pending_review(key, ask)) if known is None else known
 
     def close(self) -> None:
         """Request no more reviews; those in progress end at their deadline."""
@@ -80,18 +80,18 @@ class ReviewCache(Generic[Key, Value]):
         entry = self._cache.get(key)
         return entry[0] if entry is not None and self._clock() < entry[1] else None
 
-    def _flight(self, key: Key, ask: Ask[Value]) -> _Flight[Value]:
+    def _pending_review(self, key: Key, ask: Ask[Value]) -> _PendingReview[Value]:
         with self._lock:
-            flight = self._flights.get(key)
-            if flight is None:
+            pending = self._pending.get(key)
+            if pending is None:
                 ends_s = time.monotonic() + self._settings.deadline_s
-                flight = _Flight(self._threads.submit(self._fly, key, ask, ends_s), ends_s)
-                self._flights[key] = flight
-            return flight
+                pending = _PendingReview(self._threads.submit(self._run_review, key, ask, ends_s), ends_s)
+                self._pending[key] = pending
+            return pending
 
-    def _fly(self, key: Key, ask: Ask[Value], ends_s: float) -> Value | SourceError:
+    def _run_review(self, key: Key, ask: Ask[Value], ends_s: float) -> Value | SourceError:
         try:
-            known = self._known(key)  # another flight may have ended since the lookup
+            known = self._known(key)  # another review may have ended since the lookup
             return self._request(key, ask, ends_s) if known is None else known
         finally:
             self._end(key)
@@ -106,20 +106,20 @@ class ReviewCache(Generic[Key, Value]):
         except SourceError as error:
             self._failures.failed(error.cause, is_grave=True, fix=_FIX)
             return error
-        self._failures.worked()
+        self._failures.succeeded()
         self._cache.put(key, (answer, self._clock() + self._settings.lasts_s), self._weight(key, answer))
         return answer
 
     def _end(self, key: Key) -> None:
         with self._lock:
-            del self._flights[key]
-            has_room = len(self._flights) < self._settings.concurrency
+            del self._pending[key]
+            has_room = len(self._pending) < self._settings.concurrency
         if has_room:
-            self._overload.worked()
+            self._overload.succeeded()
 
-    def _wait(self, flight: _Flight[Value]) -> Value:
+    def _wait(self, pending: _PendingReview[Value]) -> Value:
         try:
-            result = flight.future.result(flight.ends_s - time.monotonic())
+            result = pending.future.result(pending.ends_s - time.monotonic())
         except (TimeoutError, CancelledError):
             result = SourceError(SOURCE, f"no answer within {self._settings.deadline_s:g} s")
         if isinstance(result, SourceError):

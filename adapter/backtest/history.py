@@ -85,7 +85,7 @@ def ticks_of(start_s: float, end_s: float, step_s: int, now_s: float) -> range:
     return ticks
 
 
-def chosen(config: Config, only: Collection[str]) -> Config:
+def select_workloads(config: Config, only: Collection[str]) -> Config:
     """The configuration with only these workloads ("namespace/name"); no names selects all. Raises HistoryError.
 
     A name that is not configured may still belong to a fleet.
@@ -111,7 +111,7 @@ def read(
 
     Raises HistoryError for no samples, more than MOST_VALUES, or if no source stores past values.
     """
-    config = _patient(chosen(config, only))
+    config = _with_longer_deadlines(select_workloads(config, only))
     names, notes = _with_a_past(config)
     if not names:
         raise HistoryError(
@@ -157,7 +157,7 @@ def _instant(text: str, now_s: float) -> float | None:
     return None if moment.tzinfo is None else moment.timestamp()
 
 
-def _patient(config: Config) -> Config:
+def _with_longer_deadlines(config: Config) -> Config:
     """The configuration with deadlines long enough for range reads."""
     longer = {
         name: source.model_copy(update={"deadline_s": max(source.deadline_s, DEADLINE_S)})

@@ -45,7 +45,7 @@ def _sink(d: "Decision") -> str:
     return "; more workers will not help: the sink is unhealthy, repair it first"
 
 
-def _hot(d: "Decision") -> str:
+def _hot_partition_sentence(d: "Decision") -> str:
     cause = f"one partition receives {times(d.hottest_partition_ratio)} the mean; split its keys"
     return f"; more than {workers(d.allowed_workers)} will not help: {cause}"
 
@@ -155,7 +155,7 @@ class Bound(StrEnum):
     HOT = BoundRecord(
         name="hot partition",
         description="one partition receives so much that more workers would not help",
-        sentence=_hot,
+        sentence=_hot_partition_sentence,
         lifted_by={"scale_up_blockers.hottest_partition_ratio": 1},
         is_cap=True,
     )

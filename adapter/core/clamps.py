@@ -80,7 +80,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         cooling_down=fewer & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
-        hot_workers=np.where(free, pick(_hot(inputs), stage), np.nan),
+        hot_workers=np.where(free, pick(_hot_partition_limit(inputs), stage), np.nan),
         window_workers=np.where(
             free & (rules.down_window_s > 0), np.where(near, np.fmax(window, current), window), np.nan
         ),
@@ -88,7 +88,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     )
 
 
-def _hot(inputs: DecisionInput) -> Array:
+def _hot_partition_limit(inputs: DecisionInput) -> Array:
     """The most workers that help a stage whose hottest partition alone fills a subtask, otherwise NaN."""
     policy_input, heaviest = inputs.policy_input, inputs.blockers.hottest_partition_ratio
     rules, one, slots = policy_input.rules, np.ones(len(heaviest)), policy_input.rules.slots_per_worker

@@ -73,8 +73,8 @@ def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
     axes = _axes(known)
     level = _total(np.where(known, points, 0.0)) / axes.count
     errors = [np.where(seen, point - level, 0.0) for seen, point in zip(known, points, strict=True)]
-    slope, errors = _taken_out(errors, axes.first)
-    curve, bent_errors = _taken_out(errors, axes.second)
+    slope, errors = _remove_term(errors, axes.first)
+    curve, bent_errors = _remove_term(errors, axes.second)
     trough = axes.bottom_inside(slope, curve)
     curve = np.where(trough | np.isnan(curve), curve, 0.0)
     squares = np.where(trough, _squared(bent_errors), _squared(errors))
@@ -87,7 +87,9 @@ def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
     )
 
 
-def pushed(points: Array, outlier_run: Array, fit: Fit, newest: Array, most_outliers: Array) -> tuple[Array, Array]:
+def append_point(
+    points: Array, outlier_run: Array, fit: Fit, newest: Array, most_outliers: Array
+) -> tuple[Array, Array]:
     """Append the next point: points and outlier_run, as in fitted, one step later.
 
     An outlier waits for confirmation. The first point inside the band drops all waiting outliers. most_outliers in a
@@ -190,7 +192,7 @@ def _axes(known: Mask) -> _Axes:
     return _Axes(count=count, middle=middle, lean=lean, spread=spread, first=first, second=second)
 
 
-def _taken_out(errors: list[Array], power: list[Array]) -> tuple[Array, list[Array]]:
+def _remove_term(errors: list[Array], power: list[Array]) -> tuple[Array, list[Array]]:
     """The share of a polynomial in the errors, and the errors without it."""
     share = _total(error * u for error, u in zip(errors, power, strict=True)) / _squared(power)
     return share, [error - share * u for error, u in zip(errors, power, strict=True)]

@@ -18,7 +18,7 @@ from adapter.core.capacity import (
     with_prior,
 )
 from adapter.core.decision_input import DAY_S, overloaded
-from adapter.core.forecast import POINTS, STEP_S, Fit, fitted, pushed
+from adapter.core.forecast import POINTS, STEP_S, Fit, append_point, fitted
 from adapter.core.grouping import largest
 from adapter.core.observe import Signals, Tick
 from adapter.core.rates import Mask
@@ -141,7 +141,7 @@ def _extend_forecast(tick: Tick, slow: Slow, minutes: int) -> Slow:
     points, outlier_run = slow.points, np.nan_to_num(slow.outlier_run)
     fit = slow.fit
     for newest in [unseen] * (min(minutes, POINTS) - 1) + [rate]:
-        points, outlier_run = pushed(points, outlier_run, fit, newest, tick.stage_rules.forecast_outliers)
+        points, outlier_run = append_point(points, outlier_run, fit, newest, tick.stage_rules.forecast_outliers)
     curve = fitted(points, outlier_run)
     enough = np.isfinite(points).sum(axis=0) >= _LEAST_POINTS
     return replace(

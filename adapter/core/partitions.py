@@ -52,7 +52,9 @@ def balanced(workers: Array, partitions: Array, slots: Array) -> Array:
     return first_known(np.where(even, workers, _fewest(parts, fullest - 1, slots)), workers)
 
 
-def evened(workers: Array, partitions: Array, slots: Array, target_ratio: Array, high_ratio: Array) -> Array:
+def fewest_evenly_spread(
+    workers: Array, partitions: Array, slots: Array, target_ratio: Array, high_ratio: Array
+) -> Array:
     """The fewest workers over which the partitions spread as evenly as over `workers`.
 
     The fullest subtask limits the throughput. If it would be busier than high_ratio while the average is target_ratio,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from adapter.core.formatting import count, seconds, soon, workers
 from adapter.core.policies import POLICIES, policy_of
-from adapter.core.size_messages import hold, holding, moved, scale_down, scale_up
+from adapter.core.size_messages import hold, hold_prefix, scale_down, scale_prefix, scale_up
 
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
@@ -35,8 +35,8 @@ def _no_data(d: "Decision") -> str:
     counted = policy_of(d.policy).follows_partitions
     if d.decided_age_s is not None:
         if counted:
-            return f"{holding(d)}: the segments of {d.workload} are unknown; {CHECK_COUNT}"
-        return f"{holding(d)}: too few samples of {d.workload} for a rate; wait for the next ticks"
+            return f"{hold_prefix(d)}: the segments of {d.workload} are unknown; {CHECK_COUNT}"
+        return f"{hold_prefix(d)}: too few samples of {d.workload} for a rate; wait for the next ticks"
     if counted:
         return f"The segments of {d.workload} were never counted; {CHECK_COUNT}"
     if d.partitions is None:
@@ -53,14 +53,16 @@ def _expired(d: "Decision") -> str:
 
 def _stale(d: "Decision") -> str:
     if policy_of(d.policy).follows_partitions and d.partitions_age_s:
-        return f"{holding(d)}: the segments were last counted {seconds(d.partitions_age_s)} ago"
-    return f"{holding(d)}: the last sample is {seconds(d.sample_age_s)} old"
+        return f"{hold_prefix(d)}: the segments were last counted {seconds(d.partitions_age_s)} ago"
+    return f"{hold_prefix(d)}: the last sample is {seconds(d.sample_age_s)} old"
 
 
 def _in_flight(d: "Decision") -> str:
     if d.workers is not None and d.spec_workers is not None and d.workers > d.spec_workers:
-        return f"{holding(d)}: {workers(d.workers)} run and {count(d.spec_workers)} will remain; waiting for the rest"
-    return f"{holding(d)}: {_ready(d)}; waiting for the rest"
+        return (
+            f"{hold_prefix(d)}: {workers(d.workers)} run and {count(d.spec_workers)} will remain; waiting for the rest"
+        )
+    return f"{hold_prefix(d)}: {_ready(d)}; waiting for the rest"
 
 
 def _ready(d: "Decision") -> str:
@@ -69,12 +71,12 @@ def _ready(d: "Decision") -> str:
 
 
 def _unschedulable(d: "Decision") -> str:
-    return f"{moved(d)}: {_ready(d)} and the others do not start; check their pods, the quota and the nodes"
+    return f"{scale_prefix(d)}: {_ready(d)} and the others do not start; check their pods, the quota and the nodes"
 
 
 def _stuck(d: "Decision") -> str:
     waiting = f"{count(d.backlog_records)} records wait and none is processed"
-    return f"{holding(d)}: {waiting}; more workers will not help: check the job"
+    return f"{hold_prefix(d)}: {waiting}; more workers will not help: check the job"
 
 
 def _not_enacted(d: "Decision") -> str:
@@ -85,7 +87,7 @@ def _not_enacted(d: "Decision") -> str:
 
 
 def _holding(why: str) -> Callable[["Decision"], str]:
-    return lambda d: f"{holding(d)}: {why}"
+    return lambda d: f"{hold_prefix(d)}: {why}"
 
 
 class Reason(StrEnum):
@@ -162,7 +164,7 @@ class Reason(StrEnum):
         name="RecentFailures",
         description="the job failed max_failures times within failures_window_s: the target is held",
         sentence=lambda d: (
-            f"{holding(d)}: the job fails (recent restarts: {count(d.restarts)}); fix the cause of the failures"
+            f"{hold_prefix(d)}: the job fails (recent restarts: {count(d.restarts)}); fix the cause of the failures"
         ),
         opens="failures_window_s after the last failure",
         opened_by={"gate_inputs.failures": 0},
@@ -196,7 +198,7 @@ class Reason(StrEnum):
         name="Settling",
         description="replicas changed or processing stopped: the target is held until rates are stable",
         sentence=lambda d: (
-            f"{holding(d)}: replicas changed or processing stopped {seconds(d.changed_age_s)} ago; "
+            f"{hold_prefix(d)}: replicas changed or processing stopped {seconds(d.changed_age_s)} ago; "
             "waiting for stable rates"
         ),
         opens="when the settling time is over and rates are stable",
@@ -207,7 +209,7 @@ class Reason(StrEnum):
         name="BacklogDiscontinuity",
         description="the backlog jumped more than the input explains: the target is held until it is confirmed",
         sentence=lambda d: (
-            f"{holding(d)}: the backlog jumped to {count(d.backlog_records)} records; "
+            f"{hold_prefix(d)}: the backlog jumped to {count(d.backlog_records)} records; "
             "waiting for the next samples to confirm it"
         ),
         opens="when the next samples confirm the backlog, or do not",
@@ -235,7 +237,7 @@ class Reason(StrEnum):
     IDLE = ReasonRecord(
         name="Idle",
         description="no input and no backlog: workers go down to the minimum",
-        sentence=lambda d: f"{moved(d)}: no input and no backlog",
+        sentence=lambda d: f"{scale_prefix(d)}: no input and no backlog",
         is_moving=True,
     )
     HOLD = ReasonRecord(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
 
 
-def holding(d: "Decision") -> str:
+def hold_prefix(d: "Decision") -> str:
     """The beginning of a sentence: the target stays."""
     return "No target yet" if d.required_workers is None else f"Holding {workers(d.required_workers)}"
 
@@ -21,13 +21,13 @@ def holding(d: "Decision") -> str:
 def _scaling(d: "Decision") -> str:
     here, target = d.current_workers, d.required_workers
     if here is None or target is None:
-        return holding(d) if target is None else f"Scaling to {workers(target)}"
+        return hold_prefix(d) if target is None else f"Scaling to {workers(target)}"
     return f"Scaling {'down' if target < here else 'up'} from {count(here)} to {workers(target)}"
 
 
-def moved(d: "Decision") -> str:
+def scale_prefix(d: "Decision") -> str:
     """The beginning of a sentence: the target stays, or leads to another size."""
-    return holding(d) if d.required_workers in (None, d.current_workers) else _scaling(d)
+    return hold_prefix(d) if d.required_workers in (None, d.current_workers) else _scaling(d)
 
 
 def scale_up(d: "Decision") -> str:
@@ -61,8 +61,8 @@ def _knows_partitions_alone(d: "Decision") -> bool:
 def hold(d: "Decision") -> str:
     """Why the size stays."""
     if _knows_partitions_alone(d):
-        return f"{holding(d)}: {_terms(d)}"
-    return f"{holding(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{_declined(d)}"
+        return f"{hold_prefix(d)}: {_terms(d)}"
+    return f"{hold_prefix(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{_declined(d)}"
 
 
 def _utilization(d: "Decision") -> str:

@@ -43,7 +43,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lifted:
+class UnboundedDecision:
     """The target without the closed gate or the bound."""
 
     name: Reason | Bound
@@ -69,7 +69,7 @@ def nearest(recorded: RecordedDecision) -> tuple[Change, ...]:
     return tuple(sorted(found, key=lambda change: change.distance))
 
 
-def lifted(recorded: RecordedDecision) -> Lifted | None:
+def without_bound(recorded: RecordedDecision) -> UnboundedDecision | None:
     """The target without the closed gate, or without a bound that is not an input; None without either."""
     name = recorded.gate or _bound(recorded)
     values = name.record.opened_by if isinstance(name, Reason) else name.record.lifted_by
@@ -79,7 +79,7 @@ def lifted(recorded: RecordedDecision) -> Lifted | None:
         key: recorded.columns[to] if isinstance(to, str) else np.array([to], np.float64) for key, to in values.items()
     }
     result = decide(decision_input_of({**recorded.columns, **other}))
-    return Lifted(name=name, required_workers=known(result.served), then=_gate(result))
+    return UnboundedDecision(name=name, required_workers=known(result.served), then=_gate(result))
 
 
 def decided_by(recorded: RecordedDecision, changes: Iterable[Change]) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from adapter.core.decisions import Bound, Reason
 from adapter.errors import AdapterError
-from adapter.operations.changes import MEASURED, Change, Lifted, decided_by, lifted, nearest
+from adapter.operations.changes import MEASURED, Change, UnboundedDecision, decided_by, nearest, without_bound
 from adapter.operations.enactment import hpa_section
 from adapter.operations.number_text import exact, number, rounded, title
 from adapter.operations.numbers import capacity, rules, signals, summary, terms
@@ -23,7 +23,7 @@ class Explanation:
 
     sentence: str
     decided_by: str  # an input, the closed gate, or the bound that applied; "" if no measured input changes the target
-    lifted: Lifted | None  # the target without that gate or bound
+    lifted: UnboundedDecision | None  # the target without that gate or bound
     changes: tuple[Change, ...]  # nearest first
     gates: tuple[Gate, ...]
     bounds: tuple[Step, ...]
@@ -33,7 +33,7 @@ class Explanation:
 def explain(record: Record) -> Explanation:
     """Explain a decision. Raises AdapterError if another release decided it."""
     recorded = replay(record)
-    changes, without = nearest(recorded), lifted(recorded)
+    changes, without = nearest(recorded), without_bound(recorded)
     by, gates, bounds = decided_by(recorded, changes), gate_table(recorded), bound_table(recorded)
     return Explanation(
         sentence=record.sentence,
@@ -82,7 +82,7 @@ def _bound_row(step: Step) -> Row:
 
 
 def _change_rows(
-    recorded: RecordedDecision, by: str, without: Lifted | None, changes: tuple[Change, ...]
+    recorded: RecordedDecision, by: str, without: UnboundedDecision | None, changes: tuple[Change, ...]
 ) -> tuple[Row, ...]:
     found = [Row(name="decided by", value=_decider(recorded, by, changes), note=_meaning(by), marked=True)]
     if without is not None:
@@ -118,7 +118,7 @@ def _input(recorded: RecordedDecision, name: str) -> str:
     return made if made.startswith("the HPA") else "the maximum" if name == "max_workers" else "the minimum"
 
 
-def _opened_rows(without: Lifted) -> Iterator[Row]:
+def _opened_rows(without: UnboundedDecision) -> Iterator[Row]:
     if isinstance(without.name, Reason):
         yield Row(name="it opens", note=without.name.record.opens)
     held = f", and {without.then} would hold it" if without.then is not None else ""

@@ -102,7 +102,7 @@ def _sample_age(*rules: str) -> Look:
     )
 
 
-def _counted(recorded: RecordedDecision) -> str:
+def _worker_count_age(recorded: RecordedDecision) -> str:
     return f"counted {ago(recorded.number('gate_inputs.workers_age_s'))}, {_rule(recorded, 'stale_after_s')}"
 
 
@@ -132,7 +132,7 @@ _LOOKS: tuple[Look, ...] = (
     _sample_age(),
     _sample_age("error_after_s"),
     _sample_age(),
-    _counted,
+    _worker_count_age,
     _mask("the job reports that it is not running", "gate_inputs.stopped"),
     _failed,
     _present,

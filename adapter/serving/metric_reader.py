@@ -22,20 +22,19 @@ _SUFFIXES = (("P", 10**15), ("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10*
 
 
 class MetricReader:
-    """Reads metrics from the newest snapshot. clock: Unix seconds.
-
-    `one` raises StatusError. 404: an unknown metric, or nothing matches; it names the nearest. 400: several
-    match; it names them. 503: the number is unknown, with the reason (X-06). An HPA then keeps its replicas and shows
-    the message.
-    """
+    """Reads metrics from the newest snapshot. clock: Unix seconds."""
 
     def __init__(self, store: SnapshotStore, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
 
-    def one(self, query: MetricQuery) -> MetricValue:
-        """Exactly one value: an HPA adds up all values of an answer (X-08)."""
-        metric, now_s = known(query.metric, query.subject), self._clock()
+    def read_single_value(self, query: MetricQuery) -> MetricValue:
+        """Exactly one value, because an HPA adds up all values of an answer (X-08).
+
+        Raises StatusError. 404: an unknown metric, or nothing matches; it names the nearest. 400: several match; it
+        names them. 503: the number is unknown, with the reason (X-06); an HPA then keeps its replicas.
+        """
+        metric, now_s = metric_named(query.metric, query.subject), self._clock()
         held = self._current(now_s)
         found = _matches(held, query)
         if len(found) > 1:
@@ -53,7 +52,7 @@ class MetricReader:
         return held
 
 
-def known(name: str, subject: str = "") -> Metric:
+def metric_named(name: str, subject: str = "") -> Metric:
     """The metric of a name. Raises StatusError (404) with the nearest name. subject: as in MetricQuery."""
     metric = METRICS.get(name)
     if metric is not None:

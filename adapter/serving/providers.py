@@ -17,7 +17,7 @@ from adapter.serving.metric_api import (
     ObjectReference,
     ObjectValue,
 )
-from adapter.serving.metric_reader import MetricReader, absent, known, with_workload
+from adapter.serving.metric_reader import MetricReader, absent, metric_named, with_workload
 
 # The objects that run streaming jobs and can be scale targets: resource -> (kind, API version).
 KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -44,7 +44,7 @@ class ExternalMetrics:
 
     def read(self, query: MetricQuery) -> Sequence[MetricValue]:
         """Exactly one value. Raises StatusError."""
-        return (self._reader.one(query),)
+        return (self._reader.read_single_value(query),)
 
 
 class ObjectMetrics:
@@ -63,7 +63,7 @@ class ObjectMetrics:
 
     def read(self, query: ObjectQuery) -> Sequence[ObjectValue]:
         """Exactly one value. Raises StatusError."""
-        known(query.metric, _subject(query))
+        metric_named(query.metric, _subject(query))
         if query.namespace is None or query.resource not in KINDS:
             where = f"it is served as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of {', '.join(KINDS)}"
             raise not_found(f"{absent(query.metric, _subject(query))}: {where}")
@@ -74,13 +74,13 @@ class ObjectMetrics:
         subject = _subject(query)
         hint = f"{subject} is read as the workload of its name: name another in the metric's selector, workload=NAME"
         selector = with_workload(query.metric_selector, query.name)
-        found = self._reader.one(MetricQuery(namespace, query.metric, selector, subject, hint))
+        found = self._reader.read_single_value(MetricQuery(namespace, query.metric, selector, subject, hint))
         return _value(query, query.name, found)
 
     def _selected(self, query: ObjectQuery, namespace: str) -> ObjectValue:
         """The value of the workload that both selectors pick, as an object of its name."""
         both = Selector((*query.selector.requirements, *query.metric_selector.requirements))
-        found = self._reader.one(MetricQuery(namespace, query.metric, both))
+        found = self._reader.read_single_value(MetricQuery(namespace, query.metric, both))
         return _value(query, (found.labels or {})["workload"], found)
 
 

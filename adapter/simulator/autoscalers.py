@@ -78,7 +78,7 @@ class Autoscalers:
     def _group(self, name: str, jobs: IntArray) -> _BaselineGroup:
         of = self._world
         job = OperatorSettings(
-            worker_capacity_records_per_s=of.plant.worker_capacity_records_per_s[jobs],
+            worker_capacity_records_per_s=of.job_model.worker_capacity_records_per_s[jobs],
             partitions=of.of_profile("partitions")[jobs],
             max_workers=of.max_workers[jobs],
             static_peak_workers=self._static_workers()[jobs],

@@ -75,8 +75,8 @@ class _Jobs:
         before, load = self._state, self._conditions(step)
         if self._faulty.any():
             pause_s = self._world.each_kind(disturbances.failure_s, step * STEP_S, STEP_S)
-            before = fluid.fail(self._world.plant, before, load, pause_s)
-        self._state = after = fluid.step(self._world.plant, before, load, STEP_S)
+            before = fluid.fail(self._world.job_model, before, load, pause_s)
+        self._state = after = fluid.step(self._world.job_model, before, load, STEP_S)
         self._freed = np.where(after.changes > before.changes, step * STEP_S, self._freed)
         self._observer.look(after)
         return self._moment(step, load, before, after)
@@ -85,7 +85,7 @@ class _Jobs:
         """Run the policies and their HPAs once; returns required_workers, shape (L,), NaN for no number."""
         samples = self._observer.sampled(tick, self._state)
         required, workers = self._autoscalers.sync(tick * TICK_S, samples, self._state)
-        self._state = fluid.rescale(self._world.plant, self._state, workers)
+        self._state = fluid.rescale(self._world.job_model, self._state, workers)
         return required
 
     def present(self, moment: StepResult, step: int, required: Array) -> tuple[Array, ...]:
@@ -104,11 +104,11 @@ class _Jobs:
         workers = self._state.ready_workers
         changed = np.flatnonzero(self._held_by != workers)
         if len(changed):
-            pooled = self._world.plant.pooled[changed]
+            pooled = self._world.job_model.pooled[changed]
             shares = worker_share(self._world.share[changed], pooled, workers[changed], self._world.slots)
             self._held[changed], self._held_by = shares, workers
         if renewed or len(changed):
-            flow = fluid.flow_capacity(self._world.plant, self._load, workers, self._held)
+            flow = fluid.flow_capacity(self._world.job_model, self._load, workers, self._held)
             self._load = replace(self._load, flow_capacity=flow)
         if step % STEPS_A_TICK == 0:
             self._demand = self._world.demand_workers(self._world.arrivals.rate(step))

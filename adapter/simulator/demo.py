@@ -50,7 +50,7 @@ _RATE_RECORDS_PER_S = np.array([workload.rate_records_per_s for workload in WORK
 _HOT_SHARE = np.array([0.5] + [0.5 / (PARTITIONS - 1)] * (PARTITIONS - 1))
 
 
-def plant() -> JobModel:
+def job_model() -> JobModel:
     """The model of the jobs: a worker starts in 3 s, a rescale stops the job for 2 s, and the warm-up takes 5 s."""
     every = np.ones((len(WORKLOADS), 1))
     return JobModel(

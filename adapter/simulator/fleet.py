@@ -50,7 +50,7 @@ class SimulatedFleet:
     def __init__(self, seed: int, clock: Callable[[], float]) -> None:
         self._seed = seed
         self._clock = clock
-        self._plant = demo.plant()
+        self._job_model = demo.job_model()
         self._start_s = int(clock())
         self._now_s = self._start_s - PAST_S
         self._state = fluid.initial_state(np.array([workload.workers for workload in demo.WORKLOADS]), demo.PARTITIONS)
@@ -114,7 +114,7 @@ class SimulatedFleet:
             now_s = int(self._clock())
             while self._now_s < now_s:
                 load = demo.load(self._seed, self._now_s - self._start_s)
-                self._state = fluid.step(self._plant, self._state, load, 1.0)
+                self._state = fluid.step(self._job_model, self._state, load, 1.0)
                 self._now_s += 1
                 self._past.append((self._now_s, self._state))
 
@@ -142,7 +142,7 @@ class SimulatedFleet:
             for index in np.flatnonzero(workers != present):
                 name = f"{demo.NAMESPACE}/{demo.NAMES[index]}"
                 self._events.append(ScaleEvent(self._now_s, name, int(present[index]), int(workers[index])))
-            self._state = fluid.rescale(self._plant, self._state, workers)
+            self._state = fluid.rescale(self._job_model, self._state, workers)
 
     def _run(self, target: Callable[[], None]) -> None:
         thread = threading.Thread(target=target, daemon=True)

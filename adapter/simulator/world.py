@@ -79,14 +79,14 @@ class World:
         self._drawn = [(profile, drawn[seed]) for profile, seed in self._kinds]
         self.arrivals = _arrivals(cases)
         self.max_workers = self.of_profile("max_workers")
-        self.plant = self._plant()
+        self.job_model = self._job_model()
         self.share = self._each(self._shares)
         self.demand_table = self._demand_table()
 
     def first_workers(self) -> Array:
         """The initial size of each job, for the input of its first minute."""
         rate = self.arrivals.rate_records_per_s[self.arrivals.row, :12].mean(axis=1)
-        needed = np.ceil(rate / self.plant.worker_capacity_records_per_s / _LOADED_RATIO)
+        needed = np.ceil(rate / self.job_model.worker_capacity_records_per_s / _LOADED_RATIO)
         first: Array = np.clip(needed, 1, self.max_workers)
         return first
 
@@ -110,7 +110,7 @@ class World:
         known = disturbances.partition_shares(profile, drawn)
         return np.pad(known, (0, self.partitions - len(known)))
 
-    def _plant(self) -> fluid.JobModel:
+    def _job_model(self) -> fluid.JobModel:
         return fluid.JobModel(
             worker_capacity_records_per_s=self.of_profile("worker_capacity_records_per_s"),
             scaling_exponent=self.of_profile("scaling_exponent"),
@@ -130,8 +130,8 @@ class World:
         load = fluid.Conditions(rate_records_per_s=one, share=self.share, speed_ratio=steady, sink_ratio=one)
         flows = []
         for workers in range(1, self.slots + 1):
-            held = worker_share(self.share, self.plant.pooled, one * workers, self.slots)
-            flows.append(fluid.flow_capacity(self.plant, load, one * workers, held).flow_records_per_s)
+            held = worker_share(self.share, self.job_model.pooled, one * workers, self.slots)
+            flows.append(fluid.flow_capacity(self.job_model, load, one * workers, held).flow_records_per_s)
         return np.stack(flows, axis=1)
 
     def demand_workers(self, rate_records_per_s: Array) -> Array:

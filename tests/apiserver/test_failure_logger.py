@@ -15,10 +15,10 @@ def levels(*causes: str | None) -> list[tuple[str, Any]]:
         outage = FailureLogger(structlog.get_logger(), "it is down", "it is up again", server="other")
         for cause in causes:
             if cause is None:
-                outage.worked()
+                outage.succeeded()
             else:
                 outage.failed(cause)
-            assert outage.lasts is (cause is not None)
+            assert outage.is_failing is (cause is not None)
     assert all(log["server"] == "other" for log in logs)
     return [(log["log_level"], log.get("cause")) for log in logs]
 

@@ -9,7 +9,15 @@ from sample_rows import Row, lines_of, table_of
 
 from adapter import config as configuration
 from adapter.backtest import history
-from adapter.backtest.history import CHUNK_TICKS, HistoryError, RecordedHistory, chosen, instant, read, ticks_of
+from adapter.backtest.history import (
+    CHUNK_TICKS,
+    HistoryError,
+    RecordedHistory,
+    instant,
+    read,
+    select_workloads,
+    ticks_of,
+)
 from adapter.config import Config
 from adapter.core.samples import EVERY
 from adapter.errors import SourceError
@@ -228,7 +236,7 @@ def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(
         HistoryError, match=r"shop/order is not in the configuration, which has shop/carts, shop/orders"
     ):
-        chosen(CONFIG, ("shop/order",))
+        select_workloads(CONFIG, ("shop/order",))
 
 
 def test_a_configured_workload_without_a_sample_is_named() -> None:

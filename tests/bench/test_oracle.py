@@ -156,7 +156,9 @@ def cheapest(task: SizingTask, rho: float, pause_s: float, kept_ratio: float = 0
 @pytest.mark.simulation
 @given(st.integers(0, 1000), st.sampled_from([0.0, 30.0, 90.0]), st.sampled_from([0.9, 1.0]))
 @settings(deadline=None, max_examples=8)
-def test_the_bracket_is_a_bracket_and_the_front_is_monotone(seed: int, pause_s: float, exponent: float) -> None:
+def test_the_lower_bound_is_below_the_upper_and_the_pareto_front_is_monotone(
+    seed: int, pause_s: float, exponent: float
+) -> None:
     task = a_task(a_day(seed), exponent=exponent)
     plans = [upper(task, pause_s, rho) for rho in RHOS]
     bounds = [lower(task, rho) for rho in RHOS]

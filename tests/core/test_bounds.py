@@ -190,7 +190,7 @@ PAUSES = {
 
 
 @pytest.mark.parametrize(("rules", "facts", "expected"), PAUSES.values(), ids=PAUSES)
-def test_pauses(rules, facts, expected):
+def test_a_pause_blocks_its_direction_until_it_ends(rules, facts, expected):
     no_up, no_down = pauses(rule_columns(**rules), workload_facts(**facts or {}), at_s=60)
     assert (no_up[0], no_down[0]) == expected
 

@@ -13,9 +13,9 @@ from adapter.core.forecast import (
     POINTS,
     CatchUp,
     Fit,
+    append_point,
     catch_up_from,
     fitted,
-    pushed,
     recovery_rate,
     trusted,
 )
@@ -46,7 +46,7 @@ def push(values, *newest, most=3):
     """The points a stage keeps and its count of outliers, after new points one by one."""
     points, odd = history(*values), column(0)
     for value in newest:
-        points, odd = pushed(points, odd, fitted(points, odd, 1.0), column(value), column(most))
+        points, odd = append_point(points, odd, fitted(points, odd, 1.0), column(value), column(most))
     return [value for value in points[:, 0].tolist() if not isnan(value)], odd[0]
 
 
@@ -210,7 +210,7 @@ def test_s4_16_forecast_vector_spike_three_outliers_in_a_row_are_the_new_baselin
 def test_s4_16_each_stage_has_its_own_number_of_outliers():
     points, odd = np.repeat(history(*LINE), 3, axis=1), column(0, 0, 0)
     for newest in (900, 800):
-        points, odd = pushed(points, odd, fitted(points, odd, 1.0), column(*[newest] * 3), column(1, 2, 3))
+        points, odd = append_point(points, odd, fitted(points, odd, 1.0), column(*[newest] * 3), column(1, 2, 3))
     assert np.isfinite(points).sum(axis=0).tolist() == [2, 2, 6]
     assert odd.tolist() == [0, 0, 2]
 
@@ -224,7 +224,7 @@ def test_s4_16_an_unknown_point_neither_counts_nor_resets():
 def test_after_a_reset_the_fit_starts_from_the_spike():
     points, odd = history(*LINE), column(0)
     for newest in (900, 910, 920):
-        points, odd = pushed(points, odd, fitted(points, odd, 1.0), column(newest), column(3))
+        points, odd = append_point(points, odd, fitted(points, odd, 1.0), column(newest), column(3))
     assert fitted(points, odd, 1.0).at(1.0)[0] == pytest.approx(930)
 
 
@@ -245,7 +245,9 @@ def test_too_few_points_give_no_fit_and_no_outlier(values):
 
 
 def test_the_oldest_point_leaves_and_the_newest_comes_last():
-    points, _ = pushed(np.arange(POINTS + 0.0)[:, None], column(0), curve(0, 1, POINTS - 1.0), column(30), column(3))
+    points, _ = append_point(
+        np.arange(POINTS + 0.0)[:, None], column(0), curve(0, 1, POINTS - 1.0), column(30), column(3)
+    )
     assert points[:, 0].tolist() == list(range(1, POINTS + 1))
 
 
@@ -290,7 +292,7 @@ def test_a_stage_does_not_depend_on_its_neighbours_to_the_last_bit(stages):
         points = np.array([values for values, _, _ in chosen]).T
         odd, newest = column(*[odd for _, odd, _ in chosen]), column(*[newest for _, _, newest in chosen])
         fit = fitted(points, odd)
-        later, odd = pushed(points, odd, fit, newest, np.full(len(chosen), 3.0))
+        later, odd = append_point(points, odd, fit, newest, np.full(len(chosen), 3.0))
         return [*parts(fit), *later, odd, recovery_rate(fit, newest, VECTORS)]
 
     together, backward = answers(stages), answers(stages[::-1])
@@ -305,7 +307,7 @@ def test_an_unknown_stage_stays_unknown_beside_known_ones():
     found = [*parts(fit), fit.at(5.0), fit.integral(0.0, 5.0), fit.highest(0.0, 5.0)]
     found.append(recovery_rate(fit, column(0, 0), VECTORS))
     assert all(np.isnan(row[0]) and np.isfinite(row[1]) for row in found)
-    later, odd = pushed(points, odd, fit, column(nan, nan), column(3, 3))
+    later, odd = append_point(points, odd, fit, column(nan, nan), column(3, 3))
     assert np.isnan(later[:, 0]).all()
     assert odd.tolist() == [0, 0]
 
@@ -313,5 +315,5 @@ def test_an_unknown_stage_stays_unknown_beside_known_ones():
 def test_no_stages_give_no_fit():
     points, none = np.empty((POINTS, 0)), column()
     fit = fitted(points, none)
-    assert pushed(points, none, fit, none, none)[0].shape == (POINTS, 0)
+    assert append_point(points, none, fit, none, none)[0].shape == (POINTS, 0)
     assert recovery_rate(fit, none, VECTORS).shape == (0,)

@@ -16,11 +16,11 @@ rates = st.floats(0.01, 1e6)
 backlogs = st.one_of(st.just(0.0), st.floats(0.01, 1e9))
 
 
-def ahead(rate, backlog, capacities, foreseen=None, **rules):
+def ahead(rate, backlog, capacities, highest=None, **rules):
     """The outlook of one stage. capacities: of the present size and of the other one."""
     stage = policy_input(10, rate, 0, backlog, **FREE | rules)
     stage = replace(stage, input_rate_records_per_s=column(rate))
-    found = look_ahead(stage, column(rate if foreseen is None else foreseen), *(column(each) for each in capacities))
+    found = look_ahead(stage, column(rate if highest is None else highest), *(column(each) for each in capacities))
     return {name: getattr(found, name)[0] for name in found.__dataclass_fields__}
 
 
@@ -49,7 +49,7 @@ def test_s0_21_records_since_the_last_checkpoint_are_processed_again():
 
 def test_the_input_rises_evenly_to_the_forecast():
     """From 1000/s to 1500/s where 1000/s are carried: 250/s on average, for 900 s."""
-    found = ahead(1000, 0, (1000, 2000), foreseen=1500)
+    found = ahead(1000, 0, (1000, 2000), highest=1500)
     assert found["keep_behind_s"] == pytest.approx(225)
 
 

@@ -8,7 +8,16 @@ from builders import column
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.partitions import balanced, evened, hot_limit, memory_floor, next_down, next_up, quanta, whole
+from adapter.core.partitions import (
+    balanced,
+    fewest_evenly_spread,
+    hot_limit,
+    memory_floor,
+    next_down,
+    next_up,
+    quanta,
+    whole,
+)
 from adapter.core.rules import QUANTA
 
 # S3-14: machines -> how many of 60 disks a machine may have
@@ -133,7 +142,7 @@ def test_s4_37_no_fewer_workers_and_a_fullest_subtask_that_is_less_full(workers,
 
 
 def even(workers, partitions, slots=1, target=0.75, high=0.9):
-    return evened(column(workers), column(partitions), column(slots), column(target), column(high))[0]
+    return fewest_evenly_spread(column(workers), column(partitions), column(slots), column(target), column(high))[0]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from math import ceil, inf, isfinite, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_inputs import SEEDS, joined, stage_input, wanted
+from policy_inputs import FORMULAS, joined, stage_input, wanted
 
 rates = st.floats(0.01, 1e6)
 growths = st.floats(-1e6, 1e6)
@@ -24,7 +24,7 @@ fits = st.one_of(st.just((nan, nan, nan)), st.tuples(st.sampled_from([0.0, 1e-3,
 facts = st.fixed_dictionaries(
     {"cpu": st.one_of(st.just(nan), st.floats(0, 1)), "partitions": st.integers(1, 300), "records": records}
 )
-seeds = st.sampled_from(sorted(SEEDS))
+formulas = st.sampled_from(sorted(FORMULAS))
 HOTTEST = {"varga": 0.7, "netflix": 0.8}  # above it they rightly grow
 IN_TIME = {
     "dataflow": "time_to_reduce_backlog_s",
@@ -33,7 +33,7 @@ IN_TIME = {
 }
 RATES = ("workers", "throughput", "growth", "backlog")
 DECIDING = {"segments": ("partitions",)}
-UNKNOWN = [(policy, signal) for policy in SEEDS for signal in DECIDING.get(policy, RATES)]
+UNKNOWN = [(policy, signal) for policy in FORMULAS for signal in DECIDING.get(policy, RATES)]
 
 
 @pytest.mark.parametrize(("policy", "signal"), UNKNOWN)
@@ -44,7 +44,7 @@ def test_x_06_an_unknown_deciding_input_gives_no_size(policy, signal, backlog):
     assert not isfinite(wanted(policy, **known | {signal: nan}, records=((10, 1000),)))
 
 
-@given(seeds, stages, facts, fits)
+@given(formulas, stages, facts, fits)
 def test_p_11_s4_06_the_size_is_whole_and_reproducible(policy, stage, known, fit):
     size = wanted(policy, *stage, **known, fit=fit)
     assert 0 < size < inf
@@ -52,7 +52,7 @@ def test_p_11_s4_06_the_size_is_whole_and_reproducible(policy, stage, known, fit
     assert size == wanted(policy, *stage, **known, fit=fit)
 
 
-@given(seeds, stages, facts, st.tuples(growths, backlogs))
+@given(formulas, stages, facts, st.tuples(growths, backlogs))
 def test_p_05_more_backlog_or_growth_never_needs_fewer_workers(policy, stage, known, other):
     workers, rate, *first = stage
     (less, more), (calm, behind) = (sorted(pair) for pair in zip(first, other, strict=True))
@@ -85,21 +85,21 @@ def test_p_05_a_shorter_time_to_catch_up_never_needs_fewer_workers(policy, stage
     assert hurried >= patient
 
 
-@given(seeds, stages, facts, st.tuples(sizes, sizes))
+@given(formulas, stages, facts, st.tuples(sizes, sizes))
 def test_p_05_a_larger_maximum_never_needs_fewer_workers(policy, stage, known, caps):
     # without quanta, because they depend on the maximum (13 becomes 15 of 60, 13 of 100)
     tight, wide = (min(wanted(policy, *stage, **known, quanta="none", most=cap), cap) for cap in sorted(caps))
     assert tight <= wide
 
 
-@given(seeds, sizes, rates, st.floats(0, 1), records)
+@given(formulas, sizes, rates, st.floats(0, 1), records)
 def test_p_07_a_steady_job_is_never_scaled_up(policy, workers, rate, load, known):
     steady = {"partitions": workers, "records": known}
     assert wanted(policy, workers, rate, cpu=load * HOTTEST.get(policy, 1.0), **steady) <= workers
     assert wanted(policy, workers, rate, **steady) == workers
 
 
-@given(seeds, stages, facts, fits, st.integers(-20, 20))
+@given(formulas, stages, facts, fits, st.integers(-20, 20))
 def test_p_08_x_12_records_or_bytes_make_no_difference(policy, stage, known, fit, power):
     unit, (workers, *numbers) = 2.0**power, stage
     in_bytes = {
@@ -111,15 +111,15 @@ def test_p_08_x_12_records_or_bytes_make_no_difference(policy, stage, known, fit
     assert scaled == wanted(policy, *stage, **known, fit=fit)
 
 
-@given(seeds, st.lists(st.tuples(stages, facts, fits), min_size=1, max_size=6))
+@given(formulas, st.lists(st.tuples(stages, facts, fits), min_size=1, max_size=6))
 def test_the_size_of_a_stage_does_not_depend_on_other_stages(policy, stages):
     alone = [stage_input(*stage, **known, fit=fit) for stage, known, fit in stages]
-    sizes_alone = [SEEDS[policy](one).wanted_workers[0] for one in alone]
-    assert SEEDS[policy](joined(alone)).wanted_workers.tolist() == sizes_alone
-    assert SEEDS[policy](joined(alone[::-1])).wanted_workers.tolist() == sizes_alone[::-1]
+    sizes_alone = [FORMULAS[policy](one).wanted_workers[0] for one in alone]
+    assert FORMULAS[policy](joined(alone)).wanted_workers.tolist() == sizes_alone
+    assert FORMULAS[policy](joined(alone[::-1])).wanted_workers.tolist() == sizes_alone[::-1]
 
 
-@pytest.mark.parametrize("policy", SEEDS)
+@pytest.mark.parametrize("policy", FORMULAS)
 @pytest.mark.parametrize("numbers", [(2.0**20, 1e-8, 2.0**63, 2.0**63), (2.0**20, 0, 2.0**63, 2.0**63)])
 def test_x_01_huge_counts_are_sized_without_overflow(policy, numbers):
     assert 0 < wanted(policy, *numbers, cpu=1.0, partitions=2.0**20) < inf

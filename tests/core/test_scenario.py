@@ -148,7 +148,7 @@ def test_s0_28_the_whole_scenario_in_a_closed_loop():
 
 
 @dataclass(frozen=True)
-class Told:
+class ExpectedBehaviour:
     """The behaviour of a policy in the closed loop. sizes: its targets, in order.
 
     outgrown: the workers of the balance do not carry the new input, so that a backlog grows until more have started.
@@ -162,17 +162,17 @@ class Told:
 
 BEHAVIOURS = [
     # Sized at once for the rate of the last tick; 19 are needed, and 20 share 60 partitions evenly.
-    Told("drain", sizes=(10, 20), first_at_s=135),
+    ExpectedBehaviour("drain", sizes=(10, 20), first_at_s=135),
     # The pause of the first up is 45 000 records more to catch up with; 20 is the quantum that 90 % of CPU allow.
-    Told("dataflow", sizes=(10, 15, 30, 20), first_at_s=150),
+    ExpectedBehaviour("dataflow", sizes=(10, 15, 30, 20), first_at_s=150),
     # Hot, so it scales up at once, on a quarter of the step; four scale-downs, because it has no scale-down window.
-    Told("beam-flink", sizes=(10, 12, 30, 26, 25, 24, 22), first_at_s=135),
+    ExpectedBehaviour("beam-flink", sizes=(10, 12, 30, 26, 25, 24, 22), first_at_s=135),
     # 15 are 70 % busy and carry the new input; the backlog of each pause looks like load.
-    Told("varga", sizes=(15, 22, 28, 23, 22), first_at_s=135, outgrown=False),
+    ExpectedBehaviour("varga", sizes=(15, 22, 28, 23, 22), first_at_s=135, outgrown=False),
     # As many as the stream has segments.
-    Told("segments", sizes=(10, 20), first_at_s=150),
+    ExpectedBehaviour("segments", sizes=(10, 20), first_at_s=150),
     # 60 % of 17 workers, and 20 share the partitions evenly: at 1 500/s they are 75 % busy, under its 80 %.
-    Told("netflix", sizes=(20,), first_at_s=None, outgrown=False),
+    ExpectedBehaviour("netflix", sizes=(20,), first_at_s=None, outgrown=False),
 ]
 every_policy = pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=lambda behaviour: behaviour.policy)
 

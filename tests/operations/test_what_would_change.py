@@ -10,7 +10,7 @@ from adapter.core.decisions import Bound, Reason
 from adapter.core.record import INPUTS, decision_input_of
 from adapter.core.rules import POLICIES
 from adapter.errors import AdapterError
-from adapter.operations.changes import decided_by, lifted, nearest
+from adapter.operations.changes import decided_by, nearest, without_bound
 from adapter.operations.recorded_decision import replay
 
 
@@ -50,7 +50,7 @@ def test_an_unhealthy_sink_decides_while_the_job_is_behind(growth, wants):
     recorded = replay(record_of(ticks, book(policy="beam-flink", max_workers=80)))
     assert recorded.served == 40
     assert decided_by(recorded, nearest(recorded)) == Bound.SINK
-    without = lifted(recorded)
+    without = without_bound(recorded)
     assert without is not None
     assert without.name is Bound.SINK
 
@@ -76,7 +76,7 @@ def test_a_pipeline_with_other_partitions_has_the_predicted_target(value):
 
 
 def test_a_job_that_starts_to_run_has_no_rates_yet():
-    without = lifted(replay(growing({"running": 0.0})))
+    without = without_bound(replay(growing({"running": 0.0})))
     assert without is not None
     assert (without.name, without.then) == (Reason.NOT_RUNNING, Reason.NO_DATA)
 
@@ -91,7 +91,7 @@ def test_a_job_that_starts_to_run_has_no_rates_yet():
 def test_the_closed_gate_decides_and_without_it_the_load_decides(signals, name):
     recorded = replay(growing(signals))
     assert decided_by(recorded, nearest(recorded)) == name
-    without = lifted(recorded)
+    without = without_bound(recorded)
     assert without is not None
     assert (without.name, without.then) == (name, None)
     assert without.required_workers is not None
@@ -99,14 +99,14 @@ def test_the_closed_gate_decides_and_without_it_the_load_decides(signals, name):
 
 
 def test_the_next_closed_gate_is_named():
-    without = lifted(replay(growing({"running": 0.0, "pause_up": 1.0, "pause_down": 1.0})))
+    without = without_bound(replay(growing({"running": 0.0, "pause_up": 1.0, "pause_down": 1.0})))
     assert without is not None
     assert without.then == Reason.NOT_RUNNING
 
 
 def test_a_bound_that_is_no_input_is_named_with_the_target_without_it():
     recorded = replay(growing(max_step_up_workers=3))
-    without = lifted(recorded)
+    without = without_bound(recorded)
     assert without is not None
     assert decided_by(recorded, nearest(recorded)) == Bound.STEP
     assert (recorded.served, without.required_workers) == (13, growing().decision.required_workers)

@@ -1,4 +1,4 @@
-"""Rivals against numbers worked by hand from their own formulas."""
+"""Baselines against numbers worked by hand from their own formulas."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace

@@ -61,7 +61,7 @@ def naive(case: SimulatedJob) -> dict[str, float | list[float]]:
         load = fluid.Conditions(
             rate_records_per_s=np.array([rate]), share=world.share, speed_ratio=speed, sink_ratio=np.ones(1)
         )
-        before, state = state, fluid.step(world.plant, state, load, STEP_S)
+        before, state = state, fluid.step(world.job_model, state, load, STEP_S)
         worker_s += state.paid_workers[0] * STEP_S
         records += state.processed_records[0] - before.processed_records[0]
         paused_s += state.idle_s[0]

@@ -113,4 +113,4 @@ def test_every_disturbance_of_a_kind_reaches_its_jobs() -> None:
 
     assert world.each_kind(disturbances.sample_arrives, 30.0).tolist() == [1, 0]
     assert world.share.sum(axis=1) == pytest.approx(1)
-    assert world.plant.pause_up_s.shape == (2, disturbances.MOST_CHANGES)
+    assert world.job_model.pause_up_s.shape == (2, disturbances.MOST_CHANGES)

@@ -13,8 +13,15 @@ import numpy as np
 
 from adapter.core.capacity import CARRIED, Table, rate_at, size_for, strength, trust_at
 from adapter.core.limits import one_more
-from adapter.core.partitions import evened, whole
-from adapter.core.policies.interface import Outlook, PolicyInput, PolicyResult, foreseen, keeps_pace, positive_growth
+from adapter.core.partitions import fewest_evenly_spread, whole
+from adapter.core.policies.interface import (
+    Outlook,
+    PolicyInput,
+    PolicyResult,
+    forecast_input_rate,
+    keeps_pace,
+    positive_growth,
+)
 from adapter.core.policies.outlook import horizon_s, look_ahead
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
@@ -48,7 +55,7 @@ class _Known:
 def size(policy_input: PolicyInput) -> PolicyResult:
     """Up if the present size misses the target, down if fewer workers are enough, otherwise unchanged."""
     rules, workers, known = policy_input.rules, policy_input.workers, _known(policy_input)
-    highest = foreseen(policy_input)
+    highest = forecast_input_rate(policy_input)
     keep, catch = _rates_needed(policy_input, highest)
     calm = (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s) & keeps_pace(policy_input)
     needed = _needed(policy_input, known, calm, (highest, np.maximum(keep, catch)))
@@ -97,14 +104,14 @@ def _known(policy_input: PolicyInput) -> _Known:
     )
 
 
-def _behind_at_present(policy_input: PolicyInput, foreseen: Array) -> Array:
+def _behind_at_present(policy_input: PolicyInput, highest: Array) -> Array:
     """The backlog time at the end of the horizon if the input exceeds the throughput, otherwise NaN.
 
     The present throughput then is the capacity. This shows a slow sink before the table is corrected. It does not scale
     up, because more workers do not help a slow sink.
     """
     able = np.fmax(policy_input.throughput_records_per_s, policy_input.latest_throughput_records_per_s)
-    grows = (policy_input.input_rate_records_per_s + foreseen) / 2 - able
+    grows = (policy_input.input_rate_records_per_s + highest) / 2 - able
     waits = policy_input.backlog_records + grows * horizon_s(policy_input.rules)
     return np.where((positive_growth(policy_input) > 0) & (grows > 0), backlog_time(waits, able), np.nan)
 
@@ -135,7 +142,7 @@ def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[A
     able = known.rate(workers) / np.maximum(workers, 1.0) * sized
     usable = known.proven & (able > 0)
     load = np.where(usable, stays / np.where(usable, able, 1.0), rules.target_utilization_ratio)
-    even = evened(sized, policy_input.partitions, slots, load, rules.high_utilization_ratio)
+    even = fewest_evenly_spread(sized, policy_input.partitions, slots, load, rules.high_utilization_ratio)
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
     even = np.where(sized * slots > policy_input.partitions, np.maximum(sized, even), even)
     return np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))

@@ -100,7 +100,7 @@ def catch_up(policy_input: PolicyInput) -> Array:
     return policy_input.workers * policy_input.backlog_time_s / policy_input.rules.time_to_reduce_backlog_s
 
 
-def foreseen(policy_input: PolicyInput) -> Array:
+def forecast_input_rate(policy_input: PolicyInput) -> Array:
     """The highest input within the horizon, never below the present one (S4-20, S4-32)."""
     rules, present = policy_input.rules, policy_input.input_rate_records_per_s
     fit, begin_s, horizon_s = policy_input.fit, policy_input.fit_age_s, rules.forecast_horizon_s

@@ -55,7 +55,7 @@ def horizon_s(rules: RuleColumns) -> Array:
     return np.maximum(np.maximum(rules.forecast_horizon_s, _LEAST_PAUSES * rules.rescale_pause_s), _LEAST_HORIZON_S)
 
 
-def look_ahead(policy_input: PolicyInput, foreseen: Array, capacity: Array, changed_capacity: Array) -> Ahead:
+def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, changed_capacity: Array) -> Ahead:
     """The backlog at the present capacity and at another one, records/s each.
 
     The input changes evenly from the present rate to the forecast. A change keeps the present capacity until its
@@ -70,7 +70,7 @@ def look_ahead(policy_input: PolicyInput, foreseen: Array, capacity: Array, chan
     late = np.zeros(len(present), dtype=bool)
     for number in range(1, _STEPS + 1):
         at_s = number * step_s
-        arrived = step_s * (present + (foreseen - present) * (number - 0.5) / _STEPS)
+        arrived = step_s * (present + (highest - present) * (number - 0.5) / _STEPS)
         keep.step(at_s, step_s, arrived, np.minimum(capacity * step_s, arrived + keep.backlog))
         late |= keep.is_late & ((at_s >= ends_s) | (number == _STEPS))
         old_s = np.clip(starts_s - (at_s - step_s), 0.0, step_s)

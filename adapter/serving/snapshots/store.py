@@ -47,7 +47,7 @@ class SnapshotStore:
     def __init__(self, clock: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._monotonic = monotonic
-        self._logged_doubt: str | None = None
+        self._logged_fault: str | None = None
         self._lock = threading.Lock()
         self._held: Held | None = None
 
@@ -78,7 +78,7 @@ class SnapshotStore:
             if is_stored:
                 entries = entries_of(parsed.at_s, parsed.entries)
                 self._held = Held(parsed, by_namespace(entries), self._monotonic())
-            self._log_doubt(*self._doubt(parsed, now_s))
+            self._log_clock_fault(*self._clock_fault(parsed, now_s))
             return is_stored
 
     def _is_newer(self, snapshot: Snapshot, now_s: float) -> bool:
@@ -89,7 +89,7 @@ class SnapshotStore:
         # The stored snapshot may be ahead because this server's clock was wrong when it came.
         return held is None or held.is_ahead(now_s) or snapshot.at_s > held.at_s
 
-    def _doubt(self, snapshot: Snapshot, now_s: float) -> tuple[str | None, float]:
+    def _clock_fault(self, snapshot: Snapshot, now_s: float) -> tuple[str | None, float]:
         """Why a snapshot is suspicious, and by how many seconds; None if it is not."""
         ahead_s = snapshot.at_s - now_s
         if snapshot.is_ahead(now_s):
@@ -101,7 +101,7 @@ class SnapshotStore:
             return "the newest snapshot is too old to serve: compare the clocks, or the pipeline is late", -ahead_s
         return None, 0.0
 
-    def _log_doubt(self, doubt: str | None, off_s: float) -> None:
-        if doubt is not None and doubt != self._logged_doubt:
-            _log.warning(doubt, off_s=float(f"{off_s:.3g}"))  # also a small one
-        self._logged_doubt = doubt
+    def _log_clock_fault(self, fault: str | None, off_s: float) -> None:
+        if fault is not None and fault != self._logged_fault:
+            _log.warning(fault, off_s=float(f"{off_s:.3g}"))  # also a small one
+        self._logged_fault = fault

@@ -46,7 +46,7 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
     """
     entries = snapshot.entries if snapshot is not None else ()
     changes = sum(len(counts) - 1 for counts in moves.values())
-    lines = [f"{view.duration(ran_s)}, {_counted(len(entries), 'workload')}, {_counted(changes, 'rescale')}"]
+    lines = [f"{view.duration(ran_s)}, {_plural(len(entries), 'workload')}, {_plural(changes, 'rescale')}"]
     width = max((len(entry.decision.workload) for entry in entries), default=0)
     for entry in entries:
         decision = entry.decision
@@ -66,7 +66,7 @@ def _cells(row: WorkloadRow) -> tuple[Text, ...]:
     )
 
 
-def _counted(number: int, noun: str) -> str:
+def _plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -177,7 +177,7 @@ def test_a_replaced_snapshot_is_freed_after_requests() -> None:
     store.put(encode(snapshot(entry(labels={"team": "red"}))))
     before = weakref.ref(store.current)
     found = MetricReader(store, lambda: AT_S)
-    assert found.one(MetricQuery("shop", "required_workers", parse("team=red"))).value == "3"
+    assert found.read_single_value(MetricQuery("shop", "required_workers", parse("team=red"))).value == "3"
     store.put(encode(snapshot(entry(), at_s=AT_S + 15)))
     assert before() is None
 
