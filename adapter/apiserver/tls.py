@@ -31,8 +31,7 @@ class LiveTls:
         self._rejected: tuple[object, ...] | None = None
         self._state = self._inputs()
         try:
-            self.context = self._new_context()
-            self._newest = self._new_context()
+            self.context = self._newest = self._new_context()
             self._leaf = self._read_leaf()
         except (OSError, ValueError) as error:
             fault = f"expected a PEM certificate and its key in {cert_file} and {key_file}"

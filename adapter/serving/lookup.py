@@ -37,7 +37,10 @@ class Lookup:
             return self._with(best)
         some = self._size(best)
         if _comparisons(some, *rest) > MOST_COMPARISONS:  # before any list is built
-            raise bad_request(_too_costly(some, len(rest)))
+            fix = "select one, for example with workload=NAME"
+            raise bad_request(
+                f"the selector needs {len(rest)} terms compared with the labels of {some} workloads: {fix}"
+            )
         matches = Selector(rest).matches
         return [candidate for candidate in self._with(best) if matches(candidate.labels)]
 
@@ -94,13 +97,6 @@ class Lookup:
 
 def _comparisons(candidates: int, *terms: Requirement) -> int:
     return candidates * sum(max(1, len(term.values)) for term in terms)
-
-
-def _too_costly(some: int, terms: int) -> str:
-    return (
-        f"the selector needs {terms} terms compared with the labels of {some} workloads: "
-        "select one, for example with workload=NAME"
-    )
 
 
 def nearest(word: str, names: Iterable[str]) -> str | None:

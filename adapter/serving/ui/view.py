@@ -29,7 +29,7 @@ _RANK = {urgency: rank for rank, urgency in enumerate(Urgency)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadRow:
-    """One workload in words; an unknown number is UNKNOWN, never 0. over: its backlog time exceeds the target."""
+    """One workload in words; an unknown number is UNKNOWN, never 0."""
 
     workload: str
     stage: str
@@ -41,7 +41,7 @@ class WorkloadRow:
     backlog: str
     backlog_time: str
     target: str
-    over: bool
+    over: bool  # the backlog time exceeds the target
     required: str
     bound: str
     current: str
@@ -117,10 +117,7 @@ def freshness(snapshot: Snapshot | None, now_s: float) -> tuple[str, str]:
         what = f"the last tick is {duration(age_s)} old, more than {duration(snapshot.error_after_s)}"
         return "stale", f"{what}: {effect} the pipeline decides again"
     if age_s > 3 * snapshot.tick_s:
-        return (
-            "late",
-            f"the last tick is {duration(age_s)} old: the pipeline is late; its last decision is served",
-        )
+        return "late", f"the last tick is {duration(age_s)} old: the pipeline is late; its last decision is served"
     return "fresh", f"decided {duration(max(age_s, 0.0))} ago"
 
 
