@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from bench.figures import Figure
 from bench.machine import rss_mib
 from bench.replica import path, replica, status
-from conformance.cluster import run_cluster
+from conformance.cluster import authentication_config, run_cluster
 from conformance.identities import NO_CERTIFICATE, Identities, issue
 
 AIM = "<= 130 MiB"  # until the last stage
@@ -39,7 +39,7 @@ def figures() -> Iterator[Figure]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, OPEN_FILES)), hard))
     with TemporaryDirectory() as folder, ExitStack() as stack:
         identities = issue(Path(folder))
-        cluster = stack.enter_context(run_cluster(identities))
+        cluster = stack.enter_context(run_cluster(authentication_config(identities), Path(folder)))
         ours = stack.enter_context(replica(identities, cluster))
         stranger = identities.context(NO_CERTIFICATE)
         yield Figure("memory (RSS) before", (rss_mib(ours.pid),), "MiB")

@@ -137,7 +137,7 @@ def _head_refusal(url: bytes, headers: list[tuple[bytes, bytes]], limits: Server
     if size > limits.header_bytes or len(headers) > limits.header_fields:
         return HEAD_TOO_LARGE
     hosts = sum(name == b"host" for name, _ in headers)
-    return MALFORMED if hosts > 1 else None  # RFC 9112, 3.2
+    return MALFORMED if hosts > 1 else None  # RFC 9112, 3.2: at most one
 
 
 def _priority(connection: Any) -> tuple[bool, float]:

@@ -65,6 +65,7 @@ class Server:
     def stop(self) -> None:
         """Accept no more connections, finish requests in progress, close."""
         if self._listener is None:
+            self._bridge.close()
             return
         self._uvicorn.should_exit = True
         self._thread.join(2 * DRAIN_S)

@@ -80,8 +80,9 @@ class _Workers:
         self._helpers = [helper for helper in self._helpers if helper.is_alive()]
         if begun == self._begun and not self._calls.empty() and len(self._helpers) < HELPERS:
             helper = threading.Thread(target=self._run_waiting, name="helper", daemon=True)
-            self._helpers.append(helper)
-            helper.start()
+            with suppress(RuntimeError):  # no more threads: the next look tries again
+                helper.start()
+                self._helpers.append(helper)
         self._watch()
 
     def _run(self) -> None:
@@ -159,9 +160,10 @@ class WsgiBridge:
         response: _Response | Refusal
         try:
             response = _respond(self._app, environ)
-        except Exception as error:  # the top of a request: the client gets a Status, the log gets the traceback
-            _log.error("a request failed", path=environ["PATH_INFO"], exc_info=error)
+        except BaseException as error:  # the top of a request: the client gets a Status, the log gets the traceback
             response = FAILED
+            with suppress(Exception):
+                _log.error("a request failed", path=environ["PATH_INFO"], exc_info=error)
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(_resolve, answered, response)
 

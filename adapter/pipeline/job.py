@@ -146,7 +146,7 @@ class StreamingJob:
             if failure is not None:
                 self.failure = failure
                 log.error("the pipeline ended and is restarted", cause=failure, in_s=backoff_s)
-                self._failed_starts += not self._has_published()
+                self._failed_starts += 1
                 self._restart(backoff_s)
                 backoff_s = min(2 * backoff_s, policy.most_backoff_s)
         self._end()

@@ -73,6 +73,7 @@ class Session:
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         # Threads with a heap each keep 300 MB more of what RocksDB and Arrow have freed.
         os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own pool keeps what it has freed
         if chosen["spark.master"].startswith("local"):
             # Otherwise Spark resolves the host name, and ends if that fails.
             os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)

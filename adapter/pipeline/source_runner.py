@@ -48,9 +48,9 @@ class SourceRunner:
             return self._call.result(self._deadline_s)
         except SourceError:
             raise
-        except TimeoutError as error:
-            raise SourceError(self._name, f"no answer within {self._deadline_s:g} s") from error
         except Exception as error:  # an error of a client library loses this source's samples, not the tick
+            if not self._call.done():
+                raise SourceError(self._name, f"no answer within {self._deadline_s:g} s") from error
             self.close()
             raise SourceError(self._name, f"unexpected {type(error).__name__}: {error}") from error
 

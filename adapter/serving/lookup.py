@@ -33,10 +33,10 @@ class Lookup:
         """All that the selector picks. Raises StatusError (400) if too many labels would have to be compared."""
         best = self._most_selective(selector)
         rest = tuple([term for term in selector.requirements if term is not best])
-        if best is not None and not rest:
+        if not rest:
             return self._with(best)
         some = self._size(best)
-        if _comparisons(some, *rest) > MOST_COMPARISONS:  # before any list is built
+        if _comparisons(some, *rest) > MOST_COMPARISONS:  # before they are listed
             fix = "select one, for example with workload=NAME"
             raise bad_request(
                 f"the selector needs {len(rest)} terms compared with the labels of {some} workloads: {fix}"

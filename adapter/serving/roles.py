@@ -66,7 +66,7 @@ def _stay_on_one_cpu() -> None:
     request takes twice the processor time (docs/benchmarks.md). Other processes can move to another CPU. The CPU is
     drawn at random, so that the replicas on a node have different ones.
     """
-    with suppress(AttributeError):  # not Linux
+    with suppress(AttributeError, OSError):  # not Linux, or not permitted
         os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})  # noqa: S311 - not a secret
 
 

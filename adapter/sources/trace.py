@@ -100,6 +100,7 @@ def _parse(body: BytesIO) -> pa.Table:
     options = pa_json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="error")
     body.seek(0)
     table = pa_json.read_json(body, parse_options=options)
+    table.validate(full=True)  # the text is UTF-8
     text: Any = compute.fill_null(table.column("text"), "")  # type: ignore[type-var]  # the stubs know no columns here
     return table.set_column(SCHEMA.get_field_index("text"), "text", text)
 

@@ -31,6 +31,8 @@ class Application:
         path = environ["PATH_INFO"]
         if path == "/fails":
             raise RuntimeError("the password is swordfish")
+        if path == "/exits":
+            raise SystemExit(1)
         if path == "/wait":
             self.go_on.wait(20)
         body = LARGE if path == "/large" else json.dumps(_description(environ)).encode()

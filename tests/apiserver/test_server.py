@@ -106,6 +106,14 @@ def test_an_exception_of_the_application_is_a_500_without_its_text(running: Runn
     assert isinstance(logs[0]["exc_info"], RuntimeError)
 
 
+def test_an_application_that_exits_ends_no_thread(running: Running) -> None:
+    with capture_logs(), Client(running.server, trust()) as client:
+        assert client.get("/exits").code == 500
+    before = threading.active_count()
+    assert [code(running) for _ in range(3)] == [200, 200, 200]
+    assert threading.active_count() == before
+
+
 @pytest.mark.parametrize(
     ("sent", "code"),
     [

@@ -106,11 +106,12 @@ def test_a_call_abandoned_while_it_reads_closes_its_source_when_it_returns(tmp_p
     assert not new.closed.is_set()
 
 
-def test_after_an_unexpected_error_the_source_is_opened_again(tmp_path: Path) -> None:
-    gated = GatedSource([KeyError("partition")])
+@pytest.mark.parametrize("error", [KeyError("partition"), TimeoutError("of the client library")], ids=repr)
+def test_after_an_unexpected_error_the_source_is_opened_again(error: Exception, tmp_path: Path) -> None:
+    gated = GatedSource([error])
     gated.free.set()
     source = runner_for(gated, tmp_path)
-    with pytest.raises(SourceError, match="recorded: unexpected KeyError: 'partition'"):
+    with pytest.raises(SourceError, match=f"recorded: unexpected {type(error).__name__}: {error}"):
         source.samples(TICKS)
     assert gated.closed.wait(10)
     assert rows_of(source.samples(TICKS)) == [ROW]

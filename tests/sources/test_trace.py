@@ -140,6 +140,13 @@ def test_a_faulty_line_is_reported_with_its_number(tmp_path: Path, line: str, sa
     assert says in caught.value.cause
 
 
+def test_a_text_that_is_not_utf_8_is_a_source_error(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.jsonl"
+    file.write_bytes(lines_of([row()]).replace('"stage": ""', '"stage": "Zähler"').encode("latin-1"))
+    with pytest.raises(SourceError, match="UTF8"):
+        from_file(file).samples(0, 60, 15)
+
+
 def test_a_missing_file_is_a_source_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         from_file(tmp_path / "nowhere.jsonl").samples(0, 60, 15)
