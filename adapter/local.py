@@ -62,7 +62,7 @@ class Options:
 
 
 def run(config: Config | None, options: Options) -> None:
-    """Run until told to stop. config: None is the embedded fleet. Raises SetupError or CheckpointError."""
+    """Run until the stop signal. config: None is the embedded fleet. Raises SetupError or CheckpointError."""
     console = Console()
     began_s = time.monotonic()
     with stop_event() as stop, ExitStack() as started:
@@ -127,7 +127,7 @@ class _View:
             self._first.set()
 
     def watch(self, stop: threading.Event, for_s: float | None, began_s: float) -> None:
-        """Show the table until told to stop; on a console that is no terminal, a line a change."""
+        """Show the table until the stop signal; without a terminal, print one line for each change."""
         ends_s = None if for_s is None else began_s + for_s
         while not (self._first.wait(0.2) or stop.is_set() or _is_expired(ends_s)):
             pass

@@ -54,7 +54,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
     store = SnapshotStore()
     settings = config.pipeline
     telemetry = Telemetry(store, workloads=True)
-    # Without a snapshot there is nothing to be asked for here, however long it takes.
+    # Without a snapshot there is nothing to serve, however long the first one takes.
     readiness = Readiness(lambda: store.current is not None, patience_s=inf)
 
     changes = Changes()

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -74,6 +75,7 @@ class Session:
         # Threads with a heap each keep 300 MB more of what RocksDB and Arrow have freed.
         os.environ.setdefault("MALLOC_ARENA_MAX", "2")
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own pool keeps what it has freed
+        pa.set_memory_pool(pa.system_memory_pool())  # in this process, which has read the variable already
         if chosen["spark.master"].startswith("local"):
             # Otherwise Spark resolves the host name, and ends if that fails.
             os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)

@@ -174,7 +174,7 @@ def test_s2_18_segments_expire_by_the_age_of_their_own_count() -> None:
 
 
 def test_segments_without_any_sample_are_served_while_decisions_arrive() -> None:
-    """S2-02: of a job that follows the segments of a stream nothing else may be known; their source tells no more."""
+    """S2-02: the number of segments may be all that is known of a job; its source reports nothing else."""
     lone = entry(partitions=7.0, required_workers=None, reason=Reason.NO_DATA, sample_age_s=None)
     assert value(ask("", lone, metric="segments")) == "7"
     assert [code(ask("", lone, metric="segments", age_s=age_s)) for age_s in (180.0, 181.0)] == [200, 503]

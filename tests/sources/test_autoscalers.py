@@ -228,7 +228,7 @@ def test_faults_of_annotations_are_one_fault_and_the_valid_ones_apply() -> None:
         pytest.param(
             {"spec": {"replicas": 3}, "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": 1}},
             Scale(3, 2, 1),
-            id="all told",
+            id="all facts",
         ),
         pytest.param(
             {"spec": {"replicas": 3}, "status": {"observedGeneration": 1}}, Scale(3, 0, 0), id="0 is left out"
