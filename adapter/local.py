@@ -27,7 +27,7 @@ from adapter.serving.routes import Readiness, explain_routes, metric_routes, mon
 from adapter.serving.snapshots.records import RecordOf
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry, server_gauges
+from adapter.serving.telemetry import Telemetry, build_info, query_gauges, server_gauges
 from adapter.serving.ui import terminal
 from adapter.serving.ui.history import History
 from adapter.serving.ui.page import page_routes
@@ -35,6 +35,7 @@ from adapter.serving.ui.view import Changes
 from adapter.simulator import demo
 from adapter.simulator.fleet import SimulatedFleet
 from adapter.stop_signals import stop_event
+from adapter.wiring import query_status
 
 LOOPBACK = "127.0.0.1"
 SEED = 1
@@ -75,6 +76,7 @@ def run(config: Config | None, options: Options) -> None:
         view = _View(console, options.port)
         job = StreamingJob(config, configuration.rule_book(config), view.publish)
         view.record_of = job.publisher.record
+        view.telemetry.add(query_gauges(lambda: query_status(job)))
         view.server.start()
         started.callback(view.server.stop)
         address = f"http://{LOOPBACK}:{view.server.port}"
@@ -96,19 +98,20 @@ class _View:
         self._console = console
         self._first = threading.Event()
         self._changes = Changes()
-        telemetry = Telemetry(self.store, workloads=True)
+        self.telemetry = Telemetry(self.store, workloads=True)
         self.record_of: RecordOf = lambda workload: None  # of the streaming job, which starts later
         readiness = Readiness(lambda: self.store.current is not None)
         routes = {
             **metric_routes(self.store),
-            **monitoring_routes(telemetry, readiness),
+            **monitoring_routes(self.telemetry, readiness),
             **explain_routes(self.store, lambda workload: self.record_of(workload)),
             **page_routes(self.snapshot, self._history),
         }
-        observe = Accounting(telemetry, structlog.get_logger("access")).handled
+        observe = Accounting(self.telemetry, structlog.get_logger("access")).handled
         app = create_app(routes, access=LoopbackAccess(), observe=observe)
         self.server = Server(app, LOOPBACK, port)
-        telemetry.add(server_gauges(self.server))
+        self.telemetry.add(build_info("run"))
+        self.telemetry.add(server_gauges(self.server))
 
     def snapshot(self) -> Snapshot | None:
         """The newest snapshot."""

@@ -22,7 +22,7 @@ from adapter.pipeline.session import Session, settings
 from adapter.serving.routes import Readiness, monitoring_routes, publisher_routes
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry, server_gauges
+from adapter.serving.telemetry import QueryStatus, Telemetry, build_info, query_gauges, server_gauges
 from adapter.serving.ui.view import Changes
 from adapter.sources import kafka, needs, prometheus_plan
 from adapter.stop_signals import stop_event
@@ -68,7 +68,8 @@ def pipeline(config: Config, master: str | None = None) -> None:
     monitoring = monitoring_routes(telemetry, readiness, {"publishing": job.alive}, settings.token_file)
     app = create_app({**publisher_routes(store, job.publisher.record, settings.token_file), **monitoring})
     server = Server(app, settings.host, settings.port, _pipeline_tls(config))
-    telemetry.add(server_gauges(server))
+    for gauges in (build_info("pipeline"), query_gauges(lambda: query_status(job)), server_gauges(server)):
+        telemetry.add(gauges)
     with stop_event() as stop, ExitStack() as started:
         server.start()
         started.callback(server.stop)
@@ -76,6 +77,17 @@ def pipeline(config: Config, master: str | None = None) -> None:
         job.start(master)
         started.callback(job.stop)
         stop.wait()
+
+
+def query_status(job: StreamingJob) -> QueryStatus:
+    """The state of the job's query, for telemetry."""
+    publisher = job.publisher
+    return QueryStatus(
+        lateness_s=publisher.lateness_s,
+        phases_s=job.phases_s,
+        restarts=job.restarts,
+        shards_at_fault=publisher.shards_at_fault,
+    )
 
 
 def _pipeline_tls(config: Config) -> LiveTls | None:

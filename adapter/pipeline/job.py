@@ -70,7 +70,7 @@ class StreamingJob:
         self.publisher = Publisher(config, rules, publish)
         self.failure: str | None = None  # why the query ended last; None while it publishes
         self.restarts = 0
-        self.last_tick_duration_s: float | None = None  # Spark's time for the last batch; None before the first
+        self.phases_s: dict[str, float] = {}  # duration of each phase of the last batch, by Spark's name
         self._created_s = time.monotonic()
         self._checkpoint: Checkpoint | None = None
         self._session: Session | None = None
@@ -180,7 +180,7 @@ class StreamingJob:
                 cause = self._query.exception()
                 self._jvm_is_usable = True
                 return cause_of(cause) if cause else "the query ended by itself"
-            self._note_duration(self._query)
+            self._note_phases(self._query)
         except (Py4JError, OSError) as error:
             return f"the JVM has ended ({cause_of(error)})"
         return self._stalled()
@@ -196,10 +196,10 @@ class StreamingJob:
     def _has_published(self) -> bool:
         return self.publisher.published_s is not None and self.publisher.published_s > self._started_s
 
-    def _note_duration(self, query: StreamingQuery) -> None:
+    def _note_phases(self, query: StreamingQuery) -> None:
         progress = query.lastProgress
         if progress is not None and "triggerExecution" in progress["durationMs"]:
-            self.last_tick_duration_s = progress["durationMs"]["triggerExecution"] / 1000
+            self.phases_s = {phase: took_ms / 1000 for phase, took_ms in progress["durationMs"].items()}
 
 
 def cause_of(error: BaseException) -> str:

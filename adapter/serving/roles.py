@@ -29,7 +29,7 @@ from adapter.serving.metric_api import CUSTOM, CUSTOM_ITEMS, EXTERNAL, EXTERNAL_
 from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
-from adapter.serving.telemetry import Telemetry, certificate, server_gauges
+from adapter.serving.telemetry import Telemetry, build_info, certificate, server_gauges
 from adapter.stop_signals import stop_event
 
 LOOPBACK = "127.0.0.1"
@@ -107,6 +107,7 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     store = SnapshotStore()
     readiness = Readiness(lambda: store.current is not None)
     telemetry = Telemetry(store, workloads=False)
+    telemetry.add(build_info("serve"))
     # Before the port opens: a connection made without its certificate stays anonymous.
     cluster = None if insecure_local else _Cluster.start(settings, telemetry, stack)
     _follow(settings, store, stack)

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -10,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from adapter import __version__
 from adapter.apiserver.limits import REFUSALS
 from adapter.apiserver.server import Server
 from adapter.core.decisions import Decision
@@ -24,9 +26,13 @@ Read = Callable[[Decision], float | None]
 # Series of a workload: name -> meaning, number.
 _SERIES: dict[str, tuple[str, Read]] = {
     **{name: (f"{metric.meaning} [{metric.unit}]", metric.read) for name, metric in METRICS.items()},
+    "spec_workers": ("spec.replicas of the scale target", lambda decision: decision.current_workers),
     "current_workers": ("workers that exist", lambda decision: decision.workers),
     "ready_workers": ("workers that are ready", lambda decision: decision.ready_workers),
     "wanted_workers": ("workers the policy wants before bounds", lambda decision: decision.wanted_workers),
+    "min_workers": ("smallest size that the bounds allow", lambda decision: decision.min_workers),
+    "max_workers": ("largest size that the bounds allow", lambda decision: decision.max_workers),
+    "capacity": ("records/s that the present workers process", lambda decision: decision.capacity_records_per_s),
     "worker_capacity": ("records/s that one worker processes", lambda decision: decision.worker_capacity_records_per_s),
     "backlog_time_target_seconds": ("target of the backlog time", lambda decision: decision.backlog_time_target_s),
     "stuck_backlog": (
@@ -34,6 +40,10 @@ _SERIES: dict[str, tuple[str, Read]] = {
         lambda decision: decision.stuck_backlog_records,
     ),
     "bad_annotations": ("annotations of the HPA that cannot be read", lambda decision: decision.bad_annotations),
+    "source_fault": (
+        "1 while an error of a source explains missing samples",
+        lambda decision: float(decision.fault != ""),
+    ),
     "sample_age_seconds": ("age of the newest sample", lambda decision: decision.sample_age_s),
 }
 
@@ -90,6 +100,46 @@ class Telemetry:
         series = self._requests.labels(metric, str(code), group), self._seconds.labels(metric, f"{code // 100}xx")
         self._series[key] = series
         return series
+
+
+def build_info(role: str) -> Gauges:
+    """The version of this process and its role: `pipeline`, `serve` or `run`."""
+
+    def gauges() -> Iterator[Metric]:
+        family = GaugeMetricFamily(f"{PREFIX}_build_info", "version and role; always 1", labels=["version", "role"])
+        family.add_metric([__version__, role], 1)
+        yield family
+
+    return gauges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStatus:
+    """The state of the streaming query."""
+
+    lateness_s: float | None  # from the last tick to its publication; None before the first
+    phases_s: Mapping[str, float]  # duration of each phase of the last micro-batch, by Spark's name
+    restarts: int
+    shards_at_fault: int  # shards whose last tick raised an error
+
+
+def query_gauges(status: Callable[[], QueryStatus]) -> Gauges:
+    """The streaming query of a pipeline."""
+
+    def gauges() -> Iterator[Metric]:
+        now = status()
+        yield CounterMetricFamily(f"{PREFIX}_query_restarts", "restarts of the streaming query", value=now.restarts)
+        name, text = f"{PREFIX}_shards_at_fault", "shards whose last tick raised an error"
+        yield GaugeMetricFamily(name, text, value=now.shards_at_fault)
+        if now.lateness_s is not None:
+            name, text = f"{PREFIX}_tick_lateness_seconds", "from the last tick to its publication"
+            yield GaugeMetricFamily(name, text, value=now.lateness_s)
+        phases = GaugeMetricFamily(f"{PREFIX}_phase_seconds", "phases of the last micro-batch", labels=["phase"])
+        for phase, took_s in now.phases_s.items():
+            phases.add_metric([phase], took_s)
+        yield phases
+
+    return gauges
 
 
 def certificate(ends_s: Callable[[], float | None], clock: Callable[[], float] = time.time) -> Gauges:

@@ -8,10 +8,11 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from serving_builders import AT_S, entry, snapshot
 
+from adapter import __version__
 from adapter.apiserver.app import create_app
 from adapter.serving.routes import Readiness, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry, certificate
+from adapter.serving.telemetry import QueryStatus, Telemetry, build_info, certificate, query_gauges
 
 DAY_S = 86_400.0
 
@@ -101,6 +102,45 @@ def test_the_series_of_workloads_follow_the_newest_snapshot() -> None:
         first, again = (shown(telemetry, "required_workers") for _ in range(2))
         assert first == again
         assert list(first.values()) == [workers]
+
+
+def test_the_bounds_and_faults_of_a_workload_are_shown() -> None:
+    store = SnapshotStore()
+    telemetry = Telemetry(store, workloads=True)
+    bounds = {"min_workers": 2.0, "max_workers": 12.0, "spec_workers": 5.0, "workers": 4.0}
+    store.put(snapshot(entry(**bounds, capacity_records_per_s=900.0), entry("shop/returns", fault="no answer")))
+    orders, returns = ("shop", "orders"), ("shop", "returns")
+    names = ("min_workers", "max_workers", "spec_workers", "current_workers", "capacity", "source_fault")
+    assert {name: shown(telemetry, name) for name in names} == {
+        "min_workers": {orders: 2},
+        "max_workers": {orders: 12},
+        "spec_workers": {orders: 5},
+        "current_workers": {orders: 4},
+        "capacity": {orders: 900},
+        "source_fault": {orders: 0, returns: 1},
+    }
+
+
+def test_the_version_and_role_of_a_process_are_shown() -> None:
+    telemetry = bare()
+    telemetry.add(build_info("serve"))
+    assert shown(telemetry, "build_info") == {("serve", __version__): 1}
+
+
+def test_the_state_of_the_streaming_query_is_shown() -> None:
+    telemetry = bare()
+    status = QueryStatus(lateness_s=1.5, phases_s={"addBatch": 0.9, "walCommit": 0.1}, restarts=2, shards_at_fault=1)
+    telemetry.add(query_gauges(lambda: status))
+    assert shown(telemetry, "tick_lateness_seconds") == {(): 1.5}
+    assert shown(telemetry, "phase_seconds") == {("addBatch",): 0.9, ("walCommit",): 0.1}
+    assert shown(telemetry, "query_restarts_total") == {(): 2}
+    assert shown(telemetry, "shards_at_fault") == {(): 1}
+
+
+def test_a_query_without_a_tick_has_no_lateness() -> None:
+    telemetry = bare()
+    telemetry.add(query_gauges(lambda: QueryStatus(lateness_s=None, phases_s={}, restarts=0, shards_at_fault=0)))
+    assert shown(telemetry, "tick_lateness_seconds") == {}
 
 
 @pytest.mark.parametrize(
