@@ -48,6 +48,10 @@ build_prometheus() {
   build_module "$1" "github.com/prometheus/prometheus@v$prometheus" -tags remove_all_sd ./cmd/prometheus
   rm -rf "$1/source"
 }
+build_promtool() {
+  build_module "$1" "github.com/prometheus/prometheus@v$prometheus" -tags remove_all_sd ./cmd/promtool
+  rm -rf "$1/source"
+}
 build_prometheus_adapter() {
   build_module "$1" "sigs.k8s.io/prometheus-adapter@v$prometheus_adapter" ./cmd/adapter
   rm -rf "$1/source"
@@ -75,6 +79,7 @@ part "pravega-$pravega" build_pravega
 part "controlplane-$kubernetes" build_controlplane
 part "helm-$helm" build_helm
 part "prometheus-$prometheus" build_prometheus
+part "promtool-$prometheus" build_promtool
 part "goserver-$(of_goserver)" build_goserver
 [ -L "$tools/goserver" ] || rm -rf "$tools/goserver"
 ln -sfn "goserver-$(of_goserver)" "$tools/goserver"
