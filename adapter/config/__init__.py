@@ -3,6 +3,7 @@
 document (YAML) -> checks (between parts) and models (each part) -> Config -> settings (the rules of each workload)
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,8 @@ __all__ = [
 
 Check = Callable[[Config], list[str]]  # the faults that a source's module finds; each begins with its path
 
+_ENTRY = re.compile(r"\b(workloads|fleets)\[(\d+)\]")
+
 
 def load(path: Path, checks: Sequence[Check] = ()) -> Config:
     """Load the configuration from a file. Raises ConfigError with every fault; reads no other file."""
@@ -80,12 +83,13 @@ def load(path: Path, checks: Sequence[Check] = ()) -> Config:
 def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
     """Parse the configuration from a text. Raises ConfigError with every fault.
 
-    where: the name of the text in messages. checks: run after the configuration itself is valid.
+    where: the name of the text in messages. checks: each finds further faults in the valid entries.
     """
     document = read(text, where)
     config, faults = _validated(document.values)
     if config is None:
-        raise document.refuse([fault.sentence() for fault in faults])
+        found = _in_valid_entries(document.values, faults, checks)
+        raise document.refuse([*(fault.sentence() for fault in faults), *found])
     sentences = [sentence for check in checks for sentence in check(config)]
     if sentences:
         raise document.refuse(sentences)
@@ -105,6 +109,22 @@ def _validated(values: Mapping[Any, Any]) -> tuple[Config | None, list[Fault]]:
         shape = [Fault(_without_kind(detail["loc"]), detail["msg"]) for detail in error.errors(include_url=False)]
         return None, [*shape, *faults]
     return (None, faults) if faults else (config, [])
+
+
+def _in_valid_entries(values: Mapping[Any, Any], faults: Sequence[Fault], checks: Sequence[Check]) -> list[str]:
+    """What the checks find in the workloads and fleets without faults, with the paths of the whole file."""
+    faulty = {fault.path[:2] for fault in faults}
+    valid = {**values, "pipeline": {"checkpoint": "any"}, "serving": {}}  # no check reads these two
+    kept: dict[str, list[int]] = {}  # the index in the file of each valid entry
+    for part in ("workloads", "fleets"):
+        entries = values[part] if isinstance(values.get(part), list) else []
+        kept[part] = [at for at in range(len(entries)) if (part, at) not in faulty]
+        valid[part] = [entries[at] for at in kept[part]]
+    config, _ = _validated(valid)
+    if config is None:  # a fault of sources, rules or timing: the checks depend on them
+        return []
+    found = [sentence for check in checks for sentence in check(config)]
+    return [_ENTRY.sub(lambda path: f"{path[1]}[{kept[path[1]][int(path[2])]}]", sentence) for sentence in found]
 
 
 def _without_kind(path: tuple[str | int, ...]) -> tuple[str | int, ...]:

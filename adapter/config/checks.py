@@ -14,6 +14,9 @@ _FLEETS = {  # kind of the source -> the settings that apply to it
 }
 _DEADLINE_S = KafkaSource.model_fields["deadline_s"].default
 _TIMING = Timing()
+_NO_SOURCE = (
+    'no source is configured; add one to sources, such as kafka: {kind: kafka, bootstrap_servers: "kafka:9092"}'
+)
 _NAMESPACE = Fleet.model_fields["namespace"].default
 
 Given = Mapping[Any, Any]
@@ -49,7 +52,7 @@ def _references(given: Given) -> Iterator[Fault]:
 def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
     source = reading.get("source")
     if source is None:  # without a source there is no kind, and so no model to report it
-        yield Fault(path, f"is required: expected one of {', '.join(kinds)}")
+        yield Fault(path, f"is required: expected one of {', '.join(kinds)}" if kinds else _NO_SOURCE)
     elif not isinstance(source, str):
         yield Fault(path, f"expected the name of a source, got {shown(source)}")
     elif kinds.get(source) == "kubernetes":
@@ -66,7 +69,7 @@ def _rates_source(source: object, path: Path, kinds: Mapping[str, str | None]) -
 
 def _unknown(source: object, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
     if isinstance(source, str) and source not in kinds:
-        yield Fault(path, one_of(source, kinds))
+        yield Fault(path, one_of(source, kinds) if kinds else _NO_SOURCE)
 
 
 def _deadlines(given: Given) -> Iterator[Fault]:

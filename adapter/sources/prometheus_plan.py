@@ -86,7 +86,7 @@ def check(config: Config) -> list[str]:
         if isinstance(source, PrometheusSource):
             for path, reads in _configured(config, name):
                 faults += [f"{path}.{fault}" for fault in _faults(reads)]
-    return faults or _duplicates(config)
+    return faults or _duplicates(config)  # a faulty preset hides which signals an entry reads
 
 
 def _configured(config: Config, name: str) -> Iterator[tuple[str, PrometheusReading | Fleet]]:
@@ -182,22 +182,20 @@ def _distinct(labels: tuple[str | None, ...]) -> tuple[str, ...]:
 
 
 def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
+    preset = None
     try:
         preset = presets.load(reads.preset) if reads.preset else None
     except ConfigError as error:
         yield from (f"preset: {fault}" for fault in error.faults)
-        return
     yield from _match_faults(reads, preset)
-    own = presets.template_faults(reads.signals)
-    yield from own
-    if own:
-        return
     fleet_label = (reads.workload_label or (preset and preset.workload_label)) if isinstance(reads, Fleet) else None
     for signal, template in reads.signals.items():
-        fault = promql.fault(presets.filled(template, *_SAME_LENGTH))
+        own = presets.template_faults({signal: template})
+        yield from own
+        fault = None if own else promql.fault(presets.filled(template, *_SAME_LENGTH))
         if fault:
             yield f"signals.{signal}: is not valid PromQL, {fault}"
-        elif fleet_label and promql.drops(presets.filled(template, "", (fleet_label,), "60s"), fleet_label):
+        elif not own and fleet_label and promql.drops(presets.filled(template, "", (fleet_label,), "60s"), fleet_label):
             yield f"signals.{signal}: its result lacks the workload label {fleet_label!r}; aggregate by ($by)"
 
 

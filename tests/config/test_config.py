@@ -101,6 +101,35 @@ rules: {stale_after_s: 10}
     assert [line for _, line in found] == sorted(line for _, line in found)
 
 
+def test_the_faults_of_checks_are_reported_beside_the_faults_of_other_entries():
+    text = """sources: {sim: {kind: trace, file: f}}
+workloads:
+  - {name: faulty, read: []}
+  - {name: valid, read: [{source: sim}]}
+  - {name: valid-too, read: [{source: sim}]}
+fleets: 5
+serving: {prt: 1}
+"""
+    with pytest.raises(ConfigError) as refused:
+        parse(text, "c.yaml", [lambda given: [f"workloads[{len(given.workloads) - 1}]: reads as workloads[0] does"]])
+
+    assert refused.value.faults == (
+        "pipeline: is required: Settings of the process that makes the decisions. (c.yaml line 1)",
+        "workloads[0].read: expected at least one entry, got a list (c.yaml line 3)",
+        "workloads[2]: reads as workloads[1] does (c.yaml line 5)",
+        "fleets: expected a list, got 5 (c.yaml line 6)",
+        "serving.prt: is not a setting here; did you mean port? (c.yaml line 7)",
+    )
+
+
+def test_checks_wait_for_valid_sources():
+    text = "sources: {sim: {kind: trace}}\npipeline: {checkpoint: c}\n"
+    with pytest.raises(ConfigError) as refused:
+        parse(text, "c.yaml", [lambda given: ["sources: never seen"]])
+
+    assert refused.value.faults == ("sources.sim: expected file or url, got neither (c.yaml line 1)",)
+
+
 def test_the_faults_of_checks_have_their_lines():
     def check(_: Config) -> list[str]:
         return ["workloads[1].read[0].preset: no such preset", "fleets[0].groups: too wide"]

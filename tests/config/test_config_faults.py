@@ -211,6 +211,21 @@ def test_a_fault_of_sources_and_processes_is_one_sentence(text: str, sentence: s
             reading("source: kafkaa"), "workloads[0].read[0].source: expected one of kafka,", id="unknown source"
         ),
         pytest.param(reading("group: a"), "workloads[0].read[0].source: is required", id="no source"),
+        pytest.param(
+            "workloads: [{name: orders, read: [{source: kafka}]}]",
+            "read[0].source: no source is configured; add one to sources, such as kafka: {kind: kafka, bootstrap_serv",
+            id="no sources",
+        ),
+        pytest.param(
+            "sources:\nworkloads: [{name: orders, read: [{group: g}]}]",
+            "read[0].source: no source is configured; add one to sources",
+            id="empty sources",
+        ),
+        pytest.param(
+            "sources: {}\nfleets: [{name: many, source: kafka}]",
+            "fleets[0].source: no source is configured; add one to sources",
+            id="a fleet without sources",
+        ),
         pytest.param(reading("source: [a]"), "read[0].source: expected the name of a source, got a list", id="a list"),
         pytest.param(
             reading("source: k8s"), "k8s is of kind kubernetes, which is read for every workload", id="kubernetes"

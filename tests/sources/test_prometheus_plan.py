@@ -223,6 +223,17 @@ def test_all_faults_are_reported_together() -> None:
     assert all(re.match(r"(workloads\[0\]\.read\[[01]\]|fleets\[0\])\.", fault) for fault in faults)
 
 
+def test_all_faults_of_one_entry_are_reported_together() -> None:
+    signals = {"workers": "a{$mach}", "partitions": "b{$match"}
+    faults = check(config(Workload(name="b", read=(reading(preset="x", match={"bad-label": "x"}, signals=signals),))))
+    assert [fault.removeprefix("workloads[0].read[0].").partition(": ")[0] for fault in faults] == [
+        "preset",
+        "match.bad-label",
+        "signals.workers",
+        "signals.partitions",
+    ]
+
+
 def streams(*names: str) -> Config:
     main = PrometheusSource(kind="prometheus", url="http://p.test")
     pravega = PravegaSource(kind="pravega", url="http://c.test", prometheus="main")
