@@ -20,6 +20,7 @@ class Metric:
     read_stage: Callable[[StageSignals], float | None] | None = None  # the value of a stage, if stages have the metric
     signed: bool = False  # may be negative, so unsuitable for an HPA
     age_s: Callable[[Decision], float | None] = lambda decision: decision.sample_age_s  # of its newest sample
+    unknown: str = "a signal behind it is not known yet"  # why a workload with a decision may have no value
 
     @property
     def is_size(self) -> bool:
@@ -104,7 +105,7 @@ _ALL = (
     ),
     Metric(
         "forecast_input_rate",
-        "the highest input rate foreseen, never below the present one",
+        "the highest input rate in the forecast, never below the present one",
         "records/s",
         "AverageValue",
         lambda decision: decision.forecast_input_rate_records_per_s,
@@ -122,6 +123,7 @@ _ALL = (
         "records",
         "none: an alert",
         lambda decision: decision.highest_partition_backlog_records,
+        unknown="its sources report no backlog of single partitions",
     ),
     Metric(
         "utilization",
@@ -130,6 +132,7 @@ _ALL = (
         "Value",
         lambda decision: decision.utilization_ratio,
         lambda signals: signals.utilization_ratio,
+        unknown="its sources report neither busy time nor CPU, and the capacity of a worker is not learned yet",
     ),
     Metric(
         "segments",
@@ -138,6 +141,7 @@ _ALL = (
         'AverageValue "1"',
         lambda decision: decision.partitions,
         age_s=lambda decision: decision.partitions_age_s,
+        unknown="its sources count no partitions",
     ),
 )
 

@@ -148,7 +148,7 @@ def _number(metric: Metric, found: Candidate) -> float | None:
 def _no_number(metric: Metric, decision: Decision) -> str:
     """Workload, reason, age and fix: `kubectl describe hpa` shows them."""
     decided = decision.required_workers is not None
-    cause = "a signal behind it is not known yet; the decision was: " if decided else ""
+    cause = f"{metric.unknown}; the decision was: " if decided else ""
     return f"no {metric.name} for {decision.workload} ({decision.reason}): {cause}{sentence(decision)}"
 
 

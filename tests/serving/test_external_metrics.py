@@ -127,10 +127,22 @@ def test_x06_case_45_an_invalid_number_is_never_served(number: float) -> None:
     assert code(ask("workload=orders", entry(required_workers=number))) == 503
 
 
-def test_an_unknown_signal_of_a_decided_workload_is_not_0() -> None:
-    given = ask("workload=orders", entry(), metric="utilization")
+@pytest.mark.parametrize(
+    ("metric", "cause"),
+    [
+        (
+            "utilization",
+            "its sources report neither busy time nor CPU, and the capacity of a worker is not learned yet",
+        ),
+        ("highest_partition_backlog", "its sources report no backlog of single partitions"),
+        ("segments", "its sources count no partitions"),
+        ("drain_time_seconds", "a signal behind it is not known yet"),
+    ],
+)
+def test_an_unknown_signal_of_a_decided_workload_is_not_0_and_the_message_names_it(metric: str, cause: str) -> None:
+    given = ask("workload=orders", entry(), metric=metric)
     assert code(given) == 503
-    assert "no utilization for shop/orders (Hold): a signal behind it is not known yet" in message(given)
+    assert f"no {metric} for shop/orders (Hold): {cause}; the decision was: " in message(given)
 
 
 def test_case_50_a_snapshot_beyond_its_limit_is_a_503_with_its_age() -> None:
