@@ -53,7 +53,8 @@ class _App(Flask):
 def create_app(routes: Routes, *, access: Access | None = None, observe: Observer | None = None) -> Flask:
     """An application that answers these routes.
 
-    access: decides on every request, also on one without a route; None admits all. observe: called after each request.
+    access: decides on every request, also on one without a route; None admits all. observe: called after each request
+    unless the client has been answered meanwhile: `adapter.is_answered` of the WSGI environment tells.
     """
     app = _App(__name__, static_folder=None)
     app.url_map.strict_slashes = False
@@ -91,6 +92,8 @@ def _admission(access: Access) -> Callable[[], None]:
 
 def _observation(observe: Observer) -> Callable[[Response], Response]:
     def after(response: Response) -> Response:
+        if request.environ.get("adapter.is_answered", bool)():
+            return response  # nobody reads it: the client got a 504, which the server counted
         call: _Call = g.call
         took_s = perf_counter() - call.began_s
         observe(Handled(call.request, call.identity, call.metric, response.status_code, took_s))

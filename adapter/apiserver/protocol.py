@@ -22,6 +22,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, limits: ServerLimits, counters: ServerCounters, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
+        self.headers = []
         self.limits = limits
         self.counters = counters
         self.client_certificate: bytes | None = None
@@ -59,9 +60,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._start_read_deadline()
         self.message_bytes += len(data)
         super().data_received(data)
-        rest_bytes = self.limits.header_bytes + 2 * self.limits.body_bytes  # a body with its chunk sizes and trailers
-        is_too_large = self._is_too_large() if self.in_head else self.message_bytes > rest_bytes
-        if is_too_large and self.refusal is None:
+        rest_bytes = 0 if self.in_head else 2 * self.limits.body_bytes  # a body with its chunk sizes and trailers
+        is_too_long = self.message_bytes > self.limits.header_bytes + rest_bytes
+        if self.refusal is None and (is_too_long or len(self.headers) > self.limits.header_fields):
             self.refusal = HEAD_TOO_LARGE
             self.send_400_response("")
 
@@ -74,8 +75,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self.in_head = False
-        is_crowded = len(self.pipeline) >= _MOST_PIPELINED
-        self.refusal = TOO_MANY_REQUESTS if is_crowded else _head_refusal(self.url, self.headers, self.limits)
+        refusal = _head_refusal(self.url, self.headers, self.parser.get_http_version(), self.limits)
+        self.refusal = TOO_MANY_REQUESTS if len(self.pipeline) >= _MOST_PIPELINED else refusal
         if self.refusal is not None:
             raise ValueError(self.refusal.message)  # ends the parsing; uvicorn calls `send_400_response`
         super().on_headers_complete()
@@ -90,31 +91,34 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         self.last_used_s = time.monotonic()
+        is_last = not self.pipeline
         super().on_response_complete()
+        if is_last:
+            self._end_refused()
 
     def _start_read_deadline(self) -> None:
         if self.read_deadline is None:
             self.read_deadline = self.loop.call_later(self.limits.header_s, self.timeout_keep_alive_handler)
 
-    def _is_too_large(self) -> bool:
-        return self.message_bytes > self.limits.header_bytes or len(self.headers) > self.limits.header_fields
-
     def send_400_response(self, msg: str) -> None:
         """Refuse the request; the name is uvicorn's."""
         self.refusal = self.refusal or MALFORMED
         self.counters.refused[self.refusal.code] += 1
-        if self.headers:
-            self.headers.clear()  # the scope has the same list
-        if self.cycle is not None and not self.cycle.response_complete:
-            if not self.cycle.more_body:
-                self.cycle.keep_alive = False  # the response in progress is the last
-                return
-            self.cycle.disconnected = True  # a malformed body: the application does not get the request
+        self.headers.clear()  # the scope has the same list
+        if self.cycle is None or self.cycle.response_complete:
+            self._end_refused()
+        elif self.cycle.more_body:  # a malformed body: the application does not get the request
+            self.cycle.disconnected = True
             self.cycle.message_event.set()
             if self.pipeline:
-                return  # earlier requests are in progress; the read deadline ends the connection
-        self.transport.write(self.refusal.wire)
-        self.loop.call_later(_LINGER_S, self.transport.close)
+                self.pipeline.popleft()  # this request; earlier ones are in progress
+            else:
+                self._end_refused()
+
+    def _end_refused(self) -> None:
+        if self.refusal is not None and not self.transport.is_closing():
+            self.transport.write(self.refusal.wire)
+            self.loop.call_later(_LINGER_S, self.transport.close)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -131,13 +135,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
 
-def _head_refusal(url: bytes, headers: list[tuple[bytes, bytes]], limits: ServerLimits) -> Refusal | None:
+def _head_refusal(url: bytes, headers: list[tuple[bytes, bytes]], version: str, limits: ServerLimits) -> Refusal | None:
     """Why a complete head is refused; None if it is not."""
     size = len(url) + sum(len(name) + len(value) + _FIELD_BYTES for name, value in headers)
     if size > limits.header_bytes or len(headers) > limits.header_fields:
         return HEAD_TOO_LARGE
     hosts = sum(name == b"host" for name, _ in headers)
-    return MALFORMED if hosts > 1 else None  # RFC 9112, 3.2: at most one
+    return MALFORMED if hosts > 1 or (hosts == 0 and version == "1.1") else None  # RFC 9112, 3.2
 
 
 def _priority(connection: Any) -> tuple[bool, float]:

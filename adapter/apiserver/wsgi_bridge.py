@@ -140,6 +140,7 @@ class WsgiBridge:
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[_Response | Refusal] = loop.create_future()
         deadline = loop.call_later(self._limits.request_s, _resolve, answered, TIMED_OUT)
+        environ["adapter.is_answered"] = answered.done
         workers.submit(partial(self._call, environ, loop, answered))
         response = await answered
         deadline.cancel()

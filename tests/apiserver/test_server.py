@@ -3,10 +3,11 @@
 import http.client
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -14,7 +15,10 @@ from raw_clients import LARGE, Client, Running, eventually, request, serving, tr
 from serving_certificates import CLIENTS, pem, serving_files
 from structlog.testing import capture_logs
 
+from adapter.apiserver.answer import Answer, text
+from adapter.apiserver.app import create_app
 from adapter.apiserver.limits import ServerLimits
+from adapter.apiserver.request import Request
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.errors import SetupError
@@ -120,6 +124,7 @@ def test_an_application_that_exits_ends_no_thread(running: Running) -> None:
         (b"nonsense\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
         (request("/", "Host: y"), 400),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
         (request("/", "Transfer-Encoding: chunked", method="POST") + b"no size\r\n", 400),
         (request("/", f"X-Long: {'x' * LIMITS.header_bytes}"), 431),
         (request("/" + "x" * LIMITS.header_bytes), 431),
@@ -132,6 +137,7 @@ def test_an_application_that_exits_ends_no_thread(running: Running) -> None:
         "no HTTP",
         "two lengths",
         "two hosts",
+        "no host",
         "a chunk",
         "a long header",
         "a long path",
@@ -150,6 +156,27 @@ def test_a_malformed_or_too_large_request_is_refused(tls: LiveTls, sent: bytes, 
             assert (response.code, response.document["code"], response.headers["connection"]) == (code, code, "close")
             assert client.is_closed()
         assert running.server.counters.refused == {code: 1}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [request("/", "Transfer-Encoding: chunked", method="POST") + b"no size\r\n", request("/", "Host: y"), b"no\r\n"],
+    ids=["a body", "a head", "no HTTP"],
+)
+def test_a_malformed_request_is_refused_after_the_responses_to_earlier_ones(tls: LiveTls, sent: bytes) -> None:
+    with serving(tls=tls) as running, Client(running.server, trust()) as client:
+        client.send(request("/wait") + request("/second") + sent)
+        assert eventually(lambda: running.server.counters.refused == {400: 1})
+        running.application.go_on.set()
+        assert [client.response().code for _ in range(3)] == [200, 200, 400]
+        assert client.is_closed(within_s=LIMITS.header_s / 2)
+        assert running.server.counters.closed_for_time == 0
+
+
+def test_http_1_0_needs_no_host(running: Running) -> None:
+    with Client(running.server, trust()) as client:
+        client.send(b"GET / HTTP/1.0\r\n\r\n")
+        assert client.response().code == 200
 
 
 def test_as_many_fields_as_allowed_are_served(running: Running) -> None:
@@ -206,6 +233,41 @@ def test_a_client_that_leaves_in_its_body_is_no_request(running: Running) -> Non
 def test_a_request_that_takes_too_long_is_a_504(tls: LiveTls) -> None:
     with serving(replace(LIMITS, request_s=0.2), tls) as running, Client(running.server, trust()) as client:
         assert client.get("/wait").code == 504
+
+
+def test_a_response_after_a_504_is_not_observed() -> None:
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+    codes: list[int] = []
+
+    def slow(request: Request) -> Answer:
+        begun.set()
+        go_on.wait(20)
+        return text("late")
+
+    app = create_app(
+        {"/slow": slow, "/": lambda request: text("ok")}, observe=lambda handled: codes.append(handled.code)
+    )
+
+    def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        try:
+            return app(environ, start_response)
+        finally:
+            if environ["PATH_INFO"] == "/slow":
+                ended.set()
+
+    server = Server(application, "127.0.0.1", 0, limits=replace(LIMITS, request_s=0.2))
+    server.start()
+    try:
+        while not begun.is_set():  # on a busy machine the time can be over before a thread is free
+            with Client(server) as client, capture_logs():
+                assert client.get("/slow").code == 504
+        go_on.set()
+        assert ended.wait(20)
+        with Client(server) as client:
+            assert client.get("/").code == 200
+        assert codes == [200]
+    finally:
+        server.stop()
 
 
 # Deadlines.
