@@ -71,7 +71,11 @@ class Comparison:
             load = self._closed(connections, stalled)
             runs = self._in_turn([load] * len(self.contenders))
             yield _rate(_situation(connections, stalled), runs, aim)
-            yield from _latencies("", runs, f"< {self.contenders[-1].name}" if connections == USUAL[0] else "")
+            yield from _latencies(
+                "",
+                runs,
+                f"< {self.contenders[min(1, len(self.contenders) - 1)].name}" if connections == USUAL[0] else "",
+            )
             if (connections, stalled) == USUAL:
                 yield _line("", "CPU us each", runs, lambda run: 1e6 * run.cores / run.result.requests_per_s)
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import go_server, prometheus_adapter, replica
+from bench import empty_view, go_server, prometheus_adapter, replica
 from bench.beside import heading
 from bench.comparison import SITUATIONS, WITHOUT_STALLS, Comparison, Contender
 from bench.load import Generator
@@ -78,9 +78,13 @@ def _measured(folder: Path, programs: Path, arguments: argparse.Namespace, start
 def _beside_prometheus_adapter(
     comparison: Comparison, parts: tuple[Path, Path], identities: Identities, cluster: Cluster, exporter_port: int
 ) -> Iterator[object]:
-    with prometheus_adapter.prometheus_adapter(parts, identities, cluster, exporter_port) as other:
+    with (
+        prometheus_adapter.prometheus_adapter(parts, identities, cluster, exporter_port) as other,
+        empty_view.empty_view(identities) as least,
+    ):
         opponent = Contender("prometheus-adapter", other.pid, other.port, replica.path("%d"))
-        both = replace(comparison, contenders=[*comparison.contenders, opponent])
+        floor = Contender("empty Flask view", least.pid, least.port, replica.path("%d"))
+        both = replace(comparison, contenders=[*comparison.contenders, opponent, floor])
         yield heading([each.name for each in both.contenders])
         yield from both.closed_loops(WITHOUT_STALLS, ">= 3 times")
         yield both.memory("memory (RSS); Prometheus apart")

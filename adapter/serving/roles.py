@@ -62,9 +62,9 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
 def _stay_on_one_cpu() -> None:
     """Let all threads share the caches of one CPU.
 
-    CPython runs one thread at a time. Where the event loop and the workers pass requests from one CPU to another, a
-    request takes twice the processor time (docs/benchmarks.md). Other processes can move to another CPU. The CPU is
-    drawn at random, so that the replicas on a node have different ones.
+    CPython runs one thread at a time, and a request that the event loop and a worker pass from one CPU to another takes
+    more processor time (docs/benchmarks.md, "One CPU"). Other processes can move to another CPU. The CPU is drawn at
+    random, so that the replicas on a node have different ones.
     """
     with suppress(AttributeError, OSError):  # not Linux, or not permitted
         os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})  # noqa: S311 - not a secret
