@@ -20,6 +20,9 @@ _MEMORY = r"[1-9][0-9]*[kmgt]"
 _TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):([0-5][0-9])"
 _LONGEST_PREFIX = 253  # characters before the slash of a label key, as in Kubernetes
 _RESERVED_LABELS = ("workload", "stage")  # labels that the adapter adds
+# The part of SECRET that JSON Schema can express: it has neither flags nor look-around.
+_REFUSED_KEYS = "password|passphrase|secret|cookie|jaas|authorization|token$"
+_NO_SECRET = {"not": {"pattern": re.sub("[a-z]", lambda found: f"[{found[0]}{found[0].upper()}]", _REFUSED_KEYS)}}
 _SERVER_PROPERTIES = ("bootstrap.servers", "metadata.broker.list")
 
 
@@ -157,5 +160,7 @@ TimeOfDay = Annotated[  # minutes after midnight
     PlainSerializer(lambda minutes: f"{minutes // 60:02}:{minutes % 60:02}", return_type=str, when_used="json"),
 ]
 Zone = Annotated[str, Field(min_length=1), AfterValidator(_zone)]
-Headers = dict[Annotated[str, Field(min_length=1), AfterValidator(_header)], str]
-KafkaProperties = dict[Annotated[str, Field(min_length=1), AfterValidator(_kafka_property)], str]
+Headers = dict[Annotated[str, Field(min_length=1, json_schema_extra=_NO_SECRET), AfterValidator(_header)], str]
+KafkaProperties = dict[
+    Annotated[str, Field(min_length=1, json_schema_extra=_NO_SECRET), AfterValidator(_kafka_property)], str
+]

@@ -194,5 +194,11 @@ def _message(refused: _RefusedError) -> str:
     if refused.status == HTTPStatus.UNAUTHORIZED:
         return f"{refused}: the credentials are not accepted; renew the kubeconfig or the token of the service account"
     if refused.status == HTTPStatus.FORBIDDEN:
-        return f"{refused}: allow get and list on it in the adapter's ClusterRole"
+        return f"{refused}: {_missing_right(refused.path)}"
     return str(refused)
+
+
+def _missing_right(path: str) -> str:
+    if path.endswith("/scale"):
+        return "allow get on it: add GROUP/RESOURCE to rbac.extraScaleTargets of the chart"
+    return "allow list on it in the adapter's ClusterRole"

@@ -290,20 +290,6 @@ def test_a_network_policy_without_peers_admits_every_client_to_the_servers(rende
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        pytest.param("serve.replicas=0", "/serve/replicas", id="no server"),
-        pytest.param("serve.replica=2", "'replica' not allowed", id="a value that does not exist"),
-        pytest.param("apiService.create=false", "'create' not allowed", id="one switch for both groups"),
-        pytest.param(
-            "networkPolicy.serveFrom[0].cidr=10.0.0.0/8", "'cidr' not allowed", id="not a network policy peer"
-        ),
-        pytest.param("config.sources=null", "'sources'", id="no source"),
-        pytest.param("serve.resources.limits.memory=banana", "/serve/resources/limits/memory", id="not a quantity"),
-        pytest.param("pipeline.persistence.size=-1", "/pipeline/persistence/size", id="negative"),
-        pytest.param("serve.podLabels.app\\.kubernetes\\.io/name=x", "/serve/podLabels", id="a label of the chart's"),
-        pytest.param(
-            "serve.podAnnotations.checksum/config=x", "/serve/podAnnotations", id="an annotation of the chart's"
-        ),
-        pytest.param("pipeline.nodeSelectors.zone=a", "'nodeSelectors' not allowed", id="not a scheduling setting"),
         pytest.param(
             "tls.serve.existingSecret=own", "tls.serve.caBundle is required", id="a certificate without its CA"
         ),
@@ -313,7 +299,7 @@ def test_a_network_policy_without_peers_admits_every_client_to_the_servers(rende
         pytest.param("tls.serve.caBundle=-----BEGIN", "/tls/serve/caBundle", id="a CA that is not in base64"),
     ],
 )
-def test_a_wrong_value_is_refused_before_anything_is_installed(
+def test_a_certificate_and_its_ca_are_given_together(
     helm: Callable[..., subprocess.CompletedProcess[str]], value: str, message: str
 ) -> None:
     done = helm("template", "orders", str(CHART), "--set", value)

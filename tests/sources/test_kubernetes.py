@@ -164,7 +164,7 @@ def test_every_request_has_the_remaining_time_as_its_timeout() -> None:
     [
         pytest.param(
             {"status": 403, "reason": "Forbidden"},
-            f"kubernetes: {HPAS}: 403 Forbidden: allow get and list on it in the adapter's ClusterRole",
+            f"kubernetes: {HPAS}: 403 Forbidden: allow list on it in the adapter's ClusterRole",
             id="forbidden",
         ),
         pytest.param(
@@ -196,7 +196,8 @@ def test_a_forbidden_scale_is_a_fault_of_its_workload_alone() -> None:
     server.answers[path] = {"status": 403, "reason": "Forbidden"}
     found = seen(reader(server))
     assert found[("shop/clicks", FAULT)] == (
-        f"HPA shop/clicks: {path}: 403 Forbidden: allow get and list on it in the adapter's ClusterRole"
+        f"HPA shop/clicks: {path}: 403 Forbidden: allow get on it: "
+        "add GROUP/RESOURCE to rbac.extraScaleTargets of the chart"
     )
     assert found[("shop/orders", "workers")] == 3.0
 

@@ -1,6 +1,7 @@
 {{- define "backlog-adapter.name" -}}
-{{- $name := contains .Chart.Name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) -}}
-{{- $name | trunc 50 | trimSuffix "-" -}}
+{{- $chart := .Values.nameOverride | default .Chart.Name -}}
+{{- $name := contains $chart .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $chart) -}}
+{{- .Values.fullnameOverride | default $name | trunc 50 | trimSuffix "-" -}}
 {{- end }}
 
 {{- define "backlog-adapter.selector" -}}
@@ -12,6 +13,20 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "backlog-adapter.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Of a list of the root context, a name and, optionally, annotations: the metadata of an object. */}}
+{{- define "backlog-adapter.metadata" -}}
+{{- $root := index . 0 -}}
+name: {{ index . 1 }}
+labels: {{- include "backlog-adapter.labels" $root | nindent 2 }}
+{{- with merge (dict) (index (append . dict) 2) $root.Values.commonAnnotations }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* The versions of the metrics APIs. api: the key of values.apiService that switches it. priority: the highest is the
@@ -49,10 +64,6 @@ here with a CA of its own. */}}
 {{ .Values.token.existingSecret | default (printf "%s-token" (include "backlog-adapter.name" .)) }}
 {{- end }}
 
-{{- define "backlog-adapter.tag" -}}
-{{ .Values.images.tag | default .Chart.AppVersion }}
-{{- end }}
-
 {{/* The user's configuration, and over it what only the chart knows. */}}
 {{- define "backlog-adapter.config" -}}
 {{- $name := include "backlog-adapter.name" . -}}
@@ -61,37 +72,10 @@ here with a CA of its own. */}}
 {{- $token := printf "%s/token/token" $mounts -}}
 {{- $pipeline := merge (dict "checkpoint" "/var/lib/backlog-adapter/checkpoint" "port" 8443 "token_file" $token) $tls -}}
 {{- $url := printf "https://%s-pipeline.%s.svc:8443" $name .Release.Namespace -}}
-{{- $serving := merge (dict "port" 6443 "snapshot_url" $url "snapshot_token_file" $token) $tls -}}
+{{- $serving := merge (dict "port" (int .Values.serve.port) "snapshot_url" $url "snapshot_token_file" $token) $tls -}}
 {{- $_ := set $serving "snapshot_ca_file" (printf "%s/pipeline-ca/ca.crt" $mounts) -}}
 {{- $_ := set $serving "service" (printf "%s/%s" .Release.Namespace $name) -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) (dict "pipeline" $pipeline "serving" $serving)) -}}
-{{- end }}
-
-{{/* The same for both pods: the user is the Dockerfile's, and nothing is written but where it has to be. */}}
-{{- define "backlog-adapter.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 10001
-runAsGroup: 10001
-fsGroup: 10001
-seccompProfile: {type: RuntimeDefault}
-{{- end }}
-
-{{- define "backlog-adapter.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
-{{- end }}
-
-{{/* Of a list of all values and those of one role: how the pod's images are pulled and where it runs. */}}
-{{- define "backlog-adapter.placement" -}}
-{{- $pod := dict -}}
-{{- range $field, $value := pick (last .) "priorityClassName" "nodeSelector" "tolerations" "affinity" -}}
-{{- if $value }}{{ $_ := set $pod $field $value }}{{ end -}}
-{{- end -}}
-{{- range (first .).images.pullSecrets -}}
-{{- $_ := set $pod "imagePullSecrets" (append (get $pod "imagePullSecrets" | default list) (dict "name" .)) -}}
-{{- end -}}
-{{- with $pod }}{{ toYaml . }}{{ end -}}
 {{- end }}
 
 {{- define "backlog-adapter.mounts" -}}

@@ -1,0 +1,82 @@
+{{/* The parts that the pods of both roles share. Each is of a list of the root context and the name of a role. */}}
+
+{{- define "backlog-adapter.roleSelector" -}}
+{{ include "backlog-adapter.selector" (first .) }}
+app.kubernetes.io/component: {{ last . }}
+{{- end }}
+
+{{- define "backlog-adapter.roleName" -}}
+{{ include "backlog-adapter.name" (first .) }}{{ eq (last .) "pipeline" | ternary "-pipeline" "" }}
+{{- end }}
+
+{{- define "backlog-adapter.serviceAccount" -}}
+{{- $account := (index (first .).Values (last .)).serviceAccount -}}
+{{ $account.name | default ($account.create | ternary (include "backlog-adapter.roleName" .) "default") }}
+{{- end }}
+
+{{- define "backlog-adapter.image" -}}
+{{- $images := (first .).Values.images -}}
+{{- $name := list $images.registry (index $images (last .)) | compact | join "/" | replace "//" "/" -}}
+{{- with index $images.digests (last .) -}}
+{{ $name }}@{{ . }}
+{{- else -}}
+{{ $name }}:{{ $images.tag | default (first .).Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{/* The checksum replaces the pods when the configuration changes. */}}
+{{- define "backlog-adapter.podMetadata" -}}
+{{- $role := index (first .).Values (last .) -}}
+labels:
+  {{- include "backlog-adapter.roleSelector" . | nindent 2 }}
+  {{- with merge (dict) $role.podLabels (first .).Values.commonLabels }}{{ toYaml . | nindent 2 }}{{ end }}
+annotations:
+  checksum/config: {{ include "backlog-adapter.config" (first .) | sha256sum }}
+  {{- with merge (dict) $role.podAnnotations (first .).Values.commonAnnotations }}{{ toYaml . | nindent 2 }}{{ end }}
+{{- end }}
+
+{{/* The fields of a pod's spec that values set. */}}
+{{- define "backlog-adapter.podSpec" -}}
+{{- $values := (first .).Values -}}
+{{- $role := index $values (last .) -}}
+serviceAccountName: {{ include "backlog-adapter.serviceAccount" . }}
+terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds }}
+securityContext: {{- toYaml $values.podSecurityContext | nindent 2 }}
+{{- range $field := list "priorityClassName" "nodeSelector" "tolerations" "affinity" }}
+{{- with index $role $field }}
+{{ $field }}: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- with $values.images.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The fields of a container that values set. A role has no right that a shell would need. */}}
+{{- define "backlog-adapter.container" -}}
+{{- $values := (first .).Values -}}
+{{- $role := index $values (last .) -}}
+name: {{ last . }}
+image: {{ include "backlog-adapter.image" . }}
+imagePullPolicy: {{ $values.images.pullPolicy }}
+args: [{{ last . }}, --config, /etc/backlog-adapter/config.yaml]
+{{- range $probe, $path := dict "startupProbe" "/livez" "readinessProbe" "/readyz" "livenessProbe" "/livez" }}
+{{ $probe }}:
+  httpGet: {path: {{ $path }}, port: https, scheme: HTTPS}
+  {{- with index $role $probe }}{{ toYaml . | nindent 2 }}{{ end }}
+{{- end }}
+resources: {{- toYaml $role.resources | nindent 2 }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- with $role.extraEnv }}
+env: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $role.extraEnvFrom }}
+envFrom: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

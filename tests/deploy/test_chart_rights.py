@@ -1,0 +1,66 @@
+"""charts/backlog-adapter: what the chart's roles allow, and to whom."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+NAME = "orders-backlog-adapter"
+Objects = dict[tuple[str, str], dict[str, Any]]
+Render = Callable[..., Objects]
+RBAC = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+
+
+def rules_of_the_pipeline(objects: Objects) -> list[dict[str, list[str]]]:
+    rules: list[dict[str, list[str]]] = objects["ClusterRole", f"streaming-{NAME}-pipeline"]["rules"]
+    return rules
+
+
+@pytest.mark.parametrize(
+    ("target", "group", "resource"),
+    [
+        pytest.param("flink.apache.org", "flink.apache.org", "flinkdeployments", id="Flink Kubernetes operator"),
+        pytest.param("flinkoperator.k8s.io", "flinkoperator.k8s.io", "flinkclusters", id="Flink operator of Google"),
+        pytest.param("sparkoperator.k8s.io", "sparkoperator.k8s.io", "sparkapplications", id="Spark operator"),
+        pytest.param("argoproj.io", "argoproj.io", "rollouts", id="Argo Rollouts"),
+        pytest.param("numaflow.numaproj.io/vertices", "numaflow.numaproj.io", "vertices", id="any resource"),
+    ],
+)
+def test_the_pipeline_may_read_the_scale_of_an_extra_target_and_nothing_else(
+    render: Render, target: str, group: str, resource: str
+) -> None:
+    found = rules_of_the_pipeline(render(f"rbac.extraScaleTargets={{{target}}}"))
+    assert found[len(rules_of_the_pipeline(render())) :] == [
+        {"apiGroups": [group], "resources": [f"{resource}/scale"], "verbs": ["get"]}
+    ]
+
+
+def test_extra_rules_are_added_to_the_role_of_the_pipeline(render: Render) -> None:
+    rule = "rbac.extraRules[0]"
+    values = [f"{rule}.apiGroups={{example.org}}", f"{rule}.resources={{queues}}", f"{rule}.verbs={{get,list}}"]
+    assert {"apiGroups": ["example.org"], "resources": ["queues"], "verbs": ["get", "list"]} in rules_of_the_pipeline(
+        render(*values)
+    )
+
+
+def test_no_right_is_created_without_rbac(render: Render) -> None:
+    assert not {kind for kind, _ in render("rbac.create=false")} & RBAC
+
+
+@pytest.mark.parametrize(("role", "default"), [("serve", NAME), ("pipeline", f"{NAME}-pipeline")])
+def test_a_role_uses_a_service_account_that_exists(render: Render, role: str, default: str) -> None:
+    objects = render(f"{role}.serviceAccount.create=false", f"{role}.serviceAccount.name=own")
+    assert objects["Deployment", default]["spec"]["template"]["spec"]["serviceAccountName"] == "own"
+    assert ("ServiceAccount", default) not in objects
+    assert "own" in {
+        subject["name"]
+        for (kind, _), item in objects.items()
+        if kind.endswith("Binding")
+        for subject in item["subjects"]
+    }
+
+
+def test_a_service_account_has_the_annotations_of_a_workload_identity(render: Render) -> None:
+    identity = r"pipeline.serviceAccount.annotations.eks\.amazonaws\.com/role-arn=arn:aws:iam::1:role/lag"
+    account = render(identity)["ServiceAccount", f"{NAME}-pipeline"]
+    assert account["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/lag"}

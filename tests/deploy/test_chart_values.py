@@ -1,0 +1,180 @@
+"""charts/backlog-adapter: the values of a role reach its pods, and its objects alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+NAME = "orders-backlog-adapter"
+PIPELINE = f"{NAME}-pipeline"
+DEPLOYMENTS = {"serve": NAME, "pipeline": PIPELINE}
+Objects = dict[tuple[str, str], dict[str, Any]]
+Render = Callable[..., Objects]
+ROLES = pytest.mark.parametrize("role", ["serve", "pipeline"])
+
+
+def pod(objects: Objects, role: str) -> dict[str, Any]:
+    spec: dict[str, Any] = objects["Deployment", DEPLOYMENTS[role]]["spec"]["template"]["spec"]
+    return spec
+
+
+def container(objects: Objects, role: str) -> dict[str, Any]:
+    found: dict[str, Any] = pod(objects, role)["containers"][0]
+    return found
+
+
+@ROLES
+def test_a_digest_replaces_the_tag_and_the_registry_precedes_the_name(render: Render, role: str) -> None:
+    digest = f"sha256:{'0123456789abcdef' * 4}"
+    objects = render("images.registry=registry.example.com/team", f"images.digests.{role}={digest}", "images.tag=1.0.0")
+    (other,) = {"serve", "pipeline"} - {role}
+    assert container(objects, role)["image"] == f"registry.example.com/team/backlog-adapter-{role}@{digest}"
+    assert container(objects, other)["image"] == f"registry.example.com/team/backlog-adapter-{other}:1.0.0"
+
+
+@ROLES
+def test_environment_and_volumes_are_added_to_one_role(render: Render, role: str) -> None:
+    values = [
+        "extraEnv[0].name=HTTPS_PROXY",
+        "extraEnv[0].value=http://proxy:3128",
+        "extraEnvFrom[0].configMapRef.name=cloud",
+        "extraVolumes[0].name=cas",
+        "extraVolumes[0].configMap.name=company-cas",
+        "extraVolumeMounts[0].name=cas",
+        "extraVolumeMounts[0].mountPath=/etc/company",
+    ]
+    objects = render(*(f"{role}.{value}" for value in values))
+    found = container(objects, role)
+    assert found["env"] == [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]
+    assert found["envFrom"] == [{"configMapRef": {"name": "cloud"}}]
+    assert {"name": "cas", "mountPath": "/etc/company"} in found["volumeMounts"]
+    assert {"name": "cas", "configMap": {"name": "company-cas"}} in pod(objects, role)["volumes"]
+    (other,) = {"serve", "pipeline"} - {role}
+    assert not {"env", "envFrom"} & container(objects, other).keys()
+
+
+@ROLES
+@pytest.mark.parametrize("probe", ["startupProbe", "readinessProbe", "livenessProbe"])
+def test_the_times_of_a_probe_are_values_and_its_path_is_not(render: Render, role: str, probe: str) -> None:
+    before = container(render(), role)[probe]
+    after = container(render(f"{role}.{probe}.failureThreshold=9"), role)[probe]
+    assert after == before | {"failureThreshold": 9}
+
+
+def test_the_pipeline_may_start_for_two_minutes(render: Render) -> None:
+    probe = container(render(), "pipeline")["startupProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= 120
+
+
+def test_every_secret_of_a_source_is_mounted_in_the_pipeline_alone(render: Render) -> None:
+    objects = render("pipeline.secretMounts.kafka=/run/secrets/kafka", "pipeline.secretMounts.prom=/run/secrets/prom")
+    mounts = {mount["name"]: mount for mount in container(objects, "pipeline")["volumeMounts"]}
+    volumes = {volume["name"]: volume.get("secret", {}) for volume in pod(objects, "pipeline")["volumes"]}
+    mounted = {
+        secret["secretName"]: mounts[name]["mountPath"]
+        for name, secret in volumes.items()
+        if name.startswith("secret-") and mounts[name]["readOnly"]
+    }
+    assert mounted == {"kafka": "/run/secrets/kafka", "prom": "/run/secrets/prom"}
+    assert not [volume for volume in pod(objects, "serve")["volumes"] if volume["name"].startswith("secret-")]
+
+
+def test_a_claim_that_exists_holds_the_checkpoint(render: Render) -> None:
+    objects = render("pipeline.persistence.enabled=true", "pipeline.persistence.existingClaim=state")
+    claim = {"name": "checkpoint", "persistentVolumeClaim": {"claimName": "state"}}
+    assert claim in pod(objects, "pipeline")["volumes"]
+    assert not [name for kind, name in objects if kind == "PersistentVolumeClaim"]
+
+
+def test_a_claim_has_the_access_mode_class_and_annotations_of_the_values(render: Render) -> None:
+    values = ["enabled=true", "accessModes={ReadWriteOncePod}", "storageClass=fast", r"annotations.helm\.sh/a=keep"]
+    objects = render(*(f"pipeline.persistence.{value}" for value in values))
+    claim = objects["PersistentVolumeClaim", f"{NAME}-checkpoint"]
+    assert (claim["spec"]["accessModes"], claim["spec"]["storageClassName"]) == (["ReadWriteOncePod"], "fast")
+    assert claim["metadata"]["annotations"] == {"helm.sh/a": "keep"}
+
+
+def test_servers_on_the_nodes_network_resolve_services_and_need_no_second_port(render: Render) -> None:
+    objects = render("serve.hostNetwork=true", "serve.port=16443")
+    spec = pod(objects, "serve")
+    assert (spec["hostNetwork"], spec["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert container(objects, "serve")["ports"] == [{"name": "https", "containerPort": 16443}]
+    assert "port: 16443" in objects["ConfigMap", NAME]["data"]["config.yaml"]
+    assert objects["Deployment", NAME]["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 1, "maxSurge": 0}
+    assert "hostNetwork" not in pod(objects, "pipeline")
+
+
+def test_servers_spread_over_nodes_by_the_chart_or_as_the_values_say(render: Render) -> None:
+    (spread,) = pod(render(), "serve")["topologySpreadConstraints"]
+    labels = render()["Deployment", NAME]["spec"]["template"]["metadata"]["labels"]
+    assert spread["labelSelector"]["matchLabels"].items() <= labels.items()
+    zone = ["maxSkew=1", "topologyKey=topology.kubernetes.io/zone", "whenUnsatisfiable=DoNotSchedule"]
+    (other,) = pod(render(*(f"serve.topologySpreadConstraints[0].{each}" for each in zone)), "serve")[
+        "topologySpreadConstraints"
+    ]
+    assert other["topologyKey"] == "topology.kubernetes.io/zone"
+    assert other["labelSelector"] == spread["labelSelector"]
+
+
+def test_a_drain_evicts_one_server_at_a_time_and_may_evict_the_pipeline(render: Render) -> None:
+    objects = render()
+    assert objects["PodDisruptionBudget", NAME]["spec"]["maxUnavailable"] == 1
+    assert ("PodDisruptionBudget", PIPELINE) not in objects
+
+
+def test_a_disruption_budget_of_the_pipeline_forbids_its_eviction(render: Render) -> None:
+    objects = render("pipeline.podDisruptionBudget.enabled=true", "serve.podDisruptionBudget.enabled=false")
+    budget = objects["PodDisruptionBudget", PIPELINE]["spec"]
+    labels = objects["Deployment", PIPELINE]["spec"]["template"]["metadata"]["labels"]
+    assert budget["maxUnavailable"] == 0
+    assert budget["selector"]["matchLabels"].items() <= labels.items()
+    assert ("PodDisruptionBudget", NAME) not in objects
+
+
+def test_common_labels_and_annotations_are_on_every_object_and_pod_and_in_no_selector(render: Render) -> None:
+    values = ["commonLabels.team=data", "commonAnnotations.owner=data", "pipeline.persistence.enabled=true"]
+    objects = render(*values, "networkPolicy.enabled=true", "apiService.custom.create=true")
+    metadata = {key: item["metadata"] for key, item in objects.items()}
+    assert [key for key, each in metadata.items() if each["labels"].get("team") != "data"] == []
+    for name in DEPLOYMENTS.values():
+        spec = objects["Deployment", name]["spec"]
+        assert spec["template"]["metadata"]["labels"]["team"] == "data"
+        assert spec["template"]["metadata"]["annotations"]["owner"] == "data"
+        assert "team" not in spec["selector"]["matchLabels"]
+    # The objects of the certificates are not of this list: they carry the labels alone.
+    without = {kind for (kind, _), each in metadata.items() if each.get("annotations", {}).get("owner") != "data"}
+    assert without <= {"Secret", "APIService"}
+
+
+def test_further_objects_may_use_the_names_of_the_release(render: Render) -> None:
+    prefix = "extraObjects[0]"
+    values = ["apiVersion=v1", "kind=ConfigMap", "metadata.name=note-{{ .Release.Name }}"]
+    assert ("ConfigMap", "note-orders") in render(*(f"{prefix}.{value}" for value in values))
+
+
+def test_the_name_of_the_objects_can_be_replaced(render: Render) -> None:
+    objects = render("fullnameOverride=lag")
+    assert {"lag", "lag-pipeline"} == {name for kind, name in objects if kind == "Deployment"}
+    assert "https://lag-pipeline.streaming.svc:8443" in objects["ConfigMap", "lag"]["data"]["config.yaml"]
+
+
+def test_openshift_chooses_the_user_where_the_values_name_none(render: Render) -> None:
+    empty = ["runAsUser", "runAsGroup", "fsGroup"]
+    objects = render(*(f"podSecurityContext.{field}=null" for field in empty))
+    for role in DEPLOYMENTS:
+        assert pod(objects, role)["securityContext"] == {
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+
+
+def test_egress_is_limited_to_the_rules_dns_and_the_pipeline(render: Render) -> None:
+    to = ["networkPolicy.serveTo[0].to[0].ipBlock.cidr=10.0.0.1/32", "networkPolicy.serveTo[0].ports[0].port=443"]
+    objects = render("networkPolicy.enabled=true", *to)
+    policy = objects["NetworkPolicy", NAME]["spec"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    dns, pipeline, cluster = policy["egress"]
+    assert {(port["port"], port["protocol"]) for port in dns["ports"]} == {(53, "UDP"), (53, "TCP")}
+    assert pipeline["to"] == [{"podSelector": objects["NetworkPolicy", PIPELINE]["spec"]["podSelector"]}]
+    assert cluster == {"to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}], "ports": [{"port": 443}]}
+    assert objects["NetworkPolicy", PIPELINE]["spec"]["policyTypes"] == ["Ingress"]
