@@ -1,0 +1,189 @@
+"""Fleet: who is behind, and who is held and why."""
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dashboards.build.frame import BY_WORKLOAD, dashboard, of_workload, series, top
+from dashboards.build.panels import (
+    BLUE,
+    NAME,
+    ORANGE,
+    SECONDS,
+    TIMES,
+    WORKERS,
+    WORKLOADS,
+    YELLOW,
+    Column,
+    Drawn,
+    Limit,
+    Panel,
+    Query,
+    Table,
+    line_chart,
+    number,
+    rows,
+)
+from dashboards.build.reasons import ATTENTION, GATES, matcher
+
+_MOST_ROWS = 25
+_MOST_LINES = 10
+_BACKLOG_TIME, _TARGET = of_workload("backlog_time_seconds"), of_workload("backlog_time_target_seconds")
+_RATIO = f"{_BACKLOG_TIME} / {_TARGET}"
+_WORST = top(_MOST_ROWS, _RATIO)
+_SPEC, _MAX = of_workload("spec_workers"), of_workload("max_workers")
+_HELD = of_workload("decision_info", matcher(GATES))
+_HELD_ROWS = top(_MOST_ROWS, f"{_BACKLOG_TIME} and {BY_WORKLOAD.replace('by', 'on')} {_HELD}")
+_BEHIND = Limit(1, "the workload is behind its target")
+_LABELS = {"namespace": "Namespace", "workload": "Workload"}
+_WHY = {**_LABELS, "policy": "Policy", "reason": "Reason", "bound": "Bound"}
+_WHY_EXPR = f"max by (namespace, workload, policy, reason, bound) ({series('decision_info')})"
+
+
+def fleet() -> Dashboard:
+    """The dashboard."""
+    text = "All workloads, worst first. Tables and charts have a limit of rows, so that it is readable at a thousand."
+    sections = (("Now", _counts()), ("Worst first", _tables()), ("Over time", _lines()))
+    return dashboard("backlog-adapter-fleet", "backlog-adapter / Fleet", text, sections)
+
+
+def _counts() -> tuple[Drawn, ...]:
+    any_of = "at least one workload"
+    every = of_workload("decision_info")
+    held, attention = (of_workload("decision_info", matcher(reasons)) for reasons in (GATES, ATTENTION))
+    unknown = f"count({every}) - (count({of_workload('required_workers')}) or vector(0))"
+    return (
+        _count("Workloads", "Workloads with a decision.", f"count({every})"),
+        _count("Behind", "Backlog time above its target.", f"sum({_BACKLOG_TIME} > bool {_TARGET})", any_of),
+        _count("At maximum", "spec.replicas is at the maximum.", f"sum({_SPEC} >= bool {_MAX})", any_of, ORANGE),
+        _count("Held", "A gate holds the size.", f"sum({held}) or vector(0)", any_of, ORANGE),
+        _count("Need a person", "The reason needs a person.", f"sum({attention}) or vector(0)", any_of),
+        _count("Without a number", "No number of workers is served.", unknown, any_of),
+    )
+
+
+def _count(title: str, shows: str, expr: str, limit: str = "", color: str = "red") -> Drawn:
+    limits = (Limit(1, limit, color),) if limit else ()
+    panel = Panel(
+        title=title, shows=shows, unit=WORKLOADS, queries=(Query(expr),), limits=limits, width=4, height=4, below=BLUE
+    )
+    return number(panel)
+
+
+def _tables() -> tuple[Drawn, ...]:
+    return rows(_worst()), rows(_held())
+
+
+def _worst() -> Table:
+    return Table(
+        title="Furthest behind",
+        shows=f"The {_MOST_ROWS} workloads with the largest backlog time relative to its target, and their decision.",
+        unit=TIMES,
+        limits=(_BEHIND,),
+        labels=_WHY,
+        columns=(
+            Column("Times target", _WORST, TIMES, (_BEHIND,)),
+            Column("Backlog time", _among(_BACKLOG_TIME, _WORST), SECONDS),
+            Column("Required", _among(of_workload("required_workers"), _WORST), WORKERS),
+            Column("Current", _among(_SPEC, _WORST), WORKERS),
+            Column("Maximum", _among(_MAX, _WORST), WORKERS),
+            Column("", _among(_WHY_EXPR, _WORST), NAME),
+        ),
+        sort="Times target",
+        width=24,
+        height=10,
+    )
+
+
+def _held() -> Table:
+    return Table(
+        title="Held, and why",
+        shows=f"The {_MOST_ROWS} workloads with the longest backlog time of those whose size a gate holds. "
+        "docs/decisions.md explains each reason.",
+        unit=SECONDS,
+        labels=_WHY,
+        columns=(
+            Column("Backlog time", _HELD_ROWS, SECONDS),
+            Column("Sample age", _among(of_workload("sample_age_seconds"), _HELD_ROWS), SECONDS),
+            Column("Required", _among(of_workload("required_workers"), _HELD_ROWS), WORKERS),
+            Column("", _among(_WHY_EXPR, _HELD_ROWS), NAME),
+        ),
+        sort="Backlog time",
+        width=24,
+        height=9,
+    )
+
+
+def _among(expr: str, chosen: str) -> str:
+    """The series of the chosen workloads."""
+    return f"{expr} and on (namespace, workload) {chosen}"
+
+
+def _lines() -> tuple[Drawn, ...]:
+    return (
+        line_chart(
+            Panel(
+                title="Workloads by reason",
+                shows="How many workloads have each reason.",
+                unit=WORKLOADS,
+                queries=(Query(f"count by (reason) (max by (namespace, workload, reason) ({_info()}))", "{{reason}}"),),
+            ),
+            stacked=True,
+        ),
+        line_chart(
+            Panel(
+                title="Workloads by bound",
+                shows="How many sizes each bound limits; docs/decisions.md explains the bounds.",
+                unit=WORKLOADS,
+                queries=(
+                    Query(f"count by (bound) (max by (namespace, workload, bound) ({_info(_BOUND)}))", "{{bound}}"),
+                ),
+            ),
+            stacked=True,
+        ),
+        line_chart(
+            Panel(
+                title="Backlog time relative to its target",
+                shows=f"The {_MOST_LINES} largest.",
+                unit=TIMES,
+                queries=(Query(top(_MOST_LINES, _RATIO), "{{namespace}}/{{workload}}"),),
+                limits=(_BEHIND,),
+            )
+        ),
+        line_chart(
+            Panel(
+                title="Age of the newest sample",
+                shows=f"The {_MOST_LINES} oldest. After error_after_s (180 s by default) no number is served.",
+                unit=SECONDS,
+                queries=(Query(top(_MOST_LINES, of_workload("sample_age_seconds")), "{{namespace}}/{{workload}}"),),
+                limits=(Limit(60, "the size is held", YELLOW), Limit(180, "no number is served")),
+            )
+        ),
+        line_chart(
+            Panel(
+                title="Workers",
+                shows="The sums over all workloads: required by the policies, existing, and the maxima.",
+                unit=WORKERS,
+                queries=(
+                    Query(f"sum({of_workload('required_workers')})", "required"),
+                    Query(f"sum({of_workload('current_workers')})", "existing"),
+                    Query(f"sum({_MAX})", "maximum"),
+                ),
+            )
+        ),
+        line_chart(
+            Panel(
+                title="Rescales within an hour",
+                shows=f"Changes of spec.replicas within the last hour, the {_MOST_LINES} largest.",
+                unit=TIMES,
+                queries=(Query(top(_MOST_LINES, _CHANGES), "{{namespace}}/{{workload}}"),),
+                limits=(Limit(10, "more than one in six minutes"),),
+            )
+        ),
+    )
+
+
+_BOUND = 'bound!=""'
+_CHANGES = f"max {BY_WORKLOAD} (changes({series('spec_workers')}[1h]))"
+
+
+def _info(*matchers: str) -> str:
+    return series("decision_info", *matchers)

@@ -1,0 +1,280 @@
+"""Workload: everything that one decision follows from."""
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dashboards.build.frame import WORKLOAD_UID, dashboard, of_workload, series, top
+from dashboards.build.panels import (
+    BLUE,
+    COUNT,
+    NAME,
+    RATIO,
+    RECORDS,
+    RECORDS_PER_S,
+    SECONDS,
+    WORKERS,
+    YELLOW,
+    Column,
+    Drawn,
+    Limit,
+    Panel,
+    Query,
+    Table,
+    Unit,
+    line_chart,
+    number,
+    rows,
+    scatter,
+    timeline,
+)
+from dashboards.build.reasons import COLORS, LEGEND
+
+_MOST_LINES = 20
+_WHO = "{{namespace}}/{{workload}}"
+_PARTITIONS = Unit("none", "partitions or workers")
+_OLD = (Limit(60, "the size is held", YELLOW), Limit(180, "no number is served"))
+_REASON = f"max by (namespace, workload, reason) ({series('decision_info')})"
+_BOUND_INFO = series("decision_info", 'bound!=""')
+_BOUND = f"max by (namespace, workload, bound) ({_BOUND_INFO})"
+
+
+def workload() -> Dashboard:
+    """The dashboard."""
+    text = f"The numbers and the decisions of one workload; with All, each panel shows at most {_MOST_LINES} workloads."
+    sections = (
+        ("Now", _now()),
+        ("Decision", _decision()),
+        ("Load", _load()),
+        ("Capacity", _capacity()),
+        ("Inputs", _inputs()),
+    )
+    return dashboard(WORKLOAD_UID, "backlog-adapter / Workload", text, sections)
+
+
+def _lines(**names: str) -> tuple[Query, ...]:
+    """A query for each metric. names: metric -> its name in the legend."""
+    return tuple(Query(top(_MOST_LINES, of_workload(metric)), f"{name} {_WHO}") for metric, name in names.items())
+
+
+def _now() -> tuple[Drawn, ...]:
+    over = f"{of_workload('backlog_time_seconds')} / {of_workload('backlog_time_target_seconds')}"
+    behind = (Limit(1, "the workload is behind its target"),)
+    reason = Panel(
+        title="Reason",
+        shows="Why the size is what it is; docs/decisions.md explains each reason.",
+        unit=NAME,
+        queries=(Query(top(4, _REASON), "{{reason}}"),),
+        width=4,
+        height=4,
+        below=BLUE,
+    )
+    return (
+        number(reason, names=True),
+        _value("Required workers", "What the HPA reads, a sum with All.", f"sum({of_workload('required_workers')})"),
+        _value("Desired replicas", "spec.replicas, a sum with All.", f"sum({of_workload('spec_workers')})"),
+        _value("Ready workers", "Workers that are ready, a sum with All.", f"sum({of_workload('ready_workers')})"),
+        _value("Behind", "Backlog time / its target, the largest with All.", f"max({over})", RATIO, behind),
+        _value("Sample age", "The oldest with All.", f"max({series('sample_age_seconds')})", SECONDS, _OLD),
+    )
+
+
+def _value(title: str, shows: str, expr: str, unit: Unit = WORKERS, limits: tuple[Limit, ...] = ()) -> Drawn:
+    below = "green" if limits else BLUE
+    return number(
+        Panel(
+            title=title, shows=shows, unit=unit, queries=(Query(expr),), limits=limits, below=below, width=4, height=4
+        )
+    )
+
+
+def _decision() -> tuple[Drawn, ...]:
+    workers = Panel(
+        title="Workers",
+        shows="Required: what the HPA reads. Wanted: the policy's size before the bounds. Desired: spec.replicas. "
+        "Every rescale is also an annotation.",
+        unit=WORKERS,
+        queries=_lines(
+            required_workers="required",
+            wanted_workers="wanted",
+            spec_workers="desired",
+            current_workers="existing",
+            ready_workers="ready",
+            min_workers="minimum",
+            max_workers="maximum",
+        ),
+        width=24,
+        height=10,
+    )
+    return (
+        line_chart(workers),
+        timeline(
+            Panel(
+                title="Reasons",
+                shows=f"A row for each reason, colored while it holds. {LEGEND}",
+                unit=NAME,
+                queries=(Query(top(_MOST_LINES, _REASON), f"{_WHO}: {{{{reason}}}}"),),
+            ),
+            COLORS,
+        ),
+        timeline(
+            Panel(
+                title="Bounds",
+                shows="A row for each bound, colored while it limits the size; without a row no bound did.",
+                unit=NAME,
+                queries=(Query(top(_MOST_LINES, _BOUND), f"{_WHO}: {{{{bound}}}}"),),
+            ),
+            {".*": "orange"},
+        ),
+        rows(_policies()),
+    )
+
+
+def _policies() -> Table:
+    info = f"max by (namespace, workload, policy, reason, bound) ({series('decision_info')})"
+    labels = {
+        "namespace": "Namespace",
+        "workload": "Workload",
+        "policy": "Policy",
+        "reason": "Reason",
+        "bound": "Bound",
+    }
+    return Table(
+        title="Newest decision",
+        shows=f"At most {_MOST_LINES} workloads. `backlog-adapter explain NAMESPACE/NAME` prints the whole decision.",
+        unit=WORKERS,
+        labels=labels,
+        columns=(
+            Column("Required", top(_MOST_LINES, of_workload("required_workers")), WORKERS),
+            Column("Wanted", top(_MOST_LINES, of_workload("wanted_workers")), WORKERS),
+            Column("", top(_MOST_LINES, info), NAME),
+        ),
+        sort="Required",
+        width=24,
+        height=5,
+    )
+
+
+def _load() -> tuple[Drawn, ...]:
+    time_shows = "Backlog / throughput, the time that it may take, and the time until the backlog is gone."
+    return (
+        _chart(
+            "Input and throughput",
+            "Records (or bytes) that arrive, and that are processed.",
+            RECORDS_PER_S,
+            input_rate="input",
+            throughput="throughput",
+        ),
+        _chart(
+            "Backlog time against its target",
+            time_shows,
+            SECONDS,
+            backlog_time_seconds="backlog time",
+            backlog_time_target_seconds="target",
+            drain_time_seconds="drain time",
+        ),
+        _chart(
+            "Backlog",
+            "Records that wait: all, and those in partitions that do not move.",
+            RECORDS,
+            backlog="backlog",
+            stuck_backlog="stuck",
+        ),
+        _chart(
+            "Growth of the backlog",
+            "Negative while the backlog shrinks.",
+            RECORDS_PER_S,
+            backlog_growth_signed="growth",
+        ),
+        _chart(
+            "Forecast",
+            "The present input, and the highest one within the horizon of the forecast.",
+            RECORDS_PER_S,
+            input_rate="input",
+            forecast_input_rate="forecast",
+        ),
+        _chart(
+            "Input relative to throughput",
+            "Input / throughput while the backlog is large, else 0.",
+            RATIO,
+            Limit(1, "the job does not keep up"),
+            relative_lag_change="relative lag change",
+        ),
+    )
+
+
+def _chart(title: str, shows: str, unit: Unit, *limits: Limit, **names: str) -> Drawn:
+    """A chart over time. names: metric -> its name in the legend."""
+    return line_chart(Panel(title=title, shows=shows, unit=unit, limits=limits, queries=_lines(**names)))
+
+
+def _capacity() -> tuple[Drawn, ...]:
+    by_size = Panel(
+        title="Capacity by size",
+        shows="A point for each moment: what the present workers process (y), over their number (x). "
+        "A line through the origin means that workers do not slow each other down. Select one workload.",
+        unit=RECORDS_PER_S,
+        queries=(
+            Query(f"max({series('current_workers')})", "workers"),
+            Query(f"max({series('capacity')})", "capacity, records/s"),
+        ),
+    )
+    return (
+        scatter(by_size),
+        _chart(
+            "Capacity",
+            "What the present workers process at most, what they process now, and what arrives.",
+            RECORDS_PER_S,
+            capacity="capacity",
+            throughput="throughput",
+            input_rate="input",
+        ),
+        _chart(
+            "Utilization",
+            "Busy time or CPU of the hottest stage.",
+            RATIO,
+            Limit(0.9, "little room is left"),
+            utilization="utilization",
+        ),
+        _chart(
+            "Capacity of one worker",
+            "Configured, estimated or observed.",
+            RECORDS_PER_S,
+            worker_capacity="worker",
+        ),
+        _chart(
+            "Partitions and workers",
+            "More workers than partitions (or segments) do not help.",
+            _PARTITIONS,
+            segments="partitions",
+            required_workers="required",
+            current_workers="existing",
+        ),
+        _chart(
+            "Fullest partition",
+            "Records that wait in the partition with the largest backlog.",
+            RECORDS,
+            highest_partition_backlog="fullest",
+            backlog="all",
+        ),
+    )
+
+
+def _inputs() -> tuple[Drawn, ...]:
+    old = _OLD
+    fault = Limit(1, "samples are missing")
+    return (
+        _chart(
+            "Age of the newest sample",
+            "The limits are the defaults of stale_after_s and error_after_s.",
+            SECONDS,
+            *old,
+            sample_age_seconds="age",
+        ),
+        _chart(
+            "Errors of the workload's inputs",
+            "A source whose error explains missing samples (0 or 1), and annotations that cannot be read.",
+            COUNT,
+            fault,
+            source_fault="source",
+            bad_annotations="annotations",
+        ),
+    )
