@@ -121,6 +121,7 @@ KAFKA = {"kind": "kafka", "bootstrap_servers": "kafka:9092"}
         ('rbac.extraScaleTargets=["flink"]', "/rbac/extraScaleTargets/0", "does not match pattern"),
         ('rbac.extraRules=[{"apiGroups": [""]}]', "/rbac/extraRules/0", "missing property 'verbs'"),
         ('networkPolicy.serveFrom=[{"cidr": "10.0.0.0/8"}]', "/networkPolicy/serveFrom/0", "'cidr' not allowed"),
+        ('serviceMonitor.interval="15"', "/serviceMonitor/interval", "does not match pattern"),
         ('extraObjects=[{"kind": "ConfigMap"}]', "/extraObjects/0", "missing properties 'apiVersion', 'metadata'"),
     ],
 )
@@ -130,3 +131,8 @@ def test_a_wrong_value_is_refused_by_its_path_before_anything_is_installed(
     done = helm("template", "orders", CHART, "--set-json", value)
     assert done.returncode != 0
     assert [line for line in done.stderr.splitlines() if f"at '{path}'" in line and fault in line], done.stderr
+
+
+def test_two_kinds_of_monitors_would_count_every_series_twice(helm: Helm) -> None:
+    done = helm("template", "orders", CHART, "--set", "serviceMonitor.enabled=true,podMonitor.enabled=true")
+    assert "at '/podMonitor/enabled': value must be false" in done.stderr

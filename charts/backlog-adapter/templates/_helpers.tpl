@@ -19,14 +19,15 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
-{{/* Of a list of the root context, a name and, optionally, annotations: the metadata of an object. */}}
+{{/* Of a list of the root context, a name and, optionally, annotations: the metadata of an object. The labels are last,
+so that a template can add some. */}}
 {{- define "backlog-adapter.metadata" -}}
 {{- $root := index . 0 -}}
 name: {{ index . 1 }}
-labels: {{- include "backlog-adapter.labels" $root | nindent 2 }}
 {{- with merge (dict) (index (append . dict) 2) $root.Values.commonAnnotations }}
 annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
+labels: {{- include "backlog-adapter.labels" $root | nindent 2 }}
 {{- end }}
 
 {{/* The versions of the metrics APIs. api: the key of values.apiService that switches it. priority: the highest is the
@@ -75,6 +76,7 @@ here with a CA of its own. */}}
 {{- $serving := merge (dict "port" (int .Values.serve.port) "snapshot_url" $url "snapshot_token_file" $token) $tls -}}
 {{- $_ := set $serving "snapshot_ca_file" (printf "%s/pipeline-ca/ca.crt" $mounts) -}}
 {{- $_ := set $serving "service" (printf "%s/%s" .Release.Namespace $name) -}}
+{{- with include "backlog-adapter.metricsPort" . }}{{ $_ := set $serving "metrics_port" (int .) }}{{ end -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) (dict "pipeline" $pipeline "serving" $serving)) -}}
 {{- end }}
 
