@@ -1,5 +1,6 @@
 """The committed files agree with their source, and the queries with the metrics of the program."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from exported import families
 from promql_tree import Selector, selectors
 
 from adapter.core.decisions import Bound, Reason
+from adapter.core.metrics import METRICS
 from dashboards.build.output import CHART_FILES, FOLDER, RULES, documents
 from dashboards.queries import ALL, NAMES, TIMES, panel_queries, rules, substituted
 
@@ -71,6 +73,13 @@ def test_each_reason_and_bound_in_a_query_exists(expr: str) -> None:
     for selector in own_selectors(expr):
         assert set(selector.matchers.get("reason", Reason.HOLD.value).split("|")) <= {reason.value for reason in Reason}
         assert selector.matchers.get("bound", "") in {bound.value for bound in Bound}
+
+
+def test_each_exported_series_is_documented() -> None:
+    """Those of the metrics API are in the README (tests/test_docs.py)."""
+    names = {re.sub(r"^backlog_adapter_|_(bucket|count|sum)$", "", name) for name in exported()}
+    text = (FOLDER.parent / "docs" / "dashboards.md").read_text("utf-8")
+    assert names == set(re.findall(r"^\| `(\w+)` \|", text, re.M)) | METRICS.keys()
 
 
 def test_each_exported_metric_is_on_a_dashboard_or_listed_with_a_reason() -> None:
