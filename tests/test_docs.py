@@ -66,6 +66,12 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@EVERY_DOCUMENT
+def test_a_command_in_a_code_fence_runs_where_it_is_not_on_the_path(path: Path) -> None:
+    lines = "".join(fences(DOCUMENTS[path], "[a-z]*")).splitlines()
+    assert [line for line in lines if line.startswith("backlog-adapter ")] == []
+
+
 def test_each_reason_is_documented_with_its_description() -> None:
     assert {(reason.value, reason.record.description) for reason in Reason} <= rows()
 
