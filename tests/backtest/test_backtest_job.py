@@ -17,7 +17,10 @@ from backtest_folds import FOLDER, TRACES, UNITS, summed
 from adapter.backtest import job, results
 from adapter.backtest.units import Unit, groups
 
+pytestmark = pytest.mark.timeout(720)  # two children of at most CHILD_WITHIN_S each
+
 HERE = Path(__file__).parent
+CHILD_WITHIN_S = 300.0  # much longer than on an idle machine
 GROUPS = groups(UNITS)
 ALL = len(UNITS)
 
@@ -35,7 +38,7 @@ class Run:
         command = [sys.executable, str(HERE / "backtest_child.py"), master, str(self.out), *folds]
         path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
         env = os.environ | {FOLDER: str(self.marks), "PYTHONPATH": path}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=110, env=env, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=CHILD_WITHIN_S, env=env, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 
