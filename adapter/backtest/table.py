@@ -9,7 +9,14 @@ from typing import TypeAlias
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from adapter.backtest.summary import Summary
@@ -65,8 +72,9 @@ def progress(console: Console, clock: Callable[[], float] = time.monotonic) -> I
     if not console.is_terminal:
         yield _line_progress(console, clock)
         return
-    columns = (TextColumn("units"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as bar:
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (TextColumn("units"), BarColumn(), MofNCompleteColumn(), *times)
+    with Progress(*columns, console=console, speed_estimate_period=inf) as bar:  # a group of units takes minutes
         task = bar.add_task("units", total=None)
         yield lambda done, total, _: bar.update(task, completed=done, total=total)
 
@@ -74,14 +82,18 @@ def progress(console: Console, clock: Callable[[], float] = time.monotonic) -> I
 def _line_progress(console: Console, clock: Callable[[], float]) -> ProgressReport:
     started_s = clock()
     last_s, last_done = -inf, -1
+    stored: int | None = None  # units done before this run
 
     def report(done: int, total: int, groups: int) -> None:
-        nonlocal last_s, last_done
+        nonlocal last_s, last_done, stored
         now_s = clock()
+        stored = done if stored is None else stored
         interval_s = _KEEP_ALIVE_S if done == last_done else 0.0 if done == total else _REPORT_EVERY_S
         if now_s - last_s >= interval_s:
             last_s, last_done = now_s, done
             left = f", {groups} group{'s'[: groups > 1]} left" if groups else ""
+            if groups and done > stored:
+                left += f", about {(now_s - started_s) * (total - done) / (done - stored):.0f} s"
             console.print(f"units {done}/{total} after {now_s - started_s:.0f} s{left}", highlight=False)
 
     return report

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from adapter.backtest import command, results, table
 from adapter.backtest.summary import Interval, Summary, scores_by_seed, summarize, write
@@ -146,9 +147,36 @@ def test_without_a_terminal_progress_is_printed_at_least_every_minute() -> None:
     assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined] - a StringIO, given above
         "units 0/9 after 0 s, 3 groups left",
         "units 0/9 after 61 s, 3 groups left",
-        "units 6/9 after 72 s, 1 group left",
+        "units 6/9 after 72 s, 1 group left, about 36 s",
         "units 9/9 after 74 s",
     ]
+
+
+def test_stored_results_do_not_shorten_the_remaining_time() -> None:
+    now_s = 0.0
+    console = Console(file=StringIO(), width=80)
+    with table.progress(console, lambda: now_s) as result:
+        result(8, 12, 4)
+        now_s = 60.0
+        result(9, 12, 3)
+    assert console.file.getvalue().splitlines()[-1] == (  # type: ignore[attr-defined] - a StringIO, given above
+        "units 9/12 after 60 s, 3 groups left, about 180 s"
+    )
+
+
+def test_a_terminal_shows_the_remaining_time() -> None:
+    now_s = 0.0
+    console = Console(file=StringIO(), width=80, force_terminal=True, get_time=lambda: now_s)
+    with table.progress(console) as result:
+        for at_s, done in [(0, 8), (60, 9), (300, 10)]:
+            now_s = float(at_s)
+            result(done, 12, 2)
+    assert (
+        "10/12 0:05:00 left 0:05:00"
+        in Text.from_ansi(
+            console.file.getvalue()  # type: ignore[attr-defined] - a StringIO, given above
+        ).plain
+    )
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
