@@ -14,6 +14,12 @@ from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Snapshot, decode, encode
 from adapter.serving.snapshots.workloads import Namespace, by_namespace
 
+_TOO_OLD = "the newest snapshot is too old to serve: compare the clocks, or the pipeline is late"
+_TOO_OLD_FIRST = (
+    "the first snapshot is too old to serve: a pipeline that restarts from its checkpoint repeats its last batch, "
+    "and its first tick replaces that; if this warning is repeated, compare the clocks"
+)
+
 _log = structlog.get_logger(__name__)
 
 
@@ -74,11 +80,12 @@ class SnapshotStore:
         parsed = snapshot if isinstance(snapshot, Snapshot) else decode(snapshot)
         with self._lock:
             now_s = self._clock()
+            is_first = self._held is None
             is_stored = self._is_newer(parsed, now_s)
             if is_stored:
                 entries = entries_of(parsed.at_s, parsed.entries)
                 self._held = Held(parsed, by_namespace(entries), self._monotonic())
-            self._log_clock_fault(*self._clock_fault(parsed, now_s))
+            self._log_clock_fault(*self._clock_fault(parsed, now_s, is_first))
             return is_stored
 
     def _is_newer(self, snapshot: Snapshot, now_s: float) -> bool:
@@ -89,7 +96,7 @@ class SnapshotStore:
         # The stored snapshot may be ahead because this server's clock was wrong when it came.
         return held is None or held.is_ahead(now_s) or snapshot.at_s > held.at_s
 
-    def _clock_fault(self, snapshot: Snapshot, now_s: float) -> tuple[str | None, float]:
+    def _clock_fault(self, snapshot: Snapshot, now_s: float, is_first: bool) -> tuple[str | None, float]:
         """Why a snapshot is suspicious, and by how many seconds; None if it is not."""
         ahead_s = snapshot.at_s - now_s
         if snapshot.is_ahead(now_s):
@@ -98,7 +105,7 @@ class SnapshotStore:
             older_s = self._held.snapshot.at_s - snapshot.at_s
             return "a snapshot older than the current one is refused: do two pipelines publish here?", older_s
         if -ahead_s > snapshot.error_after_s:
-            return "the newest snapshot is too old to serve: compare the clocks, or the pipeline is late", -ahead_s
+            return _TOO_OLD_FIRST if is_first else _TOO_OLD, -ahead_s
         return None, 0.0
 
     def _log_clock_fault(self, fault: str | None, off_s: float) -> None:
