@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import structlog
@@ -83,9 +84,10 @@ def run(config: Config | None, options: Options) -> None:
         view.print_line(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
         job.start()
         started.callback(job.stop)
-        if fleet is not None:
+        ends_s = inf if options.for_s is None else began_s + options.for_s
+        if view.await_first(stop, began_s, ends_s) and fleet is not None:  # before it, its HPA would get 503s
             fleet.follow(address)
-        view.watch(stop, options.for_s, began_s)
+        view.watch(stop, ends_s)
         view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
 
 
@@ -129,32 +131,31 @@ class _View:
         if snapshot.entries and time.time() - snapshot.at_s < snapshot.error_after_s:
             self._first.set()
 
-    def watch(self, stop: threading.Event, for_s: float | None, began_s: float) -> None:
-        """Show the table until the stop signal; without a terminal, print one line for each change."""
-        ends_s = None if for_s is None else began_s + for_s
-        while not (self._first.wait(0.2) or stop.is_set() or _is_expired(ends_s)):
+    def await_first(self, stop: threading.Event, began_s: float, ends_s: float) -> bool:
+        """Wait for the first decision, the stop signal or the end. Returns whether there is a decision."""
+        while not (self._first.wait(0.2) or stop.is_set() or time.monotonic() >= ends_s):
             pass
         if self._first.is_set():
             self.print_line(f"first decision after {time.monotonic() - began_s:.1f} s")
+        return self._first.is_set()
+
+    def watch(self, stop: threading.Event, ends_s: float) -> None:
+        """Show the table until the stop signal or the end; without a terminal, print one line for each change."""
         if not self._console.is_terminal:
             self._follow(stop, ends_s)
             return
         with Live(console=self._console, refresh_per_second=2, get_renderable=self._table):
-            while not (stop.wait(0.2) or _is_expired(ends_s)):
+            while not (stop.wait(0.2) or time.monotonic() >= ends_s):
                 pass
 
     def _table(self) -> Table:
         return terminal.table(self.snapshot(), time.time(), max(self._console.height - 6, 3))
 
-    def _follow(self, stop: threading.Event, ends_s: float | None) -> None:
-        while not (stop.wait(0.5) or _is_expired(ends_s)):
+    def _follow(self, stop: threading.Event, ends_s: float) -> None:
+        while not (stop.wait(0.5) or time.monotonic() >= ends_s):
             snapshot = self.snapshot()
             for decision in self._changes.since_last(snapshot) if snapshot else ():
                 self.print_line(f"{decision.workload} {decision.reason}: {sentence(decision)}")
-
-
-def _is_expired(ends_s: float | None) -> bool:
-    return ends_s is not None and time.monotonic() >= ends_s
 
 
 def _embedded(url: str, checkpoint: Path) -> Config:

@@ -123,6 +123,7 @@ def test_it_answers_as_in_the_readme_until_ctrl_c(tmp_path: Path) -> None:
 
     with running(tmp_path, "--port", "0") as run:
         run.wait_for_the_first_decision()
+        assert "code=503" not in run.printed.partition("first decision after")[0]
         with httpx.Client(base_url=run.address, trust_env=False) as client:
             assert client.get("/").headers["Content-Type"].startswith("text/html")
             curl = partial(client.get, path, headers={"User-Agent": "curl/8.0", "Accept": "*/*"})
