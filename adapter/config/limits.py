@@ -9,7 +9,7 @@ from pydantic import PlainSerializer, PlainValidator
 from adapter.apiserver.limits import ServerLimits
 from adapter.config.model import Model, setting
 
-_SETTINGS: dict[str, Any] = {limit.name: setting(limit) for limit in fields(ServerLimits)}
+_SETTINGS: dict[str, Any] = {limit.name: setting(limit, limit.metadata["meaning"]) for limit in fields(ServerLimits)}
 _Limits = pydantic.create_model("Limits", __base__=Model, __doc__=ServerLimits.__doc__, **_SETTINGS)
 
 

@@ -41,12 +41,12 @@ class Model(BaseModel):
         return model
 
 
-def setting(parameter: DataclassField[Any]) -> tuple[Any, Any]:
-    """A field of a dataclass as a field of a model. Its metadata: meaning, bounds (gt, ge, lt, le) and one_of."""
+def setting(parameter: DataclassField[Any], meaning: str) -> tuple[Any, Any]:
+    """A field of a dataclass as a field of a model. Its metadata: bounds (gt, ge, lt, le) and one_of."""
     known = parameter.metadata
     kind = Literal.__getitem__(known["one_of"]) if "one_of" in known else parameter.type
     bounds = {name: known[name] for name in _BOUNDS if name in known}
-    return kind, Field(parameter.default, description=known["meaning"], **bounds)
+    return kind, Field(parameter.default, description=meaning, **bounds)
 
 
 def has(given: Mapping[Any, Any], name: str) -> bool:

@@ -12,7 +12,7 @@ from adapter.config.faults import shown
 from adapter.config.model import Model, setting
 from adapter.config.values import DAYS
 from adapter.core.periods import Period
-from adapter.core.rules import ORDERED, RuleBook, Rules, contradiction
+from adapter.core.rules import MEANINGS, ORDERED, RuleBook, Rules, contradiction
 
 if TYPE_CHECKING:
     from adapter.config.models import Config, ExcludedPeriod, Fleet, Pause, Workload
@@ -21,7 +21,9 @@ _TICKS = (("rate_window_s", 2), ("stale_after_s", 1), ("error_after_s", 2))  # s
 
 
 _SETTINGS: dict[str, Any] = {
-    parameter.name: setting(parameter) for parameter in fields(Rules) if not parameter.metadata.get("hidden")
+    parameter.name: setting(parameter, MEANINGS[parameter.name])
+    for parameter in fields(Rules)
+    if parameter.name in MEANINGS
 }
 RuleSettings = pydantic.create_model("RuleSettings", __base__=Model, __doc__="How workloads are sized.", **_SETTINGS)
 

@@ -7,10 +7,12 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, Any, Self
 
 from adapter.core.formatting import count, share, soon, times, workers
-from adapter.core.policies import policy_of
+from adapter.core.policies import POLICIES, policy_of
 
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
+
+_PATIENT = " or ".join(policy.name for policy in POLICIES if policy.waits_until_warm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ class Bound(StrEnum):
     )
     WINDOW = BoundRecord(
         name="window",
-        description="at least the largest size needed within down_window_s; drain: no scale-down before it pays",
+        description=f"at least the largest size needed within down_window_s; {_PATIENT}: no scale-down before it pays",
         sentence=_window,
         limit="window_workers",
     )

@@ -1,7 +1,7 @@
 """The parameters of policies, gates and bounds: each once, with its unit, its bounds and the reason for its default."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from adapter.core import policies
@@ -74,24 +74,20 @@ class Rules:
         60.0, "R: time within which the backlog should be cleared", gt=0, le=86_400
     )
     # S3-15, S3-16.
-    quanta: str = _setting("relative", "dataflow: allowed worker counts", one_of=QUANTA)
+    quanta: str = _setting("relative", "allowed worker counts", one_of=QUANTA)
     # S3-22.
-    down_cpu_limit_ratio: float = _setting(
-        0.9, "dataflow: highest utilization that a smaller size may reach", gt=0, le=1
-    )
+    down_cpu_limit_ratio: float = _setting(0.9, "highest utilization that a smaller size may reach", gt=0, le=1)
     # S0-11, S3-20.
     short_backlog_time_s: float = _setting(
         10.0, "a shorter backlog time counts as no backlog: a scale-down requires it", ge=0, le=86_400
     )
     # S0-10.
-    up_backlog_time_s: float = _setting(120.0, "beam-flink: scale up above this backlog time", ge=0, le=86_400)
-    up_cpu_ratio: float = _setting(0.9, "beam-flink: scale up above this utilization", gt=0, le=1)
+    up_backlog_time_s: float = _setting(120.0, "scale up above this backlog time", ge=0, le=86_400)
+    up_cpu_ratio: float = _setting(0.9, "scale up above this utilization", gt=0, le=1)
     # S0-11.
-    down_cpu_ratio: float = _setting(0.7, "beam-flink: scale down only below this utilization", gt=0, le=1)
+    down_cpu_ratio: float = _setting(0.7, "scale down only below this utilization", gt=0, le=1)
     # S0-13 leaves it open: the band of S0-11.
-    down_cpu_desired_ratio: float = _setting(
-        0.7, "beam-flink: highest utilization that a smaller size may reach", gt=0, le=1
-    )
+    down_cpu_desired_ratio: float = _setting(0.7, "highest utilization that a smaller size may reach", gt=0, le=1)
     growth_noise_ratio: float = _setting(
         0.05, "backlog growth below this share of the throughput counts as no growth", ge=0, lt=1
     )
@@ -101,18 +97,18 @@ class Rules:
 
     backlog_time_target_s: float = _setting(
         60.0,
-        "drain: scale up only if the job would otherwise fall further behind than this, or never catch up",
+        "scale up only if the job would otherwise fall further behind than this, or never catch up",
         gt=0,
         le=86_400,
     )
     target_utilization_ratio: float = _setting(
-        0.8, "drain: utilization of a new size; the rest is headroom for unexpected input", gt=0, le=1
+        0.8, "utilization of a new size; the rest is headroom for unexpected input", gt=0, le=1
     )
     rescale_pause_s: float = _setting(
         30.0, "time for which a rescale stops processing; 10 to 60 s were measured", ge=0, le=3600
     )
     min_spare_workers: int = _setting(
-        0, "drain: workers to add to the needed ones, for steps of the input", ge=0, le=_MOST_WORKERS
+        0, "workers to add to the needed ones, for steps of the input", ge=0, le=_MOST_WORKERS
     )
     warm_up_s: float = _setting(
         120.0,
@@ -134,73 +130,69 @@ class Rules:
 
     forecast_horizon_s: float = _setting(
         0.0,
-        "drain: how far ahead to forecast the input; 0 turns the forecast off and needs fewer workers",
+        "how far ahead to forecast the input; 0 turns the forecast off and needs fewer workers",
         ge=0,
         le=3600,
     )
     # S4-16 gives no number.
     forecast_outliers: int = _setting(3, "consecutive outliers that form a new baseline", ge=1, le=15)
     forecast_error_ratio: float = _setting(
-        0.25, "drain: a forecast with a larger error, as a share of the input, is not used", ge=0, le=1
+        0.25, "a forecast with a larger error, as a share of the input, is not used", ge=0, le=1
     )
-    forecast_cap_ratio: float = _setting(
-        1.5, "drain: the forecast is at most this multiple of the present input", ge=1, le=10
-    )
+    forecast_cap_ratio: float = _setting(1.5, "the forecast is at most this multiple of the present input", ge=1, le=10)
     scaling_exponent: float = _setting(
         1.0,
-        "drain: above the largest size measured, capacity grows with this power of the size; 1 is linear, and the "
+        "above the largest size measured, capacity grows with this power of the size; 1 is linear, and the "
         "headroom covers a job that scales worse",
         ge=0.5,
         le=1,
     )
     high_utilization_ratio: float = _setting(
-        0.9, "drain: highest utilization of the fullest subtask when partitions are rounded", gt=0, le=1
+        0.9, "highest utilization of the fullest subtask when partitions are rounded", gt=0, le=1
     )
     probe_ratio: float = _setting(
         0.2,
-        "drain: while the capacity is unknown, remove at most this share of the workers after a calm window",
+        "while the capacity is unknown, remove at most this share of the workers after a calm window",
         ge=0,
         lt=1,
     )
     # X-07.
     tolerance_ratio: float = _setting(
-        0.1, "drain: a smaller change does not justify a rescale, and an HPA ignores it", ge=0, lt=1
+        0.1, "a smaller change does not justify a rescale, and an HPA ignores it", ge=0, lt=1
     )
     pause_budget_ratio: float | None = _setting(
-        None, "share of a day for which scale-downs may stop the job; unset, drain uses 0.01", gt=0, le=1
+        None, "share of a day for which scale-downs may stop the job", gt=0, le=1
     )
     # S1-18.
     down_window_s: float | None = _setting(
         None,
-        "a scale-down goes to the largest size wanted in this window, which drain shortens if that pays; unset, drain "
-        "uses 3600 s and varga 300 s",
+        "a scale-down goes to the largest size wanted in this window, or sooner if the policy weighs what that saves",
         ge=0,
         le=86_400,
     )
     rescale_worth_s: float | None = _setting(
         None,
         "a scale-down waits until it would have saved this many seconds of the whole job's work, a quarter more for "
-        "each scale-down of the last day; one that was soon reverted counts three times; unset, drain uses 300 s",
+        "each scale-down of the last day; one that was soon reverted counts three times",
         ge=0,
         le=86_400,
     )
     # S4-29 gives no number.
     cooldown_up_s: float | None = _setting(
         None,
-        "no scale-up until this long after a change; unset, drain waits until the new workers are warm and measured, "
-        "and netflix uses 300 s",
+        "no scale-up until this long after a change",
         ge=0,
         le=86_400,
     )
     # S4-29 gives no number.
     cooldown_down_s: float | None = _setting(
         None,
-        "no scale-down until this long after a change; unset, drain uses 600 s and netflix 1800 s",
+        "no scale-down until this long after a change",
         ge=0,
         le=86_400,
     )
     latch_s: float | None = _setting(
-        None, "time for which a target stands until it is enacted or exceeded; unset, drain uses 900 s", ge=0, le=86_400
+        None, "time for which a target stands until it is enacted or exceeded", ge=0, le=86_400
     )
     not_enacted_after_s: float = _setting(
         900.0, "time after which a target that is not enacted is reported: HPA limits, quota, behavior", ge=0, le=86_400
@@ -213,8 +205,7 @@ class Rules:
     # S3-20.
     low_cpu_ratio: float | None = _setting(
         None,
-        "a job that is behind at a lower utilization lacks no workers: scale up by one at a time; "
-        "unset, drain uses 0.2",
+        "a job that is behind at a lower utilization lacks no workers: scale up by one at a time",
         ge=0,
         lt=1,
     )
@@ -223,36 +214,34 @@ class Rules:
     )
     ineffective_block_s: float | None = _setting(
         None,
-        "duration of the first such block; it doubles each time, up to eight times; unset, drain uses 1800 s",
+        "duration of the first such block; it doubles each time, up to eight times",
         ge=0,
         le=86_400,
     )
 
     # S1-13, of its re-implementation.
-    lag_threshold_records: float = _setting(50_000.0, "varga: below this lag the utilization alone decides", ge=0)
+    lag_threshold_records: float = _setting(50_000.0, "below this lag the utilization alone decides", ge=0)
     # S1-18.
-    varga_utilization_ratio: float = _setting(0.7, "varga: target utilization", gt=0, le=1)
+    varga_utilization_ratio: float = _setting(0.7, "target utilization", gt=0, le=1)
     # S2-01.
-    segments_per_worker: int = _setting(1, "segments: segments for each worker", ge=1, le=_MOST_WORKERS)
+    segments_per_worker: int = _setting(1, "segments for each worker", ge=1, le=_MOST_WORKERS)
     # S4-10 gives no number: a fifth of the five minutes of S4-03.
-    significant_backlog_time_s: float = _setting(60.0, "netflix: scale up above this backlog time", gt=0, le=86_400)
+    significant_backlog_time_s: float = _setting(60.0, "scale up above this backlog time", gt=0, le=86_400)
     # S4-10 gives no number: midway between S4-27 and full.
-    safe_utilization_ratio: float = _setting(0.8, "netflix: scale up above this utilization", gt=0, le=1)
+    safe_utilization_ratio: float = _setting(0.8, "scale up above this utilization", gt=0, le=1)
     # S4-27.
-    sized_utilization_ratio: float = _setting(0.6, "netflix: utilization of a new size", gt=0, le=1)
+    sized_utilization_ratio: float = _setting(0.6, "utilization of a new size", gt=0, le=1)
     # S4-20 gives no number: ten of its minutes.
-    catch_up_s: float = _setting(600.0, "netflix: time within which the backlog is cleared", gt=0, le=86_400)
+    catch_up_s: float = _setting(600.0, "time within which the backlog is cleared", gt=0, le=86_400)
     # S4-12, with the number of S0-11.
-    no_backlog_time_s: float = _setting(10.0, "netflix: a shorter backlog time counts as no lag", ge=0, le=86_400)
+    no_backlog_time_s: float = _setting(10.0, "a shorter backlog time counts as no lag", ge=0, le=86_400)
 
     min_workers: int = _setting(1, "minimum of workers; the HPA's minReplicas raises it", ge=0, le=_MOST_WORKERS)
     max_workers: int = _setting(
         100, "maximum of workers; the HPA's maxReplicas and the partitions lower it", ge=1, le=_MOST_WORKERS
     )
     # S4-29.
-    max_step_up_workers: int | None = _setting(
-        None, "workers added in one decision, at most; unset, netflix uses 50", ge=1, le=_MOST_WORKERS
-    )
+    max_step_up_workers: int | None = _setting(None, "workers added in one decision, at most", ge=1, le=_MOST_WORKERS)
     max_step_down_workers: int | None = _setting(
         None, "workers removed in one decision, at most", ge=1, le=_MOST_WORKERS
     )
@@ -267,6 +256,11 @@ class Rules:
 
 
 _DEFAULTS = Rules()
+MEANINGS = {  # of each setting, also by which policies
+    setting.name: policies.described(setting.name, setting.metadata["meaning"])
+    for setting in fields(Rules)
+    if "hidden" not in setting.metadata
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

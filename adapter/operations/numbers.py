@@ -10,7 +10,7 @@ from adapter.core.decisions import CONFIDENCE
 from adapter.core.parameters import columns
 from adapter.core.policies import policy_of
 from adapter.core.record import decision_input_of, table_in
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rules import MEANINGS, RuleBook, Rules
 from adapter.core.signals import HORIZON_S
 from adapter.operations.number_text import ago, exact, number, rounded, time_text, title
 from adapter.operations.recorded_decision import RecordedDecision, known
@@ -34,7 +34,6 @@ _SIGNALS = (
 )
 _SAME_RATIO = 0.02  # values that differ by less are shown once
 _CHOICES = {f.name: f.metadata["one_of"] for f in fields(Rules) if "one_of" in f.metadata}
-_MEANINGS = {f.name: f.metadata["meaning"] for f in fields(Rules) if not f.metadata.get("hidden")}
 
 
 def summary(recorded: RecordedDecision) -> Section:
@@ -98,7 +97,7 @@ def rules(recorded: RecordedDecision) -> Section:
     book = RuleBook(by_workload={decision.workload: Rules(policy=decision.policy)})
     defaults = columns((decision.workload,), np.array([np.nan]), book, decision.at_s, {}).values
     rows = []
-    for name, meaning in _MEANINGS.items():
+    for name, meaning in MEANINGS.items():
         now, default = recorded.rule(name), known(getattr(defaults, name))
         if now != default:
             value = f"{_set(name, now)}, default {_set(name, default)}"

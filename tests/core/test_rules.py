@@ -6,7 +6,8 @@ from dataclasses import fields
 import pytest
 
 from adapter.core.periods import Period
-from adapter.core.rules import ORDERED, RuleBook, Rules
+from adapter.core.policies import POLICIES
+from adapter.core.rules import MEANINGS, ORDERED, RuleBook, Rules
 
 SETTINGS = {setting.name: setting for setting in fields(Rules)}
 BOUNDS = {
@@ -20,8 +21,31 @@ BOUNDS = {
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_a_setting_has_a_meaning_and_only_bounds_that_are_read(setting):
-    assert len(setting.metadata["meaning"]) > 20
+    assert len(MEANINGS.get(setting.name, setting.metadata["meaning"])) > 20
     assert set(setting.metadata) <= {"meaning", "hidden", "fixed", *BOUNDS}
+
+
+@pytest.mark.parametrize(
+    ("setting", "meaning"),
+    [
+        ("quanta", "dataflow: allowed worker counts"),
+        ("latch_s", "time for which a target stands until it is enacted or exceeded; unset, drain uses 900 s"),
+        ("pause_budget_ratio", "share of a day for which scale-downs may stop the job; unset, drain uses 0.01"),
+        (
+            "cooldown_up_s",
+            "no scale-up until this long after a change; unset, drain waits until the new workers are warm and "
+            "measured, varga uses 120 s, netflix uses 300 s",
+        ),
+        ("max_step_down_workers", "workers removed in one decision, at most"),
+    ],
+)
+def test_a_meaning_names_the_policies_it_concerns_and_what_they_do_while_it_is_unset(setting, meaning):
+    assert MEANINGS[setting] == meaning
+
+
+def test_every_parameter_that_a_policy_names_is_a_setting():
+    named = {name for policy in POLICIES for name in (*policy.parameters, *policy.defaults, *policy.unset)}
+    assert named <= set(MEANINGS)
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)

@@ -29,7 +29,9 @@ class Policy:
     name: str
     module: str  # of its formula: size(PolicyInput) -> PolicyResult
     needs: tuple[Need, ...]
+    parameters: tuple[str, ...] = ()  # of Rules, that concern this policy alone
     defaults: Mapping[str, float] = field(default_factory=dict)  # of parameters that are unset otherwise
+    unset: Mapping[str, str] = field(default_factory=dict)  # what it does without a parameter, if that is no default
     backlog_time_target: str = "time_to_reduce_backlog_s"  # the parameter that says how long a backlog may last
     follows_partitions: bool = False  # it sizes by the number of partitions and reads nothing else
     reads_capacity: bool = False  # it sizes by the learned capacity
@@ -43,6 +45,18 @@ POLICIES = (
         name="drain",
         module="drain",
         needs=(_THROUGHPUT, _BACKLOG),
+        parameters=(
+            "backlog_time_target_s",
+            "target_utilization_ratio",
+            "min_spare_workers",
+            "forecast_horizon_s",
+            "forecast_error_ratio",
+            "forecast_cap_ratio",
+            "scaling_exponent",
+            "high_utilization_ratio",
+            "probe_ratio",
+            "tolerance_ratio",
+        ),
         defaults={
             "down_window_s": 3600.0,
             "rescale_worth_s": 300.0,
@@ -52,6 +66,7 @@ POLICIES = (
             "low_cpu_ratio": 0.2,
             "ineffective_block_s": 1800.0,
         },
+        unset={"cooldown_up_s": "waits until the new workers are warm and measured"},
         backlog_time_target="backlog_time_target_s",
         reads_capacity=True,
         spreads_evenly=True,
@@ -65,6 +80,10 @@ POLICIES = (
             _BACKLOG,
             Need(signals=_UTILIZATION, without="it scales down only by the capacity it has learned"),  # S3-12
         ),
+        parameters=(
+            "quanta",
+            "down_cpu_limit_ratio",
+        ),
         adds_terms=True,
         spreads_evenly=True,
     ),
@@ -76,6 +95,12 @@ POLICIES = (
             _BACKLOG,
             Need(signals=_UTILIZATION, without="it scales down only by the capacity it has learned"),  # S0-11, S0-12
         ),
+        parameters=(
+            "up_backlog_time_s",
+            "up_cpu_ratio",
+            "down_cpu_ratio",
+            "down_cpu_desired_ratio",
+        ),
         adds_terms=True,
     ),
     Policy(
@@ -86,12 +111,17 @@ POLICIES = (
             Need(signals=_LOAD, without="its lag does not count"),  # S1-12, S1-13
             Need(signals=("backlog_records",), without="its lag does not count"),
         ),
+        parameters=(
+            "lag_threshold_records",
+            "varga_utilization_ratio",
+        ),
         defaults={"down_window_s": 300.0, "cooldown_up_s": 120.0, "cooldown_down_s": 120.0},
     ),
     Policy(
         name="segments",
         module="segments",
         needs=(Need(signals=("partitions",)),),  # S2-01
+        parameters=("segments_per_worker",),
         follows_partitions=True,
     ),
     Policy(
@@ -102,6 +132,13 @@ POLICIES = (
             _BACKLOG,
             Need(signals=_UTILIZATION, without="lag alone scales up, and a new size may exceed its utilization"),
         ),  # S4-10, S4-27
+        parameters=(
+            "significant_backlog_time_s",
+            "safe_utilization_ratio",
+            "sized_utilization_ratio",
+            "catch_up_s",
+            "no_backlog_time_s",
+        ),
         defaults={"cooldown_up_s": 300.0, "cooldown_down_s": 1800.0, "max_step_up_workers": 50.0},
         reads_capacity=True,
         spreads_evenly=True,
@@ -115,3 +152,16 @@ _BY_NAME = {policy.name: policy for policy in POLICIES}
 def policy_of(name: str) -> Policy:
     """The policy of that name; a policy without properties for an unknown name of another release."""
     return _BY_NAME.get(name) or Policy(name=name, module="", needs=())
+
+
+def described(parameter: str, meaning: str) -> str:
+    """The meaning of a parameter of Rules, with the policies that it concerns and what each does while it is unset."""
+    concerned = " and ".join(policy.name for policy in POLICIES if parameter in policy.parameters)
+    unset = ", ".join(f"{policy.name} {done}" for policy in POLICIES if (done := _while_unset(policy, parameter)))
+    return f"{concerned}: {meaning}" if concerned else f"{meaning}; unset, {unset}" if unset else meaning
+
+
+def _while_unset(policy: Policy, parameter: str) -> str:
+    unit = " s" if parameter.endswith("_s") else ""
+    default = policy.defaults.get(parameter)
+    return f"uses {default:g}{unit}" if default is not None else policy.unset.get(parameter, "")
