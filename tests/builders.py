@@ -15,7 +15,7 @@ from adapter.core.policies.interface import PolicyInput
 from adapter.core.report import rows
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import RuleBook, Rules
-from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, Samples, assemble
+from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, Names, SampleColumns, Samples, assemble_columns
 from adapter.core.signals import backlog_time
 from adapter.core.state import EMPTY, State
 
@@ -45,6 +45,20 @@ def flow(at_s: float, throughput: float = 1000, growth: float = 0, backlog: floa
         "appended_records": backlog + (throughput + growth) * at_s,
         "backlog_records": backlog + growth * at_s,
     }
+
+
+def assemble(at_s: float, rows: Iterable[Row], faults: Iterable[tuple[str, str]] = ()) -> Samples:
+    """assemble_columns for rows."""
+    workload, stage, signal, value = zip(*rows, strict=True) if (rows := tuple(rows)) else ((), (), (), ())
+    columns = SampleColumns(
+        workload=_names(workload), stage=_names(stage), signal=_names(signal), value=np.array(value, dtype=np.float64)
+    )
+    return assemble_columns(at_s, columns, faults)
+
+
+def _names(texts: Sequence[str]) -> Names:
+    distinct = tuple(dict.fromkeys(texts))
+    return Names(distinct, np.array([distinct.index(text) for text in texts], dtype=np.int64))
 
 
 def tick(at_s: float, *rows_of: Iterable[Row], faults: Iterable[tuple[str, str]] = ()) -> Samples:

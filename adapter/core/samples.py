@@ -79,12 +79,6 @@ class Names:
     names: Sequence[str]  # the distinct texts
     codes: IntArray  # index of the text of each row
 
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> "Names":
-        """Encode texts as a column."""
-        code = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        return cls(tuple(code), np.array([code[text] for text in texts], dtype=np.int64))
-
     def sorted(self) -> "Names":
         """The same column with sorted names."""
         order = sorted(range(len(self.names)), key=self.names.__getitem__)
@@ -101,22 +95,6 @@ class SampleColumns:
     stage: Names
     signal: Names
     value: Array
-
-
-def assemble(
-    at_s: float,
-    rows: Iterable[tuple[str, str, str, float]],
-    faults: Iterable[tuple[str, str]] = (),
-) -> Samples:
-    """assemble_columns for rows of (workload, stage, signal, value)."""
-    workload, stage, signal, value = zip(*rows, strict=True) if (rows := tuple(rows)) else ((), (), (), ())
-    columns = SampleColumns(
-        workload=Names.of(workload),
-        stage=Names.of(stage),
-        signal=Names.of(signal),
-        value=np.array(value, dtype=np.float64),
-    )
-    return assemble_columns(at_s, columns, faults)
 
 
 def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple[str, str]] = ()) -> Samples:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from builders import assemble
 
-from adapter.core.samples import WHOLE, Samples, assemble
+from adapter.core.samples import WHOLE, Samples
 
 JOB = "shop/orders"
 BEGIN_S = 1_767_225_600  # 2026-01-01

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import assemble
 from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 
 from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
@@ -9,7 +10,7 @@ from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import rescales
 from adapter.backtest.timelines import Timeline, timelines
 from adapter.core.rules import Rules
-from adapter.core.samples import Samples, assemble
+from adapter.core.samples import Samples
 
 HOURS_3 = 3 * 3600
 RULES = Rules(rescale_pause_s=77.0, worker_start_s=88.0, metric_delay_s=15.0, max_workers=50)

@@ -12,7 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from builders import fold
+from builders import assemble, fold
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +25,7 @@ from adapter.core.reasons import REASONS
 from adapter.core.record import decision_input_of
 from adapter.core.report import rows
 from adapter.core.rules import POLICIES, RuleBook, Rules
-from adapter.core.samples import STAGE_SIGNALS, assemble
+from adapter.core.samples import STAGE_SIGNALS
 from adapter.core.state import EMPTY, VERSION, decode, encode_fast, encode_slow
 
 FOUND, STAGED, SUNK = "shop/found", "shop/staged", "shop/drain"  # of a fleet; with two stages; of a slow sink

@@ -4,11 +4,11 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from builders import column, job, tick
+from builders import assemble, column, job, tick
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.samples import EVERY, STAGE_SIGNALS, WORKLOAD_SIGNALS, assemble
+from adapter.core.samples import EVERY, STAGE_SIGNALS, WORKLOAD_SIGNALS
 
 
 def test_rows_become_columns_over_sorted_names():

@@ -2,12 +2,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from builders import assemble
 
 from adapter.core import engine
 from adapter.core.decisions import Decisions
 from adapter.core.report import rows
 from adapter.core.rules import RuleBook, Rules
-from adapter.core.samples import EVERY, Samples, assemble
+from adapter.core.samples import EVERY, Samples
 from adapter.pipeline.fold import decode_state, fold_ticks
 from adapter.pipeline.job import CORE
 

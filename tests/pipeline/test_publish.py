@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import structlog
+from builders import assemble
 from pipeline_stream import config_of
 
 from adapter.core.rules import RuleBook, Rules
-from adapter.core.samples import assemble
 from adapter.pipeline.fold import fold_ticks
 from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack_decisions
