@@ -36,7 +36,7 @@ class AuthenticationSettings:
     """Holds the newest settings. If they cannot be read again, the last ones stay in force.
 
     current: None until the first read; the same object until the settings change. read: returns the data of the
-    ConfigMap, or raises SourceError. wait: for an event, at most so many seconds.
+    ConfigMap, or raises SourceError. wait: returns when the event is set, or after that many seconds.
     """
 
     def __init__(

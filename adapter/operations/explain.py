@@ -23,7 +23,6 @@ class Explanation:
 
     sentence: str
     decided_by: str  # an input, the closed gate, or the bound that applied; "" if no measured input changes the target
-    lifted: UnboundedDecision | None  # the target without that gate or bound
     changes: tuple[Change, ...]  # nearest first
     gates: tuple[Gate, ...]
     bounds: tuple[Step, ...]
@@ -38,7 +37,6 @@ def explain(record: Record) -> Explanation:
     return Explanation(
         sentence=record.sentence,
         decided_by=by,
-        lifted=without,
         changes=changes,
         gates=gates,
         bounds=bounds,

@@ -9,7 +9,7 @@ from adapter.core.decisions import Bound, Reason
 from adapter.operations.number_text import ago, number, rounded, yes_or_no
 from adapter.operations.recorded_decision import RecordedDecision, known
 
-Look = Callable[[RecordedDecision], str]
+InputText = Callable[[RecordedDecision], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,9 @@ class Step:
 def gate_table(recorded: RecordedDecision) -> tuple[Gate, ...]:
     """Every gate in its order."""
     found, open_so_far = [], True
-    for (name, mask), look in zip(gates.table(recorded.inputs.gate_inputs), _LOOKS, strict=True):
+    for (name, mask), text in zip(gates.table(recorded.inputs.gate_inputs), _INPUT_TEXTS, strict=True):
         closed = bool(mask[0])
-        found.append(Gate(name=name, numbers=look(recorded), closed=closed, decided=closed and open_so_far))
+        found.append(Gate(name=name, numbers=text(recorded), closed=closed, decided=closed and open_so_far))
         open_so_far &= not closed
     return tuple(found)
 
@@ -92,11 +92,11 @@ def _paused(recorded: RecordedDecision) -> str:
     return f"scale-ups paused: {yes_or_no(up)}, scale-downs paused: {yes_or_no(down)}"
 
 
-def _mask(text: str, name: str) -> Look:
+def _mask(text: str, name: str) -> InputText:
     return lambda recorded: f"{text}: {yes_or_no(recorded.number(name))}"
 
 
-def _sample_age(*rules: str) -> Look:
+def _sample_age(*rules: str) -> InputText:
     return lambda recorded: ", ".join(
         [f"last sample {ago(recorded.number('gate_inputs.sample_age_s'))}", *(_rule(recorded, name) for name in rules)]
     )
@@ -126,7 +126,7 @@ def _settled(recorded: RecordedDecision) -> str:
 
 
 # One a row of gates.table, in its order.
-_LOOKS: tuple[Look, ...] = (
+_INPUT_TEXTS: tuple[InputText, ...] = (
     _paused,
     _mask("in an excluded period", "gate_inputs.excluded"),
     _sample_age(),

@@ -53,8 +53,8 @@ class KafkaRequests:
     def committed(self, groups: Iterable[str], answered: frozenset[str]) -> dict[str, dict[Partition, int] | str]:
         """The committed offsets of each group, in half of the time left. A dead coordinator affects only its groups.
 
-        answered: groups whose coordinator is known to answer. The others are described first: librdkafka (2.16) can
-        end the process on a request for the offsets of a group whose coordinator is not available.
+        answered: groups whose coordinator answered the last request. The others are described first, because
+        librdkafka (2.16) can crash the process if the coordinator of a requested group is not available.
         """
         absent = self._without_coordinator([group for group in groups if group not in answered])
         answers = _answers(self._request_commits(group for group in groups if group not in absent), self._left_s(0.5))
