@@ -17,6 +17,7 @@ from adapter.core.samples import EVERY, OVERRIDES, STAGE_SIGNALS, WORKLOAD_SIGNA
 from adapter.errors import SourceError
 from adapter.sources.sample_table import FAULT, SCHEMA, coded
 
+LONGEST_ROW_BYTES = 1 << 20  # the parser reads blocks of this size; a longer row may not fit into two of them
 _SIGNALS = (*STAGE_SIGNALS, *WORKLOAD_SIGNALS, FAULT)
 _KNOWN = frozenset((*_SIGNALS, *OVERRIDES))
 
@@ -99,7 +100,7 @@ def _parse(body: BytesIO) -> pa.Table:
     """Parse one JSON object a line into a table of SCHEMA; a row without text has "". Raises ArrowInvalid."""
     options = pa_json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="error")
     body.seek(0)
-    table = pa_json.read_json(body, parse_options=options)
+    table = pa_json.read_json(body, pa_json.ReadOptions(block_size=LONGEST_ROW_BYTES), options)
     table.validate(full=True)  # the text is UTF-8
     text: Any = compute.fill_null(table.column("text"), "")  # type: ignore[type-var]  # the stubs know no columns here
     return table.set_column(SCHEMA.get_field_index("text"), "text", text)
@@ -109,6 +110,9 @@ def _line_faults(file: str, body: bytes) -> Iterator[str]:
     """The faults of a file, line by line: the parser does not report the number of a line."""
     lines = ((number, line) for number, line in enumerate(body.splitlines(), start=1) if line.strip())
     for number, line in lines:
+        if len(line) > LONGEST_ROW_BYTES:
+            yield f"{file}:{number}: a row has at most {LONGEST_ROW_BYTES} bytes, got {len(line)}; shorten its text"
+            continue
         try:
             fault = _table_fault(_parse(BytesIO(line)))
         except pa.ArrowInvalid as error:

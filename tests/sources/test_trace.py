@@ -9,7 +9,7 @@ from adapter.config import TraceSource
 from adapter.errors import SourceError
 from adapter.simulator.fleet import SimulatedFleet
 from adapter.sources.sample_table import FAULT
-from adapter.sources.trace import TraceReader, at_ticks, read
+from adapter.sources.trace import LONGEST_ROW_BYTES, TraceReader, at_ticks, read
 
 START_S = 1_000_000
 
@@ -138,6 +138,30 @@ def test_a_faulty_line_is_reported_with_its_number(tmp_path: Path, line: str, sa
         from_file(file).samples(0, 60, 15)
 
     assert says in caught.value.cause
+
+
+def fault_row(length: int) -> str:
+    """The line of a fault, of so many bytes with its end."""
+    shortest = lines_of([Row(60, "demo/sine", "", FAULT, 0.0, "")])
+    return shortest.replace('"text": ""', f'"text": "{"x" * (length - len(shortest))}"')
+
+
+@pytest.mark.parametrize("before", [0, 10_000])
+def test_a_row_that_is_too_long_is_reported_with_its_number_and_the_limit(tmp_path: Path, before: int) -> None:
+    file = tmp_path / "fleet.jsonl"
+    file.write_text(lines_of([row()] * before) + fault_row(3 * LONGEST_ROW_BYTES) + lines_of([row()]))
+
+    with pytest.raises(SourceError) as caught:
+        from_file(file).samples(0, 60, 15)
+
+    expected = f":{before + 1}: a row has at most 1048576 bytes, got {3 * LONGEST_ROW_BYTES - 1}; shorten its text"
+    assert caught.value.cause.endswith(expected)
+
+
+def test_rows_of_the_greatest_length_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.jsonl"
+    file.write_text(lines_of([row()]) + 3 * fault_row(LONGEST_ROW_BYTES))
+    assert len(read("lab", str(file))) == 4
 
 
 def test_a_text_that_is_not_utf_8_is_a_source_error(tmp_path: Path) -> None:
