@@ -147,6 +147,23 @@ def _explained(body: bytes) -> str:
 
 
 @app.command()
+def check_api(
+    api: Annotated[list[str] | None, typer.Option(metavar="external|custom", help="May be given again.")] = None,
+    workload: Annotated[str, typer.Option(metavar="NAMESPACE/NAME", help="Whose number to read.")] = "default/none",
+    kubeconfig: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Without it, the service account of the pod.")
+    ] = None,
+) -> None:
+    """Read a metric through the cluster's API, as the HPA controller does: `helm test` runs this."""
+    from adapter.operations import api_check
+
+    if unknown := [name for name in api or () if name not in api_check.APIS]:
+        raise ConfigError([f"--api: expected external or custom, got {name!r}" for name in unknown])
+    for sentence in api_check.check(api or ["external"], workload, kubeconfig):
+        typer.echo(sentence)
+
+
+@app.command()
 def backtest(  # noqa: PLR0913 - each is an option of the command
     context: typer.Context,
     trace: Annotated[

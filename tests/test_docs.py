@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)")
 ROW = re.compile(r"^\| *`([^`]+)` *\|([^|]*)\|", re.MULTILINE)
 # A command at the start of a line of a code fence or of a code span.
-CALL = re.compile(r"(?:^|`|\$ )(?:\.venv/bin/)?backlog-adapter ([a-z]+)((?: [^`\n]*)?)", re.MULTILINE)
+CALL = re.compile(r"(?:^|`|\$ )(?:\.venv/bin/)?backlog-adapter ([a-z-]+)((?: [^`\n]*)?)", re.MULTILINE)
 MAKE = re.compile(r"(?:^|`|\$ )make ((?:[a-z]|[A-Z]+=)[^`\n#]*)", re.MULTILINE)
 
 

@@ -47,12 +47,22 @@ securityContext: {{- toYaml $values.podSecurityContext | nindent 2 }}
 {{ $field }}: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
-{{- with $values.images.pullSecrets }}
+{{- with include "backlog-adapter.pullSecrets" (first .) }}{{ . | nindent 0 }}{{ end }}
+{{- end }}
+
+{{- define "backlog-adapter.pullSecrets" -}}
+{{- with .Values.images.pullSecrets -}}
 imagePullSecrets:
   {{- range . }}
   - name: {{ . }}
   {{- end }}
 {{- end }}
+{{- end }}
+
+{{- define "backlog-adapter.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
 {{- end }}
 
 {{/* The fields of a container that values set. A role has no right that a shell would need. */}}
@@ -69,10 +79,7 @@ args: [{{ last . }}, --config, /etc/backlog-adapter/config.yaml]
   {{- with index $role $probe }}{{ toYaml . | nindent 2 }}{{ end }}
 {{- end }}
 resources: {{- toYaml $role.resources | nindent 2 }}
-securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities: {drop: [ALL]}
+securityContext: {{- include "backlog-adapter.containerSecurity" . | nindent 2 }}
 {{- with $role.extraEnv }}
 env: {{- toYaml . | nindent 2 }}
 {{- end }}

@@ -1,0 +1,87 @@
+"""Read a metric through the cluster's API, as the HPA controller does, and say who answered."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from adapter.apiserver.cluster_api import ClusterApi
+from adapter.errors import AdapterError
+
+METRIC = "required_workers"
+KIND = "deployments.apps"  # of the objects that stand for workloads
+EXTERNAL = "external.metrics.k8s.io/v1beta1"
+CUSTOM = "custom.metrics.k8s.io/v1beta2"
+_NO_NUMBER = (400, 404, 503)  # the adapter's answers without a number; each says why
+
+Get = Callable[[str], tuple[int, Any]]  # path -> status and document; a text is no document of Kubernetes
+
+
+@dataclass(frozen=True, slots=True)
+class _Api:
+    """A version of a metrics API. name: of METRIC in its discovery."""
+
+    version: str
+    name: str
+
+    def path(self, namespace: str, workload: str) -> str:
+        """The path of the metric of a workload."""
+        root = f"/apis/{self.version}/namespaces/{quote(namespace, safe='')}"
+        if self.version == CUSTOM:
+            return f"{root}/{KIND}/{quote(workload, safe='')}/{METRIC}"
+        return f"{root}/{METRIC}?labelSelector={quote(f'workload={workload}', safe='')}"
+
+
+APIS = {"external": _Api(EXTERNAL, METRIC), "custom": _Api(CUSTOM, f"{KIND}/{METRIC}")}
+
+
+def check(apis: Sequence[str], workload: str, kubeconfig: str | None) -> Iterator[str]:
+    """A sentence for each API in turn. Raises AdapterError at the first that the adapter does not answer.
+
+    apis: names of APIS. workload: as namespace/name. kubeconfig: None for the service account of the pod.
+    """
+    namespace, slash, name = workload.partition("/")
+    if not (slash and namespace and name) or "/" in name:
+        raise AdapterError(f"expected a workload as namespace/name, such as shop/orders, got {workload!r}")
+    cluster = ClusterApi(kubeconfig)
+    try:
+        for each in apis:
+            yield _discovered(cluster.get, APIS[each])
+            yield _answered(cluster.get, APIS[each], namespace, name)
+    finally:
+        cluster.close()
+
+
+def _discovered(get: Get, api: _Api) -> str:
+    path = f"/apis/{api.version}"
+    status, document = get(path)
+    if status == 404:
+        raise AdapterError(
+            f"{path}: no APIService serves it; set apiService.external.create or apiService.custom.create"
+        )
+    if status != 200 or not isinstance(document, dict):
+        hint = "read the condition Available of `kubectl describe apiservice`"
+        raise AdapterError(f"{path}: {status} {_message(document)}; {hint}")
+    if api.name not in {each.get("name") for each in document.get("resources", [])}:
+        raise AdapterError(
+            f"{path}: another adapter answers, it lists no {api.name}; "
+            "read the Service of `kubectl get apiservices`, and keep one owner of the group"
+        )
+    return f"{path}: the cluster lists {api.name}"
+
+
+def _answered(get: Get, api: _Api, namespace: str, name: str) -> str:
+    path = api.path(namespace, name)
+    status, document = get(path)
+    if status == 200 and isinstance(document, dict):
+        values = ", ".join(str(item.get("value")) for item in document.get("items", []))
+        return f"{METRIC} of {namespace}/{name} is {values}"
+    if status in _NO_NUMBER and isinstance(document, dict):
+        return f"{METRIC} of {namespace}/{name} has no number yet: {_message(document)}"
+    raise AdapterError(f"{path}: {status} {_message(document)}")
+
+
+def _message(document: object) -> str:
+    """The message of a Status; kube-apiserver's proxy answers with plain text."""
+    text = document.get("message", "") if isinstance(document, dict) else str(document)
+    return str(text).strip() or "without a message"

@@ -1,0 +1,132 @@
+"""`backlog-adapter check-api` against an API server of the test on loopback."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import yaml
+
+from adapter import cli
+
+EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
+CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
+OF_ORDERS = f"{EXTERNAL}/namespaces/shop/required_workers?labelSelector=workload%3Dorders"
+OF_THE_DEPLOYMENT = f"{CUSTOM}/namespaces/shop/deployments.apps/orders/required_workers"
+LISTED = {"kind": "APIResourceList", "resources": [{"name": "required_workers"}]}
+LISTED_CUSTOM = {"kind": "APIResourceList", "resources": [{"name": "deployments.apps/required_workers"}]}
+FOUR = {"kind": "ExternalMetricValueList", "items": [{"value": "4"}]}
+Answers = dict[str, tuple[int, Any]]
+
+
+class Cluster:
+    """Answers paths with a status and a document, or with a text."""
+
+    def __init__(self, folder: Path) -> None:
+        self.answers: Answers = {}
+        self.kubeconfig = folder / "kubeconfig"
+        answers = self.answers
+
+        class Requests(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, document = answers.get(self.path, (404, {"kind": "Status", "message": "not found"}))
+                body = document.encode() if isinstance(document, str) else json.dumps(document).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Requests)
+        self.thread = Thread(target=self.server.serve_forever)
+        self.thread.start()
+        content = {
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{self.server.server_port}"}}],
+            "users": [{"name": "test", "user": {}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        }
+        self.kubeconfig.write_text(yaml.safe_dump(content))
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.stop()
+
+
+def run(cluster: Cluster, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[object, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["check-api", "--kubeconfig", str(cluster.kubeconfig), "--workload", "shop/orders", *options])
+    out, err = capsys.readouterr()
+    return ended.value.code, out, err
+
+
+def test_it_prints_the_number_that_the_hpa_controller_would_read(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.answers.update({EXTERNAL: (200, LISTED), OF_ORDERS: (200, FOUR)})
+    code, out, _ = run(cluster, capsys)
+    assert (code, out.splitlines()[-1]) == (0, "required_workers of shop/orders is 4")
+
+
+def test_both_apis_can_be_checked(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    custom = {CUSTOM: (200, LISTED_CUSTOM), OF_THE_DEPLOYMENT: (200, FOUR)}
+    cluster.answers.update({EXTERNAL: (200, LISTED), OF_ORDERS: (200, FOUR), **custom})
+    code, out, _ = run(cluster, capsys, "--api", "external", "--api", "custom")
+    assert (code, out.count("required_workers of shop/orders is 4")) == (0, 2)
+
+
+def test_a_workload_without_a_number_passes_with_the_adapters_reason(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = {"kind": "Status", "message": "shop/orders: WarmingUp for 20 s"}
+    cluster.answers.update({EXTERNAL: (200, LISTED), OF_ORDERS: (503, status)})
+    code, out, _ = run(cluster, capsys)
+    assert code == 0
+    assert out.splitlines()[-1].endswith("has no number yet: shop/orders: WarmingUp for 20 s")
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        pytest.param({}, "no APIService serves it", id="no APIService"),
+        pytest.param({EXTERNAL: (503, "service unavailable\n")}, "503 service unavailable; read the", id="no server"),
+        pytest.param(
+            {EXTERNAL: (200, {"resources": [{"name": "s0-kafka"}]})}, "another adapter answers", id="another adapter"
+        ),
+        pytest.param(
+            {EXTERNAL: (200, LISTED), OF_ORDERS: (403, {"kind": "Status", "message": "cannot list"})},
+            "403 cannot list",
+            id="forbidden",
+        ),
+        pytest.param(
+            {EXTERNAL: (200, LISTED), OF_ORDERS: (503, "error trying to reach service")},
+            "503 error trying to reach service",
+            id="the server went away",
+        ),
+    ],
+)
+def test_it_fails_where_the_adapter_does_not_answer(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], answers: Answers, message: str
+) -> None:
+    cluster.answers.update(answers)
+    code, _, err = run(cluster, capsys)
+    assert code == 2
+    assert message in err
+
+
+def test_an_unknown_api_is_refused(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(cluster, capsys, "--api", "metrics")
+    assert (code, err) == (2, "backlog-adapter: --api: expected external or custom, got 'metrics'\n")
