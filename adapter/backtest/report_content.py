@@ -55,11 +55,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HpaTarget:
-    """The averageValue of required_workers to write into the HPA, and a sentence that explains it."""
+    """What to expect from an HPA on required_workers, with the averageValue 1 that it always has."""
 
     policy: str
-    average_value: str
-    why: str
+    advice: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

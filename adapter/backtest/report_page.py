@@ -60,10 +60,9 @@ def _chapter(number: int, section: Section, report: Report) -> str:
 
 
 def _target(target: HpaTarget) -> str:
-    value = f'averageValue: "{_text(target.average_value)}"'
     return (
-        f'<p class="target"><span>In the HPA, for <b>{_text(target.policy)}</b>:</span> <code>{value}</code> '
-        f"<span>{_text(target.why)}</span></p>"
+        f'<p class="target"><span>In the HPA, for <b>{_text(target.policy)}</b>:</span> '
+        f'<code>averageValue: "1"</code> <span>{_text(target.advice)}</span></p>'
     )
 
 

@@ -11,7 +11,7 @@ from adapter.backtest.open_loop import Recommendations, metric_policies
 from adapter.backtest.report_charts import ACTUAL
 from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Score, Section, Track
 from adapter.backtest.rescales import rescales
-from adapter.backtest.simulation import PolicyRun, average_value, late_ratio, simulate
+from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, simulate
 from adapter.backtest.timelines import Timeline
 from adapter.backtest.trace import Trace, resample
 from adapter.core.rules import Rules
@@ -149,5 +149,4 @@ def _hpa_target(runs: Mapping[str, PolicyRun], target_s: float) -> HpaTarget | N
     first = next(iter(metric_policies(runs)), None)
     if first is None:
         return None
-    value, why = average_value(runs[first], target_s)
-    return HpaTarget(policy=first, average_value=value, why=why)
+    return HpaTarget(policy=first, advice=headroom_advice(runs[first], target_s))

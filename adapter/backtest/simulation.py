@@ -16,8 +16,6 @@ from adapter.simulator.world import SimulatedJob
 _LATE_RATIO = 0.001  # of the time; a policy that is late for longer requests too few workers
 _SPAN_S = 300.0  # the backlog absorbs an input above the capacity for less than this
 _SPAN_QUANTILE = 0.999
-_MILLI_STEP = 50  # round to a value that a person would write
-_MIN_MILLI = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,25 +56,21 @@ def late_ratio(backlog_time_s: Array, target_s: float) -> float:
     return float((known > target_s).mean()) if len(known) else np.nan
 
 
-def average_value(run: PolicyRun, target_s: float) -> tuple[str, str]:
-    """The HPA's averageValue for required_workers that meets the target, and a sentence that explains it.
-
-    The HPA requests metric / averageValue workers, so 800m requests a quarter more than the policy.
-    """
+def headroom_advice(run: PolicyRun, target_s: float) -> str:
+    """How late the job is with the policy's sizes, and which setting would change that."""
     late = late_ratio(run.backlog_time_s, target_s)
-    within = f"the backlog time is below {target_s:g} s for {1 - late:.2%} of the simulated time"
+    within = f"The backlog time is below {target_s:g} s for {1 - late:.2%} of the simulated time"
     if late <= _LATE_RATIO:
-        return "1", f"The metric is the number of workers. With this value, {within}."
+        return f"{within}."
     overload = overload_ratio(run)
     if overload <= 1:
-        return "1", (
-            f"With this value, {within}. {run.rescales} rescales ({run.pause_s:.0f} s of pause) and the catching up "
-            "after them cause the rest, so more workers would hardly help."
+        return (
+            f"{within}. {run.rescales} rescales ({run.pause_s:.0f} s of pause) and the catching up after them cause "
+            "the rest, so more workers would hardly help."
         )
-    milli = max(int(1000 / overload) // _MILLI_STEP * _MILLI_STEP, _MIN_MILLI)
-    return f"{milli}m", (
-        f"With 1, {within}, and for minutes the input exceeds the capacity of the workers by {overload - 1:.0%}. With "
-        f"{milli}m the HPA requests {1000 / milli - 1:.0%} more workers than the policy."
+    return (
+        f"{within}. For minutes the input exceeds the capacity of the workers by {overload - 1:.0%}: raise "
+        "min_workers, or with drain raise min_spare_workers or lower target_utilization_ratio."
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from adapter.core.decisions import Decision, StageSignals
 
 Signals = Decision | StageSignals
+PADDED = "required_workers_padded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,12 @@ def _not_negative(change: float | None) -> float | None:
 
 
 def _padded(workers: float | None) -> float | None:
-    """1.1 times the workers, so that an HPA with the default tolerance of 10 % does not stay below them."""
-    return None if workers is None else round(workers * 1.1, 3)
+    """The least number with which an HPA with the default tolerance of 10 % does not stay below the workers.
+
+    It exceeds 1.1 * (workers - 1) by a thousandth. At the required size the HPA stays: a size that it exceeded would
+    become the adapter's new target, and the two would raise each other.
+    """
+    return None if workers is None else max(workers, round(1.1 * (workers - 1) + 0.001, 3))
 
 
 def _both(name: str, meaning: str, unit: str, target: str, read: Callable[[Signals], float | None]) -> Metric:
@@ -46,13 +51,13 @@ _ALL = (
         "required_workers",
         "workers the policy asks for",
         "workers",
-        'AverageValue "1"; 800m is 25 % headroom',
+        'AverageValue "1"; any other makes the size run away',
         lambda decision: decision.required_workers,
         age_s=lambda decision: decision.decided_age_s,
     ),
     Metric(
-        "required_workers_padded",
-        "1.1 times required_workers",
+        PADDED,
+        "the least number with which an HPA with a tolerance of 10 % does not stay below required_workers",
         "workers",
         'AverageValue "1", where an HPA cannot set its tolerance',
         lambda decision: _padded(decision.required_workers),

@@ -1,11 +1,11 @@
 """HorizontalPodAutoscalers and their scale targets as JSON -> the replicas, limits and pauses of workloads. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.core.metrics import METRICS
+from adapter.core.metrics import METRICS, PADDED
 from adapter.core.samples import OVERRIDE
 from adapter.sources.annotations import WORKLOAD, HpaAnnotations, parse
 from adapter.sources.sample_table import SampleTable
@@ -13,6 +13,9 @@ from adapter.sources.sample_table import SampleTable
 Json = Mapping[str, Any]
 
 _SOURCES = {"External": "external", "Object": "object"}  # type of a metric -> its field
+# The only target of a size. With another the HPA sets another number of replicas, the adapter takes that number as set
+# by somebody else, holds it, and the HPA multiplies it again.
+_SIZE_TARGET = {"type": "AverageValue", "averageValue": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,13 @@ class Autoscaler:
     min_workers: int
     max_workers: int
     annotations: HpaAnnotations
+    wrong_targets: tuple[str, ...] = ()  # of metrics that are sizes
 
     @property
     def fault(self) -> str:
-        """The faults of its annotations, "" without one."""
-        return f"HPA {self.name}: {'; '.join(self.annotations.faults)}" if self.annotations.faults else ""
+        """The faults of its targets and its annotations, "" without one."""
+        faults = (*self.wrong_targets, *self.annotations.faults)
+        return f"HPA {self.name}: {'; '.join(faults)}" if faults else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,30 @@ def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
         min_workers=spec.get("minReplicas", 1),
         max_workers=spec["maxReplicas"],
         annotations=parse(meta.get("annotations", {})),
+        wrong_targets=tuple(_wrong_targets(spec)),
     )
+
+
+def _wrong_targets(spec: Json) -> Iterator[str]:
+    """The sizes that the HPA would multiply."""
+    tolerances = [half["tolerance"] for half in spec.get("behavior", {}).values() if "tolerance" in half]
+    for metric in spec.get("metrics", []):
+        source = metric.get(_SOURCES.get(metric["type"], ""), {})
+        size, target = METRICS.get(source.get("metric", {}).get("name")), source.get("target", _SIZE_TARGET)
+        if size is None or not size.is_size:
+            continue
+        if target != _SIZE_TARGET:
+            kind = target["type"]
+            value = target.get(kind[0].lower() + kind[1:])
+            yield (
+                f'the target of {size.name} must be AverageValue "1", got {kind} "{value}": the replicas run away; for '
+                "headroom set the annotation backlog-adapter/rules.target_utilization_ratio or rules.min_spare_workers"
+            )
+        if size.name == PADDED and tolerances:
+            yield (
+                f'{size.name} is for the default tolerance, got "{tolerances[0]}": the replicas run away; use '
+                "required_workers where the HPA sets its tolerance"
+            )
 
 
 def scale_of(item: Json) -> Scale:

@@ -51,7 +51,7 @@ def section(**changes: object) -> Section:
                 name="drain", kind=SIMULATED, worker_hours=80.0, late_ratio=0.0, p99_s=12.0, rescales=9, pause_s=90.0
             ),
         ),
-        target=HpaTarget(policy="drain", average_value="800m", why="A quarter more."),
+        target=HpaTarget(policy="drain", advice="Raise min_workers."),
     )
     return replace(result, **changes)
 
@@ -113,11 +113,11 @@ def test_names_and_sentences_are_text_never_markup() -> None:
     assert "a &lt;/script&gt;&lt;b&gt;&amp;" in requested[2]["text"][2]
 
 
-def test_the_value_for_the_hpa_is_shown_with_its_sentence() -> None:
+def test_the_value_for_the_hpa_is_shown_with_the_advice() -> None:
     text = page_of(section())
 
-    assert 'averageValue: "800m"' in text
-    assert "A quarter more." in text
+    assert 'averageValue: "1"' in text
+    assert "Raise min_workers." in text
 
 
 def test_an_unknown_value_is_a_gap_in_a_curve() -> None:

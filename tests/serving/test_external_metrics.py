@@ -216,8 +216,8 @@ def test_before_the_first_snapshot_every_metric_is_a_503() -> None:
     ("metric", "fields", "expected"),
     [
         ("required_workers", {"required_workers": 20.0004}, "20"),
-        ("required_workers_padded", {"required_workers": 3.0}, "3300m"),
-        ("required_workers_padded", {"required_workers": 20.0}, "22"),
+        ("required_workers_padded", {"required_workers": 3.0}, "3"),
+        ("required_workers_padded", {"required_workers": 20.0}, "20901m"),
         ("backlog_time_seconds", {"backlog_time_s": 86_400.0}, "86400"),
         ("drain_time_seconds", {"drain_time_s": 12.5}, "12500m"),
         ("backlog_growth", {"growth_records_per_s": -5.0}, "0"),

@@ -222,6 +222,48 @@ def test_faults_of_annotations_are_one_fault_and_the_valid_ones_apply() -> None:
     )
 
 
+def targeting(kind: str, value: str, metric: str = "required_workers") -> dict[str, Any]:
+    """A metric with this target, as the API server stores it."""
+    item = external(metric, matchLabels={"workload": "orders"})
+    item["external"]["target"] = {"type": kind, kind[0].lower() + kind[1:]: value}
+    return item
+
+
+@pytest.mark.parametrize("metric", ["required_workers", "required_workers_padded"])
+@pytest.mark.parametrize(("kind", "value"), [("AverageValue", "800m"), ("AverageValue", "2"), ("Value", "1")])
+def test_a_size_that_the_hpa_would_multiply_is_a_fault_that_names_the_setting_for_headroom(
+    metric: str, kind: str, value: str
+) -> None:
+    found = seen(hpa(metrics=[targeting(kind, value, metric)]))[("shop/orders", FAULT)]
+    assert found == (
+        f'HPA shop/orders: the target of {metric} must be AverageValue "1", got {kind} "{value}": the replicas run '
+        "away; for headroom set the annotation backlog-adapter/rules.target_utilization_ratio or "
+        "rules.min_spare_workers"
+    )
+
+
+def test_the_padded_size_with_a_tolerance_is_a_fault_that_names_the_other_metric() -> None:
+    padded = targeting("AverageValue", "1", "required_workers_padded")
+    found = seen(hpa(metrics=[padded], behavior={"scaleUp": {"tolerance": "0"}}))[("shop/orders", FAULT)]
+    assert found == (
+        'HPA shop/orders: required_workers_padded is for the default tolerance, got "0": the replicas run away; use '
+        "required_workers where the HPA sets its tolerance"
+    )
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        pytest.param(targeting("AverageValue", "1"), id="a size as it is"),
+        pytest.param(targeting("AverageValue", "1", "required_workers_padded"), id="a padded size as it is"),
+        pytest.param(targeting("AverageValue", "2", "segments"), id="a count"),
+        pytest.param(targeting("Value", "700m", "utilization"), id="a ratio"),
+    ],
+)
+def test_any_other_target_is_no_fault(metric: dict[str, Any]) -> None:
+    assert ("shop/orders", FAULT) not in seen(hpa(metrics=[metric]))
+
+
 @pytest.mark.parametrize(
     ("item", "expected"),
     [

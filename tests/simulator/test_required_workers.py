@@ -1,0 +1,85 @@
+"""required_workers and required_workers_padded in an HPA: where the replicas end up, for every size and tolerance."""
+
+import numpy as np
+import pytest
+from builders import JOB, TICK_S, Fluid, book, tick
+
+from adapter.core.decisions import Decision, Reason
+from adapter.core.engine import advance
+from adapter.core.metrics import METRICS
+from adapter.core.report import rows
+from adapter.core.state import EMPTY
+from adapter.simulator.hpa import EXACT, Tolerance, by_average_value
+
+SIZES = np.arange(1, 1001)
+TOLERANCES = {"before-1.33": Tolerance(before_1_33=True), "1.33": Tolerance(), "exact": EXACT}
+LOAD = {0: 1000, 900: 1500, 1500: 600}  # records/s from these seconds on
+MOST = 60
+
+
+def metric_milli(name: str, workers: float) -> int:
+    """The number that serve answers for a decision with these required workers."""
+    decision = Decision(workload=JOB, at_s=0.0, policy="drain", reason=Reason.HOLD, required_workers=workers)
+    value = METRICS[name].read(decision)
+    assert value is not None
+    return round(value * 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "tolerance"),
+    [
+        *(("required_workers", tolerance) for tolerance in TOLERANCES),
+        *(("required_workers_padded", tolerance) for tolerance in ("before-1.33", "1.33")),
+    ],
+)
+def test_an_hpa_stays_at_the_required_size(name: str, tolerance: str) -> None:
+    asked = np.array([metric_milli(name, size) for size in SIZES])
+    np.testing.assert_array_equal(by_average_value(asked, 1000, SIZES, TOLERANCES[tolerance]), SIZES)
+
+
+@pytest.mark.parametrize("tolerance", ["before-1.33", "1.33"])
+@pytest.mark.parametrize("required", [1, 2, 9, 10, 11, 12, 20, 21, 99, 100, 500])
+def test_an_hpa_with_a_tolerance_reaches_the_padded_size_from_below_and_exceeds_it_by_at_most_a_tenth(
+    required: int, tolerance: str
+) -> None:
+    asked, below = metric_milli("required_workers_padded", required), np.arange(1, required)
+    reached = by_average_value(asked, 1000, below, TOLERANCES[tolerance])
+    assert np.all((required <= reached) & (reached <= np.ceil(1.1 * required)))
+
+
+@pytest.mark.parametrize("tolerance", ["before-1.33", "1.33"])
+def test_an_hpa_with_a_tolerance_stays_below_the_size_without_padding(tolerance: str) -> None:
+    assert by_average_value(21_000, 1000, 20, TOLERANCES[tolerance]) == 20
+    assert (
+        by_average_value(metric_milli("required_workers_padded", 21), 1000, 20, TOLERANCES[tolerance]) == 23
+    )  # the least above 1.1 * 20
+
+
+def replicas(policy: str, name: str, tolerance: Tolerance, target_milli: int = 1000) -> list[int]:
+    """The replicas after each tick: the policy, the metric and the HPA in a closed loop."""
+    job = Fluid(load=lambda at_s: LOAD[max(start for start in LOAD if start <= at_s)], workers=4, each=200.0)
+    state, found, rules = EMPTY, list[int](), book(policy=policy, max_workers=MOST)
+    for at_s in np.arange(0.0, 1800.0, TICK_S):
+        state, decisions = advance(state, tick(at_s, job.rows()), rules)
+        (current,) = (each for each in rows(decisions) if each.workload == JOB)
+        if current.required_workers is not None:
+            asked = metric_milli(name, current.required_workers)
+            job.scale(min(float(by_average_value(asked, target_milli, job.workers, tolerance)), MOST))
+        job.run(TICK_S)
+        found.append(job.workers)
+    return found
+
+
+@pytest.mark.parametrize("tolerance", ["before-1.33", "1.33"])
+@pytest.mark.parametrize("policy", ["drain", "beam-flink"])
+def test_the_padded_size_and_the_hpa_do_not_raise_each_other(policy: str, tolerance: str) -> None:
+    padded = replicas(policy, "required_workers_padded", TOLERANCES[tolerance])
+    exact = replicas(policy, "required_workers", EXACT)
+    assert max(padded) <= np.ceil(1.1 * max(exact)) + 1
+    assert padded[59] >= 5  # 1 000 records/s, of which a worker processes 200
+
+
+@pytest.mark.parametrize("policy", ["drain", "beam-flink"])
+def test_another_target_than_1_raises_the_replicas_to_the_maximum(policy: str) -> None:
+    """Why such a target is a fault of the HPA (see the source of autoscalers)."""
+    assert max(replicas(policy, "required_workers", EXACT, target_milli=800)) == MOST
