@@ -1,110 +1,202 @@
-"""hpa/*.yaml: each manifest uses a metric of the adapter with the right target type."""
+"""hpa/*.yaml: every manifest is valid for the HPA controller and for the adapter, and says what to edit."""
 
+import re
+import textwrap
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 
+from adapter.config import Config, parse, rule_book
+from adapter.core.metrics import METRICS
+from adapter.sources import needs
 from adapter.sources.autoscalers import autoscalers
+from adapter.sources.prometheus import queries
 
 FOLDER = Path(__file__).parents[2] / "hpa"
-SIZES = ("kafka-consumer.yaml", "object.yaml")
-RATIOS = "two-ratios.yaml"
-KEDA = "keda-scaledobject.yaml"  # no HPA: KEDA creates it
+KEDA = "keda-scaledobject.yaml"  # no HPA: KEDA creates it (test_keda_manifest.py)
 NAMES = sorted(path.name for path in FOLDER.glob("*.yaml") if path.name != KEDA)
+README = (FOLDER / "README.md").read_text()
+EVERY_MANIFEST = pytest.mark.parametrize("name", NAMES)
+# Kinds with replicas that an HPA can write, and their API.
+SCALABLE = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "FlinkDeployment": "flink.apache.org/v1beta1"}
+# Fields of autoscaling/v2 that the manifests use; the API server drops a misspelled one silently.
+FIELDS = {
+    "spec": {"scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"},
+    "External": {"metric", "target"},
+    "Object": {"metric", "target", "describedObject"},
+    "half": {"tolerance", "stabilizationWindowSeconds", "policies", "selectPolicy"},
+    "policy": {"type", "value", "periodSeconds"},
+}
 
 
+@cache
 def read(name: str) -> dict[str, Any]:
-    return yaml.safe_load((FOLDER / name).read_text())
+    (manifest,) = yaml.safe_load_all((FOLDER / name).read_text())
+    return dict(manifest)
 
 
-def sources(name: str) -> list[dict[str, Any]]:
-    """The source of each metric of the HPA."""
-    return [item[item["type"].lower()] for item in read(name)["spec"]["metrics"]]
+def metrics(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """(type, source) of each metric."""
+    return [(item["type"], item[item["type"].lower()]) for item in read(name)["spec"]["metrics"]]
 
 
-def test_every_manifest_has_its_tests_here() -> None:
-    assert sorted([*SIZES, RATIOS]) == NAMES
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_adapter_recognizes_the_hpa_of_its_workload(name: str) -> None:
-    hpa = read(name)
-    hpa["metadata"]["namespace"] = "shop"
+def workload_of(name: str) -> str:
+    hpa = {"metadata": read(name)["metadata"] | {"namespace": "default"}, "spec": read(name)["spec"]}
     (found,) = autoscalers([hpa])
-    assert found.workloads == ("shop/orders",)
-    assert found.target.name == hpa["spec"]["scaleTargetRef"]["name"]
+    (workload,) = found.workloads
+    return workload
 
 
-@pytest.mark.parametrize("name", SIZES)
-def test_the_hpa_scales_on_required_workers(name: str) -> None:
-    (source,) = sources(name)
-    assert source["metric"]["name"] == "required_workers"
-    assert source["target"] == {"type": "AverageValue", "averageValue": "1"}
+def configuration(name: str) -> Config:
+    """The entry in the comment of a manifest, with the sources of the README."""
+    text = (FOLDER / name).read_text()
+    found = re.search(r"^# Adapter configuration:\n((?:#   .*\n)+)", text, re.MULTILINE)
+    assert found, "the comment has the entry of the workload"
+    entry = yaml.safe_load(textwrap.dedent(re.sub(r"^#", "", found[1], flags=re.MULTILINE)))
+    (shared,) = re.findall(r"^```yaml\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    whole = yaml.safe_load(shared)
+    sources = whole["sources"] | entry.get("sources", {})
+    return parse(yaml.safe_dump({**whole, **entry, "sources": sources}), name)
 
 
-def test_an_external_metric_selects_one_workload() -> None:
-    (source,) = sources("kafka-consumer.yaml")
-    assert source["metric"]["selector"] == {"matchLabels": {"workload": "orders"}}
+@EVERY_MANIFEST
+def test_a_manifest_is_an_hpa_of_a_scalable_object(name: str) -> None:
+    hpa = read(name)
+    assert (hpa["apiVersion"], hpa["kind"]) == ("autoscaling/v2", "HorizontalPodAutoscaler")
+    spec = hpa["spec"]
+    target = spec["scaleTargetRef"]
+    assert target["apiVersion"] == SCALABLE[target["kind"]]
+    assert 1 <= spec["minReplicas"] < spec["maxReplicas"]
 
 
-def test_the_described_object_is_the_scale_target() -> None:
-    (source,) = sources("object.yaml")
-    assert source["describedObject"] == read("object.yaml")["spec"]["scaleTargetRef"]
+@EVERY_MANIFEST
+def test_a_manifest_has_no_field_that_the_api_does_not_know(name: str) -> None:
+    spec = read(name)["spec"]
+    assert set(spec) == FIELDS["spec"]
+    for kind, source in metrics(name):
+        assert set(source) == FIELDS[kind]
+    assert set(spec["behavior"]) == {"scaleUp", "scaleDown"}
+    for half in spec["behavior"].values():
+        assert set(half) <= FIELDS["half"]
+        assert all(set(policy) == FIELDS["policy"] for policy in half["policies"])
 
 
-@pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("direction", ["scaleUp", "scaleDown"])
-def test_the_hpa_adds_no_tolerance_and_no_stabilization(name: str, direction: str) -> None:
-    behavior = read(name)["spec"]["behavior"][direction]
-    assert behavior["tolerance"] == "0"
-    assert behavior["stabilizationWindowSeconds"] == 0
+@EVERY_MANIFEST
+def test_each_metric_exists_and_has_the_target_that_the_program_recommends(name: str) -> None:
+    for _, source in metrics(name):
+        metric, target = METRICS[source["metric"]["name"]], source["target"]
+        assert metric.target.startswith(target["type"])
+        if metric.is_size:
+            assert target["averageValue"] == "1"
+
+
+@EVERY_MANIFEST
+def test_each_selector_names_the_workload_by_the_label_that_the_adapter_serves(name: str) -> None:
+    workload = workload_of(name).partition("/")[2]
+    for kind, source in metrics(name):
+        selector = source["metric"].get("selector")
+        if selector is None:
+            assert (kind, source["describedObject"]["name"]) == ("Object", workload)
+        else:
+            assert selector == {"matchLabels": {"workload": workload}}
+
+
+@EVERY_MANIFEST
+def test_a_described_object_is_the_scale_target(name: str) -> None:
+    for kind, source in metrics(name):
+        if kind == "Object":
+            assert source["describedObject"] == read(name)["spec"]["scaleTargetRef"]
+
+
+@EVERY_MANIFEST
+def test_the_adapter_finds_no_fault_in_a_manifest(name: str) -> None:
+    hpa = {"metadata": read(name)["metadata"] | {"namespace": "default"}, "spec": read(name)["spec"]}
+    (found,) = autoscalers([hpa])
+    assert found.fault == ""
+
+
+@EVERY_MANIFEST
+def test_the_annotations_to_uncomment_have_no_fault(name: str) -> None:
+    text = (FOLDER / name).read_text()
+    commented = re.findall(r"^  #   (backlog-adapter/\S+: .*)$", text, re.MULTILINE)
+    annotations = yaml.safe_load("\n".join(commented)) or {}
+    meta = read(name)["metadata"] | {"namespace": "default", "annotations": annotations}
+    (found,) = autoscalers([{"metadata": meta, "spec": read(name)["spec"]}])
+    assert found.annotations.faults == ()
+    assert bool(annotations) == ("  # annotations:\n" in text)
+
+
+@EVERY_MANIFEST
+def test_the_configuration_in_the_comment_has_the_workload_of_the_hpa(name: str) -> None:
+    config = configuration(name)
+    (entry,) = config.workloads
+    assert f"{entry.namespace}/{entry.name}" == workload_of(name)
+    assert (needs.check(config), needs.hints(config)) == ([], [])
+    assert all(query.text for query in queries(config, "prometheus"))
+
+
+@EVERY_MANIFEST
+def test_the_table_of_the_readme_has_the_metrics_and_the_policy_of_a_manifest(name: str) -> None:
+    (row,) = (line for line in README.splitlines() if line.startswith("|") and f"]({name})" in line)
+    _, _, _, served, policy, _, _ = row.split("|")
+    targets = re.findall(r"`(\w+)`, (\w+) (\w+)", served)
+    expected = [(source["metric"]["name"], *source["target"].values()) for _, source in metrics(name)]
+    assert targets == expected
+    assert policy.strip(" `") == rule_book(configuration(name)).of(workload_of(name), None).policy
+
+
+@EVERY_MANIFEST
+def test_every_number_of_a_manifest_has_a_comment(name: str) -> None:
+    """object.yaml refers to kafka-consumer.yaml for its behavior."""
+    text = (FOLDER / name).read_text().partition("\nspec:\n")[2]
+    head, _, behavior = text.partition("\n  behavior:")
+    settings = r"(?:minReplicas|maxReplicas|averageValue|value|tolerance|stabilizationWindowSeconds):"
+    lines = re.findall(rf"^ *{settings}.*$", head, re.MULTILINE)
+    if "kafka-consumer.yaml, which explains it" not in behavior:
+        lines += re.findall(rf"^ *{settings}.*$", behavior, re.MULTILINE)
+        lines += re.findall(r"policies:\n( *- .*)", behavior)
+    assert len(lines) >= 3
+    assert [line for line in lines if " # " not in line] == []
 
 
 def test_external_and_object_metrics_have_the_same_behavior() -> None:
     assert read("object.yaml")["spec"]["behavior"] == read("kafka-consumer.yaml")["spec"]["behavior"]
 
 
+@EVERY_MANIFEST
+def test_an_exact_size_has_no_tolerance_and_a_padded_one_has_the_default(name: str) -> None:
+    names = [source["metric"]["name"] for _, source in metrics(name)]
+    up, down = (read(name)["spec"]["behavior"][half].get("tolerance") for half in ("scaleUp", "scaleDown"))
+    if names in (["required_workers"], ["segments"]):
+        assert (up, down) == ("0", "0")
+    elif names == ["required_workers_padded"]:
+        assert (up, down) == (None, None)
+    else:
+        assert up is None
+
+
 def test_s1_15_two_ratios_have_the_published_targets_and_window() -> None:
-    requested = {source["metric"]["name"]: source["target"] for source in sources(RATIOS)}
+    requested = {source["metric"]["name"]: source["target"] for _, source in metrics("flink-two-ratios.yaml")}
     assert requested == {
         "utilization": {"type": "Value", "value": "700m"},
         "relative_lag_change": {"type": "Value", "value": "1"},
     }
-    spec = read(RATIOS)["spec"]
+    spec = read("flink-two-ratios.yaml")["spec"]
     assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 16)
-    assert spec["behavior"] == {"scaleDown": {"stabilizationWindowSeconds": 480}}
+    assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 480
 
 
-@pytest.fixture(scope="module")
-def keda() -> dict[str, dict[str, Any]]:
-    """The objects for KEDA, by kind."""
-    return {item["kind"]: item for item in yaml.safe_load_all((FOLDER / KEDA).read_text())}
+def test_s2_02_segments_have_the_published_limits_and_target() -> None:
+    spec = read("flink-segments.yaml")["spec"]
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 32)
+    ((kind, source),) = metrics("flink-segments.yaml")
+    assert (kind, source["metric"]["name"]) == ("External", "segments")
+    assert source["target"] == {"type": "AverageValue", "averageValue": "1"}
 
 
-def test_keda_scales_on_required_workers_without_a_cache(keda: dict[str, dict[str, Any]]) -> None:
-    (trigger,) = keda["ScaledObject"]["spec"]["triggers"]
-    url = httpx.URL(trigger["metadata"]["url"])
-    assert (url.scheme, url.host) == ("https", "backlog-adapter.backlog-adapter.svc")
-    assert url.path == "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/required_workers"
-    assert dict(url.params) == {"labelSelector": "workload=orders"}
-    assert (trigger["metricType"], trigger["metadata"]["targetValue"]) == ("AverageValue", "1")
-    assert not trigger["useCachedMetrics"]
-
-
-def test_the_hpa_that_keda_creates_belongs_to_the_workload(keda: dict[str, dict[str, Any]]) -> None:
-    """KEDA copies the annotations, and the behavior equals that of our manifest."""
-    created, ours = keda["ScaledObject"], read("kafka-consumer.yaml")
-    meta = {"name": "keda-hpa-orders", "namespace": "shop", "annotations": created["metadata"]["annotations"]}
-    (found,) = autoscalers([{"metadata": meta, "spec": ours["spec"] | {"metrics": []}}])
-    assert found.workloads == ("shop/orders",)
-    assert created["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"] == ours["spec"]["behavior"]
-
-
-def test_keda_can_read_only_its_metric(keda: dict[str, dict[str, Any]]) -> None:
-    rule = {"apiGroups": ["external.metrics.k8s.io"], "resources": ["required_workers"], "verbs": ["list"]}
-    assert keda["Role"]["rules"] == [rule]
-    (subject,) = keda["RoleBinding"]["subjects"]
-    assert subject["name"] == keda["ServiceAccount"]["metadata"]["name"]
+def test_s0_17_beam_scales_a_flink_deployment() -> None:
+    target = read("beam-flink.yaml")["spec"]["scaleTargetRef"]
+    assert (target["apiVersion"], target["kind"]) == ("flink.apache.org/v1beta1", "FlinkDeployment")

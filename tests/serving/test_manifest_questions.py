@@ -20,7 +20,12 @@ METRICS = [
     if document["kind"] == "HorizontalPodAutoscaler"
     for number, metric in enumerate(document["spec"]["metrics"])
 ]
-FOUND = readings(entry(required_workers=7.0, utilization_ratio=0.9, relative_lag_change_ratio=1.25))
+WORKLOADS = ("audit", "clicks", "fraud", "invoices", "orders", "sessions")
+NUMBERS = {
+    "required_workers": 7.0, "utilization_ratio": 0.9, "relative_lag_change_ratio": 1.25, "backlog_time_s": 90.5,
+    "partitions": 12.0, "partitions_age_s": 0.0, "sample_age_s": 0.0,
+}  # fmt: skip
+FOUND = readings(*(entry(f"shop/{workload}", **NUMBERS) for workload in WORKLOADS))
 
 
 def selector(metric: dict[str, Any]) -> Selector:
@@ -45,6 +50,8 @@ def values(metric: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_s1_15_every_metric_of_a_manifest_is_served(metric: dict[str, Any]) -> None:
-    expected = {"utilization": "900m", "relative_lag_change": "1250m"}
+    expected = {
+        "utilization": "900m", "relative_lag_change": "1250m", "backlog_time_seconds": "90500m", "segments": "12",
+    }  # fmt: skip
     name = metric[metric["type"].lower()]["metric"]["name"]
     assert values(metric) == [expected.get(name, "7")]

@@ -30,7 +30,7 @@ _RATE_OVER_S = 10.0
 def autoscaler(hpa: str, name: str) -> dict[str, Any]:
     """A manifest of hpa/ with the name of this workload."""
     text = (MANIFESTS / hpa).read_text()
-    for example in ("orders", "flink-taskmanager"):
+    for example in ("orders", "clicks", "flink-taskmanager"):
         text = text.replace(example, name)
     manifest: dict[str, Any] = yaml.safe_load(text)
     return manifest

@@ -52,7 +52,7 @@ def described(item: dict[str, Any]) -> tuple[str, str]:
 
 
 def test_the_hpa_follows_two_ratios(job: Workload) -> None:
-    job.scale_with("two-ratios.yaml")
+    job.scale_with("flink-two-ratios.yaml")
     until(lambda: set(names(job, "object")) == {"utilization", "relative_lag_change"}, 120, "the HPA reads both")
     job.load.set_rate(1000)  # four workers carry 800
     job.watch(lambda now: now.replicas > max(REPLICAS_FOR_300), 240, "more workers than 300 records/s need")
