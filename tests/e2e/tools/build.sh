@@ -7,6 +7,9 @@ tools=${BACKLOG_ADAPTER_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/backlog-adapter/t
 goserver=$(cd "$here/../../../bench/goserver" && pwd)
 kubernetes=1.36.3 helm=4.3.1 prometheus=0.315.0 kafka=4.3.1 pravega=0.13.0
 keda=2.21.0 prometheus_adapter=0.12.0
+kubeconform=0.8.0 helm_docs=1.14.2 openapi="1.31.14 1.33.6 $kubernetes"
+prometheus_operator=github.com/prometheus-operator/prometheus-operator@v0.85.0
+cert_manager=github.com/cert-manager/cert-manager@v1.21.2
 mkdir -p "$tools"
 
 # Two builders at a time would compile everything twice.
@@ -31,6 +34,25 @@ build_controlplane() {
   done
   go build -trimpath -ldflags='-s -w' -o "$1/etcd" go.etcd.io/etcd/server/v3
 }
+
+# The OpenAPI documents of the oldest, a middle and the newest release, as its API server publishes them.
+build_openapi() {
+  local version module
+  for version in $openapi; do
+    module=k8s.io/kubernetes@v$version
+    go mod download "$module"
+    mkdir "$1/${version%.*}"
+    cp "$(go env GOMODCACHE)/$module"/api/openapi-spec/v3/api*_openapi.json "$1/${version%.*}/"
+  done
+  go mod download "$prometheus_operator" "$cert_manager"
+  mkdir "$1/crds"
+  cp "$(go env GOMODCACHE)/$prometheus_operator"/example/prometheus-operator-crd/monitoring.coreos.com_{service,pod}monitors.yaml \
+    "$(go env GOMODCACHE)/$prometheus_operator"/example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml "$1/crds/"
+  cp "$(go env GOMODCACHE)/$cert_manager"/deploy/crds/cert-manager.io_{certificates,issuers}.yaml "$1/crds/"
+  chmod -R u+w "$1"
+}
+build_kubeconform() { GOBIN=$1 go install -trimpath -ldflags='-s -w' "github.com/yannh/kubeconform/cmd/kubeconform@v$kubeconform"; }
+build_helm_docs() { GOBIN=$1 go install -trimpath -ldflags='-s -w' "github.com/norwoodj/helm-docs/cmd/helm-docs@v$helm_docs"; }
 
 build_helm() { GOBIN=$1 go install -trimpath -ldflags='-s -w' "helm.sh/helm/v4/cmd/helm@v$helm"; }
 
@@ -78,6 +100,8 @@ part "kafka-$kafka" build_kafka
 part "pravega-$pravega" build_pravega
 part "controlplane-$kubernetes" build_controlplane
 part "helm-$helm" build_helm
+part "kubeconform-$kubeconform" build_kubeconform
+part "openapi-${openapi// /-}" build_openapi
 part "prometheus-$prometheus" build_prometheus
 part "promtool-$prometheus" build_promtool
 part "goserver-$(of_goserver)" build_goserver
@@ -85,6 +109,7 @@ part "goserver-$(of_goserver)" build_goserver
 ln -sfn "goserver-$(of_goserver)" "$tools/goserver"
 
 [ "${1:-}" = all ] || exit 0
+part "helm-docs-$helm_docs" build_helm_docs
 part "keda-$keda" build_keda
 part "prometheus-adapter-$prometheus_adapter" build_prometheus_adapter
 
