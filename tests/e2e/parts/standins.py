@@ -1,0 +1,78 @@
+"""Stand-ins for a kubelet and for the Flink Kubernetes Operator, where only the numbers of replicas matter."""
+
+import contextlib
+import threading
+from typing import Any
+
+import httpx
+
+from parts.controlplane import Api
+from parts.process import Part
+
+_EVERY_S = 0.5
+_MERGE = "application/merge-patch+json"
+_FLINK = "/apis/flink.apache.org/v1beta1"
+
+
+class StandIns(Part):
+    """Reports every pod as ready without running it, and gives each FlinkDeployment its TaskManagers."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="stand-ins")
+
+    def start(self) -> None:
+        """Starts the loop."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the loop."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(_EVERY_S):
+            with contextlib.suppress(httpx.HTTPError):  # the next round retries
+                for pod in self._api.get("/api/v1/pods")["items"]:
+                    self._make_ready(pod)
+                for deployment in self._api.get(f"{_FLINK}/flinkdeployments")["items"]:
+                    self._scale_task_managers(deployment)
+
+    def _make_ready(self, pod: dict[str, Any]) -> None:
+        if pod["status"].get("phase") == "Running":
+            return
+        meta = pod["metadata"]
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        with contextlib.suppress(httpx.HTTPStatusError):  # it was deleted meanwhile
+            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
+            self._api.request("PATCH", path, {"status": status}, _MERGE)
+
+    def _scale_task_managers(self, resource: dict[str, Any]) -> None:
+        """As the operator does in standalone mode: a Deployment of TaskManagers, and the status for the HPA."""
+        meta, replicas = resource["metadata"], resource["spec"]["taskManager"]["replicas"]
+        name, labels = meta["name"], {"app": meta["name"], "component": "taskmanager"}
+        selector = ",".join(f"{key}={value}" for key, value in labels.items())
+        wanted = {"taskManager": {"replicas": replicas, "labelSelector": selector}}
+        if resource.get("status") == wanted:
+            return
+        path = f"/apis/apps/v1/namespaces/{meta['namespace']}/deployments"
+        if self._api.raw(f"{path}/{name}-taskmanager").status_code == httpx.codes.NOT_FOUND:
+            self._api.request("POST", path, workload("Deployment", f"{name}-taskmanager", replicas, labels))
+        self._api.request("PATCH", f"{path}/{name}-taskmanager", {"spec": {"replicas": replicas}}, _MERGE)
+        own = f"{_FLINK}/namespaces/{meta['namespace']}/flinkdeployments/{name}/status"
+        self._api.request("PATCH", own, {"status": wanted}, _MERGE)
+
+
+def workload(kind: str, name: str, replicas: int, labels: dict[str, str] | None = None) -> dict[str, Any]:
+    """A Deployment, StatefulSet or FlinkDeployment whose pods need no node."""
+    if kind == "FlinkDeployment":
+        spec: dict[str, Any] = {"taskManager": {"replicas": replicas}}
+        return {"apiVersion": "flink.apache.org/v1beta1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    labels = labels or {"app": name}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "worker", "image": "none:1"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod}
+    if kind == "StatefulSet":
+        spec["serviceName"] = name
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
