@@ -142,9 +142,9 @@ def _lines() -> tuple[Drawn, ...]:
         line_chart(
             Panel(
                 title="Backlog time relative to its target",
-                shows=f"The {_MOST_LINES} largest.",
+                shows=f"The {_MOST_LINES} largest; 10 stands for ten and more.",
                 unit=TIMES,
-                queries=(Query(top(_MOST_LINES, _RATIO), "{{namespace}}/{{workload}}"),),
+                queries=(Query(top(_MOST_LINES, f"clamp_max({_RATIO}, 10)"), "{{namespace}}/{{workload}}"),),
                 limits=(_BEHIND,),
             )
         ),

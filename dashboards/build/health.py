@@ -181,7 +181,7 @@ def _sources() -> tuple[Drawn, ...]:
 
 
 def _api() -> tuple[Drawn, ...]:
-    requests, took = of_process("requests_total", _METRICS), of_process("request_seconds_bucket")
+    requests, took = of_process("requests_total", _METRICS), of_process("request_seconds_bucket", 'metric!=""')
     errors = of_process("requests_total", _METRICS, 'code=~"5.."')
     every = f"sum(rate({requests}[$__rate_interval]))"
     return (
@@ -206,7 +206,7 @@ def _api() -> tuple[Drawn, ...]:
         ),
         _chart(
             "Response time",
-            "From the request to the response, without the network.",
+            "Of requests for metrics, from the request to the response, without the network.",
             SECONDS,
             tuple(
                 Query(f"histogram_quantile({q}, sum by (le) (rate({took}[$__rate_interval])))", f"p{q * 100:g}")
@@ -214,7 +214,9 @@ def _api() -> tuple[Drawn, ...]:
             ),
             Limit(1, "an HPA controller with a thousand HPAs falls behind"),
         ),
-        _chart("Connections", "Open connections.", COUNT, (Query(of_process("connections"), "{{job}} {{instance}}"),)),
+        _chart(
+            "Connections", "Open connections.", COUNT, (Query(of_process("connections"), "{{job}} {{instance}}"),)
+        ).span(8),
         _chart(
             "Refused requests and closed connections",
             "By code, and by the limit that ended the connection.",
@@ -227,14 +229,14 @@ def _api() -> tuple[Drawn, ...]:
                 ),
             ),
             Limit(1, "a client exceeds a limit", YELLOW),
-        ),
+        ).span(8),
         _chart(
             "Lost log lines",
             "Log lines that could not be written.",
             PER_S,
             (Query(f"sum(rate({of_process('log_lines_lost_total')}[$__rate_interval]))", "lost"),),
             Limit(1, "the log is incomplete", YELLOW),
-        ),
+        ).span(8),
     )
 
 

@@ -117,8 +117,9 @@ def line_chart(panel: Panel, *, stacked: bool = False) -> timeseries.Panel:
     if panel.limits:
         style = shared.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED)
         drawn.thresholds_style(style)
-    if stacked:
-        drawn.stacking(shared.StackingConfig().mode(common.StackingMode.NORMAL)).fill_opacity(40)
+    if stacked:  # as bars: series that come and go would leave gaps between areas
+        drawn.draw_style(common.GraphDrawStyle.BARS).line_width(0).fill_opacity(80)
+        drawn.stacking(shared.StackingConfig().mode(common.StackingMode.NORMAL))
     return _with_targets(drawn, panel, instant=False)
 
 

@@ -154,7 +154,7 @@ def _policies() -> Table:
 
 
 def _load() -> tuple[Drawn, ...]:
-    time_shows = "Backlog / throughput, the time that it may take, and the time until the backlog is gone."
+    """The last three charts share a row."""
     return (
         _chart(
             "Input and throughput",
@@ -165,11 +165,10 @@ def _load() -> tuple[Drawn, ...]:
         ),
         _chart(
             "Backlog time against its target",
-            time_shows,
+            "Backlog / throughput, and the time that it may take.",
             SECONDS,
             backlog_time_seconds="backlog time",
             backlog_time_target_seconds="target",
-            drain_time_seconds="drain time",
         ),
         _chart(
             "Backlog",
@@ -179,12 +178,6 @@ def _load() -> tuple[Drawn, ...]:
             stuck_backlog="stuck",
         ),
         _chart(
-            "Growth of the backlog",
-            "Negative while the backlog shrinks.",
-            RECORDS_PER_S,
-            backlog_growth_signed="growth",
-        ),
-        _chart(
             "Forecast",
             "The present input, and the highest one within the horizon of the forecast.",
             RECORDS_PER_S,
@@ -192,12 +185,24 @@ def _load() -> tuple[Drawn, ...]:
             forecast_input_rate="forecast",
         ),
         _chart(
+            "Growth of the backlog",
+            "Negative while the backlog shrinks.",
+            RECORDS_PER_S,
+            backlog_growth_signed="growth",
+        ).span(8),
+        _chart(
+            "Drain time",
+            "Backlog / (capacity - input), at most a day: the time until the backlog is gone.",
+            SECONDS,
+            drain_time_seconds="drain time",
+        ).span(8),
+        _chart(
             "Input relative to throughput",
             "Input / throughput while the backlog is large, else 0.",
             RATIO,
             Limit(1, "the job does not keep up"),
             relative_lag_change="relative lag change",
-        ),
+        ).span(8),
     )
 
 

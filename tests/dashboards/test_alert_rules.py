@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 from exported import families
-from promql_tree import selectors
 
 from adapter.core.metrics import METRICS
+from dashboards.promql import selectors
 from dashboards.queries import FOLDER, RULES, Rule, rules
 
 ROOT = FOLDER.parent

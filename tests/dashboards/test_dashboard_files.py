@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from exported import families
-from promql_tree import Selector, selectors
 
 from adapter.core.decisions import Bound, Reason
 from adapter.core.metrics import METRICS
 from dashboards.build.output import CHART_FILES, FOLDER, RULES, documents
+from dashboards.promql import Selector, selectors
 from dashboards.queries import ALL, NAMES, TIMES, panel_queries, rules, substituted
 
 # Exported and on no dashboard, with the reason.

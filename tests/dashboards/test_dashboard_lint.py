@@ -6,8 +6,8 @@ The linter is a Go program; its rules are restated here. A rule's name in a test
 import re
 
 import pytest
-from promql_tree import selectors
 
+from dashboards.promql import selectors
 from dashboards.queries import ALL, NAMES, TIMES, PanelQuery, dashboard, panel_queries, panels, substituted
 
 EVERY_DASHBOARD = pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""The parts of a PromQL expression that the tests of dashboards and rules look at."""
+"""The selectors of a PromQL expression."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ import promql_parser
 class Selector:
     """A selector of one metric, and the function around its range."""
 
+    text: str  # as PromQL, without the range
     metric: str
     matchers: dict[str, str]  # label -> value, whatever the operator
     range: timedelta | None = None
@@ -39,4 +40,6 @@ def _walk(node: Any, function: str) -> Iterator[Selector]:
 
 
 def _selector(node: Any, range_: timedelta | None, function: str) -> Selector:
-    return Selector(node.name, {each.name: each.value for each in node.matchers.matchers}, range_, function)
+    return Selector(
+        node.prettify(), node.name, {each.name: each.value for each in node.matchers.matchers}, range_, function
+    )
