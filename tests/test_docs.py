@@ -1,5 +1,6 @@
 """The documents agree with the program: tables, commands, links and examples."""
 
+import ast
 import re
 import subprocess
 from functools import cache
@@ -122,3 +123,33 @@ def test_configurations_are_valid(path: Path) -> None:
         document = yaml.safe_load(text)
         if isinstance(document, dict) and "sources" in document:
             config.parse(text, path.name)
+
+
+@cache
+def printed() -> str:
+    """Every text of the program, with NUL for the values of f-strings."""
+    found = []
+    for path in (ROOT / "adapter").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                found.append(
+                    "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values)
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(found)
+
+
+OWN_SECTIONS = ("The adapter answers with an error", "The sentence of a workload names a fault", "The adapter itself")
+OWN_MESSAGES = [
+    message
+    for section in re.split(r"^## ", DOCUMENTS[ROOT / "docs" / "troubleshooting.md"], flags=re.MULTILINE)
+    if section.startswith(OWN_SECTIONS)
+    for message, _ in ROW.findall(section)
+]
+
+
+@pytest.mark.parametrize("message", OWN_MESSAGES)
+def test_each_message_in_the_troubleshooting_is_one_that_the_program_prints(message: str) -> None:
+    pieces = [re.escape(piece) for piece in message.split("...")]
+    assert re.search("\0".join(pieces).replace("\0", "[^\n]{1,80}?"), printed()), message
