@@ -9,7 +9,7 @@ ARGS ?=
 SELECTION = e2e
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help run test unit e2e e2e-all e2e-scaling e2e-cluster e2e-components e2e-keda wire fuzz bench bench-policies bench-api picture chart dashboards tools tools-all lint format lock image clean need-java need-go need-maven
+.PHONY: help run test unit e2e e2e-all e2e-scaling e2e-cluster e2e-components e2e-keda wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ chart: $(READY) ## Write the chart's values.schema.json
 
 dashboards: $(READY) ## Write dashboards/*.json, and copy them and the rules into the chart
 	$(BIN)/python -W ignore::DeprecationWarning -m dashboards.build
+
+dashboard-pictures: need-java $(READY) ## Run the fleet for 12 minutes under the Prometheus of `make tools`, and draw docs/dashboards
+	$(BIN)/python -m dashboards.render.demonstration
 
 tools: need-go need-maven ## Build or fetch the real servers into a cache outside the tree
 	tests/e2e/tools/build.sh

@@ -1,0 +1,1 @@
+"""Draws the dashboards from a Prometheus, for documents."""
