@@ -18,7 +18,7 @@ from parts.controlplane import Api, ControlPlane
 from parts.process import HOST, NotReadyError, Process, free_port, until
 from parts.published import Published
 from parts.service import api_service_at
-from parts.standins import StandIns, workload
+from parts.standins import StandIns, scale_target
 
 from adapter.config import KubernetesSource
 from adapter.sources.kubernetes import KubernetesReader
@@ -85,12 +85,12 @@ class Job:
 
 
 @dataclass
-class Run:
+class Recording:
     """All jobs, and where the replicas of each were at the end of each step: (requested, desired by the HPA)."""
 
     jobs: dict[str, Job]
     plane: ControlPlane
-    reached: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+    replicas_by_step: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
 
     def step(self, name: str, needed: int, *, lag_changes: bool = False) -> None:
         """Serves another need to every HPA and waits for all. A job that does not follow fails in its own test."""
@@ -98,7 +98,7 @@ class Run:
             job.needed, job.lag_changes = needed, lag_changes
         with suppress(NotReadyError):
             until(lambda: all(_seen(job) == (needed, needed) for job in self.jobs.values()), 120, name, every_s=1.0)
-        self.reached[name] = {key: _seen(job) for key, job in self.jobs.items()}
+        self.replicas_by_step[name] = {key: _seen(job) for key, job in self.jobs.items()}
 
 
 def _seen(job: Job) -> tuple[int, int]:
@@ -106,7 +106,7 @@ def _seen(job: Job) -> tuple[int, int]:
 
 
 @pytest.fixture(scope="module")
-def followed(run: Path) -> Iterator[Run]:
+def recording(run: Path) -> Iterator[Recording]:
     """Every manifest, after the need went from START up to UP and down to DOWN."""
     folder = run / "hpa-manifests"
     with ExitStack() as started:
@@ -118,7 +118,7 @@ def followed(run: Path) -> Iterator[Run]:
         started.enter_context(StandIns(plane.api))
         published = started.enter_context(Published(lambda: {job.workload: job.numbers() for job in jobs.values()}))
         _serve(started, plane, folder, published.url)
-        found = Run(jobs, plane)
+        found = Recording(jobs, plane)
         for name, path in MANIFESTS.items():
             plane.kubectl("apply", "--namespace", name, "--filename", str(path))
         found.step("start", START)
@@ -133,7 +133,7 @@ def _create_targets(plane: ControlPlane, jobs: Mapping[str, Job]) -> None:
     for job in jobs.values():
         plane.kubectl("create", "namespace", job.namespace)
         target = job.hpa["spec"]["scaleTargetRef"]
-        created = workload(target["kind"], target["name"], START)
+        created = scale_target(target["kind"], target["name"], START)
         created["metadata"]["namespace"] = job.namespace
         plane.apply(created)
 
@@ -164,16 +164,16 @@ def _shorten_window(plane: ControlPlane, job: Job) -> None:
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
-def test_a_manifest_scales_its_target_up_and_down_with_the_served_number(name: str, followed: Run) -> None:
-    steps = {step: found[name] for step, found in followed.reached.items()}
-    conditions = followed.jobs[name].status().get("conditions")
+def test_a_manifest_scales_its_target_up_and_down_with_the_served_number(name: str, recording: Recording) -> None:
+    steps = {step: found[name] for step, found in recording.replicas_by_step.items()}
+    conditions = recording.jobs[name].status().get("conditions")
     assert steps == {"start": (START, START), "up": (UP, UP), "down": (DOWN, DOWN)}, conditions
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
-def test_the_adapter_reads_the_workers_and_the_limits_of_each_manifest(name: str, followed: Run) -> None:
-    job = followed.jobs[name]
-    settings = KubernetesSource(kind="kubernetes", kubeconfig=str(followed.plane.admin.kubeconfig))
+def test_the_adapter_reads_the_workers_and_the_limits_of_each_manifest(name: str, recording: Recording) -> None:
+    job = recording.jobs[name]
+    settings = KubernetesSource(kind="kubernetes", kubeconfig=str(recording.plane.admin.kubeconfig))
     reader = KubernetesReader("cluster", settings, clock=lambda: 15.0)
     rows = [row for row in reader.samples(0, 15, 15).to_pylist() if row["workload"] == job.workload]
     reader.close()
@@ -185,8 +185,8 @@ def test_the_adapter_reads_the_workers_and_the_limits_of_each_manifest(name: str
     assert FAULT not in found
 
 
-def test_the_brake_adds_workers_while_the_job_is_late_and_then_lets_go(followed: Run) -> None:
-    job = followed.jobs[BRAKE]
+def test_the_brake_adds_workers_while_the_job_is_late_and_then_lets_go(recording: Recording) -> None:
+    job = recording.jobs[BRAKE]
     job.backlog_time_s = 1200.0  # twice its target
     try:
         until(lambda: job.replicas() > DOWN, 60, "the brake adds workers")
@@ -195,8 +195,8 @@ def test_the_brake_adds_workers_while_the_job_is_late_and_then_lets_go(followed:
     until(lambda: job.replicas() == DOWN, 120, "required_workers decides again")
 
 
-def test_without_a_backlog_time_the_hpa_with_the_brake_scales_up_and_never_down(followed: Run) -> None:
-    job = followed.jobs[BRAKE]
+def test_without_a_backlog_time_the_hpa_with_the_brake_scales_up_and_never_down(recording: Recording) -> None:
+    job = recording.jobs[BRAKE]
     job.needed, job.backlog_time_s = DOWN + 1, None
     try:
         until(lambda: job.replicas() == DOWN + 1, 60, "required_workers scales up")

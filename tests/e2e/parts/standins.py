@@ -59,13 +59,13 @@ class StandIns(Part):
             return
         path = f"/apis/apps/v1/namespaces/{meta['namespace']}/deployments"
         if self._api.raw(f"{path}/{name}-taskmanager").status_code == httpx.codes.NOT_FOUND:
-            self._api.request("POST", path, workload("Deployment", f"{name}-taskmanager", replicas, labels))
+            self._api.request("POST", path, scale_target("Deployment", f"{name}-taskmanager", replicas, labels))
         self._api.request("PATCH", f"{path}/{name}-taskmanager", {"spec": {"replicas": replicas}}, _MERGE)
         own = f"{_FLINK}/namespaces/{meta['namespace']}/flinkdeployments/{name}/status"
         self._api.request("PATCH", own, {"status": wanted}, _MERGE)
 
 
-def workload(kind: str, name: str, replicas: int, labels: dict[str, str] | None = None) -> dict[str, Any]:
+def scale_target(kind: str, name: str, replicas: int, labels: dict[str, str] | None = None) -> dict[str, Any]:
     """A Deployment, StatefulSet or FlinkDeployment whose pods need no node."""
     if kind == "FlinkDeployment":
         spec: dict[str, Any] = {"taskManager": {"replicas": replicas}}
