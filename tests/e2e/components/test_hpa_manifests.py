@@ -97,7 +97,7 @@ class Recording:
         for job in self.jobs.values():
             job.needed, job.lag_changes = needed, lag_changes
         with suppress(NotReadyError):
-            until(lambda: all(_seen(job) == (needed, needed) for job in self.jobs.values()), 120, name, every_s=1.0)
+            until(lambda: all(_seen(job) == (needed, needed) for job in self.jobs.values()), 300, name, every_s=1.0)
         self.replicas_by_step[name] = {key: _seen(job) for key, job in self.jobs.items()}
 
 
