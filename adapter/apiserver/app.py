@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import structlog
 from flask import Flask, Response, g, request
+from flask import Request as FlaskRequest
+from flask.sessions import SecureCookieSession, SessionInterface, SessionMixin
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Rule
+from werkzeug.routing import MapAdapter, Rule
 
 from adapter.apiserver import answer
 from adapter.apiserver.access import Access, OpenAccess
@@ -18,6 +20,8 @@ from adapter.apiserver.request import Request, from_environ
 from adapter.apiserver.status import StatusError, internal_error, method_not_allowed, no_such_resource
 
 _ALWAYS = [("Cache-Control", "no-cache, private"), ("X-Content-Type-Options", "nosniff")]
+
+_EMPTY_SESSION = SecureCookieSession()
 
 _log = structlog.get_logger(__name__)
 
@@ -46,8 +50,25 @@ class _GetRule(Rule):
         self.methods = (self.methods or set()) - {"HEAD"}
 
 
+class _NoSession(SessionInterface):
+    """Flask would prepare a cookie at each request."""
+
+    def open_session(self, app: Flask, request: FlaskRequest) -> SessionMixin:
+        return _EMPTY_SESSION
+
+    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
+        """Nothing: clients have no session."""
+
+
 class _App(Flask):
     url_rule_class = _GetRule
+    session_interface = _NoSession()
+
+    def create_url_adapter(self, request: FlaskRequest | None) -> MapAdapter | None:
+        """Match the path alone: routes do not depend on the host, which Flask would parse twice."""
+        if request is None:
+            return None
+        return self.url_map.bind("localhost", path_info=request.path, default_method=request.method)
 
 
 def create_app(routes: Routes, *, access: Access | None = None, observe: Observer | None = None) -> Flask:

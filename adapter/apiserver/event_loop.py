@@ -11,6 +11,7 @@ import structlog
 import uvloop
 
 from adapter.apiserver.limits import ServerCounters, ServerLimits
+from adapter.apiserver.read_buffer import ReadBuffer
 
 _SHUTDOWN_S = 1.0  # for the client to confirm the end of TLS
 _ACCEPTED_AT_ONCE = 16  # before open connections are served again
@@ -51,6 +52,7 @@ class Listener:
     ) -> None:
         self._loop = loop
         self._listener = listener
+        self._buffer = ReadBuffer()
         self._protocol_factory = protocol_factory
         limits = loop.limits
         timeouts = {"ssl_handshake_timeout": limits.handshake_s, "ssl_shutdown_timeout": _SHUTDOWN_S}
@@ -94,12 +96,15 @@ class Listener:
 
     async def _handshake(self, accepted: socket.socket) -> None:
         try:
-            await self._loop.connect_accepted_socket(self._protocol_factory, accepted, **self._options)
+            await self._loop.connect_accepted_socket(self._protocol, accepted, **self._options)
         except OSError:  # the client's fault: it stalled, left, or presented a certificate of another CA
             accepted.close()
         finally:
             self._handshakes.pop(accepted, None)
             self._loop.counters.handshakes = len(self._handshakes)
+
+    def _protocol(self) -> asyncio.BufferedProtocol:
+        return self._buffer.connection(self._protocol_factory())
 
     def _end_oldest(self) -> None:
         oldest = next(iter(self._handshakes))
