@@ -42,4 +42,6 @@ class _Connection(asyncio.BufferedProtocol):
         self._protocol.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._protocol.connection_lost(exc)
+        # uvloop refers to this object for longer: without the cycle, the memory of the connection is free at once.
+        ended, self._protocol = self._protocol, asyncio.Protocol()
+        ended.connection_lost(exc)

@@ -1,5 +1,6 @@
 """Responses and refusals of a server, over real sockets."""
 
+import gc
 import http.client
 import threading
 import time
@@ -8,6 +9,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 import trustme
@@ -18,6 +20,7 @@ from structlog.testing import capture_logs
 from adapter.apiserver.answer import Answer, text
 from adapter.apiserver.app import create_app
 from adapter.apiserver.limits import ServerLimits
+from adapter.apiserver.protocol import LimitedProtocol
 from adapter.apiserver.request import Request
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
@@ -367,6 +370,19 @@ def test_one_handshake_too_many_ends_the_oldest(tls: LiveTls) -> None:
         assert code(running) == 200
         assert first.is_closed()
         assert not second.is_closed(within_s=0.1)
+
+
+def test_the_memory_of_a_closed_connection_needs_no_garbage_collection(tls: LiveTls) -> None:
+    gc.disable()
+    try:
+        with serving(tls=tls) as running:
+            with Client(running.server, trust()) as client:
+                client.get("/")
+                opened = [ref(found) for found in gc.get_objects() if isinstance(found, LimitedProtocol)]
+            assert opened
+            assert eventually(lambda: any(protocol() is None for protocol in opened))
+    finally:
+        gc.enable()
 
 
 def test_many_pipelined_requests_end_the_connection(running: Running) -> None:
