@@ -19,7 +19,7 @@ _CONTROLLERS = (
     "horizontal-pod-autoscaler-controller", "deployment-controller", "replicaset-controller",
     "serviceaccount-controller", "serviceaccount-token-controller", "namespace-controller",
     "endpointslice-controller", "disruption-controller", "root-ca-certificate-publisher-controller",
-    "garbage-collector-controller", "statefulset-controller",
+    "garbage-collector-controller", "statefulset-controller", "persistentvolumeclaim-protection-controller",
 )  # fmt: skip
 HPA_SYNC_S = 5
 
