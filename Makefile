@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
 SELECTION = e2e
+TOOLS = $(or $(BACKLOG_ADAPTER_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/backlog-adapter/tools)
+HELM_DOCS = $(TOOLS)/helm-docs-1.14.2/helm-docs
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 .PHONY: help run test unit e2e e2e-all e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven
@@ -52,8 +54,10 @@ bench-api: need-java $(READY) ## Measure the metrics API and, after `make tools`
 picture: $(READY) ## Redraw docs/scenario.svg: one load step under every policy
 	$(BIN)/python -m bench.picture
 
-chart: $(READY) ## Write the chart's values.schema.json
+chart: $(READY) ## Write the chart's values.schema.json and, with helm-docs of `make tools-all`, its README.md
 	$(BIN)/python -m charts.values_schema
+	@if [ -x "$(HELM_DOCS)" ]; then "$(HELM_DOCS)" --chart-search-root charts --sort-values-order file --log-level warning; \
+	  else echo "charts/backlog-adapter/README.md is not written: no $(HELM_DOCS); make tools-all"; fi
 
 dashboards: $(READY) ## Write dashboards/*.json, and copy them and the rules into the chart
 	$(BIN)/python -W ignore::DeprecationWarning -m dashboards.build

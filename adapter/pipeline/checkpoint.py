@@ -6,6 +6,7 @@
 <checkpoint>/stream/                Spark's offsets, commits and state
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -22,6 +23,14 @@ from adapter.errors import CheckpointError, SetupError
 FORMAT = 1
 MARKER = "backlog-adapter.json"
 LOG = "spark.log"
+# With the values of the chart.
+_FULL = "enlarge its volume (pipeline.persistence.size), or choose another folder"
+_FIXES = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EROFS: "mount its volume for writing, or choose another folder",
+    errno.EACCES: f"let user {os.getuid()} write there (podSecurityContext.fsGroup), or choose another folder",
+}
 ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s
 
 
@@ -61,12 +70,15 @@ def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) ->
     """
     folder = Path(config.pipeline.checkpoint)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("a")
+        return _claimed(folder, config, orphan_gone_within_s)
     except OSError as error:
-        raise SetupError(
-            f"pipeline.checkpoint: {folder} cannot be written: {error.strerror}; choose a writable folder"
-        ) from error
+        fix = _FIXES.get(error.errno or 0, "choose a writable folder")
+        raise SetupError(f"pipeline.checkpoint: {folder} cannot be written: {error.strerror}; {fix}") from error
+
+
+def _claimed(folder: Path, config: Config, orphan_gone_within_s: float) -> Checkpoint:
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = (folder / "lock").open("a")
     try:
         _lock(lock, folder, orphan_gone_within_s)
         return Checkpoint(folder, _state_partitions(folder, config), lock)

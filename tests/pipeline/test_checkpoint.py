@@ -80,3 +80,16 @@ def test_a_folder_that_cannot_be_written_is_reported_with_its_name(tmp_path: Pat
     (tmp_path / "checkpoint").write_text("a file")
     with pytest.raises(SetupError, match=r"pipeline\.checkpoint: .* cannot be written: "):
         claim(config_of(tmp_path))
+
+
+def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    folder = Path(config.pipeline.checkpoint)
+    folder.mkdir(exist_ok=True)
+    (folder / MARKER).with_suffix(".new").symlink_to("/dev/full")
+    with pytest.raises(SetupError) as raised:
+        claim(config)
+    assert str(raised.value) == (
+        f"pipeline.checkpoint: {folder} cannot be written: No space left on device; "
+        "enlarge its volume (pipeline.persistence.size), or choose another folder"
+    )

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import NAME, NAMESPACE, Release
 from parts.controlplane import ControlPlane
 from parts.process import CommandError, until
+from parts.release import NAME, NAMESPACE, Release
 
 OBJECT = f"{NAME}-backlog-adapter"
 # What the cluster itself writes at any time.

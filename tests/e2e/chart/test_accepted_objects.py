@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import NAME
 from parts.adapter import CHART
 from parts.controlplane import ControlPlane
 from parts.process import CommandError, until
+from parts.release import NAME
 
 FILES = sorted((CHART / "ci").glob("*-values.yaml"))
 HOST_NETWORK = "host-network-values.yaml"

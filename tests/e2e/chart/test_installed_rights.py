@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from conftest import NAME, NAMESPACE, Release
 from parts.controlplane import ControlPlane
 from parts.process import until
+from parts.release import NAME, NAMESPACE, Release
 
 from adapter.config import KubernetesSource
 from adapter.sources.kubernetes import KubernetesReader
