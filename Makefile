@@ -9,6 +9,8 @@ ARGS ?=
 SELECTION = e2e
 TOOLS = $(or $(BACKLOG_ADAPTER_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/backlog-adapter/tools)
 HELM_DOCS = $(TOOLS)/helm-docs-1.14.2/helm-docs
+# Without cached bytecode every process compiles every module, and pytest rewrites every assert again.
+export PYTHONDONTWRITEBYTECODE =
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 .PHONY: help run test unit e2e e2e-all e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven

@@ -121,35 +121,25 @@ def test_an_application_that_exits_ends_no_thread(running: Running) -> None:
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize(
-    ("sent", "code"),
-    [
-        (b"nonsense\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-        (request("/", "Host: y"), 400),
-        (b"GET / HTTP/1.1\r\n\r\n", 400),
-        (request("/", "Transfer-Encoding: chunked", method="POST") + b"no size\r\n", 400),
-        (request("/", f"X-Long: {'x' * LIMITS.header_bytes}"), 431),
-        (request("/" + "x" * LIMITS.header_bytes), 431),
-        (request("/", *(["A: b"] * LIMITS.header_fields)), 431),
-        (MANY_FIELDS, 431),
-        (b"GET / HTTP/1.1\r\nX-Unfinished: " + b"x" * 2 * LIMITS.header_bytes, 431),
-        (request("/", f"Content-Length: {LIMITS.body_bytes + 1}", method="POST") + b"x" * (LIMITS.body_bytes + 1), 413),
-    ],
-    ids=[
-        "no HTTP",
-        "two lengths",
-        "two hosts",
-        "no host",
-        "a chunk",
-        "a long header",
-        "a long path",
-        "101 fields",
-        "10 000 fields",
-        "no end",
-        "a body",
-    ],
-)
+REFUSED = {
+    "no HTTP": (b"nonsense\r\n\r\n", 400),
+    "two lengths": (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+    "two hosts": (request("/", "Host: y"), 400),
+    "no host": (b"GET / HTTP/1.1\r\n\r\n", 400),
+    "a chunk": (request("/", "Transfer-Encoding: chunked", method="POST") + b"no size\r\n", 400),
+    "a long header": (request("/", f"X-Long: {'x' * LIMITS.header_bytes}"), 431),
+    "a long path": (request("/" + "x" * LIMITS.header_bytes), 431),
+    "101 fields": (request("/", *(["A: b"] * LIMITS.header_fields)), 431),
+    "10 000 fields": (MANY_FIELDS, 431),
+    "no end": (b"GET / HTTP/1.1\r\nX-Unfinished: " + b"x" * 2 * LIMITS.header_bytes, 431),
+    "a body": (
+        request("/", f"Content-Length: {LIMITS.body_bytes + 1}", method="POST") + b"x" * (LIMITS.body_bytes + 1),
+        413,
+    ),
+}
+
+
+@pytest.mark.parametrize(("sent", "code"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("is_plain", [False, True], ids=["TLS", "plain"])
 def test_a_malformed_or_too_large_request_is_refused(tls: LiveTls, sent: bytes, code: int, is_plain: bool) -> None:
     with serving(tls=None if is_plain else tls) as running:
@@ -157,22 +147,30 @@ def test_a_malformed_or_too_large_request_is_refused(tls: LiveTls, sent: bytes, 
             client.send(sent)
             response = client.response()
             assert (response.code, response.document["code"], response.headers["connection"]) == (code, code, "close")
-            assert client.is_closed()
         assert running.server.counters.refused == {code: 1}
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [request("/", "Transfer-Encoding: chunked", method="POST") + b"no size\r\n", request("/", "Host: y"), b"no\r\n"],
-    ids=["a body", "a head", "no HTTP"],
-)
-def test_a_malformed_request_is_refused_after_the_responses_to_earlier_ones(tls: LiveTls, sent: bytes) -> None:
-    with serving(tls=tls) as running, Client(running.server, trust()) as client:
-        client.send(request("/wait") + request("/second") + sent)
-        assert eventually(lambda: running.server.counters.refused == {400: 1})
+@pytest.mark.parametrize("is_plain", [False, True], ids=["TLS", "plain"])
+def test_a_refused_connection_is_closed_a_moment_after_the_response(tls: LiveTls, is_plain: bool) -> None:
+    with serving(tls=None if is_plain else tls) as running, ExitStack() as stack:
+        clients = [stack.enter_context(Client(running.server, None if is_plain else trust())) for _ in REFUSED]
+        for client, (sent, code) in zip(clients, REFUSED.values(), strict=True):
+            client.send(sent)
+            assert client.response().code == code
+        assert [client.is_closed() for client in clients] == [True] * len(clients)
+        assert running.server.counters.closed_for_time == 0
+
+
+def test_a_malformed_request_is_refused_after_the_responses_to_earlier_ones(tls: LiveTls) -> None:
+    malformed = [REFUSED[name][0] for name in ("a chunk", "two hosts", "no HTTP")]
+    with serving(tls=tls) as running, ExitStack() as stack:
+        clients = [stack.enter_context(Client(running.server, trust())) for _ in malformed]
+        for client, sent in zip(clients, malformed, strict=True):
+            client.send(request("/wait") + request("/second") + sent)
+        assert eventually(lambda: running.server.counters.refused == {400: len(malformed)})
         running.application.go_on.set()
-        assert [client.response().code for _ in range(3)] == [200, 200, 400]
-        assert client.is_closed(within_s=LIMITS.header_s / 2)
+        assert [[client.response().code for _ in range(3)] for client in clients] == [[200, 200, 400]] * len(malformed)
+        assert [client.is_closed() for client in clients] == [True] * len(malformed)
         assert running.server.counters.closed_for_time == 0
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from sample_rows import Row, lines_of, table_of
@@ -201,11 +202,13 @@ def test_a_source_that_never_answers_is_reported() -> None:
 
 
 def test_too_long_a_history_is_refused() -> None:
-    def endless(start_s: int, end_s: int, step_s: int) -> list[Row]:
-        return [Row(end_s, "shop/orders", "", "backlog_records", 1.0)] * (history.MOST_VALUES + 1)
+    class Endless(FakeSource):
+        def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
+            one = table_of([Row(end_s, "shop/orders", "", "backlog_records", 1.0)])
+            return one.take(np.zeros(history.MOST_VALUES + 1, np.int64))
 
     with pytest.raises(HistoryError, match=rf"more than {history.MOST_VALUES} values up to .*--workload"):
-        past_of(endless)
+        read(CONFIG, TICKS, (), opener=lambda _, name: Endless(steady))
 
 
 def test_faults_are_counted_and_reported_once() -> None:

@@ -99,14 +99,18 @@ def test_a_taken_port_leaves_nothing_running(pipeline: str) -> None:
     assert "snapshot-follower" not in {thread.name for thread in threading.enumerate()}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_serve(pipeline: str, number: int, tmp_path: Path) -> None:
-    port = free_port()
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM, str(port), pipeline], env=os.environ, cwd=tmp_path)
+def test_a_signal_ends_serve(pipeline: str, tmp_path: Path) -> None:
+    """Side by side: each goes on answering for five seconds."""
+    programs = {}
     try:
-        wait_for(f"http://127.0.0.1:{port}/readyz")
-        program.send_signal(number)
-        assert program.wait(30) == 0
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            command = [sys.executable, "-c", PROGRAM, str(port := free_port()), pipeline]
+            programs[number] = port, subprocess.Popen(command, env=os.environ, cwd=tmp_path)
+        for number, (port, program) in programs.items():
+            wait_for(f"http://127.0.0.1:{port}/readyz")
+            program.send_signal(number)
+        assert {number: program.wait(30) for number, (_, program) in programs.items()} == dict.fromkeys(programs, 0)
     finally:
-        program.kill()
-        program.wait()
+        for _, program in programs.values():
+            program.kill()
+            program.wait()

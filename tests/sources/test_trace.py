@@ -146,7 +146,7 @@ def fault_row(length: int) -> str:
     return shortest.replace('"text": ""', f'"text": "{"x" * (length - len(shortest))}"')
 
 
-@pytest.mark.parametrize("before", [0, 10_000])
+@pytest.mark.parametrize("before", [0, 100])
 def test_a_row_that_is_too_long_is_reported_with_its_number_and_the_limit(tmp_path: Path, before: int) -> None:
     file = tmp_path / "fleet.jsonl"
     file.write_text(lines_of([row()] * before) + fault_row(3 * LONGEST_ROW_BYTES) + lines_of([row()]))
