@@ -11,7 +11,6 @@ TOOLS = $(or $(BACKLOG_ADAPTER_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bac
 HELM_DOCS = $(TOOLS)/helm-docs-1.14.2/helm-docs
 # Without cached bytecode every process compiles every module, and pytest rewrites every assert again.
 export PYTHONDONTWRITEBYTECODE =
-VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 .PHONY: help run test unit e2e e2e-all e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven
 
@@ -90,10 +89,8 @@ lock: ## Resolve requirements/*.lock from pyproject.toml
 	  --no-annotate --no-emit-index-url --upgrade pyproject.toml "$${@:2}" --output-file requirements/$$1.lock; }; \
 	compile serve; compile pipeline --extra pipeline; compile dev --extra pipeline --group dev
 
-image: ## Build the two container images; REGISTRY=registry.example.com/team/ goes before their names
-	@command -v docker >/dev/null || { echo "docker is missing: install it, or build the two targets of the Dockerfile with another tool"; exit 1; }
-	docker build --target serve --tag $(REGISTRY)backlog-adapter-serve:$(VERSION) .
-	docker build --target pipeline --tag $(REGISTRY)backlog-adapter-pipeline:$(VERSION) .
+image: ## Build both images with docker, podman or buildah; REGISTRY=registry.example.com/team/ BASE=image@sha256:...
+	REGISTRY=$(REGISTRY) BASE=$(BASE) image/build.sh $(ARGS)
 
 clean: ## Remove build output; the cache of the tools stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist logs

@@ -1,6 +1,7 @@
 """Start and stop a Spark session and its JVM."""
 
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ LOOPBACK = "127.0.0.1"
 STREAMING = "spark.sql.streaming."
 JVM_ENDS_WITHIN_S = 15.0
 SPARK_STOPS_WITHIN_S = 15.0
+USER_NAME = "backlog-adapter"
 MOST_LOG_BYTES = 4_000_000
 _CAUSE = "Caused by: "  # in a Java stack trace; the last one is the root cause
 # The heap is small (the state is in RocksDB), so the serial collector and the first compiler tier take no more time and
@@ -152,8 +154,18 @@ def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[
 
 
 def _start(conf: SparkConf, gateway: Any) -> None:
+    _name_user(gateway)
     with _interrupt_handler_preserved():
         SparkContext(conf=conf, gateway=gateway)
+
+
+def _name_user(gateway: Any) -> None:
+    """Give Hadoop a user name if /etc/passwd has none for this UID, as on OpenShift: its login would fail."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        login = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
+        login.setLoginUser(login.createRemoteUser(USER_NAME))
 
 
 @contextmanager

@@ -68,7 +68,7 @@ exec env -i {env} {as_user} {command}
 """
 
 # Only one user is mapped here. Another user is mapped in its place: the same owner of files under another number,
-# without capabilities. /etc/passwd names the user of the images alone (Dockerfile).
+# without capabilities. The Java of the images needs no entry in /etc/passwd; Java 17 of a test machine does.
 _IMAGE_USER = 10001
 _PASSWD = f"""\
 (cat /etc/passwd; echo adapter:x:{_IMAGE_USER}:{_IMAGE_USER}::/nonexistent:/usr/sbin/nologin) > /run/passwd

@@ -1,0 +1,1 @@
+"""Building the container images: what they leave out, and what they contain."""
