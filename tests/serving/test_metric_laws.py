@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import cache
 
 import pytest
-from builders import TICK_S, book, counts, job, last, tick
+from builders import TICK_S, counts, fold, job, tick
 from hypothesis import given
 from hypothesis import strategies as st
 from serving_builders import AT_S, entry, snapshot
@@ -14,6 +15,7 @@ from adapter.apiserver.selectors import Requirement, Selector, parse
 from adapter.apiserver.status import StatusError
 from adapter.core.decisions import Decision, Reason
 from adapter.core.metrics import METRICS
+from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import STAGE_SIGNALS
 from adapter.serving.metric_api import MetricValue, ObjectQuery, ObjectValue
 from adapter.serving.providers import KINDS, ObjectMetrics
@@ -98,16 +100,32 @@ def test_x06_any_decision_yields_a_number_or_a_sentence(reason: Reason) -> None:
         assert isinstance(found, MetricValue) is (workers is not None)
 
 
+SEEN = (*STAGE_SIGNALS, "partitions")
+
+
+@cache
+def last_decisions(policy: str, falls_silent: bool) -> dict[str, Decision]:
+    """By signal: the last decision of a workload that reports this signal alone, for a minute if it falls silent."""
+    ticks = [
+        tick(
+            at_s,
+            *(
+                job(f"shop/{seen}", **counts(), **({} if falls_silent and at_s > 60 else {seen: 7.0 + at_s}))
+                for seen in SEEN
+            ),
+        )
+        for at_s in (TICK_S * number for number in range(20))
+    ]
+    rules = RuleBook(by_workload={f"shop/{seen}": Rules(policy=policy) for seen in SEEN})
+    return {decision.workload.removeprefix("shop/"): decision for decision in fold(ticks, rules)[-1]}
+
+
 @pytest.mark.parametrize("policy", ["drain", "segments"])
-@pytest.mark.parametrize("seen", [*STAGE_SIGNALS, "partitions"])
+@pytest.mark.parametrize("seen", SEEN)
 @pytest.mark.parametrize("falls_silent", [True, False])
 def test_x06_without_samples_only_segments_have_a_number(policy: str, seen: str, falls_silent: bool) -> None:
     """Without a throughput and a backlog no other sample has an age."""
-    ticks = [
-        tick(at_s, job(**counts(), **({} if falls_silent and at_s > 60 else {seen: 7.0 + at_s})))
-        for at_s in (TICK_S * number for number in range(20))
-    ]
-    decided = last(ticks, book(policy=policy))
+    decided = last_decisions(policy, falls_silent)[seen]
     followed = policy == "segments" and seen == "partitions"
     assert decided.sample_age_s is None
     assert (decided.decided_age_s is not None) == followed
