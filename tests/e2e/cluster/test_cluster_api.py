@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -81,6 +83,15 @@ def test_kubectl_explain_describes_a_metric(adapter: Adapter, controlplane: Cont
     shown = until(lambda: controlplane.kubectl(*command), OPENAPI_S, "kubectl explains it")
     for field in ("metricName", "metricLabels", "timestamp", "value", "window"):
         assert re.search(rf"^ +{field}\t<", shown, re.MULTILINE), shown
+
+
+def test_check_api_reads_a_number_through_both_groups(clicks: str, controlplane: ControlPlane) -> None:
+    """The command of `helm test`."""
+    options = ["--api=external", "--api=custom", f"--workload=default/{clicks}"]
+    command = [sys.executable, "-m", "adapter", "check-api", *options, f"--kubeconfig={controlplane.admin.kubeconfig}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(f"required_workers of default/{clicks} ") == 2
 
 
 def test_kube_apiserver_logs_no_fault_of_ours_once_we_are_available(
