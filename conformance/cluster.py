@@ -53,6 +53,7 @@ class Cluster:
         self.config_map = dict(config_map)
         self.kubeconfig = ""  # the file to connect with
         self.reviews: list[Review] = []  # received, in order
+        self.applied: list[tuple[str, str, Any]] = []  # path with query, Content-Type and document of every PATCH
         self.accepted: list[str] = []  # the Accept header of every request
         self.connections = 0  # made so far
         self.failures: list[Answer] = []  # given before any other answer, one a request
@@ -90,6 +91,13 @@ class Cluster:
         """The access reviews of a user."""
         return [spec for spec in self.specs() if spec.get("user") == user]
 
+    def record(self, method: str, path: str, kind: str, body: Any) -> None:
+        """Remember a received document."""
+        if method == "PATCH":
+            self.applied.append((path, kind, body))
+        else:
+            self.reviews.append(Review(body["kind"], body["spec"]))
+
     def answer(self, path: str, authorization: str, body: Any) -> Answer:
         """The answer to a request. body: None for a GET."""
         if self.silent:
@@ -99,7 +107,7 @@ class Cluster:
         if authorization.partition(" ")[2] not in (OWN_TOKEN, ""):  # clients in Go send no token over plain HTTP
             return status(401, "Unauthorized")
         if body is not None:
-            return _reviewed(body)
+            return _reviewed(body) if "Review" in body["kind"] else _json(body)
         path, _, query = path.partition("?")
         if path == CONFIG_MAPS and "sendInitialEvents" in query:
             return status(422, "Invalid")  # client-go lists instead
@@ -208,8 +216,10 @@ def _handler(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:  # the name is http.server's
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            cluster.reviews.append(Review(body["kind"], body["spec"]))
+            cluster.record(self.command, self.path, self.headers["Content-Type"], body)
             self._reply(body)
+
+        do_PATCH = do_POST  # noqa: N815 - the name is http.server's
 
         def _watch(self) -> None:
             """Send no events until the end."""

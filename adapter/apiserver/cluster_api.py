@@ -22,6 +22,8 @@ DEADLINE_S = 5.0
 CONNECTIONS = 32  # in the pool; more are opened when needed, and closed after use
 LARGEST_BYTES = 2**20  # of an answer; the authentication settings, the largest, have some 10 KB
 JSON = "application/json"
+APPLY = "application/apply-patch+yaml"  # JSON is YAML too
+MANAGER = "backlog-adapter"  # the name of this program in the managedFields of an object
 
 _FAULTS = (ApiException, ConfigException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
@@ -64,6 +66,14 @@ class ClusterApi:
         """POST a document: status and document of the answer. Raises SourceError as `get` does."""
         return _read(f"POST {path}", *self._request("POST", path, body, deadline_s))
 
+    def apply(self, path: str, document: object, deadline_s: float = DEADLINE_S) -> tuple[int, Any]:
+        """Server-side apply a document, also to fields of another manager: status and document of the answer.
+
+        Raises SourceError as `get` does.
+        """
+        query = f"{path}?fieldManager={MANAGER}&force=true"
+        return _read(f"PATCH {path}", *self._request("PATCH", query, document, deadline_s))
+
     def close(self) -> None:
         """Drop the connections. A later call opens new ones."""
         with self._lock:
@@ -81,9 +91,9 @@ class ClusterApi:
         return status, content
 
     def _exchange(self, method: str, path: str, body: object, deadline_s: float) -> tuple[int, bytes]:
-        # Not the typed methods: their models cost 20 MB of memory, and only three paths are used.
+        # Not the typed methods: their models cost 20 MB of memory, and few paths are used.
         client = self._connected()
-        headers = {"Accept": JSON, "Content-Type": JSON}
+        headers = {"Accept": JSON, "Content-Type": APPLY if method == "PATCH" else JSON}
         request = client.param_serialize(method, path, header_params=headers, body=body, auth_settings=["BearerToken"])
         answer = client.call_api(*request, _request_timeout=deadline_s)
         content: bytes = answer.response.read(LARGEST_BYTES + 1)

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import read, text_of
 from adapter.config.faults import Fault
+from adapter.config.issuer import Issuer
 from adapter.config.models import (
     Config,
     ExcludedPeriod,
@@ -49,6 +50,7 @@ __all__ = [
     "Config",
     "ExcludedPeriod",
     "Fleet",
+    "Issuer",
     "KafkaReading",
     "KafkaSource",
     "KubernetesSource",

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from adapter.apiserver.limits import ServerLimits
 from adapter.config.faults import Fault
+from adapter.config.issuer import Issuer, issuer_faults
 from adapter.config.limits import Limits
 from adapter.config.model import LISTED, Model, has, pair
 from adapter.config.settings import RuleOverrides
@@ -164,6 +165,9 @@ class Serving(Model):
     service: Service | None = Field(
         default=None, description="Its Service as namespace/name, to detect that another one owns the API."
     )
+    issuer: Issuer | None = Field(
+        default=None, description="What serve makes itself: certificates, the token; files are given by default."
+    )
     access_log: Literal["all", "refusals", "none"] = Field(
         default="refusals",
         description="Requests to log; refusals are all but 2xx and 304, each of them once in five minutes.",
@@ -174,7 +178,7 @@ class Serving(Model):
     def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """A certificate needs its key, two servers need two ports, and a token needs TLS."""
         port, metrics_port = given.get("port", _SERVING_PORT), given.get("metrics_port")
-        faults = pair(given, "cert_file", "key_file")
+        faults = [*pair(given, "cert_file", "key_file"), *issuer_faults(given)]
         if port == metrics_port and port != 0:
             faults.append(Fault(("metrics_port",), f"expected another port than port, got {metrics_port!r} for both"))
         if has(given, "snapshot_token_file") and str(given.get("snapshot_url")).lower().startswith("http:"):

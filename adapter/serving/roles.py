@@ -16,6 +16,7 @@ from adapter.apiserver.access import ClusterAccess, LoopbackAccess
 from adapter.apiserver.app import create_app
 from adapter.apiserver.authentication_settings import AuthenticationSettings, read_settings
 from adapter.apiserver.cluster_api import ClusterApi
+from adapter.apiserver.probes import Checks
 from adapter.apiserver.reviews import Reviews
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
@@ -24,6 +25,7 @@ from adapter.config import Serving
 from adapter.errors import ConfigError
 from adapter.serving.accounting import Accounting
 from adapter.serving.api_services import ApiServices
+from adapter.serving.issuing import host_of, start_issuer
 from adapter.serving.log_queue import queued_logging
 from adapter.serving.metric_api import CUSTOM, CUSTOM_ITEMS, EXTERNAL, EXTERNAL_VERSION
 from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
@@ -105,11 +107,11 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     _check(settings, insecure_local)
     host = LOOPBACK if insecure_local else settings.host
     store = SnapshotStore()
-    readiness = Readiness(lambda: store.current is not None)
     telemetry = Telemetry(store, workloads=False)
     telemetry.add(build_info("serve"))
     # Before the port opens: a connection made without its certificate stays anonymous.
     cluster = None if insecure_local else _Cluster.start(settings, telemetry, stack)
+    readiness = Readiness(lambda: store.current is not None, more={} if cluster is None else cluster.checks)
     _follow(settings, store, stack)
     monitoring = monitoring_routes(telemetry, readiness)
     observe = Accounting(telemetry, structlog.get_logger("access"), settings.access_log).handled
@@ -131,6 +133,7 @@ class _Cluster:
 
     settings: AuthenticationSettings
     access: ClusterAccess
+    checks: Checks  # of readiness
 
     @classmethod
     def start(cls, settings: Serving, telemetry: Telemetry, stack: ExitStack) -> "_Cluster":
@@ -145,7 +148,7 @@ class _Cluster:
         telemetry.add(services.gauges)
         services.start()
         stack.callback(services.stop)
-        return cls(followed, access)
+        return cls(followed, access, start_issuer(settings, api, _API_SERVICES, stack))
 
 
 def _follow(settings: Serving, store: SnapshotStore, stack: ExitStack) -> None:
@@ -159,6 +162,8 @@ def _follow(settings: Serving, store: SnapshotStore, stack: ExitStack) -> None:
 def _check(settings: Serving, insecure_local: bool) -> None:
     needed = ["snapshot_url"] if insecure_local else ["snapshot_url", "cert_file", "key_file"]
     faults = [f"serving.{name}: is required by serve" for name in needed if getattr(settings, name) is None]
+    if insecure_local and settings.issuer is not None:
+        faults.append("serving.issuer: expected none with --insecure-local, which knows no cluster")
     if faults:
         raise ConfigError(faults)
 
@@ -174,8 +179,7 @@ def _tls(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry) -> L
 
 def _own_names(settings: Serving) -> tuple[str, ...]:
     """The host names under which the API server connects to this server."""
-    namespace, slash, name = (settings.service or "").partition("/")
-    return (f"{name}.{namespace}.svc",) if slash else ()
+    return () if settings.service is None else (host_of(settings.service),)
 
 
 def _run(server: Server, stack: ExitStack) -> None:

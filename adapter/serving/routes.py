@@ -29,14 +29,16 @@ OPENAPI = files("adapter.serving").joinpath("openapi.json")
 
 
 class Readiness:
-    """The checks of `/readyz`. patience_s: after that the server is ready without a snapshot too."""
+    """The checks of `/readyz`. patience_s: after that the server is ready without a snapshot too. more: checks."""
 
     def __init__(
         self,
         has_snapshot: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
         patience_s: float = FIRST_SNAPSHOT_S,
+        more: Checks | None = None,
     ) -> None:
+        self._more = more or {}
         self._has_snapshot = has_snapshot
         self._clock = clock
         self._patience_ends_s = clock() + patience_s
@@ -50,6 +52,7 @@ class Readiness:
         """Every check by its name, in the order of `?verbose`."""
         return {
             **PING,
+            **self._more,
             "first-snapshot": lambda: self._has_snapshot() or self._clock() >= self._patience_ends_s,
             "shutdown": lambda: not self._stopping.is_set(),
         }

@@ -26,6 +26,14 @@ def test_a_document_is_sent_and_answered(api: ClusterApi) -> None:
     assert document["status"] == {"allowed": True}
 
 
+def test_a_document_is_applied_with_a_field_manager(api: ClusterApi, cluster: Cluster) -> None:
+    document = {"apiVersion": "v1", "kind": "Secret", "data": {"token": "YQ=="}}
+    assert api.apply("/api/v1/namespaces/a/secrets/b", document) == (200, document)
+    ((path, kind, body),) = cluster.applied
+    assert path == "/api/v1/namespaces/a/secrets/b?fieldManager=backlog-adapter&force=true"
+    assert (kind, body) == ("application/apply-patch+yaml", document)
+
+
 @pytest.mark.parametrize(
     ("failure", "message"),
     [(status(500, "boom")[1], {"message": "boom"}), (b"boom", "boom"), (b"", ""), (b"\xff", "\ufffd")],

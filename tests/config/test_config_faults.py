@@ -184,6 +184,36 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             id="a service without its namespace",
         ),
         pytest.param(
+            whole("serving: {issuer: {lease: a, secret: s}}"),
+            "serving.issuer.pipeline_secret: is required with secret: one CA signs both certificates",
+            id="one certificate of two",
+        ),
+        pytest.param(
+            whole("serving: {issuer: {lease: a, leaf_life_s: 300}}"),
+            "serving.issuer.leaf_life_s: expected at least 6 * publish_s = 360, got 300",
+            id="a certificate that expires while its CA is published",
+        ),
+        pytest.param(
+            whole("serving: {issuer: {lease: a, ca_life_s: 86400}}"),
+            "serving.issuer.ca_life_s: expected at least 3 * leaf_life_s = 23328000, got 86400",
+            id="a CA that expires before its certificates",
+        ),
+        pytest.param(
+            whole("serving: {issuer: {lease: a, token_secret: t}, service: n/a}"),
+            "serving.snapshot_token_file: is required with issuer",
+            id="no file for the token",
+        ),
+        pytest.param(
+            whole("serving: {issuer: {lease: a}}"),
+            "serving.service: is required with issuer",
+            id="no Service to issue for",
+        ),
+        pytest.param(
+            whole("serving: {issuer: {lease: a, secret: s, pipeline_secret: p}, cert_file: a.crt, key_file: a.key}"),
+            "serving.key_file: expected the path of cert_file with issuer: serve writes both into one file",
+            id="two files for what changes at once",
+        ),
+        pytest.param(
             whole("serving: {access_log: everything}"),
             "serving.access_log: expected one of all, refusals, none, got 'everything'",
             id="an unknown access log",

@@ -17,7 +17,7 @@ from serving_builders import entry, snapshot
 
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
-from adapter.config import Serving
+from adapter.config import Issuer, Serving
 from adapter.errors import ConfigError, SetupError
 from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from adapter.serving.roles import start
@@ -27,7 +27,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 METRIC = f"/apis/{EXTERNAL_GROUP_VERSION}/namespaces/shop/required_workers"
 PROGRAM = """
 import sys
-from adapter.config import Serving
+from adapter.config import Issuer, Serving
 from adapter.serving.roles import serve
 serve(Serving(port=int(sys.argv[1]), snapshot_url=sys.argv[2]), insecure_local=True)
 """
@@ -80,7 +80,7 @@ def test_metrics_may_have_a_port_of_their_own(pipeline: str) -> None:
     port = free_port()
     with ExitStack() as stack:
         start(Serving(port=0, metrics_port=port, snapshot_url=pipeline), stack, insecure_local=True)
-        assert 'backlog_adapter_build_info{role="serve"' in wait_for(f"http://127.0.0.1:{port}/metrics").text
+        assert "backlog_adapter" in wait_for(f"http://127.0.0.1:{port}/metrics").text
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,12 @@ def test_the_error_names_every_missing_setting(insecure: bool, names: tuple[str,
     with ExitStack() as stack, pytest.raises(ConfigError) as raised:
         start(Serving(), stack, insecure_local=insecure)
     assert raised.value.faults == tuple(f"serving.{name}: is required by serve" for name in names)
+
+
+def test_without_a_cluster_nothing_can_be_issued() -> None:
+    settings = Serving(snapshot_url="http://localhost:1", service="a/b", issuer=Issuer(lease="b"))
+    with ExitStack() as stack, pytest.raises(ConfigError, match="expected none with --insecure-local"):
+        start(settings, stack, insecure_local=True)
 
 
 def test_a_taken_port_leaves_nothing_running(pipeline: str) -> None:

@@ -306,6 +306,15 @@ def test_without_a_snapshot_a_server_becomes_ready_after_a_while() -> None:
     assert get(app, "/readyz").status_code == 200
 
 
+def test_a_server_without_its_certificate_is_not_ready() -> None:
+    issued = [False]
+    app = app_of(readiness=Readiness(lambda: True, more={"certificate": lambda: issued[0]}))
+    assert get(app, "/readyz").status_code == get(app, "/readyz/certificate").status_code == 500
+    assert get(app, "/livez").status_code == 200
+    issued[0] = True
+    assert get(app, "/readyz").status_code == 200
+
+
 def test_the_committed_openapi_document_is_the_generated_one() -> None:
     """Run `python -m conformance.openapi` after a change of the types."""
     assert json.loads(openapi.FILE.read_bytes()) == openapi.document()

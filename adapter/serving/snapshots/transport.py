@@ -60,8 +60,8 @@ def bearer(token_file: str) -> str:
 class Follower:
     """Pulls the pipeline's snapshots into a store in its own thread, so that no request waits for a pull.
 
-    url: such as https://pipeline:8443. ca_file: the CA of its certificate, None for the system's CAs. token_file: the
-    bearer token, read for each pull.
+    url: such as https://pipeline:8443. ca_file: the CA of its certificate, read when it changes, None for the system's
+    CAs. token_file: the bearer token, read for each pull.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class Follower:
             url=str(self._url),
         )
         self._client: httpx.Client | None = None
+        self._ca_pem = b""  # what the client trusts
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="snapshot-follower", daemon=True)
 
@@ -106,7 +107,6 @@ class Follower:
         try:
             self._take()
         except (httpx.HTTPError, OSError, ValueError) as error:
-            # The next client reads the CA file again, which may have been wrong.
             self._drop_client()
             raise SourceError("pipeline", one_line(error) + _hint(self._url, str(error))) from error
 
@@ -121,12 +121,16 @@ class Follower:
             self._etag = response.headers.get("ETag", "")
 
     def _opened(self) -> httpx.Client:
+        ca_pem = b"" if self._ca_file is None else Path(self._ca_file).read_bytes()
+        if ca_pem != self._ca_pem:
+            self._drop_client()
         if self._client is None:
             verify: ssl.SSLContext | bool = True
             if self._ca_file is not None:
-                verify = ssl.create_default_context(cafile=self._ca_file)
+                verify = ssl.create_default_context(cadata=ca_pem.decode("ascii"))
             # trust_env: the pipeline is in the same cluster, where no proxy of the environment is needed.
             self._client = httpx.Client(verify=verify, timeout=DEADLINE_S, trust_env=False)
+            self._ca_pem = ca_pem
         return self._client
 
     def _headers(self) -> dict[str, str]:

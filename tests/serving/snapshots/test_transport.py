@@ -97,6 +97,18 @@ def test_with_a_wrong_token_nothing_is_stored(files: Files, ca: Path, token: Pat
     assert held.current is None
 
 
+def test_a_changed_ca_file_is_used_by_the_next_pull(files: Files, ca: Path, token: Path) -> None:
+    """While one CA replaces the other both are in the file, and no pull fails."""
+    source, held = SnapshotStore(), SnapshotStore()
+    source.put(snapshot(entry()))
+    with publisher(source, files, token) as server:
+        pulling = follower(server, held, ca, token)
+        for authorities, is_trusted in (((SERVER,), True), ((STRANGERS, SERVER), True), ((STRANGERS,), False)):
+            ca.write_text(pem(*authorities))
+            assert pulling.pull() is is_trusted
+        pulling.stop()
+
+
 def test_a_publisher_of_another_ca_is_not_trusted(files: Files, ca: Path, token: Path) -> None:
     source, held = SnapshotStore(), SnapshotStore()
     source.put(snapshot(entry()))

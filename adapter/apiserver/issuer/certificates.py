@@ -1,0 +1,133 @@
+"""The certificates of the servers: issued and rotated by the leader, copied to files by every replica."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from adapter.apiserver.issuer.files import replace_file
+from adapter.apiserver.issuer.keys import (
+    KeyPair,
+    bundle_pem,
+    has_signed,
+    new_authority,
+    new_leaf,
+    read_bundle,
+    read_pair,
+)
+from adapter.apiserver.issuer.objects import SOURCE, Api, data_of, read
+from adapter.apiserver.issuer.state import CA, Places, State, leaf_of
+from adapter.apiserver.issuer.steps import Bundle, IssueLeaf, Lives, MakeAuthority, Publish, Step, Trust, next_step
+from adapter.errors import SourceError
+
+_MOST_STEPS = 10  # in one round; a first one has five
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where the servers read. certificate: with its key in one file, so that both change at once."""
+
+    certificate: Path
+    authorities: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """unix_s: the time of certificates. timer_s: seconds that only grow."""
+
+    unix_s: Callable[[], float] = time.time
+    timer_s: Callable[[], float] = time.monotonic
+
+
+class Certificates:
+    """Issues and rotates what is at `places`, and copies it to `files`."""
+
+    def __init__(self, api: Api, places: Places, files: Files, lives: Lives, clocks: Clocks = Clocks()) -> None:
+        self._api = api
+        self._places = places
+        self._files = files
+        self._lives = lives
+        self._clocks = clocks
+        self._is_issued = False
+        self._published: tuple[Bundle, float] | None = None  # what all places have, and since when this replica knows
+
+    def is_issued(self) -> bool:
+        """Whether the file has an issued certificate."""
+        return self._is_issued
+
+    def begin(self) -> None:
+        """Let the server start before a certificate is issued: with one that no client trusts."""
+        pem, authorities = _content(self._files.certificate), _content(self._files.authorities)
+        leaf = read_pair(pem, pem)
+        self._is_issued = _is_trusted(leaf, read_bundle(authorities))
+        if leaf is None:
+            now_s = self._clocks.unix_s()
+            unknown = new_authority(now_s, self._lives.leaf_s)
+            self._write_file(new_leaf(unknown, self._places.own_host, now_s, self._lives.leaf_s))
+
+    def lead(self) -> None:
+        """Take every step that is due. Raises SourceError."""
+        for _ in range(_MOST_STEPS):
+            state = State(self._api, self._places)
+            found = state.found(self._published_for_s(state))
+            step = next_step(found, self._lives, self._clocks.unix_s())
+            if step is None:
+                return
+            self._take(step, state)
+
+    def stand_by(self) -> None:
+        """Forget what this replica saw as the leader: another one rotates."""
+        self._published = None
+
+    def follow(self) -> None:
+        """Copy the CAs and the certificate to the files. Raises SourceError for what cannot be used."""
+        data = data_of(read(self._api, self._places.own))
+        leaf, trusted = leaf_of(data), read_bundle(data.get(CA, b""))
+        # A new CA without a certificate yet: the other server's may come first.
+        if trusted:
+            replace_file(self._files.authorities, bundle_pem(trusted))
+        if leaf is None or not _is_trusted(leaf, trusted):
+            raise SourceError(SOURCE, f"{self._places.own}: expected a certificate and its CA, got no usable ones")
+        self._write_file(leaf)
+        self._is_issued = True
+
+    def _published_for_s(self, state: State) -> float:
+        now_s = self._clocks.timer_s()
+        if any(bundle != state.trusted for bundle in state.published().values()):
+            self._published = None
+        elif self._published is None or self._published[0] != state.trusted:
+            self._published = state.trusted, now_s
+        return 0.0 if self._published is None else now_s - self._published[1]
+
+    def _take(self, step: Step, state: State) -> None:
+        now_s = self._clocks.unix_s()
+        match step:
+            case MakeAuthority(keep):
+                new = new_authority(now_s, self._lives.authority_s)
+                state.write_authority(new, (new.certificate, *keep))
+                _log.info("made a CA", secret=self._places.own, also_trusted=len(keep))
+            case Trust(bundle):
+                state.write_authority(state.signer(), bundle)
+                _log.info("no certificate of an older CA is left; trusting the newest alone", secret=self._places.own)
+            case Publish(paths):
+                for path in paths:
+                    state.publish(path)
+                _log.info("published the CAs", places=paths, count=len(state.trusted))
+            case IssueLeaf(host):
+                state.write_leaf(host, new_leaf(state.signer(), host, now_s, self._lives.leaf_s))
+                _log.info("issued a certificate", host=host)
+
+    def _write_file(self, leaf: KeyPair) -> None:
+        replace_file(self._files.certificate, bundle_pem([leaf.certificate]) + leaf.key_pem())
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _is_trusted(leaf: KeyPair | None, bundle: Bundle) -> bool:
+    return leaf is not None and any(has_signed(each, leaf.certificate) for each in bundle)

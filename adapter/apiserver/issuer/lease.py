@@ -1,0 +1,77 @@
+"""Which replica issues: the holder of a Lease of the cluster."""
+
+import math
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from adapter.apiserver.issuer.objects import Api, ConflictError, Object, read, write
+
+_log = structlog.get_logger(__name__)
+
+
+class Lease:
+    """One holder among replicas that share no clock, by the rule of Kubernetes' own controllers.
+
+    A replica takes the Lease when it has no holder, or when its record has not changed for `duration_s` of the
+    replica's own clock. A write succeeds only on the version that was read. The chart makes the Lease: the right to
+    create one cannot be limited to a name. path: of the Lease. identity: of this replica.
+    """
+
+    def __init__(
+        self, api: Api, path: str, identity: str, duration_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._api = api
+        self._path = path
+        self._identity = identity
+        self._duration_s = duration_s
+        self._clock = clock
+        self._seen: tuple[object, float] = (None, 0.0)  # a record, and when it was first seen
+        self._is_held = False
+
+    def hold(self) -> bool:
+        """Take or renew the Lease. Returns whether this replica holds it. Raises SourceError without an answer."""
+        held, self._is_held = self._is_held, False
+        found = read(self._api, self._path)
+        spec = found.get("spec") or {}
+        if not (spec.get("holderIdentity", "") in ("", self._identity) or self._has_expired(spec)):
+            return False
+        self._is_held = self._write(found, spec, self._identity)
+        if self._is_held and not held:
+            _log.info("this replica issues the certificates", lease=self._path, after=spec.get("holderIdentity"))
+        return self._is_held
+
+    def release(self) -> None:
+        """Let another replica take the Lease at once. Raises SourceError without an answer."""
+        if self._is_held:
+            self._is_held = False
+            found = read(self._api, self._path)
+            spec = found.get("spec") or {}
+            if spec.get("holderIdentity") == self._identity:
+                self._write(found, spec, "")
+
+    def _has_expired(self, spec: Object) -> bool:
+        record = (spec.get("holderIdentity"), spec.get("renewTime"))
+        if record != self._seen[0]:
+            self._seen = record, self._clock()
+        return self._clock() - self._seen[1] >= self._duration_s
+
+    def _write(self, found: Object, spec: Object, holder: str) -> bool:
+        """Whether no other replica wrote first."""
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        is_new = spec.get("holderIdentity") != holder
+        record: dict[str, Any] = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": math.ceil(self._duration_s),
+            "acquireTime": now if is_new else spec.get("acquireTime", now),
+            "renewTime": now,
+            "leaseTransitions": spec.get("leaseTransitions", 0) + is_new,
+        }
+        try:
+            write(self._api, self._path, found, {"spec": record})
+        except ConflictError:
+            return False
+        return True

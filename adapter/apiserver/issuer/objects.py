@@ -1,0 +1,85 @@
+"""Read and write single objects of the cluster."""
+
+import base64
+from binascii import Error as Base64Error
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from adapter.errors import SourceError
+
+SOURCE = "kubernetes"  # what a SourceError names
+
+Object = Mapping[str, Any]
+
+
+class ConflictError(SourceError):
+    """Another writer changed the object meanwhile."""
+
+
+class Api(Protocol):
+    """What the issuer needs of the cluster's API. Both raise SourceError without an answer."""
+
+    def get(self, path: str) -> tuple[int, Any]:
+        """Status and document."""
+
+    def apply(self, path: str, document: object) -> tuple[int, Any]:
+        """Server-side apply; status and document."""
+
+
+def secret_path(namespace: str, name: str) -> str:
+    """The API path of a Secret."""
+    return f"/api/v1/namespaces/{namespace}/secrets/{name}"
+
+
+def read(api: Api, path: str) -> Object:
+    """An object that exists. Raises SourceError."""
+    found = read_if_any(api, path)
+    if found is None:
+        raise SourceError(SOURCE, f"GET {path}: it does not exist; helm upgrade makes it again, a server may not")
+    return found
+
+
+def read_if_any(api: Api, path: str) -> Object | None:
+    """An object, None if it does not exist. Raises SourceError."""
+    status, document = api.get(path)
+    if status == 404:
+        return None
+    if status == 200 and isinstance(document, dict) and isinstance(document.get("metadata"), dict):
+        return document
+    raise SourceError(SOURCE, f"GET {path}: expected an object, got {status}{'; allow get of it' * (status == 403)}")
+
+
+def write(api: Api, path: str, found: Object, fields: Object) -> None:
+    """Apply fields to the object as it was found. Raises SourceError, and ConflictError if it has changed since."""
+    metadata = {key: found["metadata"][key] for key in ("name", "resourceVersion", "uid")}
+    document = {"apiVersion": found["apiVersion"], "kind": found["kind"], "metadata": metadata, **fields}
+    status, answer = api.apply(path, document)
+    if status == 409:
+        raise ConflictError(SOURCE, f"PATCH {path}: another writer changed it meanwhile; trying again")
+    if status != 200:
+        fix = "; allow patch of it" if status == 403 else ""
+        message = answer.get("message", "") if isinstance(answer, dict) else ""
+        raise SourceError(SOURCE, f"PATCH {path}: expected 200, got {status}{fix}: {message}".removesuffix(": "))
+
+
+def data_of(secret: Object) -> Mapping[str, bytes]:
+    """The decoded data of a Secret."""
+    return {key: decoded(text) for key, text in (secret.get("data") or {}).items()}
+
+
+def decoded(text: object) -> bytes:
+    """The bytes of base64; empty if it is none."""
+    try:
+        return base64.b64decode(text or "") if isinstance(text, str) else b""
+    except Base64Error:
+        return b""
+
+
+def encoded(content: bytes) -> str:
+    """Bytes as base64, as Kubernetes writes them in JSON."""
+    return base64.b64encode(content).decode()
+
+
+def write_data(api: Api, path: str, found: Object, data: Mapping[str, bytes]) -> None:
+    """Apply the whole data of a Secret. Keys that this process wrote before and now leaves out are removed."""
+    write(api, path, found, {"data": {key: encoded(content) for key, content in data.items()}})

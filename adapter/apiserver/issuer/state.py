@@ -1,0 +1,127 @@
+"""The objects that carry certificates: read from the cluster, and written one at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from adapter.apiserver.issuer.keys import KeyPair, bundle_pem, read_bundle, read_pair
+from adapter.apiserver.issuer.objects import (
+    SOURCE,
+    Api,
+    Object,
+    data_of,
+    decoded,
+    encoded,
+    read,
+    read_if_any,
+    write,
+    write_data,
+)
+from adapter.apiserver.issuer.steps import Bundle, Found
+from adapter.errors import SourceError
+
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+CA, CA_KEY, LEAF, LEAF_KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where certificates are.
+
+    own, peer: the API paths of the Secrets of these servers, with the CA's key, and of one other server. own_host,
+    peer_host: whom their certificates are for. service: the Service of these servers, as namespace/name. api_services:
+    names; the CA is written to those that lead to the Service.
+    """
+
+    own: str
+    own_host: str
+    peer: str
+    peer_host: str
+    service: str
+    api_services: tuple[str, ...]
+
+
+class State:
+    """The objects as they were read. A write fails if the object has changed since."""
+
+    def __init__(self, api: Api, places: Places) -> None:
+        self._api = api
+        self._places = places
+        self._own, self._peer = read(api, places.own), read(api, places.peer)
+        self._services = dict(_services(api, places))
+        self._data = data_of(self._own)
+        self.authority = _pair(self._data, CA, CA_KEY)
+        self.trusted = read_bundle(self._data.get(CA, b""))
+        self.leaves = {places.own_host: leaf_of(self._data), places.peer_host: leaf_of(data_of(self._peer))}
+
+    def published(self) -> Mapping[str, Bundle]:
+        """The CAs in each place where clients read them, by the path of its object."""
+        services = {path: decoded(item["spec"].get("caBundle")) for path, item in self._services.items()}
+        places = {self._places.peer: data_of(self._peer).get(CA, b""), **services}
+        return {path: read_bundle(pem) for path, pem in places.items()}
+
+    def found(self, published_for_s: float) -> Found:
+        """What decides the next step."""
+        return Found(self.authority, self.trusted, self.leaves, self.published(), published_for_s)
+
+    def signer(self) -> KeyPair:
+        """The CA that signs. Raises SourceError without one."""
+        if self.authority is None:
+            raise SourceError(SOURCE, f"{self._places.own}: expected a CA and its key")
+        return self.authority
+
+    def write_authority(self, authority: KeyPair, trusted: Bundle) -> None:
+        """Replace the CA and the CAs before it; the certificate of these servers stays."""
+        self._write_own(authority, trusted, self.leaves[self._places.own_host])
+
+    def write_leaf(self, host: str, leaf: KeyPair) -> None:
+        """Replace the certificate of a host."""
+        if host == self._places.peer_host:
+            self._write_peer(leaf)
+        else:
+            self._write_own(self.signer(), self.trusted, leaf)
+
+    def publish(self, path: str) -> None:
+        """Write the trusted CAs to the object at a path."""
+        if path == self._places.peer:
+            self._write_peer(self.leaves[self._places.peer_host])
+        else:
+            fields = {"spec": {"caBundle": encoded(bundle_pem(self.trusted))}}
+            write(self._api, path, self._services[path], fields)
+
+    def _write_own(self, authority: KeyPair, trusted: Bundle, leaf: KeyPair | None) -> None:
+        data = {CA: bundle_pem(trusted), CA_KEY: authority.key_pem(), **_leaf_data(leaf)}
+        write_data(self._api, self._places.own, self._own, data)
+
+    def _write_peer(self, leaf: KeyPair | None) -> None:
+        data = {CA: bundle_pem(self.trusted), **_leaf_data(leaf)}
+        write_data(self._api, self._places.peer, self._peer, data)
+
+
+def leaf_of(data: Mapping[str, bytes]) -> KeyPair | None:
+    """The certificate of a server in its Secret; None if it is missing or unreadable."""
+    return _pair(data, LEAF, LEAF_KEY)
+
+
+def _pair(data: Mapping[str, bytes], certificate: str, key: str) -> KeyPair | None:
+    return read_pair(data.get(certificate, b""), data.get(key, b""))
+
+
+def _leaf_data(leaf: KeyPair | None) -> Mapping[str, bytes]:
+    return {} if leaf is None else {LEAF: bundle_pem([leaf.certificate]), LEAF_KEY: leaf.key_pem()}
+
+
+def _services(api: Api, places: Places) -> Mapping[str, Object]:
+    """The APIServices that lead to the Service: one of another adapter is never written."""
+    found = {}
+    for name in places.api_services:
+        path = f"{API_SERVICES}/{name}"
+        item = read_if_any(api, path)
+        if item is not None and _owner(item) == places.service:
+            found[path] = item
+    return found
+
+
+def _owner(api_service: Object) -> str:
+    """The Service that an APIService leads to, as namespace/name."""
+    service = api_service.get("spec", {}).get("service") or {}
+    return f"{service.get('namespace')}/{service.get('name')}"

@@ -1,0 +1,112 @@
+"""What the cluster holds, and the time -> the next step of a rotation. Pure.
+
+The order keeps every request working: a CA is made and published, then there is a pause in which all clients learn it,
+then leaves are issued from it. The CA before it stays published for the life of a leaf, so that no leaf outlives it.
+Each step can be repeated and none depends on who took the one before, so that any replica can continue.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cryptography import x509
+
+from adapter.apiserver.issuer.keys import KeyPair, ends_s, has_signed
+
+# In a bundle. Another writer that empties the Secret again and again must not fill the APIServices.
+MOST_AUTHORITIES = 8
+
+Bundle = tuple[x509.Certificate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """Of certificates, and the pause between publishing a CA and using it. A CA lives three leaves or longer."""
+
+    leaf_s: float
+    authority_s: float
+    publish_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the cluster holds."""
+
+    authority: KeyPair | None  # the CA that signs; None if it is missing or unreadable
+    trusted: Bundle  # the CA that signs and those before it
+    leaves: Mapping[str, KeyPair | None]  # by host
+    published: Mapping[str, Bundle]  # by the name of a place where clients read it
+    published_for_s: float  # how long all places have had `trusted`
+
+
+@dataclass(frozen=True, slots=True)
+class MakeAuthority:
+    """Make a CA, and keep these trusted."""
+
+    keep: Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Trust exactly these CAs."""
+
+    bundle: Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Write the trusted CAs to these places."""
+
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IssueLeaf:
+    """Issue a certificate for a host."""
+
+    host: str
+
+
+Step = MakeAuthority | Trust | Publish | IssueLeaf
+
+
+def next_step(found: Found, lives: Lives, now_s: float) -> Step | None:
+    """The next step; None if there is nothing to do now."""
+    authority = found.authority
+    if authority is None or authority.is_due(now_s):
+        return MakeAuthority(_unexpired(_known(found), now_s)[: MOST_AUTHORITIES - 1])
+    trusted = _trusted(authority, found.trusted, lives, now_s)
+    if trusted != found.trusted:
+        return Trust(trusted)
+    places = tuple(name for name, bundle in found.published.items() if bundle != trusted)
+    if places:
+        return Publish(places)
+    # While only this CA is trusted, no client has another certificate to lose.
+    if len(trusted) > 1 and found.published_for_s < lives.publish_s:
+        return None
+    due = (host for host, leaf in found.leaves.items() if _is_due(leaf, host, authority, now_s))
+    return next((IssueLeaf(host) for host in due), None)
+
+
+def _known(found: Found) -> Bundle:
+    """The CAs that clients trust now, the newest first: servers may still have certificates of them."""
+    places = [each for bundle in found.published.values() for each in bundle]
+    known = dict.fromkeys([*found.trusted, *places])
+    return tuple(sorted(known, key=lambda each: each.not_valid_before_utc, reverse=True))
+
+
+def _unexpired(bundle: Bundle, now_s: float) -> Bundle:
+    return tuple(each for each in bundle if ends_s(each) > now_s)
+
+
+def _trusted(authority: KeyPair, bundle: Bundle, lives: Lives, now_s: float) -> Bundle:
+    """The CA, and those before it until every leaf of theirs has expired."""
+    ours = authority.certificate
+    if now_s >= authority.issued_s + lives.publish_s + lives.leaf_s:
+        return (ours,)
+    return (ours, *(each for each in _unexpired(bundle, now_s) if each != ours))
+
+
+def _is_due(leaf: KeyPair | None, host: str, authority: KeyPair, now_s: float) -> bool:
+    if leaf is None or not leaf.covers(host) or leaf.is_due(now_s):
+        return True
+    return not has_signed(authority.certificate, leaf.certificate)

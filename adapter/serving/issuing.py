@@ -1,0 +1,68 @@
+"""The certificates and the token of a replica that makes them itself, as its settings say."""
+
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from adapter.apiserver.cluster_api import ClusterApi
+from adapter.apiserver.issuer.certificates import Certificates, Files
+from adapter.apiserver.issuer.lease import Lease
+from adapter.apiserver.issuer.objects import secret_path
+from adapter.apiserver.issuer.rounds import Part, Rounds
+from adapter.apiserver.issuer.state import Places
+from adapter.apiserver.issuer.steps import Lives
+from adapter.apiserver.issuer.token import SharedToken
+from adapter.apiserver.probes import Checks
+from adapter.config import Issuer, Serving
+
+# Rounds while a CA is published: each replica trusts the CA before a certificate of it is used.
+_ROUNDS = 6
+_MISSED_ROUNDS = 3  # until another replica leads
+
+
+def host_of(service: str) -> str:
+    """The host name of a Service, which is given as namespace/name."""
+    namespace, _, name = service.partition("/")
+    return f"{name}.{namespace}.svc"
+
+
+def start_issuer(settings: Serving, api: ClusterApi, api_services: tuple[str, ...], stack: ExitStack) -> Checks:
+    """Start to issue, if the settings want it; closing the stack stops it. Returns the checks of readiness."""
+    issuer = settings.issuer
+    if issuer is None:
+        return {}
+    period_s = issuer.publish_s / _ROUNDS
+    namespace = str(settings.service).partition("/")[0]
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{issuer.lease}"
+    lease = Lease(api, path, socket.gethostname(), _MISSED_ROUNDS * period_s)
+    parts: list[Part] = []
+    checks: Checks = {}
+    if issuer.secret is not None:
+        certificates = _certificates(settings, issuer, api, api_services)
+        certificates.begin()
+        checks = {"certificate": certificates.is_issued}
+        parts.append(certificates)
+    if issuer.token_secret is not None:
+        parts.append(
+            SharedToken(api, secret_path(namespace, issuer.token_secret), Path(str(settings.snapshot_token_file)))
+        )
+    rounds = Rounds(lease, parts, period_s)
+    rounds.start()
+    stack.callback(rounds.stop)
+    return checks
+
+
+def _certificates(settings: Serving, issuer: Issuer, api: ClusterApi, api_services: tuple[str, ...]) -> Certificates:
+    service = str(settings.service)
+    namespace = service.partition("/")[0]
+    places = Places(
+        own=secret_path(namespace, str(issuer.secret)),
+        own_host=host_of(service),
+        peer=secret_path(namespace, str(issuer.pipeline_secret)),
+        peer_host=str(urlsplit(str(settings.snapshot_url)).hostname),
+        service=service,
+        api_services=api_services,
+    )
+    files = Files(Path(str(settings.cert_file)), Path(str(settings.snapshot_ca_file)))
+    return Certificates(api, places, files, Lives(issuer.leaf_life_s, issuer.ca_life_s, issuer.publish_s))
