@@ -21,7 +21,8 @@ def values_schema() -> dict[str, Any]:
     config = json_schema()
     models = {f"config{name}": _translated(model) for name, model in config.pop("$defs").items()}
     schema["properties"]["config"] = _without_the_charts_part(_translated(config))
-    models["configPipeline"].pop("required")  # the chart sets the checkpoint
+    for name in ("configPipeline", "configIssuer"):
+        models[name].pop("required")  # the chart sets the checkpoint, and the Lease
     schema["definitions"] |= models
     return schema
 

@@ -1,6 +1,5 @@
 """charts/backlog-adapter: the rendered objects agree with each other and with the program."""
 
-import base64
 import re
 import subprocess
 from collections.abc import Callable
@@ -9,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from cryptography import x509
 
 from adapter.config import Config
 
@@ -82,36 +80,6 @@ def test_each_role_is_started_with_its_configuration(render: Render, name: str, 
     assert container(render(), name)["args"] == [role, "--config", "/etc/backlog-adapter/config.yaml"]
 
 
-@pytest.mark.parametrize("service", [NAME, f"{NAME}-pipeline"])
-def test_each_role_has_a_certificate_for_its_service(render: Render, service: str) -> None:
-    secret = render()["Secret", f"{service}-tls"]["data"]
-    leaf, ca = (x509.load_pem_x509_certificate(base64.b64decode(secret[key])) for key in ("tls.crt", "ca.crt"))
-    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.DNSName) == [f"{service}.streaming.svc"]
-    leaf.verify_directly_issued_by(ca)
-
-
-def test_every_api_service_trusts_the_ca_of_the_servers(render: Render) -> None:
-    objects = render("apiService.custom.create=true")
-    expected = objects["Secret", f"{NAME}-tls"]["data"]["ca.crt"]
-    assert {item["spec"]["caBundle"] for item in api_services(objects).values()} == {expected}
-
-
-def test_no_role_has_the_private_key_of_the_other(render: Render) -> None:
-    """The pipeline parses untrusted answers of sources; the cluster trusts the servers."""
-    objects = render()
-    mounted = {
-        name: {
-            (volume["secret"]["secretName"], *(item["key"] for item in volume["secret"].get("items", [])))
-            for volume in pod(objects, name)["volumes"]
-            if volume["name"] in ("tls", "pipeline-ca")
-        }
-        for name in (NAME, f"{NAME}-pipeline")
-    }
-    assert mounted[f"{NAME}-pipeline"] == {(f"{NAME}-pipeline-tls",)}
-    assert mounted[NAME] == {(f"{NAME}-tls",), (f"{NAME}-pipeline-tls", "ca.crt")}
-
-
 def test_each_service_selects_the_pods_of_its_deployment(render: Render) -> None:
     objects = render()
     for name in (NAME, f"{NAME}-pipeline"):
@@ -151,17 +119,6 @@ def test_persistence_puts_the_checkpoint_on_a_volume_claim(render: Render) -> No
     volumes = pod(objects, f"{NAME}-pipeline")["volumes"]
     assert {"name": "checkpoint", "persistentVolumeClaim": {"claimName": f"{NAME}-checkpoint"}} in volumes
     assert ("PersistentVolumeClaim", f"{NAME}-checkpoint") in objects
-
-
-def test_no_role_can_write_to_the_cluster(render: Render) -> None:
-    verbs = {
-        verb
-        for (kind, _), item in render().items()
-        if kind == "ClusterRole"
-        for rule in item["rules"]
-        for verb in rule["verbs"]
-    }
-    assert verbs <= {"get", "list", "watch"}
 
 
 @pytest.mark.parametrize("name", [NAME, f"{NAME}-pipeline"])
@@ -216,37 +173,6 @@ def test_a_size_is_any_quantity_of_kubernetes(render: Render, size: str) -> None
     assert str(requested) == size
 
 
-def test_existing_secrets_are_used_and_none_is_created(render: Render) -> None:
-    ca = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
-    own = ["tls.serve.existingSecret=serve", "tls.pipeline.existingSecret=pipeline", "token.existingSecret=token"]
-    objects = render(*own, f"tls.serve.caBundle={ca}")
-    assert not [name for kind, name in objects if kind == "Secret"]
-    assert objects["APIService", EXTERNAL]["spec"]["caBundle"] == ca
-    assert secrets(objects, NAME) == {"tls": "serve", "pipeline-ca": "pipeline", "token": "token"}
-    assert secrets(objects, f"{NAME}-pipeline") == {"tls": "pipeline", "token": "token"}
-
-
-def test_with_existing_secrets_every_rendering_is_the_same(
-    helm: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
-    tls = "tls.serve.existingSecret=serve,tls.serve.caBundle=LS0tLS1CRUdJTiA=,tls.pipeline.existingSecret=pipeline"
-    values = f"{tls},token.existingSecret=token"
-    once, again = (helm("template", "orders", str(CHART), "--set", values) for _ in range(2))
-    assert once.returncode == 0, once.stderr
-    assert once.stdout == again.stdout
-
-
-def test_no_ca_is_needed_without_an_api_service(render: Render) -> None:
-    objects = render("tls.serve.existingSecret=own-tls", "apiService.external.create=false")
-    assert secrets(objects, NAME)["tls"] == "own-tls"
-
-
-@pytest.mark.parametrize("values", [[], ["apiService.custom.create=true"]])
-def test_serve_has_only_the_roles_it_needs(render: Render, values: list[str]) -> None:
-    needed = {"extension-apiserver-authentication-reader", "system:auth-delegator", f"streaming-{NAME}-api-services"}
-    assert bound_to(render(*values), NAME) == needed
-
-
 def test_the_hpa_controller_can_read_every_metric_of_both_groups(render: Render) -> None:
     objects = render()
     reader = f"streaming-{NAME}-metrics-reader"
@@ -283,23 +209,3 @@ def test_a_network_policy_admits_the_api_server_to_serve_and_serve_to_the_pipeli
 def test_a_network_policy_without_peers_admits_every_client_to_the_servers(render: Render) -> None:
     (rule,) = render("networkPolicy.enabled=true")["NetworkPolicy", NAME]["spec"]["ingress"]
     assert "from" not in rule
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        pytest.param(
-            "tls.serve.existingSecret=own", "tls.serve.caBundle is required", id="a certificate without its CA"
-        ),
-        pytest.param(
-            "tls.serve.caBundle=LS0tLS1CRUdJTiA=", "/tls/serve/existingSecret", id="a CA without its certificate"
-        ),
-        pytest.param("tls.serve.caBundle=-----BEGIN", "/tls/serve/caBundle", id="a CA that is not in base64"),
-    ],
-)
-def test_a_certificate_and_its_ca_are_given_together(
-    helm: Callable[..., subprocess.CompletedProcess[str]], value: str, message: str
-) -> None:
-    done = helm("template", "orders", str(CHART), "--set", value)
-    assert done.returncode != 0
-    assert message in done.stderr

@@ -80,7 +80,7 @@ def test_metrics_may_have_a_port_of_their_own(pipeline: str) -> None:
     port = free_port()
     with ExitStack() as stack:
         start(Serving(port=0, metrics_port=port, snapshot_url=pipeline), stack, insecure_local=True)
-        assert "backlog_adapter" in wait_for(f"http://127.0.0.1:{port}/metrics").text
+        assert 'backlog_adapter_build_info{role="serve"' in wait_for(f"http://127.0.0.1:{port}/metrics").text
 
 
 @pytest.mark.parametrize(

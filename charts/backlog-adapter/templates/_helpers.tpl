@@ -46,29 +46,36 @@ preferred version of a group. */}}
 {{ .Values.tls.pipeline.existingSecret | default (printf "%s-pipeline-tls" (include "backlog-adapter.name" .)) }}
 {{- end }}
 
-{{/* Of a list of the root context, a Secret and a Service: the Secret's data, from the cluster or, when it is new, made
-here with a CA of its own. */}}
-{{- define "backlog-adapter.certificate" -}}
-{{- $root := index . 0 -}}
-{{- $found := lookup "v1" "Secret" $root.Release.Namespace (index . 1) -}}
-{{- if $found -}}
-{{- toYaml $found.data -}}
-{{- else -}}
-{{- $host := printf "%s.%s.svc" (index . 2) $root.Release.Namespace -}}
-{{- $ca := genCA (printf "%s-ca" (index . 2)) 3650 -}}
-{{- $leaf := genSignedCert $host nil (list $host) 3650 $ca -}}
-{{- toYaml (dict "ca.crt" ($ca.Cert | b64enc) "tls.crt" ($leaf.Cert | b64enc) "tls.key" ($leaf.Key | b64enc)) -}}
+{{/* The API services of this release, by name. */}}
+{{- define "backlog-adapter.apiServices" -}}
+{{- $names := list -}}
+{{- range include "backlog-adapter.apiVersions" . | fromYamlArray -}}
+{{- if (index $.Values.apiService .api).create }}{{ $names = append $names (printf "%s.%s" .version .group) }}{{ end -}}
 {{- end -}}
+{{- toJson $names -}}
+{{- end }}
+
+{{/* The Secrets that serve writes. */}}
+{{- define "backlog-adapter.ownSecrets" -}}
+{{- if eq .Values.tls.mode "self" }}
+- {{ include "backlog-adapter.serveSecret" . }}
+- {{ include "backlog-adapter.pipelineSecret" . }}
+{{- end }}
+{{- if not .Values.token.existingSecret }}
+- {{ include "backlog-adapter.tokenSecret" . }}
+{{- end }}
 {{- end }}
 
 {{- define "backlog-adapter.tokenSecret" -}}
 {{ .Values.token.existingSecret | default (printf "%s-token" (include "backlog-adapter.name" .)) }}
 {{- end }}
 
-{{/* The user's configuration, and over it what only the chart knows. */}}
+{{/* The user's configuration, and over it what only the chart knows. serve reads mounted files, or those that it writes
+itself. */}}
 {{- define "backlog-adapter.config" -}}
 {{- $name := include "backlog-adapter.name" . -}}
 {{- $mounts := "/run/secrets/backlog-adapter" -}}
+{{- $written := "/run/backlog-adapter" -}}
 {{- $tls := dict "cert_file" (printf "%s/tls/tls.crt" $mounts) "key_file" (printf "%s/tls/tls.key" $mounts) -}}
 {{- $token := printf "%s/token/token" $mounts -}}
 {{- $pipeline := merge (dict "checkpoint" "/var/lib/backlog-adapter/checkpoint" "port" 8443 "token_file" $token) $tls -}}
@@ -77,21 +84,40 @@ here with a CA of its own. */}}
 {{- $_ := set $serving "snapshot_ca_file" (printf "%s/pipeline-ca/ca.crt" $mounts) -}}
 {{- $_ := set $serving "service" (printf "%s/%s" .Release.Namespace $name) -}}
 {{- with include "backlog-adapter.metricsPort" . }}{{ $_ := set $serving "metrics_port" (int .) }}{{ end -}}
+{{- if eq .Values.tls.mode "self" -}}
+{{- $secrets := dict "secret" (include "backlog-adapter.serveSecret" .) "pipeline_secret" (include "backlog-adapter.pipelineSecret" .) -}}
+{{- $_ := set $serving "issuer" (merge (dict "lease" $name) $secrets) -}}
+{{- range list "cert_file" "key_file" }}{{ $_ := set $serving . (printf "%s/tls.pem" $written) }}{{ end -}}
+{{- $_ := set $serving "snapshot_ca_file" (printf "%s/ca.crt" $written) -}}
+{{- end -}}
+{{- if not .Values.token.existingSecret -}}
+{{- $token := dict "lease" $name "token_secret" (include "backlog-adapter.tokenSecret" .) -}}
+{{- $_ := set $serving "issuer" (merge (get $serving "issuer" | default dict) $token) -}}
+{{- $_ := set $serving "snapshot_token_file" (printf "%s/token" $written) -}}
+{{- end -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) (dict "pipeline" $pipeline "serving" $serving)) -}}
 {{- end }}
 
 {{- define "backlog-adapter.mounts" -}}
 - {name: config, mountPath: /etc/backlog-adapter, readOnly: true}
-- {name: tls, mountPath: /run/secrets/backlog-adapter/tls, readOnly: true}
-- {name: token, mountPath: /run/secrets/backlog-adapter/token, readOnly: true}
 - {name: tmp, mountPath: /tmp}
 {{- end }}
 
 {{- define "backlog-adapter.volumes" -}}
 - name: config
   configMap: {name: {{ include "backlog-adapter.name" . }}}
-- name: token
-  secret: {secretName: {{ include "backlog-adapter.tokenSecret" . }}, defaultMode: 0440}
 - name: tmp
   emptyDir: {}
+{{- end }}
+
+{{/* Of a list of a volume's name, a Secret and keys: the volume. The kubelet starts the pod when all keys exist. */}}
+{{- define "backlog-adapter.secretVolume" -}}
+- name: {{ index . 0 }}
+  secret:
+    secretName: {{ index . 1 }}
+    defaultMode: 0440
+    items:
+      {{- range slice . 2 }}
+      - {key: {{ . }}, path: {{ . }}}
+      {{- end }}
 {{- end }}

@@ -1,8 +1,14 @@
-"""An adapter that reads only Pravega: the tests of the API need no load."""
+"""An adapter that reads only Pravega, because the tests of the API need no load, with certificates that are given."""
+
+import base64
+from pathlib import Path
+from typing import Any
 
 import pytest
-from parts.adapter import NAME, NAMESPACE, SEGMENTS, Adapter, Systems
+from parts.adapter import NAME, NAMESPACE, SEGMENTS, Adapter, Systems, values
+from parts.certificates import Authority
 from parts.controlplane import ControlPlane, User
+from parts.kubelet import Kubelet
 from parts.pravega import Pravega
 from parts.process import until
 
@@ -10,6 +16,29 @@ from parts.process import until
 @pytest.fixture(scope="session")
 def systems(pravega: Pravega) -> Systems:
     return Systems(pravega=pravega)
+
+
+@pytest.fixture(scope="session")
+def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Systems) -> Adapter:
+    controlplane.kubectl("create", "namespace", NAMESPACE)
+    authorities = {role: given_secret(controlplane, run / "given", role) for role in (NAME, f"{NAME}-pipeline")}
+    ca = base64.b64encode(authorities[NAME].path.read_bytes()).decode()
+    tls: dict[str, Any] = {"mode": "secret", "pipeline": {"existingSecret": f"{NAME}-pipeline-tls"}}
+    tls["serve"] = {"existingSecret": f"{NAME}-tls", "caBundle": ca}
+    adapter = Adapter(controlplane, kubelet, run / "adapter")
+    adapter.install({**values(systems), "tls": tls})
+    return adapter
+
+
+def given_secret(plane: ControlPlane, folder: Path, role: str) -> Authority:
+    """Makes the Secret ROLE-tls; returns its CA."""
+    folder.mkdir(exist_ok=True)
+    authority = Authority(folder, f"{role}-ca")
+    certificate, key = authority.issue(role, addresses=(f"{role}.{NAMESPACE}.svc",))
+    files = {"ca.crt": authority.path, "tls.crt": certificate, "tls.key": key}
+    options = [f"--from-file={name}={path}" for name, path in files.items()]
+    plane.kubectl("create", "secret", "generic", f"{role}-tls", "-n", NAMESPACE, *options)
+    return authority
 
 
 @pytest.fixture(scope="session")

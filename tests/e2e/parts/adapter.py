@@ -113,9 +113,9 @@ class Adapter:
             until(lambda version=version: self.is_available(version), 360, f"{version} is available")
         until(self.snapshot, 360, "the first decisions are published")
 
-    def upgrade(self) -> None:
-        """Runs helm upgrade with the same values."""
-        self._plane.helm("upgrade", NAME, str(CHART), "--namespace", NAMESPACE, "--reuse-values")
+    def upgrade(self, *options: str) -> None:
+        """Runs helm upgrade with the same values and these options."""
+        self._plane.helm("upgrade", NAME, str(CHART), "--namespace", NAMESPACE, "--reuse-values", *options)
 
     def is_available(self, version: str) -> bool:
         """Whether the APIService of a group and version is available."""

@@ -7,7 +7,6 @@ import os
 import shlex
 import shutil
 import signal
-import ssl
 import sys
 import tempfile
 import time
@@ -188,7 +187,8 @@ class Pod:
                 files |= {key: text.encode() for key, text in found.get("data", {}).items()}
             if secret := source.get("secret"):
                 found = self._read("secrets", secret.get("secretName") or secret["name"])
-                files |= {key: base64.b64decode(text) for key, text in found.get("data", {}).items()}
+                data = {key: base64.b64decode(text) for key, text in found.get("data", {}).items()}
+                files |= picked(data, secret["items"]) if "items" in secret else data
             if token := source.get("serviceAccountToken"):
                 files[token["path"]] = self._token(token.get("audience"))
             if source.get("downwardAPI"):
@@ -269,6 +269,13 @@ class Pod:
         return not self.process.running()
 
 
+def picked(data: Mapping[str, bytes], items: Sequence[Mapping[str, str]]) -> Mapping[str, bytes]:
+    """The files of these items. FileNotFoundError for a missing key: the pod starts later."""
+    if missing := [item["key"] for item in items if item["key"] not in data]:
+        raise FileNotFoundError(f"the Secret has no key {', '.join(missing)} yet")
+    return {item["path"]: data[item["key"]] for item in items}
+
+
 def publish(folder: Path, files: Mapping[str, bytes]) -> None:
     """Replaces all files at once as a kubelet does: a link leads to the folder with the newest files."""
     newest = Path(tempfile.mkdtemp(prefix="..", dir=folder))
@@ -286,10 +293,4 @@ def publish(folder: Path, files: Mapping[str, bytes]) -> None:
         shutil.rmtree(before)
 
 
-def _unverified() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # as the kubelet's probes
-    return context
-
-
-_UNVERIFIED = _unverified()
+_UNVERIFIED = httpx.create_ssl_context(verify=False)  # as the kubelet's probes
