@@ -22,7 +22,7 @@ from adapter.pipeline.session import Session, settings
 from adapter.serving.routes import Readiness, monitoring_routes, publisher_routes
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import QueryStatus, Telemetry, build_info, query_gauges, server_gauges
+from adapter.serving.telemetry import QueryStatus, Telemetry, build_info, certificate, query_gauges, server_gauges
 from adapter.serving.ui.view import Changes
 from adapter.sources import kafka, needs, prometheus_plan
 from adapter.stop_signals import stop_event
@@ -67,8 +67,10 @@ def pipeline(config: Config, master: str | None = None) -> None:
     job = StreamingJob(config, configuration.rule_book(config), publish)
     monitoring = monitoring_routes(telemetry, readiness, {"publishing": job.alive}, settings.token_file)
     app = create_app({**publisher_routes(store, job.publisher.record, settings.token_file), **monitoring})
-    server = Server(app, settings.host, settings.port, _pipeline_tls(config))
-    for gauges in (build_info("pipeline"), query_gauges(lambda: query_status(job)), server_gauges(server)):
+    tls = _pipeline_tls(config)
+    server = Server(app, settings.host, settings.port, tls)
+    ends_s = certificate(lambda: None if tls is None else tls.certificate_ends_at_s())
+    for gauges in (build_info("pipeline"), query_gauges(lambda: query_status(job)), server_gauges(server), ends_s):
         telemetry.add(gauges)
     with stop_event() as stop, ExitStack() as started:
         server.start()

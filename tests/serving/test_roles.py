@@ -27,7 +27,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 METRIC = f"/apis/{EXTERNAL_GROUP_VERSION}/namespaces/shop/required_workers"
 PROGRAM = """
 import sys
-from adapter.config import Issuer, Serving
+from adapter.config import Serving
 from adapter.serving.roles import serve
 serve(Serving(port=int(sys.argv[1]), snapshot_url=sys.argv[2]), insecure_local=True)
 """

@@ -127,7 +127,7 @@ class Follower:
         if self._client is None:
             verify: ssl.SSLContext | bool = True
             if self._ca_file is not None:
-                verify = ssl.create_default_context(cadata=ca_pem.decode("ascii"))
+                verify = ssl.create_default_context(cafile=self._ca_file)
             # trust_env: the pipeline is in the same cluster, where no proxy of the environment is needed.
             self._client = httpx.Client(verify=verify, timeout=DEADLINE_S, trust_env=False)
             self._ca_pem = ca_pem
