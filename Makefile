@@ -12,7 +12,7 @@ HELM_DOCS = $(TOOLS)/helm-docs-1.14.2/helm-docs
 # Without cached bytecode every process compiles every module, and pytest rewrites every assert again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help run test unit e2e e2e-all e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven
+.PHONY: help run test unit e2e e2e-all e2e-node e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,14 +27,18 @@ unit: $(READY) ## The fast tests on all cores: no Java, no long simulations
 	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation" $(ARGS)
 
 e2e: need-java tools $(READY) ## The core end-to-end tests on real Kafka, Prometheus, Pravega and Kubernetes
-	$(MAKE) --jobs 3 e2e-scaling e2e-cluster e2e-components e2e-chart SELECTION="e2e and not full"
+	$(MAKE) --jobs 3 e2e-scaling e2e-node e2e-cluster e2e-components e2e-chart SELECTION="e2e and not full"
 
 e2e-all: need-java tools-all $(READY) ## All end-to-end tests, also with KEDA, a Spark cluster and a browser
-	$(MAKE) --jobs 3 e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda
+	$(MAKE) --jobs 3 e2e-scaling e2e-node e2e-cluster e2e-components e2e-chart e2e-keda
 
 # Each group has servers of its own and mostly waits, so the groups run side by side.
 e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda: e2e-%:
 	set -o pipefail; tests/e2e/run -v -m "$(SELECTION)" tests/e2e/$* $(ARGS) | sed --unbuffered 's/^/$*: /'
+
+# The group with containers: beside a real node, where one can run.
+e2e-node:
+	set -o pipefail; tests/e2e/run-on-node -v -m "$(SELECTION)" tests/e2e/node $(ARGS) | sed --unbuffered 's/^/node: /'
 
 wire: $(READY) ## Replay recorded answers of a Go metrics server; FILE=recording.jsonl
 	$(BIN)/python -m conformance $(FILE) $(ARGS)

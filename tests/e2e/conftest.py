@@ -39,6 +39,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     run = item.session.stash.get(_RUN, None)
     if run is not None and report.failed:
         logs = [*run.glob("*/*.log"), *run.glob("pods/*/container.log")]
+        if "BACKLOG_ADAPTER_NODE" in os.environ:  # its own log folder, see run-on-node
+            logs += Path("/var/log/pods").glob("*/*/*.log")
         text = "\n".join(f"--- {log}\n{tail(log, 6)}" for log in sorted(logs) if log.stat().st_size)
         report.sections.append((f"logs in {run}", text))
     return report

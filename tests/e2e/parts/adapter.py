@@ -2,10 +2,10 @@
 
 import base64
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 import yaml
@@ -15,8 +15,6 @@ from adapter.serving.snapshots.snapshot import decode
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.direct import DirectClient
-from parts.kubelet import Kubelet
-from parts.pod import Pod
 from parts.pravega import Pravega
 from parts.process import until
 from parts.prometheus import Prometheus
@@ -94,10 +92,28 @@ def api_service(version: str) -> str:
     return f"/apis/apiregistration.k8s.io/v1/apiservices/{number}.{group}"
 
 
+class RunningPod(Protocol):
+    """A pod, on a node or in its stand-in."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def ip(self) -> str: ...
+    @property
+    def restarts(self) -> int: ...
+
+
+class Runtime(Protocol):
+    """What runs the pods: parts.node.Node, or its stand-in parts.kubelet.Kubelet."""
+
+    def pods(self, namespace: str, prefix: str) -> Sequence[Any]:
+        """The current pods whose names begin with the prefix."""
+
+
 class Adapter:
     """An installed release."""
 
-    def __init__(self, plane: ControlPlane, kubelet: Kubelet, folder: Path) -> None:
+    def __init__(self, plane: ControlPlane, kubelet: Runtime, folder: Path) -> None:
         self._plane = plane
         self._kubelet = kubelet
         self._folder = folder
@@ -113,6 +129,10 @@ class Adapter:
             until(lambda version=version: self.is_available(version), 360, f"{version} is available")
         until(self.snapshot, 360, "the first decisions are published")
 
+    def uninstall(self) -> None:
+        """Runs helm uninstall; returns when its objects are gone."""
+        self._plane.helm("uninstall", NAME, "--namespace", NAMESPACE, "--wait", "--timeout=300s")
+
     def upgrade(self, *options: str) -> None:
         """Runs helm upgrade with the same values and these options."""
         self._plane.helm("upgrade", NAME, str(CHART), "--namespace", NAMESPACE, "--reuse-values", *options)
@@ -126,11 +146,11 @@ class Adapter:
         conditions = self._plane.api.get(api_service(version)).get("status", {}).get("conditions", [])
         return next((each for each in conditions if each["type"] == "Available"), {})
 
-    def pipeline(self) -> Pod:
+    def pipeline(self) -> RunningPod:
         """The pod of the pipeline. LookupError while there is none."""
         return self._kubelet.pods(NAMESPACE, "backlog-adapter-pipeline-")[0]
 
-    def servers(self) -> list[Pod]:
+    def servers(self) -> list[RunningPod]:
         """The pods of serve."""
         pods = self._kubelet.pods(NAMESPACE, "backlog-adapter-")
         return [pod for pod in pods if not pod.name.startswith("backlog-adapter-pipeline-")]
@@ -140,7 +160,7 @@ class Adapter:
         found = self._plane.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}")
         return {key: base64.b64decode(text) for key, text in found["data"].items()}
 
-    def direct(self, server: Pod) -> DirectClient:
+    def direct(self, server: RunningPod) -> DirectClient:
         """A client of one server, without the aggregator."""
         return DirectClient(server.ip, f"{NAME}.{NAMESPACE}.svc", self.secret(f"{NAME}-tls")["ca.crt"].decode())
 

@@ -9,6 +9,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+# Python 3.13 refuses a CA that does not state it.
+_CA_USAGE = x509.KeyUsage(
+    key_cert_sign=True, crl_sign=True, digital_signature=False, content_commitment=False, key_encipherment=False,
+    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+)  # fmt: skip
+
 
 def write_key(key: ec.EllipticCurvePrivateKey, path: Path) -> Path:
     """Writes the private key as PEM and returns the path."""
@@ -37,7 +43,8 @@ class Authority:
         constraints = x509.BasicConstraints(ca=True, path_length=None)
         identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
         draft = _draft(self._name, self._key).add_extension(constraints, critical=True)
-        self._write(draft.add_extension(identifier, critical=False), self.path)
+        draft = draft.add_extension(_CA_USAGE, critical=True).add_extension(identifier, critical=False)
+        self._write(draft, self.path)
 
     def issue(self, name: str, group: str | None = None, addresses: tuple[str, ...] = ()) -> tuple[Path, Path]:
         """A certificate for a client, and for a server with these addresses or names: (certificate, key)."""

@@ -3,6 +3,7 @@
 import json
 import ssl
 import subprocess
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +16,16 @@ from parts import frontproxy
 from parts.certificates import Authority, write_key_pair
 from parts.process import HOST, CommandError, Part, Process, free_port, tools, until
 
-_CONTROLLERS = (
+# Without the node and pod controllers, which would evict the pods of the stand-in for the kubelet.
+STAND_IN_CONTROLLERS = (
     "horizontal-pod-autoscaler-controller", "deployment-controller", "replicaset-controller",
     "serviceaccount-controller", "serviceaccount-token-controller", "namespace-controller",
     "endpointslice-controller", "disruption-controller", "root-ca-certificate-publisher-controller",
     "garbage-collector-controller", "statefulset-controller", "persistentvolumeclaim-protection-controller",
 )  # fmt: skip
 HPA_SYNC_S = 5
+SERVICES = "10.0.0"  # the first three numbers of the addresses of Services
+_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +71,17 @@ class Api:
 class ControlPlane(Part):
     """Ready when the API answers, its bootstrap roles exist and the controllers run."""
 
-    def __init__(self, folder: Path) -> None:
+    # controllers: those that run; `*` is all of them, which a real node needs.
+    def __init__(self, folder: Path, controllers: Sequence[str] = STAND_IN_CONTROLLERS) -> None:
         self.folder = folder
+        self._controllers = controllers
         self._pki = folder / "pki"
         self._pki.mkdir(parents=True)
         self._etcd_url = f"http://{HOST}:{free_port()}"
         self.port = free_port()
         self.url = f"https://{HOST}:{self.port}"
-        self._server_ca = Authority(self._pki, "server-ca")
-        self._client_ca = Authority(self._pki, "client-ca")
+        self.server_ca = Authority(self._pki, "server-ca")
+        self.client_ca = Authority(self._pki, "client-ca")
         self.front_proxy = frontproxy.FrontProxy(self._pki / "front-proxy")
         self._account_public, self._account_private = write_key_pair(self._pki, "service-account")
         self.admin = self.user("admin", "system:masters")
@@ -94,12 +100,12 @@ class ControlPlane(Part):
 
     def user(self, name: str, group: str | None = None) -> User:
         """Creates a user without rights of its own, in this group."""
-        certificate = self._client_ca.issue(name, group)
+        certificate = self.client_ca.issue(name, group)
         return User(name, certificate, self._write_kubeconfig(name, certificate))
 
     def api_of(self, user: User) -> Api:
         """An API client for this user."""
-        api = Api(self.url, self._server_ca.path, user.certificate)
+        api = Api(self.url, self.server_ca.path, user.certificate)
         self._programs.callback(api.close)
         return api
 
@@ -136,16 +142,20 @@ class ControlPlane(Part):
         program.ready(lambda: httpx.get(f"{self._etcd_url}/health", timeout=2).status_code == 200)
 
     def _start_apiserver(self) -> None:
-        certificate, key = self._server_ca.issue("kube-apiserver", addresses=(HOST,))
+        certificate, key = self.server_ca.issue("kube-apiserver", addresses=(HOST, f"{SERVICES}.1", *_NAMES))
+        kubelet_client = self.client_ca.issue("kube-apiserver-kubelet-client", "system:masters")
         proxy = self.front_proxy
         program = self._program(
             "kube-apiserver", f"--etcd-servers={self._etcd_url}", f"--secure-port={self.port}",
             f"--bind-address={HOST}", f"--advertise-address={HOST}", f"--tls-cert-file={certificate}",
-            f"--tls-private-key-file={key}", f"--client-ca-file={self._client_ca.path}",
+            f"--tls-private-key-file={key}", f"--client-ca-file={self.client_ca.path}",
             f"--service-account-key-file={self._account_public}",
             f"--service-account-signing-key-file={self._account_private}",
-            "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC",
-            "--service-cluster-ip-range=10.0.0.0/24", f"--requestheader-client-ca-file={proxy.cas}",
+            "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=Node,RBAC",
+            f"--kubelet-client-certificate={kubelet_client[0]}", f"--kubelet-client-key={kubelet_client[1]}",
+            f"--kubelet-certificate-authority={self.server_ca.path}",
+            "--kubelet-preferred-address-types=InternalIP", "--enable-admission-plugins=NodeRestriction",
+            f"--service-cluster-ip-range={SERVICES}.0/24", f"--requestheader-client-ca-file={proxy.cas}",
             f"--requestheader-allowed-names={frontproxy.NAME}", "--requestheader-username-headers=X-Remote-User",
             "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
             f"--proxy-client-cert-file={proxy.certificate}", f"--proxy-client-key-file={proxy.key}",
@@ -165,10 +175,10 @@ class ControlPlane(Part):
         program = self._program(
             "kube-controller-manager", f"--kubeconfig={kubeconfig}", f"--authentication-kubeconfig={kubeconfig}",
             f"--authorization-kubeconfig={kubeconfig}",
-            f"--service-account-private-key-file={self._account_private}", f"--root-ca-file={self._server_ca.path}",
+            f"--service-account-private-key-file={self._account_private}", f"--root-ca-file={self.server_ca.path}",
             "--use-service-account-credentials=true", "--leader-elect=false", f"--bind-address={HOST}",
             f"--secure-port={port}", f"--horizontal-pod-autoscaler-sync-period={HPA_SYNC_S}s",
-            f"--controllers={','.join(_CONTROLLERS)}",
+            f"--controllers={','.join(self._controllers)}",
         )  # fmt: skip
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # self-signed
@@ -183,7 +193,7 @@ class ControlPlane(Part):
     def _write_kubeconfig(self, user: str, certificate: tuple[Path, Path]) -> Path:
         public, key = map(str, certificate)
         path = self.folder / f"{certificate[0].stem}.kubeconfig"
-        cluster = {"server": self.url, "certificate-authority": str(self._server_ca.path)}
+        cluster = {"server": self.url, "certificate-authority": str(self.server_ca.path)}
         content = {
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
             "clusters": [{"name": "e2e", "cluster": cluster}],

@@ -74,7 +74,7 @@ class Workload(Part):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.broker.create_topic(self.name, PARTITIONS)
         self.load = self._started.enter_context(Load(self.folder, self.broker.bootstrap_servers, self.name, PARTITIONS))
-        self.plane.apply(self._deployment())
+        self.plane.apply(*self._manifests())
         self.scale_with(self.hpa)
         self._started.callback(self.plane.kubectl, "delete", "deployment,hpa", self.name, "--wait=false")
 
@@ -156,11 +156,17 @@ class Workload(Part):
         owned = [item for item in fields if "f:replicas" in item["fieldsV1"].get("f:spec", {})]
         return {(item["manager"], item.get("subresource", "")) for item in owned}
 
-    def _deployment(self) -> dict[str, Any]:
-        arguments = [self.broker.bootstrap_servers, self.name, self.name, str(WORKER_RECORDS_PER_S)]
-        container = {"name": "worker", "image": "worker:1", "command": [sys.executable, worker.__file__, *arguments]}
+    def _manifests(self) -> list[dict[str, Any]]:
+        container = {"image": "worker:1", "command": [sys.executable, worker.__file__, *self._arguments()]}
+        return [self._deployment(container)]
+
+    def _arguments(self) -> list[str]:
+        """The arguments of parts/worker.py."""
+        return [self.broker.bootstrap_servers, self.name, self.name, str(WORKER_RECORDS_PER_S)]
+
+    def _deployment(self, container: dict[str, Any], **pod: Any) -> dict[str, Any]:
         labels = {"app": self.name}
-        pod = {"containers": [container], "terminationGracePeriodSeconds": 10}
+        pod |= {"containers": [{"name": "worker", **container}], "terminationGracePeriodSeconds": 10}
         template = {"metadata": {"labels": labels}, "spec": pod}
         # No replicas: only the HPA sets them.
         spec = {"selector": {"matchLabels": labels}, "template": template}

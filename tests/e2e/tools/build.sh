@@ -10,6 +10,7 @@ keda=2.21.0 prometheus_adapter=0.12.0
 kubeconform=0.8.0 helm_docs=1.14.2 openapi="1.31.14 1.33.6 $kubernetes"
 prometheus_operator=github.com/prometheus-operator/prometheus-operator@v0.85.0
 cert_manager=github.com/cert-manager/cert-manager@v1.21.2
+coredns=1.15.0 base=base-trixie-1
 mkdir -p "$tools"
 
 # Two builders at a time would compile everything twice.
@@ -19,19 +20,24 @@ flock 9
 part() {  # part NAME-VERSION FUNCTION
   local place=$tools/$1 partial=$tools/.partial-$1
   [ -d "$place" ] && return
+  local began=$SECONDS
   echo "tools: $1"
   rm -rf "$partial" && mkdir -p "$partial"
-  "$2" "$partial"
+  (set -e; "$2" "$partial")
   mv "$partial" "$place"
+  echo "tools: $1: $((SECONDS - began)) s"
 }
 
-build_controlplane() {
-  local v=k8s.io/component-base/version
+build_kubernetes() {  # build_kubernetes FOLDER PROGRAM ...
+  local v=k8s.io/component-base/version program
   local flags="-s -w -X $v.gitVersion=v$kubernetes -X $v.gitMajor=1 -X $v.gitMinor=36"
   cd "$here/controlplane"
-  for program in k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kubectl}; do
-    go build -trimpath -ldflags="$flags" -o "$1/" "$program"
+  for program in "${@:2}"; do
+    go build -trimpath -ldflags="$flags" -o "$1/" "k8s.io/kubernetes/cmd/$program"
   done
+}
+build_controlplane() {
+  build_kubernetes "$1" kube-apiserver kube-controller-manager kubectl
   go build -trimpath -ldflags='-s -w' -o "$1/etcd" go.etcd.io/etcd/server/v3
 }
 
@@ -53,6 +59,11 @@ build_openapi() {
 }
 build_kubeconform() { GOBIN=$1 go install -trimpath -ldflags='-s -w' "github.com/yannh/kubeconform/cmd/kubeconform@v$kubeconform"; }
 build_helm_docs() { GOBIN=$1 go install -trimpath -ldflags='-s -w' "github.com/norwoodj/helm-docs/cmd/helm-docs@v$helm_docs"; }
+build_node() { build_kubernetes "$1" kubelet kube-scheduler kube-proxy; }
+build_coredns() {
+  cd "$here/coredns"
+  CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$1/" .
+}
 
 build_helm() { GOBIN=$1 go install -trimpath -ldflags='-s -w' "helm.sh/helm/v4/cmd/helm@v$helm"; }
 
@@ -107,6 +118,58 @@ part "promtool-$prometheus" build_promtool
 part "goserver-$(of_goserver)" build_goserver
 [ -L "$tools/goserver" ] || rm -rf "$tools/goserver"
 ln -sfn "goserver-$(of_goserver)" "$tools/goserver"
+
+# The node tests run the product's images in containers on a real kubelet. What they need beyond Go is a package.
+readonly node_packages=(containerd runc containernetworking-plugins nftables iptables conntrack buildah mmdebstrap gcc libc6-dev)
+missing_packages() {
+  local package
+  for package in "${node_packages[@]}"; do
+    [ "$(dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+  done
+}
+# Prints why no node can run here; nothing where one can.
+node_fault() {
+  [ "$(id -u)" = 0 ] || { echo "a node needs root"; return; }
+  local reason
+  reason=$(unshare --net --mount --pid --fork --kill-child --mount-proc true 2>&1) || { echo "no namespaces: $reason"; return; }
+  [ -e /sys/fs/cgroup/memory/cgroup.procs ] || { echo "a node needs cgroup version 1 hierarchies here"; return; }
+  command -v dpkg-query apt-get >/dev/null || { echo "the packages of a node come from apt, and there is none"; return; }
+  local missing began=$SECONDS
+  missing=$(missing_packages | tr '\n' ' ')
+  [ -n "$missing" ] || return 0
+  echo "tools: $missing" >&2
+  if (apt-get -qq update && install_packages $missing) >&2; then echo "tools: packages: $((SECONDS - began)) s" >&2; return; fi
+  echo "apt-get does not install $missing"
+}
+install_packages() { DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@"; }
+
+build_base() {
+  local mirror
+  mirror=$(sed -n 's/^URIs: //p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\) .*/\2/p' /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1)
+  mmdebstrap --quiet --variant=minbase --include=python3,python3-venv,python3-pip,ca-certificates trixie "$1/base.tar" \
+    "deb ${mirror:-http://deb.debian.org/debian} trixie main"
+}
+build_images() { TOOLS=$tools BASE_PART=$base COREDNS_PART=$(of_coredns) "$here/images.sh" build "$1"; }
+of_coredns() { echo "coredns-$coredns-$(cat "$here"/coredns/{go.mod,go.sum,main.go} | sha256sum | cut -c 1-12)"; }
+
+# An image cache takes gigabytes: of the older ones only the last stays, for another checkout.
+forget_old_images() {
+  local old
+  for old in $(ls -dt "$tools"/images-* | tail -n +3); do rm -rf "$old"; done
+}
+
+fault=$(node_fault)
+if [ -n "$fault" ]; then
+  echo "tools: no node: $fault. The tests on a node are skipped"
+else
+  part "node-$kubernetes" build_node
+  part "$(of_coredns)" build_coredns
+  part "$base" build_base
+  images=$("$here/images.sh" name)
+  part "$images" build_images
+  touch "$tools/$images"
+  forget_old_images
+fi
 
 [ "${1:-}" = all ] || exit 0
 part "helm-docs-$helm_docs" build_helm_docs
