@@ -32,9 +32,10 @@ def address_of(config: Config) -> Address:
     """The address of the configured pipeline: the one that `serve` uses, otherwise this machine."""
     settings, serving = config.pipeline, config.serving
     if serving.snapshot_url is not None:
-        return Address(
-            url=serving.snapshot_url, ca_file=serving.snapshot_ca_file, token_file=serving.snapshot_token_file
-        )
+        # Both roles may have one configuration, and each the token in a file of its own.
+        files = [file for file in (serving.snapshot_token_file, settings.token_file) if file is not None]
+        token_file = next((file for file in files if Path(file).is_file()), serving.snapshot_token_file)
+        return Address(url=serving.snapshot_url, ca_file=serving.snapshot_ca_file, token_file=token_file)
     scheme = "http" if settings.cert_file is None else "https"
     return Address(url=f"{scheme}://{_reachable(settings.host)}:{settings.port}", token_file=settings.token_file)
 

@@ -123,7 +123,16 @@ def test_each_pod_has_its_own_key_alone(
     """The pipeline parses untrusted answers of sources; the cluster trusts the servers."""
     objects = render(*values)
     assert mounted(objects, NAME) == serve
-    assert mounted(objects, PIPELINE) == {"tls": (pipeline, ["tls.crt", "tls.key"]), "token": (OWN[2], ["token"])}
+    own = {"tls": (pipeline, ["tls.crt", "tls.key"]), "pipeline-ca": (pipeline, ["ca.crt"])}
+    assert mounted(objects, PIPELINE) == {**own, "token": (OWN[2], ["token"])}
+
+
+@pytest.mark.parametrize("values", [(), CERT_MANAGER, SECRET], ids=["self", "cert-manager", "secret"])
+def test_explain_in_the_pod_of_the_pipeline_finds_its_ca(render: Render, values: tuple[str, ...]) -> None:
+    objects = render(*values)
+    mounts = objects["Deployment", PIPELINE]["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+    (folder,) = [mount["mountPath"] for mount in mounts if mount["name"] == "pipeline-ca"]
+    assert config(objects).serving.snapshot_ca_file == f"{folder}/ca.crt"
 
 
 # Rights.

@@ -242,3 +242,16 @@ workloads: [{{name: orders, read: [{{source: lag}}]}}]
 pipeline: {{checkpoint: unused, host: "{host}", port: 9000}}
 """
     assert record_client.address_of(config.parse(text, "test")).url == f"http://{expected}:9000"
+
+
+def test_the_token_is_read_from_the_file_that_this_pod_has(tmp_path: Path) -> None:
+    """The chart gives both roles one configuration."""
+    token = tmp_path / "token"
+    token.write_text("secret")
+    text = f"""
+sources: {{lag: {{kind: trace, url: "http://127.0.0.1:1"}}}}
+workloads: [{{name: orders, read: [{{source: lag}}]}}]
+pipeline: {{checkpoint: unused, token_file: {token}}}
+serving: {{snapshot_url: "https://pipeline:8443", snapshot_token_file: {tmp_path}/of-serve}}
+"""
+    assert record_client.address_of(config.parse(text, "test")).token_file == str(token)
