@@ -114,7 +114,7 @@ def _admission(access: Access) -> Callable[[], None]:
 def _observation(observe: Observer) -> Callable[[Response], Response]:
     def after(response: Response) -> Response:
         if request.environ.get("adapter.is_answered", bool)():
-            return response  # nobody reads it: the client got a 504, which the server counted
+            return response  # the client has its 504 already, which the server counted
         call: _Call = g.call
         took_s = perf_counter() - call.began_s
         observe(Handled(call.request, call.identity, call.metric, response.status_code, took_s))

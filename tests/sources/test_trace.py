@@ -141,7 +141,7 @@ def test_a_faulty_line_is_reported_with_its_number(tmp_path: Path, line: str, sa
 
 
 def fault_row(length: int) -> str:
-    """The line of a fault, of so many bytes with its end."""
+    """A line that is not a valid row, `length` bytes long with its end."""
     shortest = lines_of([Row(60, "demo/sine", "", FAULT, 0.0, "")])
     return shortest.replace('"text": ""', f'"text": "{"x" * (length - len(shortest))}"')
 

@@ -117,8 +117,8 @@ def test_an_account_has_the_documented_rights_and_no_others(
             for name in {"", *(right.name for right in expected if (right.group, right.resource) == (group, resource))}
         }
         # Kubernetes grants these to everybody who is authenticated; an account that does not exist has no others.
-        everybodys = allowed(plane, "nobody", asked)
-        found = allowed(plane, account, asked) - everybodys
+        of_every_user = allowed(plane, "nobody", asked)
+        found = allowed(plane, account, asked) - of_every_user
     assert found == expected
 
 

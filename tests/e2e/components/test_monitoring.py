@@ -20,10 +20,10 @@ VALUES = {**ALL, **TIMES, "__rate_interval": f"{4 * SCRAPE_S}s", "__range": "2m"
 DATA_WITHIN_S = 1200  # the faults of the fleet recur every three minutes; a loaded machine misses some
 # Selectors of alerts that find nothing here, with the reason.
 WITHOUT_DATA = {
-    'reason="Paused"': "nobody pauses a workload here",
-    'bound="pause"': "nobody pauses a workload here",
+    'reason="Paused"': "no workload is paused here",
+    'bound="pause"': "no workload is paused here",
     'reason="NotEnacted"': "the fleet follows every decision",
-    'ours="false"': "nobody else takes the API here",
+    'ours="false"': "no other adapter owns the API here",
     "kube_horizontalpodautoscaler_": "no kube-state-metrics runs here",
 }
 

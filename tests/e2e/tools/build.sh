@@ -147,7 +147,7 @@ build_base() {
   local mirror
   mirror=$(sed -n 's/^URIs: //p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\) .*/\2/p' /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1)
   mmdebstrap --quiet --variant=minbase --include=python3,python3-venv,python3-pip,ca-certificates trixie "$1/base.tar" \
-    "deb ${mirror:-http://deb.debian.org/debian} trixie main"
+    ${mirror:+"deb $mirror trixie main"}
 }
 build_images() { TOOLS=$tools BASE_PART=$base COREDNS_PART=$(of_coredns) "$here/images.sh" build "$1"; }
 of_coredns() { echo "coredns-$coredns-$(cat "$here"/coredns/{go.mod,go.sum,main.go} | sha256sum | cut -c 1-12)"; }
