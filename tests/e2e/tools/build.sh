@@ -145,8 +145,9 @@ install_packages() { DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-
 
 build_base() {
   local mirror
-  mirror=$(sed -n 's/^URIs: //p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\) .*/\2/p' /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1)
-  mmdebstrap --quiet --variant=minbase --include=python3,python3-venv,python3-pip,ca-certificates trixie "$1/base.tar" \
+  # A machine has one of the two files.
+  mirror=$(sed -n 's/^URIs: //p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\) .*/\2/p' /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1) || true
+  mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Retries "3"' --include=python3,python3-venv,python3-pip,ca-certificates trixie "$1/base.tar" \
     ${mirror:+"deb $mirror trixie main"}
 }
 build_images() { TOOLS=$tools BASE_PART=$base COREDNS_PART=$(of_coredns) "$here/images.sh" build "$1"; }
