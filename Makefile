@@ -27,12 +27,12 @@ unit: $(READY) ## The fast tests on all cores: no Java, no long simulations
 	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation" $(ARGS)
 
 e2e: need-java tools $(READY) ## The core end-to-end tests on real Kafka, Prometheus, Pravega and Kubernetes
-	$(MAKE) --jobs 3 e2e-scaling e2e-node e2e-cluster e2e-components e2e-chart SELECTION="e2e and not full"
+	$(MAKE) --jobs 3 e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart SELECTION="e2e and not full"
 
 e2e-all: need-java tools-all $(READY) ## All end-to-end tests, also with KEDA, a Spark cluster and a browser
-	$(MAKE) --jobs 3 e2e-scaling e2e-node e2e-cluster e2e-components e2e-chart e2e-keda
+	$(MAKE) --jobs 3 e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart e2e-keda
 
-# Each group has servers of its own and mostly waits, so the groups run side by side.
+# Each group has servers of its own and mostly waits, so the groups run side by side, the longest first.
 e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda: e2e-%:
 	set -o pipefail; tests/e2e/run -v -m "$(SELECTION)" tests/e2e/$* $(ARGS) | sed --unbuffered 's/^/$*: /'
 
