@@ -23,8 +23,8 @@ run: need-java $(READY) ## Run the adapter on a simulated fleet; ARGS="--for 120
 test: need-java lint ## Lint, types, import rules, unit tests and Spark tests
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not e2e" $(ARGS)
 
-unit: $(READY) ## The fast tests on all cores: no Java, no long simulations
-	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation" $(ARGS)
+unit: $(READY) ## The fast tests on all cores: no Java, no long simulations, no helm
+	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation and not tools" $(ARGS)
 
 e2e: need-java tools $(READY) ## The core end-to-end tests on real Kafka, Prometheus, Pravega and Kubernetes
 	$(MAKE) --jobs 3 e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart SELECTION="e2e and not full"

@@ -6,6 +6,9 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+# Fixtures that start a program of `make tools`.
+PROGRAMS = {"helm", "conform", "promtool"}
+
 # The same tree runs the same examples, however slow the machine. `--hypothesis-profile quick` runs fewer.
 settings.register_profile(
     "deterministic", derandomize=True, deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
@@ -15,8 +18,10 @@ settings.load_profile("deterministic")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several processes (`--dist loadgroup`), run the tests that start Spark in one of them."""
+    """Mark the tests that need tools; with several processes, run those that start Spark in one of them."""
     for item in items:
+        if PROGRAMS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.tools)
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
