@@ -14,6 +14,7 @@ from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_properties import merged, without_secrets
 from adapter.sources.kafka_requests import KafkaRequests, UnreachableError
 from adapter.sources.offsets import Offsets, ReadPlan, add_counts, discovered_reads, matching_groups, read_plan
+from adapter.sources.partition_history import History
 from adapter.sources.sample_table import SampleTable
 
 __all__ = ["KafkaReader", "check", "read_plan"]
@@ -53,6 +54,7 @@ class KafkaReader:
         self._groups: frozenset[str] = frozenset()
         self._groups_until_s = 0.0
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
+        self._histories: dict[str, History] = {}  # workload -> its partitions in the last ticks
         self._last_error = ""
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
@@ -89,9 +91,12 @@ class KafkaReader:
         self._answered = frozenset(group for group, answer in committed.items() if not isinstance(answer, str))
         workloads = [*explicit, *discovered_reads(self._plan, found, committed)]
         partitions = requests.partitions(sorted({topic for read in workloads for _, topic in read.inputs}))
-        offsets = Offsets(committed, partitions, *requests.log_offsets(partitions))
-        for read in workloads:
-            add_counts(table, at_s, read, offsets, self._plan.offset_reset)
+        offsets = Offsets(at_s, committed, partitions, *requests.log_offsets(partitions))
+        self._histories = {
+            read.workload: history
+            for read in workloads
+            if (history := add_counts(table, read, offsets, self._plan, self._histories.get(read.workload)))
+        }
 
     def _known_groups(self, requests: KafkaRequests) -> frozenset[str]:
         """All group names, at most a minute old; groups of a broker that does not answer stay."""

@@ -1,12 +1,13 @@
 """Kafka offsets -> the counts of each workload. Pure: the answers of the brokers are plain mappings."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from adapter.config import Config, KafkaReading, KafkaSource
 from adapter.sources.names import slug
+from adapter.sources.partition_history import History, Position, advance, hottest_ratio, marker_keys, stuck_backlog
 from adapter.sources.sample_table import SampleTable
 
 SIGNALS = (
@@ -14,12 +15,16 @@ SIGNALS = (
     "appended_records",
     "backlog_records",
     "highest_partition_backlog_records",
+    "stuck_backlog_records",
+    "hottest_partition_ratio",
     "partitions",
     "uncommitted_partitions",
 )
 Partition = tuple[str, int]  # topic and number
 Committed = Mapping[str, Mapping[Partition, int] | str]  # group -> committed offset of each partition, or a fault
 _Key = TypeVar("_Key")
+_SHORTEST_WINDOW_S = 60
+_WINDOW_TICKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,14 @@ class ReadPlan:
     explicit: tuple[GroupRead, ...] = ()
     patterns: tuple[GroupPattern, ...] = ()
     offset_reset: str = "latest"  # where groups start to read a partition without a commit
+    window_s: int = _SHORTEST_WINDOW_S  # the time over which partitions are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
     """The answers of the brokers in one tick. A text in place of an answer is the reason why it is missing."""
 
+    at_s: int = 0  # Unix seconds of the tick
     committed: Committed = field(default_factory=dict)  # read before `latest`
     partitions: Mapping[str, int | str] = field(default_factory=dict)  # topic -> number of partitions
     earliest: Mapping[Partition, int | str] = field(default_factory=dict)  # log start offset
@@ -78,7 +85,8 @@ def read_plan(config: Config, name: str) -> ReadPlan:
     ]
     source = config.sources[name]
     assert isinstance(source, KafkaSource)  # noqa: S101 - the callers read Kafka sources alone
-    return ReadPlan(tuple(explicit), tuple(patterns), source.offset_reset)
+    window_s = max(_SHORTEST_WINDOW_S, _WINDOW_TICKS * config.timing.tick_s)
+    return ReadPlan(tuple(explicit), tuple(patterns), source.offset_reset, window_s)
 
 
 def _inputs(readings: Iterable[object], name: str) -> tuple[tuple[str, str], ...]:
@@ -137,51 +145,60 @@ def _discovered_read(workload: str, same: list[tuple[GroupPattern, str]], commit
     return GroupRead(workload, tuple((group, topic) for topic in topics), pattern.fleet, fault)
 
 
-def add_counts(table: SampleTable, at_s: int, read: GroupRead, offsets: Offsets, offset_reset: str = "latest") -> None:
-    """Add the counts of one workload, or one fault; never a sum over a part of its partitions."""
+def add_counts(
+    table: SampleTable, read: GroupRead, offsets: Offsets, plan: ReadPlan, history: History | None = None
+) -> History | None:
+    """Add the counts of one workload, or one fault; never a sum over a part of its partitions.
+
+    history: of the workload, None in its first tick. Returns it with this tick.
+    """
     fleet = {} if read.fleet is None else {"fleet": float(read.fleet)}
     try:
         positions = _positions(read, offsets)
-        table.add(at_s, read.workload, fleet | _counts(read, offsets, positions, offset_reset))
+        partitions = sum(_partitions(topic, offsets) for topic in {topic for _, topic in read.inputs})
     except _UnknownError as unknown:
-        table.add(at_s, read.workload, fleet)
-        table.add_fault(at_s, read.workload, str(unknown))
-        return
-    # An empty partition without a commit needs no assumption.
-    count = sum(each.committed is None and each.latest > each.earliest for each in positions)
-    if count:
-        table.add_fault(at_s, read.workload, _assumption(count, offset_reset))
+        table.add(offsets.at_s, read.workload, fleet)
+        table.add_fault(offsets.at_s, read.workload, str(unknown))
+        return history
+    history = advance(history or History(), offsets.at_s, positions, plan.window_s)
+    markers = marker_keys(history)
+    counts = _counts(positions, markers, plan.offset_reset) | {"partitions": float(partitions)}
+    table.add(offsets.at_s, read.workload, fleet | counts | _of_history(history, plan.window_s))
+    for assumption in _assumptions(positions, len(markers), plan.offset_reset):
+        table.add_fault(offsets.at_s, read.workload, assumption)
+    return history
 
 
-@dataclass(frozen=True, slots=True)
-class _Position:
-    """The position of a group in one partition."""
-
-    committed: int | None  # None without a commit
-    earliest: int
-    latest: int
-
-    def backlog(self, offset_reset: str) -> int:
-        """Records that the group has not read yet. Retention may have deleted some of them."""
-        start = self.earliest if offset_reset == "earliest" else self.latest
-        return self.latest - max(start if self.committed is None else self.committed, self.earliest)
-
-
-def _counts(read: GroupRead, offsets: Offsets, positions: list[_Position], offset_reset: str) -> dict[str, float]:
+def _counts(positions: list[Position], markers: frozenset[object], offset_reset: str) -> dict[str, float]:
     """Sums over partitions. Both counters leave out partitions without a commit: a counter that includes them would
     rise when retention deletes records or producers append to a partition that the group does not read yet."""
-    backlogs = [position.backlog(offset_reset) for position in positions]
+    backlogs = [position.backlog(offset_reset) for position in positions if position.key not in markers]
     committed = [position for position in positions if position.committed is not None]
-    topics = {topic for _, topic in read.inputs}
     return {
         "processed_records": float(sum(position.committed or 0 for position in committed)),
         "appended_records": float(sum(position.latest for position in committed)),
         "backlog_records": float(sum(backlogs)),
         # The sum hides a single slow worker (S4-38).
         "highest_partition_backlog_records": float(max(backlogs, default=0)),
-        "partitions": float(sum(_partitions(topic, offsets) for topic in topics)),
         "uncommitted_partitions": float(len(positions) - len(committed)),
     }
+
+
+def _of_history(history: History, window_s: int) -> dict[str, float]:
+    found = {
+        "stuck_backlog_records": stuck_backlog(history, window_s),
+        "hottest_partition_ratio": hottest_ratio(history, window_s),
+    }
+    return {signal: float(value) for signal, value in found.items() if value is not None}
+
+
+def _assumptions(positions: Iterable[Position], markers: int, offset_reset: str) -> Iterator[str]:
+    # An empty partition without a commit needs no assumption.
+    if count := sum(each.committed is None and each.latest > each.earliest for each in positions):
+        yield _assumption(count, offset_reset)
+    if markers:
+        lag = "1 partition has" if markers == 1 else f"{markers} partitions have"
+        yield f"{lag} a lag of 1 that does not change, counted as the end of a transaction and not as backlog"
 
 
 def _assumption(count: int, offset_reset: str) -> str:
@@ -190,14 +207,14 @@ def _assumption(count: int, offset_reset: str) -> str:
     return f"{count} {has} no committed offset, {backlog} (offset_reset: {offset_reset})"
 
 
-def _positions(read: GroupRead, offsets: Offsets) -> list[_Position]:
+def _positions(read: GroupRead, offsets: Offsets) -> list[Position]:
     """The positions of the workload's groups in every partition of their topics."""
     if read.fault:
         raise _UnknownError(read.fault)
     return [position for group, topic in read.inputs for position in _positions_in(group, topic, offsets)]
 
 
-def _positions_in(group: str, topic: str, offsets: Offsets) -> list[_Position]:
+def _positions_in(group: str, topic: str, offsets: Offsets) -> list[Position]:
     partitions = _partitions(topic, offsets)
     commits = _commits(group, topic, offsets)
     if max(commits) >= partitions:
@@ -213,7 +230,7 @@ def _positions_in(group: str, topic: str, offsets: Offsets) -> list[_Position]:
         if position > latest:
             evidence = f"group {group} is at {position} of partition {number}, which ends at {latest}"
             raise _UnknownError(_recreated(topic, evidence))
-        found.append(_Position(committed, earliest, latest))
+        found.append(Position((group, topic, number), committed, earliest, latest))
     return found
 
 

@@ -1,6 +1,7 @@
 """What the core decides from Kafka's offsets: a dead group, and a partition without a commit."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from adapter.core.decisions import Decision, Reason
 from adapter.core.engine import replay
 from adapter.core.report import rows
 from adapter.core.rules import RuleBook, Rules
-from adapter.sources.offsets import GroupRead, Offsets, add_counts
+from adapter.sources.offsets import GroupRead, Offsets, ReadPlan, add_counts
 from adapter.sources.sample_table import SampleTable, samples_of
 
 ORDERS = GroupRead("shop/orders", (("orders", "orders"),))
@@ -21,9 +22,11 @@ RETAINED_S = 60
 def decided(offsets_at: Callable[[int], Offsets], workers: float, offset_reset: str = "latest") -> Decision:
     """The last decision of twenty minutes."""
     ticks = []
+    history = None
     for at_s in range(15, 1215, 15):
         table = SampleTable()
-        add_counts(table, at_s, ORDERS, offsets_at(at_s), offset_reset)
+        offsets = replace(offsets_at(at_s), at_s=at_s)
+        history = add_counts(table, ORDERS, offsets, ReadPlan(offset_reset=offset_reset), history)
         table.add(at_s, "shop/orders", dict.fromkeys(("spec_workers", "workers", "ready_workers"), workers))
         ticks.append(samples_of(at_s, table.finish()))
     [last] = rows([decisions for _, decisions in replay(ticks, BOOK)][-1])
@@ -75,7 +78,38 @@ def test_the_first_commit_of_a_partition_is_no_throughput(offset_reset: str) -> 
         if at_s < 1200:
             return seen
         last = {("orders", 7): 4_999_990}
-        return Offsets({"orders": {**seen.committed["orders"], **last}}, seen.partitions, seen.earliest, seen.latest)
+        return replace(seen, committed={"orders": {**seen.committed["orders"], **last}})
 
     found = decided(offsets, workers=3, offset_reset=offset_reset)
     assert found.throughput_records_per_s == pytest.approx(7 * RATE)
+
+
+def one_stuck(at_s: int) -> Offsets:
+    """Partition 7 has a record that the consumer cannot process; the others keep up."""
+    seen = one_never_committed(at_s)
+    committed = {**seen.committed["orders"], ("orders", 7): 400}
+    return replace(seen, committed={"orders": committed}, latest={**seen.latest, ("orders", 7): at_s * RATE})
+
+
+def test_a_stuck_partition_is_named_and_causes_no_scale_up() -> None:
+    found = decided(one_stuck, workers=3)
+    assert found.stuck_backlog_records == 1200 * RATE - 400
+    assert found.required_workers == 3
+
+
+def test_the_markers_of_transactions_are_neither_backlog_nor_a_stuck_group() -> None:
+    def offsets(at_s: int) -> Offsets:
+        end = min(at_s, 600) * RATE
+        return Offsets(
+            committed={"orders": {("orders", number): end - 1 for number in PARTITIONS}},
+            partitions={"orders": len(PARTITIONS)},
+            earliest={("orders", number): 0 for number in PARTITIONS},
+            latest={("orders", number): end for number in PARTITIONS},
+        )
+
+    found = decided(offsets, workers=3)
+    assert (found.backlog_records, found.highest_partition_backlog_records) == (0, 0)
+    assert found.reason is not Reason.STUCK
+    assert found.fault == (
+        "8 partitions have a lag of 1 that does not change, counted as the end of a transaction and not as backlog"
+    )

@@ -1,0 +1,126 @@
+"""Positions of a consumer group over several ticks -> its stuck and hottest partitions, and transaction markers."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+Key = tuple[str, str, int]  # group, topic and number of a partition
+
+# A commit of a checkpoint is spread over at most two ticks. A partition whose records arrive after the snapshot of one
+# checkpoint moves with the next one, so that the group commits at most three times before.
+_COMMITS_OF_OTHERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The position of a group in one partition."""
+
+    key: Key
+    committed: int | None  # None without a commit
+    earliest: int  # log start offset
+    latest: int  # log end offset
+
+    def backlog(self, offset_reset: str) -> int:
+        """Records that the group has not read yet. Retention may have deleted some of them."""
+        start = self.earliest if offset_reset == "earliest" else self.latest
+        return self.latest - max(start if self.committed is None else self.committed, self.earliest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Partition:
+    """What the ticks have shown of one partition."""
+
+    position: Position
+    unchanged: bool  # neither the commit nor the end has moved since the tick before
+    waiting_since_s: int | None  # since when records wait and the commit does not move; None if no record waits
+    commits_of_others: int = 0  # ticks since then in which the group committed on another partition
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The ticks of one workload that its partition signals need."""
+
+    partitions: Mapping[Key, _Partition] = field(default_factory=dict)
+    ends: tuple[tuple[int, Mapping[Key, int]], ...] = ()  # the time and the log end offsets of each tick of the window
+
+
+def advance(history: History, at_s: int, positions: Iterable[Position], window_s: int) -> History:
+    """The history with the positions of one more tick."""
+    current = {position.key: position for position in positions}
+    before = history.partitions
+    moved = [key for key, position in current.items() if key in before and _moved(before[key], position)]
+    commits = Counter(group for group, _, _ in moved)
+    partitions = {key: _next(before.get(key), at_s, each, commits[key[0]] > 0) for key, each in current.items()}
+    ends = [each for each in history.ends if each[0] >= at_s - window_s]
+    return History(partitions, (*ends, (at_s, {key: position.latest for key, position in current.items()})))
+
+
+def _moved(before: _Partition, position: Position) -> bool:
+    return before.position.committed != position.committed
+
+
+def _next(before: _Partition | None, at_s: int, position: Position, group_committed: bool) -> _Partition:
+    waits = position.committed is not None and position.backlog("latest") > 0
+    if before is None or before.waiting_since_s is None or not waits or _moved(before, position):
+        unchanged = before is not None and before.position == position
+        return _Partition(position, unchanged, at_s if waits else None)
+    commits = before.commits_of_others + group_committed
+    return _Partition(position, before.position == position, before.waiting_since_s, commits)
+
+
+def stuck_backlog(history: History, window_s: int) -> int | None:
+    """Records of the partitions that the group does not read although it commits on others; None if not known yet.
+
+    The commits of other partitions count, not the time alone: a group that commits on checkpoints stands still between
+    two of them. A group that commits nowhere is not stuck in a partition but as a whole.
+    """
+    if not _spans(history, window_s):
+        return None
+    at_s = history.ends[-1][0]
+    return sum(
+        each.position.backlog("latest")
+        for each in history.partitions.values()
+        if each.waiting_since_s is not None
+        and at_s - each.waiting_since_s >= window_s
+        and each.commits_of_others >= _COMMITS_OF_OTHERS
+    )
+
+
+def hottest_ratio(history: History, window_s: int) -> float | None:
+    """Records that arrived in the heaviest partition / in the mean one; None without records or a whole window."""
+    if not _spans(history, window_s):
+        return None
+    first, last = history.ends[0][1], history.ends[-1][1]
+    if first.keys() != last.keys():
+        return None
+    arrived = [max(0, end - first[key]) for key, end in last.items()]
+    return max(arrived) * len(arrived) / sum(arrived) if sum(arrived) > 0 else None
+
+
+def marker_keys(history: History) -> frozenset[Key]:
+    """Partitions whose only unread offset is the marker at the end of a transaction, which no consumer reads.
+
+    A consumer that commits the offset after the last record leaves a lag of 1 in every partition of the topic for ever.
+    A lag of 1 counts as a marker if it does not change from tick to tick and no partition of the topic has lag 0.
+    """
+    read_to_the_end = {
+        each.position.key[:2] for each in history.partitions.values() if _lag(each.position) == 0 and _written(each)
+    }
+    return frozenset(
+        key
+        for key, each in history.partitions.items()
+        if each.unchanged and _lag(each.position) == 1 and key[:2] not in read_to_the_end
+    )
+
+
+def _lag(position: Position) -> int | None:
+    return None if position.committed is None else position.latest - max(position.committed, position.earliest)
+
+
+def _written(partition: _Partition) -> bool:
+    return partition.position.latest > 0
+
+
+def _spans(history: History, window_s: int) -> bool:
+    ends: Sequence[tuple[int, object]] = history.ends
+    return bool(ends) and ends[-1][0] - ends[0][0] >= window_s / 2
