@@ -24,8 +24,10 @@ from dashboards.build.panels import (
 )
 
 _MOST_ROWS = 25
-_HOURS = "$__range_s / 3600"
-_USED = f"avg_over_time({recorded('current_workers:max')}[$__range]) * {_HOURS}"
+# Hours in which a workload existed, not those of the time range: each recorded sample stands for a minute.
+_PER_HOUR = "60"
+_USED = f"sum_over_time({recorded('current_workers:max')}[$__range]) / {_PER_HOUR}"
+_HOURS = f"count_over_time({recorded('current_workers:max')}[$__range]) / {_PER_HOUR}"
 _STATIC = f"max_over_time({recorded('required_workers:max')}[$__range]) * {_HOURS}"
 _OVER = f"avg_over_time({recorded('backlog_time_over_target:bool')}[$__range])"
 _AT_MINIMUM = f"avg_over_time({recorded('limited_by_minimum:bool')}[$__range])"
@@ -43,11 +45,11 @@ def cost() -> Dashboard:
 
 
 def _totals() -> tuple[Drawn, ...]:
-    peak = "The largest required_workers of each workload, for the whole time."
+    peak = "The largest required_workers of each workload, for as long as the workload existed."
     return (
         _total("Worker-hours", "Existing workers.", WORKER_HOURS, f"sum({_USED})"),
         _total("Static peak", peak, WORKER_HOURS, f"sum({_STATIC})"),
-        _total("Saved", "1 - worker-hours / static peak.", RATIO, f"1 - sum({_USED}) / sum({_STATIC})"),
+        _total("Saved", "1 - worker-hours / static peak.", RATIO, f"sum({_STATIC} - {_USED}) / sum({_STATIC})"),
         _total("Time over target", "Mean over the workloads.", RATIO, f"avg({_OVER})", _OBJECTIVE),
         _total("Worst time over target", "Of one workload.", RATIO, f"max({_OVER})", _OBJECTIVE),
         _total("Rescales", "Changes of spec.replicas of all workloads.", TIMES, f"sum({_RESCALES})"),

@@ -31,7 +31,8 @@ _RATIO = f"{_BACKLOG_TIME} / {_TARGET}"
 _WORST = top(_MOST_ROWS, _RATIO)
 _SPEC, _MAX = of_workload("spec_workers"), of_workload("max_workers")
 _HELD = of_workload("decision_info", matcher(GATES))
-_HELD_ROWS = top(_MOST_ROWS, f"{_BACKLOG_TIME} and {BY_WORKLOAD.replace('by', 'on')} {_HELD}")
+# An unknown backlog time ranks first. The column stays empty: unknown is not a number.
+_HELD_ROWS = top(_MOST_ROWS, f"{_BACKLOG_TIME} and on (namespace, workload) {_HELD} or Inf * {_HELD}")
 _BEHIND = Limit(1, "the workload is behind its target")
 _LABELS = {"namespace": "Namespace", "workload": "Workload"}
 _WHY = {**_LABELS, "policy": "Policy", "reason": "Reason", "bound": "Bound"}
@@ -96,12 +97,12 @@ def _worst() -> Table:
 def _held() -> Table:
     return Table(
         title="Held, and why",
-        shows=f"The {_MOST_ROWS} workloads with the longest backlog time of those whose size a gate holds. "
-        "docs/decisions.md explains each reason.",
+        shows=f"Workloads whose size a gate holds: at most {_MOST_ROWS}, first those without a backlog time, then the "
+        "longest. docs/decisions.md explains each reason.",
         unit=SECONDS,
         labels=_WHY,
         columns=(
-            Column("Backlog time", _HELD_ROWS, SECONDS),
+            Column("Backlog time", _among(_BACKLOG_TIME, _HELD_ROWS), SECONDS),
             Column("Sample age", _among(of_workload("sample_age_seconds"), _HELD_ROWS), SECONDS),
             Column("Required", _among(of_workload("required_workers"), _HELD_ROWS), WORKERS),
             Column("", _among(_WHY_EXPR, _HELD_ROWS), NAME),
