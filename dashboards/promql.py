@@ -12,7 +12,7 @@ import promql_parser
 class Selector:
     """A selector of one metric, and the function around its range."""
 
-    text: str  # as PromQL, without the range
+    text: str  # as PromQL, without the range and the offset
     metric: str
     matchers: dict[str, str]  # label -> value, whatever the operator
     range: timedelta | None = None
@@ -40,6 +40,5 @@ def _walk(node: Any, function: str) -> Iterator[Selector]:
 
 
 def _selector(node: Any, range_: timedelta | None, function: str) -> Selector:
-    return Selector(
-        node.prettify(), node.name, {each.name: each.value for each in node.matchers.matchers}, range_, function
-    )
+    text, _, _ = node.prettify().partition(" offset ")
+    return Selector(text, node.name, {each.name: each.value for each in node.matchers.matchers}, range_, function)

@@ -1,12 +1,13 @@
-"""The series that the program exports: every family, of a process that has every part."""
+"""The series that the program exports: every family, of a process that has every part, and every reason and bound."""
 
 import io
 from dataclasses import fields
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapter.apiserver.server import Server
-from adapter.core.decisions import Decision, Reason
+from adapter.core.decisions import Bound, Decision, Reason
 from adapter.serving.api_services import ApiServices
 from adapter.serving.log_queue import queued_logging
 from adapter.serving.snapshots.columns import entries_of
@@ -15,20 +16,43 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import QueryStatus, Telemetry, build_info, certificate, query_gauges, server_gauges
 
 AT_S = 1_767_323_045.0
+# The owner of each APIService; the first is the process itself.
+OWNERS = {
+    "v1beta1.external.metrics.k8s.io": "streaming/backlog-adapter",
+    "v1beta1.custom.metrics.k8s.io": "monitoring/prometheus-adapter",
+}
 _TEXT = {"workload", "at_s", "policy", "reason", "bound", "confidence", "fault", "stage"}
 
 
 def families() -> dict[str, set[str]]:
     """Name of each series -> its labels."""
+    return {name: set(labels) for name, labels in exported_series()}
+
+
+def counters() -> set[str]:
+    """The series that only rise."""
+    rising = [family for family in exposed() if family.type in ("counter", "histogram")]
+    return {sample.name for family in rising for sample in family.samples}
+
+
+def exported_series() -> list[tuple[str, dict[str, str]]]:
+    """Name and labels of each series."""
+    samples = [sample for family in exposed() for sample in family.samples]
+    return [(sample.name, sample.labels) for sample in samples if not sample.name.endswith("_created")]
+
+
+def exposed() -> list[Metric]:
+    """What a scrape of such a process reads."""
     telemetry = Telemetry(_store(), workloads=True)
     status = QueryStatus(lateness_s=1.0, phases_s={"addBatch": 1.0}, restarts=0, shards_at_fault=0)
-    services = ApiServices(_owned, ["v1beta1.external.metrics.k8s.io"], "streaming/backlog-adapter")
+    services = ApiServices(_owned, list(OWNERS), OWNERS["v1beta1.external.metrics.k8s.io"])
     services.refresh()
-    telemetry.answered("backlog", 200, 0.001, "external")
+    for code in (200, 503):
+        telemetry.answered("backlog", code, 0.001, "external")
     server = Server(lambda environ, start: [], "127.0.0.1", 0)
     with queued_logging(io.StringIO()) as log:
         for gauges in (
-            build_info("serve"),
+            *(build_info(role) for role in ("pipeline", "serve")),
             query_gauges(lambda: status),
             server_gauges(server),
             certificate(lambda: AT_S),
@@ -37,19 +61,25 @@ def families() -> dict[str, set[str]]:
         ):
             telemetry.add(gauges)
         text = telemetry.exposition().decode()
-    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
-    return {sample.name: set(sample.labels) for sample in samples if not sample.name.endswith("_created")}
+    return list(text_string_to_metric_families(text))
 
 
 def _store() -> SnapshotStore:
-    """One workload of which every number is known."""
-    numbers = {field.name: 1.0 for field in fields(Decision) if field.name not in _TEXT}
-    decision = Decision(workload="shop/orders", at_s=AT_S, policy="drain", reason=Reason.HOLD, **numbers)
-    entry = Entry(decision=decision, error_after_s=180.0, labels={}, stages=())
+    """Workloads of which every number is known: one for each reason, and one for each bound."""
+    states = [(reason, Bound.NONE) for reason in Reason] + [(Reason.HOLD, bound) for bound in Bound]
+    entries = entries_of(AT_S, [_entry(place, reason, bound) for place, (reason, bound) in enumerate(states)])
     store = SnapshotStore(clock=lambda: AT_S)
-    store.put(Snapshot(at_s=AT_S, tick_s=15.0, window_s=60.0, error_after_s=180.0, entries=entries_of(AT_S, [entry])))
+    store.put(Snapshot(at_s=AT_S, tick_s=15.0, window_s=60.0, error_after_s=180.0, entries=entries))
     return store
 
 
+def _entry(place: int, reason: Reason, bound: Bound) -> Entry:
+    numbers = {field.name: 1.0 for field in fields(Decision) if field.name not in _TEXT}
+    workload = f"shop/orders-{place:02}"
+    decision = Decision(workload=workload, at_s=AT_S, policy="drain", reason=reason, bound=bound, **numbers)
+    return Entry(decision=decision, error_after_s=180.0, labels={}, stages=())
+
+
 def _owned(path: str) -> tuple[int, object]:
-    return 200, {"spec": {"service": {"namespace": "streaming", "name": "backlog-adapter"}}}
+    namespace, name = OWNERS[path.rpartition("/")[2]].split("/")
+    return 200, {"spec": {"service": {"namespace": namespace, "name": name}}}

@@ -68,12 +68,21 @@ def test_alerts_can_be_left_out(render: Render) -> None:
     assert every - alerts(own) == {rule.name for rule in rules() if rule.file == "alerts-cluster"}
 
 
-def test_runbooks_are_linked_where_they_are_published(render: Render) -> None:
+@pytest.mark.parametrize("end", ["", "/"])
+def test_runbooks_are_linked_where_they_are_published(render: Render, end: str) -> None:
     url = "https://wiki.example.com/runbooks"
-    objects = render("prometheusRule.enabled=true", f"prometheusRule.runbookUrl={url}")
-    links = [rule["annotations"]["runbook_url"] for rule in rendered_rules(objects) if "alert" in rule]
-    assert links
-    assert all(link.startswith(f"{url}/") for link in links)
+    objects = render("prometheusRule.enabled=true", f"prometheusRule.runbookUrl={url}{end}")
+    files = {rule.name: rule.content["annotations"]["runbook"] for rule in rules() if rule.is_alert}
+    links = {rule["alert"]: rule["annotations"]["runbook_url"] for rule in rendered_rules(objects) if "alert" in rule}
+    assert links == {name: file.replace("docs/runbooks", url) for name, file in files.items()}
+
+
+def test_without_an_address_no_alert_has_a_link_that_does_not_open(render: Render) -> None:
+    annotations = [
+        rule["annotations"] for rule in rendered_rules(render("prometheusRule.enabled=true")) if "alert" in rule
+    ]
+    assert annotations
+    assert all("runbook_url" not in each and each["runbook"].startswith("docs/runbooks/") for each in annotations)
 
 
 @pytest.mark.parametrize("name", documents())

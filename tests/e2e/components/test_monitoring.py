@@ -24,6 +24,7 @@ WITHOUT_DATA = {
     'bound="pause"': "no workload is paused here",
     'reason="NotEnacted"': "the fleet follows every decision",
     'ours="false"': "no other adapter owns the API here",
+    'bound="partitions"': "no job needs more workers than its partitions here",
     "kube_horizontalpodautoscaler_": "no kube-state-metrics runs here",
 }
 
@@ -87,7 +88,10 @@ def test_prometheus_evaluates_every_rule_without_an_error(monitored: Monitored) 
     assert evaluated == dict.fromkeys((rule.name for rule in rules()), "ok")
 
 
-@pytest.mark.parametrize("alert", ["BacklogAdapterBadAnnotations", "BacklogAdapterCertificateExpires"])
+LASTING = ["BacklogAdapterBadAnnotations", "BacklogAdapterCertificateExpires", "BacklogAdapterInputDataOld"]
+
+
+@pytest.mark.parametrize("alert", LASTING)
 def test_an_alert_on_a_lasting_fault_fires(monitored: Monitored, alert: str) -> None:
-    """The HPA has an annotation that cannot be read; the certificate is valid for two days."""
+    """An annotation cannot be read, the certificate is valid for two days, and a consumer group has no samples."""
     until(lambda: alert in firing(monitored.prometheus), 120, f"{alert} fires")

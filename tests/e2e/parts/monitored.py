@@ -33,6 +33,7 @@ from parts.workload import autoscaler
 EXTERNAL = "external.metrics.k8s.io/v1beta1"
 NAME = "clicks"  # the workload of the broker
 EXPORTED = "clicks-exported"  # the same consumer group, from the exporter
+UNKNOWN = "clicks-unknown"  # a consumer group that the exporter does not have
 RECORDS_PER_S = 100
 WRONG_ANNOTATION = {"backlog-adapter/rules.max_workers": "many"}
 # Seconds where a user has minutes. tick_s is longer than a tick takes on a slow machine.
@@ -107,7 +108,10 @@ class Monitored(Part):
         certificate, key = Authority(self._folder, "serve-ca").issue("serve", addresses=(HOST,))
         kubeconfig = str(self._servers.plane.admin.kubeconfig)
         read = {"source": "events", "group": NAME, "topics": [NAME]}
-        exported = {"source": "metrics", "preset": "kafka-exporter", "match": {"consumergroup": NAME}}
+        exported, unknown = (
+            {"source": "metrics", "preset": "kafka-exporter", "match": {"consumergroup": group}}
+            for group in (NAME, UNKNOWN)
+        )
         demos = [{"namespace": demo.NAMESPACE, "name": name, "read": [{"source": "fleet"}]} for name in demo.NAMES]
         content = {
             "sources": {
@@ -120,6 +124,7 @@ class Monitored(Part):
                 *demos,
                 {"namespace": "default", "name": NAME, "read": [read]},
                 {"namespace": "default", "name": EXPORTED, "read": [exported]},
+                {"namespace": "default", "name": UNKNOWN, "read": [unknown]},
             ],
             "rules": RULES_OF_WORKLOADS,
             "timing": {"tick_s": 5, "warm_up_s": 60},
