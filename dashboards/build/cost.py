@@ -4,7 +4,6 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.build.frame import dashboard, recorded, top
 from dashboards.build.panels import (
-    BLUE,
     RATIO,
     TIMES,
     WORKER_HOURS,
@@ -14,13 +13,12 @@ from dashboards.build.panels import (
     Column,
     Drawn,
     Limit,
-    Panel,
     Query,
     Table,
     Unit,
-    line_chart,
-    number,
+    chart,
     rows,
+    value,
 )
 
 _MOST_ROWS = 25
@@ -57,11 +55,7 @@ def _totals() -> tuple[Drawn, ...]:
 
 
 def _total(title: str, shows: str, unit: Unit, expr: str, *limits: Limit) -> Drawn:
-    below = "green" if limits else BLUE
-    text = f"{shows} {_RULES}"
-    return number(
-        Panel(title=title, shows=text, unit=unit, queries=(Query(expr),), limits=limits, below=below, width=4, height=4)
-    )
+    return value(title, f"{shows} {_RULES}", unit, expr, *limits)
 
 
 def _workloads() -> Table:
@@ -126,4 +120,4 @@ def _lines() -> tuple[Drawn, ...]:
 
 
 def _chart(title: str, shows: str, unit: Unit, *queries: Query) -> Drawn:
-    return line_chart(Panel(title=title, shows=f"{shows} {_RULES}", unit=unit, queries=queries))
+    return chart(title, f"{shows} {_RULES}", unit, queries)

@@ -4,23 +4,24 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.build.frame import BY_WORKLOAD, dashboard, of_workload, series, top
 from dashboards.build.panels import (
-    BLUE,
     NAME,
     ORANGE,
+    RED,
+    SAMPLE_AGES,
     SECONDS,
     TIMES,
     WORKERS,
     WORKLOADS,
-    YELLOW,
     Column,
     Drawn,
     Limit,
     Panel,
     Query,
     Table,
+    chart,
     line_chart,
-    number,
     rows,
+    value,
 )
 from dashboards.build.reasons import ATTENTION, GATES, matcher
 
@@ -61,12 +62,8 @@ def _counts() -> tuple[Drawn, ...]:
     )
 
 
-def _count(title: str, shows: str, expr: str, limit: str = "", color: str = "red") -> Drawn:
-    limits = (Limit(1, limit, color),) if limit else ()
-    panel = Panel(
-        title=title, shows=shows, unit=WORKLOADS, queries=(Query(expr),), limits=limits, width=4, height=4, below=BLUE
-    )
-    return number(panel)
+def _count(title: str, shows: str, expr: str, limit: str = "", color: str = RED) -> Drawn:
+    return value(title, shows, WORKLOADS, expr, *((Limit(1, limit, color),) if limit else ()))
 
 
 def _tables() -> tuple[Drawn, ...]:
@@ -140,46 +137,42 @@ def _lines() -> tuple[Drawn, ...]:
             ),
             stacked=True,
         ),
-        line_chart(
-            Panel(
-                title="Backlog time relative to its target",
-                shows=f"The {_MOST_LINES} largest; 10 stands for ten and more.",
-                unit=TIMES,
-                queries=(Query(top(_MOST_LINES, f"clamp_max({_RATIO}, 10)"), "{{namespace}}/{{workload}}"),),
-                limits=(_BEHIND,),
-            )
+        chart(
+            "Backlog time relative to its target",
+            f"The {_MOST_LINES} largest; 10 stands for ten and more.",
+            TIMES,
+            _largest(f"clamp_max({_RATIO}, 10)"),
+            _BEHIND,
         ),
-        line_chart(
-            Panel(
-                title="Age of the newest sample",
-                shows=f"The {_MOST_LINES} oldest. After error_after_s (180 s by default) no number is served.",
-                unit=SECONDS,
-                queries=(Query(top(_MOST_LINES, of_workload("sample_age_seconds")), "{{namespace}}/{{workload}}"),),
-                limits=(Limit(60, "the size is held", YELLOW), Limit(180, "no number is served")),
-            )
+        chart(
+            "Age of the newest sample",
+            f"The {_MOST_LINES} oldest. After error_after_s (180 s by default) no number is served.",
+            SECONDS,
+            _largest(of_workload("sample_age_seconds")),
+            *SAMPLE_AGES,
         ),
-        line_chart(
-            Panel(
-                title="Workers",
-                shows="The sums over all workloads: required by the policies, existing, and the maxima.",
-                unit=WORKERS,
-                queries=(
-                    Query(f"sum({of_workload('required_workers')})", "required"),
-                    Query(f"sum({of_workload('current_workers')})", "existing"),
-                    Query(f"sum({_MAX})", "maximum"),
-                ),
-            )
+        chart(
+            "Workers",
+            "The sums over all workloads: required by the policies, existing, and the maxima.",
+            WORKERS,
+            (
+                Query(f"sum({of_workload('required_workers')})", "required"),
+                Query(f"sum({of_workload('current_workers')})", "existing"),
+                Query(f"sum({_MAX})", "maximum"),
+            ),
         ),
-        line_chart(
-            Panel(
-                title="Rescales within an hour",
-                shows=f"Changes of spec.replicas within the last hour, the {_MOST_LINES} largest.",
-                unit=TIMES,
-                queries=(Query(top(_MOST_LINES, _CHANGES), "{{namespace}}/{{workload}}"),),
-                limits=(Limit(10, "more than one in six minutes"),),
-            )
+        chart(
+            "Rescales within an hour",
+            f"Changes of spec.replicas within the last hour, the {_MOST_LINES} largest.",
+            TIMES,
+            _largest(_CHANGES),
+            Limit(10, "more than one in six minutes"),
         ),
     )
+
+
+def _largest(expr: str) -> tuple[Query, ...]:
+    return (Query(top(_MOST_LINES, expr), "{{namespace}}/{{workload}}"),)
 
 
 _BOUND = 'bound!=""'

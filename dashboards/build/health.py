@@ -4,11 +4,11 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.build.frame import dashboard, of_process, of_workload, top
 from dashboards.build.panels import (
-    BLUE,
     COUNT,
     DAYS,
     PER_S,
     REQUESTS_PER_S,
+    SAMPLE_AGES,
     SECONDS,
     WORKLOADS,
     YELLOW,
@@ -19,16 +19,17 @@ from dashboards.build.panels import (
     Query,
     Table,
     Unit,
+    chart,
     line_chart,
     number,
     rows,
+    value,
 )
 from dashboards.build.reasons import UNKNOWN, matcher
 
 _MOST_LINES = 10
 _WHO = "{{namespace}}/{{workload}}"
 _LATE = (Limit(60, "four ticks of 15 s", YELLOW), Limit(180, "HPAs get errors instead of numbers"))
-_AGES = (Limit(60, "the size is held", YELLOW), Limit(180, "no number is served"))
 
 
 def health() -> Dashboard:
@@ -44,9 +45,9 @@ def _now() -> tuple[Drawn, ...]:
     expiry = (Limit(14, "renew it now", YELLOW), Limit(30, "enough", "green"))
     age, days = of_process("snapshot_age_seconds"), of_process("certificate_days_left")
     return (
-        _value("Processes", "Scraped processes of the adapter.", COUNT, f"count({of_process('build_info')})"),
-        _value("Oldest snapshot", "The largest age of a snapshot in a process.", SECONDS, f"max({age})", *_LATE),
-        _value("Workloads", "Workloads in the snapshot.", WORKLOADS, f"max({of_process('workloads')})"),
+        value("Processes", "Scraped processes of the adapter.", COUNT, f"count({of_process('build_info')})").span(6),
+        value("Oldest snapshot", "The largest age of a snapshot in a process.", SECONDS, f"max({age})", *_LATE).span(6),
+        value("Workloads", "Workloads in the snapshot.", WORKLOADS, f"max({of_process('workloads')})").span(6),
         number(
             Panel(
                 title="Certificate",
@@ -61,15 +62,6 @@ def _now() -> tuple[Drawn, ...]:
         ),
         rows(_processes()),
         rows(_owners()),
-    )
-
-
-def _value(title: str, shows: str, unit: Unit, expr: str, *limits: Limit) -> Drawn:
-    below = "green" if limits else BLUE
-    return number(
-        Panel(
-            title=title, shows=shows, unit=unit, queries=(Query(expr),), limits=limits, below=below, width=6, height=4
-        )
     )
 
 
@@ -102,14 +94,14 @@ def _owners() -> Table:
 def _ticks() -> tuple[Drawn, ...]:
     by_process = "{{job}} {{instance}}"
     return (
-        _chart(
+        chart(
             "Age of the snapshot",
             "By process.",
             SECONDS,
             (Query(of_process("snapshot_age_seconds"), by_process),),
             *_LATE,
         ),
-        _chart(
+        chart(
             "Lateness of a tick",
             "From the tick to its publication, and the interval of the ticks.",
             SECONDS,
@@ -132,7 +124,7 @@ def _ticks() -> tuple[Drawn, ...]:
             ),
             stacked=True,
         ),
-        _chart(
+        chart(
             "Restarts and failed shards",
             "Restarts of the query within an hour, and shards whose tick failed.",
             COUNT,
@@ -149,28 +141,28 @@ def _sources() -> tuple[Drawn, ...]:
     faults = f"sum by (namespace) ({of_workload('source_fault')})"
     unknown = f"sum({of_workload('decision_info', matcher(UNKNOWN))}) or vector(0)"
     return (
-        _chart(
+        chart(
             "Workloads whose source fails",
             "An error of a source explains their missing samples.",
             WORKLOADS,
             (Query(faults, "{{namespace}}"),),
             Limit(1, "at least one source fails"),
         ),
-        _chart(
+        chart(
             "Age of the newest sample",
             f"The {_MOST_LINES} oldest.",
             SECONDS,
             (Query(top(_MOST_LINES, of_workload("sample_age_seconds")), _WHO),),
-            *_AGES,
+            *SAMPLE_AGES,
         ),
-        _chart(
+        chart(
             "Workloads without samples",
             "No number of workers follows from their samples: NoDataYet or Expired.",
             WORKLOADS,
             (Query(unknown, "workloads"),),
             Limit(1, "check sources"),
         ),
-        _chart(
+        chart(
             "Annotations that cannot be read",
             f"The {_MOST_LINES} workloads with the most.",
             COUNT,
@@ -185,26 +177,26 @@ def _api() -> tuple[Drawn, ...]:
     errors = of_process("requests_total", _METRICS, 'code=~"5.."')
     every = f"sum(rate({requests}[$__rate_interval]))"
     return (
-        _chart(
+        chart(
             "Requests",
             "Requests for metrics, by group and code.",
             REQUESTS_PER_S,
             (Query(f"sum by (group, code) (rate({requests}[$__rate_interval]))", "{{group}} {{code}}"),),
         ),
-        _chart(
+        chart(
             "Requests by metric",
             "Which metrics HPAs read.",
             REQUESTS_PER_S,
             (Query(f"sum by (metric) (rate({requests}[$__rate_interval]))", "{{metric}}"),),
         ),
-        _chart(
+        chart(
             "Errors",
             "Share of the requests for metrics that got a 5xx: there is no number, or too many requests.",
             _SHARE,
             (Query(f"(sum(rate({errors}[$__rate_interval])) or vector(0)) / {every}", "5xx"),),
             Limit(0.05, "HPAs keep their replicas"),
         ),
-        _chart(
+        chart(
             "Response time",
             "Of requests for metrics, from the request to the response, without the network.",
             SECONDS,
@@ -214,10 +206,10 @@ def _api() -> tuple[Drawn, ...]:
             ),
             Limit(1, "an HPA controller with a thousand HPAs falls behind"),
         ),
-        _chart(
+        chart(
             "Connections", "Open connections.", COUNT, (Query(of_process("connections"), "{{job}} {{instance}}"),)
         ).span(8),
-        _chart(
+        chart(
             "Refused requests and closed connections",
             "By code, and by the limit that ended the connection.",
             PER_S,
@@ -230,7 +222,7 @@ def _api() -> tuple[Drawn, ...]:
             ),
             Limit(1, "a client exceeds a limit", YELLOW),
         ).span(8),
-        _chart(
+        chart(
             "Lost log lines",
             "Log lines that could not be written.",
             PER_S,
@@ -242,7 +234,3 @@ def _api() -> tuple[Drawn, ...]:
 
 _METRICS = 'group=~"external|custom"'
 _SHARE = Unit("percentunit", "share of the requests")
-
-
-def _chart(title: str, shows: str, unit: Unit, queries: tuple[Query, ...], *limits: Limit) -> Drawn:
-    return line_chart(Panel(title=title, shows=shows, unit=unit, queries=queries, limits=limits))

@@ -60,6 +60,10 @@ class Limit:
     color: str = RED
 
 
+# The defaults of stale_after_s and error_after_s.
+SAMPLE_AGES = (Limit(60, "the size is held", YELLOW), Limit(180, "no number is served"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
     """What every panel has. below: the color under the first limit."""
@@ -131,6 +135,18 @@ def number(panel: Panel, *, names: bool = False) -> stat.Panel:
     drawn.text_mode(common.BigValueTextMode.NAME if names else common.BigValueTextMode.AUTO)
     drawn.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
     return _with_targets(drawn, panel, instant=True)
+
+
+def chart(title: str, shows: str, unit: Unit, queries: tuple[Query, ...], *limits: Limit) -> timeseries.Panel:
+    """A line chart of half the width."""
+    return line_chart(Panel(title=title, shows=shows, unit=unit, queries=queries, limits=limits))
+
+
+def value(title: str, shows: str, unit: Unit, expr: str, *limits: Limit) -> stat.Panel:
+    """The newest value of one query, with a sixth of the width."""
+    below = GREEN if limits else BLUE
+    panel = Panel(title=title, shows=shows, unit=unit, queries=(Query(expr),), limits=limits, below=below)
+    return number(replace(panel, width=4, height=4))
 
 
 def timeline(panel: Panel, colors: Mapping[str, str]) -> statetimeline.Panel:

@@ -10,9 +10,9 @@ from dashboards.build.panels import (
     RATIO,
     RECORDS,
     RECORDS_PER_S,
+    SAMPLE_AGES,
     SECONDS,
     WORKERS,
-    YELLOW,
     Column,
     Drawn,
     Limit,
@@ -20,18 +20,19 @@ from dashboards.build.panels import (
     Query,
     Table,
     Unit,
+    chart,
     line_chart,
     number,
     rows,
     scatter,
     timeline,
+    value,
 )
 from dashboards.build.reasons import COLORS, LEGEND
 
 _MOST_LINES = 20
 _WHO = "{{namespace}}/{{workload}}"
 _PARTITIONS = Unit("none", "partitions or workers")
-_OLD = (Limit(60, "the size is held", YELLOW), Limit(180, "no number is served"))
 _REASON = f"max by (namespace, workload, reason) ({series('decision_info')})"
 _BOUND_INFO = series("decision_info", 'bound!=""')
 _BOUND = f"max by (namespace, workload, bound) ({_BOUND_INFO})"
@@ -57,7 +58,7 @@ def _lines(**names: str) -> tuple[Query, ...]:
 
 def _now() -> tuple[Drawn, ...]:
     over = f"{of_workload('backlog_time_seconds')} / {of_workload('backlog_time_target_seconds')}"
-    behind = (Limit(1, "the workload is behind its target"),)
+    behind = Limit(1, "the workload is behind its target")
     reason = Panel(
         title="Reason",
         shows="Why the size is what it is; docs/decisions.md explains each reason.",
@@ -69,21 +70,16 @@ def _now() -> tuple[Drawn, ...]:
     )
     return (
         number(reason, names=True),
-        _value("Required workers", "What the HPA reads, a sum with All.", f"sum({of_workload('required_workers')})"),
-        _value("Desired replicas", "spec.replicas, a sum with All.", f"sum({of_workload('spec_workers')})"),
-        _value("Ready workers", "Workers that are ready, a sum with All.", f"sum({of_workload('ready_workers')})"),
-        _value("Behind", "Backlog time / its target, the largest with All.", f"max({over})", RATIO, behind),
-        _value("Sample age", "The oldest with All.", f"max({series('sample_age_seconds')})", SECONDS, _OLD),
+        value("Required workers", "What the HPA reads, a sum with All.", WORKERS, _sum("required_workers")),
+        value("Desired replicas", "spec.replicas, a sum with All.", WORKERS, _sum("spec_workers")),
+        value("Ready workers", "Workers that are ready, a sum with All.", WORKERS, _sum("ready_workers")),
+        value("Behind", "Backlog time / its target, the largest with All.", RATIO, f"max({over})", behind),
+        value("Sample age", "The oldest with All.", SECONDS, f"max({series('sample_age_seconds')})", *SAMPLE_AGES),
     )
 
 
-def _value(title: str, shows: str, expr: str, unit: Unit = WORKERS, limits: tuple[Limit, ...] = ()) -> Drawn:
-    below = "green" if limits else BLUE
-    return number(
-        Panel(
-            title=title, shows=shows, unit=unit, queries=(Query(expr),), limits=limits, below=below, width=4, height=4
-        )
-    )
+def _sum(metric: str) -> str:
+    return f"sum({of_workload(metric)})"
 
 
 def _decision() -> tuple[Drawn, ...]:
@@ -210,7 +206,7 @@ def _load() -> tuple[Drawn, ...]:
 
 def _chart(title: str, shows: str, unit: Unit, *limits: Limit, **names: str) -> Drawn:
     """A chart over time. names: metric -> its name in the legend."""
-    return line_chart(Panel(title=title, shows=shows, unit=unit, limits=limits, queries=_lines(**names)))
+    return chart(title, shows, unit, _lines(**names), *limits)
 
 
 def _capacity() -> tuple[Drawn, ...]:
@@ -266,14 +262,13 @@ def _capacity() -> tuple[Drawn, ...]:
 
 
 def _inputs() -> tuple[Drawn, ...]:
-    old = _OLD
     fault = Limit(1, "samples are missing")
     return (
         _chart(
             "Age of the newest sample",
             "The limits are the defaults of stale_after_s and error_after_s.",
             SECONDS,
-            *old,
+            *SAMPLE_AGES,
             sample_age_seconds="age",
         ),
         _chart(
