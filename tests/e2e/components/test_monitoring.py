@@ -88,7 +88,12 @@ def test_prometheus_evaluates_every_rule_without_an_error(monitored: Monitored) 
     assert evaluated == dict.fromkeys((rule.name for rule in rules()), "ok")
 
 
-LASTING = ["BacklogAdapterBadAnnotations", "BacklogAdapterCertificateExpires", "BacklogAdapterInputDataOld"]
+LASTING = [
+    "BacklogAdapterBadAnnotations",
+    "BacklogAdapterCertificateExpires",
+    "BacklogAdapterInputDataOld",
+    "BacklogAdapterSourceFails",
+]
 
 
 @pytest.mark.parametrize("alert", LASTING)
