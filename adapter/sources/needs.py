@@ -121,7 +121,7 @@ def _of_queries(reads: PrometheusReading | Fleet) -> Iterable[str]:
 def _providers(signals: tuple[str, ...]) -> str:
     """The end of a sentence: what could provide one of the signals."""
     able = [name for name in presets.names() if not presets.load(name).signals.keys().isdisjoint(signals)]
-    providers = [f"the preset {name}" for name in able]
+    providers = [f"the preset{'s' if len(able) > 1 else ''} {', '.join(able)}"] if able else []
     if not set(KAFKA_SIGNALS).isdisjoint(signals):
         providers = ["a kafka source", *providers]
     if not set(WORKERS).isdisjoint(signals):

@@ -2,6 +2,7 @@
 
 from adapter.config import Config, Fleet, Pipeline, PrometheusReading, PrometheusSource, Workload
 
+ANSWERS = "answers.json"
 KAFKA = [  # group, topic, partition, records a second consumed, records waiting at the start, growth a second
     ("orders", "events", 0, 100, 500, 10),
     ("orders", "events", 1, 100, 500, 0),

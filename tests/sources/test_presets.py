@@ -29,7 +29,16 @@ def scraped() -> frozenset[str]:
 
 
 def test_every_preset_is_listed() -> None:
-    assert presets.names() == ("flink", "flink-varga", "kafka-exporter", "spark")
+    assert presets.names() == (
+        "flink",
+        "flink-varga",
+        "kafka-exporter",
+        "kafka-lag-exporter",
+        "klag",
+        "kminion",
+        "kube-state-metrics",
+        "spark",
+    )
 
 
 @pytest.mark.parametrize("name", ["flink", "flink-varga"])

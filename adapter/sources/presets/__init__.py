@@ -1,5 +1,6 @@
 """Presets: the PromQL of each signal of a known exporter or engine. Each preset is a YAML file in this folder."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -7,6 +8,7 @@ from string import Template
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 
 from adapter.config.faults import nearest
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
@@ -22,7 +24,11 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     description: str
     workload_label: str  # the label of the result that names the workload
-    signals: dict[str, str]  # name of SIGNALS -> a PromQL template with $match, $by and $window; $$ is a dollar sign
+    signals: dict[
+        str, str
+    ] = {}  # name of SIGNALS -> a PromQL template with $match, $by and $window; $$ is a dollar sign
+    same_as: str | None = None  # preset whose signals this one has too, with other names of series
+    series: dict[str, str] = {}  # name of a series in same_as -> its name here
     namespace_label: str | None = None
     stage_label: str | None = None
     derived_labels: tuple[str, ...] = ()  # labels that the templates create, so that no series has them
@@ -49,11 +55,25 @@ def parse(name: str, text: str) -> Preset:
         preset = msgspec.convert(yaml.safe_load(text), Preset)
     except (yaml.YAMLError, msgspec.ValidationError) as error:
         raise ConfigError([f"{where}: {' '.join(str(error).split())}"]) from error
+    preset = _with_shared_signals(preset)
     faults = [f"{where}: name: must be the name of the file, got {preset.name!r}"] if preset.name != name else []
     faults += [f"{where}: {fault}" for fault in template_faults(preset.signals)]
     if faults:
         raise ConfigError(faults)
     return preset
+
+
+def _with_shared_signals(preset: Preset) -> Preset:
+    if preset.same_as is None:
+        return preset
+    shared = {signal: _renamed(text, preset.series) for signal, text in load(preset.same_as).signals.items()}
+    return replace(preset, signals=shared | preset.signals)
+
+
+def _renamed(template: str, series: Mapping[str, str]) -> str:
+    for name, other in series.items():
+        template = re.sub(rf"\b{name}\b", other, template)
+    return template
 
 
 def template_faults(signals: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,88 @@
+"""The presets of Kafka's other exporters and of kube-state-metrics on answers of a real Prometheus."""
+
+import json
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import httpx
+import pytest
+from exporter_fleet import ANSWERS, CONFIG
+from sample_rows import Row, rows_of
+
+from adapter.config import PrometheusSource
+from adapter.sources.prometheus import PrometheusReader, queries
+
+RECORDED = json.loads((Path(__file__).parents[1] / "data/prometheus" / ANSWERS).read_text())
+AT_S = int(RECORDED[0]["form"]["time"])
+LIKE_KAFKA_EXPORTER = ("kafka-lag-exporter", "klag")
+
+
+def replay(request: httpx.Request) -> httpx.Response:
+    """The recorded answer; a query that was not recorded needs `record_prometheus.py ... exporter_fleet` again."""
+    form = {key: values[0] for key, values in parse_qs(request.content.decode()).items()}
+    [entry] = [each for each in RECORDED if each["path"] == "query" and each["form"]["query"] == form["query"]]
+    return httpx.Response(entry["status"], json=entry["answer"])
+
+
+@pytest.fixture(scope="module")
+def tick() -> list[Row]:
+    source = CONFIG.sources["main"]
+    assert isinstance(source, PrometheusSource)
+    reader = PrometheusReader("main", source, queries(CONFIG, "main"), httpx.MockTransport(replay))
+    return rows_of(reader.samples(AT_S, AT_S, 15))
+
+
+def values(tick: list[Row], workload: str) -> dict[str, float]:
+    return {row.signal: row.value for row in tick if row.workload == workload and row.signal not in ("fault", "fleet")}
+
+
+@pytest.mark.parametrize("exporter", LIKE_KAFKA_EXPORTER)
+def test_an_exporter_with_the_form_of_kafka_exporter_has_its_signals(tick: list[Row], exporter: str) -> None:
+    found = values(tick, f"{exporter}/orders")
+    assert found["appended_records"] - found["processed_records"] == found["backlog_records"]
+    assert found["backlog_records"] == found["highest_partition_backlog_records"] + 500
+    assert found["hottest_partition_ratio"] == pytest.approx(110 / 105)
+    assert (found["stuck_backlog_records"], found["partitions"]) == (0, 2)
+
+
+@pytest.mark.parametrize("exporter", LIKE_KAFKA_EXPORTER)
+def test_their_stuck_partitions_are_visible(tick: list[Row], exporter: str) -> None:
+    found = values(tick, f"{exporter}/uneven")
+    assert found["stuck_backlog_records"] == found["highest_partition_backlog_records"] > 700
+
+
+def test_the_sums_of_kafka_lag_exporter_are_unknown_while_an_offset_is_nan(tick: list[Row]) -> None:
+    assert values(tick, "kafka-lag-exporter/joining") == {"partitions": 2}
+
+
+@pytest.mark.parametrize("exporter", ["klag", "kminion"])
+def test_an_exporter_without_series_of_uncommitted_partitions_counts_the_others(tick: list[Row], exporter: str) -> None:
+    assert values(tick, f"{exporter}/joining")["backlog_records"] == 500
+
+
+def test_kminion_has_offsets_and_lag_and_no_single_partitions(tick: list[Row]) -> None:
+    found = values(tick, "kminion/orders")
+    assert found.keys() == {
+        "processed_records",
+        "appended_records",
+        "backlog_records",
+        "highest_partition_backlog_records",
+        "partitions",
+    }
+    assert found["appended_records"] - found["processed_records"] == found["backlog_records"]
+    assert found["processed_records"] == values(tick, "klag/orders")["processed_records"]
+
+
+def test_the_first_commit_of_a_partition_is_no_throughput_in_kminion(tick: list[Row]) -> None:
+    found = values(tick, "kminion/sprouting")
+    assert (found["backlog_records"], found["partitions"]) == (20, 2)
+    assert "processed_records" not in found
+
+
+def test_kube_state_metrics_counts_the_replicas_of_a_deployment_and_the_limits_of_its_hpa(tick: list[Row]) -> None:
+    counted = {"spec_workers": 5, "workers": 4, "ready_workers": 3, "min_workers": 2, "max_workers": 12}
+    assert values(tick, "shop/orders") == counted
+
+
+def test_kube_state_metrics_counts_the_replicas_of_a_stateful_set(tick: list[Row]) -> None:
+    assert values(tick, "shop/clicks") == {"spec_workers": 2, "workers": 2, "ready_workers": 1}
