@@ -20,8 +20,7 @@ def rules_of_the_pipeline(objects: Objects) -> list[dict[str, list[str]]]:
     ("target", "group", "resource"),
     [
         pytest.param("flink.apache.org", "flink.apache.org", "flinkdeployments", id="Flink Kubernetes operator"),
-        pytest.param("flinkoperator.k8s.io", "flinkoperator.k8s.io", "flinkclusters", id="Flink operator of Google"),
-        pytest.param("sparkoperator.k8s.io", "sparkoperator.k8s.io", "sparkapplications", id="Spark operator"),
+        pytest.param("flinkoperator.k8s.io", "flinkoperator.k8s.io", "flinkclusters", id="Flink operator of Spotify"),
         pytest.param("argoproj.io", "argoproj.io", "rollouts", id="Argo Rollouts"),
         pytest.param("numaflow.numaproj.io/vertices", "numaflow.numaproj.io", "vertices", id="any resource"),
     ],

@@ -118,6 +118,9 @@ KAFKA = {"kind": "kafka", "bootstrap_servers": "kafka:9092"}
         ('images.serve="backlog-adapter-serve@sha256:1"', "/images/serve", "does not match pattern"),
         ('images.digests.serve="sha256:1"', "/images/digests/serve", "does not match pattern"),
         ("apiService.create=false", "/apiService", "'create' not allowed"),
+        # a SparkApplication has no scale subresource
+        ('rbac.extraScaleTargets=["sparkoperator.k8s.io"]', "/rbac/extraScaleTargets/0", "does not match pattern"),
+        ('commonLabels={"app.kubernetes.io/managed-by": "x"}', "/commonLabels/app.kubernetes.io~1managed-by", "false"),
         ('rbac.extraScaleTargets=["flink"]', "/rbac/extraScaleTargets/0", "does not match pattern"),
         ('rbac.extraRules=[{"apiGroups": [""]}]', "/rbac/extraRules/0", "missing property 'verbs'"),
         ('networkPolicy.serveFrom=[{"cidr": "10.0.0.0/8"}]', "/networkPolicy/serveFrom/0", "'cidr' not allowed"),

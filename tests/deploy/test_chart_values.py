@@ -1,10 +1,15 @@
 """charts/backlog-adapter: the values of a role reach its pods, and its objects alone."""
 
+import re
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+CHART = Path(__file__).parents[2] / "charts" / "backlog-adapter"
 NAME = "orders-backlog-adapter"
 PIPELINE = f"{NAME}-pipeline"
 DEPLOYMENTS = {"serve": NAME, "pipeline": PIPELINE}
@@ -116,6 +121,13 @@ def test_servers_spread_over_nodes_by_the_chart_or_as_the_values_say(render: Ren
     assert other["labelSelector"] == spread["labelSelector"]
 
 
+def test_a_selector_of_a_spread_constraint_stays_as_it_is(render: Render) -> None:
+    zone = ["maxSkew=1", "topologyKey=zone", "whenUnsatisfiable=DoNotSchedule", "labelSelector.matchLabels.tier=front"]
+    objects = render(*(f"serve.topologySpreadConstraints[0].{each}" for each in zone))
+    (spread,) = pod(objects, "serve")["topologySpreadConstraints"]
+    assert spread["labelSelector"] == {"matchLabels": {"tier": "front"}}
+
+
 def test_a_drain_evicts_one_server_at_a_time_and_may_evict_the_pipeline(render: Render) -> None:
     objects = render()
     assert objects["PodDisruptionBudget", NAME]["spec"]["maxUnavailable"] == 1
@@ -178,3 +190,34 @@ def test_egress_is_limited_to_the_rules_dns_and_the_pipeline(render: Render) -> 
     assert pipeline["to"] == [{"podSelector": objects["NetworkPolicy", PIPELINE]["spec"]["podSelector"]}]
     assert cluster == {"to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}], "ports": [{"port": 443}]}
     assert objects["NetworkPolicy", PIPELINE]["spec"]["policyTypes"] == ["Ingress"]
+
+
+def test_a_network_policy_needs_the_addresses_of_servers_on_the_nodes_network(
+    helm: Callable[..., subprocess.CompletedProcess[str]], render: Render
+) -> None:
+    values = ("networkPolicy.enabled=true", "serve.hostNetwork=true")
+    done = helm("template", "orders", str(CHART), "--set", ",".join(values))
+    assert "name the nodes in networkPolicy.pipelineFrom" in done.stderr
+    nodes = "networkPolicy.pipelineFrom[0].ipBlock.cidr=10.0.0.0/16"
+    assert {"ipBlock": {"cidr": "10.0.0.0/16"}} in render(*values, nodes)["NetworkPolicy", PIPELINE]["spec"]["ingress"][
+        0
+    ]["from"]
+
+
+def test_names_that_look_like_numbers_stay_text(helm: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    switches = [f"{name}.enabled=true" for name in ("networkPolicy", "prometheusRule", "dashboards", "serviceMonitor")]
+    done = helm("template", "123", str(CHART), "--namespace", "007", "--set", ",".join(switches))
+    names = re.findall(r"(?:namespace|app.kubernetes.io/instance): ([^\s},]+)", done.stdout)
+    assert {yaml.safe_load(name) for name in names} == {"007", "123", "kube-system"}
+
+
+def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) -> None:
+    values = ["commonLabels.release=common", r"commonLabels.app\.kubernetes\.io/version=v2"]
+    values += ["serviceMonitor.enabled=true", "serviceMonitor.additionalLabels.release=prometheus"]
+    values += ["dashboards.enabled=true", "dashboards.labels.release=grafana"]
+    objects = render(*values)
+    labels = {kind: item["metadata"]["labels"] for (kind, _), item in objects.items()}
+    assert {each["app.kubernetes.io/version"] for each in labels.values()} == {"v2"}
+    assert labels["ServiceMonitor"]["release"] == "prometheus"
+    assert objects["ConfigMap", f"{NAME}-dashboard-fleet"]["metadata"]["labels"]["release"] == "grafana"
+    assert labels["Deployment"]["release"] == "common"

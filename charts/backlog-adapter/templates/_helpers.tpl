@@ -6,7 +6,7 @@
 
 {{- define "backlog-adapter.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "backlog-adapter.labels" -}}
@@ -14,20 +14,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
 {{- end }}
 
-{{/* Of a list of the root context, a name and, optionally, annotations: the metadata of an object. The labels are last,
-so that a template can add some. */}}
+{{/* Of a list of the root context, a name and, optionally, annotations and labels: the metadata of an object. */}}
 {{- define "backlog-adapter.metadata" -}}
-{{- $root := index . 0 -}}
-name: {{ index . 1 }}
-{{- with merge (dict) (index (append . dict) 2) $root.Values.commonAnnotations }}
+{{- $values := (index . 0).Values -}}
+{{- $given := concat . (list dict dict) -}}
+name: {{ index . 1 | quote }}
+{{- with merge (dict) (index $given 2) $values.commonAnnotations }}
 annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
-labels: {{- include "backlog-adapter.labels" $root | nindent 2 }}
+labels: {{- include "backlog-adapter.labels" (index . 0) | fromYaml | merge (dict) (index $given 3) $values.commonLabels | toYaml | nindent 2 }}
 {{- end }}
 
 {{/* The versions of the metrics APIs. api: the key of values.apiService that switches it. priority: the highest is the

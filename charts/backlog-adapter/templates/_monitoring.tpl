@@ -47,10 +47,7 @@ metricRelabelings: {{- toYaml . | nindent 2 }}
 apiVersion: monitoring.coreos.com/v1
 kind: {{ index $ 1 }}
 metadata:
-  {{- include "backlog-adapter.metadata" (list $root (include "backlog-adapter.roleName" (list $root $role))) | nindent 2 }}
-  {{- with $monitor.additionalLabels }}
-  {{- toYaml . | nindent 4 }}
-  {{- end }}
+  {{- include "backlog-adapter.metadata" (list $root (include "backlog-adapter.roleName" (list $root $role)) dict $monitor.additionalLabels) | nindent 2 }}
 spec:
   selector:
     matchLabels: {{- include "backlog-adapter.roleSelector" (list $root $role) | nindent 6 }}
