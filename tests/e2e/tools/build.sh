@@ -29,12 +29,11 @@ part() {  # part NAME-VERSION FUNCTION
 }
 
 build_kubernetes() {  # build_kubernetes FOLDER PROGRAM ...
-  local v=k8s.io/component-base/version program
+  local v=k8s.io/component-base/version programs=("${@:2}")
   local flags="-s -w -X $v.gitVersion=v$kubernetes -X $v.gitMajor=1 -X $v.gitMinor=36"
   cd "$here/controlplane"
-  for program in "${@:2}"; do
-    go build -trimpath -ldflags="$flags" -o "$1/" "k8s.io/kubernetes/cmd/$program"
-  done
+  # One call links a program, with one CPU, while it compiles the next.
+  go build -trimpath -ldflags="$flags" -o "$1/" "${programs[@]/#/k8s.io/kubernetes/cmd/}"
 }
 build_controlplane() {
   build_kubernetes "$1" kube-apiserver kube-controller-manager kubectl
@@ -150,8 +149,13 @@ build_base() {
   mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Retries "3"' --include=python3,python3-venv,python3-pip,ca-certificates trixie "$1/base.tar" \
     ${mirror:+"deb $mirror trixie main"}
 }
-build_images() { TOOLS=$tools BASE_PART=$base COREDNS_PART=$(of_coredns) "$here/images.sh" build "$1"; }
+build_images() { bound_image_store; TOOLS=$tools BASE_PART=$base COREDNS_PART=$(of_coredns) "$here/images.sh" build "$1"; }
 of_coredns() { echo "coredns-$coredns-$(cat "$here"/coredns/{go.mod,go.sum,main.go} | sha256sum | cut -c 1-12)"; }
+
+# The layers of every checkout stay in the store, 3 GB after the first: a full one starts again.
+bound_image_store() {
+  [ ! -d "$tools/image-store" ] || [ "$(du -sm "$tools/image-store" | cut -f 1)" -lt 10240 ] || rm -rf "$tools/image-store"
+}
 
 # An image cache takes gigabytes: of the older ones only the last stays, for another checkout.
 forget_old_images() {
