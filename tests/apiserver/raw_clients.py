@@ -58,7 +58,7 @@ class Running:
 
 
 @contextmanager
-def serving(limits: ServerLimits = ServerLimits(), tls: LiveTls | None = None) -> Iterator[Running]:  # noqa: B008
+def serving(limits: ServerLimits = ServerLimits(), tls: LiveTls | None = None) -> Iterator[Running]:  # noqa: B008  # it is frozen
     application = Application()
     server = Server(application, "127.0.0.1", 0, tls, limits)
     server.start()

@@ -105,7 +105,7 @@ class Entries(Collection[Entry]):
         texts = {name: column.at(row) for name, column in self.columns.texts.items()}
         known = {name: kind(texts[name]) for name, kind in _KINDS.items()}
         numbers = {name: _known(column[row]) for name, column in self._numbers.items()}
-        return Decision(workload=self.workloads[row], at_s=self._at_s, **texts | known, **numbers)  # type: ignore[arg-type]
+        return Decision(workload=self.workloads[row], at_s=self._at_s, **texts | known, **numbers)  # type: ignore[arg-type]  # by name
 
     def labels(self, row: int) -> dict[str, str]:
         """The configured labels of one workload."""
