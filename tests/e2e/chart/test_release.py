@@ -118,6 +118,28 @@ def test_a_changed_configuration_replaces_the_pods_and_an_equal_one_does_not(rel
         assert template() != first
 
 
+def test_a_given_ca_replaces_that_of_serve_when_conflicts_are_forced(release: Release) -> None:
+    path = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
+    own, given = (base64.b64encode(f"-----BEGIN {name}".encode()).decode() for name in ("own", "given"))
+    secrets = {
+        "mode": "secret",
+        "pipeline": {"existingSecret": "b"},
+        "serve": {"existingSecret": "a", "caBundle": given},
+    }
+    with release.installed():
+        body = {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": path.split("/")[-1]},
+        }
+        apply = f"{path}?fieldManager=backlog-adapter&force=true"
+        release.plane.api.request("PATCH", apply, body | {"spec": {"caBundle": own}}, "application/apply-patch+yaml")
+        with pytest.raises(CommandError, match=r'conflict with "backlog-adapter"[\s\S]*\.spec\.caBundle'):
+            release.helm("upgrade", {"tls": secrets})
+        release.helm("upgrade", {"tls": secrets}, "--force-conflicts")
+        assert release.plane.api.get(path)["spec"]["caBundle"] == given
+
+
 @pytest.fixture
 def kedas_group(controlplane: ControlPlane) -> Any:
     """external.metrics.k8s.io as KEDA's chart claims it."""

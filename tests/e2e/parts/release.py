@@ -21,13 +21,13 @@ class Release:
         self.plane = plane
         self._folder = folder
 
-    def helm(self, command: str, values: dict[str, Any] | None = None) -> str:
-        """Runs a command of helm on the release, with these values."""
+    def helm(self, command: str, values: dict[str, Any] | None = None, *further: str) -> str:
+        """Runs a command of helm on the release, with these values and further options."""
         chart = [str(CHART)] if command in ("install", "upgrade") else []
         file = self._folder / "values.yaml"
         file.write_text(yaml.safe_dump(values or {}))
         options = ["--values", str(file)] if chart else []
-        return self.plane.helm(command, NAME, *chart, "--namespace", NAMESPACE, *options)
+        return self.plane.helm(command, NAME, *chart, "--namespace", NAMESPACE, *options, *further)
 
     @contextmanager
     def installed(self, values: dict[str, Any] | None = None) -> Iterator[None]:
