@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import pyarrow as pa
@@ -54,6 +55,7 @@ class KafkaReader:
         self._groups: frozenset[str] = frozenset()
         self._groups_until_s = 0.0
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
+        self._unanswered: dict[str, Future[Any]] = {}  # group -> the request for its commits that is under way
         self._histories: dict[str, History] = {}  # workload -> its partitions in the last ticks
         self._last_error = ""
 
@@ -67,12 +69,13 @@ class KafkaReader:
     def close(self) -> None:
         """Drop the client, which ends its threads."""
         self._admin = None
+        self._unanswered = {}
 
     def _read(self, table: SampleTable, at_s: int) -> None:
         admin = self._admin = self._admin or self._open_admin(self._name, self._settings, self._on_error)
         admin.poll(0)  # run the callbacks since the last tick, otherwise they pile up
         self._last_error = ""
-        requests = KafkaRequests(admin, self._settings.deadline_s)
+        requests = KafkaRequests(admin, self._settings.deadline_s, self._unanswered)
         try:
             self._add_all(table, requests, at_s)
         except UnreachableError as error:
@@ -80,7 +83,7 @@ class KafkaReader:
             admin.poll(0)
             raise SourceError(self._name, self._no_answer(str(error))) from error
         if requests.has_old_leaders:
-            self._admin = None
+            self.close()
 
     def _add_all(self, table: SampleTable, requests: KafkaRequests, at_s: int) -> None:
         requests.check_connection()

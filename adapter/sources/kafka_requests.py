@@ -17,6 +17,8 @@ _OffsetSpec: Any = client.OffsetSpec  # type: ignore[attr-defined]  # public, bu
 # process with a failed assertion when its own timeout for them passes while no broker is connected.
 _COMMITS_TIMEOUT_S = 600.0
 _GRACE_S = 0.1  # a request reports its own timeout within this time
+_COMMITS_TOPIC = "__consumer_offsets"
+_FEW_GROUPS = 50  # the default number of partitions of that topic
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -27,8 +29,10 @@ class UnreachableError(Exception):
 class KafkaRequests:
     """The requests of one tick and the time that is left for them."""
 
-    def __init__(self, admin: Admin, deadline_s: float) -> None:
+    def __init__(self, admin: Admin, deadline_s: float, unanswered: "dict[str, Future[Any]] | None" = None) -> None:
+        """unanswered: the requests of earlier ticks that are under way, by group; updated by committed()."""
         self._admin = admin
+        self._unanswered = {} if unanswered is None else unanswered
         self._deadline_at_s = time.monotonic() + deadline_s
         self.has_old_leaders = False  # the client does not learn the new partition leaders: replace it
 
@@ -56,32 +60,58 @@ class KafkaRequests:
         answered: groups whose coordinator answered the last request. The others are described first, because
         librdkafka (2.16) can crash the process if the coordinator of a requested group is not available.
         """
-        absent = self._without_coordinator([group for group in groups if group not in answered])
-        answers = _answers(self._request_commits(group for group in groups if group not in absent), self._left_s(0.5))
-        answers |= _answers(self._request_commits(_transient(answers)), self._left_s(0.5))
+        # Groups without an answer come first, so that a slow broker gives each group its turn.
+        wanted = sorted(groups, key=lambda group: (group in answered, group))
+        absent = self._without_coordinator([group for group in wanted if group not in answered])
+        answers = self._commits_of([group for group in wanted if group not in absent])
+        answers |= self._commits_of(_transient(answers))
         answers |= absent
         _raise_if_unreachable(answers)
         return {group: _commits(group, answer) for group, answer in answers.items()}
 
     def _without_coordinator(self, groups: list[str]) -> dict[str, Any]:
-        """The groups without a coordinator, each with its error."""
-        if not groups:
+        """The groups without a coordinator, each with its error.
+
+        All groups of one partition of __consumer_offsets have the same coordinator, so one of them is described.
+        """
+        count = self._offsets_partitions() if len(groups) > _FEW_GROUPS else None
+        alike: dict[object, list[str]] = {}
+        for group in groups:
+            alike.setdefault(group if count is None else coordinator_partition(group, count), []).append(group)
+        if not alike:
             return {}
-        described = self._admin.describe_consumer_groups(groups, request_timeout=self._left_s(0.5))
+        described = self._admin.describe_consumer_groups(
+            [same[0] for same in alike.values()], request_timeout=self._left_s(0.5)
+        )
+        answers = _answers(described, self._left_s(0.5))
         return {
             group: answer
-            for group, answer in _answers(described, self._left_s(0.5)).items()
-            if isinstance(answer, KafkaError) and answer.name() in TRANSIENT | UNREACHABLE
+            for same in alike.values()
+            if isinstance(answer := answers[same[0]], KafkaError) and answer.name() in TRANSIENT | UNREACHABLE
+            for group in same
         }
 
-    def _request_commits(self, groups: Iterable[str]) -> "dict[str, Future[Any]]":
-        """The client has one request for each group; all of them run at the same time."""
+    def _offsets_partitions(self) -> int | None:
+        """The number of partitions of __consumer_offsets, None if the adapter may not describe it."""
+        count = self.partitions([_COMMITS_TOPIC])[_COMMITS_TOPIC]
+        return None if isinstance(count, str) else count
+
+    def _commits_of(self, groups: list[str]) -> dict[str, Any]:
+        """The answers for some groups. The client has one request for each group; all of them run at the same time.
+
+        A group whose last request is still under way gets no second one: otherwise requests pile up at a slow broker.
+        """
         list_offsets = self._admin.list_consumer_group_offsets
-        requests = {group: [ConsumerGroupTopicPartitions(group)] for group in groups}
-        return {
-            group: list_offsets(request, request_timeout=_COMMITS_TIMEOUT_S)[group]
-            for group, request in requests.items()
+        busy = {group: future for group, future in self._unanswered.items() if not future.done()}
+        requests = {
+            group: list_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_COMMITS_TIMEOUT_S)[group]
+            for group in groups
+            if group not in busy
         }
+        answers = _answers(requests, self._left_s(0.5))
+        self._unanswered.clear()
+        self._unanswered.update(busy | {group: each for group, each in requests.items() if not each.done()})
+        return answers | {group: KafkaError(KafkaError._TIMED_OUT) for group in groups if group in busy}
 
     def partitions(self, topics: list[str]) -> dict[str, int | str]:
         """The number of partitions of each topic."""
@@ -126,6 +156,19 @@ class KafkaRequests:
         request = {TopicPartition(topic, number): spec for topic, number in partitions}
         futures = self._admin.list_offsets(request, request_timeout=self._left_s())
         return {(partition.topic, partition.partition): future for partition, future in futures.items()}
+
+
+def coordinator_partition(group: str, count: int) -> int:
+    """The partition of __consumer_offsets with the commits of a group; its leader is the coordinator of the group.
+
+    count: partitions of __consumer_offsets. Source: GroupCoordinatorService.partitionFor, Java's String.hashCode.
+    """
+    code = 0
+    units = group.encode("utf-16-be")
+    for unit in (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2)):
+        code = (31 * code + unit) & 0xFFFFFFFF
+    signed = code - (1 << 32) if code >> 31 else code
+    return (abs(signed) & 0x7FFFFFFF) % count  # the smallest code counts as 0
 
 
 def _answers(futures: "Mapping[_Key, Future[Any]]", within_s: float) -> dict[_Key, Any]:

@@ -16,6 +16,7 @@ from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
 from adapter.sources.kafka import KafkaReader, check, read_plan
 from adapter.sources.kafka_properties import parse, without_secrets
+from adapter.sources.kafka_requests import coordinator_partition
 from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan
 from adapter.sources.sample_table import FAULT
 
@@ -375,3 +376,95 @@ def test_a_client_with_old_leaders_is_replaced_for_the_next_tick() -> None:
     )
     fresh.by_kind.pop("groups")  # they are known still
     assert seen(source)[("shop/orders", "backlog_records")] == 210.0
+
+
+class LargeCluster(Cluster):
+    """A cluster with many groups and one topic; commits of the slow groups stay unanswered."""
+
+    def __init__(self, groups: int, slow: frozenset[str] = frozenset()) -> None:
+        super().__init__()
+        self.groups = [f"group-{number}" for number in range(groups)]
+        self.slow = slow
+        self.late: dict[str, Future[Any]] = {}
+        self.requested: list[str] = []
+
+    def describe_cluster(self, **settings: Any) -> Future[Any]:
+        self.requests.append("cluster")
+        return settled([], lambda nodes: SimpleNamespace(nodes=nodes))
+
+    def list_consumer_groups(self, **settings: Any) -> Future[Any]:
+        self.requests.append("groups")
+        return settled({"groups": self.groups, "errors": []}, listing)
+
+    def list_consumer_group_offsets(self, request: Any, **settings: Any) -> dict[str, Future[Any]]:
+        group = request[0].group_id
+        self.requested.append(group)
+        if group in self.slow:
+            return {group: self.late.setdefault(group, Future())}
+        return {group: settled([["orders", 0, 5]], committed)}
+
+    def describe_topics(self, topics: Any, **settings: Any) -> dict[str, Future[Any]]:
+        self.requests.append("topics")
+        counts = {"__consumer_offsets": 50, "orders": 1}
+        return {
+            topic: settled(counts[topic], lambda count: SimpleNamespace(partitions=[None] * count))
+            for topic in topics.topic_names
+        }
+
+    def list_offsets(self, partitions: Any, **settings: Any) -> dict[Any, Future[Any]]:
+        self.requests.append("offsets")
+        end = 0 if "Earliest" in type(next(iter(partitions.values()))).__name__ else 9
+        return {part: settled(end, lambda offset: SimpleNamespace(offset=offset)) for part in partitions}
+
+
+MANY = ReadPlan(patterns=(GroupPattern(0, "shop", "group-.*"),))
+
+
+def test_5000_groups_cost_one_request_each_and_a_handful_beside_them() -> None:
+    cluster = LargeCluster(5_000)
+    source = reader(cluster, MANY)
+    assert len({workload for workload, _ in seen(source)}) == 5_000
+    assert cluster.requests == ["cluster", "groups", "topics", "described", "topics", "offsets", "offsets"]
+    assert len(cluster.described) <= 50  # one group of each partition of __consumer_offsets
+    cluster.requests.clear()
+    cluster.described.clear()
+    seen(source)
+    assert cluster.requests == ["cluster", "topics", "offsets", "offsets"]
+    assert cluster.described == []
+    assert len(cluster.requested) == 10_000
+
+
+def test_a_partition_of_consumer_offsets_without_a_coordinator_affects_only_its_groups() -> None:
+    cluster = LargeCluster(200)
+    cluster.without_coordinator = {"group-0"}
+    found = seen(reader(cluster, MANY))
+    alike = [
+        group for group in cluster.groups if coordinator_partition(group, 50) == coordinator_partition("group-0", 50)
+    ]
+    assert [name for name, signal in found if signal == FAULT] == [f"shop/{group}" for group in sorted(alike)]
+    assert set(cluster.requested).isdisjoint(alike)
+
+
+def test_a_group_that_does_not_answer_gets_no_second_request_and_comes_first_when_it_has_answered() -> None:
+    cluster = LargeCluster(3, slow=frozenset(["group-2"]))
+    source = reader(cluster, MANY)
+    assert seen(source)[("shop/group-2", FAULT)] == "group group-2: Local: Timed out"
+    assert seen(source)[("shop/group-0", "backlog_records")] == 4.0
+    assert cluster.requested == ["group-0", "group-1", "group-2", "group-0", "group-1"]
+    cluster.late["group-2"].set_result(committed([["orders", 0, 5]]))
+    cluster.slow = frozenset()
+    cluster.requested.clear()
+    assert seen(source)[("shop/group-2", "backlog_records")] == 4.0
+    assert cluster.requested == ["group-2", "group-0", "group-1"]
+
+
+@pytest.mark.parametrize(
+    ("group", "partition"),
+    [
+        pytest.param("hello", 99_162_322 % 50, id="a positive hash code"),
+        pytest.param("polygenelubricants", 0, id="the smallest hash code, whose absolute value overflows"),
+        pytest.param("", 0, id="no text"),
+    ],
+)
+def test_the_coordinator_of_a_group_follows_from_javas_hash_code(group: str, partition: int) -> None:
+    assert coordinator_partition(group, 50) == partition
