@@ -23,9 +23,9 @@ from adapter.apiserver.tls import LiveTls
 from adapter.apiserver.tokens import Tokens
 from adapter.config import Serving
 from adapter.errors import ConfigError
+from adapter.issuer.start import host_of, start_issuer
 from adapter.serving.accounting import Accounting
 from adapter.serving.api_services import ApiServices
-from adapter.serving.issuing import host_of, start_issuer
 from adapter.serving.log_queue import queued_logging
 from adapter.serving.metric_api import CUSTOM, CUSTOM_ITEMS, EXTERNAL, EXTERNAL_VERSION
 from adapter.serving.routes import Readiness, metric_routes, monitoring_routes

@@ -6,15 +6,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from adapter.apiserver.cluster_api import ClusterApi
-from adapter.apiserver.issuer.certificates import Certificates, Files
-from adapter.apiserver.issuer.lease import Lease
-from adapter.apiserver.issuer.objects import secret_path
-from adapter.apiserver.issuer.rounds import Part, Rounds
-from adapter.apiserver.issuer.state import Places
-from adapter.apiserver.issuer.steps import Lives
-from adapter.apiserver.issuer.token import SharedToken
 from adapter.apiserver.probes import Checks
 from adapter.config import Issuer, Serving
+from adapter.issuer.certificates import Certificates, Files
+from adapter.issuer.lease import Lease
+from adapter.issuer.objects import secret_path
+from adapter.issuer.rounds import Part, Rounds
+from adapter.issuer.state import Places
+from adapter.issuer.steps import Lives
+from adapter.issuer.token import SharedToken
 
 # Rounds while a CA is published: each replica trusts the CA before a certificate of it is used.
 _ROUNDS = 6

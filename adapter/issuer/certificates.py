@@ -7,8 +7,9 @@ from pathlib import Path
 
 import structlog
 
-from adapter.apiserver.issuer.files import replace_file
-from adapter.apiserver.issuer.keys import (
+from adapter.errors import SourceError
+from adapter.issuer.files import replace_file
+from adapter.issuer.keys import (
     KeyPair,
     bundle_pem,
     has_signed,
@@ -17,10 +18,9 @@ from adapter.apiserver.issuer.keys import (
     read_bundle,
     read_pair,
 )
-from adapter.apiserver.issuer.objects import SOURCE, Api, data_of, read
-from adapter.apiserver.issuer.state import CA, Places, State, leaf_of
-from adapter.apiserver.issuer.steps import Bundle, IssueLeaf, Lives, MakeAuthority, Publish, Step, Trust, next_step
-from adapter.errors import SourceError
+from adapter.issuer.objects import SOURCE, Api, data_of, read
+from adapter.issuer.state import CA, Places, State, leaf_of
+from adapter.issuer.steps import Bundle, IssueLeaf, Lives, MakeAuthority, Publish, Step, Trust, next_step
 
 _MOST_STEPS = 10  # in one round; a first one has five
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import structlog
 
-from adapter.apiserver.issuer.files import replace_file
-from adapter.apiserver.issuer.objects import SOURCE, Api, data_of, read, write_data
 from adapter.errors import SourceError
+from adapter.issuer.files import replace_file
+from adapter.issuer.objects import SOURCE, Api, data_of, read, write_data
 
 KEY = "token"
 _BYTES = 36  # 48 characters

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from issuer_builders import OWN, PEER, PERIOD_S, Cluster, Replica, issued, pass_time, served, verifies
 from structlog.testing import capture_logs
 
-from adapter.apiserver.issuer.keys import read_bundle
-from adapter.apiserver.issuer.steps import Bundle, Lives
+from adapter.issuer.keys import read_bundle
+from adapter.issuer.steps import Bundle, Lives
 
 SHORT = Lives(leaf_s=360, authority_s=1080, publish_s=60)
 EVENTS = st.sampled_from(["nothing", "one is away", "other is away", "the Secret is lost", "the CA's key is lost"])

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adapter.apiserver.issuer.keys import KeyPair, bundle_pem, read_bundle, read_pair
-from adapter.apiserver.issuer.objects import (
+from adapter.errors import SourceError
+from adapter.issuer.keys import KeyPair, bundle_pem, read_bundle, read_pair
+from adapter.issuer.objects import (
     SOURCE,
     Api,
     Object,
@@ -16,8 +17,7 @@ from adapter.apiserver.issuer.objects import (
     write,
     write_data,
 )
-from adapter.apiserver.issuer.steps import Bundle, Found
-from adapter.errors import SourceError
+from adapter.issuer.steps import Bundle, Found
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 CA, CA_KEY, LEAF, LEAF_KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"

@@ -26,7 +26,7 @@ from issuer_builders import (
 )
 from structlog.testing import capture_logs
 
-from adapter.apiserver.issuer.keys import read_bundle
+from adapter.issuer.keys import read_bundle
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from cryptography import x509
 from issuer_builders import HOST, LIVES, NOW_S, PEER_HOST
 
-from adapter.apiserver.issuer.keys import KeyPair, new_authority, new_leaf
-from adapter.apiserver.issuer.steps import (
+from adapter.issuer.keys import KeyPair, new_authority, new_leaf
+from adapter.issuer.steps import (
     MOST_AUTHORITIES,
     Found,
     IssueLeaf,

@@ -9,8 +9,8 @@ import structlog
 
 from adapter.apiserver.cluster_api import DEADLINE_S
 from adapter.apiserver.failure_logger import FailureLogger
-from adapter.apiserver.issuer.lease import Lease
 from adapter.errors import SourceError
+from adapter.issuer.lease import Lease
 
 _log = structlog.get_logger(__name__)
 

@@ -5,15 +5,15 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from adapter.apiserver.issuer.certificates import Certificates, Clocks, Files
-from adapter.apiserver.issuer.keys import KeyPair, has_signed, read_bundle, read_pair
-from adapter.apiserver.issuer.lease import Lease
-from adapter.apiserver.issuer.objects import decoded, encoded, secret_path
-from adapter.apiserver.issuer.rounds import Rounds
-from adapter.apiserver.issuer.state import API_SERVICES, Places, leaf_of
-from adapter.apiserver.issuer.steps import Bundle, Lives
-from adapter.apiserver.issuer.token import SharedToken
 from adapter.errors import SourceError
+from adapter.issuer.certificates import Certificates, Clocks, Files
+from adapter.issuer.keys import KeyPair, has_signed, read_bundle, read_pair
+from adapter.issuer.lease import Lease
+from adapter.issuer.objects import decoded, encoded, secret_path
+from adapter.issuer.rounds import Rounds
+from adapter.issuer.state import API_SERVICES, Places, leaf_of
+from adapter.issuer.steps import Bundle, Lives
+from adapter.issuer.token import SharedToken
 
 HOST, PEER_HOST = "adapter.monitoring.svc", "adapter-pipeline.monitoring.svc"
 OWN, PEER, TOKEN = (

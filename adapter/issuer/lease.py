@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from adapter.apiserver.issuer.objects import Api, ConflictError, Object, read, write
+from adapter.issuer.objects import Api, ConflictError, Object, read, write
 
 _log = structlog.get_logger(__name__)
 
