@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import httpx
-from parts import worker
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.kubelet import Kubelet
@@ -15,6 +14,8 @@ from parts.pod import COVER
 from parts.pravega import Pravega
 from parts.process import free_port, until
 from parts.prometheus import Prometheus
+
+from examples.demo import worker
 
 SERVER = "import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=8080)"
 THREE_SUCCESSES = """

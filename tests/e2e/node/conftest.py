@@ -11,6 +11,7 @@ from parts.adapter import NAMESPACE, RULES, Adapter, Systems, values
 from parts.broker import Broker
 from parts.container_workload import STEADY_RECORDS_PER_S, ContainerWorkload
 from parts.controlplane import ControlPlane
+from parts.demo import WORKLOAD
 from parts.node import Node
 from parts.process import until
 
@@ -56,6 +57,7 @@ def installed(
     began_s = time.monotonic()
     settings = values(systems)
     settings["config"]["rules"] = RULES | PATIENT
+    settings["config"]["workloads"].append(WORKLOAD)
     adapter.install(settings | images.VALUES)
     until(lambda: adapter.number("required_workers", job.name), 300, "required_workers has a number")
     return adapter, time.monotonic() - began_s

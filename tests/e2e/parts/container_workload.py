@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from parts import worker
+from examples.demo import worker
 from parts.images import PIPELINE
 from parts.workload import Workload
 

@@ -19,7 +19,7 @@ import yaml
 from adapter.simulator import demo, hpa
 from adapter.simulator.fleet import SYNC_S, SimulatedFleet
 from dashboards.queries import FOLDER, RULES
-from parts import worker
+from examples.demo import worker
 from parts.broker import Broker
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane

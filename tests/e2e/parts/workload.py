@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from parts import worker
+from examples.demo import worker
 from parts.adapter import WORKER_RECORDS_PER_S
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
@@ -161,7 +161,7 @@ class Workload(Part):
         return [self._deployment(container)]
 
     def _arguments(self) -> list[str]:
-        """The arguments of parts/worker.py."""
+        """The arguments of examples/demo/worker.py."""
         return [self.broker.bootstrap_servers, self.name, self.name, str(WORKER_RECORDS_PER_S)]
 
     def _deployment(self, container: dict[str, Any], **pod: Any) -> dict[str, Any]:
