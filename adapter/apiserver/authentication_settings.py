@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from adapter.apiserver.cluster_api import DEADLINE_S, SOURCE, ClusterApi
-from adapter.apiserver.failure_logger import FailureLogger
 from adapter.apiserver.front_proxy import FrontProxy, front_proxy
 from adapter.errors import SourceError
+from adapter.failure_logger import FailureLogger
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 # Polled, not watched: it has 3 KB, and a watch can stall unnoticed or expire (410). A new CA is in the bundles long

@@ -14,8 +14,8 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import load_incluster_config, load_kube_config
 from kubernetes.config.config_exception import ConfigException
 
-from adapter.apiserver.failure_logger import one_line
 from adapter.errors import SourceError
+from adapter.failure_logger import one_line
 
 SOURCE = "kubernetes"  # what a SourceError of ours names
 DEADLINE_S = 5.0

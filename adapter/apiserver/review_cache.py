@@ -11,8 +11,8 @@ import structlog
 
 from adapter.apiserver.cache import ByteCache
 from adapter.apiserver.cluster_api import SOURCE
-from adapter.apiserver.failure_logger import FailureLogger
 from adapter.errors import SourceError
+from adapter.failure_logger import FailureLogger
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")

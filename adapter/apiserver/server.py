@@ -12,12 +12,12 @@ import structlog
 import uvicorn
 
 from adapter.apiserver.event_loop import LimitedLoop
-from adapter.apiserver.failure_logger import FailureLogger
 from adapter.apiserver.limits import ServerCounters, ServerLimits
 from adapter.apiserver.protocol import LimitedProtocol
 from adapter.apiserver.tls import LiveTls
 from adapter.apiserver.wsgi_bridge import Wsgi, WsgiBridge
 from adapter.errors import SetupError
+from adapter.failure_logger import FailureLogger
 
 BACKLOG = 2048
 DEFAULTS = ServerLimits()

@@ -8,8 +8,8 @@ from typing import Protocol
 import structlog
 
 from adapter.apiserver.cluster_api import DEADLINE_S
-from adapter.apiserver.failure_logger import FailureLogger
 from adapter.errors import SourceError
+from adapter.failure_logger import FailureLogger
 from adapter.issuer.lease import Lease
 
 _log = structlog.get_logger(__name__)

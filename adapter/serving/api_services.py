@@ -7,8 +7,8 @@ from typing import Any
 import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from adapter.apiserver.failure_logger import FailureLogger
 from adapter.errors import SourceError
+from adapter.failure_logger import FailureLogger
 
 PATH = "/apis/apiregistration.k8s.io/v1/apiservices"
 EVERY_S = 60.0

@@ -24,9 +24,9 @@ from adapter.apiserver.tokens import Tokens
 from adapter.config import Serving
 from adapter.errors import ConfigError
 from adapter.issuer.start import host_of, start_issuer
+from adapter.log_queue import queued_logging
 from adapter.serving.accounting import Accounting
 from adapter.serving.api_services import ApiServices
-from adapter.serving.log_queue import queued_logging
 from adapter.serving.metric_api import CUSTOM, CUSTOM_ITEMS, EXTERNAL, EXTERNAL_VERSION
 from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
@@ -172,14 +172,10 @@ def _tls(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry) -> L
     if settings.cert_file is None or settings.key_file is None:
         return None
     client_cas = (lambda: "") if cluster is None else cluster.settings.ca_pem
-    tls = LiveTls(settings.cert_file, settings.key_file, client_cas, _own_names(settings))
+    own_names = () if settings.service is None else (host_of(settings.service),)
+    tls = LiveTls(settings.cert_file, settings.key_file, client_cas, own_names)
     telemetry.add(certificate(tls.certificate_ends_at_s))
     return tls
-
-
-def _own_names(settings: Serving) -> tuple[str, ...]:
-    """The host names under which the API server connects to this server."""
-    return () if settings.service is None else (host_of(settings.service),)
 
 
 def _run(server: Server, stack: ExitStack) -> None:

@@ -8,8 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from adapter.apiserver.server import Server
 from adapter.core.decisions import Bound, Decision, Reason
+from adapter.log_queue import queued_logging
 from adapter.serving.api_services import ApiServices
-from adapter.serving.log_queue import queued_logging
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore

@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import structlog
 
-from adapter.apiserver.failure_logger import FailureLogger, one_line
 from adapter.errors import SourceError
+from adapter.failure_logger import FailureLogger, one_line
 from adapter.serving.snapshots.store import SnapshotStore
 
 SNAPSHOT_PATH = "/v1/snapshot"

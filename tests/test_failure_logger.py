@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import structlog
 
-from adapter.apiserver.failure_logger import MOST_CAUSES, FailureLogger, one_line
 from adapter.errors import SourceError
+from adapter.failure_logger import MOST_CAUSES, FailureLogger, one_line
 
 
 def levels(*causes: str | None) -> list[tuple[str, Any]]:

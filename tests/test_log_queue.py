@@ -5,7 +5,7 @@ import threading
 
 import structlog
 
-from adapter.serving.log_queue import queued_logging
+from adapter.log_queue import queued_logging
 
 
 class Stuck(io.StringIO):
