@@ -102,11 +102,14 @@ def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple
 
     Ignores values of unknown signals and values that are negative, not finite (X-06) or larger than a 64-bit count:
     every signal is a count or a ratio, so -1 and NaN mean unknown. Of two values for one place the larger one counts,
-    so that the order of rows does not matter.
+    so that the order of rows does not matter. A workload that two fleets find has a fault and no values.
     faults: (workload, message). The messages of one workload are sorted and joined by "; ".
     """
     known = np.array([signal in _KNOWN_SIGNALS for signal in columns.signal.names], dtype=bool)
+    claims = _claims(columns)
     used = (columns.value >= 0) & (columns.value <= _LARGEST) & known[columns.signal.codes]
+    if claims:
+        used &= ~np.isin(columns.workload.codes, list(claims)) | _is_fleet(columns)
     value, signal = columns.value[used] + 0.0, columns.signal.codes[used]  # + 0.0: there is one zero
     workload, stage = columns.workload.sorted(), columns.stage.sorted()
     of_workload, of_stage = workload.codes[used], stage.codes[used]
@@ -127,8 +130,28 @@ def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple
         by_workload={
             n: _column(workloads, of_workload[rows], value[rows]) for n, rows in seen.items() if n not in _STAGE_SIGNALS
         },
-        faults=_joined(faults),
+        faults=_joined([*faults, *((columns.workload.names[at], contested(each)) for at, each in claims.items())]),
     )
+
+
+def contested(fleets: Iterable[float]) -> str:
+    """The fault of a workload that several fleets find. fleets: their indices in the configuration."""
+    names = " and ".join(f"fleets[{fleet:g}]" for fleet in fleets)
+    return f"{names} both find this workload: change their match, groups or namespace so that one of them does"
+
+
+def _is_fleet(columns: SampleColumns) -> NDArray[np.bool_]:
+    return np.array([signal == "fleet" for signal in columns.signal.names], dtype=bool)[columns.signal.codes]
+
+
+def _claims(columns: SampleColumns) -> dict[int, list[float]]:
+    """The workloads that more than one fleet finds, by their code, each with its fleets."""
+    rows = _is_fleet(columns) & (columns.value >= 0)
+    workload, fleet = columns.workload.codes[rows], columns.value[rows]
+    lowest, highest = np.full((2, len(columns.workload.names)), [[np.inf], [-np.inf]])
+    np.fmin.at(lowest, workload, fleet)
+    np.fmax.at(highest, workload, fleet)
+    return {code: np.unique(fleet[workload == code]).tolist() for code in np.flatnonzero(lowest < highest).tolist()}
 
 
 def _joined(faults: Iterable[tuple[str, str]]) -> dict[str, str]:

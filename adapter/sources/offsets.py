@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from adapter.config import Config, KafkaReading, KafkaSource
+from adapter.core.samples import contested
 from adapter.sources.names import slug
 from adapter.sources.partition_history import History, Position, advance, hottest_ratio, marker_keys, stuck_backlog
 from adapter.sources.sample_table import SampleTable
@@ -100,17 +101,17 @@ class _UnknownError(Exception):
 
 
 def matching_groups(plan: ReadPlan, groups: Iterable[str]) -> list[tuple[GroupPattern, str]]:
-    """The groups that the fleets discover, each with the first fleet of its namespace that matches.
+    """The groups that the fleets discover, each with every fleet that matches it.
 
     Groups of configured workloads are left out.
     """
     configured = {group for read in plan.explicit for group, _ in read.inputs}
-    found: dict[tuple[str, str], tuple[GroupPattern, str]] = {}
-    for group in sorted(set(groups) - configured):
-        for pattern in plan.patterns:
-            if slug(group) and re.fullmatch(pattern.groups, group):
-                found.setdefault((pattern.namespace, group), (pattern, group))
-    return list(found.values())
+    return [
+        (pattern, group)
+        for group in sorted(set(groups) - configured)
+        for pattern in plan.patterns
+        if slug(group) and re.fullmatch(pattern.groups, group)
+    ]
 
 
 def discovered_reads(
@@ -118,7 +119,8 @@ def discovered_reads(
 ) -> list[GroupRead]:
     """The workloads of discovered groups. Each one reads the topics on which its group has committed.
 
-    Two groups with the same workload name are a fault that names both. A configured workload of that name wins.
+    Two groups with the same workload name are a fault that names both, and so are two fleets that find one group. A
+    configured workload of that name wins.
     """
     by_workload: dict[str, list[tuple[GroupPattern, str]]] = {}
     for pattern, group in found:
@@ -133,6 +135,9 @@ def discovered_reads(
 
 def _discovered_read(workload: str, same: list[tuple[GroupPattern, str]], committed: Committed) -> GroupRead:
     pattern, group = same[0]
+    fleets = sorted({each.fleet for each, _ in same})
+    if len(fleets) > 1:
+        return GroupRead(workload, fleet=pattern.fleet, fault=contested(fleets))
     if len(same) > 1:
         names = " and ".join(name for _, name in same)
         fault = f"groups {names} have the same workload name: configure each of them as a workload"

@@ -63,3 +63,19 @@ def test_the_order_of_rows_does_not_matter(data):
     assert {s: v.tobytes() for s, v in one.by_workload.items()} == {
         s: v.tobytes() for s, v in other.by_workload.items()
     }
+
+
+def test_a_workload_that_two_fleets_find_has_a_fault_that_names_both_and_no_values():
+    rows = [
+        ("n/a", "", "fleet", 0),
+        ("n/a", "", "fleet", 2),
+        ("n/a", "", "backlog_records", 5),
+        ("n/a", "", "workers", 3),
+    ]
+    found = assemble(15, [*rows, ("n/b", "", "fleet", 2), ("n/b", "", "backlog_records", 7)])
+    assert found.stages == (("n/b", ""),)
+    assert np.isnan(found.whole("workers")).all()
+    assert found.faults == {
+        "n/a": "fleets[0] and fleets[2] both find this workload: "
+        "change their match, groups or namespace so that one of them does"
+    }

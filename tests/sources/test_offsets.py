@@ -193,9 +193,16 @@ def test_a_fleet_discovers_the_groups_whose_whole_name_matches() -> None:
     assert found == [(0, "eu-a"), (1, "eu-a"), (1, "x-eu-a")]
 
 
-def test_the_first_fleet_of_a_namespace_has_the_group() -> None:
+def test_a_group_that_two_fleets_of_a_namespace_find_is_a_fault_that_names_both() -> None:
     plan = ReadPlan(patterns=(GroupPattern(0, "shop", "a.*"), GroupPattern(1, "shop", ".*")))
-    assert [(pattern.fleet, group) for pattern, group in matching_groups(plan, ["ab", "b"])] == [(0, "ab"), (1, "b")]
+    committed = {group: {("orders", 0): 5} for group in ("ab", "b")}
+    both, one = discovered_reads(plan, matching_groups(plan, ["ab", "b"]), committed)
+    assert (both.workload, both.fault) == (
+        "shop/ab",
+        "fleets[0] and fleets[1] both find this workload: change their match, groups or namespace so that one of them "
+        "does",
+    )
+    assert (one.workload, one.fleet, one.fault) == ("shop/b", 1, "")
 
 
 def test_a_group_of_a_configured_workload_is_not_discovered() -> None:
