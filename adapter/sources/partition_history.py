@@ -103,9 +103,9 @@ def marker_keys(history: History) -> frozenset[Key]:
     A consumer that commits the offset after the last record leaves a lag of 1 in every partition of the topic for ever.
     A lag of 1 counts as a marker if it does not change from tick to tick and no partition of the topic has lag 0.
     """
-    read_to_the_end = {
-        each.position.key[:2] for each in history.partitions.values() if _lag(each.position) == 0 and _written(each)
-    }
+    positions = [each.position for each in history.partitions.values()]
+    # An empty partition has lag 0 too, also if retention has deleted its marker.
+    read_to_the_end = {each.key[:2] for each in positions if _lag(each) == 0 and each.latest > each.earliest}
     return frozenset(
         key
         for key, each in history.partitions.items()
@@ -115,10 +115,6 @@ def marker_keys(history: History) -> frozenset[Key]:
 
 def _lag(position: Position) -> int | None:
     return None if position.committed is None else position.latest - max(position.committed, position.earliest)
-
-
-def _written(partition: _Partition) -> bool:
-    return partition.position.latest > 0
 
 
 def _spans(history: History, window_s: int) -> bool:

@@ -119,6 +119,12 @@ def test_a_lag_of_1_that_stays_in_every_partition_is_a_transaction_marker(
     assert {number for _, _, number in marker_keys(after(2, lambda _: offsets))} == markers
 
 
+def test_a_partition_that_retention_has_emptied_does_not_speak_against_a_marker() -> None:
+    positions = [Position(("g", "t", 0), 9, 0, 10), Position(("g", "t", 1), 4, 5, 5)]
+    history = advance(advance(History(), 0, positions, WINDOW_S), TICK_S, positions, WINDOW_S)
+    assert marker_keys(history) == {("g", "t", 0)}
+
+
 def test_a_lag_of_1_in_a_moving_partition_is_a_record() -> None:
     assert marker_keys(after(5, lambda at_s: [(at_s, at_s + 1)])) == frozenset()
     assert marker_keys(after(1, lambda at_s: [(9, 10)])) == frozenset()
