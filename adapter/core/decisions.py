@@ -58,7 +58,8 @@ class Decision:
     backlog_time_s: float | None = None
     drain_time_s: float | None = None
     relative_lag_change_ratio: float | None = None
-    utilization_ratio: float | None = None
+    utilization_ratio: float | None = None  # the mean of the subtasks of the hottest stage
+    busiest_subtask_ratio: float | None = None  # of all stages
     hottest_partition_ratio: float | None = None
     slowest_worker_ratio: float | None = None
     worker_capacity_records_per_s: float | None = None

@@ -5,12 +5,15 @@ from adapter.core.decisions import Decision
 from adapter.core.formatting import count, seconds, share
 from adapter.core.reasons import CHECK_COUNT, Reason
 
+_FULL_RATIO = 0.9  # busy time of a subtask that has no room left
+
 
 def sentence(decision: Decision) -> str:
     """What happens, the numbers it follows from, and what to do if something is wrong."""
     text = decision.reason.record.sentence(decision) + decision.bound.record.sentence(decision)
     if not decision.reason.is_gate:
-        text += _unhealthy_sink(decision) + _stuck_partitions(decision) + _slow_worker(decision)
+        text += _unhealthy_sink(decision) + _stuck_partitions(decision)
+        text += _slow_worker(decision) + _full_subtask(decision)
     text += _old_count(decision)
     return f"{text}{': ' if decision.reason.is_gate else '; '}{decision.fault}" if decision.fault else text
 
@@ -29,6 +32,13 @@ def _slow_worker(d: Decision) -> str:
     ratio = d.slowest_worker_ratio
     slow = ratio is not None and ratio < 0.5  # S4-38
     return f"; the slowest worker reaches {share(ratio)} of the median throughput: replace it" if slow else ""
+
+
+def _full_subtask(d: Decision) -> str:
+    """One full subtask slows its whole stage, and more workers do not relieve it."""
+    busiest, mean = d.busiest_subtask_ratio, d.utilization_ratio
+    uneven = busiest is not None and mean is not None and busiest > _FULL_RATIO and mean < busiest / 2
+    return f"; one subtask is {share(busiest)} busy: spread its keys or partitions" if uneven else ""
 
 
 def _old_count(d: Decision) -> str:

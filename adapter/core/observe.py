@@ -34,6 +34,7 @@ class StageSamples:
     throughput_records_per_s: Array
     input_rate_records_per_s: Array
     utilization_ratio: Array
+    busiest_subtask_ratio: Array
     backpressured_ratio: Array
     stuck_backlog_records: Array
     highest_partition_backlog_records: Array

@@ -11,7 +11,7 @@ from adapter.core.bounds import BOUNDS
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Decisions, Reason, StageSignals
-from adapter.core.grouping import pick
+from adapter.core.grouping import largest, pick
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import forecast_input_rate
 from adapter.core.policies.sizing import backlog_time_target
@@ -130,6 +130,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "required_workers": result.served,
             # Of the hottest stage, because an HPA on utilization has to relieve it.
             "utilization_ratio": pick(inputs.policy_input.utilization_ratio, result.stage),
+            "busiest_subtask_ratio": largest(tick.now.busiest_subtask_ratio, tick.workload_index, len(tick.workers)),
             "forecast_input_rate_records_per_s": pick(forecast_input_rate(inputs.policy_input), result.stage),
             "held_workers": inputs.status.target_workers,
             "spec_workers": tick.counts.spec_workers,

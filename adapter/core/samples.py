@@ -18,7 +18,8 @@ STAGE_SIGNALS = (
     "backlog_records",  # gauge: records waiting
     "throughput_records_per_s",  # gauge, from sources that have only the rate
     "input_rate_records_per_s",  # gauge, from sources that have only the rate
-    "utilization_ratio",  # gauge, 0..1: busy time or CPU
+    "utilization_ratio",  # gauge, 0..1: busy time or CPU, the mean of the subtasks
+    "busiest_subtask_ratio",  # gauge, 0..1: busy time of the busiest subtask
     "backpressured_ratio",  # gauge, 0..1: time spent waiting for downstream stages
     "stuck_backlog_records",  # gauge: the part of the backlog in partitions whose offset does not move
     "highest_partition_backlog_records",  # gauge: the largest backlog of a single partition

@@ -32,6 +32,7 @@ _SIGNALS = (
     "hottest_partition_ratio",
     "slowest_worker_ratio",
 )
+_OF_ENGINES = ("busiest_subtask_ratio",)  # shown where they are known
 _SAME_RATIO = 0.02  # values that differ by less are shown once
 _CHOICES = {f.name: f.metadata["one_of"] for f in fields(Rules) if "one_of" in f.metadata}
 
@@ -58,6 +59,7 @@ def signals(recorded: RecordedDecision) -> Section:
     decision = recorded.decision
     seen = f"last sample {ago(decision.sample_age_s)}, workers counted {ago(decision.workers_age_s)}"
     values = {name: getattr(decision, name) for name in _SIGNALS}
+    values |= {name: value for name in _OF_ENGINES if (value := getattr(decision, name)) is not None}
     rows = [Row(name=title(name), value=rounded(name, value)) for name, value in values.items() if value is not None]
     silent = ", ".join(title(name) for name, value in values.items() if value is None)
     return Section(f"Signals ({seen})", (*rows, *([Row(name=UNKNOWN, note=silent)] if silent else [])))

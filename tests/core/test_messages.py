@@ -406,6 +406,17 @@ def test_s4_38_a_worker_half_as_fast_as_the_median_is_named(ratio, named):
     assert "slowest" not in sentence(decision(Reason.STALE, sample_age_s=15, slowest_worker_ratio=ratio))
 
 
+@pytest.mark.parametrize(
+    ("busiest", "mean", "named"),
+    [(1.0, 0.3, True), (0.9, 0.3, False), (1.0, 0.5, False), (None, 0.3, False), (1.0, None, False)],
+)
+def test_a_full_subtask_that_the_mean_hides_is_named(busiest, mean, named):
+    known = {"utilization_ratio": mean, "busiest_subtask_ratio": busiest}
+    full = "; one subtask is 100 % busy: spread its keys or partitions"
+    assert sentence(decision(Reason.HOLD, **CALM, **known)).endswith(full) == named
+    assert "subtask" not in sentence(decision(Reason.STALE, sample_age_s=15, **known))
+
+
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_shows_the_fault(reason):
     text = sentence(decision(reason, **BEHIND, fault="backlog-adapter/pause: cannot be read"))
