@@ -12,6 +12,7 @@ from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
+from adapter.core.relayed_load import fullest_load
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_cost import DOWNS_DOUBLE, Bucket, CurrentSize, paying_workers
@@ -122,6 +123,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         backlog_time_s=signals.due_backlog_time_s,
         lowest_backlog_time_s=signals.lowest_backlog_time_s,
         utilization_ratio=_hottest(tick)[workload_index],
+        relayed_load_ratio=fullest_load(tick),
         partition_behind_s=_partition_behind_s(tick),
         bottleneck=~(tick.now.backpressured_ratio > _HELD_BACK),
         saturated=tick.saturated,

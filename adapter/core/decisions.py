@@ -60,6 +60,7 @@ class Decision:
     relative_lag_change_ratio: float | None = None
     utilization_ratio: float | None = None  # the mean of the subtasks of the hottest stage
     busiest_subtask_ratio: float | None = None  # of all stages
+    relayed_load_ratio: float | None = None  # input / true rate of the fullest stage without a backlog of its own
     hottest_partition_ratio: float | None = None
     slowest_worker_ratio: float | None = None
     worker_capacity_records_per_s: float | None = None

@@ -22,6 +22,7 @@ from adapter.core.forecast import POINTS, STEP_S, Fit, append_point, fitted
 from adapter.core.grouping import largest
 from adapter.core.observe import Signals, Tick
 from adapter.core.rates import Mask
+from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import first_known
 from adapter.core.signals import drain_time
 from adapter.core.state import Slow
@@ -100,12 +101,13 @@ def _with_capacity(tick: Tick, slow: Slow) -> Signals:
 def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
     """Block scale-ups of a stage whose last scale-up gained too little.
 
-    A scale-up is judged once, when the stage is saturated and its backlog grows again at the larger size. A stage that
-    is not saturated was helped.
+    A scale-up is judged once, when the stage is saturated and its backlog grows again at the larger size, or when a
+    later stage is full again. Otherwise it helped.
     """
     trial = slow.trial
     rules, workers, before = tick.stage_rules, tick.workers[tick.workload_index], trial.from_records_per_s
-    judged = tick.saturated & overloaded(tick) & (workers > trial.from_workers) & (trial.from_workers > 0)
+    full = (tick.saturated & overloaded(tick)) | relays_at_capacity(tick)
+    judged = full & (workers > trial.from_workers) & (trial.from_workers > 0)
     if not judged.any():
         return slow
     grown = np.where(judged, workers / np.where(judged, trial.from_workers, 1.0), 1.0)

@@ -13,6 +13,7 @@ from adapter.core.learning import extend_blocks
 from adapter.core.observe import Tick
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
+from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S
 from adapter.core.state import BUCKETS, Slow, State
@@ -102,14 +103,14 @@ def _count_reversals(tick: Tick, slow: Slow, up: Mask) -> Slow:
 
 
 def _start_trials(tick: Tick, inputs: DecisionInput, slow: Slow, up: Mask) -> Slow:
-    """The capacity before each scale-up: the throughput of a saturated stage, otherwise the observed capacity."""
+    """The capacity before each scale-up: the throughput of a saturated or full stage, else the observed capacity."""
     begun = up[tick.workload_index]
     if not begun.any():
         return slow
     known, table = inputs.policy_input, inputs.policy_input.table
     observed = ((table.sizes == known.workers) & (table.trust == OBSERVED)).any(axis=0)
     learned = np.where(observed, rate_at(table, known.workers, known.rules.scaling_exponent), np.nan)
-    before = np.where(known.saturated, known.throughput_records_per_s, learned)
+    before = np.where(known.saturated | relays_at_capacity(tick), known.throughput_records_per_s, learned)
     trial = replace(
         slow.trial,
         from_workers=np.where(begun, known.workers, slow.trial.from_workers),

@@ -133,6 +133,7 @@ def _input_rate(columns: Columns, value: Array) -> dict[str, Array]:
     growth = value - columns["policy_input.throughput_records_per_s"]
     noise = columns["rules.growth_noise_ratio"] * columns["policy_input.throughput_records_per_s"]
     return curve | {
+        "policy_input.relayed_load_ratio": columns["policy_input.relayed_load_ratio"] * ratio,
         "policy_input.input_rate_records_per_s": value,
         "policy_input.growth_records_per_s": growth,
         "policy_input.rising": (growth > noise).astype(np.float64),

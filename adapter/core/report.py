@@ -130,6 +130,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "required_workers": result.served,
             # Of the hottest stage, because an HPA on utilization has to relieve it.
             "utilization_ratio": pick(inputs.policy_input.utilization_ratio, result.stage),
+            "relayed_load_ratio": pick(inputs.policy_input.relayed_load_ratio, result.stage),
             "busiest_subtask_ratio": largest(tick.now.busiest_subtask_ratio, tick.workload_index, len(tick.workers)),
             "forecast_input_rate_records_per_s": pick(forecast_input_rate(inputs.policy_input), result.stage),
             "held_workers": inputs.status.target_workers,

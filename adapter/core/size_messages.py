@@ -10,6 +10,7 @@ from adapter.core.policies import policy_of
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
 
+_FULL_RATIO = 0.9  # a stage with less load has busy time left
 _HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
 
 
@@ -37,8 +38,17 @@ def scale_up(d: "Decision") -> str:
     if _knows_partitions_alone(d):
         return f"{_scaling(d)}: {_terms(d)}"
     stage = f"stage {d.stage} has " if d.stage else ""
-    why = _what_if(d) if d.keep_behind_s is not None else _terms(d)
+    why = _full_stage(d) or (_what_if(d) if d.keep_behind_s is not None else _terms(d))
     return f"{_scaling(d)}: {stage}{_load(d)}{_capacity(d)}; {why}"
+
+
+def _full_stage(d: "Decision") -> str:
+    """The load of a stage without a backlog of its own, where the backlog of the job gives no reason to scale up."""
+    behind = max(d.keep_behind_s or 0.0, d.backlog_time_s or 0.0) > (d.backlog_time_target_s or 0.0)
+    if d.relayed_load_ratio is None or d.relayed_load_ratio < _FULL_RATIO or behind:
+        return ""
+    load = share(d.relayed_load_ratio)
+    return f"a later stage needs {load} of its busy time; the load needs {workers(d.wanted_workers)}"
 
 
 def scale_down(d: "Decision") -> str:

@@ -1,8 +1,8 @@
 """`drain`: our own policy. It sizes by measured capacity, and rescales only if the present size misses the target.
 
 Up: the load needs more workers, and the backlog time at the present size would exceed backlog_time_target_s within the
-horizon. Down: there is no backlog and the load needs fewer workers; a bound waits until the change pays. Otherwise the
-size stays, because a rescale costs a pause.
+horizon, or a stage without a backlog of its own is full. Down: there is no backlog and the load needs fewer workers; a
+bound waits until the change pays. Otherwise the size stays, because a rescale costs a pause.
 
 With no pause, no replay, linear scaling, no forecast and no headroom the size is S3-06 + S3-07 exactly.
 """
@@ -19,6 +19,7 @@ from adapter.core.policies.interface import (
     PolicyInput,
     PolicyResult,
     forecast_input_rate,
+    is_full,
     keeps_pace,
     positive_growth,
 )
@@ -58,12 +59,13 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     highest = forecast_input_rate(policy_input)
     keep, catch = _rates_needed(policy_input, highest)
     calm = (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s) & keeps_pace(policy_input)
-    needed = _needed(policy_input, known, calm, (highest, np.maximum(keep, catch)))
+    relayed = _relayed(policy_input)
+    needed = _at_least(_needed(policy_input, known, calm, (highest, np.maximum(keep, catch))), relayed)
     # After a step of the input most of the window is old. Size for the newest rate, so that one rescale is enough.
     newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules.forecast_cap_ratio)
     newest = np.fmax(highest, newest)
     up_to = _needed(policy_input, known, calm, (newest, np.maximum(*_rates_needed(policy_input, newest))))
-    larger = np.maximum(up_to, one_more(workers, rules))
+    larger = np.maximum(_at_least(up_to, relayed), one_more(workers, rules))
 
     capacity = known.capacity_records_per_s
     enough = first_known(capacity, np.full(len(capacity), _ENOUGH))
@@ -72,7 +74,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     behind_s = _behind_at_present(policy_input, highest)
     outrun = behind_s > ahead.keep_behind_s
     uneven = policy_input.partition_behind_s > rules.backlog_time_target_s
-    up = (needed > workers) & (ahead.late | uneven)
+    up = (needed > workers) & (ahead.late | uneven | is_full(policy_input))
     down = calm & (workers - needed > rules.tolerance_ratio * workers)
     return PolicyResult(
         wanted_workers=np.select([np.isnan(needed), up, down], [np.nan, larger, needed], workers),
@@ -88,6 +90,21 @@ def size(policy_input: PolicyInput) -> PolicyResult:
             caught_up_s=np.where(known.proven, ahead.caught_up_s, np.nan),
         ),
     )
+
+
+def _relayed(policy_input: PolicyInput) -> Array:
+    """Workers that carry the input of the fullest stage without a backlog of its own, NaN without such a stage.
+
+    The backlog of such a stage waits at the source, whose reported backlog may not show it.
+    """
+    rules = policy_input.rules
+    busy = policy_input.workers * policy_input.relayed_load_ratio
+    return whole(busy / rules.target_utilization_ratio) + rules.min_spare_workers
+
+
+def _at_least(size: Array, least: Array) -> Array:
+    """The larger size; an unknown size stays unknown, an unknown minimum does not apply."""
+    return np.where(np.isnan(size), np.nan, np.fmax(size, least))
 
 
 def _known(policy_input: PolicyInput) -> _Known:

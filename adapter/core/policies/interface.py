@@ -31,6 +31,7 @@ class PolicyInput:
     backlog_time_s: Array
     lowest_backlog_time_s: Array  # of the window, so without the sawtooth
     utilization_ratio: Array  # of the workload's hottest stage
+    relayed_load_ratio: Array  # input / true rate of the workload's fullest stage without a backlog of its own
     partition_behind_s: Array  # backlog time of the partition that is furthest behind, NaN while it catches up
     bottleneck: Mask  # not backpressured
     saturated: Mask  # the backlog never ended within the window
@@ -107,6 +108,12 @@ def forecast_input_rate(policy_input: PolicyInput) -> Array:
     highest = fit.highest(begin_s, begin_s + horizon_s)
     used = trusted(fit, present, rules.forecast_error_ratio) & (horizon_s > 0)
     return np.where(used, np.clip(highest, present, present * rules.forecast_cap_ratio), present)
+
+
+def is_full(policy_input: PolicyInput) -> Mask:
+    """Whether a stage without a backlog of its own has no busy time left for its input."""
+    full: Mask = policy_input.relayed_load_ratio > policy_input.rules.high_utilization_ratio
+    return full
 
 
 def drains_in_time(policy_input: PolicyInput) -> Mask:

@@ -1,0 +1,50 @@
+"""Stages without a backlog of their own: how full they are. Their backlog waits at the source of the job."""
+
+import numpy as np
+
+from adapter.core.grouping import largest
+from adapter.core.observe import Tick, warm_after_s
+from adapter.core.rates import Mask
+from adapter.core.samples import Array, first_known
+from adapter.core.signals import moves
+
+
+def relayed_load(tick: Tick) -> Array:
+    """Input / true rate of each stage that has no backlog of its own, shape (stages,); NaN for the others.
+
+    The true rate is what the stage processes at full busy time. Its input is reported, or in proportion to the input of
+    the job's sources. While the sources catch up, their input is less than their throughput, so a stage that is full
+    with the backlog alone is not full with the input.
+    """
+    unknown = np.full(len(tick.workload_index), np.nan)
+    if tick.plain:
+        return unknown
+    throughput = tick.rates.throughput_records_per_s
+    moving = moves(throughput)
+    own = np.where(moving, tick.rates.input_rate_records_per_s / np.where(moving, throughput, 1.0), np.nan)
+    load = first_known(own, _source_ratio(tick)[tick.workload_index]) * tick.now.utilization_ratio
+    return np.where(tick.counting | ~moving, unknown, load)
+
+
+def fullest_load(tick: Tick) -> Array:
+    """The largest relayed load of each stage's workload, shape (stages,); NaN without such a stage."""
+    return largest(relayed_load(tick), tick.workload_index, len(tick.workers))[tick.workload_index]
+
+
+def relays_at_capacity(tick: Tick) -> Mask:
+    """Whether a later stage of a warm workload is full, so that the throughput of its sources is its capacity."""
+    disturbed_s = tick.at_s - np.fmax(tick.state.fast.changed_at_s, tick.state.fast.disturbed_at_s)[tick.workload_index]
+    cold = disturbed_s < warm_after_s(tick.stage_rules)
+    full: Mask = (fullest_load(tick) > tick.stage_rules.high_utilization_ratio) & ~cold
+    return full
+
+
+def _source_ratio(tick: Tick) -> Array:
+    """Input / throughput of all sources of each workload, shape (workloads,); NaN if nothing moves."""
+    arriving, passing = tick.signals.input_rate_records_per_s, tick.signals.throughput_records_per_s
+    known = tick.counting & np.isfinite(arriving + passing)
+    total = np.zeros((2, len(tick.workers)))
+    np.add.at(total[0], tick.workload_index[known], arriving[known])
+    np.add.at(total[1], tick.workload_index[known], passing[known])
+    moving = moves(total[1])
+    return np.where(moving, total[0] / np.where(moving, total[1], 1.0), np.nan)

@@ -1,0 +1,99 @@
+"""Stages without a backlog of their own, sized by their true rate: input / target of the rate at full busy time."""
+
+from math import nan
+
+import pytest
+from builders import TICK_S, book, counts, flow, job, last, tick
+from policy_inputs import stage_input
+
+from adapter.core.decisions import Bound, Reason
+from adapter.core.engine import advance
+from adapter.core.messages import sentence
+from adapter.core.policies import drain
+from adapter.core.report import rows
+from adapter.core.state import EMPTY
+
+PLAIN = {"policy": "drain", "rescale_pause_s": 0.0, "warm_up_s": 0.0, "worker_start_s": 0.0, "scaling_exponent": 1.0}
+
+
+def ticks(until_s=240, source=None, **later):
+    """Ticks of a source that is never behind, and of a later stage that reports no backlog."""
+    return [
+        tick(
+            at_s,
+            job(stage="Source", **counts(10) | flow(at_s, **{"throughput": 1000} | (source or {}))),
+            job(stage="Map", **{"throughput_records_per_s": 700, "utilization_ratio": 1.0} | later),
+        )
+        for at_s in range(0, until_s + 1, TICK_S)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("later", "size"),
+    [
+        ({}, 13),  # 10 * 1.0 / 0.8: what reaches the stage is what it processes
+        ({"input_rate_records_per_s": 1000}, 18),  # 10 * 1000 / 700 / 0.8
+        ({"utilization_ratio": 0.95}, 12),
+        ({"utilization_ratio": 0.85}, 10),  # above the target, but not full: a rescale does not pay
+        ({"utilization_ratio": None}, 10),
+    ],
+    ids=["full", "full with a reported input", "nearly full", "not full", "unknown"],
+)
+def test_a_full_stage_without_a_backlog_raises_the_size(later, size):
+    assert last(ticks(**later), book(**PLAIN)).required_workers == size
+
+
+def test_the_sentence_names_the_load_of_the_later_stage():
+    found = last(ticks(), book(**PLAIN))
+    assert (found.reason, found.relayed_load_ratio, found.stage) == (Reason.UP, 1.0, "Source")
+    assert "a later stage needs 100 % of its busy time; the load needs 13 workers" in sentence(found)
+
+
+@pytest.mark.parametrize("policy", ["dataflow", "beam-flink"])
+def test_the_published_policies_have_no_term_for_such_a_stage(policy):
+    assert last(ticks(), book(policy=policy)).required_workers == 10
+
+
+def test_a_stage_that_is_full_with_the_backlog_alone_is_not_full():
+    """The source drains 1 500 a second while 1 000 arrive: later, two thirds of the busy time are enough."""
+    draining = {"throughput": 1500, "growth": -500, "backlog": 200_000}
+    found = last(ticks(source=draining), book(**PLAIN))
+    assert found.relayed_load_ratio == pytest.approx(2 / 3, rel=0.01)
+    assert "later stage" not in sentence(found)
+
+
+def test_a_source_that_falls_behind_adds_what_arrives():
+    behind = {"throughput": 700, "growth": 300, "backlog": 0}
+    found = last(ticks(source=behind), book(**PLAIN))
+    assert found.relayed_load_ratio == pytest.approx(1000 / 700, rel=0.01)
+    assert found.required_workers >= 18
+
+
+def test_the_fullest_of_several_stages_counts():
+    later = [
+        job(stage=name, throughput_records_per_s=500, utilization_ratio=busy)
+        for name, busy in (("A", 0.95), ("B", 0.3))
+    ]
+    source = [job(stage="Source", **counts(10) | flow(at_s)) for at_s in range(0, 241, TICK_S)]
+    found = last([tick(TICK_S * number, one, *later) for number, one in enumerate(source)], book(**PLAIN))
+    assert found.relayed_load_ratio == 0.95
+
+
+def test_scale_ups_that_leave_the_stage_full_are_blocked():
+    """A sink that the later stage waits for, so that it stays full at any size."""
+    rules, state, workers, bounds = book(**PLAIN, ineffective_block_s=1800.0, max_workers=100), EMPTY, 10.0, []
+    for at_s in range(0, 1801, TICK_S):
+        later = job(stage="Map", throughput_records_per_s=1000, utilization_ratio=1.0)
+        seen = tick(at_s, job(stage="Source", **counts(workers) | flow(at_s)), later)
+        state, decisions = advance(state, seen, rules)
+        (found,) = rows(decisions)
+        workers = found.required_workers or workers
+        bounds.append(found.bound)
+    assert Bound.INEFFECTIVE in bounds
+    assert workers <= 17
+
+
+@pytest.mark.parametrize(("load", "size"), [(0.5, 10), (0.9, 10), (0.91, 12), (1.43, 18), (nan, 10)])
+def test_drain_sizes_by_the_relayed_load_once_the_stage_is_full(load, size):
+    stage = stage_input(10, 1000, cpu=0.5, relayed=load, records=((10, 1250),), **PLAIN)
+    assert drain.size(stage).wanted_workers[0] == size
