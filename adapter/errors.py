@@ -9,6 +9,21 @@ AdapterError
                      backtest.results.ResultsError, backtest.report.ReportError
 """
 
+LONGEST_FAULT = 500  # characters; an error page of 70 KB at each of 1 000 workloads makes a snapshot that is refused
+
+
+def plain(text: str) -> str:
+    """The text of another system as one line for logs, terminals and pages, at most LONGEST_FAULT characters.
+
+    White space becomes one space. Control characters, escape sequences and marks that reorder a line are shown as their
+    code, such as \\x1b.
+    """
+    if text.isprintable() and len(text) <= LONGEST_FAULT:
+        return text
+    line = " ".join(text[: 4 * LONGEST_FAULT].split())
+    line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
+    return line if len(line) <= LONGEST_FAULT else f"{line[: LONGEST_FAULT - 1]}…"
+
 
 class AdapterError(Exception):
     """Base of all errors that are shown to the user as one sentence, without a traceback."""
@@ -23,12 +38,12 @@ class ConfigError(AdapterError):
 
 
 class SourceError(AdapterError):
-    """A source could not tell. `source` is its name in the configuration, `cause` a sentence."""
+    """A source could not tell. `source` is its name in the configuration, `cause` a sentence in one line."""
 
     def __init__(self, source: str, cause: str) -> None:
         self.source = source
-        self.cause = cause
-        super().__init__(f"{source}: {cause}")
+        self.cause = plain(cause)
+        super().__init__(f"{source}: {self.cause}")
 
     def __reduce__(self) -> tuple[type["SourceError"], tuple[str, str]]:
         return SourceError, (self.source, self.cause)  # crosses processes whole

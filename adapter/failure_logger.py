@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from adapter.errors import AdapterError
+from adapter.errors import AdapterError, plain
 
 MOST_CAUSES = 10  # of one failure: a server that words each error anew must not fill the log
 
@@ -56,5 +56,5 @@ class FailureLogger:
 
 def one_line(error: Exception) -> str:
     """An error in one line, with its type unless it is one of ours."""
-    text = " ".join(str(error).split())
+    text = plain(str(error))
     return text if text and isinstance(error, AdapterError) else f"{type(error).__name__}: {text}".removesuffix(": ")

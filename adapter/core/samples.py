@@ -49,6 +49,7 @@ OVERRIDES = tuple(
     OVERRIDE + setting.name for setting in fields(Rules) if setting.metadata.keys().isdisjoint(("hidden", "fixed"))
 )
 _LARGEST = 2.0**63
+MOST_FAULTS = 5  # of one workload in its sentence
 EVERY = "*"  # the workload of a fault that concerns every workload without a sample
 WHOLE = ""  # the stage of a workload whose stages are not visible
 
@@ -104,7 +105,7 @@ def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple
     Ignores values of unknown signals and values that are negative, not finite (X-06) or larger than a 64-bit count:
     every signal is a count or a ratio, so -1 and NaN mean unknown. Of two values for one place the larger one counts,
     so that the order of rows does not matter. A workload that two fleets find has a fault and no values.
-    faults: (workload, message). The messages of one workload are sorted and joined by "; ".
+    faults: (workload, message). The first MOST_FAULTS messages of one workload are sorted and joined by "; ".
     """
     known = np.array([signal in _KNOWN_SIGNALS for signal in columns.signal.names], dtype=bool)
     claims = _claims(columns)
@@ -159,7 +160,12 @@ def _joined(faults: Iterable[tuple[str, str]]) -> dict[str, str]:
     sentences: dict[str, list[str]] = {}
     for workload, sentence in sorted(set(faults)):
         sentences.setdefault(workload, []).append(sentence)
-    return {workload: "; ".join(each) for workload, each in sentences.items()}
+    return {workload: _summed(each) for workload, each in sentences.items()}
+
+
+def _summed(sentences: list[str]) -> str:
+    more = len(sentences) - MOST_FAULTS
+    return "; ".join([*sentences[:MOST_FAULTS], *([f"{more} more"] if more > 0 else [])])
 
 
 def _column(places: IntArray, place: IntArray, value: Array) -> Array:

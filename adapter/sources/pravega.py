@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from adapter.config import Config, PravegaReading, PravegaSource, Tls
 from adapter.errors import SourceError
+from adapter.sources.bodies import ACCEPTED, BodyError, read_body
 from adapter.sources.sample_table import SampleTable
 from adapter.sources.segments import ScalingEvent, scaling_events, segments_at
 
@@ -79,7 +80,7 @@ class PravegaReader:
         """The events of the ticks, oldest first, or the reason why they are unknown."""
         try:
             return self._events(read, ticks)
-        except _UnknownError as unknown:
+        except (_UnknownError, BodyError) as unknown:
             return str(unknown)
         except ValueError as error:
             return f"not a list of scaling events: {error}"
@@ -96,15 +97,18 @@ class PravegaReader:
     def _get(self, scope: str, stream: str, rest: str) -> bytes:
         path = f"/v1/scopes/{quote(scope, safe='')}/streams/{quote(stream, safe='')}"
         left_s = max(0.001, self._deadline_at_s - time.monotonic())
-        answer = self._client.get(f"{self._url}{path}{rest}", timeout=left_s)
-        if answer.status_code in (401, 403):
-            text = f"{self._url} answered {answer.status_code}: it requires a client certificate; check tls"
+        with self._client.stream("GET", f"{self._url}{path}{rest}", timeout=left_s, headers=ACCEPTED) as answer:
+            self._check(answer.status_code)
+            return read_body(answer, self._deadline_at_s).getvalue()
+
+    def _check(self, status: int) -> None:
+        if status in (401, 403):
+            text = f"{self._url} answered {status}: it requires a client certificate; check tls"
             raise SourceError(self._name, text)
-        if answer.status_code == 404:
+        if status == 404:
             raise _UnknownError("it does not exist (deleted?)")
-        if answer.status_code != 200:
-            raise _UnknownError(f"the controller answered {answer.status_code}")
-        return answer.content
+        if status != 200:
+            raise _UnknownError(f"the controller answered {status}")
 
 
 def _add_segments(table: SampleTable, read: StreamRead, history: list[ScalingEvent] | str, ticks: range) -> None:

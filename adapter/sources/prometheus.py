@@ -7,7 +7,9 @@ series that are pushed with their own timestamps can look fresh for 5 minutes.
 
 import asyncio
 import ssl
+import time
 from base64 import b64encode
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import httpx
@@ -15,12 +17,15 @@ import pyarrow as pa
 
 from adapter.config import PrometheusSource, Tls
 from adapter.errors import SourceError
+from adapter.sources.bodies import ACCEPTED, BodyError, read_body_async
 from adapter.sources.prometheus_answers import QueryError, ResultCollector, Series, decode
 from adapter.sources.prometheus_plan import Query, check, queries
 
 __all__ = ["PrometheusReader", "Query", "check", "queries"]
 
 MOST_POINTS = 11_000  # of a series in one range query; Prometheus refuses more
+MOST_VALUES = {"query": 100_000, "query_range": 2_000_000}  # of one answer; each takes some 400 bytes of memory
+MOST_CLOCK_OFFSET_S = 300.0  # an instant query looks back as far
 MOST_CONNECTIONS = 16  # Prometheus runs 20 queries at a time and queues the others
 
 _Span = tuple[int, int]
@@ -59,6 +64,8 @@ class PrometheusReader:
             raise SourceError(self._name, f"{errors[0]}{count}")
         collector = ResultCollector(end_s)
         for (query, _), result in zip(requests, results, strict=True):
+            collector.discover(query, [] if isinstance(result, QueryError) else result)
+        for (query, _), result in zip(requests, results, strict=True):
             if isinstance(result, QueryError):
                 collector.fail(query, str(result))
             else:
@@ -85,14 +92,21 @@ class PrometheusReader:
         return [timeout if task in late else task.result() for task in tasks]
 
     async def _send(self, client: httpx.AsyncClient, kind: str, form: dict[str, str]) -> list[Series] | QueryError:
+        url = f"{self._settings.url.rstrip('/')}/api/v1/{kind}"
         try:
-            answer = await client.post(f"{self._settings.url.rstrip('/')}/api/v1/{kind}", data=form)
-            if answer.is_redirect:
-                target = answer.headers["location"]
-                raise QueryError(f"redirected to {target}, which is not followed; set url to the address of the API")
-            return decode(answer.status_code, answer.headers.get("content-type", ""), answer.content)
+            async with client.stream("POST", url, data=form) as answer:
+                _check_clock(answer.headers.get("date", ""))
+                if answer.is_redirect:
+                    target = answer.headers["location"]
+                    raise QueryError(
+                        f"redirected to {target}, which is not followed; set url to the address of the API"
+                    )
+                body = (await read_body_async(answer)).getvalue()
+            return decode(answer.status_code, answer.headers.get("content-type", ""), body, MOST_VALUES[kind])
         except QueryError as error:
             return error
+        except BodyError as error:
+            return QueryError(str(error))
         # httpx does not wrap a TLS alert that arrives after the handshake.
         except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
             return QueryError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
@@ -112,6 +126,7 @@ class PrometheusReader:
             timeout=self._settings.deadline_s,
             limits=httpx.Limits(max_connections=MOST_CONNECTIONS),
             params=self._settings.parameters,
+            headers=ACCEPTED,
             trust_env=False,  # no proxy of the environment or ~/.netrc may redirect the credentials
         )
 
@@ -151,6 +166,17 @@ class PrometheusReader:
         if not secret:
             raise SourceError(self._name, f"{file} is empty")
         return secret
+
+
+def _check_clock(date: str) -> None:
+    """Raises QueryError if the server's clock is so far off that it answers with numbers of another time."""
+    try:
+        ahead_s = parsedate_to_datetime(date).timestamp() - time.time()
+    except (ValueError, OverflowError):  # a proxy may remove the header
+        return
+    if abs(ahead_s) > MOST_CLOCK_OFFSET_S:
+        order = "ahead of" if ahead_s > 0 else "behind"
+        raise QueryError(f"the server's clock is {abs(ahead_s):.0f} s {order} this one; synchronize the clocks")
 
 
 def _spans(start_s: int, end_s: int, step_s: int) -> list[_Span]:

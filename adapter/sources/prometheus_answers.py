@@ -1,5 +1,6 @@
 """Answers of Prometheus -> samples, and the faults of queries, labels and values."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite, nan
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from adapter.core.samples import EVERY
 from adapter.sources.names import slug
+from adapter.sources.prometheus_fleets import FleetNames, Labels
 from adapter.sources.prometheus_plan import DiscoveredWorkloads, Query
 from adapter.sources.sample_table import SampleTable
 
@@ -46,6 +48,11 @@ class _Answer(msgspec.Struct):
 
 _ANSWER = msgspec.json.Decoder(_Answer)
 _SERIES = msgspec.json.Decoder(list[Series])
+_NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+# A number as JSON and Prometheus write it. float() also reads 1_000, other scripts' digits and spaces around them.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?Inf|NaN")
+_LONGEST_NUMBER = 400  # Prometheus writes 1e308 with all of its digits
+_LATEST_S = 2**40
 _HINTS = {
     401: "; it requires credentials: bearer_token_file, basic or tls",
     403: "; these credentials do not allow queries",
@@ -54,11 +61,11 @@ _HINTS = {
 }
 
 
-def decode(status: int, content_type: str, body: bytes) -> list[Series]:
+def decode(status: int, content_type: str, body: bytes, most_values: int) -> list[Series]:
     """The series of one answer. Raises QueryError with the server's message."""
     try:
         answer = _ANSWER.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _NOT_DECODED as error:
         raise QueryError(_unknown_answer(status, content_type, str(error))) from error
     if answer.status != "success" or answer.data is None or status >= 400:
         raise QueryError(f"{status} {answer.error_type or answer.status}: {answer.error or 'no data'}")
@@ -68,9 +75,13 @@ def decode(status: int, content_type: str, body: bytes) -> list[Series]:
         raise QueryError(f"the answer is incomplete: {'; '.join(serious)}")
     if answer.data.kind not in ("vector", "matrix"):
         raise QueryError(f"expected a vector, the query returns a {answer.data.kind}; vector(...) converts a scalar")
+    # Each value begins with this bracket. Counting them takes no memory, and decoding 64 MiB of them gigabytes.
+    count = body.count(b"[") - 1
+    if count > most_values:
+        raise QueryError(f"the answer has {count} values, more than {most_values}; aggregate by ($by), or match less")
     try:
         return _SERIES.decode(answer.data.result)
-    except msgspec.DecodeError as error:
+    except _NOT_DECODED as error:
         raise QueryError(f"the answer is not in Prometheus' format: {error}") from error
 
 
@@ -101,10 +112,17 @@ class ResultCollector:
     _values: dict[SampleKey, tuple[float, Query, Series]] = field(default_factory=dict)
     _faults: dict[tuple[int, str], str] = field(default_factory=dict)  # (tick, workload) -> the first fault
     _ambiguous: set[SampleKey] = field(default_factory=set)  # two series give one value
-    _discovered: dict[str, tuple[int, tuple[str, str]]] = field(default_factory=dict)  # workload -> fleet, label values
-    _workload_names: dict[tuple[int, tuple[str, str]], tuple[str, ...]] = field(default_factory=dict)
-    _collisions: set[str] = field(default_factory=set)  # workloads with two different label values
+    _names: FleetNames = field(default_factory=FleetNames)
+    _faulty: set[tuple[str, str]] = field(default_factory=set)  # path and signal of queries with a fault for all
     _discovered_at: set[tuple[int, str]] = field(default_factory=set)  # tick, workload
+
+    def discover(self, query: Query, series: Iterable[Series]) -> None:
+        """Name the workloads of a result, before the first result is added."""
+        if isinstance(query.owners, DiscoveredWorkloads):
+            for one in series:
+                labels = _labels(query.owners, one)
+                if all(labels) and (fault := self._names.add(query.owners.fleet, labels)):
+                    self._add_faults(query, f"{query.path}: {fault}")
 
     def add(self, query: Query, series: Iterable[Series]) -> None:
         """Add the result of a query."""
@@ -117,7 +135,8 @@ class ResultCollector:
                 self._add_faults(query, f"{query.signal} ({query.path}) returns histograms; convert them to numbers")
             for workload in self._workloads(query, one):
                 for at, text in one.points:
-                    self._add_value(SampleKey(round(at), workload, stage, query.signal), text, query, one)
+                    if 0 <= at <= _LATEST_S:
+                        self._add_value(SampleKey(round(at), workload, stage, query.signal), text, query, one)
 
     def fail(self, query: Query, cause: str) -> None:
         """Add a query without a result: the signal is unknown for its workloads."""
@@ -126,11 +145,18 @@ class ResultCollector:
     def table(self) -> pa.Table:
         """All samples. Ambiguous values and workloads with colliding names have a fault and no value."""
         table = SampleTable()
+        frozen = set()
+        for workload, is_owned, message in self._names.collisions():
+            if is_owned:
+                self._add_fault(self.end_s, workload, message)
+            else:
+                frozen.add(workload)
+                self._faults[self.end_s, workload] = message  # it explains the others
         for key, (value, _, _) in self._values.items():
-            if key not in self._ambiguous and key.workload not in self._collisions:
+            if key not in self._ambiguous and key.workload not in frozen:
                 table.add(key.at_s, key.workload, {key.signal: value}, key.stage)
         for at, workload in self._discovered_at:
-            table.add(at, workload, {"fleet": float(self._discovered[workload][0])})
+            table.add(at, workload, {"fleet": float(self._names.fleets[workload])})
         for (at, workload), message in self._faults.items():
             table.add_fault(at, workload, message)
         return table.finish()
@@ -139,10 +165,9 @@ class ResultCollector:
         """Add a fault for each configured workload and fleet without any series in the last tick."""
         present = {key.workload for key in self._values if key.at_s == self.end_s}
         present |= {workload for _, workload in self._faults}
-        fleets = {fleet for (fleet, _), workloads in self._workload_names.items() if present.intersection(workloads)}
         for query in queries:
             if isinstance(query.owners, DiscoveredWorkloads):
-                if query.owners.fleet not in fleets:
+                if present.isdisjoint(self._names.of_fleet(query.owners.fleet)):
                     self._add_fault(self.end_s, EVERY, f"{query.path}: no series match; is the exporter scraped?")
                 continue
             for values, workloads in query.owners.workloads.items():
@@ -160,31 +185,10 @@ class ResultCollector:
         return owners.workloads.get(values, ())
 
     def _discovered_workload(self, query: Query, owners: DiscoveredWorkloads, series: Series) -> tuple[str, ...]:
-        namespace, name = owners.namespace, series.metric.get(owners.workload_label, "")
-        if owners.namespace_label:
-            namespace = series.metric.get(owners.namespace_label, "")
-        if not name or not namespace:
-            label = owners.workload_label if not name else str(owners.namespace_label)
-            self._add_missing_label(query, label, series)
-            return ()
-        labels = (namespace, name)
-        known = self._workload_names.get((owners.fleet, labels))
-        return known if known is not None else self._name_workload(query, owners.fleet, labels)
-
-    def _name_workload(self, query: Query, fleet: int, labels: tuple[str, str]) -> tuple[str, ...]:
-        """The workload of label values that appear for the first time in this call."""
-        namespace, name = slug(labels[0]), slug(labels[1])
-        if not namespace or not name:
-            fault = f"{'/'.join(labels)} has no character that a Kubernetes label value allows; rename it"
-            self._add_faults(query, f"{query.path}: {fault}")
-            return ()
-        workload = f"{namespace}/{name}"
-        first_fleet, first = self._discovered.setdefault(workload, (fleet, labels))
-        if first_fleet == fleet and first != labels:
-            self._collisions.add(workload)
-            both = f"{'/'.join(first)} and {'/'.join(labels)}"
-            self._add_fault(self.end_s, workload, f"{both} have the same workload name; rename one")
-        return self._workload_names.setdefault((fleet, labels), (workload,))
+        labels = _labels(owners, series)
+        if not all(labels):
+            self._add_missing_label(query, str(owners.namespace_label) if labels[1] else owners.workload_label, series)
+        return self._names.workloads(owners.fleet, labels)
 
     def _add_value(self, key: SampleKey, text: str, query: Query, series: Series) -> None:
         """Store one value. NaN, infinite or negative is a fault.
@@ -192,7 +196,7 @@ class ResultCollector:
         Two series of one query for one key are ambiguous; of two queries the first wins.
         """
         value = _number(text)
-        if key.workload in self._discovered:
+        if key.workload in self._names.fleets:
             self._discovered_at.add((key.at_s, key.workload))
         if not isfinite(value) or value < 0:
             self._add_fault(key.at_s, key.workload, f"{query.signal} is {text} and is ignored ({query.path})")
@@ -204,6 +208,8 @@ class ResultCollector:
             self._add_fault(key.at_s, key.workload, f"{query.signal} has two series, {both}")
 
     def _add_missing_label(self, query: Query, label: str, series: Series) -> None:
+        if (query.path, query.signal) in self._faulty:  # of 100 000 series one is enough
+            return
         labels = _selector(series.metric)
         self._add_faults(
             query,
@@ -212,6 +218,7 @@ class ResultCollector:
         )
 
     def _add_faults(self, query: Query, message: str) -> None:
+        self._faulty.add((query.path, query.signal))
         for workload in _all_of(query):
             self._add_fault(self.end_s, workload, message)
 
@@ -220,10 +227,13 @@ class ResultCollector:
 
 
 def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return nan
+    return float(text) if len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text) else nan
+
+
+def _labels(owners: DiscoveredWorkloads, series: Series) -> Labels:
+    """The values of the labels of namespace and name, "" for a missing one."""
+    label = owners.namespace_label
+    return series.metric.get(label, "") if label else owners.namespace, series.metric.get(owners.workload_label, "")
 
 
 def _all_of(query: Query) -> Iterator[str]:

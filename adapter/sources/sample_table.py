@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapter.core.samples import Names, SampleColumns, Samples, assemble_columns
+from adapter.errors import plain
 
 FAULT = "fault"  # the signal of a row that states why a number is missing
 _TYPES: dict[str, pa.DataType] = {
@@ -34,8 +35,8 @@ class SampleTable:
         self._columns["value"].extend(values.values())
 
     def add_fault(self, at_s: int, workload: str, message: str) -> None:
-        """Add the reason why a workload, or EVERY workload, has no number."""
-        self._extend(1, at_s=at_s, workload=workload, stage="", text=message, signal=FAULT, value=0.0)
+        """Add the reason why a workload, or EVERY workload, has no number. message: may quote other systems."""
+        self._extend(1, at_s=at_s, workload=workload, stage="", text=plain(message), signal=FAULT, value=0.0)
 
     def finish(self) -> pa.Table:
         """All samples as a table of SCHEMA."""

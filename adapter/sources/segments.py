@@ -37,7 +37,7 @@ def scaling_events(body: bytes) -> list[ScalingEvent]:
     """Scaling events, oldest first, from either form of the answer (S2-20). Raises ValueError for anything else."""
     try:
         answer: Any = msgspec.json.decode(body, type=list[ScalingEvent] | _Events)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(str(error)) from error
     found: list[ScalingEvent] = answer.scaling_events if isinstance(answer, _Events) else answer
     return sorted(found, key=lambda event: event.timestamp)

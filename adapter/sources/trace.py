@@ -1,5 +1,6 @@
 """Samples of the simulated fleet, or of a recorded file, as a source with past values."""
 
+import time
 from collections.abc import Iterator
 from io import BytesIO
 from math import isfinite
@@ -14,7 +15,9 @@ from pyarrow import json as pa_json
 
 from adapter.config import TraceSource
 from adapter.core.samples import EVERY, OVERRIDES, STAGE_SIGNALS, WORKLOAD_SIGNALS
-from adapter.errors import SourceError
+from adapter.errors import SourceError, plain
+from adapter.sources.bodies import ACCEPTED, BodyError, read_body
+from adapter.sources.names import slug
 from adapter.sources.sample_table import FAULT, SCHEMA, coded
 
 LONGEST_ROW_BYTES = 1 << 20  # the parser reads blocks of this size; a longer row may not fit into two of them
@@ -33,6 +36,7 @@ class TraceReader:
     def __init__(self, name: str, settings: TraceSource) -> None:
         self._name = name
         self._file = settings.file
+        self._deadline_s = settings.deadline_s
         # trust_env: a proxy of the environment does not reach a fleet on loopback.
         self._client = httpx.Client(base_url=settings.url or "", timeout=settings.deadline_s, trust_env=False)
         self._recorded: pa.Table | None = None
@@ -51,13 +55,12 @@ class TraceReader:
 
     def _served(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         query = {"start": start_s, "end": end_s, "step": step_s}
-        body = BytesIO()  # `answer.content` would stay in memory until the next full garbage collection
         try:
-            with self._client.stream("GET", "/samples", params=query) as answer:
-                for chunk in answer.raise_for_status().iter_bytes():
-                    body.write(chunk)
+            # `answer.content` would stay in memory until the next full garbage collection.
+            with self._client.stream("GET", "/samples", params=query, headers=ACCEPTED) as answer:
+                body = read_body(answer.raise_for_status(), time.monotonic() + self._deadline_s)
             table = _parse(body) if body.tell() else SCHEMA.empty_table()
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, BodyError) as error:
             raise SourceError(self._name, f"the fleet does not answer: {error or type(error).__name__}") from error
         except pa.ArrowInvalid as error:
             raise SourceError(self._name, f"the fleet's answer is not one row a line: {error}") from error
@@ -102,8 +105,11 @@ def _parse(body: BytesIO) -> pa.Table:
     body.seek(0)
     table = pa_json.read_json(body, pa_json.ReadOptions(block_size=LONGEST_ROW_BYTES), options)
     table.validate(full=True)  # the text is UTF-8
+    place = SCHEMA.get_field_index("text")
     text: Any = compute.fill_null(table.column("text"), "")  # type: ignore[type-var]  # the stubs know no columns here
-    return table.set_column(SCHEMA.get_field_index("text"), "text", text)
+    texts = coded(table.set_column(place, "text", text), "text")
+    safe = pa.array([plain(each) for each in texts.names], pa.string())
+    return table.set_column(place, "text", safe.take(pa.array(texts.codes, pa.int64())))
 
 
 def _line_faults(file: str, body: bytes) -> Iterator[str]:
@@ -127,22 +133,29 @@ def _table_fault(table: pa.Table) -> str:
     if missing:
         return f"a row has no {missing[0]}"
     signals: set[Any] = set(compute.unique(table.column("signal")).to_pylist())
-    workloads: list[Any] = compute.unique(table.column("workload")).to_pylist()
+    named = all(map(_is_workload, coded(table, "workload").names)) and all(map(_is_stage, coded(table, "stage").names))
     value = table.column("value").to_numpy()
-    if signals <= _KNOWN and all(map(_is_workload, workloads)) and (np.isfinite(value) & (value >= 0)).all():
+    if signals <= _KNOWN and named and (np.isfinite(value) & (value >= 0)).all():
         return ""
     return next(fault for row in table.to_pylist() if (fault := _row_fault(row)))
 
 
 def _is_workload(name: str) -> bool:
-    return name == EVERY or name.count("/") == 1
+    namespace, slash, own = name.partition("/")
+    return name == EVERY or bool(namespace and slash and own and slug(namespace) == namespace and slug(own) == own)
+
+
+def _is_stage(name: str) -> bool:
+    return slug(name) == name
 
 
 def _row_fault(row: dict[str, Any]) -> str:
     if row["signal"] not in _KNOWN:
         return f"signal must be one of {', '.join(sorted(_SIGNALS))}, got {row['signal']!r}"
     if not _is_workload(row["workload"]):
-        return f'workload must be "namespace/name", got {row["workload"]!r}'
+        return f'workload must be "namespace/name", each a Kubernetes label value, got {row["workload"]!r}'
+    if not _is_stage(row["stage"]):
+        return f"stage must be a Kubernetes label value, got {row['stage']!r}"
     if not (isfinite(row["value"]) and row["value"] >= 0):
         return f"{row['signal']} of {row['workload']} must be finite and not negative, got {row['value']:g}"
     return ""

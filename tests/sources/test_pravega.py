@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from sample_rows import Row, rows_of
+from streamed_answers import StreamedTransport
 
 from adapter import config
 from adapter.config import PravegaSource, Tls
@@ -21,7 +22,7 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 
 def reader(answer: Answer, *streams: StreamRead) -> PravegaReader:
-    return PravegaReader("pravega", SETTINGS, streams or (CLICKS,), httpx.Client(transport=httpx.MockTransport(answer)))
+    return PravegaReader("pravega", SETTINGS, streams or (CLICKS,), httpx.Client(transport=StreamedTransport(answer)))
 
 
 def always(status: int, body: bytes = b"") -> Answer:

@@ -16,6 +16,7 @@ import pytest
 import trustme
 from prometheus_fleet import CONFIG
 from sample_rows import Row, rows_of
+from streamed_answers import StreamedTransport
 
 from adapter.config import PrometheusSource
 from adapter.errors import SourceError
@@ -41,7 +42,7 @@ def replay(request: httpx.Request) -> httpx.Response:
 @contextmanager
 def reader(answer: Answer, *plan: Query, **settings: object) -> Iterator[PrometheusReader]:
     source = PrometheusSource.model_validate({"kind": "prometheus", "url": "http://p.test/base/", **settings})
-    opened = PrometheusReader("main", source, plan or (ONE,), httpx.MockTransport(answer))
+    opened = PrometheusReader("main", source, plan or (ONE,), StreamedTransport(answer))
     try:
         yield opened
     finally:
@@ -309,9 +310,9 @@ def test_two_series_for_one_value_are_a_fault_and_no_value() -> None:
 
 
 def test_two_names_with_one_slug_are_a_fault_and_no_value() -> None:
-    rows = ask(lambda _: vector(({"ns": "n", "app": "a b"}, "1"), ({"ns": "n", "app": "a-b"}, "2")), FLEET)
+    rows = ask(lambda _: vector(({"ns": "n", "app": "a b"}, "1"), ({"ns": "n", "app": "a:b"}, "2")), FLEET)
     assert values(rows, "n/a-b") == {("", "fleet"): 0}
-    assert faults(rows) == {"n/a-b": "n/a b and n/a-b have the same workload name; rename one"}
+    assert faults(rows) == {"n/a-b": "n/a b and n/a:b have the same workload name; rename one"}
 
 
 def test_a_name_without_a_valid_character_is_a_fault() -> None:

@@ -1,0 +1,255 @@
+"""A source that is wrong or hostile loses its own numbers. A workload of another source, `shop/healthy`, keeps them.
+
+Each test runs sources, shards, fold and snapshot as the pipeline does, without Spark.
+"""
+
+import gzip
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from io import StringIO
+from typing import Any
+
+import pytest
+from hostile_server import Answer, Form, http_server, send
+from rich.console import Console
+
+from adapter.config import Config, rule_book
+from adapter.core.decisions import Decision
+from adapter.core.messages import sentence
+from adapter.errors import LONGEST_FAULT
+from adapter.pipeline.datasource import Reader
+from adapter.pipeline.fold import by_shard, fold_ticks
+from adapter.pipeline.job import CORE
+from adapter.pipeline.packing import pack_decisions, unpack
+from adapter.pipeline.publish import SnapshotBuilder
+from adapter.pipeline.query import OPENER
+from adapter.pipeline.source_runner import serialized
+from adapter.serving.snapshots.snapshot import Snapshot, encode
+from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.ui import terminal
+from adapter.sources.bodies import LARGEST_BODY
+from adapter.sources.prometheus import MOST_VALUES
+
+DEADLINE_S = 5
+WORKERS = ("spec_workers", "workers", "ready_workers")
+SIGNALS = ("backlog_records", "throughput_records_per_s", "input_rate_records_per_s", *WORKERS)
+SMALL_BYTES = 1_000_000  # of a snapshot of 1 000 workloads
+EVIL = 'a\r\nforged: line\x1b[2J\x1b]0;title\x07"\\<script>\u202eevil\u2066\x00'
+Labels = Mapping[str, str]
+ORDERS = {"app": "orders"}
+
+
+def vector(form: Form, *series: tuple[Labels, str], age_s: float = 0) -> bytes:
+    at_s = float(form["time"]) - age_s
+    result = [{"metric": labels, "value": [at_s, value]} for labels, value in series]
+    return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+
+
+def good(request: Any, form: Form) -> None:
+    send(request, vector(form, ({"app": "healthy"}, "7")))
+
+
+def says(body: bytes | Callable[[Form], bytes], **more: Any) -> Answer:
+    return lambda request, form: send(request, body(form) if callable(body) else body, **more)
+
+
+def orders(value: str, change: Callable[[bytes], bytes] = bytes, **more: Any) -> Answer:
+    return says(lambda form: change(vector(form, (ORDERS, value))), **more)
+
+
+def config(bad: str, healthy: str, workloads: int = 1, **fleet: Any) -> Config:
+    def reads(source: str, name: str) -> dict[str, Any]:
+        signals = {signal: f"{signal}{{$match}} == on ($by) 1" for signal in SIGNALS}
+        return {
+            "name": name,
+            "namespace": "shop",
+            "read": [{"source": source, "match": {"app": name}, "signals": signals}],
+        }
+
+    named = [reads("bad", "orders"), *(reads("bad", f"w{number}") for number in range(1, workloads))]
+    settings = {"kind": "prometheus", "deadline_s": DEADLINE_S}
+    return Config.model_validate(
+        {
+            "sources": {"bad": {**settings, "url": bad}, "good": {**settings, "url": healthy}},
+            "workloads": [reads("good", "healthy"), *([] if fleet else named)],
+            "fleets": [{"name": "all", "source": "bad", **fleet}] if fleet else [],
+            "pipeline": {"checkpoint": "/nowhere"},
+            "serving": {},
+        }
+    )
+
+
+def snapshot(settings: Config, at_s: int) -> Snapshot:
+    """What the pipeline publishes after one tick."""
+    reader = Reader(serialized(settings), OPENER)
+    tick_s = settings.timing.tick_s
+    shards: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
+    for part in reader.partitions({"at": at_s - tick_s}, {"at": at_s}):
+        for shard, at, samples in reader.read(part):
+            shards[shard].append((at, samples))
+    rules = rule_book(settings)
+    after = [fold_ticks(CORE, CORE.empty, unpack(rows), by_shard(rules)[shard]) for shard, rows in shards.items()]
+    assert not any(each.faults for each in after)
+    packed = [pack_decisions(each.decisions) for each in after if each.decisions is not None]
+    return SnapshotBuilder(settings, rules).snapshot(at_s, packed)
+
+
+def published(settings: Config) -> dict[str, Decision]:
+    """The decisions after one tick, as `serve` receives them, by workload. Checks what holds for every source."""
+    tick_s = settings.timing.tick_s
+    made = snapshot(settings, int(time.time()) // tick_s * tick_s)
+    store = SnapshotStore()
+    assert store.put(encode(made)), "serve accepts the snapshot"
+    assert len(encode(made)) < SMALL_BYTES
+    decisions = {entry.decision.workload: entry.decision for entry in made.entries}
+    assert decisions["shop/healthy"].backlog_records == 7
+    assert decisions["shop/healthy"].fault == ""
+    for decision in decisions.values():
+        assert sentence(decision).isprintable(), "no line, escape sequence or mark that reorders a line"
+        assert len(decision.fault) <= LONGEST_FAULT
+    return decisions
+
+
+@contextmanager
+def servers(answer: Answer) -> Iterator[Callable[..., Config]]:
+    """Gives the configuration with a bad server that answers this, and a good one."""
+    with http_server(answer) as bad, http_server(good) as healthy:
+        yield lambda workloads=1, **fleet: config(bad, healthy, workloads, **fleet)
+
+
+def error(text: str) -> bytes:
+    return json.dumps({"status": "error", "errorType": "internal", "error": text}).encode()
+
+
+def endless(request: Any, form: Form) -> None:
+    request.send_response(200)
+    request.end_headers()
+    while True:
+        request.wfile.write(b" " * 2**20)
+
+
+def dripping(request: Any, form: Form) -> None:
+    request.send_response(200)
+    request.end_headers()
+    while True:
+        request.wfile.write(b" ")
+        time.sleep(0.05)
+
+
+NOT_PROMETHEUS = "is not in Prometheus' format"
+WRONG: dict[str, tuple[Answer, str]] = {
+    "an error page of 70 KB": (says(error("a" * 70_000), status=500), "500 internal: aaa"),
+    "an error with forged lines": (says(error(EVIL * 1000), status=500), r"500 internal: a forged: line\x1b[2J"),
+    "a web page": (says(b"x" * 70_000, content_type="text/html"), "the answer is a web page"),
+    "a compressed body that is too large": (
+        says(gzip.compress(b" " * (LARGEST_BODY + 1)), Content_Encoding="gzip"),
+        f"the answer is larger than {LARGEST_BODY} bytes",
+    ),
+    "half a compressed body": (
+        orders("3", lambda body: gzip.compress(body)[:-10], Content_Encoding="gzip"),
+        "expected a complete gzipped answer",
+    ),
+    "a body that only claims to be compressed": (orders("3", Content_Encoding="gzip"), "expected a gzipped answer"),
+    "an encoding that was not offered": (orders("3", Content_Encoding="br"), "got Content-Encoding 'br'"),
+    "an endless body": (endless, f"the answer is larger than {LARGEST_BODY} bytes"),
+    "a slow endless body": (dripping, f"no answer within {DEADLINE_S} s"),
+    "10^6 series": (
+        orders("3", lambda body: body.replace(b"]}}", b',{"metric":{},"value":[1,"2"]}' * 10**6 + b"]}}")),
+        f"backlog_records (workloads[1].read[0]): the answer has 1000001 values, more than {MOST_VALUES['query']}",
+    ),
+    "a series without the workload label": (
+        says(lambda form: vector(form, ({"pod": EVIL}, "3"))),
+        "a series of backlog_records lacks the label 'app'",
+    ),
+    "the same series twice": (
+        says(lambda form: vector(form, (ORDERS, "3"), (ORDERS, "4"))),
+        "backlog_records has two series",
+    ),
+    "NaN": (orders("NaN"), "backlog_records is NaN and is ignored"),
+    "a number of Python": (orders("1_000"), "backlog_records is 1_000 and is ignored"),
+    "digits of another script": (orders("١٢"), "backlog_records is ١٢ and is ignored"),
+    "a value that is a novel": (orders(EVIL * 10_000), r"backlog_records is a forged: line\x1b[2J"),
+    "a time after the end of the sun": (says(lambda form: vector(form, (ORDERS, "3"), age_s=-1e300)), ""),
+    "values of ten minutes ago": (says(lambda form: vector(form, (ORDERS, "3"), age_s=600)), ""),
+    "a clock that is ahead": (orders("3", Date="Mon, 23 Nov 2099 00:00:00 GMT"), "s ahead of this one"),
+    "a clock that is behind": (orders("3", Date="Mon, 23 Nov 2020 00:00:00 GMT"), "s behind this one"),
+    "bytes that are not UTF-8": (orders("3", lambda body: body.replace(b"orders", b"\xff")), NOT_PROMETHEUS),
+    "an answer nested too deeply": (says(b'{"data":' + b"[" * 100_000), NOT_PROMETHEUS),
+    "a series nested too deeply": (
+        orders("3", lambda body: body.replace(b'"orders"', b'"orders","x":' + b"[" * 90_000 + b"]" * 90_000)),
+        NOT_PROMETHEUS,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_answer_costs_its_own_query_only(name: str) -> None:
+    answer, cause = WRONG[name]
+
+    def of_query(request: Any, form: Form) -> None:
+        wrong = form["query"].startswith("backlog_records")
+        answer(request, form) if wrong else send(request, vector(form, (ORDERS, "12")))
+
+    with servers(of_query) as settings:
+        orders = published(settings())["shop/orders"]
+    assert orders.backlog_records is None, "unknown is never 0"
+    assert orders.spec_workers == 12
+    assert cause in orders.fault
+
+
+@pytest.mark.parametrize("name", ["an error with forged lines", "an encoding that was not offered", "a web page"])
+def test_a_server_whose_every_answer_is_wrong_costs_its_own_workloads_only(name: str) -> None:
+    answer, cause = WRONG[name]
+    with servers(answer) as settings:
+        orders = published(settings())["shop/orders"]
+    assert orders.spec_workers is None
+    assert cause in orders.fault
+
+
+def test_a_thousand_workloads_with_an_error_of_70_kb_are_a_small_snapshot() -> None:
+    with servers(says(error(EVIL * 2000), status=500)) as settings:
+        decisions = published(settings(workloads=1000))
+    assert len(decisions) == 1001
+
+
+def test_hostile_labels_reach_neither_a_name_nor_the_terminal() -> None:
+    series = [({"app": EVIL, "ns": "shop"}, "3"), ({"app": "orders", "ns": "shop"}, "4"), ({"app": "", "ns": "x"}, "5")]
+    with servers(says(lambda form: vector(form, *series))) as settings:
+        made = settings(workload_label="app", namespace_label="ns", signals={"spec_workers": "max by ($by) (depth)"})
+        decisions = published(made)
+        screen = StringIO()
+        at_s = int(time.time()) // 15 * 15
+        console = Console(file=screen, width=300, force_terminal=True, color_system=None)
+        console.print(terminal.table(snapshot(made, at_s), at_s))
+    assert decisions["shop/orders"].spec_workers == 4
+    assert set(decisions) == {"shop/healthy", "shop/orders", "shop/a--forged--line--2J--0-title----script--evil"}
+    assert all(line.isprintable() for line in screen.getvalue().split("\n"))
+
+
+@pytest.mark.parametrize("stray", ["orders-", "-orders", "orders\n", "orders\u202e"])
+def test_a_stray_name_does_not_freeze_the_workload_whose_name_it_resembles(stray: str) -> None:
+    series = [
+        ({"app": name, "ns": "shop"}, value) for name, value in [(stray, "900"), ("orders", "4"), (stray + "-", "8")]
+    ]
+    with servers(says(lambda form: vector(form, *series))) as settings:
+        signals = {"spec_workers": "max by ($by) (depth)"}
+        orders = published(settings(workload_label="app", namespace_label="ns", signals=signals))["shop/orders"]
+    assert orders.spec_workers == 4
+    assert "have the same workload name; only shop/orders is read" in orders.fault
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_credentials_never_follow_a_redirect(status: int, tmp_path: Any) -> None:
+    (tmp_path / "token").write_text("secret-token")
+    reached: list[Any] = []
+    with http_server(lambda request, form: reached.append(request.headers)) as thief:
+        location = f"{thief}/{EVIL.encode('unicode_escape').decode()}"
+        with servers(says(b"", status=status, Location=location)) as settings:
+            made = settings()
+            bad = made.sources["bad"].model_copy(update={"bearer_token_file": str(tmp_path / "token")})
+            orders = published(made.model_copy(update={"sources": {**made.sources, "bad": bad}}))["shop/orders"]
+    assert reached == []
+    assert "which is not followed" in orders.fault
