@@ -13,6 +13,8 @@ from adapter.errors import ConfigError
 
 _KINDS = ("str", "int", "float", "bool", "null", "map", "seq", "merge")
 _TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in _KINDS)
+_MERGE = "tag:yaml.org,2002:merge"
+MOST_MERGED_KEYS = 1_000_000  # 10 000 workloads that each merge 100 keys
 _CLOCK = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?$"))  # YAML 1.1 reads 22:00 as 22 * 60
 
 
@@ -79,6 +81,8 @@ def _parsed(text: str, where: str) -> tuple[yaml.Node, Any]:
         unsupported = [f"{fault.sentence()} ({where})" for fault in _unsupported(root, (), (), set())]
         if unsupported:
             raise ConfigError(unsupported)
+        if _merged_keys(root) > MOST_MERGED_KEYS:
+            raise ConfigError([f"{where}: merges (<<) add more than {MOST_MERGED_KEYS} keys; write the settings out"])
         return root, loader.construct_document(root)
     except yaml.YAMLError as error:
         raise ConfigError([f"{where}{_position(error)}: is not YAML: {_cause(error)}"]) from error
@@ -89,6 +93,24 @@ def _parsed(text: str, where: str) -> tuple[yaml.Node, Any]:
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _merged_keys(root: yaml.Node) -> int:
+    """The keys that all merges of a document add. They are counted first, because merges of merges multiply."""
+    sizes: dict[yaml.Node, int] = {}
+    _size(root, sizes)
+    return sum(size - len(node.value) for node, size in sizes.items() if isinstance(node, yaml.MappingNode))
+
+
+def _size(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
+    """The keys of a mapping with its merges, or of the mappings of a list; sizes receives those of every node below."""
+    if node not in sizes:
+        if isinstance(node, yaml.MappingNode):
+            keys = [(key.tag == _MERGE, _size(value, sizes)) for key, value in node.value]
+            sizes[node] = sum(size if is_merge else 1 for is_merge, size in keys)
+        else:
+            sizes[node] = sum(_size(each, sizes) for each in node.value) if isinstance(node.value, list) else 0
+    return sizes[node]
 
 
 def _position(error: yaml.YAMLError) -> str:

@@ -61,6 +61,11 @@ def kafka(settings: str) -> str:
         pytest.param("a: 1\nb: 2\na: 3", ["a: is set twice, in lines 1 and 3"], id="a key twice"),
         pytest.param("b: {a: 1, a: 3}", ["b.a: is set twice"], id="a key twice further in"),
         pytest.param("a: &x [*x]", ["a[0]: contains itself"], id="an alias to itself"),
+        pytest.param(
+            "a0: &a0 {k: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{f'*a{n - 1}, ' * 9}]}}\n" for n in range(1, 40)),
+            ["merges (<<) add more than 1000000 keys; write the settings out"],
+            id="merges that multiply",
+        ),
         pytest.param("a: !!python/name:os.system x", ["a: has the tag"], id="a tag"),
         pytest.param("a: !!int ''", ["is not YAML"], id="a number that is none"),
         pytest.param("a: 1\n---\nb: 1", ["another document"], id="two documents"),
