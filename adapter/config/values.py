@@ -1,7 +1,6 @@
 """The types of settings beyond text and numbers, each with its validation."""
 
 import re
-import warnings
 from datetime import datetime
 from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
 from adapter.config.faults import SECRET, nearest, refusal, shown
+from adapter.config.patterns import matcher
 
 _LABEL_VALUE = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -83,10 +83,8 @@ def _origin(text: str) -> str:
 
 def _pattern(text: str) -> str:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python warns about syntax that may change
-            re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
+        matcher(text)
+    except ValueError as error:
         raise refusal(f"expected a regular expression, got {shown(text)}: {error}") from error
     return text
 

@@ -1,11 +1,11 @@
 """Kafka offsets -> the counts of each workload. Pure: the answers of the brokers are plain mappings."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from adapter.config import Config, KafkaReading, KafkaSource
+from adapter.config.patterns import matcher
 from adapter.core.samples import contested
 from adapter.sources.names import slug
 from adapter.sources.partition_history import History, Position, advance, hottest_ratio, marker_keys, stuck_backlog
@@ -110,7 +110,7 @@ def matching_groups(plan: ReadPlan, groups: Iterable[str]) -> list[tuple[GroupPa
         (pattern, group)
         for group in sorted(set(groups) - configured)
         for pattern in plan.patterns
-        if slug(group) and re.fullmatch(pattern.groups, group)
+        if slug(group) and matcher(pattern.groups)(group)
     ]
 
 
@@ -119,8 +119,8 @@ def discovered_reads(
 ) -> list[GroupRead]:
     """The workloads of discovered groups. Each one reads the topics on which its group has committed.
 
-    Two groups with the same workload name are a fault that names both, and so are two fleets that find one group. A
-    configured workload of that name wins.
+    Of groups with the same workload name, the one with that name has it; without one, they are a fault that names them.
+    Two fleets that find one group are a fault too. A configured workload of that name wins.
     """
     by_workload: dict[str, list[tuple[GroupPattern, str]]] = {}
     for pattern, group in found:
@@ -134,6 +134,8 @@ def discovered_reads(
 
 
 def _discovered_read(workload: str, same: list[tuple[GroupPattern, str]], committed: Committed) -> GroupRead:
+    # A stray group such as orders- must not freeze the workload of the group orders.
+    same = [each for each in same if workload == f"{each[0].namespace}/{each[1]}"] or same
     pattern, group = same[0]
     fleets = sorted({each.fleet for each, _ in same})
     if len(fleets) > 1:

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from exporter_fleet import ANSWERS, CONFIG
 from sample_rows import Row, rows_of
+from streamed_answers import StreamedTransport
 
 from adapter.config import PrometheusSource
 from adapter.sources.prometheus import PrometheusReader, queries
@@ -28,7 +29,7 @@ def replay(request: httpx.Request) -> httpx.Response:
 def tick() -> list[Row]:
     source = CONFIG.sources["main"]
     assert isinstance(source, PrometheusSource)
-    reader = PrometheusReader("main", source, queries(CONFIG, "main"), httpx.MockTransport(replay))
+    reader = PrometheusReader("main", source, queries(CONFIG, "main"), StreamedTransport(replay))
     return rows_of(reader.samples(AT_S, AT_S, 15))
 
 

@@ -229,6 +229,13 @@ def test_two_groups_with_one_workload_name_are_a_fault_that_names_both() -> None
     assert read.fault == "groups a b and a/b have the same workload name: configure each of them as a workload"
 
 
+@pytest.mark.parametrize("stray", ["bills-", "-bills", "/bills"])
+def test_a_stray_group_does_not_freeze_the_workload_of_the_group_with_that_name(stray: str) -> None:
+    commits = {("clicks", 0): 4}
+    reads = discovered_reads(FLEETS, matching_groups(FLEETS, [stray, "bills"]), {stray: commits, "bills": commits})
+    assert reads == [GroupRead("all/bills", (("bills", "clicks"),), fleet=1)]
+
+
 def test_a_configured_workload_keeps_its_name() -> None:
     plan = ReadPlan(explicit=(replace(ORDERS, workload="all/x"),), patterns=FLEETS.patterns)
     assert discovered_reads(plan, matching_groups(plan, ["x"]), {"x": {("t", 0): 1}}) == []
