@@ -20,7 +20,6 @@ from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.sources import presets
 from adapter.sources.offsets import SIGNALS as KAFKA_SIGNALS
-from adapter.sources.segments import RATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,8 @@ def _of_reading(config: Config, reading: AnyReading) -> Iterable[str]:
             return _of_queries(reading)
         case PravegaReading():
             source = config.sources[reading.source]
-            return ("partitions", *(RATES if isinstance(source, PravegaSource) and source.prometheus else ()))
+            has_rates = isinstance(source, PravegaSource) and source.prometheus
+            return ("partitions", *(presets.stream_rates() if has_rates else ()))
         case TraceReading():
             return _EVERYTHING  # the signals of a trace are unknown until it is read
 

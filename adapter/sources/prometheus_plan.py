@@ -8,7 +8,6 @@ from adapter.config import Config, Fleet, PravegaReading, PravegaSource, Prometh
 from adapter.core.samples import WORKLOAD_SIGNALS
 from adapter.errors import ConfigError
 from adapter.sources import presets, promql
-from adapter.sources.segments import RATES
 
 LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refuse large bodies
 SHORTEST_WINDOW_S = 60  # rate() needs two scrapes, and many are 30 s apart
@@ -108,7 +107,8 @@ def _reads(config: Config, name: str) -> Iterator[_QueryRead]:
                 signals = {**(preset.signals if preset else {}), **reading.signals}
                 yield _QueryRead(path, workload_id, reading.match, preset, signals)
             elif isinstance(reading, PravegaReading) and _rates_of(config, reading) == name:
-                yield _QueryRead(path, workload_id, {"scope": reading.scope, "stream": reading.stream}, None, RATES)
+                match = {"scope": reading.scope, "stream": reading.stream}
+                yield _QueryRead(path, workload_id, match, None, presets.stream_rates())
 
 
 def _rates_of(config: Config, reading: PravegaReading) -> str | None:

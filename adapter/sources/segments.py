@@ -1,17 +1,9 @@
 """Scaling events of a Pravega stream -> the number of its segments. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-
-# PromQL templates of a stream's rates. Both are in bytes: Pravega does not count the events that readers read, and
-# backlog time needs one unit on both sides (X-12). The rate is taken per segment: each split or merge creates new
-# series, and a sum of their counters would fall (T4).
-RATES: Mapping[str, str] = {
-    "input_rate_records_per_s": "sum by ($by) (rate(pravega_segmentstore_segment_write_bytes_total{$match}[$window]))",
-    "throughput_records_per_s": "sum by ($by) (rate(pravega_segmentstore_segment_read_bytes_total{$match}[$window]))",
-}
 
 
 class ScalingEvent(msgspec.Struct, frozen=True):

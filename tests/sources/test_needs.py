@@ -95,7 +95,7 @@ def test_the_fault_names_the_setting_of_the_policy_and_all_providers_of_the_sign
         "workloads[0].rules.policy: the policy drain needs backlog_records, which the sources of workloads[0] do not "
         "provide; "
         "a kafka source, the presets flink, flink-varga, kafka-exporter, kafka-lag-exporter, klag, kminion, "
-        "or a query of your own (signals: {backlog_records: ...}) could"
+        "pravega-flink, or a query of your own (signals: {backlog_records: ...}) could"
     )
 
 
@@ -156,8 +156,8 @@ def test_missing_worker_counts_are_reported_once_with_their_providers() -> None:
     assert check(parse(text, "c.yaml")) == []
     assert hints(parse(text, "c.yaml")) == [
         "sources: the sources of workloads[0] and 100 more do not provide the number of workers; a kubernetes source, "
-        "the presets flink, flink-varga, kube-state-metrics, or a query of your own (signals: {ready_workers: ...}) "
-        "could; without it nothing is ever decided"
+        "the presets flink, flink-varga, kube-state-metrics, pravega-flink, or a query of your own "
+        "(signals: {ready_workers: ...}) could; without it nothing is ever decided"
     ]
 
 

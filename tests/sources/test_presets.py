@@ -37,6 +37,8 @@ def test_every_preset_is_listed() -> None:
         "klag",
         "kminion",
         "kube-state-metrics",
+        "pravega",
+        "pravega-flink",
         "spark",
     )
 
@@ -102,3 +104,11 @@ def test_a_faulty_preset_is_refused_with_its_path(was: str, becomes: str, senten
 def test_an_unknown_preset_is_reported_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError, match="there is no preset 'kafka_exporter'; did you mean kafka-exporter"):
         presets.load("kafka_exporter")
+
+
+def test_a_preset_can_leave_out_signals_of_another() -> None:
+    text = "name: mine\ndescription: ''\nworkload_label: job\nsame_as: flink\nwithout: [throughput_records_per_s, x]"
+    with pytest.raises(ConfigError, match=r"presets/mine\.yaml: without: flink has no x"):
+        presets.parse("mine", text)
+    left_out = presets.load("flink").signals.keys() - presets.load("pravega-flink").signals.keys()
+    assert "throughput_records_per_s" in left_out

@@ -29,6 +29,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}  # name of SIGNALS -> a PromQL template with $match, $by and $window; $$ is a dollar sign
     same_as: str | None = None  # preset whose signals this one has too, with other names of series
     series: dict[str, str] = {}  # name of a series in same_as -> its name here
+    without: tuple[str, ...] = ()  # signals of same_as that this one does not have
     namespace_label: str | None = None
     stage_label: str | None = None
     derived_labels: tuple[str, ...] = ()  # labels that the templates create, so that no series has them
@@ -46,6 +47,11 @@ def load(name: str) -> Preset:
     if name not in names():
         raise ConfigError([f"there is no preset {name!r}{_hint(name, names())}"])
     return parse(name, files("adapter.sources.presets").joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def stream_rates() -> Mapping[str, str]:
+    """The rates of a Pravega stream, which its controller does not have."""
+    return {signal: text for signal, text in load("pravega").signals.items() if signal != "partitions"}
 
 
 def parse(name: str, text: str) -> Preset:
@@ -66,8 +72,12 @@ def parse(name: str, text: str) -> Preset:
 def _with_shared_signals(preset: Preset) -> Preset:
     if preset.same_as is None:
         return preset
-    shared = {signal: _renamed(text, preset.series) for signal, text in load(preset.same_as).signals.items()}
-    return replace(preset, signals=shared | preset.signals)
+    shared = load(preset.same_as).signals
+    unknown = [signal for signal in preset.without if signal not in shared]
+    if unknown:
+        raise ConfigError([f"presets/{preset.name}.yaml: without: {preset.same_as} has no {', '.join(unknown)}"])
+    renamed = {name: _renamed(text, preset.series) for name, text in shared.items() if name not in preset.without}
+    return replace(preset, signals=renamed | preset.signals)
 
 
 def _renamed(template: str, series: Mapping[str, str]) -> str:
