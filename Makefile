@@ -12,7 +12,7 @@ HELM_DOCS = $(TOOLS)/helm-docs-1.14.2/helm-docs
 # Without cached bytecode every process compiles every module, and pytest rewrites every assert again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help run test unit e2e e2e-all e2e-node e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven
+.PHONY: help run test unit e2e e2e-all e2e-node e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda e2e-engines wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,11 +29,11 @@ unit: $(READY) ## The fast tests on all cores: no Java, no long simulations, no 
 e2e: need-java tools $(READY) ## The core end-to-end tests on real Kafka, Prometheus, Pravega and Kubernetes
 	$(MAKE) --jobs 3 e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart SELECTION="e2e and not full"
 
-e2e-all: need-java tools-all $(READY) ## All end-to-end tests, also with KEDA, a Spark cluster and a browser
-	$(MAKE) --jobs 3 e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart e2e-keda
+e2e-all: need-java tools-all $(READY) ## All end-to-end tests, also with Flink, KEDA, a Spark cluster and a browser
+	$(MAKE) --jobs 3 e2e-engines e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart e2e-keda
 
 # Each group has servers of its own and mostly waits, so the groups run side by side, the longest first.
-e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda: e2e-%:
+e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda e2e-engines: e2e-%:
 	set -o pipefail; tests/e2e/run -v -m "$(SELECTION)" tests/e2e/$* $(ARGS) | sed --unbuffered 's/^/$*: /'
 
 # The group with containers: beside a real node, where one can run.
@@ -73,7 +73,7 @@ dashboard-pictures: need-java $(READY) ## Run the fleet for 12 minutes under the
 tools: need-go need-maven ## Build or fetch the real servers into a cache outside the tree
 	tests/e2e/tools/build.sh
 
-tools-all: need-go need-maven ## tools and those of e2e-all: KEDA, prometheus-adapter, a browser
+tools-all: need-go need-maven ## tools and those of e2e-all: Flink, KEDA, prometheus-adapter, a browser
 	tests/e2e/tools/build.sh all
 
 lint: $(READY) ## ruff, mypy, import-linter

@@ -1,0 +1,71 @@
+"""A Flink job in reactive mode whose TaskManagers are the pods of a Deployment."""
+
+import json
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from parts.flink import METRICS_PORT, MICROSECONDS_A_RECORD, PLUGINS, TASK_MANAGER, JobManager, Program, RunningTimes
+from parts.kubelet import Kubelet
+from parts.workload import Workload
+
+MAX_WORKERS = 5  # half a gigabyte each
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Tells Prometheus the current pods, in place of its discovery in a cluster."""
+
+    kubelet: Kubelet
+    file: Path  # of file_sd_configs
+
+    def update(self, prefix: str, *others: str) -> None:
+        """The targets are the pods of this prefix, and the others."""
+        pods = [f"{pod.ip}:{METRICS_PORT}" for pod in self.kubelet.pods("default", prefix)]
+        written = self.file.with_suffix(".partial")
+        written.write_text(json.dumps([{"targets": [*others, *pods]}]))
+        written.replace(self.file)
+
+
+@dataclass
+class FlinkWorkload(Workload):
+    """A job in reactive mode; the replicas of the Deployment are its parallelism."""
+
+    discovery: Discovery = field(kw_only=True)
+    hpa: str = "flink-reactive.yaml"
+
+    def start(self) -> None:
+        """Starts the JobManager, then what every workload has."""
+        self._program = Program(self.folder / "flink")
+        job = (self.broker.bootstrap_servers, self.name, str(MICROSECONDS_A_RECORD))
+        self.manager = JobManager(self._program, *job)
+        self.running_times = RunningTimes(self.manager)
+        self._started.enter_context(self.manager)
+        self._started.enter_context(self.running_times)
+        super().start()
+
+    def stop(self) -> None:
+        """Also writes the pauses of the job."""
+        lines = [f"{before} -> {after}: {pause_s:.1f} s" for before, after, pause_s in self.running_times.pauses()]
+        (self.folder / "pauses.log").write_text("\n".join([*lines, ""]))
+        super().stop()
+
+    def scale_with(self, hpa: str) -> None:
+        """Applies the manifest with fewer replicas at most."""
+        super().scale_with(hpa)
+        patch = json.dumps({"spec": {"maxReplicas": MAX_WORKERS}})
+        self.plane.kubectl("patch", "hpa", self.name, "--type=merge", "-p", patch)
+
+    def observe(self) -> Any:
+        """Also tells Prometheus the current pods."""
+        self.discovery.update(f"{self.name}-", self.manager.metrics_address)
+        return super().observe()
+
+    def _manifests(self) -> list[dict[str, Any]]:
+        command = self._program.command(TASK_MANAGER, "224m")
+        # The pod's address, which the JobManager connects to.
+        script = f"exec {shlex.join(command)} -D taskmanager.host=$POD_IP"
+        env = [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+        env += [{"name": key, "value": value} for key, value in PLUGINS.items()]
+        return [self._deployment({"image": "flink:1", "command": ["sh", "-c", script], "env": env})]
