@@ -3,26 +3,28 @@
 AdapterError
 ├── ConfigError      the configuration, every fault at once
 ├── SourceError      a system did not answer; costs its samples, never the tick
-├── SetupError Java is missing or too old, a port is taken
+├── SetupError       Java is missing or too old, a port is taken
 ├── CheckpointError  the checkpoint belongs to another version
 └── of a backtest    backtest.trace.TraceError, backtest.history.HistoryError, backtest.job.BacktestError,
                      backtest.results.ResultsError, backtest.report.ReportError
 """
 
 LONGEST_FAULT = 500  # characters; an error page of 70 KB at each of 1 000 workloads makes a snapshot that is refused
+_END = 150  # characters of a longer text that stay at its end, where messages name the fix
 
 
 def plain(text: str) -> str:
     """The text of another system as one line for logs, terminals and pages, at most LONGEST_FAULT characters.
 
-    White space becomes one space. Control characters, escape sequences and marks that reorder a line are shown as their
+    The middle of a longer text is left out. White space becomes one space. Control characters, escape sequences and marks that reorder a line are shown as their
     code, such as \\x1b.
     """
     if text.isprintable() and len(text) <= LONGEST_FAULT:
         return text
-    line = " ".join(text[: 4 * LONGEST_FAULT].split())
+    most = 2 * LONGEST_FAULT
+    line = " ".join((text if len(text) <= 2 * most else f"{text[:most]} {text[-most:]}").split())
     line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
-    return line if len(line) <= LONGEST_FAULT else f"{line[: LONGEST_FAULT - 1]}…"
+    return line if len(line) <= LONGEST_FAULT else f"{line[: LONGEST_FAULT - _END - 1]}…{line[-_END:]}"
 
 
 class AdapterError(Exception):
