@@ -16,8 +16,8 @@ _END = 150  # characters of a longer text that stay at its end, where messages n
 def plain(text: str) -> str:
     """The text of another system as one line for logs, terminals and pages, at most LONGEST_FAULT characters.
 
-    The middle of a longer text is left out. White space becomes one space. Control characters, escape sequences and marks that reorder a line are shown as their
-    code, such as \\x1b.
+    The middle of a longer text is left out. White space becomes one space. Control characters, escape sequences and
+    marks that reorder a line are shown as their code, such as \\x1b.
     """
     if text.isprintable() and len(text) <= LONGEST_FAULT:
         return text
