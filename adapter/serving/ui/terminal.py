@@ -53,7 +53,7 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
         lines.append(f"  {decision.workload:<{width}}  {_path(moves.get(decision.workload))}{sentence(decision)}")
     if not entries:
         lines.append(
-            "  nothing was decided yet: Spark starts in 20 s on a free machine and later on a busy one; run it for longer"
+            "  nothing was decided yet: Spark starts in 20 s on a free machine, later on a busy one; run it for longer"
         )
     return "\n".join(lines)
 
