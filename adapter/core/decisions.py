@@ -58,7 +58,10 @@ class Decision:
     backlog_time_s: float | None = None
     drain_time_s: float | None = None
     relative_lag_change_ratio: float | None = None
-    utilization_ratio: float | None = None  # the mean of the subtasks of the hottest stage
+    utilization_ratio: float | None = None  # of the hottest stage: the largest of the ratios that it reports
+    cpu_ratio: float | None = None  # the largest of all stages, as the next two
+    memory_ratio: float | None = None
+    network_ratio: float | None = None
     busiest_subtask_ratio: float | None = None  # of all stages
     relayed_load_ratio: float | None = None  # input / true rate of the fullest stage without a backlog of its own
     hottest_partition_ratio: float | None = None

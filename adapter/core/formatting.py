@@ -1,5 +1,10 @@
 """Numbers as text with their units; None is unknown."""
 
+RESOURCES = {
+    "cpu_ratio": "CPU",
+    "memory_ratio": "memory",
+    "network_ratio": "network",
+}  # signal -> its name in a sentence
 DAY_S = 86_400.0  # a time that never ends is as long
 
 

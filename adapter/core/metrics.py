@@ -132,7 +132,7 @@ _ALL = (
     ),
     Metric(
         "utilization",
-        "busy time or CPU of the hottest stage, 0 to 1",
+        "busy time, CPU, memory or network of the hottest stage, 0 to 1",
         "ratio",
         "Value",
         lambda decision: decision.utilization_ratio,

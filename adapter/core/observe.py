@@ -1,7 +1,7 @@
 """State and samples -> a tick: rates, signals, facts and parameters, as named arrays."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,30 +16,13 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import RuleBook
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
+from adapter.core.stage_samples import StageSamples, stage_samples
 from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
 
 _FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
 _LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
 _USUAL_S = 120.0  # a backlog of less than this time is no jump
 _JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageSamples:
-    """What this tick's samples report of each stage; samples.STAGE_SIGNALS describes the fields. NaN unknown."""
-
-    processed_records: Array
-    appended_records: Array
-    backlog_records: Array
-    throughput_records_per_s: Array
-    input_rate_records_per_s: Array
-    utilization_ratio: Array
-    busiest_subtask_ratio: Array
-    backpressured_ratio: Array
-    stuck_backlog_records: Array
-    highest_partition_backlog_records: Array
-    hottest_partition_ratio: Array
-    slowest_worker_ratio: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +105,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     state = replace(state, fast=trimmed(state.fast, oldest_s))
 
     stage_rules = rules if plain else rules.at(index)
-    now = _stage_samples(samples, slow.stages)
+    now = stage_samples(samples, slow.stages)
     rates = _rates(state.fast, now, stage_rules, index)
     seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
     seen_at_s = np.where(seen, samples.at_s, fast.seen_at_s)
@@ -158,12 +141,6 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         discontinuous=_discontinuous(state, rates, stage_rules),
         saturated=_saturated(state.fast, signals, np.isfinite(known), stage_rules, index),
     )
-
-
-def _stage_samples(samples: Samples, stages: tuple[tuple[str, str], ...]) -> StageSamples:
-    names = [f.name for f in fields(StageSamples)]
-    rows = reindex([samples.stage(name) for name in names], samples.stages, stages)
-    return StageSamples(**dict(zip(names, rows, strict=True)))
 
 
 def _healthy_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:

@@ -11,6 +11,7 @@ from adapter.core.bounds import BOUNDS
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Decisions, Reason, StageSignals
+from adapter.core.formatting import RESOURCES
 from adapter.core.grouping import largest, pick
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import forecast_input_rate
@@ -120,6 +121,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
     ages, decided = inputs.gate_inputs, result.gate == gates.OPEN
     of_stage = {name: pick(getattr(tick.signals, name), result.stage) for name in _SHOWN}
     of_now = {name: pick(getattr(tick.now, name), result.stage) for name in _SHOWN_NOW}
+    of_now |= {name: largest(getattr(tick.now, name), tick.workload_index, len(tick.workers)) for name in _LARGEST}
     sizes = _sizes(result)
     workers = np.where(tick.workers > 0, tick.workers, np.nan)
     return (
@@ -131,7 +133,6 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             # Of the hottest stage, because an HPA on utilization has to relieve it.
             "utilization_ratio": pick(inputs.policy_input.utilization_ratio, result.stage),
             "relayed_load_ratio": pick(inputs.policy_input.relayed_load_ratio, result.stage),
-            "busiest_subtask_ratio": largest(tick.now.busiest_subtask_ratio, tick.workload_index, len(tick.workers)),
             "forecast_input_rate_records_per_s": pick(forecast_input_rate(inputs.policy_input), result.stage),
             "held_workers": inputs.status.target_workers,
             "spec_workers": tick.counts.spec_workers,
@@ -178,4 +179,5 @@ def _sizes(result: DecisionResult) -> dict[str, Array]:
 
 
 _SHOWN = (*STAGE_NUMBERS, "capacity_records_per_s", "relative_lag_change_ratio", "hottest_partition_ratio")
+_LARGEST = ("busiest_subtask_ratio", *RESOURCES)  # of all stages
 _SHOWN_NOW = ("stuck_backlog_records", "highest_partition_backlog_records", "slowest_worker_ratio")

@@ -18,7 +18,10 @@ STAGE_SIGNALS = (
     "backlog_records",  # gauge: records waiting
     "throughput_records_per_s",  # gauge, from sources that have only the rate
     "input_rate_records_per_s",  # gauge, from sources that have only the rate
-    "utilization_ratio",  # gauge, 0..1: busy time or CPU, the mean of the subtasks
+    "utilization_ratio",  # gauge, 0..1: busy time, the mean of the subtasks
+    "cpu_ratio",  # gauge, 0..1: CPU that the workers use / their limit
+    "memory_ratio",  # gauge, 0..1: memory that the workers use / their limit
+    "network_ratio",  # gauge, 0..1: network traffic of the workers / what they may have
     "busiest_subtask_ratio",  # gauge, 0..1: busy time of the busiest subtask
     "backpressured_ratio",  # gauge, 0..1: time spent waiting for downstream stages
     "stuck_backlog_records",  # gauge: the part of the backlog in partitions whose offset does not move

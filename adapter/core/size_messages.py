@@ -4,7 +4,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from adapter.core.bounds import Bound
-from adapter.core.formatting import DAY_S, count, rate, seconds, share, soon, workers
+from adapter.core.formatting import DAY_S, RESOURCES, count, rate, seconds, share, soon, workers
 from adapter.core.policies import policy_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,14 @@ def hold(d: "Decision") -> str:
 
 
 def _utilization(d: "Decision") -> str:
-    return "" if d.utilization_ratio is None else f" at {share(d.utilization_ratio)} utilization"
+    return "" if d.utilization_ratio is None else f" at {share(d.utilization_ratio)} {_resource(d)}utilization"
+
+
+def _resource(d: "Decision") -> str:
+    """The container's resource that is used most; "" for busy time, and where no source reports resources."""
+    used = {name: value for signal, name in RESOURCES.items() if (value := getattr(d, signal)) is not None}
+    fullest = max(used, key=used.__getitem__, default="")
+    return f"{fullest} " if used and used[fullest] >= (d.utilization_ratio or 0.0) else ""
 
 
 def _declined(d: "Decision") -> str:
@@ -151,7 +158,7 @@ def _terms(d: "Decision") -> str:
         catch_up = f"{d.catch_up_workers:.1f} to catch up"
         terms = f"{terms} plus {catch_up}" if policy.adds_terms else f"the larger of {terms} and {catch_up}"
     elif d.utilization_ratio is not None:
-        terms += f", at {share(d.utilization_ratio)} utilization"
+        terms += f",{_utilization(d)}"
     return f"{need}: {terms}{_rounded(d)}"
 
 

@@ -32,7 +32,13 @@ _SIGNALS = (
     "hottest_partition_ratio",
     "slowest_worker_ratio",
 )
-_OF_ENGINES = ("busiest_subtask_ratio", "relayed_load_ratio")  # shown where they are known
+_OF_ENGINES = (
+    "cpu_ratio",
+    "memory_ratio",
+    "network_ratio",
+    "busiest_subtask_ratio",
+    "relayed_load_ratio",
+)  # shown where they are known
 _SAME_RATIO = 0.02  # values that differ by less are shown once
 _CHOICES = {f.name: f.metadata["one_of"] for f in fields(Rules) if "one_of" in f.metadata}
 

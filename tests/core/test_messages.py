@@ -417,6 +417,23 @@ def test_a_full_subtask_that_the_mean_hides_is_named(busiest, mean, named):
     assert "subtask" not in sentence(decision(Reason.STALE, sample_age_s=15, **known))
 
 
+@pytest.mark.parametrize(
+    ("resources", "named"),
+    [
+        ({}, "at 90 % utilization"),
+        ({"cpu_ratio": 0.9, "memory_ratio": 0.4}, "at 90 % CPU utilization"),
+        ({"cpu_ratio": 0.4, "memory_ratio": 0.9}, "at 90 % memory utilization"),
+        ({"network_ratio": 0.9}, "at 90 % network utilization"),
+        ({"cpu_ratio": 0.4}, "at 90 % utilization"),
+    ],
+    ids=["busy time alone", "CPU", "memory", "network", "busy time above CPU"],
+)
+def test_the_resource_that_is_used_most_is_named(resources, named):
+    assert f"Holding 10 workers {named}: " in sentence(
+        decision(Reason.HOLD, **CALM, utilization_ratio=0.9, **resources)
+    )
+
+
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_shows_the_fault(reason):
     text = sentence(decision(reason, **BEHIND, fault="backlog-adapter/pause: cannot be read"))

@@ -1,6 +1,6 @@
 """Records what a real Prometheus answers to our queries, so that the tests can replay it without one.
 
-    python tests/sources/record_prometheus.py PATH/TO/prometheus [prometheus_fleet | exporter_fleet]
+    python tests/sources/record_prometheus.py PATH/TO/prometheus [NAME_fleet]
 
 Starts an exporter whose series have the form of the fleet's exporters, and Prometheus beside it, both on loopback; asks
 every query of the presets, and some that fail; writes the fleet's file in tests/data/prometheus; stops both.

@@ -61,8 +61,9 @@ def test_flink_and_traces_provide_the_needs_of_every_policy(policy: str, reading
         pytest.param(workload(KAFKA), [], id="drain on Kafka"),
         pytest.param(workload(KAFKA, policy="segments"), [], id="segments on Kafka's partitions, S2-01"),
         pytest.param(workload(KAFKA, policy="netflix"), [], id="netflix on Kafka"),
-        pytest.param(workload(KAFKA, policy="varga"), ["utilization_ratio"], id="varga on Kafka, S1-14"),
+        pytest.param(workload(KAFKA, policy="varga"), ["cpu_ratio or utilization_ratio"], id="varga on Kafka, S1-14"),
         pytest.param(workload(KAFKA, own("utilization_ratio"), policy="varga"), [], id="varga on two sources"),
+        pytest.param(workload(KAFKA, "source: prom, preset: cadvisor", policy="varga"), [], id="varga on containers"),
         pytest.param(workload(PRAVEGA, policy="segments"), [], id="segments on Pravega, S2-01"),
         pytest.param(
             workload(PRAVEGA),
@@ -77,7 +78,9 @@ def test_flink_and_traces_provide_the_needs_of_every_policy(policy: str, reading
         ),
         pytest.param(fleet("source: kafka, groups: a"), [], id="a fleet of groups"),
         pytest.param(
-            fleet("source: prom, preset: kafka-exporter", "{policy: varga}"), ["utilization_ratio"], id="of an exporter"
+            fleet("source: prom, preset: kafka-exporter", "{policy: varga}"),
+            ["cpu_ratio or utilization_ratio"],
+            id="of an exporter",
         ),
         pytest.param(
             fleet("source: prom, workload_label: app, signals: {backlog_records: up}"),
@@ -94,7 +97,7 @@ def test_the_fault_names_the_setting_of_the_policy_and_all_providers_of_the_sign
     assert check(workload(PRAVEGA, policy="drain"))[1] == (
         "workloads[0].rules.policy: the policy drain needs backlog_records, which the sources of workloads[0] do not "
         "provide; "
-        "a kafka source, the presets flink, flink-varga, kafka-exporter, kafka-lag-exporter, klag, kminion, "
+        "a kafka source, the presets beam, flink, flink-varga, kafka-exporter, kafka-lag-exporter, klag, kminion, "
         "pravega-flink, or a query of your own (signals: {backlog_records: ...}) could"
     )
 
@@ -113,14 +116,21 @@ def test_a_missing_optional_signal_is_a_hint(policy: str) -> None:
     config = workload(KAFKA, policy=policy)
     assert check(config) == []
     [hint] = hints(config)
-    assert hint.startswith(f"workloads[0].rules.policy: the policy {policy} could use utilization_ratio, which ")
+    assert hint.startswith(
+        f"workloads[0].rules.policy: the policy {policy} could use cpu_ratio or utilization_ratio, which "
+    )
     assert "; without it " in hint
 
 
 @pytest.mark.parametrize(
     ("shared", "sentences_of", "place"),
     [
-        pytest.param("{policy: varga}", check, "rules.policy: the policy varga needs utilization_ratio", id="a fault"),
+        pytest.param(
+            "{policy: varga}",
+            check,
+            "rules.policy: the policy varga needs cpu_ratio or utilization_ratio",
+            id="a fault",
+        ),
         pytest.param("{policy: netflix}", hints, "rules.policy: the policy netflix could use", id="a hint"),
     ],
 )
@@ -156,7 +166,7 @@ def test_missing_worker_counts_are_reported_once_with_their_providers() -> None:
     assert check(parse(text, "c.yaml")) == []
     assert hints(parse(text, "c.yaml")) == [
         "sources: the sources of workloads[0] and 100 more do not provide the number of workers; a kubernetes source, "
-        "the presets flink, flink-varga, kube-state-metrics, pravega-flink, or a query of your own "
+        "the presets beam, flink, flink-varga, kube-state-metrics, pravega-flink, or a query of your own "
         "(signals: {ready_workers: ...}) could; without it nothing is ever decided"
     ]
 

@@ -19,7 +19,7 @@ class Need:
 
 
 _THROUGHPUT, _BACKLOG = Need(signals=_LOAD), Need(signals=("backlog_records",))
-_UTILIZATION = ("utilization_ratio",)
+_UTILIZATION = ("cpu_ratio", "utilization_ratio")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,40 @@
+"""Utilization is the largest of the resources that a workload reports."""
+
+import pytest
+from builders import JOB, book, counts, flow, job, last, steady, tick
+
+from adapter.core.formatting import RESOURCES
+
+
+@pytest.mark.parametrize(
+    ("reported", "utilization"),
+    [
+        ({"cpu_ratio": 0.6}, 0.6),
+        ({"cpu_ratio": 0.6, "memory_ratio": 0.8}, 0.8),
+        ({"utilization_ratio": 0.7, "cpu_ratio": 0.6}, 0.7),
+        ({"utilization_ratio": 0.2, "network_ratio": 0.9}, 0.9),
+    ],
+    ids=str,
+)
+def test_the_largest_resource_is_the_utilization(reported, utilization):
+    decision = last(steady(120, **reported))
+    assert decision.utilization_ratio == utilization
+    assert {name: getattr(decision, name) for name in reported if name in RESOURCES}.items() <= reported.items()
+
+
+def test_a_resource_that_is_not_reported_is_unknown_and_never_0():
+    decision = last(steady(120, cpu_ratio=0.6))
+    assert (decision.memory_ratio, decision.network_ratio) == (None, None)
+
+
+def test_s0_10_a_full_cpu_scales_a_job_up_whose_source_reports_no_busy_time():
+    assert last(steady(120, cpu_ratio=0.95), book(policy="varga")).required_workers == 14
+
+
+def test_the_containers_of_a_job_with_stages_count_for_all_of_them():
+    def at(at_s):
+        source = job(stage="source", **flow(at_s), utilization_ratio=0.3)
+        return tick(at_s, source, job(**counts()), job(cpu_ratio=0.8))
+
+    decision = last([at(at_s) for at_s in range(0, 121, 15)], workload=JOB)
+    assert (decision.utilization_ratio, decision.stage) == (0.8, "source")
