@@ -1,40 +1,23 @@
 """The presets of Pravega on answers of a real Prometheus."""
 
 import gzip
-import json
 import re
 from pathlib import Path
-from urllib.parse import parse_qs
 
-import httpx
 import pytest
 from pravega_fleet import ANSWERS, CONFIG
-from sample_rows import Row, rows_of
-from streamed_answers import StreamedTransport
+from recorded_tick import read_tick
+from sample_rows import Row
 
-from adapter.config import PrometheusSource
 from adapter.sources import needs, presets
-from adapter.sources.prometheus import PrometheusReader, queries
 from adapter.sources.prometheus_plan import check
 
 DATA = Path(__file__).parents[1] / "data"
-RECORDED = json.loads((DATA / "prometheus" / ANSWERS).read_text())
-AT_S = int(RECORDED[0]["form"]["time"])
-
-
-def replay(request: httpx.Request) -> httpx.Response:
-    """The recorded answer; a query that was not recorded needs `record_prometheus.py ... pravega_fleet` again."""
-    form = {key: values[0] for key, values in parse_qs(request.content.decode()).items()}
-    [entry] = [each for each in RECORDED if each["path"] == "query" and each["form"]["query"] == form["query"]]
-    return httpx.Response(entry["status"], json=entry["answer"])
 
 
 @pytest.fixture(scope="module")
 def tick() -> list[Row]:
-    source = CONFIG.sources["main"]
-    assert isinstance(source, PrometheusSource)
-    reader = PrometheusReader("main", source, queries(CONFIG, "main"), StreamedTransport(replay))
-    return rows_of(reader.samples(AT_S, AT_S, 15))
+    return read_tick(CONFIG, ANSWERS)
 
 
 def values(tick: list[Row], workload: str) -> dict[str, float]:

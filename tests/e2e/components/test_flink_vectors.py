@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -169,9 +170,8 @@ def _decisions(url: str, end_s: int) -> list[Decision]:
         for name, one in names.items()
     )
     config = Config(sources={"main": source}, pipeline=Pipeline(checkpoint="unused"), workloads=workloads)
-    reader = PrometheusReader("main", source, queries(config, "main"))
-    table = reader.samples(end_s - SPAN_S // 2, end_s, STEP_S)
-    reader.close()
+    with closing(PrometheusReader("main", source, queries(config, "main"))) as reader:
+        table = reader.samples(end_s - SPAN_S // 2, end_s, STEP_S)
     ticks = [samples_of(at_s, table.filter(pc.equal(table["at_s"], at_s)))
              for at_s in range(end_s - SPAN_S // 2, end_s + 1, STEP_S)]  # fmt: skip
     book = RuleBook(by_workload={f"default/{n}": Rules(policy=v.policy, **v.rules) for n, v in names.items()})
