@@ -39,11 +39,12 @@ Moves = Callable[[int, Sequence[Array]], Move]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheapestPath:
-    """The cheapest path: workers paid in each slot, shape (slots,), changes, and slots beyond their limit."""
+    """The cheapest sequence of sizes."""
 
-    workers: Array
+    workers: Array  # (slots,) paid in each slot
     rescales: int
-    infeasible_slots: int
+    rescaled_workers: float  # the sum of the sizes after each change
+    infeasible_slots: int  # beyond their limit
 
 
 def cheapest_path(grid: DiscreteLoad, moves: Moves, ahead: int) -> CheapestPath:
@@ -88,7 +89,8 @@ def after(backlog: IntArray, arrivals: int, capacity: IntArray, limit: int) -> I
 
 
 def _follow(grid: DiscreteLoad, size: int, choices: Sequence[tuple[NDArray[np.uint8], Move]]) -> CheapestPath:
-    slot, backlog, rescales, infeasible = 0, 0, 0, 0
+    slot, backlog, infeasible = 0, 0, 0
+    sizes: list[int] = []
     workers = np.zeros(len(choices))
     while slot < len(choices):
         keeps, move = choices[slot]
@@ -99,7 +101,10 @@ def _follow(grid: DiscreteLoad, size: int, choices: Sequence[tuple[NDArray[np.ui
         else:
             workers[slot : slot + move.slots] = move.workers[backlog]
             size, backlog = int(move.size[backlog]), int(move.backlog[backlog])
-            slot, rescales = slot + move.slots, rescales + 1
+            slot += move.slots
+            sizes.append(size + 1)
         infeasible += backlog > grid.limits[slot]
         backlog = min(backlog, int(grid.limits[slot]))
-    return CheapestPath(workers=workers, rescales=rescales, infeasible_slots=infeasible)
+    return CheapestPath(
+        workers=workers, rescales=len(sizes), rescaled_workers=float(sum(sizes)), infeasible_slots=infeasible
+    )

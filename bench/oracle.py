@@ -1,8 +1,8 @@
-"""The cheapest plan for a known load, and a lower bound for the cost of every policy.
+"""The cheapest plan for a known load and capacity, and a lower bound for the cost of every policy.
 
 A dynamic program over slots, sizes and backlog. The unit of the backlog is a fraction of a worker's slot. Arrivals and
 capacity are rounded as running totals, so the error stays below one unit however long the size is constant. One unit
-at each change and two at the limit guarantee a feasible plan (upper) and a valid bound (lower).
+at each change and two at the limit guarantee a plan in time (upper) and a valid bound (lower).
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class WorkerPlan:
     workers: Array  # (slots,) paid in each slot
     worker_hours: float
     rescales: int
-    objective: float  # worker_hours + rho * rescales
+    objective: float  # worker_hours with the price of the rescales
     infeasible_slots: int  # at whose end a record has waited too long although all workers run
 
 
@@ -75,44 +75,46 @@ def static_optimum(task: SizingTask) -> int | None:
     return int(sizes[never][0]) + 1 if never.any() else None
 
 
-def upper(task: SizingTask, pause_s: float, rho: float) -> WorkerPlan:
-    """A feasible plan: a size for each slot. No record is processed for pause_s after each change.
+def upper(task: SizingTask, pause_s: float, price_s: float) -> WorkerPlan:
+    """A plan: a size for each slot. No record is processed for pause_s after each change.
 
-    rho: cost of a rescale in worker-hours. The first size is free. Where all workers together are late, all run, and
-    the plan counts the slots that end late in a simulation record by record.
+    price_s: of a rescale, in seconds of all workers after it. The first size is free. Where all workers together are
+    late, all run, and the plan counts the slots that end late in a simulation record by record.
+    The plan is in time if the workers have the capacity of the task in every slot. Workers of uneven speed do not:
+    played_plan.py finds the margin with which a plan is in time in the simulator.
     """
-    grid = _grid(task, rho, -_SLACK)
+    grid = _grid(task, price_s, -_SLACK)
     ahead = max(1, int(np.ceil(pause_s / task.slot_s)))
-    workers = cheapest_path(grid, _pausing(task, grid, pause_s, rho), ahead).workers
+    workers = cheapest_path(grid, _pausing(task, grid, pause_s, price_s), ahead).workers
     changed = np.flatnonzero(np.diff(workers)) + 1
     hours = float(workers.sum()) * grid.slot_hours
     return WorkerPlan(
         workers=workers,
         worker_hours=hours,
         rescales=len(changed),
-        objective=hours + rho * len(changed),
+        objective=hours + price_s / 3600 * float(workers[changed].sum()),
         infeasible_slots=int(_late_slots(task, workers, changed, pause_s).sum()),
     )
 
 
-def lower(task: SizingTask, rho: float) -> WorkerPlan:
+def lower(task: SizingTask, price_s: float) -> WorkerPlan:
     """A bound: no policy whose records wait at most slo_s at every slot's end has a smaller objective.
 
     The bound relaxes the problem. A change takes no time, needs no warm-up and repeats no work. A slot with a change
-    may run any mixture of sizes, as if the policy changed at every moment, for one rho and the cost of its work on the
-    convex envelope of the sizes. Work is shared perfectly among the partitions. Workers that start or end, and the
-    initial workers, cost nothing. The plan may pay fractions of workers.
+    may run any mixture of sizes, as if the policy changed at every moment, for the price of one rescale, to its last
+    size, and the cost of its work on the convex envelope of the sizes. Work is shared perfectly among the partitions.
+    Workers that start or end, and the initial workers, cost nothing. The plan may pay fractions of workers.
     The bound is valid if capacity_records is the maximum that the workers can process in the slot: evenly shared work,
     the fastest workers, the realised noise, the largest of the slot's steps.
     """
-    grid = _grid(task, rho, _SLACK)
-    plan = cheapest_path(grid, _mixing(task, grid, rho), 1)
+    grid = _grid(task, price_s, _SLACK)
+    plan = cheapest_path(grid, _mixing(task, grid, price_s), 1)
     hours = float(plan.workers.sum()) * grid.slot_hours
     return WorkerPlan(
         workers=plan.workers,
         worker_hours=hours,
         rescales=plan.rescales,
-        objective=max(hours + rho * plan.rescales, work_lower_bound(task)),
+        objective=max(hours + price_s / 3600 * plan.rescaled_workers, work_lower_bound(task)),
         infeasible_slots=plan.infeasible_slots,
     )
 
@@ -129,7 +131,7 @@ def _allowed_records(task: SizingTask) -> Array:
     return allowed
 
 
-def _grid(task: SizingTask, rho: float, slack: int) -> DiscreteLoad:
+def _grid(task: SizingTask, price_s: float, slack: int) -> DiscreteLoad:
     """The task in units. A worker's slot is a whole number of units, so that linear capacity is exact."""
     capacity, allowed = _by_slot(task), _allowed_records(task)
     one = float(capacity[:, 0].max()) or 1.0
@@ -142,7 +144,7 @@ def _grid(task: SizingTask, rho: float, slack: int) -> DiscreteLoad:
         capacity=_whole(capacity, unit),
         limits=np.maximum(np.floor(allowed / unit + 1e-9).astype(np.int64) + slack, 0),
         slot_hours=hours,
-        penalty=1 + slots * (sizes * hours + rho),  # more than any plan costs
+        penalty=1 + slots * sizes * (hours + price_s / 3600),  # more than any plan costs
     )
 
 
@@ -152,7 +154,7 @@ def _whole(records: Array, unit_records: float) -> IntArray:
     return np.diff(totals, axis=0, prepend=0)
 
 
-def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, rho: float) -> Moves:
+def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, price_s: float) -> Moves:
     """Changes to any size: slots without work, then one slot in which the work resumes."""
     capacity = _by_slot(task)
     whole = max(1, int(np.ceil(pause_s / task.slot_s)))
@@ -160,6 +162,7 @@ def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, rho: float) -
     # rounding may favour a size whose capacity is no whole number of units by one unit, which is charged at its begin
     inexact = np.abs(capacity / grid.unit_records - grid.capacity).max(axis=0) > 1e-6
     costs = np.arange(1.0, capacity.shape[1] + 1)[:, None] * grid.slot_hours
+    prices = _prices(capacity, price_s)
 
     def moves(slot: int, later: Sequence[Array]) -> Move:
         slots = min(whole, len(capacity) - slot)
@@ -172,11 +175,11 @@ def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, rho: float) -
         left = share if slots == whole else 0.0
         work = np.floor(capacity[last] * left / grid.unit_records + 1e-9).astype(np.int64) - inexact
         ends = after(backlog, grid.arrivals[last], work[:, None], grid.limits[last + 1])
-        value = costs * slots + np.take_along_axis(later[slots - 1], ends, axis=1)
+        value = prices + costs * slots + np.take_along_axis(later[slots - 1], ends, axis=1)
         size = value.argmin(axis=0)
         places = np.arange(len(backlog))
         return Move(
-            value=value[size, places] + rho + late * grid.penalty,
+            value=value[size, places] + late * grid.penalty,
             workers=size + 1.0,
             size=size,
             backlog=ends[size, places],
@@ -186,12 +189,13 @@ def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, rho: float) -
     return moves
 
 
-def _mixing(task: SizingTask, grid: DiscreteLoad, rho: float) -> Moves:
+def _mixing(task: SizingTask, grid: DiscreteLoad, price_s: float) -> Moves:
     """Changes with any amount of work at its least cost, then any size."""
     capacity = _by_slot(task)
     most = int(np.ceil(capacity.max() / grid.unit_records)) + 1
     works = (np.arange(most, -1, -1) - 2).astype(np.float64) * grid.unit_records  # one unit is free, one is rounding
     envelopes: dict[bytes, Array] = {}
+    prices = _prices(capacity, price_s)
 
     def moves(slot: int, later: Sequence[Array]) -> Move:
         key = capacity[slot].tobytes()
@@ -199,7 +203,7 @@ def _mixing(task: SizingTask, grid: DiscreteLoad, rho: float) -> Moves:
             envelopes.clear()
             envelopes[key] = _workers_for(works, capacity[slot])
         workers = envelopes[key]
-        value = later[0]
+        value = later[0] + prices
         size = value.argmin(axis=0)
         best = value[size, np.arange(value.shape[1])]
         ends = np.arange(-most, grid.limits[slot] + 1) + grid.arrivals[slot]
@@ -209,9 +213,15 @@ def _mixing(task: SizingTask, grid: DiscreteLoad, rho: float) -> Moves:
         choice = costs.argmin(axis=1)
         places = np.arange(len(choice))
         end = ends[places + choice]
-        return Move(value=costs[places, choice] + rho, workers=workers[choice], size=size[end], backlog=end, slots=1)
+        return Move(value=costs[places, choice], workers=workers[choice], size=size[end], backlog=end, slots=1)
 
     return moves
+
+
+def _prices(capacity: Array, price_s: float) -> Array:
+    """Worker-hours of a rescale to 1, 2, ... workers, shape (sizes, 1)."""
+    prices: Array = np.arange(1.0, capacity.shape[1] + 1)[:, None] * price_s / 3600
+    return prices
 
 
 def _workers_for(work_records: Array, capacity: Array) -> Array:

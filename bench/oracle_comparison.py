@@ -8,18 +8,27 @@ import numpy as np
 
 from adapter.backtest import table
 from adapter.backtest.results import Columns
-from adapter.backtest.summary import Summary
+from adapter.backtest.summary import Summary, scores_by_seed
 from adapter.backtest.trace import Trace, windows
 from adapter.backtest.unit_simulation import input_rates
 from adapter.backtest.units import Grid, Unit
 from adapter.core.samples import Array
-from adapter.simulator.profiles import STEP_S, Profile
-from bench import oracle
+from adapter.simulator.profiles import Profile
+from adapter.simulator.score import RESCALE_PRICES_S
+from bench import oracle, played_plan
+from bench.played_plan import PRICE_S
 
 ORACLE = "oracle"
-RHO = 4.0  # worker-hours that one rescale costs the oracle
-SUMS = ("worker_hours", "rescales", "late_slots", "objective", "lower_objective")
-COLUMNS = (table.COLUMNS[0], ("× oracle", "oracle_ratio", "{:.3f}"), *table.COLUMNS[1:])
+BRACKETS = ("oracle_bound", "oracle_plan", "oracle_late_slots", "oracle_margin_pct", "oracle_played")
+COSTS = {f"{price_s:.0f} s": f"cost_{price_s:.0f}s_worker_hours" for price_s in RESCALE_PRICES_S}
+COLUMNS: tuple[table.Column, ...] = (
+    ("worker-\nhours", "worker_hours", "{:,.1f}"),
+    ("× oracle", "worker_hours_ratio", "{:.2f}"),
+    ("rescales\n/day", "rescales_per_day", "{:.1f}"),
+    ("late %", "late_pct", "{:.3f}"),
+    ("time\n>60 s %", "over_60s_pct", "{:.2f}"),
+    *((f"cost at\n{price}", f"{name}_ratio", "{:.2f}") for price, name in COSTS.items()),
+)
 _FUNCTION = "bench.oracle_comparison:plan_units"
 
 
@@ -39,58 +48,70 @@ def oracle_units(trace: Trace, grid: Grid) -> Iterator[Unit]:
 
 
 def plan_units(units: Sequence[Unit], traces: Mapping[str, Trace]) -> Mapping[str, Array]:
-    """The oracle's upper and lower plan for the scored part of each unit, one row per unit."""
+    """The played plan of each unit, and the objectives of its bound and of the plan without a margin; one row each."""
+    rates = input_rates(units, traces)
     rows = [
-        _plans(rate[unit.window.lead_steps :], unit.profile)
-        for unit, rate in zip(units, input_rates(units, traces), strict=True)
+        {
+            **plan.sums,
+            **_brackets(rate[unit.window.lead_steps :], unit.profile),
+            "oracle_margin_pct": 100 * plan.margin_ratio,
+        }
+        for unit, rate, plan in zip(units, rates, played_plan.play(units, rates), strict=True)
     ]
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
 def add_oracle(rows: Columns, oracles: Columns) -> Columns:
-    """Add to each row of scores_by_seed the oracle's totals on its trace and profile, and the ratio of worker-hours."""
-    places = list(zip(rows["trace"], rows["profile"], strict=True))
-    added = {}
-    for name in SUMS:
-        totals = _totals(oracles, f"oracle_{name}")
-        added[f"oracle_{name}"] = np.array([totals[place] for place in places])
-    return {**rows, **added, "oracle_ratio": rows["worker_hours"] / added["oracle_worker_hours"]}
+    """Add the oracle as a policy to the rows of scores_by_seed, its brackets, and the ratio of each cost to its own."""
+    plans = scores_by_seed(oracles)
+    place = {key: row for row, key in enumerate(zip(plans["trace"], plans["profile"], strict=True))}
+    plan = np.array([place[key] for key in zip(rows["trace"], rows["profile"], strict=True)])
+    lanes = list(zip(*(rows[name].tolist() for name in ("trace", "profile", "delay_s", "seed")), strict=True))
+    firsts = np.array([lanes.index(lane) for lane in dict.fromkeys(lanes)])
+    copies = {name: values[plan[firsts]] for name, values in plans.items()}
+    copies |= {name: rows[name][firsts] for name in ("delay_s", "seed")}
+    joined = {name: np.concatenate((values, copies[name])) for name, values in rows.items()}
+    plan = np.concatenate((plan, plan[firsts]))
+    plans = {**plans, **_brackets_of(plans, oracles)}
+    ratios = {f"{name}_ratio": joined[name] / plans[name][plan] for name in ("worker_hours", *COSTS.values())}
+    return {**joined, **ratios, **{name: plans[name][plan] for name in BRACKETS}}
 
 
 def caption(row: Summary) -> str:
-    """The plan of the oracle for the trace and profile of a table."""
-    hours, rescales, late = (row.scores[f"oracle_{name}"].median for name in ("worker_hours", "rescales", "late_slots"))
+    """The brackets of the oracle for the trace and profile of a table."""
+    score = {name: found.median for name, found in row.scores.items()}
+    late = score["oracle_late_slots"]
     misses = f"; {_count(late, 'minute')} late even with all workers" if late else ""
-    return f"oracle: {hours:,.1f} worker-hours, {_count(rescales, 'rescale')}{misses}"
+    return (
+        f"oracle, a rescale at {PRICE_S:.0f} s: bound {score['oracle_bound']:,.1f} worker-hours, "
+        f"plan without margin {score['oracle_plan']:,.1f}, played with {score['oracle_margin_pct']:.0f} % margin "
+        f"{score['oracle_played']:,.1f}{misses}"
+    )
 
 
-def _plans(rate: Array, profile: Profile) -> Mapping[str, float]:
-    arrivals = _records_by_slot(rate)
-    pause_s = max(profile.pause_up_s, profile.pause_down_s)
-    task = oracle.SizingTask(arrival_records=arrivals, capacity_records=oracle.capacity_records(profile))
-    even = oracle.SizingTask(arrival_records=arrivals, capacity_records=oracle.capacity_records(profile, even=True))
-    upper, lower = oracle.upper(task, pause_s, RHO), oracle.lower(even, RHO)
+def _brackets_of(plans: Columns, oracles: Columns) -> Columns:
+    """The columns of BRACKETS for each row of plans: of all windows of a trace together."""
+    owned = [
+        (oracles["trace"] == trace) & (oracles["profile"] == profile)
+        for trace, profile in zip(plans["trace"], plans["profile"], strict=True)
+    ]
+    sums = {name: np.array([oracles[name][own].sum() for own in owned]) for name in BRACKETS if name in oracles}
+    margin = np.array([oracles["oracle_margin_pct"][own].max() for own in owned])
+    return {**sums, "oracle_margin_pct": margin, "oracle_played": plans[f"cost_{PRICE_S:.0f}s_worker_hours"]}
+
+
+def _brackets(rate: Array, profile: Profile) -> Mapping[str, float]:
+    arrivals = played_plan.records_by_slot(rate)
+    task, even = (
+        oracle.SizingTask(arrival_records=arrivals, capacity_records=oracle.capacity_records(profile, even=even))
+        for even in (False, True)
+    )
+    plan = oracle.upper(task, played_plan.lost_s(profile), PRICE_S)
     return {
-        "oracle_worker_hours": upper.worker_hours,
-        "oracle_rescales": float(upper.rescales),
-        "oracle_late_slots": float(upper.infeasible_slots),
-        "oracle_objective": upper.objective,
-        "oracle_lower_objective": lower.objective,
+        "oracle_bound": oracle.lower(even, PRICE_S).objective,
+        "oracle_plan": plan.objective,
+        "oracle_late_slots": float(plan.infeasible_slots),
     }
-
-
-def _records_by_slot(rate: Array) -> Array:
-    """Records that arrive in each slot; the last slot may be shorter."""
-    steps = round(oracle.SLOT_S / STEP_S)
-    records: Array = np.add.reduceat(rate, np.arange(0, len(rate), steps)) * STEP_S
-    return records
-
-
-def _totals(oracles: Columns, name: str) -> Mapping[tuple[str, str], float]:
-    totals: dict[tuple[str, str], float] = {}
-    for trace, profile, value in zip(oracles["trace"], oracles["profile"], oracles[name].tolist(), strict=True):
-        totals[trace, profile] = totals.get((trace, profile), 0.0) + value
-    return totals
 
 
 def _count(number: float, noun: str) -> str:

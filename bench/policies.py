@@ -20,6 +20,7 @@ from adapter.wiring import spark
 from bench import oracle_comparison
 from bench.machine import described
 from bench.oracle_comparison import ORACLE, oracle_units
+from bench.overview import overview
 
 TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
 PROFILES = "consumer-group,flink-reactive,flink-operator,netflix"
@@ -54,7 +55,10 @@ def compare(backtest: command.TraceBacktest, folder: Path) -> None:
     rows = oracle_comparison.add_oracle(summary.scores_by_seed(policies), oracles)
     summaries = summary.summarize(rows)
     columns, caption = oracle_comparison.COLUMNS, oracle_comparison.caption
-    command.publish(backtest.out, rows, summaries, table.tables(summaries, backtest.policies, columns, caption))
+    names = (ORACLE, *backtest.policies)
+    command.publish(backtest.out, rows, summaries, table.tables(summaries, names, columns, caption))
+    for means in overview(summaries, names):
+        _say(f"\n{means}")
 
 
 def comparison(arguments: argparse.Namespace) -> command.TraceBacktest:

@@ -27,7 +27,7 @@ ProgressReport: TypeAlias = Callable[[int, int, int], None]  # units done, units
 COLUMNS: tuple[Column, ...] = (
     ("worker-\nhours", "worker_hours", "{:,.1f}"),
     ("late %", "late_pct", "{:.3f}"),
-    (">60 s %", "late_60_pct", "{:.3f}"),
+    ("time\n>60 s %", "over_60s_pct", "{:.3f}"),
     ("rescales\n/day", "rescales_per_day", "{:.1f}"),
     ("reversals", "reversals", "{:.0f}"),
     ("p99\ndelay s", "p99_delay_s", "{:,.0f}"),

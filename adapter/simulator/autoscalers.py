@@ -10,9 +10,11 @@ from adapter.simulator import fluid, hpa
 from adapter.simulator.baselines import Baseline, Observation, OperatorSettings
 from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.policies import AdapterPolicies, policy_rules
+from adapter.simulator.profiles import TICK_S
 from adapter.simulator.world import SimulatedJob, World
 
 _TARGET_MILLI = 1000.0  # AverageValue "1"
+_SCHEDULED = ""  # in place of a policy's name
 _STATIC_ROOM = 1.2  # headroom of a careful operator over the workers that carry the peak
 
 
@@ -30,12 +32,14 @@ class Autoscalers:
 
     def __init__(self, cases: Sequence[SimulatedJob], world: World) -> None:
         self._world = world
-        self._policies = tuple(case.policy for case in cases)
+        self._policies = tuple(_SCHEDULED if case.schedule_workers is not None else case.policy for case in cases)
         named = np.array(self._policies)
-        self._ours = np.flatnonzero(~np.isin(named, tuple(BASELINES)))
+        self._ours = np.flatnonzero(~np.isin(named, (*BASELINES, _SCHEDULED)))
+        self._scheduled = np.flatnonzero(named == _SCHEDULED)
+        self._schedules = np.array([case.schedule_workers for case in cases if case.schedule_workers is not None])
         self._hpa = hpa.Hpa(max_workers=world.max_workers[self._ours], behavior=hpa.SHIPPED)
         self._memory = hpa.Memory()
-        ours = [case for case in cases if case.policy not in BASELINES]
+        ours = [cases[job] for job in self._ours.tolist()]
         profiles = [case.profile for case in ours]
         self._policy = AdapterPolicies([policy_rules(case.policy, case.profile, case.rules) for case in ours], profiles)
         self._groups = [
@@ -45,7 +49,8 @@ class Autoscalers:
     def first_workers(self) -> Array:
         """The initial size of each job: a static policy's own size, otherwise the size for the first minute's input."""
         static = np.array(self._policies) == "static-peak"
-        return np.where(static, self._static_workers(), self._world.first_workers())
+        first = np.where(static, self._static_workers(), self._world.first_workers())
+        return self._follow_schedules(0.0, first)
 
     def sync(self, at_s: float, samples: Mapping[str, Array], state: fluid.JobState) -> tuple[Array, Array]:
         """Recommended workers, NaN for no number, and the desired replicas that follow; both (L,)."""
@@ -58,7 +63,12 @@ class Autoscalers:
             wanted = group.baseline.wanted(self._observation(at_s, samples, state, group.jobs))
             required[group.jobs] = wanted
             workers[group.jobs] = self._replicas(group, at_s, wanted, workers[group.jobs])
-        return required, workers
+        return required, self._follow_schedules(at_s, workers)
+
+    def _follow_schedules(self, at_s: float, workers: Array) -> Array:
+        if len(self._scheduled):
+            workers[self._scheduled] = self._schedules[:, round(at_s / TICK_S)]
+        return workers
 
     def _through_hpa(self, at_s: float, required: Array, workers: Array) -> Array:
         proposal = hpa.by_average_value(np.round(required * 1000), _TARGET_MILLI, workers, hpa.EXACT)

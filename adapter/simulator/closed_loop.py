@@ -142,6 +142,7 @@ class _Jobs:
             late_records=np.minimum(late, new),  # replayed records were counted the first time
             demand_workers=self._demand,
             change=after.ready_workers - before.ready_workers,
+            ready_workers=after.ready_workers,
             paused_s=after.idle_s,
         )
 

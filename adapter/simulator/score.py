@@ -11,6 +11,7 @@ from adapter.core.samples import Array, IntArray
 LATE_S = (10.0, 60.0, 120.0, 300.0)
 RECOVERED_S = 10.0  # a change is over when the delay is below it
 REVERSAL_S = (1800.0, 600.0)
+RESCALE_PRICES_S = (10.0, 60.0, 300.0, 600.0)  # of the time of all workers after a rescale
 DAY_S = 86400.0
 
 # Delays in whole seconds up to a minute, then 3 % apart: the resolution of percentiles.
@@ -30,6 +31,7 @@ SUMS: Mapping[str, int] = {
     "ups": 1,
     "downs": 1,
     "reversals": len(REVERSAL_S),  # changes in the opposite direction within each of REVERSAL_S
+    "rescaled_workers": 1,  # the workers after each change
     "recoveries": 1,
     "recovery_s": 1,  # from a change until the job runs and its delay is below RECOVERED_S; further changes prolong it
     # The integrals of SPEC's elasticity measures; compared_s is their T without the first step.
@@ -58,6 +60,7 @@ class StepResult:
     late_records: Array  # (4, L) those of them older than each of LATE_S
     demand_workers: Array  # the fewest that keep up with the input
     change: Array  # of the number of workers, nearly always 0
+    ready_workers: Array  # after the change
     paused_s: Array  # seconds of the step without work
 
 
@@ -143,6 +146,7 @@ def _add_changes(sums: Mapping[str, Array], memory: _Memory, moment: StepResult)
     since_s = moment.at_s - memory.changed_at_s[lanes]
     sums["ups"][lanes] += direction > 0
     sums["downs"][lanes] += direction < 0
+    sums["rescaled_workers"][lanes] += moment.ready_workers[lanes]
     against = direction == -memory.direction[lanes]
     sums["reversals"][lanes] += against[:, None] & (since_s[:, None] <= REVERSAL_S)
     memory.changed_at_s[lanes], memory.direction[lanes] = moment.at_s, direction
@@ -184,7 +188,8 @@ def scores(tally: Tally) -> Mapping[str, Array]:
     """The published scores, shape (L,) each; NaN where there is nothing to divide by.
 
     late_*_pct: records that are older than this many seconds when processed; late_pct: than 300 s. over_*_pct: time in
-    which the worst partition is further behind. Percentiles of the delay are over time, rounded up to the bin's end.
+    which the worst partition is further behind. cost_*_worker_hours: a rescale costs this many seconds of the job's
+    workers. Percentiles of the delay are over time, rounded up to the bin's end.
     theta, tau and nu: SPEC RG's accuracy, time share and instability, with working workers as supply.
     """
     sums = tally.sums
@@ -195,8 +200,10 @@ def scores(tally: Tally) -> Mapping[str, Array]:
         "worker_hours": sums["worker_s"] / 3600,
         "mean_workers": _ratio(sums["worker_s"], sums["scored_s"]),
         **_lateness(sums),
+        **_costs(sums),
         "rescales": rescales,
         "rescales_per_day": _ratio(rescales, days),
+        "rescaled_workers": sums["rescaled_workers"],
         "reversals": sums["reversals"][:, 0],
         "reversals_10min": sums["reversals"][:, 1],
         "p50_delay_s": _delay_percentile_s(sums, 0.5),
@@ -211,6 +218,11 @@ def scores(tally: Tally) -> Mapping[str, Array]:
         "tau_o_pct": 100 * _ratio(sums["over_s"], sums["scored_s"]),
         "nu_pct": 100 * _ratio(sums["unlike_s"], sums["compared_s"]),
     }
+
+
+def _costs(sums: Mapping[str, Array]) -> Mapping[str, Array]:
+    paid, again = sums["worker_s"], sums["rescaled_workers"]
+    return {f"cost_{price_s:.0f}s_worker_hours": (paid + price_s * again) / 3600 for price_s in RESCALE_PRICES_S}
 
 
 def _lateness(sums: Mapping[str, Array]) -> Mapping[str, Array]:

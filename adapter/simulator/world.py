@@ -25,6 +25,7 @@ class SimulatedJob:
     profile: Profile
     seed: int
     rules: Rules | None = None  # of one of our policies; None derives them from the profile
+    schedule_workers: Array | None = None  # (ticks + 1,) sizes to follow from each tick, instead of a policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,9 @@ import pytest
 from adapter.backtest import results
 from adapter.backtest.summary import Interval, Summary
 from adapter.backtest.units import Unit, groups
-from adapter.simulator.score import SUMS
+from adapter.simulator.score import DAY_S, SUMS
 from bench import oracle_comparison, policies
-from bench.oracle_comparison import ORACLE
-from bench.oracle_comparison import SUMS as ORACLE_SUMS
+from bench.oracle_comparison import BRACKETS, ORACLE
 
 VARIED = "drain:target_utilization_ratio=0.9"
 
@@ -77,8 +76,9 @@ def test_tables_have_the_named_policies_in_their_order(folder: Path, capsys: pyt
     table = result[result.index("hours · netflix") :]
     assert table.index("static-peak") < table.index(VARIED) < table.index("drain ")
     assert f"{2 * 4} units; this run took" in result
-    assert "oracle: 1.0 worker-hours, 1 rescale; 1 minute late even with all workers" in table
-    assert re.search(r"static-peak +1\.0 +1\.000", table)
+    assert re.search(r"oracle +1\.0 +1\.00 .*\n *static-peak +1\.0 +1\.00 ", table)
+    means = result[result.index("netflix, metrics 0 s late, means over 1 trace |") :]
+    assert "| `static-peak` | 1.00 | 0 | 0.00 | 0.00 | 1.00 | 1.00 | 1.00 | 1.00 | 0 |" in means
 
 
 def test_the_oracle_runs_once_for_each_window_and_profile(folder: Path) -> None:
@@ -90,16 +90,18 @@ def test_the_oracle_runs_once_for_each_window_and_profile(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rescales", "late", "expected"),
-    [
-        (1.0, 0.0, "oracle: 4.0 worker-hours, 1 rescale"),
-        (0.0, 1.0, "oracle: 4.0 worker-hours, 0 rescales; 1 minute late even with all workers"),
-        (2.0, 3.0, "oracle: 4.0 worker-hours, 2 rescales; 3 minutes late even with all workers"),
-    ],
-    ids=["one rescale", "one minute", "more of both"],
+    ("late", "expected"),
+    [(0.0, ""), (1.0, "; 1 minute late even with all workers"), (3.0, "; 3 minutes late even with all workers")],
+    ids=["in time", "one minute", "more"],
 )
-def test_the_plan_of_the_oracle_stands_below_its_table(rescales: float, late: float, expected: str) -> None:
-    scores = {"oracle_worker_hours": 4.0, "oracle_rescales": rescales, "oracle_late_slots": late}
+def test_the_brackets_of_the_oracle_stand_below_its_table(late: float, expected: str) -> None:
+    scores = {
+        "oracle_bound": 7.0,
+        "oracle_plan": 8.0,
+        "oracle_played": 9.0,
+        "oracle_margin_pct": 4.0,
+        "oracle_late_slots": late,
+    }
     row = Summary(
         trace="week",
         profile="netflix",
@@ -108,7 +110,10 @@ def test_the_plan_of_the_oracle_stands_below_its_table(rescales: float, late: fl
         seeds=1,
         scores={name: Interval(median=value, low=value, high=value) for name, value in scores.items()},
     )
-    assert oracle_comparison.caption(row) == expected
+    assert oracle_comparison.caption(row) == (
+        "oracle, a rescale at 600 s: bound 7.0 worker-hours, plan without margin 8.0, "
+        f"played with 4 % margin 9.0{expected}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,8 +127,10 @@ def test_a_folder_without_traces_ends_the_bench_with_a_sentence(tmp_path: Path, 
 
 
 def numbers(group: tuple[Unit, ...]) -> dict[str, np.ndarray]:
-    """Results of an hour without events."""
-    if group[0].policy == ORACLE:
-        return {f"oracle_{name}": np.ones(len(group)) for name in ORACLE_SUMS}
+    """Results of an hour, or of a day, without events."""
     made = {name: np.zeros((len(group), width) if width > 1 else len(group)) for name, width in SUMS.items()}
-    return made | {name: np.full(len(group), 3600.0) for name in ("scored_s", "worker_s", "records")}
+    made |= {name: np.full(len(group), 3600.0) for name in ("worker_s", "records")}
+    made["scored_s"] = np.array([DAY_S if unit.trace == "days" else 3600.0 for unit in group])
+    if group[0].policy == ORACLE:
+        made |= {name: np.ones(len(group)) for name in BRACKETS if name != "oracle_played"}
+    return made

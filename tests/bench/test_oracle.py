@@ -21,7 +21,7 @@ from bench.oracle import (
 )
 
 ONE = 600.0  # records that a worker processes in a slot
-RHOS = (0.0, 0.25, 1.0, 4.0)
+PRICES_S = (0.0, 60.0, 300.0, 1800.0)
 
 
 def a_task(workers_worth: Array | list[float], sizes: int = 12, exponent: float = 1.0) -> SizingTask:
@@ -39,8 +39,8 @@ def a_day(seed: int, slots: int = 240) -> Array:
 
 
 def test_a_constant_rate_has_the_smallest_sufficient_size() -> None:
-    for rho in (2.0, 4.0):  # cheaper changes let some wait at the end
-        plan = upper(a_task([6.5] * 300), 30.0, rho)
+    for price_s in (7200.0, 14_400.0):  # cheaper changes let some wait at the end
+        plan = upper(a_task([6.5] * 300), 30.0, price_s)
 
         assert set(plan.workers) == {7.0}
         assert plan.infeasible_slots == 0
@@ -49,14 +49,14 @@ def test_a_constant_rate_has_the_smallest_sufficient_size() -> None:
 def test_a_step_is_followed_if_it_pays() -> None:
     task = a_task([2.0] * 120 + [6.0] * 120)
 
-    assert upper(task, 0.0, 1.0).rescales == 1
-    assert upper(task, 0.0, 100.0).rescales == 0
-    assert set(upper(task, 0.0, 100.0).workers) == {static_optimum(task)}
+    assert upper(task, 0.0, 600.0).rescales == 1
+    assert upper(task, 0.0, 60_000.0).rescales == 0
+    assert set(upper(task, 0.0, 60_000.0).workers) == {static_optimum(task)}
 
 
 def test_a_step_is_drained_as_late_as_allowed() -> None:
     """From 2 to 6 workers' worth. Five slots may wait: 4 short for seven slots are 28 of the 30 that are in time."""
-    plan = upper(a_task([2.0] * 60 + [6.0] * 60, sizes=6), 0.0, 1.0)
+    plan = upper(a_task([2.0] * 60 + [6.0] * 60, sizes=6), 0.0, 600.0)
 
     begins = int(np.flatnonzero(plan.workers == 6)[0])
     assert 66 <= begins <= 67
@@ -65,22 +65,22 @@ def test_a_step_is_drained_as_late_as_allowed() -> None:
 
 def test_a_pause_may_take_several_slots() -> None:
     task = a_task([2.0] * 120 + [6.0] * 120)
-    costs = [upper(task, pause_s, 1.0).objective for pause_s in (0.0, 30.0, 60.0, 90.0, 180.0)]
+    costs = [upper(task, pause_s, 600.0).objective for pause_s in (0.0, 30.0, 60.0, 90.0, 180.0)]
 
     assert costs == sorted(costs)
-    assert all(upper(task, pause_s, 1.0).infeasible_slots == 0 for pause_s in (0.0, 90.0, 180.0))
+    assert all(upper(task, pause_s, 600.0).infeasible_slots == 0 for pause_s in (0.0, 90.0, 180.0))
 
 
 def test_an_infeasible_load_is_counted_and_runs_on_all_workers() -> None:
     task = a_task([2.0] * 30 + [9.0] * 30 + [2.0] * 60, sizes=4)
 
-    for plan in (upper(task, 30.0, 1.0), lower(task, 1.0)):
+    for plan in (upper(task, 30.0, 900.0), lower(task, 900.0)):
         assert plan.infeasible_slots > 10
         assert set(plan.workers[45:60]) == {4.0}
 
 
 def test_without_input_one_worker_remains() -> None:
-    plan = upper(a_task([0.0] * 60), 30.0, 4.0)
+    plan = upper(a_task([0.0] * 60), 30.0, 600.0)
 
     assert (set(plan.workers), plan.worker_hours, plan.rescales, plan.infeasible_slots) == ({1.0}, 1.0, 0, 0)
 
@@ -120,36 +120,38 @@ TINY = st.lists(st.sampled_from([0.0, 0.4, 1.0, 1.7, 2.6, 3.0]), min_size=1, max
 
 
 @pytest.mark.simulation
-@given(TINY, st.sampled_from(RHOS), st.sampled_from([0.0, 20.0, 60.0]))
+@given(TINY, st.sampled_from(PRICES_S), st.sampled_from([0.0, 20.0, 60.0]))
 @settings(deadline=None, max_examples=60)
-def test_every_plan_of_a_small_task_lies_between_bound_and_plan(worth: list[float], rho: float, pause_s: float) -> None:
+def test_every_plan_of_a_small_task_lies_between_bound_and_plan(
+    worth: list[float], price_s: float, pause_s: float
+) -> None:
     task = replace(a_task(worth, sizes=3), slo_s=120.0)
-    best = cheapest(task, rho, pause_s)
-    plan = upper(task, pause_s, rho)
+    best = cheapest(task, price_s, pause_s)
+    plan = upper(task, pause_s, price_s)
 
-    assert lower(task, rho).objective <= best + 1e-9
+    assert lower(task, price_s).objective <= best + 1e-9
     if plan.infeasible_slots == 0:
         assert best <= plan.objective + 1e-9
     if pause_s == 0:  # whole slots of whole units: the cheapest plan except for the units reserved at the limit
-        assert plan.infeasible_slots or plan.objective <= cheapest(task, rho, pause_s, kept_ratio=0.01) + 1e-9
+        assert plan.infeasible_slots or plan.objective <= cheapest(task, price_s, pause_s, kept_ratio=0.01) + 1e-9
 
 
-def cheapest(task: SizingTask, rho: float, pause_s: float, kept_ratio: float = 0.0) -> float:
+def cheapest(task: SizingTask, price_s: float, pause_s: float, kept_ratio: float = 0.0) -> float:
     """By trying every plan; infinite if all are late. kept_ratio: so far they stay below the limit, of the greatest."""
     arrived = np.concatenate(([0.0], np.cumsum(task.arrival_records)))
     allowed = arrived - np.concatenate(([0.0, 0.0], arrived))[: len(arrived)]  # two slots may wait
     allowed = np.maximum(allowed - kept_ratio * allowed.max(), 0.0)
     slots, best = len(task.arrival_records), np.inf
     for plan in product(range(1, 4), repeat=slots):
-        waiting, late, changes = 0.0, False, 0
+        waiting, late, changed_to = 0.0, False, 0
         for slot, size in enumerate(plan):
             changed = slot > 0 and size != plan[slot - 1]
-            changes += changed
+            changed_to += size * changed
             share = 1 - pause_s / 60 if changed else 1.0
             waiting = max(0.0, waiting + task.arrival_records[slot] - size * ONE * share)
             late |= waiting > allowed[slot + 1] + 1e-6
         if not late:
-            best = min(best, sum(plan) / 60 + rho * changes)
+            best = min(best, sum(plan) / 60 + price_s / 3600 * changed_to)
     return best
 
 
@@ -160,24 +162,29 @@ def test_the_lower_bound_is_below_the_upper_and_the_pareto_front_is_monotone(
     seed: int, pause_s: float, exponent: float
 ) -> None:
     task = a_task(a_day(seed), exponent=exponent)
-    plans = [upper(task, pause_s, rho) for rho in RHOS]
-    bounds = [lower(task, rho) for rho in RHOS]
+    plans = [upper(task, pause_s, price_s) for price_s in PRICES_S]
+    bounds = [lower(task, price_s) for price_s in PRICES_S]
 
     for plan, bound in zip(plans, bounds, strict=True):
         assert plan.infeasible_slots == bound.infeasible_slots == 0
         assert work_lower_bound(task) <= bound.objective <= plan.objective + 1e-9
-    assert falls([plan.rescales for plan in plans])
+    assert falls([changed_to(plan) for plan in plans])
     assert falls([-plan.worker_hours for plan in plans])
     assert falls([-bound.objective for bound in bounds])
+
+
+def changed_to(plan: WorkerPlan) -> float:
+    """The sum of the sizes after each change."""
+    return float(plan.workers[1:][np.diff(plan.workers) != 0].sum())
 
 
 def falls(numbers: list[float]) -> bool:
     return all(later <= earlier + 1e-9 for earlier, later in pairwise(numbers))
 
 
-@given(st.integers(0, 1000), st.floats(0.0, 0.6), st.sampled_from(RHOS))
+@given(st.integers(0, 1000), st.floats(0.0, 0.6), st.sampled_from(PRICES_S))
 @settings(deadline=None, max_examples=12)
-def test_no_policy_that_changes_within_slots_beats_the_bound(seed: int, spare: float, rho: float) -> None:
+def test_no_policy_that_changes_within_slots_beats_the_bound(seed: int, spare: float, price_s: float) -> None:
     """It follows the rate every 15 s, with noise in its workers' speed whose best the bound knows."""
     rng = np.random.default_rng(seed)
     worth, steps = np.repeat(a_day(seed), 12), 12
@@ -190,9 +197,9 @@ def test_no_policy_that_changes_within_slots_beats_the_bound(seed: int, spare: f
         late += waiting > arrived[step + 61] - arrived[step + 1] + 1e-9
     best = speed.reshape(-1, steps).max(axis=1)
     task = a_task(a_day(seed))
-    bound = lower(replace(task, capacity_records=best[:, None] * task.capacity_records), rho)
+    bound = lower(replace(task, capacity_records=best[:, None] * task.capacity_records), price_s)
 
-    objective = wanted.sum() / 720 + rho * np.count_nonzero(np.diff(wanted))
+    objective = wanted.sum() / 720 + price_s / 3600 * wanted[1:][np.diff(wanted) != 0].sum()
     assert late > 0 or bound.objective <= objective
 
 
@@ -211,8 +218,8 @@ def test_with_free_changes_the_front_is_close_to_a_greedy_drain() -> None:
 
 
 def test_a_plan_costs_its_hours_and_its_changes() -> None:
-    plan: WorkerPlan = upper(a_task(a_day(1)), 30.0, 1.0)
+    plan: WorkerPlan = upper(a_task(a_day(1)), 30.0, 360.0)
 
     assert plan.worker_hours == pytest.approx(plan.workers.sum() / 60)
     assert plan.rescales == np.count_nonzero(np.diff(plan.workers))
-    assert plan.objective == plan.worker_hours + plan.rescales
+    assert plan.objective == pytest.approx(plan.worker_hours + changed_to(plan) / 10)

@@ -23,6 +23,7 @@ def moment(at_s: float = 0.0, lanes: int = 1, dt_s: float = DT_S, **given: Array
         "new_records": 100.0,
         "demand_workers": 2.0,
         "change": 0.0,
+        "ready_workers": 2.0,
         "paused_s": 0.0,
         **given,
     }

@@ -1,0 +1,83 @@
+"""Play the oracle's plans in the simulator, and keep the one with the smallest capacity margin that is in time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.backtest.units import Unit
+from adapter.core.samples import Array
+from adapter.simulator import closed_loop
+from adapter.simulator.profiles import STEP_S, TICK_S, Profile
+from adapter.simulator.score import Tally, scores
+from adapter.simulator.world import SimulatedJob
+from bench import oracle
+
+PRICE_S = 600.0  # of a rescale: ten minutes of the workers after it
+LATE_PCT = 0.1  # of the records; asked of every policy
+MARGINS = tuple(percent / 100 for percent in range(0, 31, 2))  # of the capacity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayedPlan:
+    """A plan and what it came to in the simulator."""
+
+    margin_ratio: float  # of the capacity that the plan does not count on
+    sums: Mapping[str, Array]  # one row of Tally.sums
+
+
+def play(units: Sequence[Unit], rates: Sequence[Array], margins: Sequence[float] = MARGINS) -> list[PlayedPlan]:
+    """Of each unit the plan with the smallest margin that is in time, the least late one if none is.
+
+    margins: of the capacity, rising. The units have equal lengths. All plans of all units are simulated side by side.
+    """
+    jobs = [_job(unit, rate, margin) for unit, rate in zip(units, rates, strict=True) for margin in margins]
+    sums = closed_loop.run(jobs).tally.sums
+    late = scores(Tally(sums))["late_pct"].reshape(len(units), len(margins))
+    chosen = [int(np.argmax(row <= LATE_PCT)) if (row <= LATE_PCT).any() else int(np.argmin(row)) for row in late]
+    return [
+        PlayedPlan(
+            margin_ratio=margins[margin],
+            sums={name: values[number * len(margins) + margin] for name, values in sums.items()},
+        )
+        for number, margin in enumerate(chosen)
+    ]
+
+
+def records_by_slot(rate: Array) -> Array:
+    """Records that arrive in each slot of the oracle; the last slot may be shorter."""
+    records: Array = np.add.reduceat(rate, np.arange(0, len(rate), _slot_steps())) * STEP_S
+    return records
+
+
+def lost_s(profile: Profile) -> float:
+    """Seconds of a job's work that a rescale costs: its pause, the work that it repeats, and its warm-up."""
+    pause_s = max(profile.pause_up_s, profile.pause_down_s)
+    return pause_s + profile.checkpoint_s / 2 + profile.warm_up_s * (1 - profile.warm_up_ratio) / 2
+
+
+def _job(unit: Unit, rate: Array, margin: float) -> SimulatedJob:
+    capacity = oracle.capacity_records(unit.profile) * (1 - margin)
+    task = oracle.SizingTask(arrival_records=records_by_slot(rate), capacity_records=capacity)
+    return SimulatedJob(
+        rate_records_per_s=rate,
+        lead_steps=unit.window.lead_steps,
+        policy=unit.policy,
+        profile=unit.profile,
+        seed=unit.random_seed,
+        schedule_workers=_schedule(oracle.upper(task, lost_s(unit.profile), PRICE_S).workers, unit.profile, len(rate)),
+    )
+
+
+def _schedule(workers: Array, profile: Profile, steps: int) -> Array:
+    """The size to set at each tick. A scale-up is set as much earlier as its workers take to start."""
+    ticks = round(steps * STEP_S / TICK_S)
+    early = int(np.ceil(profile.start_s / TICK_S))
+    by_tick = np.repeat(workers, round(oracle.SLOT_S / TICK_S))
+    padded = np.pad(by_tick, (0, max(ticks + 1 + early - len(by_tick), 0)), mode="edge")
+    schedule: Array = np.lib.stride_tricks.sliding_window_view(padded, early + 1).max(axis=1)[: ticks + 1]
+    return schedule
+
+
+def _slot_steps() -> int:
+    return round(oracle.SLOT_S / STEP_S)
