@@ -24,7 +24,7 @@ ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The 
 _ONLY_WITH = {  # options of `backtest` -> those that they mean something with
     "config": ("from_", "to", "workload"),
     "trace": ("profile", "worker_capacity", "delay", "seeds", "master", "out"),
-    "report": ("price", "currency"),
+    "report": ("price", "late_price", "currency"),
 }
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -198,13 +198,19 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A page with charts, and its tables beside it.")
     ] = None,
-    price: Annotated[float | None, typer.Option(min=0, help="Of a worker-hour; without it no money is shown.")] = None,
-    currency: Annotated[str, typer.Option(help="Of the price.")] = "EUR",
+    price: Annotated[
+        float | None, typer.Option(min=0, help="Of a worker-hour; else rules.worker_hour_price, if any.")
+    ] = None,
+    late_price: Annotated[
+        float | None, typer.Option(min=0, help="Of a minute over the target; else rules.late_minute_price, if any.")
+    ] = None,
+    currency: Annotated[str, typer.Option(help="Of the prices.")] = "EUR",
 ) -> None:
     """Simulate policies on recorded loads, or on your own history: what they cost, how late, how many rescales."""
     from adapter import wiring
     from adapter.backtest import command, history_report
     from adapter.backtest.report import probe
+    from adapter.core.prices import Prices
     from adapter.stop_signals import stop_event
 
     if (trace is None) == (config is None):
@@ -215,7 +221,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         start=from_,
         end=to,
         workloads=tuple(workload or ()),
-        price=price,
+        prices=Prices(worker_hour=price, late_minute=late_price),
         currency=currency,
         report=report or Path("backtest.html"),
     )

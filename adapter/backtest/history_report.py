@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -18,6 +18,7 @@ from adapter.backtest.timelines import timelines
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import Grid
 from adapter.config import Config
+from adapter.core.prices import Prices
 from adapter.core.rules import RuleBook
 
 _LATENESS = (
@@ -34,7 +35,7 @@ class ReportOptions:
     end: str = "now"
     workloads: tuple[str, ...] = ()  # "namespace/name"; all if empty
     policies: tuple[str, ...] = ()  # those of the configuration if empty
-    price: float | None = None  # of a worker-hour; None shows no cost
+    prices: Prices = field(default_factory=Prices)  # what is not priced here has the price of the rules
     currency: str = "EUR"
     report: Path = Path("backtest.html")
     seed: int = 0
@@ -81,14 +82,14 @@ def history_report(
         say(f"simulating {name}")
         own = [one for (workload, _), one in recommendations.items() if workload == name]
         rules = book.of(name, _fleet(recorded, name))
-        made.append(sections.history_section(timeline, own, rules, policies=policies, seed=options.seed))
+        section = sections.history_section(timeline, own, rules, policies=policies, seed=options.seed)
+        made.append(replace(section, prices=options.prices.or_else(Prices.of(rules))))
     begin, end = (
         datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M") for at_s in (recorded.ticks[0], recorded.ticks[-1])
     )
     return Report(
         title=f"Backtest of {begin} to {end} UTC",
         sections=tuple(made),
-        price=options.price,
         currency=options.currency,
         notes=tuple(note for note in (recorded.cut, *recorded.notes) if note),
     )
@@ -105,10 +106,9 @@ def write_trace_report(traces: Sequence[Trace], grid: Grid, options: ReportOptio
         fitted = grid.profile(trace, profile)
         delayed = fitted if delay_s is None else replace(fitted, metric_delay_s=delay_s)
         sentence = f"Size of the job: {assumption(trace, profile, grid.worker_capacity_records_per_s)}."
-        made.append(sections.trace_section(trace, delayed, grid.policies, grid.seeds[0], sentence))
-    page = Report(
-        title="Backtest", sections=tuple(made), price=options.price, currency=options.currency, notes=(_LATENESS,)
-    )
+        section = sections.trace_section(trace, delayed, grid.policies, grid.seeds[0], sentence)
+        made.append(replace(section, prices=options.prices))
+    page = Report(title="Backtest", sections=tuple(made), currency=options.currency, notes=(_LATENESS,))
     return report.write(options.report, page)
 
 

@@ -14,7 +14,7 @@ from adapter.backtest.report_content import (
     Section,
     Track,
 )
-from adapter.backtest.report_page import cost, page
+from adapter.backtest.report_page import costs, page
 from adapter.errors import AdapterError
 
 _SCORES = (
@@ -23,6 +23,7 @@ _SCORES = (
     "kind",
     "worker_hours",
     "cost",
+    "lateness_cost",
     "currency",
     "late_ratio",
     "p99_backlog_time_s",
@@ -89,14 +90,14 @@ def _table(path: Path, header: _CsvRow, rows: Iterable[_CsvRow]) -> None:
 def _scores(report: Report) -> Iterator[_CsvRow]:
     for section in report.sections:
         for score in section.scores:
-            money = cost(report, score)
+            money = costs(section, score)
             yield (
                 section.title,
                 score.name,
                 score.kind,
                 _field(score.worker_hours),
-                _field(money),
-                report.currency if money is not None else "",
+                *map(_field, money),
+                "" if money == (None, None) else report.currency,
                 _field(score.late_ratio),
                 _field(score.p99_s),
                 _field(score.rescales),

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from adapter.core.prices import Prices
 from adapter.core.samples import Array
 
 MEASURED, SIMULATED = "measured", "simulated"
@@ -38,6 +39,7 @@ class Score:
     kind: str  # MEASURED or SIMULATED
     worker_hours: float | None = None
     late_ratio: float | None = None  # share of the time in which the backlog time exceeds the target
+    late_minutes: float | None = None  # this time
     p99_s: float | None = None  # of the backlog time
     rescales: int | None = None
     pause_s: float | None = None  # in total
@@ -75,6 +77,7 @@ class Section:
     facts: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
     target: HpaTarget | None = None
+    prices: Prices = field(default_factory=Prices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,5 @@ class Report:
 
     title: str
     sections: tuple[Section, ...]
-    price: float | None = None  # of one worker for one hour; None shows no cost
     currency: str = "EUR"
     notes: tuple[str, ...] = ()

@@ -38,9 +38,9 @@ def page(report: Report) -> str:
     )
 
 
-def cost(report: Report, score: Score) -> float | None:
-    """The cost of the workers; None without a price or worker-hours."""
-    return None if report.price is None or score.worker_hours is None else report.price * score.worker_hours
+def costs(section: Section, score: Score) -> tuple[float | None, float | None]:
+    """The cost of the workers and of the late time; None without a price or an amount."""
+    return section.prices.workers(score.worker_hours), section.prices.lateness(score.late_minutes)
 
 
 def _chapter(number: int, section: Section, report: Report) -> str:
@@ -74,16 +74,21 @@ def _figure(place: str, caption: tuple[str, str], height: str) -> str:
 def _scores(section: Section, report: Report) -> str:
     actual = next((score.worker_hours for score in section.scores if score.kind == MEASURED), None)
     late = f"Time with a backlog time over {section.target_s:g} s"
-    titles = ["", "", "Worker-hours", "Compared with actual", f"Cost, {report.currency}", late]
+    money = [f"Cost of workers, {report.currency}", f"Cost of lateness, {report.currency}", f"Cost, {report.currency}"]
+    titles = ["", "", "Worker-hours", "Compared with actual", *money, late]
     titles += ["p99 backlog time", "Rescales", "Paused"]
-    shown = [True, True, True, bool(actual), report.price is not None, True, True, True, True]
-    rows = [_score(score, actual, report) for score in section.scores]
+    prices = section.prices
+    priced = [price is not None for price in (prices.worker_hour, prices.late_minute)]
+    shown = [True, True, True, bool(actual), *priced, all(priced), True, True, True, True]
+    rows = [_score(score, actual, section) for score in section.scores]
     table = [[cell for cell, is_shown in zip(row, shown, strict=True) if is_shown] for row in [titles, *rows]]
     return _table(table, 2)
 
 
-def _score(score: Score, actual: float | None, report: Report) -> list[str]:
-    money, against = cost(report, score), None
+def _score(score: Score, actual: float | None, section: Section) -> list[str]:
+    workers, lateness = costs(section, score)
+    total = None if workers is None or lateness is None else workers + lateness
+    against = None
     if actual and score.worker_hours is not None:
         against = score.worker_hours / actual - 1
     return [
@@ -91,7 +96,7 @@ def _score(score: Score, actual: float | None, report: Report) -> list[str]:
         score.kind,
         _number(score.worker_hours, "{:,.1f}"),
         "–" if score.kind == MEASURED else _number(against, "{:+.0%}"),
-        _number(money, "{:,.2f}"),
+        *(_number(money, "{:,.2f}") for money in (workers, lateness, total)),
         _number(score.late_ratio, "{:.2%}"),
         _number(score.p99_s, "{:,.0f} s"),
         _number(score.rescales, "{:,.0f}"),

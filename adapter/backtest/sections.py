@@ -99,6 +99,7 @@ def _simulated_score(run: PolicyRun, target_s: float) -> Score:
         kind=SIMULATED,
         worker_hours=_worker_hours(run.at_s, run.workers),
         late_ratio=_or_none(late_ratio(run.backlog_time_s, target_s)),
+        late_minutes=_late_minutes(run.at_s, run.backlog_time_s, target_s),
         p99_s=_p99(run.backlog_time_s),
         rescales=run.rescales,
         pause_s=run.pause_s,
@@ -116,6 +117,7 @@ def _actual_score(timeline: Timeline, job: CalibratedJob | None, target_s: float
         kind=MEASURED,
         worker_hours=_worker_hours(timeline.at_s, workers),
         late_ratio=_or_none(late_ratio(timeline.backlog_time_s, target_s)),
+        late_minutes=_late_minutes(timeline.at_s, timeline.backlog_time_s, target_s),
         p99_s=_p99(timeline.backlog_time_s),
         rescales=int(np.count_nonzero(changes)),
         pause_s=sum(pauses_s) if len(pauses_s) == len(found) else None,
@@ -127,6 +129,11 @@ def _worker_hours(at_s: Array, workers: Array) -> float | None:
     if not np.isfinite(workers).any():
         return None
     return float(np.nanmean(workers) * len(at_s) * (at_s[1] - at_s[0]) / 3600)
+
+
+def _late_minutes(at_s: Array, backlog_time_s: Array, target_s: float) -> float | None:
+    """Unknown ticks count as the mean of the known ones."""
+    return _or_none(late_ratio(backlog_time_s, target_s) * len(at_s) * (at_s[1] - at_s[0]) / 60)
 
 
 def _p99(values: Array) -> float | None:

@@ -34,6 +34,8 @@ class RuleColumns:
     target_utilization_ratio: Array
     rescale_pause_s: Array
     min_spare_workers: Array
+    worker_hour_price: Array
+    late_minute_price: Array
     warm_up_s: Array
     replay_s: Array
     worker_start_s: Array

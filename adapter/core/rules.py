@@ -110,6 +110,16 @@ class Rules:
     min_spare_workers: int = _setting(
         0, "workers to add to the needed ones, for steps of the input", ge=0, le=_MOST_WORKERS
     )
+    worker_hour_price: float | None = _setting(
+        None, "price of a worker-hour, which the report of `backtest` shows", ge=0, le=1e9
+    )
+    late_minute_price: float | None = _setting(
+        None,
+        "price of a minute in which the backlog time exceeds backlog_time_target_s, in the currency of "
+        "worker_hour_price: what it costs to break the objective",
+        ge=0,
+        le=1e9,
+    )
     warm_up_s: float = _setting(
         120.0,
         "time after a rescale or a stop in which throughput is no measure of capacity: jobs warm up",

@@ -20,6 +20,7 @@ from adapter.backtest.report_page import page
 from adapter.backtest.sections import trace_section
 from adapter.backtest.trace import Trace, fit_profile
 from adapter.backtest.units import Grid
+from adapter.core.prices import Prices
 from adapter.core.rules import RuleBook, Rules
 from adapter.core.samples import Samples
 from adapter.simulator.profiles import PROFILES
@@ -46,9 +47,16 @@ def section(**changes: object) -> Section:
         simulated=(ran, replace(drain, backlog_time_s=np.arange(100.0))),
         recommended=(ran, drain),
         scores=(
-            Score(name="actual", kind=MEASURED, worker_hours=100.0, late_ratio=0.001, rescales=3),
+            Score(name="actual", kind=MEASURED, worker_hours=100.0, late_ratio=0.001, late_minutes=6.0, rescales=3),
             Score(
-                name="drain", kind=SIMULATED, worker_hours=80.0, late_ratio=0.0, p99_s=12.0, rescales=9, pause_s=90.0
+                name="drain",
+                kind=SIMULATED,
+                worker_hours=80.0,
+                late_ratio=0.0,
+                late_minutes=0.0,
+                p99_s=12.0,
+                rescales=9,
+                pause_s=90.0,
             ),
         ),
         target=HpaTarget(policy="drain", advice="Raise min_workers."),
@@ -89,17 +97,34 @@ def test_the_page_uses_no_network_and_forbids_it() -> None:
 
 
 def test_the_table_compares_hours_price_and_lateness_with_the_real_run() -> None:
-    titles, ran, drain = cells(page_of(section(), price=0.5, currency="USD"))
+    titles, ran, drain = cells(page_of(section(prices=Prices(worker_hour=0.5)), currency="USD"))
 
-    assert titles[2:6] == ["Worker-hours", "Compared with actual", "Cost, USD", "Time with a backlog time over 60 s"]
+    assert titles[2:5] == ["Worker-hours", "Compared with actual", "Cost of workers, USD"]
+    assert titles[5] == "Time with a backlog time over 60 s"
     assert ran == ["actual", "measured", "100.0", "–", "50.00", "0.10%", "unknown", "3", "unknown"]
     assert drain == ["drain", "simulated", "80.0", "−20%", "40.00", "0.00%", "12 s", "9", "90 s"]
+
+
+def test_a_price_of_late_minutes_shows_what_lateness_costs_and_the_sum() -> None:
+    titles, ran, drain = cells(page_of(section(prices=Prices(worker_hour=0.5, late_minute=2.0))))
+
+    assert titles[4:7] == ["Cost of workers, EUR", "Cost of lateness, EUR", "Cost, EUR"]
+    assert (ran[4:7], drain[4:7]) == (["50.00", "12.00", "62.00"], ["40.00", "0.00", "40.00"])
+    assert cells(page_of(section(prices=Prices(late_minute=2.0))))[1][4] == "12.00"
+
+
+def test_a_price_of_the_command_line_replaces_that_of_the_rules() -> None:
+    rules = Rules(worker_hour_price=0.04, late_minute_price=2.0)
+
+    assert Prices(worker_hour=1.0).or_else(Prices.of(rules)) == Prices(worker_hour=1.0, late_minute=2.0)
+    assert Prices().or_else(Prices.of(rules)) == Prices(worker_hour=0.04, late_minute=2.0)
+    assert Prices.of(Rules()).lateness(10.0) is None
 
 
 def test_without_a_price_or_a_history_their_columns_are_missing() -> None:
     alone = section(scores=(Score(name="ds2", kind=SIMULATED, worker_hours=8.0, late_ratio=0.0),))
 
-    assert "Cost, EUR" not in cells(page_of(section()))[0]
+    assert not any("Cost" in title for title in cells(page_of(section()))[0])
     assert cells(page_of(alone))[0][2:4] == ["Worker-hours", "Time with a backlog time over 60 s"]
 
 
@@ -183,7 +208,9 @@ def test_a_peak_at_the_very_end_is_on_the_chart() -> None:
 
 
 def test_tables_are_written_beside_the_page_with_every_number(tmp_path: Path) -> None:
-    files = write(tmp_path / "deep" / "report.html", Report(title="T", sections=(section(),), price=0.5))
+    files = write(
+        tmp_path / "deep" / "report.html", Report(title="T", sections=(section(prices=Prices(worker_hour=0.5)),))
+    )
     scores, changes, series = (rows_of(path) for path in files[1:])
 
     assert [path.name for path in files[1:]] == ["report-scores.csv", "report-changes.csv", "report-series.csv"]
@@ -240,7 +267,9 @@ def past() -> RecordedHistory:
 def test_each_workload_of_a_history_becomes_a_section(past: RecordedHistory) -> None:
     messages: list[str] = []
     book = RuleBook(by_workload={JOB: Rules(max_workers=30)})
-    options = history_report.ReportOptions(start="-1h", policies=("drain", "dataflow", "static-peak"), price=1.0)
+    options = history_report.ReportOptions(
+        start="-1h", policies=("drain", "dataflow", "static-peak"), prices=Prices(worker_hour=1.0)
+    )
     (found,) = history_report.history_report(past, book, options, messages.append).sections
 
     assert [score.name for score in found.scores] == ["actual", "drain", "dataflow", "static-peak"]
@@ -306,7 +335,7 @@ def test_a_trace_is_simulated_in_its_own_unit_and_the_worker_capacity_is_stated(
         profiles=(PROFILES["consumer-group"],),
         worker_capacity_records_per_s=capacity,
     )
-    options = history_report.ReportOptions(start="", report=tmp_path / "r.html", price=1.0)
+    options = history_report.ReportOptions(start="", report=tmp_path / "r.html", prices=Prices(worker_hour=1.0))
     page, scores, _, series = history_report.write_trace_report((load,), grid, options)
 
     assert {row["rate_records_per_s"] for row in rows_of(series)} == {"1400"}

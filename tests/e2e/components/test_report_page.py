@@ -12,6 +12,7 @@ from adapter.backtest.report import write
 from adapter.backtest.report_content import MEASURED, SIMULATED, Change, Fact, HpaTarget, Report, Score, Section, Track
 from adapter.backtest.sections import trace_section
 from adapter.backtest.trace import Trace, fit_profile
+from adapter.core.prices import Prices
 from adapter.simulator.profiles import PROFILES
 
 pytestmark = pytest.mark.full
@@ -49,7 +50,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with a synthetic history and one trace."""
     path = tmp_path_factory.mktemp("report") / "backtest.html"
-    write(path, Report(title="Backtest of two jobs", sections=(history(), trace()), price=0.12, notes=("A note.",)))
+    write(path, Report(title="Backtest of two jobs", sections=(history(), trace()), notes=("A note.",)))
     return path
 
 
@@ -57,6 +58,7 @@ def history() -> Section:
     at_s, rate = _day(BEGIN_S)
     return Section(
         title="shop/orders <&>",
+        prices=Prices(worker_hour=0.12, late_minute=0.5),
         target_s=60.0,
         at_s=at_s,
         rate_records_per_s=rate,
