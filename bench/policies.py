@@ -23,6 +23,8 @@ from bench.oracle_comparison import ORACLE, oracle_units
 from bench.overview import overview
 
 TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
+# Fair settings of a published policy, and `drain` without the cost of a rescale.
+VARIANTS = ("netflix:sized_utilization_ratio=0.75+safe_utilization_ratio=0.9", "drain:untold")
 PROFILES = "consumer-group,flink-reactive,flink-operator,netflix"
 # The published comparison is of 18 hours; its own metric delay belongs to it.
 SHORT_PROFILES = "pause-0-0,pause-10-15,pause-30-60,pause-57-57,pause-120-180"
@@ -73,7 +75,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.policies", description=__doc__)
     parser.add_argument("--traces", type=Path, default=TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profiles", default="", help=f"default: {PROFILES}; and of less than a day {SHORT_PROFILES}")
-    parser.add_argument("--policies", default=",".join(command.RUNNABLE), help="default: all")
+    parser.add_argument("--policies", default=",".join((*command.RUNNABLE, *VARIANTS)), help="default: all")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--delays", default="0,120", help="how old metrics are, in seconds")
     parser.add_argument("--days", type=float, default=28.0, help="simulate at most the first days of a trace; 0 is all")

@@ -22,6 +22,7 @@ _NUMBERS = {
     for setting in fields(Rules)
     if "one_of" not in setting.metadata and "hidden" not in setting.metadata
 }
+UNTOLD = "untold"
 _EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
 
 
@@ -29,19 +30,24 @@ _EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
 def policy_rules(policy: str, profile: Profile, given: Rules | None = None) -> Rules:
     """The rules of a job whose operator has configured the cost of a rescale and the delay of metrics.
 
-    policy: its name, or "name:parameter=number+parameter=number". given: rules to use instead of those of the profile.
-    Raises ConfigError for an unknown parameter.
+    policy: its name, or "name:parameter=number+parameter=number". "name:untold" knows neither of the two and has the
+    defaults. given: rules to use instead of those of the profile. Raises ConfigError for an unknown parameter.
     """
-    name, _, settings = policy.partition(":")
-    rules = given or Rules(
+    name, _, text = policy.partition(":")
+    settings = [word for word in text.split("+") if word]
+    rules = given or (Rules() if UNTOLD in settings else _told(profile))
+    changes: dict[str, Any] = {"policy": name, "max_workers": profile.max_workers}
+    return replace(rules, **changes | dict(_setting(policy, word) for word in settings if word != UNTOLD))
+
+
+def _told(profile: Profile) -> Rules:
+    return Rules(
         rescale_pause_s=max(profile.pause_up_s, profile.pause_down_s),
         replay_s=profile.checkpoint_s,
         warm_up_s=profile.warm_up_s,
         worker_start_s=profile.start_s,
         metric_delay_s=profile.metric_delay_s,
     )
-    changes: dict[str, Any] = {"policy": name, "max_workers": profile.max_workers}
-    return replace(rules, **changes | dict(_setting(policy, text) for text in settings.split("+") if text))
 
 
 def _setting(policy: str, text: str) -> tuple[str, Any]:

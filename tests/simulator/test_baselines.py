@@ -24,7 +24,11 @@ from adapter.simulator.baselines.window import SampleWindow
 QUICK = FlinkParameters(metrics_window_s=15.0, stabilization_interval_s=0.0, scale_down_interval_s=0.0)
 UNALIGNED = replace(QUICK, scaling_parallelism_alignment_mode="OFF")
 Lanes = TypeVar("Lanes", OperatorSettings, Observation)
-SELF_ACTING = ("flink-default", "flink-fast", "flink-demeter", "dataflow-docs", "ds2", "ds2-1.2")
+SELF_ACTING = (
+    *("flink-default", "flink-fast", "flink-tuned", "flink-tuned-85", "flink-demeter"),
+    *("dataflow-docs", "ds2", "ds2-1.2"),
+)
+BEHIND_HPA = ("hpa-cpu-80", "hpa-cpu-70", "hpa-cpu-35", "keda-10", "keda-30s", "keda-120s", "keda-rate-80")
 
 
 def job(lanes: int = 1, **values: float) -> OperatorSettings:
@@ -173,6 +177,31 @@ def test_cpu_of_a_pause_counts_if_pods_stay() -> None:
     assert not any(np.isnan(peer.wanted(restarted_cpu(at_s))[0]) for at_s in syncs(150.0))
 
 
+# HPA on the input rate
+
+
+@pytest.mark.parametrize(
+    ("rate", "spec", "expected"),
+    [
+        pytest.param(2500.0, 2.0, 4.0, id="2500 records/s at 800 each are 3.1, so 4"),
+        pytest.param(1700.0, 2.0, 2.0, id="2.1 of 2 is inside the tolerance"),
+        pytest.param(100.0, 8.0, 1.0, id="one worker remains"),
+    ],
+)
+def test_an_hpa_on_the_input_rate_divides_it_by_a_share_of_the_capacity(
+    rate: float, spec: float, expected: float
+) -> None:
+    peer = BASELINES["keda-rate-80"](job())
+    sizes = [peer.wanted(look(at_s, appended_records=rate * at_s, spec_workers=spec)) for at_s in syncs(60.0)]
+    np.testing.assert_array_equal(np.concatenate(sizes), [np.nan, *[expected] * 4])
+
+
+def test_the_input_rate_is_known_during_a_restart_and_ignores_the_backlog() -> None:
+    peer = BASELINES["keda-rate-80"](job())
+    sizes = [peer.wanted(falling_behind(at_s, restarting=1.0, processed_records=-at_s)) for at_s in syncs(600.0)]
+    assert {float(size[0]) for size in sizes[1:]} == {2.0}
+
+
 # Flink autoscaler
 
 
@@ -282,6 +311,14 @@ def test_flink_scales_down_by_the_busiest_worker(busiest: float, expected: float
     peer = Flink(job(), UNALIGNED)
     sizes = [peer.wanted(look(at_s, busiest_ratio=busiest)) for at_s in syncs(15.0)]
     np.testing.assert_array_equal(np.concatenate(sizes), [np.nan, expected])
+
+
+def test_flink_may_read_the_mean_of_busy_time() -> None:
+    mean = replace(UNALIGNED, metrics_busy_time_aggregator="AVG")
+    peers = [Flink(job(), parameters) for parameters in (UNALIGNED, mean)]
+    # able 1000 / busy: 1111 by the busiest lies inside the bounds, 4000 by the mean does not
+    found = [first_size(peer, 15.0, lambda at_s: look(at_s, busiest_ratio=0.9, busy_ratio=0.25)) for peer in peers]
+    assert found == [None, (15.0, 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -483,9 +520,7 @@ def test_a_counter_reset_empties_the_window() -> None:
 
 
 def test_every_baseline_has_its_name() -> None:
-    assert sorted(BASELINES) == sorted(
-        [*SELF_ACTING, "static-peak", "hpa-cpu-80", "hpa-cpu-70", "hpa-cpu-35", "keda-10", "keda-30s", "keda-120s"]
-    )
+    assert sorted(BASELINES) == sorted([*SELF_ACTING, *BEHIND_HPA, "static-peak"])
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -514,7 +549,7 @@ def test_a_repeated_single_sample_gives_no_size(name: str) -> None:
     assert first_size(peer, 7200.0, lambda at_s: replace(falling_behind(60.0), at_s=60.0 + at_s)) is None
 
 
-@pytest.mark.parametrize("name", [name for name in BASELINES if name != "static-peak"])
+@pytest.mark.parametrize("name", [name for name in BASELINES if name not in ("static-peak", "keda-rate-80")])
 def test_metrics_two_minutes_late_freeze_no_baseline(name: str) -> None:
     def late(at_s: float) -> Observation:
         seen = falling_behind(max(0.0, at_s - 120.0), restarting=float(300 <= at_s < 360))

@@ -102,6 +102,12 @@ def test_a_policy_name_may_contain_parameters() -> None:
     assert rules == replace(policy_rules("drain", PROFILE), target_utilization_ratio=0.9, backlog_time_target_s=120.0)
 
 
+def test_an_untold_policy_has_the_defaults_whatever_a_rescale_costs() -> None:
+    rules = policy_rules("drain:untold+rescale_worth_s=60", PROFILES["netflix"])
+
+    assert rules == Rules(policy="drain", max_workers=60, rescale_worth_s=60.0)
+
+
 def test_given_rules_replace_all_but_policy_and_max_workers() -> None:
     given = Rules(rescale_pause_s=77.0, policy="varga")
 

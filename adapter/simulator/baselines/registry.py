@@ -6,8 +6,9 @@ from functools import partial
 from adapter.simulator.baselines import Baseline, OperatorSettings
 from adapter.simulator.baselines.dataflow_docs import DataflowDocs, DataflowParameters
 from adapter.simulator.baselines.ds2 import Ds2, Ds2Parameters
-from adapter.simulator.baselines.flink import DEFAULT, DEMETER, FAST, Flink
+from adapter.simulator.baselines.flink import DEFAULT, DEMETER, FAST, TUNED, TUNED_85, Flink
 from adapter.simulator.baselines.hpa_cpu import CpuParameters, HpaCpu
+from adapter.simulator.baselines.input_rate import InputRate, InputRateParameters
 from adapter.simulator.baselines.keda_kafka import KedaKafka, KedaParameters
 from adapter.simulator.baselines.static_peak import StaticPeak
 
@@ -25,8 +26,11 @@ BASELINES: Mapping[str, Callable[[OperatorSettings], Baseline]] = {
     "keda-10": partial(KedaKafka, parameters=KedaParameters()),
     "keda-30s": partial(_tuned_keda, seconds=30.0),
     "keda-120s": partial(_tuned_keda, seconds=120.0),
+    "keda-rate-80": partial(InputRate, parameters=InputRateParameters()),
     "flink-default": partial(Flink, parameters=DEFAULT),
     "flink-fast": partial(Flink, parameters=FAST),
+    "flink-tuned": partial(Flink, parameters=TUNED),
+    "flink-tuned-85": partial(Flink, parameters=TUNED_85),
     "flink-demeter": partial(Flink, parameters=DEMETER),
     "dataflow-docs": partial(DataflowDocs, parameters=DataflowParameters()),
     "ds2": partial(Ds2, parameters=Ds2Parameters()),
