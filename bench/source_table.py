@@ -1,6 +1,7 @@
 """Write the table of sources and signals into docs/sources.md: run `python -m bench.source_table`."""
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ READ = {
 }
 HEADINGS = (*DERIVED, *READ)
 _JOB, _STAGE = "example/job", "source"  # the numbers of a stage are visible if it has a name
-_TICK_S, _TICKS = 15, 60
+_TICK_S, _TICKS = 15, 24
 _RATE, _BACKLOG = 1000.0, 600_000.0  # a job that is ten minutes behind, so that its capacity shows
 # What a source reports of that job besides 1 for every other signal.
 _VALUES = {
@@ -72,7 +73,7 @@ def sources() -> Mapping[str, Collection[str]]:
 
 def cells(signals: Collection[str]) -> dict[str, str]:
     """Heading -> "yes" if the source reads the signal, "computed" if it follows from others, else "no"."""
-    known = _known(signals)
+    known = _known(frozenset(signals))
     derived = {
         heading: "yes" if field in signals else "computed" if field in known else "no"
         for heading, field in DERIVED.items()
@@ -99,7 +100,8 @@ def _lines() -> Iterator[str]:
         yield f"| {name} | {' | '.join(known[heading] for heading in HEADINGS)} |"
 
 
-def _known(signals: Collection[str]) -> frozenset[str]:
+@cache
+def _known(signals: frozenset[str]) -> frozenset[str]:
     """What the engine knows of a job of which a source reports these signals, beside a count of its workers."""
     book = RuleBook(by_workload={_JOB: Rules()})
     *_, (_, decisions) = replay((_tick(signals, number * _TICK_S) for number in range(_TICKS)), book)

@@ -218,6 +218,7 @@ def test_s0_28_1_closed_in_balance_nothing_changes_and_nothing_waits(behaviour):
     assert set(within(seen(behaviour, "backlog_records"), 0, STEP_S)) == {0}
 
 
+@pytest.mark.simulation
 @every_policy
 def test_s0_28_2_closed_the_backlog_grows_until_more_workers_have_started(behaviour):
     started_s = (behaviour.first_at_s or END_S) + START_S
@@ -226,6 +227,7 @@ def test_s0_28_2_closed_the_backlog_grows_until_more_workers_have_started(behavi
     assert {(after - before) / TICK_S for before, after in pairwise(backlog)} == {each_s}
 
 
+@pytest.mark.simulation
 @every_policy
 def test_s0_28_3_4_closed_the_backlog_falls_once_all_workers_run(behaviour):
     last_up_s = max((at_s for at_s, more in changes(behaviour).items() if more > 0), default=STEP_S)
@@ -235,6 +237,7 @@ def test_s0_28_3_4_closed_the_backlog_falls_once_all_workers_run(behaviour):
     assert backlog[-1] < STEPPED * Rules().short_backlog_time_s
 
 
+@pytest.mark.simulation
 @every_policy
 def test_s0_11_s0_28_4_closed_no_scale_down_with_ten_seconds_of_backlog(behaviour):
     late = seen(behaviour, "backlog_time_s")
@@ -242,6 +245,7 @@ def test_s0_11_s0_28_4_closed_no_scale_down_with_ten_seconds_of_backlog(behaviou
     assert max((late[at_s] for at_s in downs), default=0) < Rules().short_backlog_time_s
 
 
+@pytest.mark.simulation
 @every_policy
 def test_s0_28_5_closed_the_new_balance_is_calm_and_carries_the_input(behaviour):
     assert not within(changes(behaviour), END_S - 600, END_S)

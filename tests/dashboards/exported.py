@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import fields
+from functools import cache
 
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
@@ -41,6 +42,7 @@ def exported_series() -> list[tuple[str, dict[str, str]]]:
     return [(sample.name, sample.labels) for sample in samples if not sample.name.endswith("_created")]
 
 
+@cache
 def exposed() -> list[Metric]:
     """What a scrape of such a process reads."""
     telemetry = Telemetry(_store(), workloads=True)

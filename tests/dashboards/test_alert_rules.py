@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ def own_selectors(rule: Rule) -> list[Selector]:
     return [each for each in selectors(rule.expr) if each.metric.startswith("backlog_adapter_")]
 
 
+@cache
 def unit_tests() -> list[dict]:
     return [case for path in UNIT_TESTS for case in yaml.safe_load(path.read_text("utf-8"))["tests"]]
 

@@ -70,6 +70,7 @@ def replicas(policy: str, name: str, tolerance: Tolerance, target_milli: int = 1
     return found
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("tolerance", ["before-1.33", "1.33"])
 @pytest.mark.parametrize("policy", ["drain", "beam-flink"])
 def test_the_padded_size_and_the_hpa_do_not_raise_each_other(policy: str, tolerance: str) -> None:
@@ -79,6 +80,7 @@ def test_the_padded_size_and_the_hpa_do_not_raise_each_other(policy: str, tolera
     assert padded[59] >= 5  # 1 000 records/s, of which a worker processes 200
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("policy", ["drain", "beam-flink"])
 def test_another_target_than_1_raises_the_replicas_to_the_maximum(policy: str) -> None:
     """Why such a target is a fault of the HPA (see the source of autoscalers)."""
