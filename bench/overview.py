@@ -21,20 +21,38 @@ _MEANS = (
 
 def overview(summaries: Sequence[Summary], policies: Sequence[str]) -> Iterator[str]:
     """The tables, each with a row for every policy in the given order; none without a trace of half a day."""
+    for title, rows in by_profile(summaries):
+        heads = [f"{title}, means", *(heading for heading, _, _ in _MEANS), f"traces over {LATE_PCT:g} % late"]
+        yield markdown(heads, [_cells(policy, rows) for policy in policies])
+
+
+def by_profile(summaries: Sequence[Summary]) -> Iterator[tuple[str, list[Summary]]]:
+    """The rows of each profile and delay, of the traces of half a day and more, with a title."""
     long = sorted((row for row in summaries if row.scores["days"].median >= LEAST_DAYS), key=_place)
     for (profile, delay_s), group in groupby(long, key=_place):
         rows = list(group)
         traces = len({row.trace for row in rows})
-        title = f"{profile}, metrics {delay_s:g} s late, means over {traces} trace{'s'[: traces != 1]}"
-        heads = [title, *(heading for heading, _, _ in _MEANS), f"traces over {LATE_PCT:g} % late"]
-        lines = [heads, ["---"] * len(heads), *(_cells(policy, rows) for policy in policies)]
-        yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        yield f"{profile}, metrics {delay_s:g} s late, {traces} trace{'s'[: traces != 1]}", rows
+
+
+def mean(rows: Sequence[Summary], policy: str, name: str) -> float:
+    """The mean of a score of a policy."""
+    return float(np.mean([row.scores[name].median for row in rows if row.policy == policy]))
+
+
+def late_traces(rows: Sequence[Summary], policy: str) -> int:
+    """The traces on which a policy is late for too many records."""
+    return sum(row.scores["late_pct"].median > LATE_PCT for row in rows if row.policy == policy)
+
+
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table for a document."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, ["---"] * len(heads), *rows))
 
 
 def _cells(policy: str, rows: Sequence[Summary]) -> list[str]:
-    own = [row.scores for row in rows if row.policy == policy]
-    means = [form.format(np.mean([scores[name].median for scores in own])) for _, name, form in _MEANS]
-    return [f"`{policy}`", *means, str(sum(scores["late_pct"].median > LATE_PCT for scores in own))]
+    means = [form.format(mean(rows, policy, name)) for _, name, form in _MEANS]
+    return [f"`{policy}`", *means, str(late_traces(rows, policy))]
 
 
 def _place(row: Summary) -> tuple[str, float]:

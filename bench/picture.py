@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
-from xml.sax.saxutils import escape
 
 import numpy as np
 
 from adapter.core.rules import POLICIES
 from adapter.core.samples import Array
 from adapter.simulator.scenario import END_S, NAMES, STEP_S, TICK_S, ScenarioTick, play
+from bench.svg import Point, head, path, text
 
 FILE = Path(__file__).parents[1] / "docs" / "scenario.svg"
 
@@ -22,33 +22,6 @@ _MINUTES = tuple(range(0, END_S // 60 + 1, 10))
 _UNITS = (1500, 60, 15)  # the new input, the target of the backlog time, and the workers that carry the new input
 _WORTH_TELLING_S = 1.0
 _CAPTION_LETTERS = 138
-_STYLE = """
-text { font: 11px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #59636e; }
-.title { font-size: 16px; font-weight: 600; fill: #1f2328; }
-.name { font-size: 13px; font-weight: 600; fill: #1f2328; }
-.strong { fill: #1f2328; }
-.fore { fill: #0a66c2; font-weight: 600; }
-.back { fill: #8c959f; font-weight: 600; }
-.end { text-anchor: end; }
-.middle { text-anchor: middle; }
-.paper { fill: #ffffff; stroke: #d1d9e0; }
-.grid { stroke: #d1d9e0; fill: none; }
-.step { stroke: #8c959f; stroke-dasharray: 1 3; fill: none; }
-.below { stroke: #b6bec7; stroke-width: 3.5; stroke-linejoin: round; fill: none; }
-.above { stroke: #0a66c2; stroke-width: 1.5; stroke-linejoin: round; fill: none; }
-.area { fill: #0a66c2; fill-opacity: .15; }
-@media (prefers-color-scheme: dark) {
-  text { fill: #9198a1; }
-  .title, .name, .strong { fill: #f0f6fc; }
-  .fore { fill: #58a6ff; }
-  .paper { fill: #0d1117; stroke: #3d444d; }
-  .grid { stroke: #30363d; }
-  .step { stroke: #6e7681; }
-  .below { stroke: #57606a; }
-  .above { stroke: #58a6ff; }
-  .area { fill: #58a6ff; fill-opacity: .22; }
-}
-""".strip()
 _CAPTION = (
     "Dotted: 1 000 records/s become 1 500. A worker carries 100/s and starts in 30 s; "
     "a rescale stops the job for 30 s. Policies have their defaults and decide every 15 s; "
@@ -57,9 +30,6 @@ _CAPTION = (
     "segments counts Pravega's segments, ten that split in two as the input steps; the others share 60 partitions. "
     "Backlog time: the longest is named, and what is left at the end if anything is."
 )
-
-
-Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +105,8 @@ def _tops(lines: Iterable[_PolicyLine]) -> tuple[float, ...]:
 
 def _head(height: int) -> list[str]:
     title = "Six policies answer one step of the input"
-    return [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
-        'role="img" aria-labelledby="title">',
-        f'<title id="title">{title}: rates, backlog time and workers over {END_S // 60} minutes</title>',
-        f"<style>\n{_STYLE}\n</style>",
-        f'<rect class="paper" x="0.5" y="0.5" width="{_WIDTH - 1}" height="{height - 1}" rx="8"/>',
-        _text(18, 32, title, "title"),
-    ]
+    described = f"{title}: rates, backlog time and workers over {END_S // 60} minutes"
+    return [*head(_WIDTH, height, described), text(18, 32, title, "title")]
 
 
 def _columns() -> list[str]:
@@ -158,15 +122,15 @@ def _row_label(name: str, line: _PolicyLine, bottom: int) -> list[str]:
     changes = int(np.count_nonzero(np.diff(line.spec_workers)))
     paid = np.maximum(line.spec_workers, line.ready_workers)[:-1].sum() * TICK_S / 3600
     return [
-        _text(18, bottom - 36, name, "name"),
-        _text(18, bottom - 18, f"{changes} rescale{'' if changes == 1 else 's'}"),
-        _text(18, bottom - 3, f"{paid:.1f} worker-hours"),
+        text(18, bottom - 36, name, "name"),
+        text(18, bottom - 18, f"{changes} rescale{'' if changes == 1 else 's'}"),
+        text(18, bottom - 3, f"{paid:.1f} worker-hours"),
     ]
 
 
 def _rates(panel: _Panel, line: _PolicyLine) -> list[str]:
-    arriving = _path(_stairs(panel, line.at_s, line.input_rate), "below")
-    return [*_frame(panel, _UNITS[0]), arriving, _path(_during(panel, line.at_s, line.throughput), "above")]
+    arriving = path(_stairs(panel, line.at_s, line.input_rate), "below")
+    return [*_frame(panel, _UNITS[0]), arriving, path(_during(panel, line.at_s, line.throughput), "above")]
 
 
 def _backlog(panel: _Panel, line: _PolicyLine) -> list[str]:
@@ -174,11 +138,11 @@ def _backlog(panel: _Panel, line: _PolicyLine) -> list[str]:
     area = [(panel.left, panel.bottom), *points, (panel.left + _PLOT_WIDTH, panel.bottom)]
     peak = int(line.backlog_time_s.argmax())
     labels = [
-        _text(points[peak][0] + 5, points[peak][1] + 4, f"{line.backlog_time_s[peak]:.0f} s", "strong"),
-        _text(*_above(points[-1]), f"{line.backlog_time_s[-1]:.0f} s", "strong end"),
+        text(points[peak][0] + 5, points[peak][1] + 4, f"{line.backlog_time_s[peak]:.0f} s", "strong"),
+        text(*_above(points[-1]), f"{line.backlog_time_s[-1]:.0f} s", "strong end"),
     ]
     shown = [label for label, at in zip(labels, (peak, -1), strict=True) if line.backlog_time_s[at] >= _WORTH_TELLING_S]
-    return [*_frame(panel, _UNITS[1]), _path(area, "area"), _path(points, "above"), *shown]
+    return [*_frame(panel, _UNITS[1]), path(area, "area"), path(points, "above"), *shown]
 
 
 def _above(point: Point) -> Point:
@@ -186,10 +150,10 @@ def _above(point: Point) -> Point:
 
 
 def _workers(panel: _Panel, line: _PolicyLine) -> list[str]:
-    desired = _path(_stairs(panel, line.at_s, line.spec_workers), "below")
-    working = _path(_during(panel, line.at_s, line.ready_workers), "above")
+    desired = path(_stairs(panel, line.at_s, line.spec_workers), "below")
+    working = path(_during(panel, line.at_s, line.ready_workers), "above")
     x, y = panel.at(END_S, line.spec_workers[-1])
-    return [*_frame(panel, _UNITS[2]), desired, working, _text(x + 5, y + 4, f"{line.spec_workers[-1]:.0f}", "strong")]
+    return [*_frame(panel, _UNITS[2]), desired, working, text(x + 5, y + 4, f"{line.spec_workers[-1]:.0f}", "strong")]
 
 
 def _frame(panel: _Panel, unit: int) -> list[str]:
@@ -198,7 +162,7 @@ def _frame(panel: _Panel, unit: int) -> list[str]:
     for value in range(0, int(panel.top_value) + 1, unit):
         x, y = panel.at(0, value)
         parts.append(f'<path class="grid" d="M{x:g} {y:g}h{_PLOT_WIDTH}"/>')
-        parts.append(_text(x - 6, y + 4, f"{value:,}".replace(",", "\u2009"), "end"))
+        parts.append(text(x - 6, y + 4, f"{value:,}".replace(",", "\u2009"), "end"))
     x, _ = panel.at(STEP_S, 0)
     return [*parts, f'<path class="step" d="M{x:g} {panel.bottom}v{-_PLOT_HEIGHT - 6}"/>']
 
@@ -209,12 +173,12 @@ def _minutes(bottom: int) -> list[str]:
         panel = _Panel(_LEFT + _APART * column, bottom, 1)
         for minute in _MINUTES:
             x, y = panel.at(minute * 60, 0)
-            parts.append(_text(x, y + 17, f"{minute} min" if minute == _MINUTES[-1] else str(minute), "middle"))
+            parts.append(text(x, y + 17, f"{minute} min" if minute == _MINUTES[-1] else str(minute), "middle"))
     return parts
 
 
 def _caption(top: int) -> list[str]:
-    return [_text(18, top + 15 * number, part) for number, part in enumerate(wrap(_CAPTION, _CAPTION_LETTERS))]
+    return [text(18, top + 15 * number, part) for number, part in enumerate(wrap(_CAPTION, _CAPTION_LETTERS))]
 
 
 def _stairs(panel: _Panel, at_s: Array, values: Array) -> list[Point]:
@@ -227,22 +191,6 @@ def _stairs(panel: _Panel, at_s: Array, values: Array) -> list[Point]:
 def _during(panel: _Panel, at_s: Array, values: Array) -> list[Point]:
     """A curve whose values hold since the tick before."""
     return [*_stairs(panel, at_s[:-1], values[1:]), panel.at(at_s[-1], values[-1])]
-
-
-def _path(points: Sequence[Point], kind: str) -> str:
-    inner = zip(points, points[1:], points[2:], strict=False)
-    bends = [points[0], *(here for before, here, after in inner if not _straight(before, here, after)), points[-1]]
-    return f'<path class="{kind}" d="M' + "L".join(f"{x:g} {y:g}" for x, y in bends) + '"/>'
-
-
-def _straight(before: Point, here: Point, after: Point) -> bool:
-    """Whether a point lies on the line between its neighbours and can be left out."""
-    return before[1] == here[1] == after[1] or before[0] == here[0] == after[0] or before == here
-
-
-def _text(x: float, y: float, words: str, kind: str = "") -> str:
-    named = f' class="{kind}"' if kind else ""
-    return f'<text{named} x="{x:g}" y="{y:g}">{escape(words)}</text>'
 
 
 if __name__ == "__main__":

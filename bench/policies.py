@@ -7,9 +7,10 @@ continues: results are stored in the folder --out.
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from adapter.backtest import command, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, read
@@ -25,10 +26,12 @@ from bench.overview import overview
 TRACES = Path(__file__).parents[1] / "tests" / "data" / "traces"
 # Fair settings of a published policy, and `drain` without the cost of a rescale.
 VARIANTS = ("netflix:sized_utilization_ratio=0.75+safe_utilization_ratio=0.9", "drain:untold")
+POLICIES = (*command.RUNNABLE, *VARIANTS)
 PROFILES = "consumer-group,flink-reactive,flink-operator,netflix"
 # The published comparison is of 18 hours; its own metric delay belongs to it.
 SHORT_PROFILES = "pause-0-0,pause-10-15,pause-30-60,pause-57-57,pause-120-180"
 DAY_S = 86_400.0
+Report: TypeAlias = Callable[[command.TraceBacktest, Sequence[summary.Summary]], None]
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -36,31 +39,41 @@ def main(words: Sequence[str] | None = None) -> None:
 
     words: the command line, that of the process by default.
     """
-    arguments = _arguments(words)
+    run(parsed(words), show)
+
+
+def run(arguments: argparse.Namespace, report: Report) -> None:
+    """Simulate what is missing, and report the scores of the policies beside the oracle's."""
     began_s = time.monotonic()
     _say(described())
     try:
         what = comparison(arguments)
         with stop_event() as stop:
-            compare(what, command.simulate(what, spark(arguments.master, arguments.out), stop))
+            folder = command.simulate(what, spark(arguments.master, arguments.out), stop)
+        report(what, compared(what, folder))
     except AdapterError as error:
         sys.exit(f"bench-policies: {error}")
     _say(f"{len(what.units)} units; this run took {time.monotonic() - began_s:.0f} s")
 
 
-def compare(backtest: command.TraceBacktest, folder: Path) -> None:
-    """Write and print the scores of the policies beside the oracle's."""
+def show(backtest: command.TraceBacktest, summaries: Sequence[summary.Summary]) -> None:
+    """Print the table of each trace, and the means."""
+    names = (ORACLE, *backtest.policies)
+    command.show(backtest.out, table.tables(summaries, names, oracle_comparison.COLUMNS, oracle_comparison.caption))
+    for means in overview(summaries, names):
+        _say(f"\n{means}")
+
+
+def compared(backtest: command.TraceBacktest, folder: Path) -> list[summary.Summary]:
+    """Write and return the scores of the policies beside the oracle's. Raises ResultsError."""
     policies, oracles = (
         results.load(folder, [unit for unit in backtest.units if (unit.policy == ORACLE) is is_oracle])
         for is_oracle in (False, True)
     )
     rows = oracle_comparison.add_oracle(summary.scores_by_seed(policies), oracles)
     summaries = summary.summarize(rows)
-    columns, caption = oracle_comparison.COLUMNS, oracle_comparison.caption
-    names = (ORACLE, *backtest.policies)
-    command.publish(backtest.out, rows, summaries, table.tables(summaries, names, columns, caption))
-    for means in overview(summaries, names):
-        _say(f"\n{means}")
+    summary.write(backtest.out, rows, summaries)
+    return summaries
 
 
 def comparison(arguments: argparse.Namespace) -> command.TraceBacktest:
@@ -71,11 +84,12 @@ def comparison(arguments: argparse.Namespace) -> command.TraceBacktest:
     return command.TraceBacktest(traces=traces, units=wanted, policies=grids[0].policies, out=arguments.out)
 
 
-def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+def parsed(words: Sequence[str] | None, policies: Sequence[str] = POLICIES) -> argparse.Namespace:
+    """The command line. policies: those of the comparison by default."""
     parser = argparse.ArgumentParser(prog="python -m bench.policies", description=__doc__)
     parser.add_argument("--traces", type=Path, default=TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profiles", default="", help=f"default: {PROFILES}; and of less than a day {SHORT_PROFILES}")
-    parser.add_argument("--policies", default=",".join((*command.RUNNABLE, *VARIANTS)), help="default: all")
+    parser.add_argument("--policies", default=",".join(policies), help="default: all")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--delays", default="0,120", help="how old metrics are, in seconds")
     parser.add_argument("--days", type=float, default=28.0, help="simulate at most the first days of a trace; 0 is all")

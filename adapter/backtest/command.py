@@ -160,6 +160,11 @@ def simulate(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> Path:
 def publish(out: Path, rows: results.Columns, summaries: Sequence[summary.Summary], tables: Iterable[Table]) -> None:
     """Write the scores and print the tables. Raises ResultsError."""
     summary.write(out, rows, summaries)
+    show(out, tables)
+
+
+def show(out: Path, tables: Iterable[Table]) -> None:
+    """Print the tables, and where the scores are."""
     console = Console(width=None if sys.stdout.isatty() else FILE_WIDTH)
     for one in tables:
         console.print(one)

@@ -35,7 +35,7 @@ def words(folder: Path, *more: str) -> list[str]:
 
 
 def requested(folder: Path, *more: str) -> policies.command.TraceBacktest:
-    return policies.comparison(policies._arguments(words(folder, *more)))
+    return policies.comparison(policies.parsed(words(folder, *more)))
 
 
 def profiles(units: tuple[Unit, ...], trace: str) -> set[str]:
@@ -77,7 +77,7 @@ def test_tables_have_the_named_policies_in_their_order(folder: Path, capsys: pyt
     assert table.index("static-peak") < table.index(VARIED) < table.index("drain ")
     assert f"{2 * 4} units; this run took" in result
     assert re.search(r"oracle +1\.0 +1\.00 .*\n *static-peak +1\.0 +1\.00 ", table)
-    means = result[result.index("netflix, metrics 0 s late, means over 1 trace |") :]
+    means = result[result.index("netflix, metrics 0 s late, 1 trace, means |") :]
     assert "| `static-peak` | 1.00 | 0 | 0.00 | 0.00 | 1.00 | 1.00 | 1.00 | 1.00 | 0 |" in means
 
 

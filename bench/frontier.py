@@ -1,0 +1,98 @@
+"""Play `drain` at several values of a rescale beside every other policy, and compare worker-hours and rescales.
+
+A policy without a late trace is beaten if `drain` at one of these values has no more worker-hours and no more rescales,
+and is not late either. Draws docs/frontier.svg. Traces, profiles and other options are those of bench.policies, whose
+stored results are used.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapter.backtest import command
+from adapter.backtest.summary import Summary
+from bench import frontier_picture, overview, policies
+
+FILE = Path(__file__).parents[1] / "docs" / "frontier.svg"
+# What a rescale is worth, and the cooldown of scale-downs, in seconds.
+VALUES_S = ((10, 60), (30, 120), (60, 300), (120, 600), (300, 600), (900, 600), (3600, 600), (86_400, 600))
+CURVE = tuple(f"drain:rescale_worth_s={worth}+cooldown_down_s={cooldown}" for worth, cooldown in VALUES_S)
+_HEADS = ("× oracle", "rescales a day", "time over 60 s %", "late traces", "`drain` needs no more of both at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierPoint:
+    """A policy on the traces of one profile: means, and the number of traces on which it is late."""
+
+    policy: str
+    cost_ratio: float  # worker-hours over the oracle's
+    rescales_per_day: float
+    over_60s_pct: float
+    late_traces: int
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Simulate what is missing, print the tables and draw the picture."""
+    policies.run(policies.parsed(words, (*CURVE, *policies.POLICIES)), _report)
+
+
+def points(rows: Sequence[Summary], names: Sequence[str]) -> list[FrontierPoint]:
+    """The policies on the traces of one profile and delay."""
+    return [
+        FrontierPoint(
+            policy=name,
+            cost_ratio=overview.mean(rows, name, "worker_hours_ratio"),
+            rescales_per_day=overview.mean(rows, name, "rescales_per_day"),
+            over_60s_pct=overview.mean(rows, name, "over_60s_pct"),
+            late_traces=overview.late_traces(rows, name),
+        )
+        for name in names
+    ]
+
+
+def beaten_at(point: FrontierPoint, curve: Sequence[FrontierPoint], slack_ratio: float = 0.0) -> FrontierPoint | None:
+    """The point of the curve without late traces that has no more of worker-hours and of rescales, None without one.
+
+    slack_ratio: how much more counts as no more.
+    """
+    more = 1 + slack_ratio
+    found = (
+        one
+        for one in curve
+        if not one.late_traces
+        and one.cost_ratio <= point.cost_ratio * more
+        and one.rescales_per_day <= point.rescales_per_day * more
+    )
+    return min(found, key=lambda one: one.rescales_per_day, default=None)
+
+
+def table(title: str, found: Sequence[FrontierPoint]) -> str:
+    """The points in Markdown, each with the value at which `drain` beats it."""
+    curve = [point for point in found if point.policy in CURVE]
+    return overview.markdown((title, *_HEADS), [list(_cells(point, curve)) for point in found])
+
+
+def _report(backtest: command.TraceBacktest, summaries: Sequence[Summary]) -> None:
+    profiles = {title: points(rows, backtest.policies) for title, rows in overview.by_profile(summaries)}
+    for title, found in profiles.items():
+        sys.stdout.write(f"{table(title, found)}\n\n")
+    FILE.write_text(frontier_picture.draw(profiles, CURVE), encoding="utf-8")
+    sys.stdout.write(f"{FILE}\n")
+
+
+def _cells(point: FrontierPoint, curve: Sequence[FrontierPoint]) -> Iterator[str]:
+    yield f"`{point.policy}`"
+    yield from (f"{point.cost_ratio:.2f}", f"{point.rescales_per_day:.0f}", f"{point.over_60s_pct:.2f}")
+    yield str(point.late_traces)
+    if point.policy.startswith("drain"):
+        yield ""
+    elif point.late_traces:
+        yield "late"
+    else:
+        at = beaten_at(point, curve)
+        yield "no value" if at is None else at.policy.partition(":")[2].replace("+", ", ")
+
+
+if __name__ == "__main__":
+    main()
