@@ -30,6 +30,7 @@ class Decision:
     confidence: str = CONFIDENCE[0]
     fault: str = ""  # the error of a source that explains missing samples
     stage: str = ""  # the deciding stage, "" for the whole workload
+    bottleneck: str = ""  # the stage with the least room for its input, "" if no stage reports busy time
     required_workers: float | None = None  # served; None if there is no number to serve
     wanted_workers: float | None = None  # the policy's size before the bounds; None if a gate is closed
     needed_workers: float | None = None  # the load needs them now, whether or not a change pays
@@ -63,6 +64,9 @@ class Decision:
     memory_ratio: float | None = None
     network_ratio: float | None = None
     busiest_subtask_ratio: float | None = None  # of all stages
+    load_ratio: float | None = None  # input / true rate of the bottleneck, as the next two
+    true_rate_records_per_s: float | None = None  # throughput / busy time
+    required_parallelism: float | None = None  # subtasks that carry the input at the target utilization
     relayed_load_ratio: float | None = None  # input / true rate of the fullest stage without a backlog of its own
     hottest_partition_ratio: float | None = None
     slowest_worker_ratio: float | None = None
@@ -107,6 +111,9 @@ class StageSignals:
     backlog_time_s: float | None = None
     drain_time_s: float | None = None
     utilization_ratio: float | None = None
+    load_ratio: float | None = None
+    true_rate_records_per_s: float | None = None
+    required_parallelism: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,6 +139,27 @@ _ALL = (
         lambda signals: signals.utilization_ratio,
         unknown="its sources report neither busy time nor CPU, and the capacity of a worker is not learned yet",
     ),
+    _both(
+        "stage_load",
+        "input / true rate of a stage, above 1 where it cannot carry its input; of a workload its bottleneck's",
+        "ratio",
+        "Value",
+        lambda signals: signals.load_ratio,
+    ),
+    _both(
+        "true_rate",
+        "what a stage processes at full busy time; of a workload its bottleneck's",
+        "records/s",
+        "none",
+        lambda signals: signals.true_rate_records_per_s,
+    ),
+    _both(
+        "required_parallelism",
+        "subtasks with which a stage carries its input at the target utilization; of a workload its bottleneck's",
+        "subtasks",
+        "none: advice for an engine that sets the parallelism of each operator",
+        lambda signals: signals.required_parallelism,
+    ),
     Metric(
         "segments",
         "Kafka partitions or Pravega segments of the input",

@@ -1,29 +1,52 @@
-"""Stages without a backlog of their own: how full they are. Their backlog waits at the source of the job."""
+"""How full each stage is with its input. The backlog of a stage without one of its own waits at the job's source."""
 
 import numpy as np
 
-from adapter.core.grouping import largest
+from adapter.core.grouping import first_largest, largest
 from adapter.core.observe import Tick, warm_after_s
+from adapter.core.partitions import whole
 from adapter.core.rates import Mask
-from adapter.core.samples import Array, first_known
+from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.signals import moves
 
 
-def relayed_load(tick: Tick) -> Array:
-    """Input / true rate of each stage that has no backlog of its own, shape (stages,); NaN for the others.
+def stage_load(tick: Tick) -> Array:
+    """Input / true rate of each stage, shape (stages,); NaN unknown.
 
     The true rate is what the stage processes at full busy time. Its input is reported, or in proportion to the input of
     the job's sources. While the sources catch up, their input is less than their throughput, so a stage that is full
     with the backlog alone is not full with the input.
     """
-    unknown = np.full(len(tick.workload_index), np.nan)
-    if tick.plain:
-        return unknown
     throughput = tick.rates.throughput_records_per_s
     moving = moves(throughput)
     own = np.where(moving, tick.rates.input_rate_records_per_s / np.where(moving, throughput, 1.0), np.nan)
     load = first_known(own, _source_ratio(tick)[tick.workload_index]) * tick.now.utilization_ratio
-    return np.where(tick.counting | ~moving, unknown, load)
+    return np.where(moving, load, np.nan)
+
+
+def true_rate(tick: Tick) -> Array:
+    """Records/s of each stage at full busy time, shape (stages,); NaN without busy time."""
+    busy = tick.now.utilization_ratio > 0
+    return np.where(busy, tick.rates.throughput_records_per_s / np.where(busy, tick.now.utilization_ratio, 1.0), np.nan)
+
+
+def required_parallelism(tick: Tick) -> Array:
+    """Subtasks with which each stage would carry its input at the target utilization, shape (stages,); NaN unknown."""
+    rules, subtasks = tick.stage_rules, tick.workers[tick.workload_index] * tick.stage_rules.slots_per_worker
+    return np.maximum(whole(subtasks * stage_load(tick) / rules.target_utilization_ratio), 1.0)
+
+
+def bottleneck(tick: Tick) -> IntArray:
+    """The fullest stage of each workload, as an index, shape (workloads,); -1 if no load is known."""
+    load = stage_load(tick)
+    return first_largest(load, np.isfinite(load), tick.workload_index, len(tick.workers))
+
+
+def relayed_load(tick: Tick) -> Array:
+    """The load of each stage that has no backlog of its own, shape (stages,); NaN for the others."""
+    if tick.plain:
+        return np.full(len(tick.workload_index), np.nan)
+    return np.where(tick.counting, np.nan, stage_load(tick))
 
 
 def fullest_load(tick: Tick) -> Array:

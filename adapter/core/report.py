@@ -19,10 +19,11 @@ from adapter.core.policies.sizing import backlog_time_target
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS
 from adapter.core.record import recorded
+from adapter.core.relayed_load import bottleneck, required_parallelism, stage_load, true_rate
 from adapter.core.rules import POLICIES
 from adapter.core.samples import EVERY, WHOLE, Array, IntArray
 
-TEXTS = ("workload", "policy", "reason", "bound", "confidence", "fault", "stage")
+TEXTS = ("workload", "policy", "reason", "bound", "confidence", "fault", "stage", "bottleneck")
 NUMBERS = tuple(f.name for f in fields(Decision) if f.name not in (*TEXTS, "at_s"))
 STAGE_NUMBERS = tuple(f.name for f in fields(StageSignals) if f.name not in ("workload", "stage"))
 NO_DECISIONS = Decisions(at_s=np.nan, text={}, numbers={}, stages=(), stage_numbers={})
@@ -37,7 +38,7 @@ def report(tick: Tick, inputs: DecisionInput, result: DecisionResult, faults: Ma
         text=_text(tick, result, faults),
         numbers=_numbers(tick, inputs, result),
         stages=tuple(slow.stages[place] for place in visible),
-        stage_numbers={name: getattr(tick.signals, name)[visible] for name in STAGE_NUMBERS},
+        stage_numbers=_stage_numbers(tick, visible),
         record=recorded(inputs, result),
     )
 
@@ -58,9 +59,12 @@ def rows(decisions: Decisions) -> list[Decision]:
             confidence=confidence,
             fault=fault,
             stage=stage,
+            bottleneck=fullest,
             **dict(zip(NUMBERS, values, strict=True)),
         )
-        for (workload, policy, reason, bound, confidence, fault, stage), values in zip(texts, numbers, strict=True)
+        for (workload, policy, reason, bound, confidence, fault, stage, fullest), values in zip(
+            texts, numbers, strict=True
+        )
     ]
 
 
@@ -74,6 +78,7 @@ _MISSING_SAMPLES = [REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, R
 
 def _text(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
     trust = np.nan_to_num(pick(tick.signals.trust, result.stage))
+    stages = [*(stage for _, stage in tick.state.slow.stages), WHOLE]  # the last for an index of -1
     return {
         "workload": tick.state.slow.workloads,
         "policy": _named(POLICIES, tick.rules.policy),
@@ -81,7 +86,8 @@ def _text(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> Mapp
         "bound": _named([bound.value for bound in BOUNDS], result.bound),
         "confidence": _named(CONFIDENCE, trust),
         "fault": _faults(tick, result, faults),
-        "stage": _named([*(stage for _, stage in tick.state.slow.stages), WHOLE], result.stage),
+        "stage": _named(stages, result.stage),
+        "bottleneck": _named(stages, bottleneck(tick)),
     }
 
 
@@ -117,10 +123,22 @@ def _together(one: str, other: str) -> str:
     return other if one in other else one if other in one else f"{one}; {other}"
 
 
+def _stage_numbers(tick: Tick, visible: list[int]) -> Mapping[str, Array]:
+    if not visible:
+        return dict.fromkeys(STAGE_NUMBERS, np.empty(0))
+    loads = _loads(tick)
+    return {n: (loads[n] if n in loads else getattr(tick.signals, n))[visible] for n in STAGE_NUMBERS}
+
+
+def _loads(tick: Tick) -> Mapping[str, Array]:
+    return dict(zip(_LOADS, (stage_load(tick), true_rate(tick), required_parallelism(tick)), strict=True))
+
+
 def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mapping[str, Array]:
     ages, decided = inputs.gate_inputs, result.gate == gates.OPEN
     of_stage = {name: pick(getattr(tick.signals, name), result.stage) for name in _SHOWN}
     of_now = {name: pick(getattr(tick.now, name), result.stage) for name in _SHOWN_NOW}
+    of_stage |= {name: pick(column, bottleneck(tick)) for name, column in _loads(tick).items()}
     of_now |= {name: largest(getattr(tick.now, name), tick.workload_index, len(tick.workers)) for name in _LARGEST}
     sizes = _sizes(result)
     workers = np.where(tick.workers > 0, tick.workers, np.nan)
@@ -178,6 +196,12 @@ def _sizes(result: DecisionResult) -> dict[str, Array]:
     }
 
 
-_SHOWN = (*STAGE_NUMBERS, "capacity_records_per_s", "relative_lag_change_ratio", "hottest_partition_ratio")
+_LOADS = ("load_ratio", "true_rate_records_per_s", "required_parallelism")
+_SHOWN = (
+    *(name for name in STAGE_NUMBERS if name not in _LOADS),
+    "capacity_records_per_s",
+    "relative_lag_change_ratio",
+    "hottest_partition_ratio",
+)
 _LARGEST = ("busiest_subtask_ratio", *RESOURCES)  # of all stages
 _SHOWN_NOW = ("stuck_backlog_records", "highest_partition_backlog_records", "slowest_worker_ratio")

@@ -47,8 +47,8 @@ def _full_stage(d: "Decision") -> str:
     behind = max(d.keep_behind_s or 0.0, d.backlog_time_s or 0.0) > (d.backlog_time_target_s or 0.0)
     if d.relayed_load_ratio is None or d.relayed_load_ratio < _FULL_RATIO or behind:
         return ""
-    load = share(d.relayed_load_ratio)
-    return f"a later stage needs {load} of its busy time; the load needs {workers(d.wanted_workers)}"
+    load = share(d.load_ratio)
+    return f"stage {d.bottleneck} needs {load} of its busy time; the load needs {workers(d.wanted_workers)}"
 
 
 def scale_down(d: "Decision") -> str:

@@ -37,6 +37,9 @@ _OF_ENGINES = (
     "memory_ratio",
     "network_ratio",
     "busiest_subtask_ratio",
+    "load_ratio",
+    "true_rate_records_per_s",
+    "required_parallelism",
     "relayed_load_ratio",
 )  # shown where they are known
 _SAME_RATIO = 0.02  # values that differ by less are shown once
@@ -56,6 +59,7 @@ def summary(recorded: RecordedDecision) -> Section:
             Row(name="allowed", value=limits, note=_limited(recorded)),
             Row(name="workers", value=_current(recorded), note=workers),
             *([Row(name="deciding stage", value=decision.stage)] if decision.stage else []),
+            *([Row(name="bottleneck", value=decision.bottleneck)] if decision.bottleneck else []),
         ),
     )
 

@@ -1,13 +1,13 @@
 """Stages without a backlog of their own, sized by their true rate: input / target of the rate at full busy time."""
 
-from math import nan
+from math import isnan, nan
 
 import pytest
 from builders import TICK_S, book, counts, flow, job, last, tick
 from policy_inputs import stage_input
 
 from adapter.core.decisions import Bound, Reason
-from adapter.core.engine import advance
+from adapter.core.engine import advance, replay
 from adapter.core.messages import sentence
 from adapter.core.policies import drain
 from adapter.core.report import rows
@@ -46,7 +46,7 @@ def test_a_full_stage_without_a_backlog_raises_the_size(later, size):
 def test_the_sentence_names_the_load_of_the_later_stage():
     found = last(ticks(), book(**PLAIN))
     assert (found.reason, found.relayed_load_ratio, found.stage) == (Reason.UP, 1.0, "Source")
-    assert "a later stage needs 100 % of its busy time; the load needs 13 workers" in sentence(found)
+    assert "stage Map needs 100 % of its busy time; the load needs 13 workers" in sentence(found)
 
 
 @pytest.mark.parametrize("policy", ["dataflow", "beam-flink"])
@@ -59,7 +59,7 @@ def test_a_stage_that_is_full_with_the_backlog_alone_is_not_full():
     draining = {"throughput": 1500, "growth": -500, "backlog": 200_000}
     found = last(ticks(source=draining), book(**PLAIN))
     assert found.relayed_load_ratio == pytest.approx(2 / 3, rel=0.01)
-    assert "later stage" not in sentence(found)
+    assert "of its busy time" not in sentence(found)
 
 
 def test_a_source_that_falls_behind_adds_what_arrives():
@@ -77,6 +77,40 @@ def test_the_fullest_of_several_stages_counts():
     source = [job(stage="Source", **counts(10) | flow(at_s)) for at_s in range(0, 241, TICK_S)]
     found = last([tick(TICK_S * number, one, *later) for number, one in enumerate(source)], book(**PLAIN))
     assert found.relayed_load_ratio == 0.95
+
+
+JOIN = {  # two sources, of which only one is behind; operators that are not chained; two sinks
+    "Clicks": counts(10) | {"input_rate_records_per_s": 900, "throughput_records_per_s": 600, "backlog_records": 9000},
+    "Orders": {"input_rate_records_per_s": 100, "throughput_records_per_s": 100, "backlog_records": 0},
+    "Join": {"throughput_records_per_s": 700, "utilization_ratio": 0.98},
+    "Enrich": {"throughput_records_per_s": 350, "utilization_ratio": 0.5, "input_rate_records_per_s": 350},
+    "Sink A": {"throughput_records_per_s": 350, "utilization_ratio": 0.2},
+    "Sink B": {"throughput_records_per_s": 0, "utilization_ratio": 0.1},
+}
+
+
+def test_every_stage_of_a_complex_job_has_its_load_true_rate_and_parallelism():
+    seen = [tick(at_s, *(job(stage=n, **stage) for n, stage in JOIN.items())) for at_s in range(0, 241, TICK_S)]
+    *_, (_, decisions) = replay(seen, book(**PLAIN))
+    stages = {name: place for place, (_, name) in enumerate(decisions.stages)}
+    loads, rates, sizes = (
+        {name: column[place] for name, place in stages.items()}
+        for column in (
+            decisions.stage_numbers[n] for n in ("load_ratio", "true_rate_records_per_s", "required_parallelism")
+        )
+    )
+    assert loads["Join"] == pytest.approx(0.98 * 1000 / 700)  # 1 000 arrive at the sources, which pass 700 on
+    assert loads["Enrich"] == pytest.approx(0.5)
+    assert rates["Enrich"] == pytest.approx(700)
+    assert (sizes["Join"], sizes["Enrich"]) == (18, 7)  # 10 * load / 0.8
+    assert isnan(loads["Clicks"])  # a source that reports no busy time
+    assert isnan(loads["Sink B"])  # a stage that processes nothing has no true rate
+    (found,) = rows(decisions)
+    assert (found.bottleneck, found.required_parallelism) == ("Join", 18)
+
+
+def test_slots_multiply_the_subtasks():
+    assert last(ticks(), book(**PLAIN, slots_per_worker=2)).required_parallelism == 25  # 10 * 2 * 1.0 / 0.8
 
 
 def test_scale_ups_that_leave_the_stage_full_are_blocked():

@@ -17,6 +17,9 @@ from dashboards.queries import ALL, NAMES, TIMES, panel_queries, rules, substitu
 NOT_SHOWN = {
     "backlog_adapter_required_workers_padded": "1.1 times required_workers",
     "backlog_adapter_backlog_growth": "backlog_growth_signed, without the negative numbers",
+    "backlog_adapter_stage_load": "utilization shows how busy the hottest stage is; single stages: docs/flink.md",
+    "backlog_adapter_true_rate": "of the bottleneck, for planning",
+    "backlog_adapter_required_parallelism": "of the bottleneck, for planning",
     "backlog_adapter_snapshot_tick_timestamp_seconds": "snapshot_age_seconds shows it",
     "backlog_adapter_request_seconds_count": "requests_total counts the same",
     "backlog_adapter_request_seconds_sum": "the quantiles are shown",
