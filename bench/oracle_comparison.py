@@ -29,19 +29,20 @@ COLUMNS: tuple[table.Column, ...] = (
     ("time\n>60 s %", "over_60s_pct", "{:.2f}"),
     *((f"cost at\n{price}", f"{name}_ratio", "{:.2f}") for price, name in COSTS.items()),
 )
+_PLAN = ("trace", "profile", "seed")
 _FUNCTION = "bench.oracle_comparison:plan_units"
 
 
 def oracle_units(trace: Trace, grid: Grid) -> Iterator[Unit]:
-    """One unit for each window and profile: metric delay and seed do not change what the oracle sees."""
-    for window, profile in product(windows(trace), grid.profiles):
+    """One unit for each window, profile and seed: the metric delay does not change what the oracle sees."""
+    for window, profile, seed in product(windows(trace), grid.profiles, grid.seeds):
         yield Unit(
             trace=trace.name,
             digest=trace.digest,
             window=window,
             policy=ORACLE,
             profile=replace(grid.profile(trace, profile), metric_delay_s=0.0),
-            seed=0,
+            seed=seed,
             normalised=grid.normalised,
             function=_FUNCTION,
         )
@@ -64,12 +65,12 @@ def plan_units(units: Sequence[Unit], traces: Mapping[str, Trace]) -> Mapping[st
 def add_oracle(rows: Columns, oracles: Columns) -> Columns:
     """Add the oracle as a policy to the rows of scores_by_seed, its brackets, and the ratio of each cost to its own."""
     plans = scores_by_seed(oracles)
-    place = {key: row for row, key in enumerate(zip(plans["trace"], plans["profile"], strict=True))}
-    plan = np.array([place[key] for key in zip(rows["trace"], rows["profile"], strict=True)])
+    place = {key: row for row, key in enumerate(zip(*(plans[name] for name in _PLAN), strict=True))}
+    plan = np.array([place[key] for key in zip(*(rows[name] for name in _PLAN), strict=True)])
     lanes = list(zip(*(rows[name].tolist() for name in ("trace", "profile", "delay_s", "seed")), strict=True))
     firsts = np.array([lanes.index(lane) for lane in dict.fromkeys(lanes)])
     copies = {name: values[plan[firsts]] for name, values in plans.items()}
-    copies |= {name: rows[name][firsts] for name in ("delay_s", "seed")}
+    copies |= {"delay_s": rows["delay_s"][firsts]}
     joined = {name: np.concatenate((values, copies[name])) for name, values in rows.items()}
     plan = np.concatenate((plan, plan[firsts]))
     plans = {**plans, **_brackets_of(plans, oracles)}
@@ -92,12 +93,13 @@ def caption(row: Summary) -> str:
 def _brackets_of(plans: Columns, oracles: Columns) -> Columns:
     """The columns of BRACKETS for each row of plans: of all windows of a trace together."""
     owned = [
-        (oracles["trace"] == trace) & (oracles["profile"] == profile)
-        for trace, profile in zip(plans["trace"], plans["profile"], strict=True)
+        np.logical_and.reduce([oracles[name] == value for name, value in zip(_PLAN, key, strict=True)])
+        for key in zip(*(plans[name] for name in _PLAN), strict=True)
     ]
     sums = {name: np.array([oracles[name][own].sum() for own in owned]) for name in BRACKETS if name in oracles}
+    played = plans["worker_hours"] + PRICE_S / 3600 * plans["rescaled_workers"]
     margin = np.array([oracles["oracle_margin_pct"][own].max() for own in owned])
-    return {**sums, "oracle_margin_pct": margin, "oracle_played": plans[f"cost_{PRICE_S:.0f}s_worker_hours"]}
+    return {**sums, "oracle_margin_pct": margin, "oracle_played": played}
 
 
 def _brackets(rate: Array, profile: Profile) -> Mapping[str, float]:

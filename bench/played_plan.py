@@ -13,7 +13,7 @@ from adapter.simulator.score import Tally, scores
 from adapter.simulator.world import SimulatedJob
 from bench import oracle
 
-PRICE_S = 600.0  # of a rescale: ten minutes of the workers after it
+PRICE_S = 900.0  # of a rescale: a quarter of an hour of the workers after it
 LATE_PCT = 0.1  # of the records; asked of every policy
 MARGINS = tuple(percent / 100 for percent in range(0, 31, 2))  # of the capacity
 

@@ -17,7 +17,7 @@ from adapter.simulator.profiles import STEP_S, TICK_S, Profile
 SIMULATION = "adapter.backtest.unit_simulation:simulate_units"
 # Measured on one core: the cost of a tick however many lanes there are, and the cost that each lane adds.
 TICK_COSTS_S = {"policy": (7.5e-3, 17e-6), "baseline": (1e-3, 6e-6)}
-OTHER_UNIT_S, OTHER_LANES = 2.5, 8  # of a unit that another function computes, such as the oracle of the benchmark
+OTHER_UNIT_S, OTHER_LANES = 8.0, 8  # of a unit that another function computes, such as the oracle of the benchmark
 GROUP_S = 480.0  # the work that an interruption may lose; shorter groups pay the fixed cost too often
 MIN_LANES, MAX_LANES = 64, 1500
 

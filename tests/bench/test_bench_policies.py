@@ -81,11 +81,13 @@ def test_tables_have_the_named_policies_in_their_order(folder: Path, capsys: pyt
     assert "| `static-peak` | 1.00 | 0 | 0.00 | 0.00 | 1.00 | 1.00 | 1.00 | 1.00 | 0 |" in means
 
 
-def test_the_oracle_runs_once_for_each_window_and_profile(folder: Path) -> None:
+def test_the_oracle_runs_once_for_each_window_profile_and_seed(folder: Path) -> None:
     oracles = [
-        unit for unit in requested(folder, "--profiles", "netflix,consumer-group").units if unit.policy == ORACLE
+        unit
+        for unit in requested(folder, "--profiles", "netflix,consumer-group", "--seeds", "3").units
+        if unit.policy == ORACLE
     ]
-    assert len(oracles) == 2 * 2
+    assert len(oracles) == 2 * 2 * 3
     assert {unit.profile.metric_delay_s for unit in oracles} == {0.0}
 
 
@@ -111,7 +113,7 @@ def test_the_brackets_of_the_oracle_stand_below_its_table(late: float, expected:
         scores={name: Interval(median=value, low=value, high=value) for name, value in scores.items()},
     )
     assert oracle_comparison.caption(row) == (
-        "oracle, a rescale at 600 s: bound 7.0 worker-hours, plan without margin 8.0, "
+        "oracle, a rescale at 900 s: bound 7.0 worker-hours, plan without margin 8.0, "
         f"played with 4 % margin 9.0{expected}"
     )
 
