@@ -62,9 +62,29 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
         bucket_at_s = np.where(np.isnan(passed), tick.at_s, began_s + passed * width_s)
         slow, passed = replace(slow, history=replace(slow.history, bucket_at_s=bucket_at_s)), np.nan_to_num(passed)
     closed = first_known(peak, inputs.status.current_workers)
+    slow = _update_account(slow, passed, (began_s, closed), inputs.status.current_workers)
     for number in range(int(min(passed.max(initial=0.0), BUCKETS + 1))):
         slow = replace(slow, peaks=np.where(passed > number, np.vstack([slow.peaks[1:], closed]), slow.peaks))
     return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
+
+
+def _update_account(slow: Slow, passed: Array, bucket: tuple[Array, Array], current: Array) -> Slow:
+    """The time in which fewer workers were enough, after a closed bucket: when it began, and the size it needed.
+
+    A bucket that needed all workers ends that time, and so does one without samples.
+    """
+    if not (passed > 0).any():
+        return slow
+    (began_s, needed), was = bucket, slow.history
+    spare = (needed < current) & (passed == 1)
+    at_s = np.where(spare, first_known(was.account_at_s, began_s), np.nan)
+    workers = np.where(spare, np.fmax(was.account_workers, needed), np.nan)
+    history = replace(
+        was,
+        account_at_s=np.where(passed > 0, at_s, was.account_at_s),
+        account_workers=np.where(passed > 0, workers, was.account_workers),
+    )
+    return replace(slow, history=history)
 
 
 def _block_unschedulable(tick: Tick, slow: Slow, displaced: Mask) -> Slow:

@@ -26,6 +26,14 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """The time in which fewer workers than the present ones were enough, which the window forgets; (workloads,)."""
+
+    largest_workers: Array  # needed in it, NaN before it began
+    age_s: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentSize:
     """The present size; shape (workloads,)."""
 
@@ -33,19 +41,27 @@ class CurrentSize:
     since_s: Array  # since spec.replicas changed
 
 
-def paying_workers(peaks: Array, running: Bucket, here: CurrentSize, worth_s: Array) -> Array:
+def paying_workers(peaks: Array, running: Bucket, account: Account, here: CurrentSize, worth_s: Array) -> Array:
     """The smallest size that would have saved worth_s since it was enough; the current size if none has.
 
     peaks: shape (buckets, workloads), the largest size needed in each closed part of the window, oldest first, NaN
     before the first. worth_s: seconds of the whole job's work; a quarter of the workers saves them in four times as
     long.
     """
-    current, largest, span_s = here.current_workers, running.largest_workers, running.age_s
-    least = current
-    for closed in (None, *peaks[::-1]):
-        if closed is not None:
-            largest, span_s = np.maximum(largest, closed), span_s + running.width_s
-        share = 1 - np.divide(largest, current, out=np.full(len(current), np.nan), where=current > 0)
-        pays = share * np.fmin(span_s, here.since_s) >= worth_s
+    largest, span_s = running.largest_workers, running.age_s
+    spans = [(largest, span_s)]
+    for closed in peaks[::-1]:
+        largest, span_s = np.maximum(largest, closed), span_s + running.width_s
+        spans.append((largest, span_s))
+    spans.append((np.maximum(running.largest_workers, account.largest_workers), account.age_s))
+    least = here.current_workers
+    for largest, span_s in spans:
+        pays = _share_saved(largest, here) * np.fmin(span_s, here.since_s) >= worth_s
         least = np.where(pays, np.fmin(least, largest), least)
     return least
+
+
+def _share_saved(largest: Array, here: CurrentSize) -> Array:
+    current = here.current_workers
+    share: Array = 1 - np.divide(largest, current, out=np.full(len(current), np.nan), where=current > 0)
+    return share

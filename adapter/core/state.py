@@ -17,7 +17,7 @@ from adapter.core.capacity import SLOTS, Table
 from adapter.core.forecast import POINTS, Fit
 from adapter.core.samples import Array
 
-VERSION = 6  # raise it whenever layout() changes
+VERSION = 7  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -78,6 +78,8 @@ class WorkloadHistory:
     downs: Array  # scale-downs of the last day as of downs_at_s; older ones fade
     downs_at_s: Array
     bucket_at_s: Array  # when the running bucket of the scale-down window began
+    account_at_s: Array  # since then fewer workers than the present ones have been enough; NaN if they are not
+    account_workers: Array  # the largest size needed since then, in closed buckets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,23 +111,25 @@ def test_x_03_h_a_draining_job_is_sized_by_its_input():
         ({}, 10),
         ({"target_utilization_ratio": 0.75}, 14),  # 13.3
         ({"target_utilization_ratio": 0.8, "min_spare_workers": 2}, 15),  # 12.5, and 2
-        ({"rescale_pause_s": 30.0}, 11),  # 1 + 30 / 300
-        ({"rescale_pause_s": 30.0, "replay_s": 60.0}, 12),  # 1 + 60 / 300
-        ({"rescale_pause_s": 30.0, "warm_up_s": 360.0}, 14),  # a quarter of it is lost: 1 + 120 / 300
+        ({"rescale_pause_s": 270.0}, 12),  # 1 + 270 / 1800: half an hour to catch up without headroom
+        ({"rescale_pause_s": 270.0, "replay_s": 180.0}, 12),  # 1 + 360 / 1800
+        ({"rescale_pause_s": 270.0, "replay_s": 240.0}, 13),  # 1 + 390 / 1800
+        ({"rescale_pause_s": 270.0, "warm_up_s": 480.0}, 13),  # a quarter of it is lost: 1 + 390 / 1800
         ({"warm_up_s": 360.0}, 10),  # without a pause there is no warm-up
-        ({"rescale_pause_s": 900.0}, 25),  # the catch-up takes 10 min at most: 1 + 900 / 600
-        ({"rescale_pause_s": 10.0, "backlog_time_target_s": 200.0}, 11),  # never sooner than the target asks: not 12
+        ({"target_utilization_ratio": 0.5, "rescale_pause_s": 900.0}, 20),  # the headroom is enough
+        ({"target_utilization_ratio": 0.95, "rescale_pause_s": 60.0, "warm_up_s": 180.0}, 11),  # not 12
     ],
     ids=[
         "none",
         "headroom",
         "headroom and spare",
         "pause",
+        "pause and short replay",
         "pause and replay",
         "pause and warm-up",
         "warm-up",
-        "long pause",
-        "patient target",
+        "long pause and headroom",
+        "high utilization",
     ],
 )
 def test_each_cost_adds_its_workers(costs, expected):
@@ -190,7 +192,7 @@ def test_no_scale_up_if_the_load_needs_no_more_workers():
 @pytest.mark.parametrize(("tolerance", "size"), [(0.0, 109), (0.05, 109), (0.1, 111), (0.5, 151)])
 def test_x_07_a_scale_up_exceeds_the_tolerance_of_an_hpa(tolerance, size):
     late = FREE | {"backlog_time_target_s": 10.0, "rescale_pause_s": 200.0, "warm_up_s": 0.0}
-    late |= {"tolerance_ratio": tolerance}
+    late |= {"tolerance_ratio": tolerance, "target_utilization_ratio": 0.75}
     assert (needed(100, 1000, -300, 90_000, **late), wanted(100, 1000, -300, 90_000, **late)) == (109, size)
 
 

@@ -15,7 +15,7 @@ from adapter.core.decision_input import DAY_S
 from adapter.core.decisions import Bound, Reason
 from adapter.core.messages import sentence
 from adapter.core.record import decision_input_of
-from adapter.core.scale_down_cost import Bucket, CurrentSize, paying_workers
+from adapter.core.scale_down_cost import Account, Bucket, CurrentSize, paying_workers
 from adapter.core.state import BUCKETS
 
 HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "cooldown_down_s": 0.0}
@@ -26,11 +26,13 @@ WORTH_S = 300.0
 def paying(**known):
     """Of one job. peaks: of the closed buckets, oldest first; before them nothing was seen."""
     usual = {"running": nan, "age_s": 0.0, "current": 10.0, "since_s": DAY_S, "worth_s": WORTH_S}
+    usual |= {"account": nan, "account_s": nan}
     lane = {name: column(value) for name, value in (usual | known).items() if name != "peaks"}
     seen = [nan] * (BUCKETS - len(known["peaks"])) + list(known["peaks"])
     return paying_workers(
         np.array(seen, dtype=float)[:, None],
         Bucket(largest_workers=lane["running"], age_s=lane["age_s"], width_s=column(WIDTH_S)),
+        Account(largest_workers=lane["account"], age_s=lane["account_s"]),
         CurrentSize(current_workers=lane["current"], since_s=lane["since_s"]),
         lane["worth_s"],
     )[0]
@@ -59,6 +61,10 @@ def paying(**known):
         ({"peaks": [2] * 5, "running": nan, "age_s": 300}, 10),
         ({"peaks": [2, 2, 2, nan], "running": 2, "age_s": 300}, 10),
         ({"peaks": [0] * 5, "running": 0, "age_s": 300, "current": 0}, 0),
+        ({"peaks": [9] * BUCKETS, "running": 9, "worth_s": 600, "account": 9, "account_s": 5999}, 10),
+        ({"peaks": [9] * BUCKETS, "running": 9, "worth_s": 600, "account": 9, "account_s": 6001}, 9),
+        ({"peaks": [9] * BUCKETS, "running": 10, "worth_s": 600, "account": 9, "account_s": DAY_S}, 10),
+        ({"peaks": [10, 8], "running": 7, "age_s": 345, "account": 9, "account_s": 3001}, 9),
     ],
     ids=[
         "nothing is needed: not yet",
@@ -78,6 +84,10 @@ def paying(**known):
         "the running bucket has no sample",
         "the bucket before it has no sample",
         "none is there",
+        "a tenth that is worth more: not before the account has saved it",
+        "a tenth that is worth more: once the account has saved it",
+        "the account ends when all are needed",
+        "the account pays, the window does not yet",
     ],
 )
 def test_a_scale_down_pays_once_it_would_have_saved_the_cost_of_a_rescale(known, expected):
@@ -147,6 +157,7 @@ def test_the_paying_size_does_not_depend_on_other_jobs(jobs):
     together = paying_workers(
         parts["peaks"].T,
         Bucket(largest_workers=parts["running"], age_s=parts["age_s"], width_s=np.full(len(jobs), WIDTH_S)),
+        Account(largest_workers=np.full(len(jobs), np.nan), age_s=np.full(len(jobs), np.nan)),
         CurrentSize(current_workers=parts["current"], since_s=parts["since_s"]),
         parts["worth_s"],
     )
@@ -220,6 +231,28 @@ def test_a_scale_down_in_steps_reaches_its_target():
     assert running.workers == 4
 
 
+@pytest.mark.simulation
+def test_unset_a_rescale_is_worth_six_pauses():
+    """At least a minute, at most five."""
+    downs = [first_down(fallen(400.0, rescale_pause_s=pause_s)) for pause_s in (5.0, 10.0, 30.0, 60.0, 90.0)]
+    assert downs[0] == downs[1] < downs[2] < downs[3] == downs[4]
+
+
+@pytest.mark.simulation
+def test_a_worth_beyond_a_tenth_of_the_window_is_not_cut():
+    """Half of the work is saved: each 300 s more of worth take 600 s longer."""
+    downs = [first_down(fallen(400.0, until_s=10_000.0, rescale_worth_s=worth_s)) for worth_s in (300.0, 600.0, 3600.0)]
+    assert downs[1] - downs[0] == pytest.approx(600, abs=360)
+    assert downs[2] - downs[0] == pytest.approx(6600, abs=720)
+
+
+@pytest.mark.simulation
+def test_a_quarter_that_is_not_needed_for_hours_is_removed_after_many_scale_downs():
+    """An hour saves 900 s of the work, and after ten scale-downs the next one costs 1 050 s."""
+    down = counted(10.0, later=600.0, until_s=36_000.0)
+    assert 600 + 3600 < down < 600 + 7200
+
+
 def test_scale_downs_are_counted_and_fade():
     state, rules, downs_at_s = EMPTY, book(**HUNDRED, rescale_worth_s=0.0, down_window_s=0.0), []
     running = Fluid(lambda at_s: 800.0 if at_s < 300 else (400.0 if at_s < 900 else 100.0))
@@ -235,10 +268,11 @@ def test_scale_downs_are_counted_and_fade():
     assert (state.slow.history.downs[0], state.slow.history.downs_at_s[0]) == (pytest.approx(faded), downs_at_s[-1])
 
 
-def counted(downs, ago_s=0.0):
-    """When half of the workers are removed from a job that had a number of scale-downs before."""
-    state, rules, running = EMPTY, book(**HUNDRED), Fluid(lambda at_s: 800.0 if at_s < 600 else 400.0)
-    while running.at_s < 7200:
+def counted(downs, ago_s=0.0, later=400.0, until_s=7200.0):
+    """When workers are removed after a fall of the load from 800 in a job that had a number of scale-downs before."""
+    rules = book(**HUNDRED, rescale_worth_s=300.0)
+    state, running = EMPTY, Fluid(lambda at_s: 800.0 if at_s < 600 else later)
+    while running.at_s < until_s:
         state, decisions = advance(state, tick(running.at_s, running.rows()), rules)
         if rows(decisions)[0].reason == Reason.DOWN:
             return running.at_s

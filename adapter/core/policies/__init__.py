@@ -59,14 +59,16 @@ POLICIES = (
         ),
         defaults={
             "down_window_s": 3600.0,
-            "rescale_worth_s": 300.0,
             "cooldown_down_s": 600.0,
             "latch_s": 900.0,
             "pause_budget_ratio": 0.01,
             "low_cpu_ratio": 0.2,
             "ineffective_block_s": 1800.0,
         },
-        unset={"cooldown_up_s": "waits until the new workers are warm and measured"},
+        unset={
+            "rescale_worth_s": "6 × `rescale_pause_s`, at least 60 and at most 300",
+            "cooldown_up_s": "waits until the new workers are warm and measured",
+        },
         backlog_time_target="backlog_time_target_s",
         reads_capacity=True,
         spreads_evenly=True,

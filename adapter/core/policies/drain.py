@@ -30,6 +30,7 @@ from adapter.core.signals import backlog_time
 
 _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing it sooner takes extra workers
 _LONGEST_CATCH_UP_S = 600.0
+_SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
 _LOST_WARMING = 0.25  # of the work, while a job warms up from half its speed after a pause
 _ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
@@ -134,13 +135,17 @@ def _behind_at_present(policy_input: PolicyInput, highest: Array) -> Array:
 
 
 def _rates_needed(policy_input: PolicyInput, rate: Array) -> tuple[Array, Array]:
-    """Records/s to keep up with headroom, and to catch up with the backlog after a rescale."""
-    rules = policy_input.rules
+    """Records/s to keep up with headroom, and to catch up with the backlog after a rescale.
+
+    The backlog that the rescale itself makes takes no more than the headroom, if that clears it within half an hour.
+    """
+    rules, headroom = policy_input.rules, 1 / policy_input.rules.target_utilization_ratio - 1
     catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules.rescale_pause_s, _LONGEST_CATCH_UP_S)
     catch_up_s = np.maximum(catch_up_s, rules.backlog_time_target_s)
     warming_s = np.where(rules.rescale_pause_s > 0, _LOST_WARMING * rules.warm_up_s, 0.0)
-    waits = policy_input.backlog_records + rate * (rules.rescale_pause_s + rules.replay_s / 2 + warming_s)
-    return rate / rules.target_utilization_ratio, waits / catch_up_s + rate
+    lost_s = rules.rescale_pause_s + rules.replay_s / 2 + warming_s
+    lost = np.clip(headroom, lost_s / np.maximum(catch_up_s, _SLOWEST_CATCH_UP_S), lost_s / catch_up_s)
+    return rate * (1 + headroom), policy_input.backlog_records / catch_up_s + rate * (1 + lost)
 
 
 def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[Array, Array]) -> Array:
