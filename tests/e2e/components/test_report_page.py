@@ -76,7 +76,7 @@ def history() -> Section:
             ),
         ),
         notes=("A note of a section.",),
-        target=HpaTarget(policy="drain", average_value="1", why="The metric already is the number of workers."),
+        target=HpaTarget(policy="drain", advice="The metric already is the number of workers."),
     )
 
 
