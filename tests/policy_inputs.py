@@ -30,12 +30,12 @@ UNFORESEEN = (np.nan, np.nan, np.nan)
 def stage_input(*numbers: Numbers, **more: object) -> PolicyInput:
     """PolicyInput of one stage, or of several with sequences: workers, throughput, growth and backlog (default 0).
 
-    more: fit (its a, b, c) and fit_age_s; records (the table as (size, rate) pairs); otherwise as in
+    more: fit (its a, b, c), sigma and fit_age_s; records (the table as (size, rate) pairs); otherwise as in
     builders.policy_input, with unknown partitions by default.
     """
     count = np.broadcast(*(np.atleast_1d(number) for number in numbers)).size
     a, b, c = (np.full(count, value, float) for value in more.pop("fit", UNFORESEEN))
-    fit = Fit(a=a, b=b, c=c, sigma=np.where(np.isnan(c), np.nan, 0.0))
+    fit = Fit(a=a, b=b, c=c, sigma=np.where(np.isnan(c), np.nan, more.pop("sigma", 0.0)))
     age_s = np.full(count, more.pop("fit_age_s", 0.0))
     known = {"partitions": np.nan, "table": _table(count, more.pop("records", ()))} | more
     return replace(policy_input(*numbers, fit=fit, **known), fit_age_s=age_s)

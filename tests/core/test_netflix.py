@@ -58,10 +58,23 @@ def test_s4_19_s4_20_the_target_is_the_larger_of_recovery_and_workload(buffered,
 
 def test_s4_21_now_is_later_than_the_newest_point_of_the_fit():
     early, late = (
-        terms("netflix", 4, 10_000, cpu=0.81, records=TABLE, fit=RISING, fit_age_s=age_s)[1] for age_s in (0, 60)
+        terms("netflix", 4, 10_000, cpu=0.81, records=TABLE, fit=RISING, fit_age_s=age_s, forecast_cap_ratio=2.0)[1]
+        for age_s in (0, 60)
     )
     # r(t3) rises by 600 a minute, in a table with 10,000 for 6 workers there
     assert late - early == pytest.approx(600 / 10_000 * 6)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "cap_ratio", "expected"),
+    [(0.0, 10.0, 16_300), (0.0, 1.5, 15_000), (2_600.0, 10.0, 10_000)],
+    ids=["the curve at the end of the catch-up", "at most the cap", "not through a step or a burst"],
+)
+def test_s4_13_a_regression_is_capped_and_used_only_if_its_errors_are_small(sigma, cap_ratio, expected):
+    """r(630) = 16 300 is ten minutes beyond the newest point; errors of 2 600 are a quarter of the input and more."""
+    costs = {"rescale_pause_s": 30, "catch_up_s": 600, "forecast_cap_ratio": cap_ratio}
+    _, keep, _ = terms("netflix", 10, 10_000, cpu=0.81, records=((1, 1000),), fit=RISING, sigma=sigma, **costs)
+    assert keep == expected / 1000
 
 
 def test_s4_20_both_rates_are_reported_as_sizes():

@@ -140,6 +140,8 @@ POLICIES = (
             "sized_utilization_ratio",
             "catch_up_s",
             "no_backlog_time_s",
+            "forecast_error_ratio",
+            "forecast_cap_ratio",
         ),
         defaults={"cooldown_up_s": 300.0, "cooldown_down_s": 1800.0, "max_step_up_workers": 50.0},
         reads_capacity=True,
