@@ -110,6 +110,17 @@ def serve(
 
 
 @app.command()
+def check(config: ConfigFile) -> None:
+    """Check a configuration file without connecting: each fault is a line that names the setting, and exit code 2."""
+    from adapter import wiring
+
+    known = wiring.load(config)
+    parts = {"source": known.sources, "workload": known.workloads, "fleet": known.fleets}
+    counted = (f"{len(each)} {name}{'' if len(each) == 1 else 's'}" for name, each in parts.items())
+    typer.echo(f"{config} is valid: {', '.join(counted)}")
+
+
+@app.command()
 def explain(  # noqa: PLR0913 - each is an option of the command
     workload: Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="The workload, such as shop/orders.")],
     config: Annotated[

@@ -85,10 +85,13 @@ def run(config: Config | None, options: Options) -> None:
         job.start()
         started.callback(job.stop)
         ends_s = inf if options.for_s is None else began_s + options.for_s
-        if view.await_first(stop, began_s, ends_s) and fleet is not None:  # before it, its HPA would get 503s
+        decided = view.await_first(stop, began_s, ends_s)
+        if decided and fleet is not None:  # before it, its HPA would get 503s
             fleet.follow(address)
         view.watch(stop, ends_s)
         view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
+        if not (decided or stop.is_set()):
+            raise SetupError(f"expected a decision within {options.for_s:g} s, got none; give --for more time")
 
 
 class _View:
