@@ -26,6 +26,7 @@ from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import first_known
 from adapter.core.signals import drain_time
 from adapter.core.state import Slow
+from adapter.core.stops import measure_stop
 
 _LEAST_POINTS = 10  # a curve through fewer points shows noise
 _LONGEST_BLOCK = 8.0  # times the first one
@@ -33,6 +34,7 @@ _LONGEST_BLOCK = 8.0  # times the first one
 
 def update_estimates(tick: Tick) -> Tick:
     """The tick with updated estimates in its state, and with the signals that follow from the capacity."""
+    tick = replace(tick, state=measure_stop(tick))
     passed = _minutes(tick)
     slow = _block_failed_scale_ups(tick, _learn_capacity(tick, minute=passed > 0))
     if passed:

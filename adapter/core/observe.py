@@ -99,7 +99,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     index, plain = _workload_index(names, slow.stages)
     overrides = dict(zip(slow.overridden, slow.overrides, strict=True))
     effective = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
-    rules = effective.values
+    rules = _with_measured_pause(effective.values, slow.pause_s)
     state = count_failures(without_deleted_hpas(state, samples.at_s, rules), samples, rules)
     oldest_s = samples.at_s - _FAR_WINDOWS * float(rules.rate_window_s.max(initial=0.0))
     state = replace(state, fast=trimmed(state.fast, oldest_s))
@@ -140,6 +140,14 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         rates_known=np.isfinite(known),
         discontinuous=_discontinuous(state, rates, stage_rules),
         saturated=_saturated(state.fast, signals, np.isfinite(known), stage_rules, index),
+    )
+
+
+def _with_measured_pause(rules: RuleColumns, pause_s: Array) -> RuleColumns:
+    """The parameters with the pause that rescales had, for a policy that weighs it (S1)."""
+    learns = where("waits_until_warm", rules.policy)
+    return replace(
+        rules, rescale_pause_s=np.where(learns, first_known(pause_s, rules.rescale_pause_s), rules.rescale_pause_s)
     )
 
 

@@ -105,7 +105,10 @@ class Rules:
         0.8, "utilization of a new size; the rest is headroom for unexpected input", gt=0, le=1
     )
     rescale_pause_s: float = _setting(
-        30.0, "time for which a rescale stops processing; 10 to 60 s were measured", ge=0, le=3600
+        30.0,
+        "time for which a rescale stops processing; `drain` measures it, and uses this until three rescales are seen",
+        ge=0,
+        le=3600,
     )
     min_spare_workers: int = _setting(
         0, "workers to add to the needed ones, for steps of the input", ge=0, le=_MOST_WORKERS

@@ -15,9 +15,10 @@ import numpy as np
 
 from adapter.core.capacity import SLOTS, Table
 from adapter.core.forecast import POINTS, Fit
+from adapter.core.rescale_stop import RESCALES, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 7  # raise it whenever layout() changes
+VERSION = 8  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -103,6 +104,7 @@ class Fast:
     partition: Array = field(metadata=_by("stage", 0))  # the largest backlog of a single partition
     signals: LatestSignals = field(metadata=_by("stage"))
     seen_at_s: Array = field(metadata=_by("stage"))  # the last tick with throughput and backlog
+    stop: RescaleStop = field(metadata=_by("stage"))
     counts: WorkerCounts = field(metadata=_by("workload"))
     workers_seen_at_s: Array = field(metadata=_by("workload"))
     changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed
@@ -132,6 +134,8 @@ class Slow:
     peaks: Array = field(
         metadata=_by("workload", BUCKETS)
     )  # the largest size needed in each closed bucket, oldest first
+    pauses_s: Array = field(metadata=_by("workload", RESCALES))  # measured of the last rescales, oldest first
+    pause_s: Array = field(metadata=_by("workload"))  # their median, NaN while they are too few
     trial: ScaleUpTrial = field(metadata=_by("stage"))
     newest_point_at_s: Array = field(metadata=_by("", 1))  # when the newest of `points` was taken
     points: Array = field(metadata=_by("stage", POINTS))  # the input rate, one point a minute, oldest first

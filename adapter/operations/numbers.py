@@ -12,6 +12,7 @@ from adapter.core.policies import policy_of
 from adapter.core.record import decision_input_of, table_in
 from adapter.core.rules import MEANINGS, RuleBook, Rules
 from adapter.core.signals import HORIZON_S
+from adapter.core.stops import LEAST_RESCALES
 from adapter.operations.number_text import ago, exact, number, rounded, time_text, title
 from adapter.operations.recorded_decision import RecordedDecision, known
 from adapter.operations.rows import Row, Section
@@ -80,7 +81,7 @@ def capacity(recorded: RecordedDecision) -> Section:
     table = table_in(recorded.columns)
     entries = zip(table.sizes[:, 0], table.rates[:, 0], table.trust[:, 0], table.seen_at_s[:, 0], strict=True)
     rows = [_entry(recorded, *map(float, entry)) for entry in entries if np.isfinite(entry[0])]
-    return Section("Capacity", (*rows, _at_work(recorded, table)))
+    return Section("Capacity", (*rows, *_pause(recorded), _at_work(recorded, table)))
 
 
 def terms(recorded: RecordedDecision) -> Section:
@@ -166,6 +167,16 @@ def _at_work(recorded: RecordedDecision, table: Table) -> Row:
     elif now is not None and learned is not None and abs(now - learned) > _SAME_RATIO * learned:
         note = f"table says {rounded('_per_s', learned)}, now {value}; {note}"
     return Row(name=f"{number(known(workers))} at work", value=value, note=note)
+
+
+def _pause(recorded: RecordedDecision) -> list[Row]:
+    """The pause that counts, and how many rescales have shown it."""
+    measured = recorded.number("workload_status.measured_rescales")
+    if not measured or not policy_of(recorded.decision.policy).waits_until_warm:
+        return []
+    how = "measured" if measured >= LEAST_RESCALES else f"as configured until {LEAST_RESCALES} are measured"
+    note = f"confidence: {number(measured)} rescale{'s'[: measured > 1]}, {how}"
+    return [Row(name="pause", value=time_text(recorded.rule("rescale_pause_s")), note=note)]
 
 
 def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, seen_at_s: float) -> Row:

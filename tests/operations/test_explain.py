@@ -146,6 +146,22 @@ def test_the_present_capacity_stands_beside_the_learned_one_if_they_differ(now, 
     assert words in at_work
 
 
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        (0.0, None),
+        (1.0, "confidence: 1 rescale, as configured until 3 are measured"),
+        (4.0, "confidence: 4 rescales, measured"),
+    ],
+    ids=["none", "too few", "enough"],
+)
+def test_the_pause_is_shown_with_the_rescales_that_were_measured(measured, words):
+    record = growing(policy="drain")
+    columns = {**record.record, "workload_status.measured_rescales": measured}
+    shown = [line for line in section(replace(record, record=columns), "Capacity").splitlines() if "  pause" in line]
+    assert [words in line for line in shown] == [True] * (words is not None)
+
+
 def test_unknown_columns_of_a_record_are_ignored():
     record = growing()
     assert lines(explain(replace(record, record={**record.record, "policy_input.mood": 1.0}))) == lines(explain(record))

@@ -1,0 +1,88 @@
+"""The pause of a rescale, measured from the rescales of a job, in place of `rescale_pause_s`."""
+
+from dataclasses import replace
+
+import pytest
+from builders import EMPTY, TICK_S, Fluid, advance, book, counts, job, tick
+
+from adapter.core.rules import POLICIES
+
+LEFT_S = 420  # between two rescales
+CONFIGURED_S = 30.0
+
+
+def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, policy="drain"):
+    """The pause that counts after rescales with these pauses, by turns one up and one down."""
+    rules, running, state = book(policy=policy, rescale_pause_s=CONFIGURED_S), Fluid(load), EMPTY
+    for number, pause_s in enumerate(pauses_s):
+        for second in range(0, LEFT_S + int(pause_s), TICK_S):
+            state, decisions = advance(state, tick(running.at_s, rows(running)), rules)
+            if second == 120:
+                running.pause_s = pause_s
+                running.scale(10 + number % 2 + 1)
+            running.run()
+    for _ in range(LEFT_S // TICK_S):
+        state, decisions = advance(state, tick(running.at_s, rows(running)), rules)
+        running.run()
+    return decisions.record["rules.rescale_pause_s"][0]
+
+
+@pytest.mark.parametrize("pause_s", [20.0, 57.0, 130.0])
+def test_three_rescales_replace_the_setting(pause_s):
+    assert learned(*[pause_s] * 3) == pytest.approx(pause_s, abs=TICK_S / 2)
+
+
+def test_two_rescales_do_not():
+    assert learned(57.0, 57.0) == CONFIGURED_S
+
+
+def test_one_odd_rescale_changes_nothing():
+    assert learned(57.0, 57.0, 57.0, 600.0) == pytest.approx(57.0, abs=TICK_S / 2)
+
+
+def test_a_job_without_a_pause_needs_none():
+    assert learned(0.0, 0.0, 0.0) == 0.0
+
+
+def test_old_rescales_are_forgotten():
+    assert learned(*[20.0] * 3, *[90.0] * 4) == pytest.approx(90.0, abs=TICK_S / 2)
+
+
+def silent(running):
+    """A job that reports nothing while it is down, and whose counters begin anew."""
+    if running.at_s < running.stopped_until_s:
+        return job(**counts(running.workers))
+    return running.rows()
+
+
+def restarted(running):
+    """The counter of a job that forgets what it processed before its last stop."""
+    before = getattr(restarted, "before", 0.0)
+    if running.at_s < running.stopped_until_s:
+        restarted.before = running.processed
+        return job(**counts(running.workers))
+    return replace(running, processed=running.processed - before, appended=running.appended - before).rows()
+
+
+@pytest.mark.parametrize("rows", [silent, restarted])
+def test_a_job_that_is_silent_while_it_is_down_is_measured(rows):
+    restarted.before = 0.0
+    assert learned(57.0, 57.0, 57.0, rows=rows) == pytest.approx(57.0, abs=TICK_S)
+
+
+def test_less_input_is_no_stop():
+    """The input halves in each rescale."""
+    assert learned(0.0, 0.0, 0.0, load=lambda at_s: 800.0 if at_s % LEFT_S < 120 else 300.0) == 0.0
+
+
+def test_a_counter_that_is_committed_rarely_is_not_measured():
+    def rows(running):
+        done = running.processed // 48_000 * 48_000
+        return replace(running, processed=done).rows()
+
+    assert learned(57.0, 57.0, 57.0, rows=rows) == CONFIGURED_S
+
+
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name not in ("drain", "segments")])
+def test_a_published_policy_keeps_its_setting(policy):
+    assert learned(57.0, 57.0, 57.0, policy=policy) == CONFIGURED_S
