@@ -63,7 +63,9 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     suspect = free & behind & idle & (current > 0)
     fresh = inputs.gate_inputs.changed_age_s < rules.warm_up_s
     patient = where("waits_until_warm", rules.policy)
+    safe = rules.safety != 0
     changed = np.isfinite(inputs.gate_inputs.changed_age_s)
+    waits = patient | changed  # the texts wait after a change, not when a workload is first seen
     cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, warm_after_s(rules), np.nan))
     # A scale-down that is not enacted yet has passed the window. Only what is needed now may stop it.
     window = np.fmax(np.where(falling, np.nan, status.peak_workers), policy_result.needed_workers)
@@ -72,15 +74,15 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         no_up=status.no_up,
         no_down=status.no_down,
         failover=status.failover,
-        sink_unhealthy=status.sink_unhealthy,
+        sink_unhealthy=status.sink_unhealthy & (safe | where("checks_the_job", rules.policy)),
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
         # The gain of a trial is unknown until the new workers are warm.
-        cooling_up=more & ((status.spec_changed_age_s < cooldown_up_s) | (suspect & fresh)),
-        cooling_down=fewer & (status.spec_changed_age_s < rules.cooldown_down_s),
+        cooling_up=more & ((waits & (status.spec_changed_age_s < cooldown_up_s)) | (suspect & fresh)),
+        cooling_down=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
-        hot_workers=np.where(free, pick(_hot_partition_limit(inputs), stage), np.nan),
+        hot_workers=np.where(free & safe, pick(_hot_partition_limit(inputs), stage), np.nan),
         window_workers=np.where(
             free & (rules.down_window_s > 0), np.where(near, np.fmax(window, current), window), np.nan
         ),

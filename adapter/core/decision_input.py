@@ -159,7 +159,8 @@ def _rising(tick: Tick) -> Mask:
 
 def _hottest(tick: Tick) -> Array:
     """The largest utilization of each workload's stages; unknown while a stage that reported before does not report."""
-    busy, before = tick.signals.utilization_ratio, tick.signals.measured_utilization_ratio
+    before = tick.signals.measured_utilization_ratio
+    busy = np.where(tick.stage_rules.safety == 0, before, tick.signals.utilization_ratio)
     count = len(tick.workers)
     reported = np.isfinite(busy) | np.isnan(before)
     all_reported = every(reported, np.ones(len(reported), dtype=bool), tick.workload_index, count)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
 from adapter.core.rule_columns import RuleColumns
@@ -43,6 +44,9 @@ def table(inputs: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
     settled_s = settle_s(rules)
     overdue = inputs.spec_changed_age_s >= rules.in_flight_timeout_s
     disturbed = inputs.changed_age_s < settled_s + rules.rate_window_s
+    safe = rules.safety != 0
+    checked = safe | where("checks_the_job", rules.policy)
+    failing = inputs.failures >= np.where(safe, rules.max_failures, 1.0)  # S4-09 aborts after one
     return (
         (Reason.PAUSED, inputs.paused),
         (Reason.EXCLUDED, inputs.excluded),
@@ -51,13 +55,13 @@ def table(inputs: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
         (Reason.STALE, inputs.sample_age_s > 0),  # a tick with a missing sample decides nothing
         (Reason.NO_WORKERS, ~(inputs.workers_age_s <= rules.stale_after_s)),
         (Reason.NOT_RUNNING, inputs.stopped),
-        (Reason.FAILURES, inputs.failures >= rules.max_failures),
-        (Reason.UNSCHEDULABLE, inputs.too_few & overdue),
-        (Reason.IN_FLIGHT, inputs.in_flight & (inputs.spec_changed_age_s < rules.in_flight_timeout_s)),
-        (Reason.STUCK, inputs.nothing_moves),
-        (Reason.SETTLING, (inputs.changed_age_s < settled_s) | (disturbed & ~inputs.rates_known)),
-        (Reason.NO_DATA, ~inputs.rates_known),
-        (Reason.DISCONTINUITY, inputs.discontinuous),
+        (Reason.FAILURES, failing & checked),
+        (Reason.UNSCHEDULABLE, inputs.too_few & overdue & safe),
+        (Reason.IN_FLIGHT, inputs.in_flight & (inputs.spec_changed_age_s < rules.in_flight_timeout_s) & checked),
+        (Reason.STUCK, inputs.nothing_moves & safe),
+        (Reason.SETTLING, ((inputs.changed_age_s < settled_s) | (disturbed & ~inputs.rates_known)) & safe),
+        (Reason.NO_DATA, ~inputs.rates_known & safe),
+        (Reason.DISCONTINUITY, inputs.discontinuous & safe),
     )
 
 

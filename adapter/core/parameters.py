@@ -22,6 +22,7 @@ _BY_POLICY = {
     name: np.array([policy.defaults.get(name, np.nan) for policy in POLICIES])
     for name in sorted({name for policy in POLICIES for name in policy.defaults})
 }
+_PUBLISHED = np.array([policy.published for policy in POLICIES])
 _COMPARED = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal}
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 _IGNORED = "none of the rules in its HPA's annotations counts"
@@ -120,9 +121,10 @@ def _is_excluded(rules: Rules, at_s: float) -> float:
 
 
 def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
-    """The values of unset parameters, from the defaults of each workload's policy."""
+    """The parameters that depend on each workload's policy: its defaults of unset ones, and safety."""
     policy = values["policy"].astype(np.int64)
-    return {name: np.where(np.isnan(values[name]), own[policy], values[name]) for name, own in _BY_POLICY.items()}
+    unset = {name: np.where(np.isnan(values[name]), own[policy], values[name]) for name, own in _BY_POLICY.items()}
+    return unset | {"safety": np.where(_PUBLISHED[policy], values["safety"], 1.0)}
 
 
 def _overridden(

@@ -15,6 +15,7 @@ class RuleColumns:
     """
 
     policy: Array
+    safety: Array  # 0: the text of a published policy alone decides; always 1 for our own
     rate_window_s: Array
     stale_after_s: Array
     error_after_s: Array

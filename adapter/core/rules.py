@@ -44,6 +44,11 @@ class Rules:
     policy: str = _setting(
         policies.DEFAULT, "policy that sizes the workload: ours, or one of a published system", one_of=POLICIES
     )
+    safety: bool = _setting(
+        True,
+        "gates and bounds that the text of a published policy does not have; off, its text alone decides",
+        fixed=True,
+    )
 
     rate_window_s: float = _setting(
         60.0, "window over which rates and backlog growth are measured; four ticks of 15 s", gt=0, le=600, fixed=True

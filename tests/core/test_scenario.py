@@ -168,7 +168,7 @@ BEHAVIOURS = [
     # Hot, so it scales up at once, on a quarter of the step; four scale-downs, because it has no scale-down window.
     ExpectedBehaviour("beam-flink", sizes=(10, 12, 30, 26, 25, 24, 22), first_at_s=135),
     # 15 are 70 % busy and carry the new input; the backlog of each pause looks like load.
-    ExpectedBehaviour("varga", sizes=(15, 22, 28, 23, 22), first_at_s=135, outgrown=False),
+    ExpectedBehaviour("varga", sizes=(15, 22, 28, 23), first_at_s=135, outgrown=False),
     # As many as the stream has segments.
     ExpectedBehaviour("segments", sizes=(10, 20), first_at_s=150),
     # 60 % of 17 workers, and 20 share the partitions evenly: at 1 500/s they are 75 % busy, under its 80 %.

@@ -33,6 +33,8 @@ class Policy:
     defaults: Mapping[str, float] = field(default_factory=dict)  # of parameters that are unset otherwise
     unset: Mapping[str, str] = field(default_factory=dict)  # what it does without a parameter, if that is no default
     backlog_time_target: str = "time_to_reduce_backlog_s"  # the parameter that says how long a backlog may last
+    published: bool = True  # it has a text, which `safety: off` follows alone
+    checks_the_job: bool = False  # its text stops for failures, deployments and an unhealthy sink
     follows_partitions: bool = False  # it sizes by the number of partitions and reads nothing else
     reads_capacity: bool = False  # it sizes by the learned capacity
     adds_terms: bool = False  # its size is keep-up plus catch-up, otherwise the larger of them
@@ -70,6 +72,7 @@ POLICIES = (
             "cooldown_up_s": "waits until the new workers are warm and measured",
         },
         backlog_time_target="backlog_time_target_s",
+        published=False,
         reads_capacity=True,
         spreads_evenly=True,
         waits_until_warm=True,
@@ -116,6 +119,7 @@ POLICIES = (
         parameters=(
             "lag_threshold_records",
             "varga_utilization_ratio",
+            "tolerance_ratio",
         ),
         defaults={"down_window_s": 300.0, "cooldown_up_s": 120.0, "cooldown_down_s": 120.0},
     ),
@@ -144,6 +148,7 @@ POLICIES = (
             "forecast_cap_ratio",
         ),
         defaults={"cooldown_up_s": 300.0, "cooldown_down_s": 1800.0, "max_step_up_workers": 50.0},
+        checks_the_job=True,  # S4-09, S4-10
         reads_capacity=True,
         spreads_evenly=True,
     ),

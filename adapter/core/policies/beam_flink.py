@@ -3,7 +3,15 @@
 import numpy as np
 
 from adapter.core.partitions import whole
-from adapter.core.policies.interface import PolicyInput, PolicyResult, catch_up, drains_in_time, keep_up, keeps_pace
+from adapter.core.policies.interface import (
+    PolicyInput,
+    PolicyResult,
+    catch_up,
+    drains_in_time,
+    keep_up,
+    keeps_pace,
+    lasting_backlog_time,
+)
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
@@ -20,7 +28,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
 
     late = (policy_input.backlog_time_s > rules.up_backlog_time_s) | (cpu > rules.up_cpu_ratio)
     up = late & ~drains_in_time(policy_input)  # otherwise a stage that catches up at full speed would grow further
-    calm = keeps_pace(policy_input) & (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s)
+    calm = keeps_pace(policy_input) & (lasting_backlog_time(policy_input) < rules.short_backlog_time_s)
     down = calm & (cpu < rules.down_cpu_ratio)
     wanted = np.select([np.isnan(needed + extra), up, down], [np.nan, larger, smaller], workers)
     return PolicyResult(wanted_workers=wanted, keep_up_workers=needed, catch_up_workers=extra, needed_workers=wanted)

@@ -10,6 +10,7 @@ from adapter.core.policies.interface import (
     drains_in_time,
     keep_up,
     keeps_pace,
+    lasting_backlog_time,
     positive_growth,
 )
 from adapter.core.samples import first_known
@@ -24,7 +25,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     rules, workers = policy_input.rules, policy_input.workers
     needed, extra = keep_up(policy_input), catch_up(policy_input)
     growing = positive_growth(policy_input) > 0
-    short = policy_input.lowest_backlog_time_s <= rules.short_backlog_time_s
+    short = lasting_backlog_time(policy_input) <= rules.short_backlog_time_s
 
     quanta = rules.quanta.astype(np.int64)
     parts = first_known(policy_input.partitions, policy_input.most_workers)  # S3-13: one disk for each machine at most

@@ -67,11 +67,29 @@ class PolicyResult:
 Formula = Callable[[PolicyInput], PolicyResult]
 
 
+_ROUNDING = 1e-6  # growth below this share of the throughput is a rounding error of its slope
+
+
+def _text_alone(policy_input: PolicyInput) -> Mask:
+    alone: Mask = policy_input.rules.safety == 0
+    return alone
+
+
+def lasting_backlog_time(policy_input: PolicyInput) -> Array:
+    """The least backlog time of the window, so without the sawtooth of commits; by the text alone the present one."""
+    present, least = policy_input.backlog_time_s, policy_input.lowest_backlog_time_s
+    return np.where(_text_alone(policy_input), present, least)
+
+
 def positive_growth(policy_input: PolicyInput) -> Array:
-    """Backlog growth, at least 0 (X-03). Growth within the noise, or without a rising backlog, counts as 0."""
-    noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
+    """Backlog growth, at least 0 (X-03). Growth within the noise, or without a rising backlog, counts as 0.
+
+    By the text alone every growth counts but floating point errors (X-11).
+    """
+    text = _text_alone(policy_input)
+    noise = np.where(text, _ROUNDING, policy_input.rules.growth_noise_ratio) * policy_input.throughput_records_per_s
     growth = policy_input.growth_records_per_s
-    return np.where(policy_input.rising & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
+    return np.where((policy_input.rising | text) & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
 
 
 def keeps_pace(policy_input: PolicyInput) -> Mask:
@@ -79,7 +97,8 @@ def keeps_pace(policy_input: PolicyInput) -> Mask:
     noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
     risen = policy_input.backlog_records - policy_input.highest_backlog_records
     far = policy_input.backlog_time_s > policy_input.rules.up_backlog_time_s  # a jump that the window does not show yet
-    return (positive_growth(policy_input) <= 0) & ~(risen > noise) & ~far
+    level = positive_growth(policy_input) <= 0
+    return level & (_text_alone(policy_input) | ~((risen > noise) | far))
 
 
 def keep_up(policy_input: PolicyInput) -> Array:
@@ -117,7 +136,9 @@ def is_full(policy_input: PolicyInput) -> Mask:
 
 
 def drains_in_time(policy_input: PolicyInput) -> Mask:
-    """Whether the backlog is gone within R at its present rate and needs no more workers (S0-28, fourth step)."""
-    return (
-        policy_input.backlog_records <= -policy_input.growth_records_per_s * policy_input.rules.time_to_reduce_backlog_s
-    )
+    """Whether the backlog is gone within R at its present rate and needs no more workers (S0-28, fourth step).
+
+    The texts do not ask, so by the text alone it never holds.
+    """
+    drained = -policy_input.growth_records_per_s * policy_input.rules.time_to_reduce_backlog_s
+    return (policy_input.backlog_records <= drained) & ~_text_alone(policy_input)

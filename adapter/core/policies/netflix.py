@@ -7,7 +7,8 @@ and bounds of every policy (S4-09, S4-10, S4-29, S4-30). The talk leaves some po
 - S4-21: t1 is now, t2 the end of the catch-up, rescale_pause_s + catch_up_s later, and t3 = t2. The size processes all
   records that arrive until then and carries the input at that time. Without a fit the input stays constant.
 - S4-13: a regression through a step or a burst would be extrapolated for ten minutes. It is used if its errors are
-  within forecast_error_ratio of the input, and its result is at most forecast_cap_ratio times the input.
+  within forecast_error_ratio of the input, and its result is at most forecast_cap_ratio times the input. The talk has
+  neither limit, so neither applies by the text alone.
 - S4-12: an increase within growth_noise_ratio does not count. Otherwise a level input would prevent half of the
   scale-downs.
 - S4-27: the limit applies beside the table, because S4-24 sizes 15,000/s to 7 workers without a deduction. CPU work
@@ -26,10 +27,12 @@ import numpy as np
 from adapter.core.capacity import size_for
 from adapter.core.forecast import Fit, catch_up_from, recovery_rate, trusted
 from adapter.core.partitions import balanced, whole
-from adapter.core.policies.interface import PolicyInput, PolicyResult
+from adapter.core.policies.interface import PolicyInput, PolicyResult, lasting_backlog_time
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
 from adapter.core.signals import moves
+
+_ANY = 1e9  # times the input: no limit
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
@@ -40,7 +43,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     )
     times = catch_up_from(policy_input.fit_age_s, rules.rescale_pause_s, rules.catch_up_s)
     curve = _curve(policy_input)
-    most = present * rules.forecast_cap_ratio
+    most = present * np.where(rules.safety == 0, _ANY, rules.forecast_cap_ratio)
     at_most = (most * (times.t2_s - times.t1_s) + policy_input.backlog_records) / rules.catch_up_s
     recovery = np.fmin(recovery_rate(curve, policy_input.backlog_records, times), at_most)
     workload = np.clip(curve.at(times.t3_s), present, most)  # at least the present one: S4-05
@@ -48,7 +51,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     needed = _needed(policy_input, np.maximum(keep, catch), workload)  # S4-20's larger rate, as its size
 
     rises = workload > present * (1 + rules.growth_noise_ratio)
-    calm = (policy_input.lowest_backlog_time_s <= rules.no_backlog_time_s) & ~rises
+    calm = (lasting_backlog_time(policy_input) <= rules.no_backlog_time_s) & ~rises
     down = calm & np.isfinite(policy_input.utilization_ratio)
     unknown = np.isnan(workers + policy_input.backlog_time_s + workload)
     wanted = np.select(
@@ -65,7 +68,8 @@ def size(policy_input: PolicyInput) -> PolicyResult:
 def _curve(policy_input: PolicyInput) -> Fit:
     """The fit; without one, or with one whose errors are large, the present input as a constant."""
     fit, present = policy_input.fit, policy_input.input_rate_records_per_s
-    used = trusted(fit, present, policy_input.rules.forecast_error_ratio)
+    rules = policy_input.rules
+    used = trusted(fit, present, np.where(rules.safety == 0, _ANY, rules.forecast_error_ratio))
     return replace(fit, a=np.where(used, fit.a, 0.0), b=np.where(used, fit.b, 0.0), c=np.where(used, fit.c, present))
 
 

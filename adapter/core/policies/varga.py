@@ -8,13 +8,16 @@ varga_utilization_ratio is the largest of the three targets that it tried (S1-15
 - Without a utilization the lag decides alone, and as in an HPA with half its metrics there is no scale-down.
 - The policy does not wait for a backlog that drains: at full utilization the size is workers / target on each tick.
 - The wait after a change (S1-17) and the scale-down window (S1-18) are a gate and a bound of every policy, because a
-  metric of 0 in the meantime would make an HPA go to its minimum. The HPA's tolerance applies afterwards (X-07).
+  metric of 0 in the meantime would make an HPA go to its minimum.
+- A ratio within the HPA's tolerance of 1 changes nothing (X-07): tolerance_ratio.
 """
 
 import numpy as np
 
 from adapter.core.partitions import whole
 from adapter.core.policies.interface import PolicyInput, PolicyResult
+from adapter.core.rule_columns import RuleColumns
+from adapter.core.samples import Array
 from adapter.core.signals import gated_lag_change, relative_lag_change
 
 
@@ -29,7 +32,8 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     lag = np.where(policy_input.bottleneck, gated, -1.0)
     busy = policy_input.utilization_ratio / rules.varga_utilization_ratio
 
-    sized = whole(workers * np.maximum(lag, np.where(np.isnan(busy), 1.0, busy)))
+    ratio = np.maximum(_tolerated(lag, rules), np.where(np.isnan(busy), 1.0, _tolerated(busy, rules)))
+    sized = whole(workers * ratio)
     least = np.where((workers > 0) | (policy_input.backlog_records > 0), 1.0, 0.0)
     wanted = np.maximum(sized, least)
     return PolicyResult(
@@ -38,3 +42,8 @@ def size(policy_input: PolicyInput) -> PolicyResult:
         catch_up_workers=np.full_like(wanted, np.nan),
         needed_workers=wanted,
     )
+
+
+def _tolerated(ratio: Array, rules: RuleColumns) -> Array:
+    """The ratio of a metric to its target as an HPA takes it."""
+    return np.where(np.abs(ratio - 1.0) <= rules.tolerance_ratio, 1.0, ratio)
