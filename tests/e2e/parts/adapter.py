@@ -35,7 +35,7 @@ RULES = {
     "rescale_pause_s": 5,
     "warm_up_s": 20,
     "worker_start_s": 5,
-    "down_window_s": 45,
+    "down_window_s": 60,  # ten parts, each longer than a tick: a part without samples starts the account anew
     "cooldown_down_s": 45,
 }
 EXTERNAL = "external.metrics.k8s.io/v1beta1"

@@ -55,7 +55,9 @@ class Broker(Process):
 
     def _format(self) -> None:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        arguments = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", self.folder / "server.properties"]
+        settings = self.folder / "server.properties"
+        # With `=`, because the name of one cluster in 64 begins with a hyphen.
+        arguments = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", settings]
         with Process("format", [*self._java, *arguments], self.folder) as process:
             assert process.child.wait(180) == 0, process.log.read_text()
 
