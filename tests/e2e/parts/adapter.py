@@ -35,7 +35,8 @@ RULES = {
     "rescale_pause_s": 5,
     "warm_up_s": 20,
     "worker_start_s": 5,
-    "down_window_s": 60,  # ten parts, each longer than a tick: a part without samples starts the account anew
+    # Ten parts, each of some ticks: a part without samples starts the account of drain anew. drain does not wait for it.
+    "down_window_s": 300,
     "cooldown_down_s": 45,
 }
 EXTERNAL = "external.metrics.k8s.io/v1beta1"
@@ -68,7 +69,7 @@ def values(systems: Systems) -> dict[str, Any]:
     if systems.pravega is not None:
         sources["streams"] = {"kind": "pravega", "url": systems.pravega.url, "deadline_s": 2.0}
         read = [{"source": "streams", "scope": "shop", "stream": "clicks"}]
-        workloads.append({"name": "clicks", "read": read, "rules": {"policy": "segments"}})
+        workloads.append({"name": "clicks", "read": read, "rules": {"policy": "segments", "down_window_s": 60}})
     config = {
         "sources": sources,
         "workloads": workloads,
