@@ -5,30 +5,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from parts import flink, flink_workload
+from parts import flink
 from parts.adapter import Adapter, Systems, values
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
+from parts.discovery import Discovery
+from parts.flink_workload import FlinkWorkload
 from parts.kubelet import Kubelet
 from parts.process import tools
 from parts.prometheus import Prometheus, scraping
+from parts.spark_workload import KAFKA_SOURCE, SparkWorkload
 
-POLICIES = ["drain"]
 _RESTART = {"rescale_pause_s": 5, "worker_start_s": 20, "settle_s": 15, "stale_after_s": 45, "error_after_s": 120}
+# The settings of each policy, with seconds where a user has minutes.
+_POLICIES: dict[str, dict[str, Any]] = {"drain": {}}
 
 
 @pytest.fixture(scope="session")
-def discovery(run: Path, kubelet: Kubelet) -> flink_workload.Discovery:
-    if not (tools() / flink.TOOL).is_dir():
-        pytest.skip(f"{flink.TOOL} is not in {tools()}: make tools-all")
-    return flink_workload.Discovery(kubelet, run / "targets.json")
+def discovery(run: Path) -> Discovery:
+    return Discovery(run / "targets")
 
 
 @pytest.fixture(scope="session")
-def prometheus(run: Path, discovery: flink_workload.Discovery) -> Iterator[Prometheus]:
-    settings = scraping({})
-    files = {"files": [str(discovery.file)], "refresh_interval": "2s"}
-    settings["scrape_configs"] = [{"job_name": "flink", "file_sd_configs": [files]}]
+def prometheus(run: Path, discovery: Discovery) -> Iterator[Prometheus]:
+    settings = scraping({}) | {"scrape_configs": [discovery.settings()]}
     with Prometheus(run / "prometheus", settings) as prometheus:
         yield prometheus
 
@@ -41,7 +41,8 @@ def systems(broker: Broker, prometheus: Prometheus) -> Systems:
 @pytest.fixture(scope="session")
 def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Systems) -> Adapter:
     settings = values(systems)
-    settings["config"]["workloads"] = [_flink_job(policy) for policy in POLICIES]
+    jobs = [_flink_job(policy) for policy in _POLICIES]
+    settings["config"]["workloads"] = [*jobs, _spark_query("invoices")]
     adapter = Adapter(controlplane, kubelet, run / "adapter")
     adapter.install(settings)
     return adapter
@@ -50,23 +51,46 @@ def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Sy
 def _flink_job(policy: str) -> dict[str, Any]:
     """As the comment of hpa/flink-reactive.yaml, with this policy."""
     name = f"clicks-{policy}"
+    preset = "flink-varga" if policy == "varga" else "flink"
     read = [
-        {"source": "metrics", "preset": "flink", "match": {"job_name": name}},
+        {"source": "metrics", "preset": preset, "match": {"job_name": name}},
         {"source": "events", "group": name, "topics": [name]},
     ]
-    return {"name": name, "read": read, "rules": {"policy": policy, **_RESTART}}
+    return {"name": name, "read": read, "rules": {"policy": policy, **_RESTART, **_POLICIES[policy]}}
+
+
+def _spark_query(name: str) -> dict[str, Any]:
+    """As the comment of hpa/spark-workers.yaml, with the backlog from the offsets that the query commits."""
+    read = [
+        {"source": "metrics", "preset": "spark", "match": {"app": name}},
+        {"source": "events", "group": name, "topics": [name]},
+    ]
+    # A worker starts an executor, another Java program, which is slow at first.
+    return {"name": name, "read": read, "rules": _RESTART | {"worker_start_s": 40, "settle_s": 30, "warm_up_s": 60}}
 
 
 @pytest.fixture
 def flink_job(
-    request: pytest.FixtureRequest,
-    adapter: Adapter,
-    controlplane: ControlPlane,
-    discovery: flink_workload.Discovery,
-    run: Path,
-) -> Iterator[flink_workload.FlinkWorkload]:
+    request: pytest.FixtureRequest, adapter: Adapter, controlplane: ControlPlane, discovery: Discovery, run: Path
+) -> Iterator[FlinkWorkload]:
     """A job with the policy that is the parameter."""
+    need(flink.TOOL)
     name = f"clicks-{request.param}"
-    broker: Broker = request.getfixturevalue("broker")
-    with flink_workload.FlinkWorkload(name, broker, controlplane, run / name, discovery=discovery) as job:
+    broker, kubelet = request.getfixturevalue("broker"), request.getfixturevalue("kubelet")
+    with FlinkWorkload(name, broker, controlplane, run / name, discovery=discovery, kubelet=kubelet) as job:
         yield job
+
+
+@pytest.fixture
+def spark_query(
+    adapter: Adapter, broker: Broker, controlplane: ControlPlane, discovery: Discovery, run: Path
+) -> Iterator[SparkWorkload]:
+    need(KAFKA_SOURCE)
+    with SparkWorkload("invoices", broker, controlplane, run / "invoices", discovery=discovery) as job:
+        yield job
+
+
+def need(tool: str) -> None:
+    """Skips the test without this tool."""
+    if not (tools() / tool).is_dir():
+        pytest.skip(f"{tool} is not in {tools()}: make tools-all")

@@ -14,7 +14,7 @@ from parts.keda import TOOL, Keda
 from parts.kubelet import Kubelet
 from parts.pravega import Pravega
 from parts.process import tools, until
-from parts.workload import MANIFESTS
+from parts.scale_target import MANIFESTS
 
 pytestmark = pytest.mark.full
 DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/clicks"

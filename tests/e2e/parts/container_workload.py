@@ -18,7 +18,7 @@ class ContainerWorkload(Workload):
         ready: int = self.plane.api.get(self.path)["status"].get("readyReplicas", 0)
         return ready
 
-    def _manifests(self) -> list[dict[str, Any]]:
+    def manifests(self) -> list[dict[str, Any]]:
         name = f"{self.name}-program"
         program = {
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
@@ -30,4 +30,4 @@ class ContainerWorkload(Workload):
             "volumeMounts": [{"name": "program", "mountPath": "/program"}],
         }  # fmt: skip
         volumes = [{"name": "program", "configMap": {"name": name}}]
-        return [program, self._deployment(container, volumes=volumes)]
+        return [program, self.target_with(container, volumes=volumes)]

@@ -1,11 +1,10 @@
 """A Flink job in reactive mode whose TaskManagers are the pods of a Deployment."""
 
-import json
 import shlex
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from parts.discovery import Discovery
 from parts.flink import METRICS_PORT, MICROSECONDS_A_RECORD, PLUGINS, TASK_MANAGER, JobManager, Program, RunningTimes
 from parts.kubelet import Kubelet
 from parts.workload import Workload
@@ -13,27 +12,14 @@ from parts.workload import Workload
 MAX_WORKERS = 5  # half a gigabyte each
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
-    """Tells Prometheus the current pods, in place of its discovery in a cluster."""
-
-    kubelet: Kubelet
-    file: Path  # of file_sd_configs
-
-    def update(self, prefix: str, *others: str) -> None:
-        """The targets are the pods of this prefix, and the others."""
-        pods = [f"{pod.ip}:{METRICS_PORT}" for pod in self.kubelet.pods("default", prefix)]
-        written = self.file.with_suffix(".partial")
-        written.write_text(json.dumps([{"targets": [*others, *pods]}]))
-        written.replace(self.file)
-
-
 @dataclass
 class FlinkWorkload(Workload):
     """A job in reactive mode; the replicas of the Deployment are its parallelism."""
 
     discovery: Discovery = field(kw_only=True)
+    kubelet: Kubelet = field(kw_only=True)
     hpa: str = "flink-reactive.yaml"
+    max_replicas: int | None = MAX_WORKERS
 
     def start(self) -> None:
         """Starts the JobManager, then what every workload has."""
@@ -41,8 +27,8 @@ class FlinkWorkload(Workload):
         job = (self.broker.bootstrap_servers, self.name, str(MICROSECONDS_A_RECORD))
         self.manager = JobManager(self._program, *job)
         self.running_times = RunningTimes(self.manager)
-        self._started.enter_context(self.manager)
-        self._started.enter_context(self.running_times)
+        self.started.enter_context(self.manager)
+        self.started.enter_context(self.running_times)
         super().start()
 
     def stop(self) -> None:
@@ -51,21 +37,16 @@ class FlinkWorkload(Workload):
         (self.folder / "pauses.log").write_text("\n".join([*lines, ""]))
         super().stop()
 
-    def scale_with(self, hpa: str) -> None:
-        """Applies the manifest with fewer replicas at most."""
-        super().scale_with(hpa)
-        patch = json.dumps({"spec": {"maxReplicas": MAX_WORKERS}})
-        self.plane.kubectl("patch", "hpa", self.name, "--type=merge", "-p", patch)
-
     def observe(self) -> Any:
         """Also tells Prometheus the current pods."""
-        self.discovery.update(f"{self.name}-", self.manager.metrics_address)
+        pods = [f"{pod.ip}:{METRICS_PORT}" for pod in self.kubelet.pods("default", f"{self.name}-")]
+        self.discovery.write(self.name, [self.manager.metrics_address, *pods])
         return super().observe()
 
-    def _manifests(self) -> list[dict[str, Any]]:
+    def manifests(self) -> list[dict[str, Any]]:
         command = self._program.command(TASK_MANAGER, "224m")
         # The pod's address, which the JobManager connects to.
         script = f"exec {shlex.join(command)} -D taskmanager.host=$POD_IP"
         env = [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
         env += [{"name": key, "value": value} for key, value in PLUGINS.items()]
-        return [self._deployment({"image": "flink:1", "command": ["sh", "-c", script], "env": env})]
+        return [self.target_with({"image": "flink:1", "command": ["sh", "-c", script], "env": env})]

@@ -27,8 +27,8 @@ from parts.exporter import Exporter
 from parts.load import Load
 from parts.process import HOST, Part, Process, free_port
 from parts.prometheus import Prometheus
+from parts.scale_target import autoscaler
 from parts.service import api_service_at
-from parts.workload import autoscaler
 
 EXTERNAL = "external.metrics.k8s.io/v1beta1"
 NAME = "clicks"  # the workload of the broker

@@ -11,7 +11,8 @@ from parts.adapter import CUSTOM, EXTERNAL, Adapter
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.process import until
-from parts.workload import REPLICAS_FOR_300, Workload, autoscaler
+from parts.scale_target import autoscaler
+from parts.workload import REPLICAS_FOR_300, Workload
 
 DEPLOYMENTS = "namespaces/default/deployments.apps"
 

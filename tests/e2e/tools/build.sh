@@ -6,7 +6,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tools=${BACKLOG_ADAPTER_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/backlog-adapter/tools}
 goserver=$(cd "$here/../../../bench/goserver" && pwd)
 kubernetes=1.36.3 helm=4.3.1 prometheus=0.315.0 kafka=4.3.1 pravega=0.13.0
-keda=2.21.0 prometheus_adapter=0.12.0 flink=2.3.0
+keda=2.21.0 prometheus_adapter=0.12.0 flink=2.3.0 spark_kafka=4.2.0
 kubeconform=0.8.0 helm_docs=1.14.2 openapi="1.31.14 1.33.6 $kubernetes"
 prometheus_operator=github.com/prometheus-operator/prometheus-operator@v0.85.0
 cert_manager=github.com/cert-manager/cert-manager@v1.21.2
@@ -105,6 +105,7 @@ copy_jars() {  # copy_jars POM FOLDER
 }
 build_kafka() { copy_jars kafka "$1"; }
 build_pravega() { copy_jars pravega "$1"; }
+build_spark_kafka() { copy_jars spark "$1"; }
 # The distribution is a Python package, with hash; the connector comes from Maven, and the job is compiled here.
 build_flink() {
   python3 -m pip download --quiet --no-deps --require-hashes --requirement "$here/flink/requirements.txt" --dest "$1/wheel"
@@ -191,6 +192,7 @@ fi
 part "helm-docs-$helm_docs" build_helm_docs
 part "keda-$keda" build_keda
 part "prometheus-adapter-$prometheus_adapter" build_prometheus_adapter
+part "spark-kafka-$spark_kafka" build_spark_kafka
 if command -v javac >/dev/null; then part "flink-$flink" build_flink
 else echo "tools: no javac, so Flink is not tested; install a JDK (Debian 12: openjdk-17-jdk-headless)" >&2; fi
 
