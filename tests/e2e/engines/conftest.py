@@ -1,5 +1,6 @@
 """An adapter that reads the jobs of real engines."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ from parts.controlplane import ControlPlane
 from parts.discovery import Discovery
 from parts.flink_workload import FlinkWorkload
 from parts.kubelet import Kubelet
+from parts.pravega import Pravega
 from parts.process import tools
 from parts.prometheus import Prometheus, scraping
 from parts.spark_workload import KAFKA_SOURCE, SparkWorkload
+from parts.stream_readers import SCOPE, StreamReaders, Wave
 
 _RESTART = {"rescale_pause_s": 5, "worker_start_s": 20, "settle_s": 15, "stale_after_s": 45, "error_after_s": 120}
 # The settings of each policy, with seconds where a user has minutes.
@@ -34,15 +37,15 @@ def prometheus(run: Path, discovery: Discovery) -> Iterator[Prometheus]:
 
 
 @pytest.fixture(scope="session")
-def systems(broker: Broker, prometheus: Prometheus) -> Systems:
-    return Systems(broker=broker, prometheus=prometheus)
+def systems(broker: Broker, prometheus: Prometheus, pravega: Pravega) -> Systems:
+    return Systems(broker=broker, prometheus=prometheus, pravega=pravega)
 
 
 @pytest.fixture(scope="session")
 def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Systems) -> Adapter:
     settings = values(systems)
     jobs = [_flink_job(policy) for policy in _POLICIES]
-    settings["config"]["workloads"] = [*jobs, _spark_query("invoices")]
+    settings["config"]["workloads"] = [*jobs, _spark_query("invoices"), _stream_readers("audit")]
     adapter = Adapter(controlplane, kubelet, run / "adapter")
     adapter.install(settings)
     return adapter
@@ -69,6 +72,12 @@ def _spark_query(name: str) -> dict[str, Any]:
     return {"name": name, "read": read, "rules": _RESTART | {"worker_start_s": 40, "settle_s": 30, "warm_up_s": 60}}
 
 
+def _stream_readers(name: str) -> dict[str, Any]:
+    """As the comment of hpa/pravega-reader.yaml, with policy `segments`."""
+    read = [{"source": "streams", "scope": SCOPE, "stream": name}]
+    return {"name": name, "read": read, "rules": {"policy": "segments", "down_window_s": 60}}
+
+
 @pytest.fixture
 def flink_job(
     request: pytest.FixtureRequest, adapter: Adapter, controlplane: ControlPlane, discovery: Discovery, run: Path
@@ -88,6 +97,17 @@ def spark_query(
     need(KAFKA_SOURCE)
     with SparkWorkload("invoices", broker, controlplane, run / "invoices", discovery=discovery) as job:
         yield job
+
+
+@pytest.fixture
+def stream_readers(
+    adapter: Adapter, pravega: Pravega, controlplane: ControlPlane, run: Path
+) -> Iterator[StreamReaders]:
+    if shutil.which("javac") is None:
+        pytest.skip("no javac; install a JDK (Debian 12: openjdk-17-jdk-headless)")
+    wave = Wave(highest_events_per_s=80, period_s=900)
+    with StreamReaders("audit", pravega, controlplane, run / "audit", wave, segment_events_per_s=10) as readers:
+        yield readers
 
 
 def need(tool: str) -> None:

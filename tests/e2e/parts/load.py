@@ -17,21 +17,25 @@ from parts.process import Process
 _STEP_S = 0.05
 
 
-class Load(Process):
-    """Starts with rate 0."""
+class RateProcess(Process):
+    """A program that takes rates on its input. Starts with rate 0."""
 
     stdin = subprocess.PIPE
+
+    def set_rate(self, per_s: float) -> None:
+        """Sets the rate of the whole topic or stream."""
+        assert self.child.stdin is not None
+        self.child.stdin.write(f"{per_s}\n".encode())
+        self.child.stdin.flush()
+
+
+class Load(RateProcess):
+    """Each partition gets the same share of the rate."""
 
     def __init__(self, folder: Path, bootstrap_servers: str, topic: str, partitions: int) -> None:
         command = [sys.executable, __file__, bootstrap_servers, topic, str(partitions)]
         env = {"PYTHONPATH": str(Path(__file__).parent.parent)}
         super().__init__(f"load-{topic}", command, folder, env)
-
-    def set_rate(self, records_per_s: float) -> None:
-        """Sets the rate over all partitions; each partition gets the same share."""
-        assert self.child.stdin is not None
-        self.child.stdin.write(f"{records_per_s}\n".encode())
-        self.child.stdin.flush()
 
 
 def produce(producer: Producer, topic: str, partitions: int) -> None:

@@ -29,21 +29,28 @@ _LOGGING = """\
 """
 
 
+LIBRARIES = tools() / "pravega-0.13.0" / "libs" / "*"
+
+
 class Pravega(Process):
     """Creates and scales streams through the controller's REST API at `url`."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
-        rest = free_port()
+        rest, rpc = free_port(), free_port()
         self.url = f"http://{HOST}:{rest}"
+        self.controller = f"tcp://{HOST}:{rpc}"  # for clients
         settings = folder / "standalone.properties"
-        settings.write_text(_SETTINGS.format(rest=rest, rpc=free_port(), store=free_port(), zookeeper=free_port()))
+        settings.write_text(_SETTINGS.format(rest=rest, rpc=rpc, store=free_port(), zookeeper=free_port()))
         logging = folder / "logback.xml"
         logging.write_text(_LOGGING)
         java = [
             "java", "-Xms128m", "-Xmx320m", "-XX:MaxDirectMemorySize=320m", "-Dpravegaservice.cache.size.max=134217728",
             "-Dpravegaservice.container.count=1", f"-Dsinglenode.configurationFile={settings}",
-            f"-Dlogback.configurationFile={logging}", "-cp", tools() / "pravega-0.13.0" / "libs" / "*",
+            f"-Dpravegaservice.service.published.host.nameOrIp={HOST}",
+            # Ten minutes by default. The rates of 2, 5, 10 and 20 minutes remain.
+            "-DautoScale.cooldown.time.seconds=60", "-DautoScale.mute.time.seconds=30",
+            f"-Dlogback.configurationFile={logging}", "-cp", LIBRARIES,
         ]  # fmt: skip
         super().__init__("pravega", [*java, "io.pravega.local.LocalPravegaEmulator"], folder)
 
@@ -52,10 +59,13 @@ class Pravega(Process):
         super().start()
         self.ready(lambda: "_system" in httpx.get(f"{self.url}/v1/scopes", timeout=2).text)
 
-    def create_stream(self, scope: str, stream: str, segments: int) -> None:
-        """Creates the scope and the stream unless they exist; a new stream has this fixed number of segments."""
+    def create_stream(self, scope: str, stream: str, segments: int, events_per_s: int | None = None) -> None:
+        """Creates the scope and the stream unless they exist. events_per_s of a segment: else their number is fixed."""
+        policy = _fixed(segments)
+        if events_per_s is not None:
+            policy |= {"type": "BY_RATE_IN_EVENTS_PER_SEC", "targetRate": events_per_s, "scaleFactor": 2}
         self._create("/v1/scopes", {"scopeName": scope})
-        self._create(f"/v1/scopes/{scope}/streams", {"streamName": stream, "scalingPolicy": _fixed(segments)})
+        self._create(f"/v1/scopes/{scope}/streams", {"streamName": stream, "scalingPolicy": policy})
 
     def _create(self, path: str, what: dict[str, object]) -> None:
         """Retries: a controller that lists its scopes may not be able to create one yet."""
