@@ -1,12 +1,13 @@
 """The settings of workloads, fleets and processes."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from adapter.apiserver.limits import ServerLimits
-from adapter.config.faults import Fault
+from adapter.config.faults import Fault, refusal
 from adapter.config.issuer import Issuer, issuer_faults
 from adapter.config.limits import Limits
 from adapter.config.model import LISTED, Model, has, pair
@@ -55,7 +56,24 @@ class ExcludedPeriod(Model):
     zone: Zone = Field(default="UTC", description="Time zone of begin and end, such as Europe/Berlin.")
 
 
+class ExpectedEvent(Model):
+    """A known event with more input. `drain` scales up before it, and no policy scales down until it ends."""
+
+    begin: Instant = Field(alias="from", description="Begin with its zone, such as 2026-01-31T18:00:00Z.")
+    to: Instant = Field(description="End with its zone, exclusive.")
+    times: float = Field(gt=1, le=100, strict=False, description="Input of the event / input before it, such as 1.5.")
+
+    @field_validator("to")
+    @classmethod
+    def _ends_after_begin(cls, to: datetime, known: ValidationInfo) -> datetime:
+        begin = known.data.get("begin")
+        if begin is not None and to <= begin:
+            raise refusal(f"expected a time after from = {begin.isoformat()}, got {to.isoformat()}")
+        return to
+
+
 Periods = Annotated[tuple[ExcludedPeriod, ...], LISTED]
+Events = Annotated[tuple[ExpectedEvent, ...], LISTED]
 
 
 class Workload(Model):
@@ -69,6 +87,9 @@ class Workload(Model):
     pause: Pause | None = Field(default=None, description="Pause of its scaling; none by default.")
     excluded_periods: Periods | None = Field(
         default=None, description="Periods without decisions; the file's periods by default."
+    )
+    expected: Events | None = Field(
+        default=None, description="Known events with more input; the file's events by default."
     )
     failover: bool | None = Field(
         default=None, description="Prevent scale-down while traffic may return; the file's `failover` by default."
@@ -103,6 +124,9 @@ class Fleet(Model):
     pause: Pause | None = Field(default=None, description="Pause of the scaling of all its workloads; none by default.")
     excluded_periods: Periods | None = Field(
         default=None, description="Periods without decisions; the file's periods by default."
+    )
+    expected: Events | None = Field(
+        default=None, description="Known events with more input; the file's events by default."
     )
     failover: bool | None = Field(
         default=None, description="Prevent scale-down while traffic may return; the file's `failover` by default."
@@ -198,6 +222,9 @@ class Config(Model):
     rules: RuleOverrides = Field(default={}, description="Rules of all workloads; they override the defaults.")
     excluded_periods: Periods = Field(
         default=(), description="Periods without decisions, for workloads without their own periods."
+    )
+    expected: Events = Field(
+        default=(), description="Known events with more input, for workloads without their own events."
     )
     failover: bool = Field(
         default=False, description="Prevent scale-down while traffic may return, for workloads that do not set it."

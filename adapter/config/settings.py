@@ -11,11 +11,11 @@ from pydantic import PlainValidator, ValidationError, ValidationInfo
 from adapter.config.faults import shown
 from adapter.config.model import Model, setting
 from adapter.config.values import DAYS
-from adapter.core.periods import Period
+from adapter.core.periods import Event, Period
 from adapter.core.rules import MEANINGS, ORDERED, RuleBook, Rules, contradiction
 
 if TYPE_CHECKING:
-    from adapter.config.models import Config, ExcludedPeriod, Fleet, Pause, Workload
+    from adapter.config.models import Config, ExcludedPeriod, ExpectedEvent, Fleet, Pause, Workload
 
 _TICKS = (("rate_window_s", 2), ("stale_after_s", 1), ("error_after_s", 2))  # setting, least number of ticks
 
@@ -91,10 +91,12 @@ def rule_book(config: "Config") -> RuleBook:
 
 def _merged(config: "Config", one: "Workload | Fleet") -> Rules:
     periods = config.excluded_periods if one.excluded_periods is None else one.excluded_periods
+    events = config.expected if one.expected is None else one.expected
     times = {
         **_pauses(one.pause),
         "failover": config.failover if one.failover is None else one.failover,
         "excluded": tuple(_period(period) for period in periods),
+        "expected": tuple(_event(event) for event in events),
     }
     return Rules(**{**config.rules, **one.rules, **times})
 
@@ -110,3 +112,7 @@ def _pauses(pause: "Pause | None") -> dict[str, float]:
 def _period(period: "ExcludedPeriod") -> Period:
     days = tuple(sorted({DAYS.index(day) for day in period.days}))
     return Period(days=days, begin_min=period.begin, end_min=period.to, zone=period.zone)
+
+
+def _event(event: "ExpectedEvent") -> Event:
+    return Event(begin_s=event.begin.timestamp(), end_s=event.to.timestamp(), times=event.times)

@@ -122,6 +122,12 @@ class Bound(StrEnum):
         sentence=lambda d: "; no scale-down while a failover is active",
         lifted_by={"workload_status.failover": 0},
     )
+    EXPECTED = BoundRecord(
+        name="expected",
+        description="no scale-down from shortly before an event of `expected` until its end",
+        sentence=lambda d: "; no scale-down before the expected event ends",
+        lifted_by={"workload_status.expecting": 0},
+    )
     SINK = BoundRecord(
         name="sink",
         description="the sink is unhealthy: no scale-up, and no scale-down while the job is behind",

@@ -27,6 +27,7 @@ class BoundInputs:
     no_up: Mask  # scale-ups are paused
     no_down: Mask  # scale-downs are paused
     failover: Mask  # traffic of another region may come back
+    expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
     behind: Mask  # the backlog time exceeds short_backlog_time_s
     blocked: Mask  # the last scale-up gained too little
@@ -74,6 +75,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         no_up=status.no_up,
         no_down=status.no_down,
         failover=status.failover,
+        expecting=status.expecting,
         sink_unhealthy=status.sink_unhealthy & (safe | where("checks_the_job", rules.policy)),
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
@@ -115,6 +117,7 @@ def table(
         _latch(np.fmax(wanted, window), current, window, bound_inputs.pending_workers),
         Clamp(Bound.PAUSE, stay(bound_inputs.no_down), stay(bound_inputs.no_up)),
         Clamp(Bound.FAILOVER, stay(bound_inputs.failover), None),
+        Clamp(Bound.EXPECTED, stay(bound_inputs.expecting), None),
         Clamp(Bound.SINK, stay(unhealthy & bound_inputs.behind), stay(unhealthy)),
         Clamp(Bound.INEFFECTIVE, None, stay(bound_inputs.blocked)),
         Clamp(Bound.COOLDOWN, stay(bound_inputs.cooling_down), stay(bound_inputs.cooling_up)),

@@ -39,6 +39,7 @@ class WorkloadStatus:
     no_up: Mask  # scale-ups are paused
     no_down: Mask  # scale-downs are paused
     failover: Mask
+    expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
     measured_rescales: Array  # of the last ones, those whose pause is known
     rules: RuleColumns
@@ -222,6 +223,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         no_up=no_up,
         no_down=no_down,
         failover=(tick.facts.failover == 1) | (rules.failover == 1),
+        expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
         measured_rescales=np.isfinite(tick.state.slow.pauses_s).sum(axis=0).astype(np.float64),
         rules=rules,

@@ -15,7 +15,9 @@ from adapter.core.rules import ORDERED, RuleBook, Rules, contradiction
 from adapter.core.samples import Array, IntArray
 
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
-_NAMES = tuple(name for name in _SETTINGS if name != "excluded")
+_CALENDAR = ("excluded", "expected_times", "expecting")  # columns that depend on the time
+_NAMES = tuple(name for name in _SETTINGS if name not in ("excluded", "expected"))
+_LEAST_LEAD_S = 600.0  # before an event, so that its workers are warm when it begins
 _CHOICES = {name: known["one_of"] for name, known in _SETTINGS.items() if "one_of" in known}
 _WHOLE = frozenset(name for name, kind in get_type_hints(Rules).items() if kind in (int, int | None))
 _BY_POLICY = {
@@ -47,9 +49,9 @@ def columns(
     overrides: parameter -> (workloads,) the value that replaces the book's, otherwise NaN.
     """
     distinct, which = _distinct_rules(workloads, fleet.tobytes(), _ById(book))
-    table = np.array([[*_values(rules), _is_excluded(rules, at_s)] for rules in distinct], dtype=np.float64)
-    spread = table.reshape(len(distinct), len(_NAMES) + 1).T[:, which]
-    values = dict(zip((*_NAMES, "excluded"), spread, strict=True))
+    table = np.array([[*_values(rules), *_calendar(rules, at_s)] for rules in distinct], dtype=np.float64)
+    spread = table.reshape(len(distinct), len(_NAMES) + len(_CALENDAR)).T[:, which]
+    values = dict(zip((*_NAMES, *_CALENDAR), spread, strict=True))
     merged, wrong = _overridden(values, overrides)
     complaints = {workloads[row]: f"{_IGNORED}: {'; '.join(faults)}" for row, faults in wrong.items()}
     return Columns(values=RuleColumns(**{**merged, **_by_policy(merged)}), complaints=complaints)
@@ -116,8 +118,14 @@ def _values(rules: Rules) -> tuple[float, ...]:
     return tuple(number_of(name, getattr(rules, name)) for name in _NAMES)
 
 
-def _is_excluded(rules: Rules, at_s: float) -> float:
-    return float(any(period.holds(at_s) for period in rules.excluded))
+def _calendar(rules: Rules, at_s: float) -> tuple[float, float, float]:
+    """The values of _CALENDAR at a time."""
+    lead_s = max(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + rules.warm_up_s)
+    return (
+        float(any(period.holds(at_s) for period in rules.excluded)),
+        max((event.times for event in rules.expected if event.is_ahead(at_s, lead_s)), default=1.0),
+        float(any(event.is_near(at_s, lead_s) for event in rules.expected)),
+    )
 
 
 def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:

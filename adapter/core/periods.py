@@ -1,4 +1,4 @@
-"""Periods of the day without decisions."""
+"""The calendar: periods of the day without decisions, and events with more input."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,3 +22,20 @@ class Period:
         if self.begin_min < self.end_min:
             return today and self.begin_min <= minute < self.end_min
         return (today and minute >= self.begin_min) or (yesterday and minute < self.end_min)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A time with a known multiple of the usual input."""
+
+    begin_s: float  # Unix seconds
+    end_s: float
+    times: float  # the input of the event / the input before it
+
+    def is_ahead(self, at_s: float, lead_s: float) -> bool:
+        """Whether it begins within lead_s."""
+        return self.begin_s - lead_s <= at_s < self.begin_s
+
+    def is_near(self, at_s: float, lead_s: float) -> bool:
+        """Whether it begins within lead_s, or lasts."""
+        return self.begin_s - lead_s <= at_s < self.end_s

@@ -79,6 +79,8 @@ class RuleColumns:
     pause_down_until_s: Array
     failover: Array
     excluded: Array
+    expected_times: Array  # of the present input, by an event that begins soon; otherwise 1
+    expecting: Array  # 1 from shortly before an event until its end
 
     def at(self, index: IntArray) -> Self:
         """The entries at these places."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from adapter.core import policies
-from adapter.core.periods import Period
+from adapter.core.periods import Event, Period
 
 
 def _setting(default: Any, meaning: str, **bounds: float | bool | tuple[str, ...]) -> Any:
@@ -271,6 +271,7 @@ class Rules:
     # S4-30.
     failover: bool = _setting(False, "no scale-down while traffic of another region may come back", hidden=True)
     excluded: tuple[Period, ...] = _setting((), "times without decisions; from `excluded_periods`", hidden=True)
+    expected: tuple[Event, ...] = _setting((), "times with more input; from `expected`", hidden=True)
 
 
 _DEFAULTS = Rules()

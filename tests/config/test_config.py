@@ -20,7 +20,7 @@ from adapter.config import (
     parse,
     rule_book,
 )
-from adapter.core.periods import Period
+from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
 
@@ -214,6 +214,24 @@ def test_s4_30_periods_and_failover_of_the_file_are_defaults_of_workloads(
     assert book.by_workload["shop/scores"].failover
 
 
+EVENT = "{from: 2026-11-27T18:00:00Z, to: 2026-11-27T20:00:00+01:00, times: 2}"
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        pytest.param("labels: {}", (Event(begin_s=1795802400.0, end_s=1795806000.0, times=2.0),), id="the file's"),
+        pytest.param("expected: []", (), id="none of its own"),
+    ],
+)
+def test_s1_expected_events_of_the_file_are_defaults_of_workloads(own: str, expected: tuple[Event, ...]):
+    text = SOUND.replace('groups: "report-.*"', f'groups: "report-.*", {own}')
+    book = rule_book(parse(f"{text}expected: [{EVENT}]\n", "c.yaml"))
+
+    assert book.by_fleet[0].expected == expected
+    assert book.by_workload["shop/scores"].expected
+
+
 def test_equal_rules_are_one_object():
     many = "".join(f"  - {{name: w{n}, read: [{{source: kafka, group: g, topics: [t]}}]}}\n" for n in range(9))
     book = rule_book(parse(SOUND.replace("workloads:\n", f"workloads:\n{many}"), "c.yaml"))
@@ -246,7 +264,7 @@ def test_the_schema_has_the_bounds_and_descriptions_of_the_visible_rules():
     assert rules["rate_window_s"]["maximum"] == 600
     assert rules["policy"]["enum"] == list(POLICIES)
     assert "time within which the backlog should be cleared" in rules["time_to_reduce_backlog_s"]["description"]
-    assert not rules.keys() & {"pause_up_until_s", "pause_down_until_s", "failover", "excluded"}
+    assert not rules.keys() & {"pause_up_until_s", "pause_down_until_s", "failover", "excluded", "expected"}
 
 
 def unknown_names(value: object, schema: dict[str, Any], defs: dict[str, Any], path: str = "") -> list[str]:

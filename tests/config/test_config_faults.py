@@ -519,6 +519,16 @@ PERIOD = "from: 22:00, to: 06:00"
         pytest.param(
             workload(f"excluded_periods: [{{zone: +02:00, {PERIOD}}}]"), "expected a time zone", id="an offset"
         ),
+        pytest.param(
+            whole("expected: [{from: 2026-11-27T18:00:00Z, to: 2026-11-27T18:00:00Z, times: 2}]"),
+            "expected[0].to: expected a time after from = 2026-11-27T18:00:00+00:00, got 2026-11-27T18:00:00+00:00",
+            id="an event without length",
+        ),
+        pytest.param(
+            workload("expected: [{from: 2026-11-27T18:00:00Z, to: 2026-11-27T19:00:00Z, times: 0.5}]"),
+            "workloads[0].expected[0].times: expected more than 1, got 0.5",
+            id="an event with less input",
+        ),
         pytest.param(workload("failover: 1"), "workloads[0].failover: expected true or false, got 1", id="a number"),
         pytest.param(whole("failover: 'on'"), "failover: expected true or false, got 'on'", id="on, in quotes"),
     ],

@@ -317,6 +317,7 @@ CUTS = {
     Bound.LATCH: "; the target of 15 workers from 5 min ago stands until it is enacted",
     Bound.PAUSE: "; a pause blocks this direction",
     Bound.FAILOVER: "; no scale-down while a failover is active",
+    Bound.EXPECTED: "; no scale-down before the expected event ends",
     Bound.SINK: "; more workers will not help: the sink is unhealthy, repair it first",
     Bound.INEFFECTIVE: (
         "; more workers will not help: the last scale-up gained too little or its workers did not start; next"

@@ -4,12 +4,13 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from builders import JOB, column, counts, flow, job, last, steady, tick
+from builders import JOB, book, column, counts, flow, job, last, steady, tick
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.core.decisions import Bound
 from adapter.core.parameters import Columns, allowed, columns, number_of
-from adapter.core.periods import Period
+from adapter.core.periods import Event, Period
 from adapter.core.rules import ORDERED, POLICIES, QUANTA, RuleBook, Rules
 from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, Array
 
@@ -33,7 +34,8 @@ def test_each_workload_has_its_own_entry():
 
 def test_every_field_is_a_column_of_numbers():
     found = spread().values
-    assert [column.name for column in fields(found)] == [setting.name for setting in fields(Rules)]
+    settings = [setting.name for setting in fields(Rules)][:-1]
+    assert [column.name for column in fields(found)] == [*settings, "expected_times", "expecting"]
     assert {getattr(found, column.name).dtype for column in fields(found)} == {np.dtype(float)}
 
 
@@ -47,6 +49,23 @@ def test_no_workloads_give_empty_columns():
 def test_a_workload_is_excluded_during_its_own_period(at_s, excluded):
     book = RuleBook(by_workload={"n/a": Rules(excluded=(Period(days=(0,), begin_min=0, end_min=0), HOUR))})
     assert spread(book, at_s).values.excluded.tolist() == [excluded, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("at_s", "times", "expecting"),
+    [
+        pytest.param(3000, 1, 0, id="long before"),
+        pytest.param(3001, 2, 1, id="ten minutes before"),
+        pytest.param(3600, 2, 1, id="before, the larger of two"),
+        pytest.param(3601, 1, 1, id="its begin: the input shows it"),
+        pytest.param(7200, 1, 1, id="before its end"),
+        pytest.param(7201, 1, 0, id="its end"),
+    ],
+)
+def test_s1_an_expected_event_multiplies_the_input_before_it_and_lasts_until_its_end(at_s, times, expecting):
+    events = Event(begin_s=3601, end_s=7201, times=2), Event(begin_s=3601, end_s=3700, times=1.5)
+    found = spread(RuleBook(by_workload={"n/a": Rules(expected=events)}), at_s).values
+    assert (found.expected_times.tolist(), found.expecting.tolist()) == ([times, 1], [expecting, 0])
 
 
 def test_s4_30_failover_is_a_column():
@@ -229,3 +248,21 @@ def test_the_order_of_workloads_changes_nothing(order):
     assert one.complaints == other.complaints
     for name in (one_field.name for one_field in fields(one.values)):
         assert np.array_equal(getattr(one.values, name)[place], getattr(other.values, name), equal_nan=True)
+
+
+def test_s1_drain_scales_up_before_an_expected_event_and_stays_until_its_end():
+    """10 workers of 100/s process 600/s; twice as much is expected from 10:00 to 20:00 minutes."""
+    rules = {"policy": "drain", "worker_capacity_records_per_s": 100, "rescale_worth_s": 10, "down_window_s": 0}
+    busy = {"throughput": 600, "utilization_ratio": 0.6}
+
+    def decided(until_s, times, **signals):
+        event = Event(begin_s=600, end_s=1200, times=times)
+        ticks = steady(until_s=until_s, from_s=until_s - 600, **counts(10) | signals)
+        return last(ticks, book(expected=(event,), **rules))
+
+    assert decided(450, 2, **busy).required_workers == 15
+    assert decided(450, 1.1, **busy).required_workers == 10
+    idle = {"throughput": 200, "utilization_ratio": 0.2}
+    assert decided(900, 2, **idle).bound == Bound.EXPECTED
+    assert decided(900, 2, **idle).required_workers == 10
+    assert decided(2100, 2, **idle).required_workers < 10

@@ -57,7 +57,8 @@ class _Known:
 def size(policy_input: PolicyInput) -> PolicyResult:
     """Up if the present size misses the target, down if fewer workers are enough, otherwise unchanged."""
     rules, workers, known = policy_input.rules, policy_input.workers, _known(policy_input)
-    highest = forecast_input_rate(policy_input)
+    event = policy_input.input_rate_records_per_s * rules.expected_times
+    highest = np.fmax(forecast_input_rate(policy_input), event)
     keep, catch = _rates_needed(policy_input, highest)
     calm = (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s) & keeps_pace(policy_input)
     relayed = _relayed(policy_input)
@@ -75,7 +76,8 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     behind_s = _behind_at_present(policy_input, highest)
     outrun = behind_s > ahead.keep_behind_s
     uneven = policy_input.partition_behind_s > rules.backlog_time_target_s
-    up = (needed > workers) & (ahead.late | uneven | is_full(policy_input))
+    outgrown = (rules.expected_times > 1) & (event > enough)  # at once, so a look ahead would find it too late
+    up = (needed > workers) & (ahead.late | uneven | outgrown | is_full(policy_input))
     down = calm & (workers - needed > rules.tolerance_ratio * workers)
     return PolicyResult(
         wanted_workers=np.select([np.isnan(needed), up, down], [np.nan, larger, needed], workers),
