@@ -49,13 +49,13 @@ QUICK = {
     "pause_budget_ratio": 0.0002,
     "low_cpu_ratio": 0.4,
 }
-EVENT = Event(begin_s=120, end_s=360, times=1.2)
+ENDLESS = Event(begin_s=0, end_s=1e12, times=1.2)
 SECOND_MINUTE = Period(days=(0, 1, 2, 3, 4, 5, 6), begin_min=1, end_min=2)
 RULES = RuleBook(
     by_workload={f"shop/{policy}": Rules(policy=policy, **QUICK) for policy in POLICIES if policy != "drain"}
     | {
         "shop/drain": Rules(**QUICK | {"rescale_pause_s": 15.0}),
-        "shop/dataflow": Rules(policy="dataflow", expected=(EVENT,), **QUICK),
+        "shop/beam-flink": Rules(policy="beam-flink", expected=(ENDLESS,), **QUICK),
         STAGED: Rules(**QUICK, excluded=(SECOND_MINUTE,), max_step_up_workers=2, max_partitions_per_worker=2),
     },
     by_fleet=(
