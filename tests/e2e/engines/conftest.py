@@ -20,8 +20,12 @@ from parts.spark_workload import KAFKA_SOURCE, SparkWorkload
 from parts.stream_readers import SCOPE, StreamReaders, Wave
 
 _RESTART = {"rescale_pause_s": 5, "worker_start_s": 20, "settle_s": 15, "stale_after_s": 45, "error_after_s": 120}
-# The settings of each policy, with seconds where a user has minutes.
-_POLICIES: dict[str, dict[str, Any]] = {"drain": {}}
+# The settings of each policy, with seconds where a user has minutes. The published rules of beam-flink have no window.
+_POLICIES: dict[str, dict[str, Any]] = {
+    "drain": {},
+    "beam-flink": {"up_backlog_time_s": 20, "time_to_reduce_backlog_s": 60, "down_window_s": 0},
+    "varga": {"lag_threshold_records": 2000, "cooldown_up_s": 30, "down_window_s": 60},
+}
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from parts.prometheus import Prometheus
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("flink_job", ["drain"], indirect=True)
+@pytest.mark.parametrize("flink_job", ["drain", "beam-flink", "varga"], indirect=True)
 def test_the_hpa_scales_task_managers_with_a_load_step_and_back(
     flink_job: FlinkWorkload, prometheus: Prometheus
 ) -> None:
