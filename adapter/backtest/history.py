@@ -20,6 +20,7 @@ from adapter.core.samples import EVERY, Samples
 from adapter.errors import AdapterError, SourceError
 from adapter.sources import Source
 from adapter.sources.opening import open_source
+from adapter.sources.precedence import with_source
 from adapter.sources.sample_table import FAULT, samples_by_tick
 
 MOST_TICKS = 200_000  # about five weeks of 15 s
@@ -124,7 +125,9 @@ def read(
         sources = {name: opened.enter_context(closing(opener(config, name))) for name in names}
         for piece in _pieces(ticks):
             try:
-                table = pa.concat_tables([_read_piece(source, piece) for source in sources.values()])
+                table = pa.concat_tables(
+                    [with_source(_read_piece(source, piece), config, name) for name, source in sources.items()]
+                )
             except SourceError as error:
                 cut = f"{error}; the history ends at {_at(piece[0] - ticks.step)} instead of {_at(ticks[-1])}"
                 break

@@ -67,6 +67,8 @@ class Samples:
     by_stage: Mapping[str, Array] = field(default_factory=dict)  # STAGE_SIGNALS -> shape (len(stages),)
     by_workload: Mapping[str, Array] = field(default_factory=dict)  # other signals -> shape (len(workloads),)
     faults: Mapping[str, str] = field(default_factory=dict)  # workload or EVERY -> why samples are missing
+    # workload -> the difference of the backlogs that two sources report, in records, and a sentence
+    disputes: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
     def stage(self, signal: str) -> Array:
         """A stage signal, shape (len(stages),); all NaN if no source has it."""

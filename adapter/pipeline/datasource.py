@@ -16,6 +16,7 @@ from adapter.errors import SourceError
 from adapter.pipeline.packing import pack
 from adapter.pipeline.source_runner import deserialized, fault_table, runner_of, workloads_of
 from adapter.pipeline.ticks import first_offset, next_offset, ticks_between
+from adapter.sources.precedence import with_source
 from adapter.sources.sample_table import SCHEMA
 
 Packed = tuple[int, int, bytes]
@@ -91,6 +92,7 @@ class Reader(DataSourceStreamReader):
         if source is None or not ticks:
             return SCHEMA.empty_table()
         try:
-            return runner_of(self._config_json, self._opener, source).samples(ticks)
+            table = runner_of(self._config_json, self._opener, source).samples(ticks)
         except SourceError as error:
-            return fault_table(workloads_of(deserialized(self._config_json), source), ticks, str(error))
+            table = fault_table(workloads_of(deserialized(self._config_json), source), ticks, str(error))
+        return with_source(table, deserialized(self._config_json), source)

@@ -26,14 +26,17 @@ def pack(table: pa.Table, ticks: range, heartbeat: bool) -> Iterator[tuple[int, 
     """
     if not len(table) and not heartbeat:
         return
-    texts = {name: coded(table, name) for name in TEXTS}
+    names = [*TEXTS, *(name for name in ("source",) if name in table.column_names)]
+    numbers = [name for name in ("value", "rank") if name in table.column_names]
+    texts = {name: coded(table, name) for name in names}
     value = table.column("value").to_numpy()
     own, shared = _places(table.column("at_s").to_numpy(), texts["workload"], np.isfinite(value), ticks)
     for number, (at, shard) in enumerate(product(ticks, SHARD_KEYS)):
         rows = np.concatenate([own[number], shared[number // len(SHARD_KEYS)]])
         if heartbeat or len(rows):
-            columns = [_part(texts[name], rows) for name in TEXTS]
-            yield shard, at, _stream(pa.table([*columns, pa.array(value[rows])], names=[*TEXTS, "value"]))
+            columns = [_part(texts[name], rows) for name in names]
+            counts = [table.column(name).to_numpy()[rows] for name in numbers]
+            yield shard, at, _stream(pa.table([*columns, *map(pa.array, counts)], names=[*names, *numbers]))
 
 
 def unpack(chunks: Iterable[tuple[int, bytes]]) -> Iterator[Samples]:

@@ -1,6 +1,7 @@
 """Samples as a table with one value a row: what each source returns, and what the pipeline splits into shards."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from adapter.core.samples import Names, SampleColumns, Samples, assemble_columns
 from adapter.errors import plain
+from adapter.sources.joining import chosen_rows, disputes
 
 FAULT = "fault"  # the signal of a row that states why a number is missing
 _TYPES: dict[str, pa.DataType] = {
@@ -48,7 +50,7 @@ class SampleTable:
 
 
 def samples_of(at_s: int, table: pa.Table) -> Samples:
-    """The rows of one tick as aligned arrays."""
+    """The rows of one tick as aligned arrays. With the columns of with_source, sources have a precedence."""
     texts = {name: coded(table, name) for name in TEXTS}
     workload, signal, text = texts["workload"], texts["signal"], texts["text"]
     is_fault = np.array([name == FAULT for name in signal.names], dtype=bool)[signal.codes]
@@ -57,9 +59,14 @@ def samples_of(at_s: int, table: pa.Table) -> Samples:
         for one, other in zip(workload.codes[is_fault].tolist(), text.codes[is_fault].tolist(), strict=True)
     }
     value = table.column("value").to_numpy()
+    contradictions: dict[str, tuple[float, str]] = {}
+    if "rank" in table.column_names:
+        rank, texts["source"] = table.column("rank").to_numpy(), coded(table, "source")
+        contradictions = disputes(texts, rank, value)
+        value = np.where(chosen_rows(texts, rank, value), value, np.nan)
     # assemble_columns ignores the values of FAULT rows: FAULT is not the name of a signal.
     columns = SampleColumns(workload=workload, stage=texts["stage"], signal=signal, value=value)
-    return assemble_columns(at_s, columns, faults)
+    return replace(assemble_columns(at_s, columns, faults), disputes=contradictions)
 
 
 def samples_by_tick(table: pa.Table, ticks: range) -> Iterator[Samples]:
