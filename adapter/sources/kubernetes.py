@@ -15,12 +15,14 @@ from kubernetes import client, config
 from adapter.config import KubernetesSource
 from adapter.errors import SourceError
 from adapter.sources.autoscalers import Autoscaler, Scale, Target, add_workers, autoscalers, scale_of, subresource_scale
+from adapter.sources.bodies import Body, BodyError
 from adapter.sources.sample_table import SampleTable
 
 _HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 _APPS = {"Deployment": "deployments", "StatefulSet": "statefulsets", "ReplicaSet": "replicasets"}
 _PAGE = 500  # objects an answer; an HPA is about 2 KB, a Deployment 5
 _MOST_LISTS = 20  # namespaces to list one by one; for more, one list of the whole cluster
+_CHUNK_BYTES = 1 << 16
 _LOG = logging.getLogger(__name__)
 
 Get = Callable[[str, Mapping[str, str], float], Any]  # path, query, timeout in seconds -> JSON; raises _RefusedError
@@ -154,16 +156,30 @@ def _opened(name: str, settings: KubernetesSource) -> Get:
             header_params={"Accept": "application/json"},
             auth_settings=["BearerToken"],
         )
-        answer: Any = api.call_api(*request, _request_timeout=timeout_s)
-        body = answer.read()
-        if answer.status != HTTPStatus.OK:
-            raise _RefusedError(answer.status, path, answer.reason or "")
+        deadline_at_s = time.monotonic() + timeout_s
+        wrapped: Any = api.call_api(*request, _request_timeout=timeout_s)
+        answer: urllib3.HTTPResponse = wrapped.response
         try:
-            return msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
+            if answer.status != HTTPStatus.OK:
+                raise _RefusedError(answer.status, path, answer.reason or "")
+            return msgspec.json.decode(_body(answer, deadline_at_s))
+        except BodyError as error:
+            raise _RefusedError(answer.status, path, str(error)) from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _RefusedError(answer.status, path, f"the answer is not JSON: {error}") from error
+        finally:
+            answer.close()  # a connection whose answer was read to its end is already back in the pool
 
     return get
+
+
+def _body(answer: urllib3.HTTPResponse, deadline_at_s: float) -> memoryview:
+    body = Body(answer.headers.get("content-encoding", ""))
+    for chunk in answer.stream(_CHUNK_BYTES, decode_content=False):
+        if time.monotonic() > deadline_at_s:
+            raise BodyError("the answer did not end in time")
+        body.add(chunk)
+    return body.finish().getbuffer()
 
 
 def _api(name: str, settings: KubernetesSource) -> client.ApiClient:

@@ -1,0 +1,130 @@
+"""Wrong and hostile answers to the Pravega, trace and Kubernetes sources, from a server on loopback.
+
+tests/pipeline/test_hostile_sources.py has those of Prometheus.
+"""
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile_server import Answer, Form, http_server, send
+from sample_rows import rows_of
+
+from adapter.config import KubernetesSource, PravegaSource, TraceSource
+from adapter.errors import SourceError
+from adapter.sources import Source
+from adapter.sources.bodies import LARGEST_BODY
+from adapter.sources.kubernetes import KubernetesReader
+from adapter.sources.pravega import PravegaReader, StreamRead
+from adapter.sources.sample_table import FAULT
+from adapter.sources.trace import TraceReader
+
+DEADLINE_S = 14.0  # on a busy machine
+EVIL = "a\nforged: line\x1b[2J\u202e<script>"
+
+
+def kubernetes(url: str, folder: Path) -> Source:
+    file = folder / "kubeconfig"
+    contexts = [{"name": "it", "context": {"cluster": "it", "user": "it"}}]
+    users = [{"name": "it", "user": {"token": "secret-token"}}]
+    clusters = [{"name": "it", "cluster": {"server": url}}]
+    parts = {"clusters": clusters, "users": users, "contexts": contexts, "current-context": "it"}
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **parts}))
+    return KubernetesReader(
+        "it", KubernetesSource(kind="kubernetes", kubeconfig=str(file), deadline_s=DEADLINE_S), time.time
+    )
+
+
+def pravega(url: str, folder: Path) -> Source:
+    settings = PravegaSource(kind="pravega", url=url, deadline_s=DEADLINE_S)
+    return PravegaReader("it", settings, (StreamRead("shop/clicks", "shop", "clicks"),))
+
+
+def trace(url: str, folder: Path) -> Source:
+    return TraceReader("it", TraceSource(kind="trace", url=url, deadline_s=DEADLINE_S))
+
+
+OPEN: dict[str, Callable[[str, Path], Source]] = {"kubernetes": kubernetes, "pravega": pravega, "trace": trace}
+
+
+@contextmanager
+def opened(kind: str, answer: Answer, folder: Path) -> Iterator[Source]:
+    with http_server(answer) as url, closing(OPEN[kind](url, folder)) as source:  # type: ignore[type-var]
+        yield source
+
+
+def fault_of(kind: str, answer: Answer, folder: Path) -> str:
+    """The error of the source, or the fault of its workload. There is no value in either case."""
+    now_s = int(time.time())
+    with opened(kind, answer, folder) as source:
+        try:
+            rows = rows_of(source.samples(now_s, now_s, 15))
+        except SourceError as error:
+            return str(error)
+    assert [row.signal for row in rows] == [FAULT]
+    return rows[0].text
+
+
+def endless(request: Any, form: Form) -> None:
+    request.send_response(200)
+    request.end_headers()
+    while True:
+        request.wfile.write(b" " * 2**20)
+
+
+def says(body: bytes, **more: Any) -> Answer:
+    return lambda request, form: send(request, body, **more)
+
+
+BOMB = gzip.compress(b" " * (LARGEST_BODY + 1))
+TOO_LARGE = f"the answer is larger than {LARGEST_BODY} bytes"
+WRONG: dict[str, tuple[Answer, str]] = {
+    "an endless body": (endless, TOO_LARGE),
+    "a gzip bomb": (says(BOMB, Content_Encoding="gzip"), TOO_LARGE),
+    "half a gzipped body": (says(BOMB[:-10], Content_Encoding="gzip"), "a"),
+    "an encoding that was not offered": (says(b"[]", Content_Encoding="br"), "got Content-Encoding 'br'"),
+    "a web page": (says(b"<html>" + EVIL.encode(), content_type="text/html"), "not "),
+    "nested too deeply": (says(b"[" * 100_000), ""),
+    "bytes that are not UTF-8": (says(b'{"a": "\xff"}'), ""),
+}
+
+
+@pytest.mark.parametrize("kind", OPEN)
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_answer_is_a_fault_in_one_line_and_no_value(name: str, kind: str, tmp_path: Path) -> None:
+    answer, cause = WRONG[name]
+    fault = fault_of(kind, answer, tmp_path)
+    assert cause in fault
+    assert fault.isprintable()
+
+
+@pytest.mark.parametrize("kind", ["kubernetes", "pravega"])
+def test_a_refusal_with_an_endless_body_is_not_read_to_its_end(kind: str, tmp_path: Path) -> None:
+    def refusal(request: Any, form: Form) -> None:
+        request.send_response(503)
+        request.end_headers()
+        while True:
+            request.wfile.write(b" " * 2**20)
+
+    assert "503" in fault_of(kind, refusal, tmp_path)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "1e999"])
+def test_a_trace_with_a_value_that_is_no_count_is_refused(value: str, tmp_path: Path) -> None:
+    row = '{"at_s": %d, "workload": "shop/clicks", "stage": "", "signal": "backlog_records", "value": %s, "text": ""}'
+    assert fault_of("trace", says((row % (time.time(), value)).encode()), tmp_path).startswith("it: the fleet")
+
+
+@pytest.mark.parametrize("kind", OPEN)
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_source_follows_a_redirect(status: int, kind: str, tmp_path: Path) -> None:
+    reached: list[str] = []
+    with http_server(lambda request, form: reached.append(request.path)) as thief:
+        fault = fault_of(kind, says(b"", status=status, Location=f"{thief}/elsewhere"), tmp_path)
+    assert reached == []
+    assert fault
