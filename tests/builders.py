@@ -116,8 +116,8 @@ def policy_input(
 ) -> PolicyInput:
     """The input of a policy.
 
-    more: cpu, relayed (load), partition_behind_s, latest (input rate), fit and table (default unknown), most (default
-    100), partitions (default most), saturated, bottleneck, and rules.
+    more: cpu, relayed (load), fullest_ratio, partition_behind_s, latest (input rate), fit and table (default
+    unknown), most (default 100), partitions (default most), saturated, bottleneck, and rules.
     """
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     present, passed, grown, waiting = (line.copy() for line in lines)
@@ -138,6 +138,7 @@ def policy_input(
         lowest_backlog_time_s=backlog_time(waiting, passed),
         utilization_ratio=np.full(len(present), more.pop("cpu", np.nan)),
         relayed_load_ratio=np.full(len(present), more.pop("relayed", np.nan)),
+        fullest_ratio=np.full(len(present), more.pop("fullest_ratio", np.nan)),
         partition_behind_s=np.full(len(present), more.pop("partition_behind_s", np.nan)),
         bottleneck=np.full(len(present), more.pop("bottleneck", True)),
         saturated=np.full(len(present), more.pop("saturated", False)),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.capacity import with_prior
+from adapter.core.fullest import partition_behind_s
 from adapter.core.gates import GateInputs
 from adapter.core.grouping import every, largest
 from adapter.core.limits import Range, limits, pauses
@@ -16,7 +17,7 @@ from adapter.core.relayed_load import fullest_load
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_cost import DOWNS_DOUBLE, Account, Bucket, CurrentSize, paying_workers
-from adapter.core.signals import backlog_time, moves
+from adapter.core.signals import moves
 from adapter.core.state import WorkerCounts
 
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
@@ -128,7 +129,8 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         lowest_backlog_time_s=signals.lowest_backlog_time_s,
         utilization_ratio=_hottest(tick)[workload_index],
         relayed_load_ratio=fullest_load(tick),
-        partition_behind_s=_partition_behind_s(tick),
+        partition_behind_s=partition_behind_s(tick),
+        fullest_ratio=slow.fullest_ratio,
         bottleneck=~(tick.now.backpressured_ratio > _HELD_BACK),
         saturated=tick.saturated,
         fit=slow.fit,
@@ -136,19 +138,6 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         table=with_prior(slow.table, tick.stage_rules.worker_capacity_records_per_s),
         rules=tick.stage_rules,
     )
-
-
-def _partition_behind_s(tick: Tick) -> Array:
-    """Backlog time of the partition that is furthest behind, as the minimum of the window.
-
-    The minimum leaves out what accumulates between commits. NaN if it is unknown, if the job stands still, and while
-    the partition catches up.
-    """
-    now, least = tick.now.highest_partition_backlog_records, tick.rates.lowest_partition_backlog_records
-    partitions = tick.facts.partitions[tick.workload_index]
-    behind_s = backlog_time(least * partitions, tick.signals.throughput_records_per_s)
-    stuck = tick.now.stuck_backlog_records > 0
-    return np.where((now > least) & ~stuck, behind_s, np.nan)
 
 
 def _rising(tick: Tick) -> Mask:

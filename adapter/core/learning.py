@@ -19,6 +19,7 @@ from adapter.core.capacity import (
 )
 from adapter.core.decision_input import DAY_S, overloaded
 from adapter.core.forecast import POINTS, STEP_S, Fit, append_point, fitted
+from adapter.core.fullest import learn_fullest
 from adapter.core.grouping import largest
 from adapter.core.observe import Signals, Tick
 from adapter.core.rates import Mask
@@ -39,7 +40,9 @@ def update_estimates(tick: Tick) -> Tick:
     slow = _block_failed_scale_ups(tick, _learn_capacity(tick, minute=passed > 0))
     if passed:
         slow = _extend_forecast(tick, slow, passed)
-    return replace(tick, state=replace(tick.state, slow=slow), signals=_with_capacity(tick, slow))
+    tick = replace(tick, signals=_with_capacity(tick, slow))
+    slow = learn_fullest(tick, slow, minutes=passed)
+    return replace(tick, state=replace(tick.state, slow=slow))
 
 
 def _minutes(tick: Tick) -> int:

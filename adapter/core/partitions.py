@@ -69,6 +69,12 @@ def fewest_evenly_spread(
     return first_known(_fewest(parts, allowed, slots), workers)
 
 
+def fullest_ratio(subtasks: Array, partitions: Array) -> Array:
+    """The partitions of the fullest subtask / those of the mean one, at least 1; NaN if unknown."""
+    parts, spread = _positive(partitions), _positive(subtasks)
+    return np.maximum(whole(parts / spread) * spread / parts, 1.0)
+
+
 def hot_limit(partitions: Array, hottest_partition_ratio: Array) -> Array:
     """The workers beyond which the hottest partition limits the throughput; NaN if unknown.
 

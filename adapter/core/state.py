@@ -18,7 +18,7 @@ from adapter.core.forecast import POINTS, Fit
 from adapter.core.rescale_stop import RESCALES, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 8  # raise it whenever layout() changes
+VERSION = 9  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -137,6 +137,7 @@ class Slow:
     pauses_s: Array = field(metadata=_by("workload", RESCALES))  # measured of the last rescales, oldest first
     pause_s: Array = field(metadata=_by("workload"))  # their median, NaN while they are too few
     trial: ScaleUpTrial = field(metadata=_by("stage"))
+    fullest_ratio: Array = field(metadata=_by("stage"))  # the load at which the fullest worker fell behind
     newest_point_at_s: Array = field(metadata=_by("", 1))  # when the newest of `points` was taken
     points: Array = field(metadata=_by("stage", POINTS))  # the input rate, one point a minute, oldest first
     outlier_run: Array = field(metadata=_by("stage"))  # how many of the newest points are outliers

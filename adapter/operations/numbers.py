@@ -81,7 +81,7 @@ def capacity(recorded: RecordedDecision) -> Section:
     table = table_in(recorded.columns)
     entries = zip(table.sizes[:, 0], table.rates[:, 0], table.trust[:, 0], table.seen_at_s[:, 0], strict=True)
     rows = [_entry(recorded, *map(float, entry)) for entry in entries if np.isfinite(entry[0])]
-    return Section("Capacity", (*rows, *_pause(recorded), _at_work(recorded, table)))
+    return Section("Capacity", (*rows, *_fullest(recorded), *_pause(recorded), _at_work(recorded, table)))
 
 
 def terms(recorded: RecordedDecision) -> Section:
@@ -167,6 +167,13 @@ def _at_work(recorded: RecordedDecision, table: Table) -> Row:
     elif now is not None and learned is not None and abs(now - learned) > _SAME_RATIO * learned:
         note = f"table says {rounded('_per_s', learned)}, now {value}; {note}"
     return Row(name=f"{number(known(workers))} at work", value=value, note=note)
+
+
+def _fullest(recorded: RecordedDecision) -> list[Row]:
+    """The load at which the fullest worker fell behind."""
+    ratio = recorded.number("policy_input.fullest_ratio")
+    note = "of its capacity: there the fullest worker fell behind"
+    return [Row(name="fullest worker", value=f"{ratio:.0%}", note=note)] if ratio is not None else []
 
 
 def _pause(recorded: RecordedDecision) -> list[Row]:

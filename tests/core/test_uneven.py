@@ -1,9 +1,15 @@
 """The sum hides one partition that lags. Its own backlog counts while it does not catch up (S4-38)."""
 
+from math import nan
+
 import pytest
 from builders import book, counts, flow, job, last, tick
+from policy_inputs import stage_input
 
+from adapter.core.engine import replay
 from adapter.core.messages import sentence
+from adapter.core.policies import drain
+from adapter.core.state import EMPTY
 
 # 91 % busy: more workers would have fewer partitions each.
 BUSY = {"policy": "drain", "worker_capacity_records_per_s": 110.0, "max_workers": 20}
@@ -57,3 +63,39 @@ def test_the_sentence_names_the_worst_partition_if_the_sum_hides_it():
         lagging(*QUIET, *range(2950, 3060, 10))
     )
     assert "worst" not in sentence(lagging(*QUIET, 1000, 1050))
+
+
+def learned(*records, minutes=0, partitions=25):
+    """The load at which the fullest of ten workers fell behind. It has 3 of 25 partitions, which is 1.2 of the mean."""
+    ticks = [
+        tick(
+            15.0 * number,
+            job(**flow(15.0 * number), **counts(10, partitions=partitions), highest_partition_backlog_records=waiting),
+        )
+        for number, waiting in enumerate((*records, *(0,) * 4 * minutes))
+    ]
+    rules = book(**BUSY | {"worker_capacity_records_per_s": 125.0})
+    *_, (state, _) = replay(ticks, rules, EMPTY)
+    return state.slow.fullest_ratio[0]
+
+
+@pytest.mark.parametrize(
+    ("records", "more", "ratio"),
+    [
+        pytest.param((*QUIET, *range(1300, 1400, 10)), {}, 0.96, id="35 s behind at 80 % of all: 96 % of the fullest"),
+        pytest.param((*QUIET, *range(1100, 1200, 10)), {}, nan, id="30 s behind is in time"),
+        pytest.param((*QUIET, *range(1400, 1300, -10)), {}, nan, id="it catches up"),
+        pytest.param((*QUIET, *range(1600, 1700, 10)), {"partitions": 20}, 0.8, id="an even spread"),
+        pytest.param((*QUIET, *range(1300, 1400, 10)), {"partitions": None}, nan, id="partitions are unknown"),
+        pytest.param((*QUIET, *range(1300, 1400, 10)), {"minutes": 72}, 0.965, id="0.1 is forgotten a day"),
+    ],
+)
+def test_s4_38_the_load_at_which_the_fullest_worker_fell_behind_is_learned(records, more, ratio):
+    assert learned(*records, **more) == pytest.approx(ratio, abs=0.001, nan_ok=True)
+
+
+@pytest.mark.parametrize(("ratio", "size"), [(nan, 23), (0.95, 23), (0.88, 26)])
+def test_s4_37_a_size_leaves_the_fullest_worker_below_the_load_at_which_it_fell_behind(ratio, size):
+    """25 workers carry the load; 23 have at most 8 of 180 partitions each as well, 26 have at most 7."""
+    stage = stage_input(30, 20_000, 0, policy="drain", records=((30, 30_000),), partitions=180, fullest_ratio=ratio)
+    assert drain.size(stage).needed_workers[0] == size

@@ -1,5 +1,6 @@
 """The explanation as text."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -160,6 +161,13 @@ def test_the_pause_is_shown_with_the_rescales_that_were_measured(measured, words
     columns = {**record.record, "workload_status.measured_rescales": measured}
     shown = [line for line in section(replace(record, record=columns), "Capacity").splitlines() if "  pause" in line]
     assert [words in line for line in shown] == [True] * (words is not None)
+
+
+def test_the_load_at_which_the_fullest_worker_fell_behind_is_shown():
+    record = growing(policy="drain")
+    columns = {**record.record, "policy_input.fullest_ratio": 0.875}
+    assert "fullest worker" not in section(record, "Capacity")
+    assert re.search("fullest worker +88%", section(replace(record, record=columns), "Capacity"))
 
 
 def test_unknown_columns_of_a_record_are_ignored():

@@ -166,7 +166,8 @@ def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[A
     able = known.rate(workers) / np.maximum(workers, 1.0) * sized
     usable = known.proven & (able > 0)
     load = np.where(usable, stays / np.where(usable, able, 1.0), rules.target_utilization_ratio)
-    even = fewest_evenly_spread(sized, policy_input.partitions, slots, load, rules.high_utilization_ratio)
+    highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
+    even = fewest_evenly_spread(sized, policy_input.partitions, slots, load, highest)
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
     even = np.where(sized * slots > policy_input.partitions, np.maximum(sized, even), even)
     return np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))

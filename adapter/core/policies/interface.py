@@ -32,6 +32,7 @@ class PolicyInput:
     lowest_backlog_time_s: Array  # of the window, so without the sawtooth
     utilization_ratio: Array  # of the workload's hottest stage
     relayed_load_ratio: Array  # input / true rate of the workload's fullest stage without a backlog of its own
+    fullest_ratio: Array  # the load at which the fullest worker fell behind, NaN while it never did
     partition_behind_s: Array  # backlog time of the partition that is furthest behind, NaN while it catches up
     bottleneck: Mask  # not backpressured
     saturated: Mask  # the backlog never ended within the window

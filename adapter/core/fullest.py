@@ -1,0 +1,52 @@
+"""The fullest worker of a stage -> the load at which it falls behind, which the sum of all workers hides.
+
+Workers differ in speed and partitions in weight, so the fullest one falls behind before all workers together are full.
+At which load is learned each time that happens.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from adapter.core.observe import Tick
+from adapter.core.partitions import fullest_ratio
+from adapter.core.samples import Array
+from adapter.core.signals import backlog_time
+from adapter.core.state import Slow
+
+_LEAST_RATIO = 0.6  # of its capacity: below it the fullest worker has another trouble than its load
+_TOGETHER_RATIO = 0.95  # of the capacity of all workers: above it the job itself is too small
+_FORGOTTEN_A_MINUTE = 0.1 / 1440  # a tenth a day, because keys, partitions and machines change
+
+
+def partition_behind_s(tick: Tick) -> Array:
+    """Backlog time of the partition that is furthest behind, as the minimum of the window.
+
+    The minimum leaves out what accumulates between commits. NaN if it is unknown, if the job stands still, and while
+    the partition catches up.
+    """
+    now, least = tick.now.highest_partition_backlog_records, tick.rates.lowest_partition_backlog_records
+    partitions = tick.facts.partitions[tick.workload_index]
+    behind_s = backlog_time(least * partitions, tick.signals.throughput_records_per_s)
+    stuck = tick.now.stuck_backlog_records > 0
+    return np.where((now > least) & ~stuck, behind_s, np.nan)
+
+
+def learn_fullest(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
+    """The load of the fullest worker at which it fell behind, of each stage; NaN while it never did.
+
+    Loads are relative to the capacity of the mean worker. A lower one replaces a higher one.
+    """
+    rules, behind_s = tick.stage_rules, partition_behind_s(tick)
+    learned = slow.fullest_ratio + minutes * _FORGOTTEN_A_MINUTE
+    learned = np.where(learned < 1, learned, np.nan)
+    hidden = tick.signals.backlog_time_s < rules.short_backlog_time_s  # otherwise the job recovers from a rescale
+    behind = (behind_s > rules.backlog_time_target_s / 2) & hidden & tick.rates_known & ~tick.discontinuous
+    if behind.any():
+        load = tick.signals.input_rate_records_per_s / tick.signals.capacity_records_per_s
+        workers = tick.workers[tick.workload_index]
+        partitions = tick.facts.partitions[tick.workload_index]
+        fullest = load * fullest_ratio(workers * rules.slots_per_worker, partitions)
+        behind &= (load < _TOGETHER_RATIO) & (fullest > _LEAST_RATIO)
+        learned = np.where(behind, np.fmin(learned, np.fmin(fullest, 1.0)), learned)
+    return replace(slow, fullest_ratio=learned)
