@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from builders import EMPTY, Fluid, advance, book, closed, counts, flow, history, job, steady, tick
+from builders import EMPTY, Fluid, advance, book, closed, counts, flow, history, job, last, steady, tick
 
 from adapter.core.decisions import Bound, Reason
 
@@ -292,3 +292,10 @@ def test_restarts_before_the_first_tick_are_no_failures():
 def test_a_reset_of_the_restart_counter_is_no_failure():
     ticks = [tick(at_s, job(**counts(), **flow(at_s), restarts=9.0 if at_s < 45 else 1.0)) for at_s in (0, 15, 30, 45)]
     assert history(ticks)[-1].restarts == 0
+
+
+@pytest.mark.parametrize("down_window_s", [45, 150, 300])
+def test_a_scale_down_pays_whether_its_window_has_ten_ticks_or_fewer(down_window_s):
+    rules = book(policy="drain", worker_capacity_records_per_s=100.0, down_window_s=down_window_s, rescale_worth_s=60)
+    idle = steady(until_s=900, throughput=120, utilization_ratio=0.3, **counts(4))
+    assert last(idle, rules).required_workers == 2
