@@ -125,7 +125,9 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
     if same and named >= set(slow.workloads) and slow.stages == _with_whole_stages(slow.workloads, samples.stages):
         return slow.workloads, slow.stages
     counted = dict(zip(slow.workloads, samples.at_s - state.fast.workers_seen_at_s, strict=True))
-    seen = dict(zip(slow.stages, state.fast.seen_at_s, strict=True))
+    # Containers are a stage with resources alone.
+    seen_at_s = np.fmax(state.fast.seen_at_s, state.fast.signals.resources_at_s)
+    seen = dict(zip(slow.stages, seen_at_s, strict=True))
     newest: dict[str, float] = {}
     for (workload, _), at_s in seen.items():
         newest[workload] = np.fmax(at_s, newest.get(workload, -np.inf))

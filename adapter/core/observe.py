@@ -16,7 +16,7 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import RuleBook
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
-from adapter.core.stage_samples import StageSamples, stage_samples
+from adapter.core.stage_samples import StageSamples, stage_samples, with_held_resources
 from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
 
 _FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
@@ -105,7 +105,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     state = replace(state, fast=trimmed(state.fast, oldest_s))
 
     stage_rules = rules if plain else rules.at(index)
-    now = stage_samples(samples, slow.stages)
+    now = with_held_resources(stage_samples(samples, slow.stages), state.fast.signals, samples.at_s, stage_rules)
     rates = _rates(state.fast, now, stage_rules, index)
     seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
     seen_at_s = np.where(seen, samples.at_s, fast.seen_at_s)
@@ -172,6 +172,8 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, expired: Mask) -> Lates
         backlog_records=latest(rates.backlog_records, was.backlog_records),
         measured_utilization_ratio=latest(now.utilization_ratio, was.measured_utilization_ratio),
         hottest_partition_ratio=latest(now.hottest_partition_ratio, was.hottest_partition_ratio),
+        resources=now.resources,
+        resources_at_s=now.resources_at_s,
     )
 
 

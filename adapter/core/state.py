@@ -18,7 +18,7 @@ from adapter.core.forecast import POINTS, Fit
 from adapter.core.rescale_stop import RESCALES, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 9  # raise it whenever layout() changes
+VERSION = 10  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -39,6 +39,8 @@ class LatestSignals:
     input_rate_records_per_s: Array
     backlog_records: Array  # without what waits in stuck partitions
     measured_utilization_ratio: Array  # as reported, not estimated
+    resources: Array  # how many of busy time, CPU, memory and network were reported in resources_at_s
+    resources_at_s: Array  # the last tick in which none of them was missing
     hottest_partition_ratio: Array
 
 
@@ -212,10 +214,8 @@ def _places(old: tuple[Name, ...], new: tuple[Name, ...]) -> list[int]:
 def _moved(group: Any, places: dict[str, list[int]]) -> Any:
     """A group with the entries of each array at their new places."""
     metadata = _metadata(type(group))
-    found = {}
-    for name, _ in _kinds(type(group)):
-        if axis := metadata[name]["axis"]:
-            found[name] = _each(getattr(group, name), partial(_take, places=places[axis]))
+    axes = {name: metadata[name]["axis"] for name, _ in _kinds(type(group))}
+    found = {name: _each(getattr(group, name), partial(_take, places=places[to])) for name, to in axes.items() if to}
     return replace(group, **found)
 
 

@@ -38,3 +38,33 @@ def test_the_containers_of_a_job_with_stages_count_for_all_of_them():
 
     decision = last([at(at_s) for at_s in range(0, 121, 15)], workload=JOB)
     assert (decision.utilization_ratio, decision.stage) == (0.8, "source")
+
+
+@pytest.mark.parametrize(
+    ("missing", "utilization"),
+    [
+        ({"cpu_ratio": None}, 0.9),
+        ({"cpu_ratio": None, "utilization_ratio": 0.95}, 0.95),
+        ({"utilization_ratio": None}, 0.9),
+    ],
+    ids=["the largest", "the largest, while another rises above it", "a smaller one"],
+)
+def test_a_resource_that_is_missing_for_a_tick_does_not_lower_the_utilization(missing, utilization):
+    reported = {"utilization_ratio": 0.3, "cpu_ratio": 0.9}
+    ticks = [*steady(120, **reported), *steady(135, from_s=135, **reported | missing)]
+    assert last(ticks).utilization_ratio == utilization
+    assert last([*ticks, *steady(150, from_s=150, utilization_ratio=0.3, cpu_ratio=0.4)]).utilization_ratio == 0.4
+
+
+def test_a_resource_that_ended_no_longer_counts_after_error_after_s():
+    ticks = [*steady(120, utilization_ratio=0.3, cpu_ratio=0.9), *steady(480, from_s=135, utilization_ratio=0.3)]
+    assert last(ticks, book(error_after_s=300)).utilization_ratio == 0.3
+    assert last(ticks, book(error_after_s=600)).utilization_ratio == 0.9
+
+
+def test_containers_that_are_missing_for_a_tick_do_not_lower_the_utilization_of_the_stages():
+    def at(at_s):
+        containers = job(cpu_ratio=0.8) if at_s < 120 else []
+        return tick(at_s, job(stage="source", **flow(at_s), utilization_ratio=0.3), job(**counts()), containers)
+
+    assert last([at(at_s) for at_s in range(0, 121, 15)], workload=JOB).utilization_ratio == 0.8

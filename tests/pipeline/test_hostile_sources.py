@@ -17,7 +17,7 @@ import pytest
 from hostile_server import Answer, Form, http_server, send
 from rich.console import Console
 
-from adapter.config import Config, rule_book
+from adapter.config import Basic, Config, rule_book
 from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
 from adapter.errors import LONGEST_FAULT
@@ -254,5 +254,20 @@ def test_credentials_never_follow_a_redirect(status: int, tmp_path: Any) -> None
             made = settings()
             bad = made.sources["bad"].model_copy(update={"bearer_token_file": str(tmp_path / "token")})
             orders = published(made.model_copy(update={"sources": {**made.sources, "bad": bad}}))["shop/orders"]
+    assert reached == []
+    assert "which is not followed" in orders.fault
+
+
+def test_basic_credentials_never_follow_a_redirect(tmp_path: Any) -> None:
+    (tmp_path / "password").write_text("secret")
+    reached: list[Any] = []
+    with (
+        http_server(lambda request, form: reached.append(request.headers)) as thief,
+        servers(says(b"", status=307, Location=f"{thief}/api/v1/query")) as settings,
+    ):
+        made = settings()
+        basic = Basic(username="me", password_file=str(tmp_path / "password"))
+        bad = made.sources["bad"].model_copy(update={"basic": basic})
+        orders = published(made.model_copy(update={"sources": {**made.sources, "bad": bad}}))["shop/orders"]
     assert reached == []
     assert "which is not followed" in orders.fault
