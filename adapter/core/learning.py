@@ -103,15 +103,26 @@ def _with_capacity(tick: Tick, slow: Slow) -> Signals:
     )
 
 
+def _with_relays_since(tick: Tick, slow: Slow) -> Slow:
+    """Since when a later stage is full; the same object while none is."""
+    relays, was_s = relays_at_capacity(tick), slow.trial.relays_since_s
+    if not (relays | np.isfinite(was_s)).any():
+        return slow
+    since_s = np.where(relays, first_known(was_s, np.full(len(relays), tick.at_s)), np.nan)
+    return replace(slow, trial=replace(slow.trial, relays_since_s=since_s))
+
+
 def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
     """Block scale-ups of a stage whose last scale-up gained too little.
 
     A scale-up is judged once, when the stage is saturated and its backlog grows again at the larger size, or when a
-    later stage is full again. Otherwise it helped.
+    later stage is full again for a rate window: before, the throughput includes a time of less load. Otherwise it
+    helped.
     """
-    trial = slow.trial
-    rules, workers, before = tick.stage_rules, tick.workers[tick.workload_index], trial.from_records_per_s
-    full = (tick.saturated & overloaded(tick)) | relays_at_capacity(tick)
+    rules, workers = tick.stage_rules, tick.workers[tick.workload_index]
+    slow = _with_relays_since(tick, slow)
+    trial, before = slow.trial, slow.trial.from_records_per_s
+    full = (tick.saturated & overloaded(tick)) | (tick.at_s - trial.relays_since_s >= rules.rate_window_s)
     judged = full & (workers > trial.from_workers) & (trial.from_workers > 0)
     if not judged.any():
         return slow

@@ -18,7 +18,7 @@ from adapter.core.forecast import POINTS, Fit
 from adapter.core.rescale_stop import RESCALES, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 10  # raise it whenever layout() changes
+VERSION = 11  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -91,6 +91,7 @@ class ScaleUpTrial:
 
     from_workers: Array  # the size before it
     from_records_per_s: Array  # the observed capacity of that size, NaN where it was never observed
+    relays_since_s: Array  # since when a later stage is full, NaN while none is
     blocked_until_s: Array  # no scale-up until then
     block_s: Array  # how long the last block was
 
@@ -133,9 +134,7 @@ class Slow:
     overrides: Array = field(metadata=_by("workload", 0))  # (overridden, workloads), NaN where not overridden
     facts: WorkloadFacts = field(metadata=_by("workload"))
     history: WorkloadHistory = field(metadata=_by("workload"))
-    peaks: Array = field(
-        metadata=_by("workload", BUCKETS)
-    )  # the largest size needed in each closed bucket, oldest first
+    peaks: Array = field(metadata=_by("workload", BUCKETS))  # the size that each closed bucket needed, oldest first
     pauses_s: Array = field(metadata=_by("workload", RESCALES))  # measured of the last rescales, oldest first
     pause_s: Array = field(metadata=_by("workload"))  # their median, NaN while they are too few
     trial: ScaleUpTrial = field(metadata=_by("stage"))

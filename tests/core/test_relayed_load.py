@@ -3,7 +3,7 @@
 from math import isnan, nan
 
 import pytest
-from builders import TICK_S, book, counts, flow, job, last, tick
+from builders import TICK_S, book, counts, flow, history, job, last, tick
 from policy_inputs import stage_input
 
 from adapter.core.decisions import Bound, Reason
@@ -125,6 +125,21 @@ def test_scale_ups_that_leave_the_stage_full_are_blocked():
         bounds.append(found.bound)
     assert Bound.INEFFECTIVE in bounds
     assert workers <= 17
+
+
+def test_a_scale_up_is_not_judged_by_the_calm_before_a_step():
+    """Ten workers are full at 1 000/s, 13 have half a load for 90 s, and then a full one of 1 300/s."""
+    phases = [(240, 10, 1000, 1.0), (60, 13, 1000, 0.8), (90, 13, 500, 0.4), (240, 13, 1300, 1.0)]
+    processed, found = 0.0, []
+    for lasting_s, workers, rate, busy in phases:
+        for _ in range(0, lasting_s, TICK_S):
+            source = {"processed_records": processed, "appended_records": processed, "backlog_records": 0}
+            later = job(stage="Map", throughput_records_per_s=rate, utilization_ratio=busy)
+            found.append(tick(len(found) * TICK_S, job(stage="Source", **counts(workers) | source), later))
+            processed += rate * TICK_S
+    decided = history(found, book(**PLAIN, ineffective_block_s=1800.0))
+    assert Bound.INEFFECTIVE not in {each.bound for each in decided}
+    assert decided[-1].required_workers > 13
 
 
 @pytest.mark.parametrize(("load", "size"), [(0.5, 10), (0.9, 10), (0.91, 12), (1.43, 18), (nan, 10)])
