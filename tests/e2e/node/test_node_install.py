@@ -53,7 +53,7 @@ def simulated_fleet(name: str) -> dict[str, object]:
         "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": 0, "seccompProfile": {"type": "RuntimeDefault"},
     }  # fmt: skip
     container = {
-        "name": "run", "image": PIPELINE, "args": ["run", "--for", "20s"], "securityContext": security,
+        "name": "run", "image": PIPELINE, "args": ["run", "--for", "120s"], "securityContext": security,
         "env": [{"name": "HOME", "value": SCRATCH}], "volumeMounts": [{"name": "tmp", "mountPath": SCRATCH}],
     }  # fmt: skip
     spec = {"restartPolicy": "Never", "containers": [container], "volumes": [{"name": "tmp", "emptyDir": {}}]}
