@@ -35,7 +35,6 @@ RULES = {
     "rescale_pause_s": 5,
     "warm_up_s": 20,
     "worker_start_s": 5,
-    # Ten parts of some ticks each: a part without samples starts the account of drain anew. drain does not wait for it.
     "down_window_s": 45,
     "cooldown_down_s": 45,
 }
