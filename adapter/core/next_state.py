@@ -61,31 +61,31 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     if not (passed == 0).all():
         bucket_at_s = np.where(np.isnan(passed), tick.at_s, began_s + passed * width_s)
         slow, passed = replace(slow, history=replace(slow.history, bucket_at_s=bucket_at_s)), np.nan_to_num(passed)
-    closed = first_known(peak, inputs.status.current_workers)
-    ticks_s = tick.state.fast.at_s
-    gap = tick.at_s - ticks_s[-2] > tick.rules.stale_after_s if len(ticks_s) > 1 else np.full(len(closed), True)
-    spare = (closed < inputs.status.current_workers) & ~gap
-    slow = _update_account(slow, passed, began_s, np.where(spare, closed, np.nan))
+    current = inputs.status.current_workers
+    lost = (passed - 1) * width_s > tick.rules.error_after_s
+    slow = _update_account(slow, passed, began_s, np.where(lost, current, peak), current)
+    closed = first_known(peak, current)
     for number in range(int(min(passed.max(initial=0.0), BUCKETS + 1))):
         slow = replace(slow, peaks=np.where(passed > number, np.vstack([slow.peaks[1:], closed]), slow.peaks))
     return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
 
 
-def _update_account(slow: Slow, passed: Array, began_s: Array, fewer: Array) -> Slow:
+def _update_account(slow: Slow, passed: Array, began_s: Array, needed: Array, current: Array) -> Slow:
     """The time in which fewer workers were enough, after a closed bucket: when it began, and the size it needed.
 
-    A bucket that needed all workers ends that time, and so does a gap in the samples.
-    began_s: of the bucket. fewer: the workers that were enough in it, NaN if all were needed.
+    A bucket that needed all workers ends that time. A bucket without samples neither ends it nor counts.
+    began_s: of the bucket. needed: the workers needed in it, NaN if unknown.
     """
     if not (passed > 0).any():
         return slow
-    was, spare = slow.history, np.isfinite(fewer)
-    at_s = np.where(spare, first_known(was.account_at_s, began_s), np.nan)
-    workers = np.where(spare, np.fmax(was.account_workers, fewer), np.nan)
+    was, unknown, ends, closed = slow.history, np.isnan(needed), needed >= current, passed > 0
+    unknown_s = np.where(unknown, was.bucket_at_s - began_s, 0.0)
+    at_s = first_known(was.account_at_s + unknown_s, np.where(unknown | ends, np.nan, began_s))
+    workers = np.fmax(was.account_workers, needed)
     history = replace(
         was,
-        account_at_s=np.where(passed > 0, at_s, was.account_at_s),
-        account_workers=np.where(passed > 0, workers, was.account_workers),
+        account_at_s=np.where(closed, np.where(ends, np.nan, at_s), was.account_at_s),
+        account_workers=np.where(closed, np.where(ends, np.nan, workers), was.account_workers),
     )
     return replace(slow, history=history)
 

@@ -299,3 +299,19 @@ def test_a_scale_down_pays_whether_its_window_has_ten_ticks_or_fewer(down_window
     rules = book(policy="drain", worker_capacity_records_per_s=100.0, down_window_s=down_window_s, rescale_worth_s=60)
     idle = steady(until_s=900, throughput=120, utilization_ratio=0.3, **counts(4))
     assert last(idle, rules).required_workers == 2
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "down_s"),
+    [
+        pytest.param(0, 1230, id="four seconds with one of four workers too many save a second of the job"),
+        pytest.param(60, 1230, id="a gap within the rate window"),
+        pytest.param(120, 1260, id="after a gap, the time without a rate does not count"),
+        pytest.param(240, 2370, id="a gap longer than error_after_s: all workers may have been needed"),
+    ],
+)
+def test_missing_samples_delay_a_scale_down_that_has_to_pay(gap_s, down_s):
+    rules = book(policy="drain", worker_capacity_records_per_s=100.0, down_window_s=300, rescale_worth_s=300)
+    idle = steady(until_s=3600, throughput=220, utilization_ratio=0.55, **counts(4))
+    ticks = [each for each in idle if not 900 < each.at_s <= 900 + gap_s]
+    assert next(each.at_s for each in history(ticks, rules) if each.reason is Reason.DOWN) == down_s

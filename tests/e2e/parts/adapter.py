@@ -38,6 +38,7 @@ RULES = {
     "down_window_s": 45,
     "cooldown_down_s": 45,
 }
+NO_SCALE_DOWN = {"down_window_s": 86_400}  # only a fault could change the size of a steady job
 EXTERNAL = "external.metrics.k8s.io/v1beta1"
 CUSTOM = ("custom.metrics.k8s.io/v1beta1", "custom.metrics.k8s.io/v1beta2")
 VERSIONS = (EXTERNAL, *CUSTOM)
@@ -61,10 +62,12 @@ def values(systems: Systems) -> dict[str, Any]:
     if systems.broker is not None:
         address = systems.broker.bootstrap_servers
         sources["events"] = {"kind": "kafka", "bootstrap_servers": address, "deadline_s": 2.0}
-        workloads += ({"name": name, "read": [_offsets(name)]} for name in ("orders", "returns", "invoices", "parcels"))
+        workloads += ({"name": name, "read": [_offsets(name)]} for name in ("orders", "invoices", "parcels"))
+        workloads.append({"name": "returns", "read": [_offsets("returns")], "rules": NO_SCALE_DOWN})
     if systems.prometheus is not None:
         sources["metrics"] = {"kind": "prometheus", "url": systems.prometheus.url, "deadline_s": 2.0}
-        workloads += ({"name": name, "read": [_series(name)]} for name in ("payments", "refunds"))
+        workloads.append({"name": "payments", "read": [_series("payments")]})
+        workloads.append({"name": "refunds", "read": [_series("refunds")], "rules": NO_SCALE_DOWN})
     if systems.pravega is not None:
         sources["streams"] = {"kind": "pravega", "url": systems.pravega.url, "deadline_s": 2.0}
         read = [{"source": "streams", "scope": "shop", "stream": "clicks"}]

@@ -35,17 +35,18 @@ def jobs(adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path
 
 
 def wait_for_rest(job: Workload, adapter: Adapter) -> None:
-    """Returns when there is no backlog and the size did not change for a rate window.
+    """Returns when there is no backlog and no change was pending for a rate window.
 
-    Otherwise a pending change could look like an effect of the fault.
+    Otherwise a pending change could look like an effect of the fault. The scale-down window of these jobs is a day.
     """
     since_s = math.inf
 
     def rests(now: Observation) -> bool:
         nonlocal since_s
         decision = adapter.snapshot()[f"default/{job.name}"]
-        sizes = {now.replicas, decision.wanted_workers, decision.required_workers}
-        since_s = min(since_s, now.at_s) if len(sizes) == 1 else math.inf
+        wanted = decision.wanted_workers or math.inf
+        steady = wanted <= now.replicas == decision.required_workers
+        since_s = min(since_s, now.at_s) if steady else math.inf
         return now.at_s - since_s > RULES["rate_window_s"] and job.longest_backlog_time_s(0, 15) < 10
 
     job.watch(lambda now: now.replicas >= min(REPLICAS_FOR_300) and rests(now), 420, "the size is steady")
