@@ -6,13 +6,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import structlog
 import typer
 
 from adapter import __version__
 from adapter.errors import AdapterError, ConfigError
+
+if TYPE_CHECKING:
+    from adapter.config import Config
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -135,20 +138,24 @@ def explain(  # noqa: PLR0913 - each is an option of the command
     from adapter import config as configuration
     from adapter.operations import record_client
 
-    known = record_client.Address() if config is None else record_client.address_of(configuration.load(config))
+    configured = None if config is None else configuration.load(config)
+    known = record_client.Address() if configured is None else record_client.address_of(configured)
     given = {"url": url, "token_file": token_file, "ca_file": ca_file}
     body = record_client.fetch(
         workload, replace(known, **{name: value for name, value in given.items() if value is not None})
     )
-    typer.echo(json.dumps(json.loads(body), indent=2) if as_json else _explained(body))
+    typer.echo(json.dumps(json.loads(body), indent=2) if as_json else _explained(body, configured, workload))
 
 
-def _explained(body: bytes) -> str:
+def _explained(body: bytes, configured: "Config | None", workload: str) -> str:
     try:
         from adapter.operations import explain
+        from adapter.operations.streams import stream_section
     except ModuleNotFoundError as error:  # the image of `serve` carries no numbers
         raise AdapterError(f"{error.name} is not installed here: ask in the pipeline's pod, or add --json") from error
-    lines = explain.lines(explain.explained(body))
+    explained = explain.explained(body)
+    streams = [] if configured is None else [stream_section(configured, workload)]
+    lines = explain.lines(explained, *streams)
     end = lines.index("")
     # Where the output is no terminal, echo takes the styles off again.
     return "\n".join(

@@ -62,9 +62,9 @@ def explained(body: bytes) -> Explanation:
         raise AdapterError(f"{error}: use the release that runs the pipeline") from error
 
 
-def lines(explanation: Explanation) -> list[str]:
-    """The explanation as plain text, at most rows.COLUMNS wide. A marked line begins with ">"."""
-    return render(explanation.sentence, explanation.sections)
+def lines(explanation: Explanation, *more: Section) -> list[str]:
+    """The explanation, and more sections, as plain text at most rows.COLUMNS wide. A marked line begins with ">"."""
+    return render(explanation.sentence, (*explanation.sections, *more))
 
 
 def _gate_row(gate: Gate) -> Row:

@@ -13,6 +13,7 @@ from adapter.config import Config, PravegaReading, PravegaSource, Tls
 from adapter.errors import SourceError
 from adapter.sources.bodies import ACCEPTED, BodyError, read_body
 from adapter.sources.sample_table import SampleTable
+from adapter.sources.scaling_policy import policy_text
 from adapter.sources.segments import ScalingEvent, scaling_events, segments_at
 
 _BEFORE_MS = 60_000  # the controller's clock may differ
@@ -71,6 +72,15 @@ class PravegaReader:
         for read, history in zip(self._reads, histories, strict=True):
             _add_segments(table, read, history, ticks)
         return table.finish()
+
+    def scaling_policy(self, scope: str, stream: str) -> str:
+        """How Pravega scales a stream at present. Raises SourceError if the controller does not tell."""
+        self._deadline_at_s = time.monotonic() + self._deadline_s
+        try:
+            return policy_text(self._get(scope, stream, ""))
+        except (_UnknownError, BodyError, ValueError, httpx.TransportError) as error:
+            cause = str(error) or type(error).__name__
+            raise SourceError(self._name, f"stream {scope}/{stream} of {self._url}: {cause}") from error
 
     def close(self) -> None:
         """Close the connections."""
