@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +14,9 @@ from confluent_kafka import admin as client
 from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
 from adapter.sources.kafka_admin import Admin, Open
+from adapter.sources.kafka_errors import share_group_fault
 from adapter.sources.kafka_properties import merged, without_secrets
-from adapter.sources.kafka_requests import KafkaRequests, UnreachableError
+from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
 from adapter.sources.offsets import Offsets, ReadPlan, add_counts, discovered_reads, matching_groups, read_plan
 from adapter.sources.partition_history import History
 from adapter.sources.sample_table import SampleTable
@@ -52,7 +55,7 @@ class KafkaReader:
         self._clock = clock
         self._open_admin = open_admin or _client
         self._admin: Admin | None = None
-        self._groups: frozenset[str] = frozenset()
+        self._groups = GroupListing()
         self._groups_until_s = 0.0
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
         self._unanswered: dict[str, Future[Any]] = {}  # group -> the request for its commits that is under way
@@ -87,11 +90,14 @@ class KafkaReader:
 
     def _add_all(self, table: SampleTable, requests: KafkaRequests, at_s: int) -> None:
         requests.check_connection()
-        found = matching_groups(self._plan, self._known_groups(requests))
+        if self._plan.patterns:
+            self._list_groups(requests)
+        found = matching_groups(self._plan, self._groups.consumers | self._groups.others)
         explicit = self._plan.explicit
         groups = {group for read in explicit for group, _ in read.inputs} | {group for _, group in found}
         committed = requests.committed(sorted(groups), self._answered)
         self._answered = frozenset(group for group, answer in committed.items() if not isinstance(answer, str))
+        committed |= self._share_group_faults(requests, {group for group, answer in committed.items() if not answer})
         workloads = [*explicit, *discovered_reads(self._plan, found, committed)]
         partitions = requests.partitions(sorted({topic for read in workloads for _, topic in read.inputs}))
         offsets = Offsets(at_s, committed, partitions, *requests.log_offsets(partitions))
@@ -101,14 +107,22 @@ class KafkaReader:
             if (history := add_counts(table, read, offsets, self._plan, self._histories.get(read.workload)))
         }
 
-    def _known_groups(self, requests: KafkaRequests) -> frozenset[str]:
-        """All group names, at most a minute old; groups of a broker that does not answer stay."""
-        if not self._plan.patterns or self._clock() < self._groups_until_s:
-            return self._groups
-        listed, complete = requests.groups()
-        self._groups = listed if complete else self._groups | listed
-        self._groups_until_s = self._clock() + (_GROUPS_AGE_S if complete else 0.0)
-        return self._groups
+    def _list_groups(self, requests: KafkaRequests) -> None:
+        """List the groups once a minute; groups of a broker that does not answer stay."""
+        if self._clock() < self._groups_until_s:
+            return
+        before, self._groups = self._groups, requests.groups()
+        if self._groups.complete:
+            self._groups_until_s = self._clock() + _GROUPS_AGE_S
+        else:
+            self._groups = replace(before, consumers=before.consumers | self._groups.consumers)
+
+    def _share_group_faults(self, requests: KafkaRequests, silent: set[str]) -> dict[str, str]:
+        """The faults of share groups among the groups without a commit."""
+        if silent and not self._plan.patterns:  # with patterns, the groups are listed already
+            with suppress(UnreachableError):  # the brokers answered the other requests
+                self._list_groups(requests)
+        return {group: share_group_fault(group) for group in silent & self._groups.others}
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:  # the error before it has the cause

@@ -8,13 +8,19 @@ from adapter.config import KafkaSource
 
 
 class Admin(Protocol):
-    """Every call takes request_timeout, in seconds, and returns at once; a future raises KafkaException."""
+    """Every call but list_groups takes request_timeout, in seconds, and returns at once.
+
+    The call list_groups, or the future of another one, raises KafkaException.
+    """
 
     def describe_cluster(self, **settings: Any) -> Future[Any]:
         """Any answer shows that a broker is there."""
 
     def list_consumer_groups(self, **settings: Any) -> Future[Any]:
-        """Names of all groups."""
+        """Names of all consumer groups, classic and next-generation."""
+
+    def list_groups(self, *, timeout: float) -> list[Any]:
+        """Every group with its state as a classic group. Deprecated, but the only call that sees share groups."""
 
     def describe_consumer_groups(self, groups: list[str], **settings: Any) -> Mapping[str, Future[Any]]:
         """State of each group, from its coordinator."""

@@ -37,6 +37,14 @@ def group_fault(group: str, name: str, text: str) -> str:
     return f"group {group}: {text}{fix}"
 
 
+def share_group_fault(group: str) -> str:
+    """The message for a group that is no consumer group and has no committed offsets."""
+    return (
+        f"group {group} has no committed offset and is no consumer group: share groups (KIP-932) are not supported, "
+        "because librdkafka cannot read their progress; use a consumer group"
+    )
+
+
 def topic_fault(topic: str, name: str, text: str) -> str:
     """The message for a topic whose partitions are unknown."""
     if name in _NO_TOPIC:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Hashable, Iterable, Mapping
 from concurrent.futures import Future, wait
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -26,6 +27,15 @@ class UnreachableError(Exception):
     """No broker answers, or none accepts the credentials."""
 
 
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    """The names of all groups."""
+
+    consumers: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()  # share groups (KIP-932) and streams groups (KIP-1071)
+    complete: bool = False  # whether every broker answered
+
+
 class KafkaRequests:
     """The requests of one tick and the time that is left for them."""
 
@@ -44,15 +54,24 @@ class KafkaRequests:
         cluster = {"cluster": self._admin.describe_cluster(request_timeout=self._left_s())}
         _raise_if_unreachable(_answers(cluster, self._left_s()))
 
-    def groups(self) -> tuple[frozenset[str], bool]:
-        """All group names, and whether every broker answered."""
+    def groups(self) -> GroupListing:
+        """All group names. Raises UnreachableError if no broker answers."""
+        others = self._without_classic_state()  # first: a consumer group that is new now is in the second listing
         listing = {"groups": self._admin.list_consumer_groups(request_timeout=self._left_s(0.5))}
         answer = _answers(listing, self._left_s())["groups"]
         errors = [answer] if isinstance(answer, KafkaError) else answer.errors
         listed = frozenset() if isinstance(answer, KafkaError) else frozenset(group.group_id for group in answer.valid)
         if errors and not listed:
             raise UnreachableError(errors[0].str())
-        return listed, not errors
+        return GroupListing(listed, frozenset() if errors else others - listed, complete=not errors)
+
+    def _without_classic_state(self) -> frozenset[str]:
+        """The groups that a broker lists and, described as a classic group, reports as dead; none without an answer."""
+        try:
+            found = self._admin.list_groups(timeout=self._left_s(0.25))
+        except KafkaException:
+            return frozenset()
+        return frozenset(group.id for group in found if group.state == "Dead" and not group.protocol_type)
 
     def committed(self, groups: Iterable[str], answered: frozenset[str]) -> dict[str, dict[Partition, int] | str]:
         """The committed offsets of each group, in half of the time left. A dead coordinator affects only its groups.

@@ -258,7 +258,7 @@ def _commits(group: str, topic: str, offsets: Offsets) -> dict[int, int]:
 def _no_commit(group: str, where: str) -> str:
     return (
         f"group {group} has no committed offset on {where}: it has not run yet, or it does not commit to Kafka "
-        "(Flink commits on checkpoints; Spark and share groups, which are not supported, never)"
+        "(Flink commits on checkpoints, Spark never)"
     )
 
 

@@ -56,6 +56,8 @@ class Cluster:
         self.on_error: Any = None
         self.errors: list[KafkaError] = []
         self.without_coordinator: set[str] = set()
+        self.without_classic_state: set[str] = set()
+        self.old_listing_fault: KafkaError | None = None
         self.described: list[str] = []
 
     def open(self, name: str, settings: KafkaSource, on_error: Any) -> "Cluster":
@@ -76,6 +78,12 @@ class Cluster:
 
     def list_consumer_groups(self, **settings: Any) -> Future[Any]:
         return settled(self._next("groups")[0], listing)
+
+    def list_groups(self, *, timeout: float) -> list[Any]:
+        """Share groups are dead classic groups without a protocol type, and so are next-generation groups."""
+        if self.old_listing_fault is not None:
+            raise KafkaException(self.old_listing_fault)
+        return [SimpleNamespace(id=group, state="Dead", protocol_type="") for group in self.without_classic_state]
 
     def describe_consumer_groups(self, groups: list[str], **settings: Any) -> dict[str, Future[Any]]:
         """Not recorded: every group has a coordinator, except those that a test names."""
@@ -168,6 +176,46 @@ def test_groups_are_listed_once_a_minute() -> None:
     seen(source)
     assert seen(source)[("web/clicks-eu", "backlog_records")] == 177.0
     assert cluster.requests.count("groups") == 1
+
+
+SHARE_GROUP = "has no committed offset and is no consumer group: share groups (KIP-932) are not supported"
+
+
+def with_share_groups(*names: str) -> Cluster:
+    cluster = Cluster("a_tick")
+    cluster.without_classic_state = set(names)
+    cluster.by_kind["committed"] += [[name, []] for name in names]
+    return cluster
+
+
+def test_a_configured_share_group_is_named_as_unsupported() -> None:
+    found = seen(reader(with_share_groups("nobody")))
+    assert str(found[("shop/idle", FAULT)]).startswith(f"group nobody {SHARE_GROUP}")
+    assert found[("shop/orders", "backlog_records")] == 210.0
+
+
+def test_a_fleet_names_a_share_group_as_unsupported() -> None:
+    found = seen(reader(with_share_groups("clicks-shared")))
+    assert str(found[("web/clicks-shared", FAULT)]).startswith(f"group clicks-shared {SHARE_GROUP}")
+    assert found[("web/clicks-shared", "fleet")] == 0.0
+
+
+def test_a_next_generation_group_is_no_share_group() -> None:
+    """The old listing calls it dead too, but the listing of consumer groups has it."""
+    cluster = Cluster("a_tick")
+    cluster.without_classic_state = {"clicks-eu", "orders"}
+    found = seen(reader(cluster))
+    assert found[("web/clicks-eu", "backlog_records")] == 177.0
+    assert found[("shop/orders", "backlog_records")] == 210.0
+
+
+def test_without_the_old_listing_a_group_without_a_commit_has_the_general_fault() -> None:
+    cluster = with_share_groups("nobody")
+    cluster.old_listing_fault = KafkaError(KafkaError._PARTIAL, "Local: Partial response")
+    found = seen(reader(cluster))
+    assert str(found[("shop/idle", FAULT)]).startswith(
+        "group nobody has no committed offset on topic clicks: it has not"
+    )
 
 
 def test_records_deleted_by_a_real_broker_are_no_backlog_x_04() -> None:

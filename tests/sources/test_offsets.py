@@ -125,7 +125,7 @@ def test_a_topic_read_by_two_groups_of_a_workload_counts_its_partitions_once() -
         pytest.param(
             {"committed": {"orders": {}}},
             "group orders has no committed offset on topic orders: it has not run yet, or it does not commit to Kafka "
-            "(Flink commits on checkpoints; Spark and share groups, which are not supported, never)",
+            "(Flink commits on checkpoints, Spark never)",
             id="a group without any commit",
         ),
         pytest.param(

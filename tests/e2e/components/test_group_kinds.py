@@ -1,0 +1,137 @@
+"""The source `kafka` on groups of every protocol and on transactions, with a real broker."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, ShareConsumer
+from parts.broker import Broker
+from parts.process import until
+
+from adapter.config import KafkaSource
+from adapter.sources.kafka import KafkaReader
+from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan
+from adapter.sources.sample_table import FAULT
+
+# list_groups of confluent_kafka: the only call that sees share groups
+pytestmark = pytest.mark.filterwarnings(r"ignore:list_groups\(\) is deprecated:DeprecationWarning")
+
+PARTITIONS, RECORDS, READ_RECORDS = 3, 300, 100
+Found = dict[tuple[str, str], float | str]
+
+
+def tick(reader: KafkaReader, at_s: int) -> Found:
+    rows = reader.samples(at_s, at_s, 15).to_pylist()
+    return {(row["workload"], row["signal"]): row["text"] or row["value"] for row in rows}
+
+
+def opened(broker: Broker, plan: ReadPlan) -> KafkaReader:
+    return KafkaReader("kafka", KafkaSource(kind="kafka", bootstrap_servers=broker.bootstrap_servers), plan)
+
+
+def client(broker: Broker, **settings: object) -> dict[str, Any]:
+    return {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0, **settings}
+
+
+def produce(broker: Broker, topic: str, **settings: object) -> None:
+    """Write RECORDS evenly; with a transactional.id, in one transaction."""
+    producer = Producer(client(broker, **settings))
+    if settings:
+        producer.init_transactions(60)
+        producer.begin_transaction()
+    for number in range(RECORDS):
+        producer.produce(topic, b"x", partition=number % PARTITIONS)
+    if settings:
+        producer.commit_transaction(60)
+    assert producer.flush(60) == 0
+
+
+def member(broker: Broker, group: str, topic: str, **settings: object) -> Consumer:
+    consumer = Consumer(
+        client(broker, **{"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False, **settings})
+    )
+    consumer.subscribe([topic])
+    return consumer
+
+
+def read(members: list[Consumer], count: int) -> None:
+    """Read and commit so many records, with all members in turn."""
+    left, ends_s = count, time.monotonic() + 120
+    while left and time.monotonic() < ends_s:
+        for consumer in members:
+            message = consumer.poll(0.2)
+            if left and message is not None and message.error() is None:
+                with suppress(KafkaException):  # of a generation that ended: the record is read again
+                    consumer.commit(message=message, asynchronous=False)
+                    left -= 1
+    assert left == 0
+
+
+@pytest.fixture
+def closed_last() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.mark.parametrize(
+    ("group", "settings"),
+    [
+        pytest.param("cooperative", {"partition.assignment.strategy": "cooperative-sticky"}, id="cooperative-sticky"),
+        pytest.param("kip848", {"group.protocol": "consumer"}, id="KIP-848"),
+    ],
+)
+def test_a_group_is_read_whatever_its_protocol(
+    broker: Broker, closed_last: ExitStack, group: str, settings: dict[str, str]
+) -> None:
+    topic = f"topic-{group}"
+    broker.create_topic(topic, PARTITIONS)
+    produce(broker, topic)
+    plan = ReadPlan((GroupRead("shop/it", ((group, topic),)),), (GroupPattern(0, "web", f"{group}.*"),), "earliest")
+    reader = closed_last.enter_context(closing(opened(broker, plan)))
+    members = [closed_last.enter_context(closing(member(broker, group, topic, **settings)))]
+    read(members, READ_RECORDS)
+    members.append(closed_last.enter_context(closing(member(broker, group, topic, **settings))))
+    read(members, READ_RECORDS)  # during and after the rebalance
+    found = tick(reader, int(time.time()))
+    backlog = broker.backlog_records(group, topic)
+    assert 0 < backlog < RECORDS - READ_RECORDS
+    assert found["shop/it", "backlog_records"] == backlog
+    assert found["shop/it", "processed_records"] == sum(broker.committed_offsets(group, topic).values())
+    assert found["shop/it", "partitions"] == PARTITIONS
+
+
+def test_a_share_group_is_named_as_unsupported(broker: Broker, closed_last: ExitStack) -> None:
+    broker.create_topic("topic-share", PARTITIONS)
+    share = closed_last.enter_context(closing(ShareConsumer(client(broker, **{"group.id": "share-it"}))))
+    share.subscribe(["topic-share"])
+    next_generation = {"group.protocol": "consumer"}
+    idle = closed_last.enter_context(closing(member(broker, "share-not", "topic-share", **next_generation)))
+    until(lambda: share.poll(1.0) is not None and idle.poll(1.0) is None and idle.assignment(), 120, "both have joined")
+    reads = tuple(
+        GroupRead(f"shop/{group}", ((group, "topic-share"),)) for group in ("share-it", "share-not", "nobody")
+    )
+    reader = closed_last.enter_context(closing(opened(broker, ReadPlan(reads, (GroupPattern(0, "web", "share.*"),)))))
+    fleet = closed_last.enter_context(closing(opened(broker, ReadPlan(patterns=(GroupPattern(0, "web", "share.*"),)))))
+    found, at_s = tick(reader, int(time.time())), int(time.time())
+    unsupported = "group share-it has no committed offset and is no consumer group: share groups (KIP-932) are not"
+    assert str(found["shop/share-it", FAULT]).startswith(unsupported)
+    for group in ("share-not", "nobody"):
+        assert str(found[f"shop/{group}", FAULT]).startswith(f"group {group} has no committed offset on topic")
+    assert str(tick(fleet, at_s)["web/share-it", FAULT]).startswith(unsupported)
+
+
+def test_the_markers_of_transactions_are_no_backlog(broker: Broker, closed_last: ExitStack) -> None:
+    broker.create_topic("topic-marked", PARTITIONS)
+    produce(broker, "topic-marked", **{"transactional.id": "it"})
+    consumer = closed_last.enter_context(closing(member(broker, "marked", "topic-marked")))
+    read([consumer], RECORDS)
+    assert broker.backlog_records("marked", "topic-marked") == PARTITIONS  # for ever, one in each partition
+    plan = ReadPlan((GroupRead("shop/marked", (("marked", "topic-marked"),)),))
+    reader = closed_last.enter_context(closing(opened(broker, plan)))
+    at_s = int(time.time())
+    tick(reader, at_s)
+    found = tick(reader, at_s + 15)
+    assert found["shop/marked", "backlog_records"] == 0
+    assert str(found["shop/marked", FAULT]).startswith(f"{PARTITIONS} partitions have a lag of 1 that does not change")
