@@ -146,7 +146,7 @@ class Bound(StrEnum):
         name="cooldown",
         description="the last change is more recent than cooldown_up_s or cooldown_down_s",
         sentence=lambda d: f"; in cooldown, {soon(d.spec_changed_age_s)} after the last change",
-        lifted_by={"workload_status.spec_changed_age_s": inf},
+        lifted_by={"workload_status.spec_changed_age_s": inf, "workload_status.raised_age_s": inf},
     )
     BUDGET = BoundRecord(
         name="pause budget",

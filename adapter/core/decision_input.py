@@ -35,6 +35,7 @@ class WorkloadStatus:
     target_workers: Array  # the last target
     committed_age_s: Array  # since it was decided
     spec_changed_age_s: Array
+    raised_age_s: Array  # since spec.replicas last rose
     peak_workers: Array  # the largest size needed in the scale-down window; the current size if a change does not pay
     budget_s: Array  # pause that scale-downs may still cost, NaN if unknown
     no_up: Mask  # scale-ups are paused
@@ -207,6 +208,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         target_workers=fast.target_workers,
         committed_age_s=tick.at_s - fast.committed_at_s,
         spec_changed_age_s=tick.at_s - fast.spec_changed_at_s,
+        raised_age_s=tick.at_s - fast.spec_raised_at_s,
         peak_workers=_window(tick),
         budget_s=budget_s(tick),
         no_up=no_up,

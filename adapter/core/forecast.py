@@ -64,7 +64,7 @@ class Fit:
 
 
 def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
-    """Least squares: a trough if the lowest point of the parabola lies among the known points, else a line (S4-13).
+    """Least squares: a trough if the parabola falls and rises by more than its errors, else a line (S4-13).
 
     points: shape (POINTS, stages), records/s, oldest first, NaN unknown. outlier_run: shape (stages,), how many of the
     newest known points may be outliers; the fit leaves them out until later points confirm them (S4-17).
@@ -75,14 +75,14 @@ def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
     errors = [np.where(seen, point - level, 0.0) for seen, point in zip(known, points, strict=True)]
     slope, errors = _remove_term(errors, axes.first)
     curve, bent_errors = _remove_term(errors, axes.second)
-    trough = axes.bottom_inside(slope, curve)
+    bent_sigma = np.sqrt(_squared(bent_errors) / axes.count)
+    trough = axes.is_trough(slope, curve, _BAND_SIGMAS * bent_sigma)
     curve = np.where(trough | np.isnan(curve), curve, 0.0)
-    squares = np.where(trough, _squared(bent_errors), _squared(errors))
     return Fit(
         a=curve / step_s**2,
         b=(slope - curve * (2 * axes.middle + axes.lean)) / step_s,
         c=level - slope * axes.middle + curve * (axes.middle * (axes.middle + axes.lean) - axes.spread),
-        sigma=np.sqrt(squares / axes.count),
+        sigma=np.where(trough, bent_sigma, np.sqrt(_squared(errors) / axes.count)),
         step_s=step_s,
     )
 
@@ -93,15 +93,16 @@ def append_point(
     """Append the next point: points and outlier_run, as in fitted, one step later.
 
     An outlier waits for confirmation. The first point inside the band drops all waiting outliers. most_outliers in a
-    row drop the points before them and form the new baseline (S4-16). Without a fit no point is an outlier.
+    row form the new baseline (S4-16). They drop the points before them, and the first of them: a step within a minute
+    leaves a point between the two levels, and a line through it rises forever. Without a fit no point is an outlier.
     fit: of these points. newest: shape (stages,), NaN for a step without a value.
     """
     outlier = _is_outlier(fit, newest)
     run = outlier_run + outlier
     settled = np.isfinite(newest) & ~outlier
     overturned = outlier & (run >= most_outliers)
-    waiting = _waiting(points, outlier_run)
-    dropped = (waiting & settled) | (~waiting & overturned)
+    confirmed = _waiting(points, outlier_run - 1)
+    dropped = (_waiting(points, outlier_run) & settled) | (~confirmed & overturned)
     older = np.where(dropped[1:], np.nan, points[1:])
     return np.concatenate([older, newest[None]]), np.where(settled | overturned, 0.0, run)
 
@@ -171,13 +172,17 @@ class _Axes:
     first: list[Array]  # u, the time - middle: a row a point, 0 if the point is unknown
     second: list[Array]  # u^2 - lean u - spread, likewise
 
-    def bottom_inside(self, slope: Array, curve: Array) -> Mask:
-        """Whether the parabola falls at the oldest known point and rises at the newest."""
+    def is_trough(self, slope: Array, curve: Array, band: Array) -> Mask:
+        """Whether the parabola falls after the oldest known point and rises to the newest, each by more than the band.
+
+        A parabola through a step or through noise has a bottom too, but not below its own errors.
+        """
         oldest, newest = reduce(np.minimum, self.first), reduce(np.maximum, self.first)
-        falls = slope + curve * (2 * oldest - self.lean) < 0
-        rises = slope + curve * (2 * newest - self.lean) > 0
-        inside: Mask = falls & rises & (self.count > LEAST_POINTS)
-        return inside
+        fall = slope + curve * (2 * oldest - self.lean)
+        rise = slope + curve * (2 * newest - self.lean)
+        depth = np.minimum(fall * fall, rise * rise)  # 4 curve times the depth of the bottom below the nearer end
+        trough: Mask = (fall < 0) & (rise > 0) & (depth > 4 * curve * band) & (self.count > LEAST_POINTS)
+        return trough
 
 
 def _axes(known: Mask) -> _Axes:

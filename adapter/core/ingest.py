@@ -193,6 +193,7 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     # One pod of many that restarts does not distort the rates.
     many = np.abs(now.ready_workers - was.ready_workers) > _FEW_RATIO * was.ready_workers
     changed = respecified | (np.abs(now.workers - was.workers) > 0) | many
+    raised = now.spec_workers > was.spec_workers
     adopted = respecified & ~_towards_target(fast, now.spec_workers)
     first = seen & np.isnan(fast.spec_changed_at_s)
     return replace(
@@ -201,6 +202,7 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
         workers_seen_at_s=np.where(seen, samples.at_s, fast.workers_seen_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
         spec_changed_at_s=np.where(first | respecified, samples.at_s, fast.spec_changed_at_s),
+        spec_raised_at_s=np.where(raised, samples.at_s, fast.spec_raised_at_s),
         all_ready_at_s=np.where(now.ready_workers >= now.spec_workers, samples.at_s, fast.all_ready_at_s),
         target_workers=np.where(adopted, now.spec_workers, fast.target_workers),
         committed_at_s=np.where(adopted, samples.at_s, fast.committed_at_s),

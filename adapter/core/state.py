@@ -18,7 +18,7 @@ from adapter.core.forecast import POINTS, Fit
 from adapter.core.rescale_stop import RESCALES, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 11  # raise it whenever layout() changes
+VERSION = 12  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -113,6 +113,7 @@ class Fast:
     changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed
     disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, was stuck or did not run
     spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last changed
+    spec_raised_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last rose
     health_seen_at_s: Array = field(metadata=_by("workload"))  # `running` or `sink_healthy` was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))
     hpa_seen_at_s: Array = field(metadata=_by("workload"))  # its HPA was last read, or a source failed

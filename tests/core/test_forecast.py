@@ -161,14 +161,25 @@ def test_s4_14_any_points_give_numpys_own_fit_and_sigma_of_divisor_n(values):
 
 
 @given(histories.filter(lambda values: sum(not isnan(value) for value in values) > 3))
-def test_s4_13_a_fit_is_a_trough_if_and_only_if_the_parabola_turns_upward_within_the_known_points(values):
+def test_s4_13_a_fit_is_a_trough_if_and_only_if_the_parabola_falls_and_rises_by_more_than_its_errors(values):
     t_s, seen = np.arange(1.0 - POINTS, 1.0), np.isfinite(values)
     x, y = t_s[seen], np.array(values)[seen]
-    a, b, _ = np.polyfit(x, y, 2)
+    a, b, c = np.polyfit(x, y, 2)
     level = 1e-9 * max(y.max(), 1)  # within rounding either answer is right
     slopes = 2 * a * x[[0, -1]] + b
-    if min(abs(slopes)) > level:
-        assert (fitted(np.array(values)[:, None], column(0), 1.0).a[0] > 0) == (slopes[0] < 0 < slopes[1])
+    depth = min(slopes**2) / (4 * a)  # of the bottom below the nearer end
+    band = 3 * sqrt(np.mean((y - np.polyval([a, b, c], x)) ** 2))
+    if min(abs(slopes)) > level and abs(depth - band) > level:
+        is_trough = slopes[0] < 0 < slopes[1] and depth > band
+        assert (fitted(np.array(values)[:, None], column(0), 1.0).a[0] > 0) == is_trough
+
+
+STEP = (600,) * 20 + (1500,) * 5
+
+
+def test_s4_13_a_step_and_noise_are_no_trough():
+    assert fit_of(*STEP).a[0] == 0
+    assert fit_of(*(1000 + error for error in (30, -20, 10, -30, 20, -10, 0, 30, -10, 20))).a[0] == 0
 
 
 def test_s4_14_s4_15_sigma_of_the_slides_six_errors():
@@ -204,28 +215,32 @@ def test_forecast_vector_spike_a_point_inside_the_band_drops_the_outliers():
 
 
 def test_s4_16_forecast_vector_spike_three_outliers_in_a_row_are_the_new_baseline():
-    assert push(LINE, 900, 800, 850) == ([900, 800, 850], 0)
+    assert push(LINE, 900, 800, 850) == ([800, 850], 0)
+
+
+def test_s4_16_the_point_between_two_levels_is_not_in_the_new_baseline():
+    assert push([600] * 10, 1000, 1500, 1500, 1500) == ([1500, 1500, 1500], 0)
 
 
 def test_s4_16_each_stage_has_its_own_number_of_outliers():
     points, odd = np.repeat(history(*LINE), 3, axis=1), column(0, 0, 0)
     for newest in (900, 800):
         points, odd = append_point(points, odd, fitted(points, odd, 1.0), column(*[newest] * 3), column(1, 2, 3))
-    assert np.isfinite(points).sum(axis=0).tolist() == [2, 2, 6]
+    assert np.isfinite(points).sum(axis=0).tolist() == [2, 1, 6]
     assert odd.tolist() == [0, 0, 2]
 
 
 def test_s4_16_an_unknown_point_neither_counts_nor_resets():
     assert push(LINE, 900, nan, 800) == ([*LINE, 900, 800], 2)
-    assert push(LINE, 900, nan, 800, nan, 850) == ([900, 800, 850], 0)
+    assert push(LINE, 900, nan, 800, nan, 850) == ([800, 850], 0)
     assert push(LINE, 900, nan, nan, 24) == ([*LINE, 24], 0)
 
 
 def test_after_a_reset_the_fit_starts_from_the_spike():
     points, odd = history(*LINE), column(0)
-    for newest in (900, 910, 920):
+    for newest in (900, 910, 920, 930):
         points, odd = append_point(points, odd, fitted(points, odd, 1.0), column(newest), column(3))
-    assert fitted(points, odd, 1.0).at(1.0)[0] == pytest.approx(930)
+    assert fitted(points, odd, 1.0).at(1.0)[0] == pytest.approx(940)
 
 
 @pytest.mark.parametrize(("newest", "outliers"), [(1029, 0), (971, 0), (1031, 1), (969, 1)])

@@ -104,6 +104,22 @@ def test_s4_10_s4_12_up_down_or_stay(backlog, cpu, fit, expected):
     assert wanted("netflix", 10, 10_000, 0, backlog, cpu=cpu, records=TABLE, rescale_pause_s=0, **curve) == expected
 
 
+# growth, backlog -> size of 10 workers, full at 10,000/s
+CATCHING_UP = {
+    "S0-28 the backlog is cleared within catch_up_s": (-1_100, 650_000, 10),
+    "S0-28 it is not": (-1_000, 650_000, 15),
+    "the window still shows the end of the drain": (-2_000, 0, 10),
+    "full, and the backlog falls by less than noise": (-400, 100_000, 16),
+}
+
+
+@pytest.mark.parametrize(("growth", "backlog", "expected"), CATCHING_UP.values(), ids=CATCHING_UP)
+def test_full_workers_that_catch_up_in_time_are_enough(growth, backlog, expected):
+    assert (
+        wanted("netflix", 10, 10_000, growth, backlog, cpu=1.0, records=((10, 10_000),), rescale_pause_s=0) == expected
+    )
+
+
 LATE = {
     "S4-10 60 s are not yet a significant lag": (0, 600_000, 0.7, 10),
     "S4-10 61 s are": (0, 610_000, 0.7, 12),

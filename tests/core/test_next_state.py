@@ -152,6 +152,15 @@ def test_no_scale_down_during_the_cooldown():
     assert (decided[600].reason, decided[600].required_workers) == (Reason.DOWN, 4)
 
 
+def test_s4_29_a_scale_down_does_not_block_a_scale_up_of_netflix():
+    rules = book(policy="netflix", worker_capacity_records_per_s=100.0, cooldown_down_s=0.0)
+    running = Fluid(lambda at_s: 600.0 if at_s < 240 else 2400.0 if at_s < 360 else 4800.0, workers=20)
+    decided = closed(running, 700, rules)
+    down, first, second = [d.at_s for d in decided if d.reason in (Reason.DOWN, Reason.UP)][:3]
+    assert [d.reason for d in decided if d.at_s in (down, first)] == [Reason.DOWN, Reason.UP]
+    assert first - down < 300 <= second - first
+
+
 # --- scale-ups without effect
 
 

@@ -203,7 +203,10 @@ def test_a_stuck_worker_and_a_slow_sink_delay_records_for_a_while() -> None:
 
 @pytest.mark.parametrize("name", STEPPED)
 def test_netflix_does_not_extrapolate_a_step_or_a_burst(name: str) -> None:
-    """15 workers carry the step. The catch-up of a restart may need as many again, not four times as many."""
+    """15 workers carry the step, and 25 at exactly 60 % utilization (S4-27).
+
+    flink-operator decides while its workers are measured at 99.8 records/s instead of 100, which takes 26.
+    """
     steady = {"missing_ratio": 0.0, "blackout_s": 0.0, "worker_capacity_records_per_s": 100.0}
     profile = replace(PROFILES[name], workers=20, max_workers=200, partitions=0, **steady)
     at_s = np.arange(3 * HOUR) * STEP_S
@@ -211,5 +214,5 @@ def test_netflix_does_not_extrapolate_a_step_or_a_burst(name: str) -> None:
     bursts = np.where((at_s % 1800 < 630) & (at_s > 3600) & (at_s < 7200), 1500.0, 600.0)
     outcome = closed_loop.run([a_case("netflix", profile, rate) for rate in (step, bursts)], record=True)
     after_step, after_bursts = np.nanmax(outcome.series["required_workers"][240:], axis=0)
-    assert after_step <= 33  # flink-operator, whose restart takes a minute; the others 26
-    assert after_bursts <= 50
+    assert after_step <= (26 if name == "flink-operator" else 25)
+    assert after_bursts <= 25

@@ -39,6 +39,7 @@ class Policy:
     reads_capacity: bool = False  # it sizes by the learned capacity
     adds_terms: bool = False  # its size is keep-up plus catch-up, otherwise the larger of them
     spreads_evenly: bool = False  # it rounds up to a size over which partitions spread evenly
+    separate_cooldowns: bool = False  # a scale-up waits after the last scale-up, and not after a scale-down
     waits_until_warm: bool = False  # no scale-up until new workers are warm, no scale-down before it pays
 
 
@@ -151,6 +152,7 @@ POLICIES = (
         checks_the_job=True,  # S4-09, S4-10
         reads_capacity=True,
         spreads_evenly=True,
+        separate_cooldowns=True,  # S4-29
     ),
 )
 NAMES = tuple(policy.name for policy in POLICIES)

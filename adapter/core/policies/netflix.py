@@ -2,13 +2,16 @@
 
 Up on significant lag or high utilization (S4-10), down without lag and without an expected increase (S4-12), to the
 size that the table gives for the forecast. An unhealthy sink, recent failures, cooldowns, steps and failover are gates
-and bounds of every policy (S4-09, S4-10, S4-29, S4-30). The talk leaves some points open. They are decided as follows:
+and bounds of every policy (S4-09, S4-10, S4-29, S4-30). A scale-up waits cooldown_up_s after the last
+scale-up, a scale-down cooldown_down_s after any change. The talk leaves some points open. They are decided as follows:
 
 - S4-21: t1 is now, t2 the end of the catch-up, rescale_pause_s + catch_up_s later, and t3 = t2. The size processes all
   records that arrive until then and carries the input at that time. Without a fit the input stays constant.
 - S4-13: a regression through a step or a burst would be extrapolated for ten minutes. It is used if its errors are
   within forecast_error_ratio of the input, and its result is at most forecast_cap_ratio times the input. The talk has
   neither limit, so neither applies by the text alone.
+- S4-10, S0-28: workers that clear the backlog within catch_up_s are full until then, and are enough. The talk does not
+  ask, so this does not apply by the text alone.
 - S4-12: an increase within growth_noise_ratio does not count. Otherwise a level input would prevent half of the
   scale-downs.
 - S4-27: the limit applies beside the table, because S4-24 sizes 15,000/s to 7 workers without a deduction. CPU work
@@ -38,9 +41,9 @@ _ANY = 1e9  # times the input: no limit
 def size(policy_input: PolicyInput) -> PolicyResult:
     """Up if late or hot, down without lag and without an expected increase, otherwise unchanged."""
     rules, workers, present = policy_input.rules, policy_input.workers, policy_input.input_rate_records_per_s
-    late = (policy_input.backlog_time_s > rules.significant_backlog_time_s) | (
-        policy_input.utilization_ratio > rules.safe_utilization_ratio
-    )
+    behind = policy_input.backlog_time_s > rules.significant_backlog_time_s
+    hot = policy_input.utilization_ratio > rules.safe_utilization_ratio
+    late = (behind | hot) & ~_catches_up(policy_input)
     times = catch_up_from(policy_input.fit_age_s, rules.rescale_pause_s, rules.catch_up_s)
     curve = _curve(policy_input)
     most = present * np.where(rules.safety == 0, _ANY, rules.forecast_cap_ratio)
@@ -63,6 +66,15 @@ def size(policy_input: PolicyInput) -> PolicyResult:
         catch_up_workers=catch,
         needed_workers=np.where(unknown, np.nan, needed),
     )
+
+
+def _catches_up(policy_input: PolicyInput) -> Mask:
+    """Whether the workers clear a backlog in the time allowed: they are full until then and need no more (S0-28)."""
+    rules, drained_records_per_s = policy_input.rules, -policy_input.growth_records_per_s
+    drains = drained_records_per_s > rules.growth_noise_ratio * policy_input.throughput_records_per_s
+    in_time = policy_input.backlog_records <= drained_records_per_s * rules.catch_up_s
+    catches_up: Mask = drains & in_time & (rules.safety != 0)
+    return catches_up
 
 
 def _curve(policy_input: PolicyInput) -> Fit:
