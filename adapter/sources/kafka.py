@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from adapter.errors import SourceError
 from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_errors import share_group_fault
 from adapter.sources.kafka_properties import merged, without_secrets
-from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
+from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnansweredRequest, UnreachableError
 from adapter.sources.offsets import Offsets, ReadPlan, add_counts, discovered_reads, matching_groups, read_plan
 from adapter.sources.partition_history import History
 from adapter.sources.sample_table import SampleTable
@@ -58,7 +57,7 @@ class KafkaReader:
         self._groups = GroupListing()
         self._groups_until_s = 0.0
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
-        self._unanswered: dict[str, Future[Any]] = {}  # group -> the request for its commits that is under way
+        self._unanswered: dict[str, UnansweredRequest] = {}  # by group
         self._histories: dict[str, History] = {}  # workload -> its partitions in the last ticks
         self._last_error = ""
 

@@ -1,6 +1,7 @@
 """The reader on answers that a real broker gave; data/kafka/*.json are the calls of one tick each."""
 
 import json
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,7 +17,7 @@ from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
 from adapter.sources.kafka import KafkaReader, check, read_plan
 from adapter.sources.kafka_properties import parse, without_secrets
-from adapter.sources.kafka_requests import coordinator_partition
+from adapter.sources.kafka_requests import KafkaRequests, UnansweredRequest, coordinator_partition
 from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan
 from adapter.sources.sample_table import FAULT
 
@@ -504,6 +505,17 @@ def test_a_group_that_does_not_answer_gets_no_second_request_and_comes_first_whe
     cluster.requested.clear()
     assert seen(source)[("shop/group-2", "backlog_records")] == 4.0
     assert cluster.requested == ["group-2", "group-0", "group-1"]
+
+
+@pytest.mark.parametrize(
+    ("age_s", "requested"),
+    [pytest.param(30, [], id="under way"), pytest.param(61, ["group-0"], id="lost")],
+)
+def test_a_lost_answer_does_not_blind_a_group_for_longer_than_a_minute(age_s: float, requested: list[str]) -> None:
+    cluster = LargeCluster(1)
+    lost = UnansweredRequest(Future(), time.monotonic() - age_s)
+    KafkaRequests(cluster, 2, {"group-0": lost}).committed(["group-0", "group-1"], frozenset(["group-0", "group-1"]))
+    assert [group for group in cluster.requested if group == "group-0"] == requested
 
 
 @pytest.mark.parametrize(
