@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import advance, api, attack, connections, first, one_cpu, tick
+from bench import advance, api, attack, connections, first, kafka_groups, one_cpu, tick
 from bench.figures import Figure
 from bench.machine import described, load
 
@@ -15,6 +15,7 @@ BENCHES: dict[str, Callable[[], Iterator[Figure]]] = {
     "api": api.figures,
     "connections": connections.figures,
     "attack": attack.figures,
+    "kafka_groups": kafka_groups.figures,
     "one_cpu": one_cpu.figures,
 }
 

@@ -469,7 +469,7 @@ class LargeCluster(Cluster):
 MANY = ReadPlan(patterns=(GroupPattern(0, "shop", "group-.*"),))
 
 
-def test_5000_groups_cost_one_request_each_and_a_handful_beside_them() -> None:
+def test_5000_groups_cost_one_call_each_and_a_handful_beside_them() -> None:
     cluster = LargeCluster(5_000)
     source = reader(cluster, MANY)
     assert len({workload for workload, _ in seen(source)}) == 5_000
