@@ -148,6 +148,23 @@ def test_the_configuration_gives_address_token_and_ca(pipeline: Pipeline, capsys
     assert "max workers" in capsys.readouterr().out
 
 
+def test_the_configuration_gives_the_streams(plain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config.yaml"
+    settings = {
+        "sources": {"pravega": {"kind": "pravega", "url": "http://127.0.0.1:1"}},
+        "workloads": [
+            {"namespace": "shop", "name": "orders", "read": [{"source": "pravega", "scope": "s1", "stream": "orders"}]}
+        ],
+        "pipeline": {"checkpoint": "unused"},
+    }
+    file.write_text(yaml.safe_dump(settings))
+    assert run("shop/orders", "--config", str(file), "--url", plain) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Streams, as Pravega scales them s1/orders unknown: pravega: stream s1/orders of http://127" in printed
+    assert run("shop/orders", "--url", plain) == 0
+    assert "Streams" not in capsys.readouterr().out
+
+
 def test_options_override_the_configuration(pipeline: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--url", pipeline.url, "--token-file", pipeline.token, "--ca-file", pipeline.ca]
     assert run("shop/orders", *given) == 0
