@@ -63,7 +63,7 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
         slow, passed = replace(slow, history=replace(slow.history, bucket_at_s=bucket_at_s)), np.nan_to_num(passed)
     current = inputs.status.current_workers
     lost = (passed - 1) * width_s > tick.rules.error_after_s
-    slow = _update_account(slow, passed, began_s, np.where(lost, current, peak), current)
+    slow = _update_account(slow, passed, began_s, np.where(lost, np.nan, peak), current)
     closed = first_known(peak, current)
     for number in range(int(min(passed.max(initial=0.0), BUCKETS + 1))):
         slow = replace(slow, peaks=np.where(passed > number, np.vstack([slow.peaks[1:], closed]), slow.peaks))
