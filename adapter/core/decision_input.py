@@ -16,14 +16,12 @@ from adapter.core.rates import Mask
 from adapter.core.relayed_load import fullest_load
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
-from adapter.core.scale_down_cost import DOWNS_DOUBLE, Account, Bucket, CurrentSize, paying_workers
+from adapter.core.scale_down_cost import DOWNS_DOUBLE, Account, Bucket, CurrentSize, default_worth_s, paying_workers
 from adapter.core.signals import moves
 from adapter.core.state import WorkerCounts
 
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
 DAY_S = 86_400.0
-# The default of rescale_worth_s, which follows from the pause.
-_WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (60.0, 300.0)
 _HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
 
 
@@ -232,15 +230,10 @@ def _window(tick: Tick) -> Array:
     current = first_known(tick.counts.spec_workers, tick.workers)
     here = CurrentSize(current_workers=current, since_s=tick.at_s - fast.spec_changed_at_s)
     account = Account(largest_workers=slow.history.account_workers, age_s=tick.at_s - slow.history.account_at_s)
-    worth_s = _rescale_worth_s(rules)
+    # Without a worth the whole window counts.
+    own = np.where(where("waits_until_warm", rules.policy), default_worth_s(rules, current), np.nan)
+    worth_s = first_known(rules.rescale_worth_s, own)
     dearer = 1 + recent_downs(tick) / DOWNS_DOUBLE
     paying = paying_workers(slow.peaks, running, account, here, worth_s * dearer)
     whole = np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers)
     return np.where(worth_s > 0, paying, whole)
-
-
-def _rescale_worth_s(rules: RuleColumns) -> Array:
-    """What a rescale is worth, NaN where the whole window counts. Unset it follows from the pause."""
-    patient = where("waits_until_warm", rules.policy)
-    own = np.where(patient, np.clip(_WORTH_PAUSES * rules.rescale_pause_s, *_WORTH_RANGE_S), np.nan)
-    return first_known(rules.rescale_worth_s, own)

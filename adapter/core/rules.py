@@ -119,12 +119,15 @@ class Rules:
         0, "workers to add to the needed ones, for steps of the input", ge=0, le=_MOST_WORKERS
     )
     worker_hour_price: float | None = _setting(
-        None, "price of a worker-hour, which the report of `backtest` shows", ge=0, le=1e9
+        None,
+        "price of a worker-hour; `drain` weighs it against that of a late minute, and reports show it",
+        ge=0,
+        le=1e9,
     )
     late_minute_price: float | None = _setting(
         None,
         "price of a minute in which the backlog time exceeds backlog_time_target_s, in the currency of "
-        "worker_hour_price: what it costs to break the objective",
+        "worker_hour_price: the higher it is, the longer a scale-down waits that would make the job late",
         ge=0,
         le=1e9,
     )

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
 
 DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the next one
 REGRETTED_WITHIN_S = 1800.0
 REGRET_DOWNS = 2.0  # a scale-down that is reverted within that time counts this much more
+_WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (60.0, 300.0)
+_LEAST_HEADROOM = 0.05
+_LOST_WARMING = 0.25  # of the work, while a job warms up from half its speed after a pause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,33 @@ class CurrentSize:
 
     current_workers: Array
     since_s: Array  # since spec.replicas changed
+
+
+def backlog_after_rescale_s(rules: RuleColumns) -> Array:
+    """The backlog that a rescale makes, in seconds of the input: of the pause, the replay and the slow start."""
+    warming_s = np.where(rules.rescale_pause_s > 0, _LOST_WARMING * rules.warm_up_s, 0.0)
+    backlog_s: Array = rules.rescale_pause_s + rules.replay_s / 2 + warming_s
+    return backlog_s
+
+
+def default_worth_s(rules: RuleColumns, workers: Array) -> Array:
+    """The work of the whole job that a scale-down has to save if `rescale_worth_s` is unset, in seconds.
+
+    It follows from the pause and, where both prices are set, from the price of the lateness after a rescale.
+    """
+    own = np.clip(_WORTH_PAUSES * rules.rescale_pause_s, *_WORTH_RANGE_S)
+    second = rules.worker_hour_price * workers / 3600  # the price of a second of the whole job
+    late = rules.late_minute_price * _late_after_rescale_s(rules) / 60
+    lateness_s = np.divide(late, second, out=np.zeros(len(workers)), where=second > 0)
+    worth_s: Array = own + np.nan_to_num(lateness_s)
+    return worth_s
+
+
+def _late_after_rescale_s(rules: RuleColumns) -> Array:
+    """The time with a backlog over the target after a rescale, until the headroom has cleared it."""
+    over_s = np.maximum(backlog_after_rescale_s(rules) - rules.backlog_time_target_s, 0.0)
+    late_s: Array = over_s / np.maximum(1 - rules.target_utilization_ratio, _LEAST_HEADROOM)
+    return late_s
 
 
 def paying_workers(peaks: Array, running: Bucket, account: Account, here: CurrentSize, worth_s: Array) -> Array:

@@ -5,7 +5,7 @@ from math import e, nan
 
 import numpy as np
 import pytest
-from builders import EMPTY, Fluid, advance, book, closed, column, counts, flow, job, replay, rows, tick
+from builders import EMPTY, Fluid, advance, book, closed, column, counts, flow, history, job, replay, rows, steady, tick
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,6 +92,33 @@ def paying(**known):
 )
 def test_a_scale_down_pays_once_it_would_have_saved_the_cost_of_a_rescale(known, expected):
     assert paying(**known) == expected
+
+
+# A pause of 57 s and the slow start make a backlog of 102 s; it is over the target for 210 s.
+@pytest.mark.parametrize(
+    ("prices", "worth_s"),
+    [
+        pytest.param({}, 300, id="no price: what follows from the pause"),
+        pytest.param({"late_minute_price": 2.0}, 300, id="lateness alone cannot be compared"),
+        pytest.param({"worker_hour_price": 1.0}, 300, id="workers alone cannot be compared"),
+        pytest.param({"worker_hour_price": 0.0, "late_minute_price": 2.0}, 300, id="workers that cost nothing"),
+        pytest.param(
+            {"worker_hour_price": 1.0, "late_minute_price": 2.0}, 300 + 1260, id="lateness of 7, work of 20 an hour"
+        ),
+        pytest.param({"worker_hour_price": 2.0, "late_minute_price": 2.0}, 300 + 630, id="twice the price of the work"),
+        pytest.param(
+            {"worker_hour_price": 1.0, "late_minute_price": 2.0, "backlog_time_target_s": 120.0},
+            300,
+            id="nothing is late",
+        ),
+        pytest.param({"worker_hour_price": 1.0, "late_minute_price": 2.0, "rescale_worth_s": 60.0}, 60, id="as set"),
+    ],
+)
+def test_a_scale_down_also_pays_for_the_lateness_after_it_where_both_prices_are_set(prices, worth_s):
+    rules = book(**HUNDRED | {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "down_window_s": 600.0} | prices)
+    half = steady(until_s=2 * worth_s + 120, throughput=800, **counts(20))
+    down = next(each for each in history(half, rules) if each.reason is Reason.DOWN)
+    assert (down.required_workers, round((down.at_s - 2 * worth_s) / 120)) == (10, 0)
 
 
 # --- laws

@@ -26,12 +26,12 @@ from adapter.core.policies.interface import (
 from adapter.core.policies.outlook import horizon_s, look_ahead
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
+from adapter.core.scale_down_cost import backlog_after_rescale_s
 from adapter.core.signals import backlog_time
 
 _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing it sooner takes extra workers
 _LONGEST_CATCH_UP_S = 600.0
 _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
-_LOST_WARMING = 0.25  # of the work, while a job warms up from half its speed after a pause
 _ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
 
@@ -144,8 +144,7 @@ def _rates_needed(policy_input: PolicyInput, rate: Array) -> tuple[Array, Array]
     rules, headroom = policy_input.rules, 1 / policy_input.rules.target_utilization_ratio - 1
     catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules.rescale_pause_s, _LONGEST_CATCH_UP_S)
     catch_up_s = np.maximum(catch_up_s, rules.backlog_time_target_s)
-    warming_s = np.where(rules.rescale_pause_s > 0, _LOST_WARMING * rules.warm_up_s, 0.0)
-    lost_s = rules.rescale_pause_s + rules.replay_s / 2 + warming_s
+    lost_s = backlog_after_rescale_s(rules)
     lost = np.clip(headroom, lost_s / np.maximum(catch_up_s, _SLOWEST_CATCH_UP_S), lost_s / catch_up_s)
     return rate * (1 + headroom), policy_input.backlog_records / catch_up_s + rate * (1 + lost)
 
