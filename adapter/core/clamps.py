@@ -70,6 +70,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, warm_after_s(rules), np.nan))
     separate = where("separate_cooldowns", rules.policy)
     up_age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
+    cold = separate & safe & (status.spec_changed_age_s < np.fmin(warm_after_s(rules), cooldown_up_s)) & changed
     # A scale-down that is not enacted yet has passed the window. Only what is needed now may stop it.
     window = np.fmax(np.where(falling, np.nan, status.peak_workers), policy_result.needed_workers)
     near = patient & (window >= current * (1 - rules.tolerance_ratio))
@@ -82,7 +83,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
         # The gain of a trial is unknown until the new workers are warm.
-        cooling_up=more & ((waits & (up_age_s < cooldown_up_s)) | (suspect & fresh)),
+        cooling_up=more & (cold | (waits & (up_age_s < cooldown_up_s)) | (suspect & fresh)),
         cooling_down=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,

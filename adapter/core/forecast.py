@@ -1,7 +1,7 @@
 """The input rate of the last half hour -> the curve that it follows, and the rate that a catch-up needs."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
@@ -13,8 +13,10 @@ from adapter.core.samples import Array
 POINTS = 30  # one a minute
 STEP_S = 60.0  # from one point to the next: the bucket of S4-07
 LEAST_POINTS = 3  # of a line; a parabola takes one more. Through fewer points they show no error
+FIRM_POINTS = 10  # with fewer, chance decides the slope, and a parabola through noise is a trough
 _BAND_SIGMAS = 3.0  # S4-14
 _LEAST_SIGMA_RATIO = 0.01  # of the level: a policy need not react to a deviation of one percent (S4-18)
+_FEW_SIGMA_RATIO = 0.03  # likewise, where chance may put few points on a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +65,12 @@ class Fit:
         return np.where(rootless, 0.0, low_s), np.where(rootless, 0.0, high_s)
 
 
-def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
+def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S, trough_points: int = LEAST_POINTS + 1) -> Fit:
     """Least squares: a trough if the parabola falls and rises by more than its errors, else a line (S4-13).
 
     points: shape (POINTS, stages), records/s, oldest first, NaN unknown. outlier_run: shape (stages,), how many of the
-    newest known points may be outliers; the fit leaves them out until later points confirm them (S4-17).
+    newest known points may be outliers; the fit leaves them out until later points confirm them (S4-17). trough_points:
+    the fewest points of a trough.
     """
     known = np.isfinite(points) & ~_waiting(points, outlier_run)
     axes = _axes(known)
@@ -76,7 +79,7 @@ def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
     slope, errors = _remove_term(errors, axes.first)
     curve, bent_errors = _remove_term(errors, axes.second)
     bent_sigma = np.sqrt(_squared(bent_errors) / axes.count)
-    trough = axes.is_trough(slope, curve, _BAND_SIGMAS * bent_sigma)
+    trough = axes.is_trough(slope, curve, _BAND_SIGMAS * bent_sigma) & (axes.count >= trough_points)
     curve = np.where(trough | np.isnan(curve), curve, 0.0)
     return Fit(
         a=curve / step_s**2,
@@ -85,6 +88,18 @@ def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S) -> Fit:
         sigma=np.where(trough, bent_sigma, np.sqrt(_squared(errors) / axes.count)),
         step_s=step_s,
     )
+
+
+def widened(fit: Fit, points: Array) -> Fit:
+    """The fit with a larger sigma where few points are known, so that a forecast begins with the third one (S4-32).
+
+    The error of a slope falls with the count ** 1.5.
+    points: of which some may wait for confirmation, in the form of fitted.
+    """
+    count = np.isfinite(points).sum(axis=0)
+    few = (count < FIRM_POINTS) & (count > 0)
+    sigma = np.maximum(fit.sigma, _FEW_SIGMA_RATIO * fit.at(0.0))
+    return replace(fit, sigma=np.where(few, sigma * (FIRM_POINTS / np.maximum(count, 1)) ** 1.5, fit.sigma))
 
 
 def append_point(
@@ -181,7 +196,7 @@ class _Axes:
         fall = slope + curve * (2 * oldest - self.lean)
         rise = slope + curve * (2 * newest - self.lean)
         depth = np.minimum(fall * fall, rise * rise)  # 4 curve times the depth of the bottom below the nearer end
-        trough: Mask = (fall < 0) & (rise > 0) & (depth > 4 * curve * band) & (self.count > LEAST_POINTS)
+        trough: Mask = (fall < 0) & (rise > 0) & (depth > 4 * curve * band)
         return trough
 
 

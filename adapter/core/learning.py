@@ -18,7 +18,7 @@ from adapter.core.capacity import (
     with_prior,
 )
 from adapter.core.decision_input import DAY_S, overloaded
-from adapter.core.forecast import POINTS, STEP_S, Fit, append_point, fitted
+from adapter.core.forecast import FIRM_POINTS, POINTS, STEP_S, append_point, fitted, widened
 from adapter.core.fullest import learn_fullest
 from adapter.core.grouping import largest
 from adapter.core.observe import Signals, Tick
@@ -29,7 +29,6 @@ from adapter.core.signals import drain_time
 from adapter.core.state import Slow
 from adapter.core.stops import measure_stop
 
-_LEAST_POINTS = 10  # a curve through fewer points shows noise
 _LONGEST_BLOCK = 8.0  # times the first one
 
 
@@ -160,18 +159,11 @@ def _extend_forecast(tick: Tick, slow: Slow, minutes: int) -> Slow:
     fit = slow.fit
     for newest in [unseen] * (min(minutes, POINTS) - 1) + [rate]:
         points, outlier_run = append_point(points, outlier_run, fit, newest, tick.stage_rules.forecast_outliers)
-    curve = fitted(points, outlier_run)
-    enough = np.isfinite(points).sum(axis=0) >= _LEAST_POINTS
     return replace(
         slow,
         points=points,
         outlier_run=outlier_run,
-        fit=Fit(
-            a=np.where(enough, curve.a, np.nan),
-            b=np.where(enough, curve.b, np.nan),
-            c=np.where(enough, curve.c, np.nan),
-            sigma=np.where(enough, curve.sigma, np.nan),
-        ),
+        fit=widened(fitted(points, outlier_run, trough_points=FIRM_POINTS), points),
         # Minutes have their own grid, because ticks need not divide a minute.
         newest_point_at_s=np.where(
             np.isnan(slow.newest_point_at_s), tick.at_s, slow.newest_point_at_s + minutes * STEP_S

@@ -18,6 +18,7 @@ from adapter.core.forecast import (
     fitted,
     recovery_rate,
     trusted,
+    widened,
 )
 
 LINE, TROUGH, CREST = (10, 12, 14, 16), (9, 6, 5, 6, 9), (1, 4, 5, 4, 1)
@@ -241,6 +242,26 @@ def test_after_a_reset_the_fit_starts_from_the_spike():
     for newest in (900, 910, 920, 930):
         points, odd = append_point(points, odd, fitted(points, odd, 1.0), column(newest), column(3))
     assert fitted(points, odd, 1.0).at(1.0)[0] == pytest.approx(940)
+
+
+@pytest.mark.parametrize(
+    ("count", "sigma"),
+    [(3, 0.03 * (10 / 3) ** 1.5), (5, 0.03 * 2**1.5), (9, 0.03 * (10 / 9) ** 1.5), (10, 0.0), (30, 0.0)],
+)
+def test_s4_32_a_forecast_of_few_points_has_a_wider_error(count, sigma):
+    points = history(*[1000] * count)
+    fit = widened(fitted(points, column(0)), points)
+    assert [fit.at(600.0)[0], fit.sigma[0]] == pytest.approx([1000, 1000 * sigma], abs=1e-9)
+
+
+def test_s4_13_a_trough_has_at_least_as_many_points_as_required():
+    assert fitted(history(*TROUGH), column(0), 1.0, trough_points=6).a[0] == 0
+    assert fitted(history(*TROUGH), column(0), 1.0, trough_points=5).a[0] == 1
+
+
+def test_s4_32_two_points_give_no_forecast():
+    points = history(1000, 1000)
+    assert np.isnan(widened(fitted(points, column(0)), points).sigma[0])
 
 
 @pytest.mark.parametrize(("newest", "outliers"), [(1029, 0), (971, 0), (1031, 1), (969, 1)])

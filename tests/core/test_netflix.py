@@ -120,6 +120,21 @@ def test_full_workers_that_catch_up_in_time_are_enough(growth, backlog, expected
     )
 
 
+EARLY = {
+    "S4-32 16,300 exceed what 6 workers carry": ({"records": ((6, 13_000),)}, 10),
+    "not what 6 of 20,000 carry": ({"records": ((6, 20_000),)}, 6),
+    "less twice the error they do not": ({"records": ((6, 13_000),), "sigma": 1_700.0}, 6),
+    "an empty table has no answer": ({}, 6),
+    "by the text alone lag or utilization decides": ({"records": ((6, 13_000),), "safety": 0}, 6),
+}
+
+
+@pytest.mark.parametrize(("known", "expected"), EARLY.values(), ids=EARLY)
+def test_s4_32_a_forecast_above_the_table_scales_up_before_there_is_lag(known, expected):
+    costs = {"rescale_pause_s": 30, "catch_up_s": 600, "forecast_cap_ratio": 10.0}
+    assert wanted("netflix", 6, 10_000, cpu=0.6, fit=RISING, **costs, **known) == expected
+
+
 LATE = {
     "S4-10 60 s are not yet a significant lag": (0, 600_000, 0.7, 10),
     "S4-10 61 s are": (0, 610_000, 0.7, 12),

@@ -229,3 +229,21 @@ def test_s4_13_a_ramp_is_extrapolated_by_the_text_and_capped_with_safety(safety,
         for at_s in range(0, 601, TICK_S)
     ]
     assert last(ticks, book(policy="netflix", safety=safety)).required_workers == size
+
+
+@pytest.mark.parametrize(("safety", "size"), [(True, 19), (False, 10)])
+def test_s4_32_the_forecast_outgrows_the_table_before_the_workers_are_hot_with_safety(safety, size):
+    """From 150/s to 750/s in ten minutes, of the 1000/s that 10 workers carry: 1125/s are forecast."""
+    ticks = [
+        tick(
+            at_s,
+            job(
+                **counts(10),
+                processed_records=150 * at_s + 0.5 * at_s**2,
+                backlog_records=0,
+                utilization_ratio=0.15 + 0.001 * at_s,
+            ),
+        )
+        for at_s in range(0, 601, TICK_S)
+    ]
+    assert last(ticks, book(policy="netflix", safety=safety)).required_workers == size

@@ -201,14 +201,19 @@ def test_a_stuck_worker_and_a_slow_sink_delay_records_for_a_while() -> None:
     assert 1 < over_60s[1] < 15
 
 
+def steady_profile(name: str) -> Profile:
+    """A profile without missing samples, of workers that carry 100 records/s each."""
+    steady = {"missing_ratio": 0.0, "blackout_s": 0.0, "worker_capacity_records_per_s": 100.0}
+    return replace(PROFILES[name], workers=20, max_workers=200, partitions=0, **steady)
+
+
 @pytest.mark.parametrize("name", STEPPED)
 def test_netflix_does_not_extrapolate_a_step_or_a_burst(name: str) -> None:
     """15 workers carry the step, and 25 at exactly 60 % utilization (S4-27).
 
     flink-operator decides while its workers are measured at 99.8 records/s instead of 100, which takes 26.
     """
-    steady = {"missing_ratio": 0.0, "blackout_s": 0.0, "worker_capacity_records_per_s": 100.0}
-    profile = replace(PROFILES[name], workers=20, max_workers=200, partitions=0, **steady)
+    profile = steady_profile(name)
     at_s = np.arange(3 * HOUR) * STEP_S
     step = np.where(at_s < 5430, 600.0, 1500.0)
     bursts = np.where((at_s % 1800 < 630) & (at_s > 3600) & (at_s < 7200), 1500.0, 600.0)
@@ -216,3 +221,27 @@ def test_netflix_does_not_extrapolate_a_step_or_a_burst(name: str) -> None:
     after_step, after_bursts = np.nanmax(outcome.series["required_workers"][240:], axis=0)
     assert after_step <= (26 if name == "flink-operator" else 25)
     assert after_bursts <= 25
+
+
+@pytest.mark.parametrize("name", ["consumer-group-small", "flink-operator"])
+def test_netflix_scales_up_on_a_ramp_before_there_is_lag(name: str) -> None:
+    """By lag alone it would be at 1.2 times what the workers carry."""
+    profile = steady_profile(name)
+    rate = 600 + 0.5 * np.maximum(np.arange(HOUR) * STEP_S - 1200, 0)
+    outcome = closed_loop.run([a_case("netflix:safe_utilization_ratio=1.0", profile, rate)], record=True)
+    required, ready = (outcome.series[series][:, 0] for series in ("required_workers", "ready_workers"))
+    first = int(np.argmax(required > ready[0] + 1))
+    assert rate[round(first * TICK_S / STEP_S)] / (100 * ready[first]) < 1
+    assert outcome.series["delay_s"][: first + 1, 0].max() == 0
+
+
+@pytest.mark.parametrize("name", ["consumer-group-small", "flink-operator"])
+def test_netflix_does_not_forecast_noise(name: str) -> None:
+    """600/s with noise of 5 % or 10 % that changes once a minute; at 60 % utilization 10 workers carry it."""
+    seeds = range(1, 5)
+    noise = [np.random.default_rng(seed).standard_normal(90).repeat(60 // round(STEP_S)) for seed in seeds]
+    rates = [600 * (1 + ratio * each) for ratio in (0.05, 0.1) for each in noise]
+    outcome = closed_loop.run([a_case("netflix", steady_profile(name), rate) for rate in rates], record=True)
+    most = np.nanmax(outcome.series["required_workers"], axis=0)
+    assert most[: len(seeds)].max() <= 12
+    assert most[len(seeds) :].max() <= 15

@@ -39,7 +39,7 @@ class Policy:
     reads_capacity: bool = False  # it sizes by the learned capacity
     adds_terms: bool = False  # its size is keep-up plus catch-up, otherwise the larger of them
     spreads_evenly: bool = False  # it rounds up to a size over which partitions spread evenly
-    separate_cooldowns: bool = False  # a scale-up waits after the last scale-up, and not after a scale-down
+    separate_cooldowns: bool = False  # cooldown_up_s begins at a scale-up; after a scale-down until workers are warm
     waits_until_warm: bool = False  # no scale-up until new workers are warm, no scale-down before it pays
 
 

@@ -1,9 +1,10 @@
 """`netflix`: autoscaling stateless Flink routers by a table of what sizes carry (Farkas, 2020; S4-03..37).
 
-Up on significant lag or high utilization (S4-10), down without lag and without an expected increase (S4-12), to the
-size that the table gives for the forecast. An unhealthy sink, recent failures, cooldowns, steps and failover are gates
-and bounds of every policy (S4-09, S4-10, S4-29, S4-30). A scale-up waits cooldown_up_s after the last
-scale-up, a scale-down cooldown_down_s after any change. The talk leaves some points open. They are decided as follows:
+Up on significant lag, high utilization (S4-10) or a forecast above the table (S4-32), down without lag and without an
+expected increase (S4-12), to the size that the table gives for the forecast. An unhealthy sink, recent failures,
+cooldowns, steps and failover are gates and bounds of every policy (S4-09, S4-10, S4-29, S4-30). A scale-up waits
+cooldown_up_s after the last scale-up, a scale-down cooldown_down_s after any change. The talk leaves some points open.
+They are decided as follows:
 
 - S4-21: t1 is now, t2 the end of the catch-up, rescale_pause_s + catch_up_s later, and t3 = t2. The size processes all
   records that arrive until then and carries the input at that time. Without a fit the input stays constant.
@@ -12,6 +13,9 @@ scale-up, a scale-down cooldown_down_s after any change. The talk leaves some po
   neither limit, so neither applies by the text alone.
 - S4-10, S0-28: workers that clear the backlog within catch_up_s are full until then, and are enough. The talk does not
   ask, so this does not apply by the text alone.
+- S4-32: workers of known capacity scale up before there is lag if the forecast exceeds that capacity. The trend counts
+  as far as it exceeds twice its error, so that noise is no trend. The talk leaves this for later, so neither applies by
+  the text alone.
 - S4-12: an increase within growth_noise_ratio does not count. Otherwise a level input would prevent half of the
   scale-downs.
 - S4-27: the limit applies beside the table, because S4-24 sizes 15,000/s to 7 workers without a deduction. CPU work
@@ -27,7 +31,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adapter.core.capacity import size_for
+from adapter.core.capacity import CARRIED, rate_at, size_for, trust_at
 from adapter.core.forecast import Fit, catch_up_from, recovery_rate, trusted
 from adapter.core.partitions import balanced, whole
 from adapter.core.policies.interface import PolicyInput, PolicyResult, lasting_backlog_time
@@ -36,24 +40,25 @@ from adapter.core.samples import Array, first_known
 from adapter.core.signals import moves
 
 _ANY = 1e9  # times the input: no limit
+_TREND_SIGMAS = 2.0  # a smaller change may be chance
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
-    """Up if late or hot, down without lag and without an expected increase, otherwise unchanged."""
+    """Up if late, hot or soon outgrown, down without lag and without an expected increase, otherwise unchanged."""
     rules, workers, present = policy_input.rules, policy_input.workers, policy_input.input_rate_records_per_s
     behind = policy_input.backlog_time_s > rules.significant_backlog_time_s
     hot = policy_input.utilization_ratio > rules.safe_utilization_ratio
-    late = (behind | hot) & ~_catches_up(policy_input)
     times = catch_up_from(policy_input.fit_age_s, rules.rescale_pause_s, rules.catch_up_s)
-    curve = _curve(policy_input)
+    curve = _curve(policy_input, times.t3_s)
     most = present * np.where(rules.safety == 0, _ANY, rules.forecast_cap_ratio)
     at_most = (most * (times.t2_s - times.t1_s) + policy_input.backlog_records) / rules.catch_up_s
     recovery = np.fmin(recovery_rate(curve, policy_input.backlog_records, times), at_most)
     workload = np.clip(curve.at(times.t3_s), present, most)  # at least the present one: S4-05
+    rises = workload > present * (1 + rules.growth_noise_ratio)
+    late = ((behind | hot) & ~_catches_up(policy_input)) | (rises & _outgrown(policy_input, workload))
     keep, catch = _carrying(policy_input, workload, late), _carrying(policy_input, recovery, late)
     needed = _needed(policy_input, np.maximum(keep, catch), workload)  # S4-20's larger rate, as its size
 
-    rises = workload > present * (1 + rules.growth_noise_ratio)
     calm = (lasting_backlog_time(policy_input) <= rules.no_backlog_time_s) & ~rises
     down = calm & np.isfinite(policy_input.utilization_ratio)
     unknown = np.isnan(workers + policy_input.backlog_time_s + workload)
@@ -77,12 +82,33 @@ def _catches_up(policy_input: PolicyInput) -> Mask:
     return catches_up
 
 
-def _curve(policy_input: PolicyInput) -> Fit:
-    """The fit; without one, or with one whose errors are large, the present input as a constant."""
+def _outgrown(policy_input: PolicyInput, workload: Array) -> Mask:
+    """Whether the forecast exceeds what the table gives for the present workers (S4-32)."""
+    rules, table, workers = policy_input.rules, policy_input.table, policy_input.workers
+    able = rate_at(table, workers, np.ones_like(workers))
+    known = (trust_at(table, workers) > CARRIED) & (rules.safety != 0)
+    outgrown: Mask = known & (workload > able)
+    return outgrown
+
+
+def _curve(policy_input: PolicyInput, until_s: Array | float) -> Fit:
+    """The fit; without one, or with one whose errors are large, the present input as a constant.
+
+    The trend counts as far as it exceeds its error until then, so that noise is no trend.
+    """
     fit, present = policy_input.fit, policy_input.input_rate_records_per_s
     rules = policy_input.rules
-    used = trusted(fit, present, np.where(rules.safety == 0, _ANY, rules.forecast_error_ratio))
-    return replace(fit, a=np.where(used, fit.a, 0.0), b=np.where(used, fit.b, 0.0), c=np.where(used, fit.c, present))
+    text = rules.safety == 0
+    used = trusted(fit, present, np.where(text, _ANY, rules.forecast_error_ratio))
+    change = np.abs(fit.at(until_s) - fit.at(0.0))
+    certain = np.clip(1 - _TREND_SIGMAS * fit.sigma / np.where(change > 0, change, 1.0), 0.0, 1.0)
+    share = np.where(text, 1.0, certain)
+    return replace(
+        fit,
+        a=np.where(used, share * fit.a, 0.0),
+        b=np.where(used, share * fit.b, 0.0),
+        c=np.where(used, fit.c, present),
+    )
 
 
 def _carrying(policy_input: PolicyInput, rate: Array, late: Mask) -> Array:
