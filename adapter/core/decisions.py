@@ -29,6 +29,7 @@ class Decision:
     bound: Bound = Bound.NONE
     confidence: str = CONFIDENCE[0]
     fault: str = ""  # the error of a source that explains missing samples
+    dispute: str = ""  # two sources report backlogs that contradict
     stage: str = ""  # the deciding stage, "" for the whole workload
     bottleneck: str = ""  # the stage with the least room for its input, "" if no stage reports busy time
     required_workers: float | None = None  # served; None if there is no number to serve

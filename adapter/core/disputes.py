@@ -1,24 +1,27 @@
-"""Backlogs that two sources report differently, as faults of their workloads."""
+"""Backlogs that two sources of a workload report differently: which differences an operator has to look at."""
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from adapter.core.grouping import largest
 from adapter.core.observe import Tick
-from adapter.core.samples import Samples
+from adapter.core.samples import Dispute
 
 _USUAL_S = 120.0  # between two commits of a group, or two checkpoints, an engine and a broker count differently
 _LEAST_RECORDS = 1_000.0
 
 
-def faults_of(tick: Tick, samples: Samples) -> Mapping[str, str]:
-    """The faults of the samples, and the disputes over more than the throughput of _USUAL_S."""
-    if not samples.disputes:
-        return samples.faults
-    faults = dict(samples.faults)
-    places = {name: place for place, name in enumerate(tick.state.slow.workloads)}
-    for name, (records, sentence) in samples.disputes.items():
-        throughput = tick.signals.throughput_records_per_s[tick.workload_index == places.get(name, -1)]
-        if records > max(_LEAST_RECORDS, _USUAL_S * np.nan_to_num(throughput).max(initial=0.0)):
-            faults[name] = f"{faults[name]}; {sentence}" if name in faults else sentence
-    return faults
+def disputes(tick: Tick, reported: Mapping[str, Dispute]) -> tuple[str, ...]:
+    """A sentence for each workload whose backlogs differ by more than its throughput of _USUAL_S, otherwise ""."""
+    names = tick.state.slow.workloads
+    if not reported:
+        return ("",) * len(names)
+    throughput = largest(tick.signals.throughput_records_per_s, tick.workload_index, len(names)).tolist()
+    return tuple(
+        reported[name].sentence if name in reported and _matters(reported[name], each) else ""
+        for name, each in zip(names, throughput, strict=True)
+    )
+
+
+def _matters(dispute: Dispute, throughput_records_per_s: float) -> bool:
+    # Without a throughput (NaN) it is unknown what two commits may differ by.
+    return dispute.records > _LEAST_RECORDS and dispute.records > _USUAL_S * throughput_records_per_s

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from adapter.core.decide import decide
 from adapter.core.decision_input import decision_input
 from adapter.core.decisions import Decisions
-from adapter.core.disputes import faults_of
 from adapter.core.learning import update_estimates
 from adapter.core.next_state import next_state
 from adapter.core.observe import observe
@@ -26,7 +25,7 @@ def advance(state: State, samples: Samples, rules: RuleBook) -> tuple[State, Dec
     tick = update_estimates(observe(state, samples, rules))
     inputs = decision_input(tick)
     result = decide(inputs)
-    return next_state(tick, inputs, result), report(tick, inputs, result, faults_of(tick, samples))
+    return next_state(tick, inputs, result), report(tick, inputs, result, samples)
 
 
 def replay(ticks: Iterable[Samples], rules: RuleBook, state: State = EMPTY) -> Iterator[tuple[State, Decisions]]:

@@ -15,6 +15,7 @@ from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, a
 
 Stage = tuple[str, str]
 FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
+_COUNTED_BY = ("partitions", "uncommitted_partitions", "processed_source", "appended_source")
 HEALTH = ("running", "sink_healthy")
 HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that come from the HPA
 # The points of a window: field of Fast -> signal.
@@ -36,9 +37,10 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     state = aligned(state, workloads, stages)
     before, now = state.slow.facts, _facts(samples, workloads)
     after = WorkloadFacts(**{name: first_known(getattr(now, name), getattr(before, name)) for name in _FACTS})
-    # The sum over another set of partitions is another counter, so its difference is no progress.
-    recounted = _differs(now.partitions, before.partitions)
-    moved = np.flatnonzero(recounted | _differs(now.uncommitted_partitions, before.uncommitted_partitions))
+    # The sum over another set of partitions, or of another source, is another counter: its difference is no progress.
+    moved = np.flatnonzero(
+        np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTED_BY], axis=0)
+    )
     fast = _without_points(state.fast, stages, {workloads[place] for place in moved})
     fast = replace(
         fast,

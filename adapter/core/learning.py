@@ -68,7 +68,7 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
         workers=workers,
         throughput_records_per_s=np.where(exceeded & ~full, latest, throughput),
         # All stages share the workers, so the busiest one leaves what is left for all.
-        utilization_ratio=largest(tick.now.utilization_ratio, tick.workload_index, len(tick.workers))[
+        utilization_ratio=largest(tick.now.complete_utilization_ratio, tick.workload_index, len(tick.workers))[
             tick.workload_index
         ],
         saturated=full,

@@ -15,7 +15,8 @@ def sentence(decision: Decision) -> str:
         text += _unhealthy_sink(decision) + _stuck_partitions(decision)
         text += _slow_worker(decision) + _full_subtask(decision)
     text += _old_count(decision)
-    return f"{text}{': ' if decision.reason.is_gate else '; '}{decision.fault}" if decision.fault else text
+    text += f"{': ' if decision.reason.is_gate else '; '}{decision.fault}" if decision.fault else ""
+    return f"{text}; {decision.dispute}" if decision.dispute else text
 
 
 def _unhealthy_sink(d: Decision) -> str:

@@ -80,8 +80,10 @@ def _update_account(slow: Slow, passed: Array, began_s: Array, needed: Array, cu
         return slow
     was, unknown, ends, closed = slow.history, np.isnan(needed), needed >= current, passed > 0
     unknown_s = np.where(unknown, was.bucket_at_s - began_s, 0.0)
-    at_s = first_known(was.account_at_s + unknown_s, np.where(unknown | ends, np.nan, began_s))
-    workers = np.fmax(was.account_workers, needed)
+    before = was.account_workers < current  # otherwise they were enough for a larger size than the present one
+    before_s = np.where(before, was.account_at_s + unknown_s, np.nan)
+    at_s = first_known(before_s, np.where(unknown | ends, np.nan, began_s))
+    workers = np.fmax(np.where(before, was.account_workers, np.nan), needed)
     history = replace(
         was,
         account_at_s=np.where(closed, np.where(ends, np.nan, at_s), was.account_at_s),

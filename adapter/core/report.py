@@ -11,6 +11,7 @@ from adapter.core.bounds import BOUNDS
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Decisions, Reason, StageSignals
+from adapter.core.disputes import disputes
 from adapter.core.formatting import RESOURCES
 from adapter.core.grouping import largest, pick
 from adapter.core.observe import Tick
@@ -21,21 +22,21 @@ from adapter.core.reasons import REASONS
 from adapter.core.record import recorded
 from adapter.core.relayed_load import bottleneck, required_parallelism, stage_load, true_rate
 from adapter.core.rules import POLICIES
-from adapter.core.samples import EVERY, WHOLE, Array, IntArray
+from adapter.core.samples import EVERY, WHOLE, Array, IntArray, Samples
 
-TEXTS = ("workload", "policy", "reason", "bound", "confidence", "fault", "stage", "bottleneck")
+TEXTS = ("workload", "policy", "reason", "bound", "confidence", "fault", "dispute", "stage", "bottleneck")
 NUMBERS = tuple(f.name for f in fields(Decision) if f.name not in (*TEXTS, "at_s"))
 STAGE_NUMBERS = tuple(f.name for f in fields(StageSignals) if f.name not in ("workload", "stage"))
 NO_DECISIONS = Decisions(at_s=np.nan, text={}, numbers={}, stages=(), stage_numbers={})
 
 
-def report(tick: Tick, inputs: DecisionInput, result: DecisionResult, faults: Mapping[str, str]) -> Decisions:
+def report(tick: Tick, inputs: DecisionInput, result: DecisionResult, samples: Samples) -> Decisions:
     """One decision a workload; its signals are those of the deciding stage."""
     slow = tick.state.slow
     visible = [] if tick.plain else [place for place, (_, stage) in enumerate(slow.stages) if stage != WHOLE]
     return Decisions(
         at_s=tick.at_s,
-        text=_text(tick, result, faults),
+        text=_text(tick, result, samples),
         numbers=_numbers(tick, inputs, result),
         stages=tuple(slow.stages[place] for place in visible),
         stage_numbers=_stage_numbers(tick, visible),
@@ -58,11 +59,12 @@ def rows(decisions: Decisions) -> list[Decision]:
             bound=Bound(bound),
             confidence=confidence,
             fault=fault,
+            dispute=dispute,
             stage=stage,
             bottleneck=fullest,
             **dict(zip(NUMBERS, values, strict=True)),
         )
-        for (workload, policy, reason, bound, confidence, fault, stage, fullest), values in zip(
+        for (workload, policy, reason, bound, confidence, fault, dispute, stage, fullest), values in zip(
             texts, numbers, strict=True
         )
     ]
@@ -76,7 +78,7 @@ def _known(column: Array) -> list[float | None]:
 _MISSING_SAMPLES = [REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, Reason.STALE, Reason.NO_WORKERS)]
 
 
-def _text(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+def _text(tick: Tick, result: DecisionResult, samples: Samples) -> Mapping[str, tuple[str, ...]]:
     trust = np.nan_to_num(pick(tick.signals.trust, result.stage))
     stages = [*(stage for _, stage in tick.state.slow.stages), WHOLE]  # the last for an index of -1
     return {
@@ -85,7 +87,8 @@ def _text(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> Mapp
         "reason": _named([reason.value for reason in REASONS], result.reason),
         "bound": _named([bound.value for bound in BOUNDS], result.bound),
         "confidence": _named(CONFIDENCE, trust),
-        "fault": _faults(tick, result, faults),
+        "fault": _faults(tick, result, samples.faults),
+        "dispute": disputes(tick, samples.disputes),
         "stage": _named(stages, result.stage),
         "bottleneck": _named(stages, bottleneck(tick)),
     }

@@ -29,6 +29,8 @@ STAGE_SIGNALS = (
     "hottest_partition_ratio",  # gauge, >= 1: input of the heaviest partition / input of the mean one
     "slowest_worker_ratio",  # gauge: throughput of the slowest worker / throughput of the median one
 )
+# The counters, and the workload signal that holds the source which counts: two sources count from different starts.
+COUNTERS = {"processed_records": "processed_source", "appended_records": "appended_source"}
 # The signals of a whole workload.
 WORKLOAD_SIGNALS = (
     "partitions",  # gauge: Kafka partitions or Pravega segments of the input
@@ -45,6 +47,8 @@ WORKLOAD_SIGNALS = (
     "restarts",  # counter: restarts of the job
     "sink_healthy",  # 1 while the system that the job writes to is healthy, else 0
     "bad_annotations",  # gauge: annotations of the workload's HPA that cannot be parsed
+    "processed_source",  # place in `read` of the source whose processed_records count, where there are several
+    "appended_source",  # the same of appended_records
     "failover",  # 1 while scale-down is blocked because traffic may return, else 0
 )
 OVERRIDE = "rule."  # prefix of a workload signal that overrides a parameter; see core.parameters
@@ -58,6 +62,14 @@ WHOLE = ""  # the stage of a workload whose stages are not visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dispute:
+    """Two sources report backlogs that contradict."""
+
+    records: float  # the difference
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
     """One tick of one shard. NaN is an unknown value."""
 
@@ -67,8 +79,7 @@ class Samples:
     by_stage: Mapping[str, Array] = field(default_factory=dict)  # STAGE_SIGNALS -> shape (len(stages),)
     by_workload: Mapping[str, Array] = field(default_factory=dict)  # other signals -> shape (len(workloads),)
     faults: Mapping[str, str] = field(default_factory=dict)  # workload or EVERY -> why samples are missing
-    # workload -> the difference of the backlogs that two sources report, in records, and a sentence
-    disputes: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    disputes: Mapping[str, Dispute] = field(default_factory=dict)  # of workloads
 
     def stage(self, signal: str) -> Array:
         """A stage signal, shape (len(stages),); all NaN if no source has it."""
@@ -114,7 +125,7 @@ def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple
     """
     known = np.array([signal in _KNOWN_SIGNALS for signal in columns.signal.names], dtype=bool)
     claims = _claims(columns)
-    used = (columns.value >= 0) & (columns.value <= _LARGEST) & known[columns.signal.codes]
+    used = usable(columns.value) & known[columns.signal.codes]
     if claims:
         used &= ~np.isin(columns.workload.codes, list(claims)) | _is_fleet(columns)
     value, signal = columns.value[used] + 0.0, columns.signal.codes[used]  # + 0.0: there is one zero
@@ -139,6 +150,12 @@ def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple
         },
         faults=_joined([*faults, *((columns.workload.names[at], contested(each)) for at, each in claims.items())]),
     )
+
+
+def usable(value: Array) -> NDArray[np.bool_]:
+    """Which values are a count or a ratio: not negative, not NaN and at most a 64-bit count."""
+    fits: NDArray[np.bool_] = (value >= 0) & (value <= _LARGEST)
+    return fits
 
 
 def contested(fleets: Iterable[float]) -> str:

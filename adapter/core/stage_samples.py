@@ -30,7 +30,8 @@ class StageSamples:
     highest_partition_backlog_records: Array
     hottest_partition_ratio: Array
     slowest_worker_ratio: Array
-    resources: Array  # how many of busy time, CPU, memory and network a stage reports
+    complete_utilization_ratio: Array  # the same, NaN while one of them is missing
+    resources: Array  # which of busy time, CPU, memory and network a stage reports: the sum of 1, 2, 4 and 8
     resources_at_s: Array  # the last tick in which none of them was missing
 
 
@@ -41,9 +42,9 @@ def stage_samples(samples: Samples, stages: tuple[tuple[str, str], ...]) -> Stag
     reported = dict(zip(names, rows, strict=True))
     resources = np.array([reported[name] for name in ("utilization_ratio", *RESOURCES)])
     fullest = np.fmax.reduce(resources)
-    count = np.isfinite(resources).sum(axis=0, dtype=np.float64)
-    reported |= {"utilization_ratio": fullest, "resources": count}
-    return StageSamples(**reported, resources_at_s=np.where(count > 0, samples.at_s, np.nan))
+    which = np.exp2(np.arange(len(resources))) @ np.isfinite(resources)
+    reported |= {"utilization_ratio": fullest, "complete_utilization_ratio": fullest, "resources": which}
+    return StageSamples(**reported, resources_at_s=np.where(which > 0, samples.at_s, np.nan))
 
 
 def with_held_resources(now: StageSamples, was: LatestSignals, at_s: float, rules: RuleColumns) -> StageSamples:
@@ -51,11 +52,13 @@ def with_held_resources(now: StageSamples, was: LatestSignals, at_s: float, rule
 
     This ends after error_after_s.
     """
-    missing = (now.resources < was.resources) & (at_s - was.resources_at_s <= rules.error_after_s)
+    lacking = np.nan_to_num(was.resources).astype(np.int64) & ~now.resources.astype(np.int64)
+    missing = (lacking > 0) & (at_s - was.resources_at_s <= rules.error_after_s)
     largest = np.fmax(now.utilization_ratio, was.measured_utilization_ratio)
     return replace(
         now,
         utilization_ratio=np.where(missing, largest, now.utilization_ratio),
+        complete_utilization_ratio=np.where(missing, np.nan, now.utilization_ratio),
         resources=np.where(missing, was.resources, now.resources),
         resources_at_s=np.where(missing | (now.resources == 0), was.resources_at_s, now.resources_at_s),
     )

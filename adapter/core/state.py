@@ -18,7 +18,7 @@ from adapter.core.forecast import POINTS, Fit
 from adapter.core.rescale_stop import RESCALES, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 12  # raise it whenever layout() changes
+VERSION = 13  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -39,7 +39,7 @@ class LatestSignals:
     input_rate_records_per_s: Array
     backlog_records: Array  # without what waits in stuck partitions
     measured_utilization_ratio: Array  # as reported, not estimated
-    resources: Array  # how many of busy time, CPU, memory and network were reported in resources_at_s
+    resources: Array  # which of busy time, CPU, memory and network were reported in resources_at_s
     resources_at_s: Array  # the last tick in which none of them was missing
     hottest_partition_ratio: Array
 
@@ -62,6 +62,8 @@ class WorkloadFacts:
     partitions: Array
     uncommitted_partitions: Array
     fleet: Array
+    processed_source: Array
+    appended_source: Array
     pause_up: Array
     pause_down: Array
     failover: Array
@@ -120,9 +122,7 @@ class Fast:
     all_ready_at_s: Array = field(metadata=_by("workload"))  # all desired workers were last ready
     target_workers: Array = field(metadata=_by("workload"))  # what was served last
     committed_at_s: Array = field(metadata=_by("workload"))  # when that target was decided
-    peak_workers: Array = field(
-        metadata=_by("workload")
-    )  # the largest size needed in the running bucket of the scale-down window
+    peak_workers: Array = field(metadata=_by("workload"))  # the largest size needed in the running bucket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

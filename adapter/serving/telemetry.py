@@ -44,6 +44,10 @@ _SERIES: dict[str, tuple[str, Read]] = {
         "1 while an error of a source explains missing samples",
         lambda decision: float(decision.fault != ""),
     ),
+    "source_dispute": (
+        "1 while two sources report backlogs that contradict",
+        lambda decision: float(decision.dispute != ""),
+    ),
     "sample_age_seconds": ("age of the newest sample", lambda decision: decision.sample_age_s),
 }
 

@@ -1,12 +1,11 @@
 """Join the samples of several sources: one value for each signal of a stage, and the backlogs that contradict."""
 
-from collections.abc import Iterator, Mapping
-from itertools import groupby
+from collections.abc import Mapping
 
 import numpy as np
 
 from adapter.core.rates import Mask
-from adapter.core.samples import Array, IntArray, Names
+from adapter.core.samples import COUNTERS, Array, Dispute, IntArray, Names, SampleColumns, usable
 
 _TWICE = 2.0  # broker and engine count at different times, so smaller ratios prove nothing
 _BACKLOG = "backlog_records"
@@ -26,37 +25,47 @@ def chosen_rows(columns: Mapping[str, Names], rank: IntArray, value: Array) -> M
     """Which rows of one tick remain, where several sources report the same signal of the same stage."""
     workload, stage, signal = (columns[name] for name in ("workload", "stage", "signal"))
     place = (workload.codes * len(stage.names) + stage.codes) * len(signal.names) + signal.codes
-    claims = np.array([name == _CLAIM for name in signal.names], dtype=bool)[signal.codes]
-    return claims | ~(value >= 0) | first_sources(place, rank, value >= 0)
+    used = usable(value)
+    return _named(signal, {_CLAIM}) | ~used | first_sources(place, rank, used)
 
 
-def disputes(columns: Mapping[str, Names], rank: IntArray, value: Array) -> dict[str, tuple[float, str]]:
-    """Workload -> the difference of two sources' backlogs in records, and a sentence, where one is twice the other."""
-    workload, signal, source = (columns[name] for name in ("workload", "signal", "source"))
-    counted = np.array([name == _BACKLOG for name in signal.names], dtype=bool)[signal.codes] & (value >= 0)
-    if not len(signal.names) or len(np.unique(source.codes[counted])) < 2:
+def with_counter_sources(columns: SampleColumns, rank: IntArray) -> SampleColumns:
+    """The rows, and for each counter that several sources may report a row with the source that counts."""
+    signal, value = columns.signal, columns.value
+    counters = np.flatnonzero(usable(value) & (rank > 0) & _named(signal, COUNTERS))
+    rows = np.concatenate([np.arange(len(rank)), counters])
+    names = (*signal.names, *(COUNTERS.get(name, "") for name in signal.names))
+    return SampleColumns(
+        workload=Names(columns.workload.names, columns.workload.codes[rows]),
+        stage=Names(columns.stage.names, columns.stage.codes[rows]),
+        signal=Names(names, np.concatenate([signal.codes, signal.codes[counters] + len(signal.names)])),
+        value=np.concatenate([value, rank[counters]]),
+    )
+
+
+def disputes(columns: Mapping[str, Names], rank: IntArray, value: Array) -> dict[str, Dispute]:
+    """The workloads for which the backlog of one source is over twice that of the one that counts."""
+    workload, signal, source = columns["workload"], columns["signal"], columns["source"].sorted()
+    counted = _named(signal, {_BACKLOG}) & usable(value)
+    if len(np.unique(source.codes[counted])) < 2:
         return {}
-    sums: dict[tuple[int, int, int], float] = {}
-    rows = (workload.codes, rank, source.codes, value)
-    for *key, records in zip(*(column[counted].tolist() for column in rows), strict=True):
-        place = (key[0], key[1], key[2])
-        sums[place] = sums.get(place, 0.0) + records
-    found = ((key, list(group)) for key, group in groupby(sorted(sums), key=lambda place: place[0]))
-    return dict(_contradictions(found, sums, workload, source))
+    rows = np.stack([column[counted] for column in (workload.codes, rank, source.codes)], axis=1)
+    keys, at = np.unique(rows, axis=0, return_inverse=True)
+    sums = np.bincount(at.ravel(), weights=value[counted])
+    _, first, of_workload = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+    leading = first[of_workload.ravel()]
+    low, high = np.sort([sums, sums[leading]], axis=0)
+    found: dict[str, Dispute] = {}
+    for row in sorted(np.flatnonzero(high > _TWICE * low).tolist(), key=lambda row: float(high[row] - low[row])):
+        used = leading[row]
+        first_name, other_name = (source.names[keys[place, 2]] for place in (used, row))
+        counts = f"{sums[used]:,.0f} records by {first_name} and {sums[row]:,.0f} records by {other_name}"
+        ranked = keys[used, 1] < keys[row, 1]
+        why = f"{first_name} comes first in read and has precedence" if ranked else "the larger one counts"
+        text = f"two sources contradict: the backlog is {counts}; check both; {why}"
+        found[workload.names[keys[row, 0]]] = Dispute(records=float(high[row] - low[row]), sentence=text)
+    return found
 
 
-def _contradictions(
-    found: Iterator[tuple[int, list[tuple[int, int, int]]]],
-    sums: Mapping[tuple[int, int, int], float],
-    workload: Names,
-    source: Names,
-) -> Iterator[tuple[str, tuple[float, str]]]:
-    for code, places in found:
-        first = places[0]
-        other = max(places, key=lambda place: abs(sums[place] - sums[first]))
-        low, high = sorted((sums[first], sums[other]))
-        if high > _TWICE * low:
-            names = [f"{sums[place]:,.0f} records by {source.names[place[2]]}" for place in (first, other)]
-            text = f"two sources contradict: the backlog is {names[0]} and {names[1]}"
-            fix = f"check both; {source.names[first[2]]} comes first in read and has precedence"
-            yield workload.names[code], (high - low, f"{text}; {fix}")
+def _named(signal: Names, names: Mapping[str, str] | set[str]) -> Mask:
+    return np.array([name in names for name in signal.names], dtype=bool)[signal.codes]

@@ -10,15 +10,16 @@ from adapter.sources.sample_table import coded
 
 UNNAMED = 1_000  # rank of a source that no entry of `read` names, such as that of a fleet
 _DIRECT = -1  # rank of the API server, which counts replicas itself
+_ALONE = 0  # rank of a source where no other could report the same
 
 
 def ranks(config: Config, source: str) -> dict[str, int]:
-    """The rank of a source for each workload whose `read` names it: the place where it is first named."""
+    """The rank of a source for each workload whose `read` names it: the place where it is first named, from 1."""
     found: dict[str, int] = {}
     for workload in config.workloads:
         names = [reading.source for reading in workload.read]
         if source in names:
-            found[f"{workload.namespace}/{workload.name}"] = names.index(source)
+            found[f"{workload.namespace}/{workload.name}"] = 1 + names.index(source)
     return found
 
 
@@ -26,8 +27,9 @@ def with_source(table: pa.Table, config: Config, source: str) -> pa.Table:
     """The samples of one source with its name and its rank, which joining reads."""
     names = coded(table, "workload")
     direct = isinstance(config.sources[source], KubernetesSource)
-    known: Mapping[str, int] = {} if direct else ranks(config, source)
-    other = _DIRECT if direct else UNNAMED
+    alone = sum(not isinstance(each, KubernetesSource) for each in config.sources.values()) == 1
+    known: Mapping[str, int] = {} if direct or alone else ranks(config, source)
+    other = _DIRECT if direct else _ALONE if alone else UNNAMED
     by_code = np.array([known.get(name, other) for name in names.names], dtype=np.int64)
     named = pa.DictionaryArray.from_arrays(np.zeros(len(table), dtype=np.int32), pa.array([source], pa.string()))
     return table.append_column("source", named).append_column("rank", pa.array(by_code[names.codes], pa.int64()))

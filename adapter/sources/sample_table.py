@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adapter.core.samples import Names, SampleColumns, Samples, assemble_columns
+from adapter.core.samples import Dispute, Names, SampleColumns, Samples, assemble_columns
 from adapter.errors import plain
-from adapter.sources.joining import chosen_rows, disputes
+from adapter.sources.joining import chosen_rows, disputes, with_counter_sources
 
 FAULT = "fault"  # the signal of a row that states why a number is missing
 _TYPES: dict[str, pa.DataType] = {
@@ -59,13 +59,14 @@ def samples_of(at_s: int, table: pa.Table) -> Samples:
         for one, other in zip(workload.codes[is_fault].tolist(), text.codes[is_fault].tolist(), strict=True)
     }
     value = table.column("value").to_numpy()
-    contradictions: dict[str, tuple[float, str]] = {}
+    # assemble_columns ignores the values of FAULT rows: FAULT is not the name of a signal.
+    columns = SampleColumns(workload=workload, stage=texts["stage"], signal=signal, value=value)
+    contradictions: dict[str, Dispute] = {}
     if "rank" in table.column_names:
         rank, texts["source"] = table.column("rank").to_numpy(), coded(table, "source")
         contradictions = disputes(texts, rank, value)
-        value = np.where(chosen_rows(texts, rank, value), value, np.nan)
-    # assemble_columns ignores the values of FAULT rows: FAULT is not the name of a signal.
-    columns = SampleColumns(workload=workload, stage=texts["stage"], signal=signal, value=value)
+        chosen = np.where(chosen_rows(texts, rank, value), value, np.nan)
+        columns = with_counter_sources(replace(columns, value=chosen), rank)
     return replace(assemble_columns(at_s, columns, faults), disputes=contradictions)
 
 

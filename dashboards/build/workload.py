@@ -273,10 +273,12 @@ def _inputs() -> tuple[Drawn, ...]:
         ),
         _chart(
             "Errors of the workload's inputs",
-            "A source whose error explains missing samples (0 or 1), and annotations that cannot be read.",
+            "An error of a source that explains missing samples (0 or 1), two sources that contradict (0 or 1), and "
+            "annotations that cannot be read.",
             COUNT,
             fault,
             source_fault="source",
+            source_dispute="dispute",
             bad_annotations="annotations",
         ),
     )

@@ -324,3 +324,22 @@ def test_missing_samples_delay_a_scale_down_that_has_to_pay(gap_s, down_s):
     idle = steady(until_s=3600, throughput=220, utilization_ratio=0.55, **counts(4))
     ticks = [each for each in idle if not 900 < each.at_s <= 900 + gap_s]
     assert next(each.at_s for each in history(ticks, rules) if each.reason is Reason.DOWN) == down_s
+
+
+@pytest.mark.parametrize("down_window_s", [45, 600])
+def test_a_scale_down_is_followed_by_another_where_the_load_falls_further(down_window_s):
+    rules = book(policy="drain", worker_capacity_records_per_s=100.0, down_window_s=down_window_s, rescale_worth_s=60)
+    loads = [*[1100.0] * 40, *[450.0] * 40, *[150.0] * 120]
+    done, workers = 0.0, 16
+    state, sizes = EMPTY, []
+    for place, load in enumerate(loads):
+        done += 15 * load
+        at = tick(
+            15.0 * place, job(**counts(workers), processed_records=done, appended_records=done, backlog_records=0)
+        )
+        state, decisions = advance(state, at, rules)
+        served = decisions.numbers["required_workers"][0]
+        workers = int(served) if served == served else workers
+        sizes.append(workers)
+    assert 2 < sizes[79] < 16
+    assert sizes[-1] == 2

@@ -46,14 +46,36 @@ def test_the_containers_of_a_job_with_stages_count_for_all_of_them():
         ({"cpu_ratio": None}, 0.9),
         ({"cpu_ratio": None, "utilization_ratio": 0.95}, 0.95),
         ({"utilization_ratio": None}, 0.9),
+        ({"cpu_ratio": None, "network_ratio": 0.1}, 0.9),
     ],
-    ids=["the largest", "the largest, while another rises above it", "a smaller one"],
+    ids=[
+        "the largest",
+        "the largest, while another rises above it",
+        "a smaller one",
+        "the largest, while another begins",
+    ],
 )
 def test_a_resource_that_is_missing_for_a_tick_does_not_lower_the_utilization(missing, utilization):
     reported = {"utilization_ratio": 0.3, "cpu_ratio": 0.9}
     ticks = [*steady(120, **reported), *steady(135, from_s=135, **reported | missing)]
     assert last(ticks).utilization_ratio == utilization
     assert last([*ticks, *steady(150, from_s=150, utilization_ratio=0.3, cpu_ratio=0.4)]).utilization_ratio == 0.4
+
+
+@pytest.mark.parametrize("throughput", [300, 1100], ids=["while the load falls", "while the load rises"])
+def test_a_utilization_of_earlier_ticks_is_no_measure_of_the_capacity(throughput):
+    rules = book(policy="drain", error_after_s=300)
+    measured = steady(600, throughput=1000, utilization_ratio=0.5, cpu_ratio=0.9)
+    records = 1000 * 600
+    after = [
+        tick(
+            at_s,
+            job(**counts(), processed_records=done, appended_records=done, backlog_records=0, utilization_ratio=0.2),
+        )
+        for at_s in range(615, 781, 15)
+        for done in [records + throughput * (at_s - 600)]
+    ]
+    assert last([*measured, *after], rules).worker_capacity_records_per_s == pytest.approx(1000 / 0.9 / 10, rel=0.01)
 
 
 def test_a_resource_that_ended_no_longer_counts_after_error_after_s():

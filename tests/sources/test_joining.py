@@ -83,29 +83,57 @@ def test_two_fleets_of_two_sources_still_contest_a_workload() -> None:
     assert "fleets[0] and fleets[1] both find this workload" in found.faults[JOB]
 
 
-def fault(broker: float, engine: float, staged: bool = False, throughput: float = 100) -> str:
-    """The fault of a workload after some ticks."""
+def dispute(broker: float, engine: float, staged: bool = False, throughput: float = 100, ticks: int = 10) -> str:
+    """What a decision says after some ticks."""
     state, settings = EMPTY, config("broker", "engine")
     book = RuleBook(by_workload={JOB: Rules()})
-    for at_s in range(AT_S, AT_S + 150, 15):
+    for at_s in range(AT_S, AT_S + 15 * ticks, 15):
         moved = flow(at_s - AT_S, throughput) | {"backlog_records": broker}
-        told = {"backlog_records": engine, "staged": float(staged) or None}
-        state, decisions = advance(state, samples(settings, at_s, broker=moved, engine=told, cluster=counts()), book)
-    return decisions.text["fault"][0]
+        other = {"backlog_records": engine, "staged": float(staged) or None}
+        state, decisions = advance(state, samples(settings, at_s, broker=moved, engine=other, cluster=counts()), book)
+    assert decisions.text["fault"] == ("",)  # no sample is missing
+    return decisions.text["dispute"][0]
 
 
 @pytest.mark.parametrize("staged", [False, True], ids=["of the same stage", "of the stages of an engine"])
-def test_backlogs_that_contradict_are_a_fault_that_names_both_sources(staged: bool) -> None:
-    assert fault(50_000, 300, staged) == (
+def test_a_decision_names_both_sources_whose_backlogs_contradict(staged: bool) -> None:
+    assert dispute(50_000, 300, staged) == (
         "two sources contradict: the backlog is 50,000 records by broker and 300 records by engine; "
         "check both; broker comes first in read and has precedence"
     )
 
 
 @pytest.mark.parametrize(
-    ("broker", "engine", "throughput"),
-    [(50_000, 26_000, 100), (11_000, 0, 100), (900, 0, 0)],
-    ids=["less than twice the other", "what arrives between two commits", "a few records of an idle job"],
+    ("broker", "engine", "throughput", "ticks"),
+    [(50_000, 26_000, 100, 10), (11_000, 0, 100, 10), (900, 0, 0, 10), (200_000, 10_000, 10_000, 2)],
+    ids=[
+        "less than twice the other",
+        "what arrives between two commits",
+        "a few records of an idle job",
+        "no rate yet",
+    ],
 )
-def test_smaller_differences_are_no_fault(broker: float, engine: float, throughput: float) -> None:
-    assert fault(broker, engine, throughput=throughput) == ""
+def test_smaller_differences_are_no_dispute(broker: float, engine: float, throughput: float, ticks: int) -> None:
+    assert dispute(broker, engine, throughput=throughput, ticks=ticks) == ""
+
+
+def test_of_two_sources_that_read_does_not_name_the_larger_backlog_counts() -> None:
+    found = samples(config("third"), broker={"backlog_records": 10.0}, engine={"backlog_records": 5_000.0})
+    assert found.stage("backlog_records").tolist() == [5_000]
+    assert found.disputes[JOB].sentence.endswith(
+        "10 records by broker and 5,000 records by engine; check both; the larger one counts"
+    )
+
+
+def test_counters_of_another_source_are_no_progress() -> None:
+    """The engine counts from another start. While the broker is silent for one tick, its counters stand in."""
+    state, settings, throughputs = EMPTY, config("broker", "engine"), []
+    book = RuleBook(by_workload={JOB: Rules()})
+    for tick in range(40):
+        at_s = AT_S + 15 * tick
+        engine = flow(15 * tick, 1000)
+        broker = {name: value + 1e6 for name, value in engine.items()} if tick != 20 else {}
+        state, decisions = advance(state, samples(settings, at_s, broker=broker, engine=engine, cluster=counts()), book)
+        throughputs.append(decisions.numbers["throughput_records_per_s"][0])
+    assert {round(each) for each in throughputs if each == each} == {1000}
+    assert throughputs[-1] == throughputs[-1]

@@ -14,7 +14,7 @@ import msgspec
 
 from adapter.core.decisions import Bound, Decision, Reason, StageSignals
 
-TEXTS = ("policy", "reason", "bound", "confidence", "fault", "stage", "bottleneck")
+TEXTS = ("policy", "reason", "bound", "confidence", "fault", "dispute", "stage", "bottleneck")
 NUMBERS = tuple(f.name for f in fields(Decision) if f.name not in (*TEXTS, "workload", "at_s"))
 STAGE_NUMBERS = tuple(f.name for f in fields(StageSignals) if f.name not in ("workload", "stage"))
 _KINDS: Mapping[str, type[Reason | Bound]] = {"reason": Reason, "bound": Bound}
