@@ -15,6 +15,7 @@ NONE, CARRIED, PRIOR, ESTIMATED, OBSERVED = (float(level) for level in range(len
 
 _BLEND = 0.3  # weight of a new observation: three or four correct a wrong first one
 _SAME_RATIO = 0.02  # smaller changes are noise, and would rewrite the slow state every tick
+_NEAR_RATIO = 1.1  # of the expected rate: workers and partitions differ by about as much
 _REFRESH_S = 3600.0  # an older date is renewed, so that the table knows the least recent size
 _LEAST_UTILIZATION = 0.2  # below, the quotient throughput / utilization is mostly noise
 _BEYOND = 2.0**20  # above any worker count, so sizes below are linear; a power of two keeps products exact
@@ -103,7 +104,8 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
     the throughput just observed there, except for very small changes.
     """
     was = _entry(table, observation.workers)
-    level = _level(observation, rate_at(table, observation.workers, exponent))
+    known = trust_at(table, observation.workers) > CARRIED
+    level = _level(observation, rate_at(table, observation.workers, exponent), known)
     rate = _updated_rate(was, level, observation)
     stale = (np.abs(rate - was.rate) > _SAME_RATIO * was.rate) | (observation.at_s - was.seen_at_s > _REFRESH_S)
     counts = observation.clean & (observation.workers > 0) & moves(observation.throughput_records_per_s)
@@ -158,12 +160,16 @@ def _entry(table: Table, workers: Array) -> _Entry:
     )
 
 
-def _level(observation: Observation, expected: Array) -> Array:
-    """The trust level of an observation. A lower bound that the table already exceeds earns none."""
+def _level(observation: Observation, expected: Array, known: Mask) -> Array:
+    """The trust level of an observation. A lower bound that the table already exceeds earns none.
+
+    A small excess over what the table derives from other sizes confirms it. A large one shows that it is wrong.
+    """
+    near = known & (observation.throughput_records_per_s <= _NEAR_RATIO * expected)
     raises = ~(observation.throughput_records_per_s <= expected)
     measured = ~observation.overloaded & (observation.utilization_ratio >= _LEAST_UTILIZATION)
     proven = observation.saturated | (observation.overloaded & raises)
-    return np.select([proven, measured, raises], [OBSERVED, ESTIMATED, CARRIED], NONE)
+    return np.select([proven, measured | (raises & near), raises], [OBSERVED, ESTIMATED, CARRIED], NONE)
 
 
 def _updated_rate(was: _Entry, level: Array, observation: Observation) -> Array:

@@ -252,6 +252,12 @@ def test_a_lower_bound_below_the_curve_is_not_learned(proof):
     assert 8 in entries(update_estimates(look(8, 25_000, at_s=60, **proof), table=table))
 
 
+@pytest.mark.parametrize(("throughput", "level"), [(21_000, ESTIMATED), (25_000, CARRIED)], ids=["small", "large"])
+def test_only_a_large_excess_over_the_curve_makes_the_capacity_unknown(throughput, level):
+    table = update_estimates(look(8, throughput, at_s=60), table=observed({4: 10_000}))
+    assert (trust(table, 8), entries(table)[8]) == (level, (throughput, level))
+
+
 def test_a_lower_bound_is_dropped_once_better_entries_exceed_it():
     idle = update_estimates(look(2, 100), look(8, 6_000), look(12, 50_000))
     assert entries(idle) == {2: (100, CARRIED), 8: (6_000, CARRIED), 12: (50_000, CARRIED)}
