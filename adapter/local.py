@@ -131,7 +131,8 @@ class _View:
         """Called by the pipeline once a tick."""
         self.store.put(snapshot)
         self._history.add(snapshot)
-        if snapshot.entries and time.time() - snapshot.at_s < snapshot.error_after_s:
+        decided = any(entry.decision.required_workers is not None for entry in snapshot.entries)
+        if decided and time.time() - snapshot.at_s < snapshot.error_after_s:
             self._first.set()
 
     def await_first(self, stop: threading.Event, began_s: float, ends_s: float) -> bool:

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +23,7 @@ _APPS = {"Deployment": "deployments", "StatefulSet": "statefulsets", "ReplicaSet
 _PAGE = 500  # objects an answer; an HPA is about 2 KB, a Deployment 5
 _MOST_LISTS = 20  # namespaces to list one by one; for more, one list of the whole cluster
 _CHUNK_BYTES = 1 << 16
+_T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
 
 Get = Callable[[str, Mapping[str, str], float], Any]  # path, query, timeout in seconds -> JSON; raises _RefusedError
@@ -35,6 +36,28 @@ class _RefusedError(Exception):
         self.status = status
         self.path = path
         super().__init__(f"{path}: {status} {reason}")
+
+
+class _Continue(msgspec.Struct, frozen=True):
+    continue_: str = msgspec.field(name="continue", default="")
+
+
+class _Page(msgspec.Struct, frozen=True):
+    """A page of a list of objects."""
+
+    items: list[dict[str, Any]]
+    metadata: _Continue
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    name: str  # of the resource, "pods", or of its subresource, "pods/log"
+    kind: str
+
+
+class _Kinds(msgspec.Struct, frozen=True):
+    """The kinds of an API group."""
+
+    resources: list[_Kind]
 
 
 class KubernetesReader:
@@ -116,8 +139,8 @@ class KubernetesReader:
         key = (target.api_version, target.kind)
         if key not in self._plurals:
             path = _root(target.api_version)
-            names = [kind["name"] for kind in self._request(path, {})["resources"] if kind["kind"] == target.kind]
-            plurals = [name for name in names if "/" not in name]
+            kinds = _as(_Kinds, self._request(path, {}), path).resources
+            plurals = [each.name for each in kinds if each.kind == target.kind and "/" not in each.name]
             if not plurals:
                 raise _RefusedError(HTTPStatus.NOT_FOUND, path, f"no kind {target.kind}")
             self._plurals[key] = plurals[0]
@@ -126,11 +149,11 @@ class KubernetesReader:
     def _list(self, path: str) -> Iterator[Mapping[str, Any]]:
         query = {"limit": str(_PAGE)}
         while True:
-            page = self._request(path, query)
-            yield from page["items"]
-            if not (more := page["metadata"].get("continue")):
+            page = _as(_Page, self._request(path, query), path)
+            yield from page.items
+            if not page.metadata.continue_:
                 return
-            query = {"limit": str(_PAGE), "continue": more}
+            query = {"limit": str(_PAGE), "continue": page.metadata.continue_}
 
     def _request(self, path: str, query: Mapping[str, str]) -> Any:
         if self._get is None:
@@ -173,9 +196,16 @@ def _opened(name: str, settings: KubernetesSource) -> Get:
     return get
 
 
+def _as(form: type[_T], answer: Any, path: str) -> _T:
+    try:
+        return msgspec.convert(answer, type=form)
+    except msgspec.ValidationError as error:
+        raise _RefusedError(HTTPStatus.OK, path, f"not an answer of the Kubernetes API: {error}") from error
+
+
 def _body(answer: urllib3.HTTPResponse, deadline_at_s: float) -> memoryview:
     body = Body(answer.headers.get("content-encoding", ""))
-    for chunk in answer.stream(_CHUNK_BYTES, decode_content=False):
+    while chunk := answer.read1(_CHUNK_BYTES, decode_content=False):  # what has arrived, so that the deadline holds
         if time.monotonic() > deadline_at_s:
             raise BodyError("the answer did not end in time")
         body.add(chunk)
