@@ -16,7 +16,15 @@ from adapter.core.rates import Mask
 from adapter.core.relayed_load import fullest_load
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
-from adapter.core.scale_down_cost import DOWNS_DOUBLE, Account, Bucket, CurrentSize, default_worth_s, paying_workers
+from adapter.core.scale_down_cost import (
+    DOWNS_DOUBLE,
+    Account,
+    Bucket,
+    CurrentSize,
+    default_worth_s,
+    paying_workers,
+    window_s,
+)
 from adapter.core.signals import moves
 from adapter.core.state import WorkerCounts
 
@@ -219,20 +227,24 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
     )
 
 
+def rescale_worth_s(rules: RuleColumns, workers: Array) -> Array:
+    """The work of the whole job that a scale-down has to save, in seconds; NaN where the whole window counts."""
+    own = np.where(where("waits_until_warm", rules.policy), default_worth_s(rules, workers), np.nan)
+    return first_known(rules.rescale_worth_s, own)
+
+
 def _window(tick: Tick) -> Array:
     """The largest size needed in the scale-down window, or in the part of it that pays if a rescale has a cost."""
     fast, slow, rules = tick.state.fast, tick.state.slow, tick.rules
+    current = first_known(tick.counts.spec_workers, tick.workers)
+    worth_s = rescale_worth_s(rules, current)
     running = Bucket(
         largest_workers=fast.peak_workers,
         age_s=tick.at_s - slow.history.bucket_at_s,
-        width_s=rules.down_window_s / len(slow.peaks),
+        width_s=window_s(rules, worth_s) / len(slow.peaks),
     )
-    current = first_known(tick.counts.spec_workers, tick.workers)
     here = CurrentSize(current_workers=current, since_s=tick.at_s - fast.spec_changed_at_s)
     account = Account(largest_workers=slow.history.account_workers, age_s=tick.at_s - slow.history.account_at_s)
-    # Without a worth the whole window counts.
-    own = np.where(where("waits_until_warm", rules.policy), default_worth_s(rules, current), np.nan)
-    worth_s = first_known(rules.rescale_worth_s, own)
     dearer = 1 + recent_downs(tick) / DOWNS_DOUBLE
     paying = paying_workers(slow.peaks, running, account, here, worth_s * dearer)
     whole = np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers)

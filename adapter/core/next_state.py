@@ -7,7 +7,7 @@ import numpy as np
 from adapter.core import gates
 from adapter.core.capacity import OBSERVED, rate_at
 from adapter.core.decide import DecisionResult
-from adapter.core.decision_input import DecisionInput, budget_s, recent_downs
+from adapter.core.decision_input import DecisionInput, budget_s, recent_downs, rescale_worth_s
 from adapter.core.grouping import largest
 from adapter.core.learning import extend_blocks
 from adapter.core.observe import Tick
@@ -15,7 +15,7 @@ from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
 from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import Array, first_known
-from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S
+from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, window_s
 from adapter.core.state import BUCKETS, Slow, State
 
 
@@ -53,7 +53,8 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     A bucket without samples holds the current size, because all workers may have been needed.
     """
     slow, needed = tick.state.slow, np.where(result.gate == gates.OPEN, result.policy_result.needed_workers, np.nan)
-    width_s = tick.rules.down_window_s / BUCKETS
+    current = inputs.status.current_workers
+    width_s = window_s(tick.rules, rescale_worth_s(tick.rules, current)) / BUCKETS
     counts = width_s > 0
     width_s = np.where(counts, width_s, 1.0)
     began_s, peak = slow.history.bucket_at_s, tick.state.fast.peak_workers
@@ -61,7 +62,6 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     if not (passed == 0).all():
         bucket_at_s = np.where(np.isnan(passed), tick.at_s, began_s + passed * width_s)
         slow, passed = replace(slow, history=replace(slow.history, bucket_at_s=bucket_at_s)), np.nan_to_num(passed)
-    current = inputs.status.current_workers
     lost = (passed - 1) * width_s > tick.rules.error_after_s
     slow = _update_account(slow, passed, began_s, np.where(lost, np.nan, peak), current)
     closed = first_known(peak, current)

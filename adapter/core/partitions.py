@@ -58,14 +58,13 @@ def fewest_evenly_spread(
     """The fewest workers over which the partitions spread as evenly as over `workers`.
 
     The fullest subtask limits the throughput. If it would be busier than high_ratio while the average is target_ratio,
-    it gets one partition less. The result may be slightly below `workers` and never exceeds the partitions. It is
-    `workers` if the partitions are unknown. This is S4-37 with a limit instead of a rule.
+    it gets as many partitions less as that takes, down to one. The result may be slightly below `workers` and never
+    exceeds the partitions. It is `workers` if the partitions are unknown. This is S4-37 with a limit instead of a rule.
     workers: whole. slots: as in balanced. All of the shape (rows,).
     """
     parts, spread = _positive(partitions), _positive(workers * slots)
     fullest = whole(parts / spread)
-    busy = target_ratio * spread * fullest / parts
-    allowed = np.where(busy <= high_ratio + _NOISE, fullest, fullest - 1)
+    allowed = np.minimum(fullest, np.floor(high_ratio / np.maximum(target_ratio, _NOISE) * parts / spread + _NOISE))
     return first_known(_fewest(parts, allowed, slots), workers)
 
 

@@ -16,6 +16,7 @@ DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the ne
 REGRETTED_WITHIN_S = 1800.0
 REGRET_DOWNS = 2.0  # a scale-down that is reverted within that time counts this much more
 _WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (60.0, 300.0)
+_SEEN_WORTHS, _LONGEST_SEEN_S = 4.0, 3600.0
 _LEAST_HEADROOM = 0.05
 _LOST_WARMING = 0.25  # of the work, while a job warms up from half its speed after a pause
 
@@ -70,6 +71,12 @@ def _late_after_rescale_s(rules: RuleColumns) -> Array:
     over_s = np.maximum(backlog_after_rescale_s(rules) - rules.backlog_time_target_s, 0.0)
     late_s: Array = over_s / np.maximum(1 - rules.target_utilization_ratio, _LEAST_HEADROOM)
     return late_s
+
+
+def window_s(rules: RuleColumns, worth_s: Array) -> Array:
+    """The length of the scale-down window: long enough to see that half of the workers pay, 0 without a window."""
+    seen_s = np.minimum(_SEEN_WORTHS * worth_s, _LONGEST_SEEN_S)
+    return np.where(rules.down_window_s > 0, np.fmax(rules.down_window_s, seen_s), 0.0)
 
 
 def paying_workers(peaks: Array, running: Bucket, account: Account, here: CurrentSize, worth_s: Array) -> Array:

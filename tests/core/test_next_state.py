@@ -313,15 +313,14 @@ def test_a_scale_down_pays_whether_its_window_has_ten_ticks_or_fewer(down_window
 @pytest.mark.parametrize(
     ("gap_s", "down_s"),
     [
-        pytest.param(0, 1230, id="four seconds with one of four workers too many save a second of the job"),
-        pytest.param(60, 1230, id="a gap within the rate window"),
-        pytest.param(120, 1260, id="after a gap, the time without a rate does not count"),
-        pytest.param(240, 1500, id="a gap longer than error_after_s does not count at all"),
+        pytest.param(0, 1515, id="five seconds with one of five workers too many save a second of the job"),
+        pytest.param(120, 1515, id="a gap within a part of the window counts as the size before it"),
+        pytest.param(600, 2115, id="a longer gap does not count"),
     ],
 )
 def test_missing_samples_delay_a_scale_down_that_has_to_pay(gap_s, down_s):
     rules = book(policy="drain", worker_capacity_records_per_s=100.0, down_window_s=300, rescale_worth_s=300)
-    idle = steady(until_s=3600, throughput=220, utilization_ratio=0.55, **counts(4))
+    idle = steady(until_s=3600, throughput=300, utilization_ratio=0.6, **counts(5))
     ticks = [each for each in idle if not 900 < each.at_s <= 900 + gap_s]
     assert next(each.at_s for each in history(ticks, rules) if each.reason is Reason.DOWN) == down_s
 

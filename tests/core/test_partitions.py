@@ -154,6 +154,15 @@ def test_drain_rounds_to_even_spread(partitions, workers, expected):
 
 
 @pytest.mark.parametrize(
+    ("high", "expected"),
+    [(0.9, 13), (0.71, 15), (0.6, 17), (0.4, 25), (0.01, 100)],
+    ids=["eight partitions are few enough", "seven", "six", "four", "one"],
+)
+def test_the_fullest_subtask_gets_as_many_partitions_less_as_its_limit_takes(high, expected):
+    assert even(13, 100, target=9 / 13, high=high) == expected
+
+
+@pytest.mark.parametrize(
     ("workers", "partitions", "slots", "expected"),
     [(3, 8, 2, 4), (9, 8, 1, 8), (9, 8, 2, 4), (0, 8, 1, 0), (5, 0, 1, 5), (5, nan, 1, 5), (nan, 8, 1, nan)],
 )
