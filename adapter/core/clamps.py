@@ -66,7 +66,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     patient = where("waits_until_warm", rules.policy)
     safe = rules.safety != 0
     changed = np.isfinite(inputs.gate_inputs.changed_age_s)
-    waits = patient | changed  # the texts wait after a change, not when a workload is first seen
+    waits = patient | changed  # published policies wait after a change, not when a workload is first seen
     cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, warm_after_s(rules), np.nan))
     separate = where("separate_cooldowns", rules.policy)
     up_age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)

@@ -1,7 +1,6 @@
-"""The fullest worker of a stage -> the load at which it falls behind, which the sum of all workers hides.
+"""Learn at which load uneven partitions make one worker fall behind, while all workers together have capacity left.
 
-Workers differ in speed and partitions in weight, so the fullest one falls behind before all workers together are full.
-At which load is learned each time that happens.
+Workers differ in speed and partitions in weight, so the fullest one falls behind first.
 """
 
 from dataclasses import replace
@@ -14,7 +13,7 @@ from adapter.core.samples import Array
 from adapter.core.signals import backlog_time
 from adapter.core.state import Slow
 
-_LEAST_RATIO = 0.6  # of its capacity: below it the fullest worker has another trouble than its load
+_LEAST_RATIO = 0.6  # of its capacity: below it the load is not the cause
 _TOGETHER_RATIO = 0.95  # of the capacity of all workers: above it the job itself is too small
 _FORGOTTEN_A_MINUTE = 0.1 / 1440  # a tenth a day, because keys, partitions and machines change
 

@@ -123,7 +123,7 @@ def test_segments_from_the_first_tick(segments, size):
 
 
 TABLE = ((4, 10_000), (10, 20_000), (18, 35_000))  # S4-23
-TAUGHT_S = 300
+SATURATED_S = 300
 LASTING_S = 2100  # longer than the regression looks back, so that it sees a level input
 # input, workers, CPU -> size
 NETFLIX = {
@@ -139,10 +139,10 @@ NETFLIX = {
 }
 
 
-def taught(rate, workers, cpu):
+def saturated_history(rate, workers, cpu):
     """Five minutes at full load at each size of the table, then this input."""
     able = dict(TABLE).get(workers, rate)
-    phases = [(size, TAUGHT_S, full, 20 * full, 0, 1.0) for size, full in TABLE]
+    phases = [(size, SATURATED_S, full, 20 * full, 0, 1.0) for size, full in TABLE]
     phases.append((workers, LASTING_S, min(rate, able), 0, max(rate - able, 0), cpu))
     processed, ticks = 0.0, []
     for size, lasting_s, throughput, waiting, growth, busy in phases:
@@ -162,7 +162,7 @@ def test_netflix_by_a_table_that_it_learned(rate, workers, cpu, size):
     alone = {"rescale_pause_s": 0, "sized_utilization_ratio": 1, "catch_up_s": 86_400}
     waits = {"cooldown_up_s": 0, "cooldown_down_s": 0}
     rules = book(policy="netflix", safety=False, **alone, **waits)
-    assert last(taught(rate, workers, cpu), rules).required_workers == size
+    assert last(saturated_history(rate, workers, cpu), rules).required_workers == size
 
 
 def both(*args, **more):

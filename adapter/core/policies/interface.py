@@ -139,7 +139,7 @@ def is_full(policy_input: PolicyInput) -> Mask:
 def drains_in_time(policy_input: PolicyInput) -> Mask:
     """Whether the backlog is gone within R at its present rate and needs no more workers (S0-28, fourth step).
 
-    The texts do not ask, so by the text alone it never holds.
+    The published policies have no such check, so by the text alone it never holds.
     """
     drained = -policy_input.growth_records_per_s * policy_input.rules.time_to_reduce_backlog_s
     return (policy_input.backlog_records <= drained) & ~_text_alone(policy_input)
