@@ -15,9 +15,10 @@ from adapter.core.samples import Array
 DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the next one
 REGRETTED_WITHIN_S = 1800.0
 REGRET_DOWNS = 2.0  # a scale-down that is reverted within that time counts this much more
-_WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (60.0, 300.0)
+_WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (60.0, 300.0)  # of the default of rescale_worth_s
+# A quarter of the workers saves the worth in four times as long.
 _SEEN_WORTHS, _LONGEST_SEEN_S = 4.0, 3600.0
-_LEAST_HEADROOM = 0.05
+_LEAST_HEADROOM = 0.05  # at a target utilization near 1 the backlog would never end
 _LOST_WARMING = 0.25  # of the work, while a job warms up from half its speed after a pause
 
 
@@ -74,7 +75,7 @@ def _late_after_rescale_s(rules: RuleColumns) -> Array:
 
 
 def window_s(rules: RuleColumns, worth_s: Array) -> Array:
-    """The length of the scale-down window: long enough to see that half of the workers pay, 0 without a window."""
+    """The length of the scale-down window: long enough to see a scale-down by a quarter pay, 0 without a window."""
     seen_s = np.minimum(_SEEN_WORTHS * worth_s, _LONGEST_SEEN_S)
     return np.where(rules.down_window_s > 0, np.fmax(rules.down_window_s, seen_s), 0.0)
 

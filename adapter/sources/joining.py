@@ -1,6 +1,6 @@
 """Join the samples of several sources: one value for each signal of a stage, and the backlogs that contradict."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import numpy as np
 
@@ -67,5 +67,5 @@ def disputes(columns: Mapping[str, Names], rank: IntArray, value: Array) -> dict
     return found
 
 
-def _named(signal: Names, names: Mapping[str, str] | set[str]) -> Mask:
+def _named(signal: Names, names: Container[str]) -> Mask:
     return np.array([name in names for name in signal.names], dtype=bool)[signal.codes]

@@ -4,6 +4,7 @@ import pytest
 from builders import TICK_S, book, counts, flow, job, last, steady, tick
 
 from adapter.core.decisions import Reason
+from adapter.core.samples import Samples
 
 NO_TABLE = {"quanta": "none"}
 
@@ -213,37 +214,29 @@ def test_s4_09_one_restart_aborts_by_the_text_and_two_do_with_safety(safety, clo
     assert (decided.reason is Reason.FAILURES) == closed
 
 
-@pytest.mark.parametrize(("safety", "size"), [(True, 24), (False, 30)])
-def test_s4_13_a_ramp_is_extrapolated_by_the_text_and_capped_with_safety(safety, size):
-    """From 150/s to 930/s in ten minutes, which 10 workers carry."""
-    ticks = [
+def ramp(rise_records_per_s2: float) -> list[Samples]:
+    """Ten minutes of an input that rises from 150/s, and 10 workers that carry 1000/s."""
+    return [
         tick(
             at_s,
             job(
                 **counts(10),
-                processed_records=150 * at_s + 0.65 * at_s**2,
+                processed_records=(150 + rise_records_per_s2 * at_s / 2) * at_s,
                 backlog_records=0,
-                utilization_ratio=0.15 + 0.0013 * at_s,
+                utilization_ratio=(150 + rise_records_per_s2 * at_s) / 1000,
             ),
         )
         for at_s in range(0, 601, TICK_S)
     ]
-    assert last(ticks, book(policy="netflix", safety=safety)).required_workers == size
+
+
+@pytest.mark.parametrize(("safety", "size"), [(True, 24), (False, 30)])
+def test_s4_13_a_ramp_is_extrapolated_by_the_text_and_capped_with_safety(safety, size):
+    """To 930/s in ten minutes."""
+    assert last(ramp(1.3), book(policy="netflix", safety=safety)).required_workers == size
 
 
 @pytest.mark.parametrize(("safety", "size"), [(True, 19), (False, 10)])
 def test_s4_32_the_forecast_outgrows_the_table_before_the_workers_are_hot_with_safety(safety, size):
-    """From 150/s to 750/s in ten minutes, of the 1000/s that 10 workers carry: 1125/s are forecast."""
-    ticks = [
-        tick(
-            at_s,
-            job(
-                **counts(10),
-                processed_records=150 * at_s + 0.5 * at_s**2,
-                backlog_records=0,
-                utilization_ratio=0.15 + 0.001 * at_s,
-            ),
-        )
-        for at_s in range(0, 601, TICK_S)
-    ]
-    assert last(ticks, book(policy="netflix", safety=safety)).required_workers == size
+    """To 750/s in ten minutes: 1125/s are forecast."""
+    assert last(ramp(1.0), book(policy="netflix", safety=safety)).required_workers == size

@@ -11,11 +11,12 @@ import yaml
 from msgspec.structs import replace
 
 from adapter.config.faults import nearest
-from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
+from adapter.core.samples import COUNTERS, STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.errors import ConfigError
 
 PLACEHOLDERS = ("match", "by", "window")
-SIGNALS = (*STAGE_SIGNALS, *(signal for signal in WORKLOAD_SIGNALS if signal != "fleet"))
+_OURS = {"fleet", *COUNTERS.values()}  # signals that the adapter adds itself
+SIGNALS = (*STAGE_SIGNALS, *(signal for signal in WORKLOAD_SIGNALS if signal not in _OURS))
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -57,7 +57,7 @@ def member(broker: Broker, group: str, topic: str, **settings: object) -> Consum
 
 
 def read(members: list[Consumer], count: int) -> None:
-    """Read and commit so many records, with all members in turn."""
+    """Read and commit this many records. All members poll in turn."""
     left, ends_s = count, time.monotonic() + 120
     while left and time.monotonic() < ends_s:
         for consumer in members:
@@ -104,22 +104,22 @@ def test_a_group_is_read_whatever_its_protocol(
 
 def test_a_share_group_is_named_as_unsupported(broker: Broker, closed_last: ExitStack) -> None:
     broker.create_topic("topic-share", PARTITIONS)
-    share = closed_last.enter_context(closing(ShareConsumer(client(broker, **{"group.id": "share-it"}))))
+    share = closed_last.enter_context(closing(ShareConsumer(client(broker, **{"group.id": "share-active"}))))
     share.subscribe(["topic-share"])
     next_generation = {"group.protocol": "consumer"}
-    idle = closed_last.enter_context(closing(member(broker, "share-not", "topic-share", **next_generation)))
+    idle = closed_last.enter_context(closing(member(broker, "share-idle", "topic-share", **next_generation)))
     until(lambda: share.poll(1.0) is not None and idle.poll(1.0) is None and idle.assignment(), 120, "both have joined")
     reads = tuple(
-        GroupRead(f"shop/{group}", ((group, "topic-share"),)) for group in ("share-it", "share-not", "nobody")
+        GroupRead(f"shop/{group}", ((group, "topic-share"),)) for group in ("share-active", "share-idle", "unknown")
     )
     reader = closed_last.enter_context(closing(opened(broker, ReadPlan(reads, (GroupPattern(0, "web", "share.*"),)))))
     fleet = closed_last.enter_context(closing(opened(broker, ReadPlan(patterns=(GroupPattern(0, "web", "share.*"),)))))
     found, at_s = tick(reader, int(time.time())), int(time.time())
-    unsupported = "group share-it has no committed offset and is no consumer group: share groups (KIP-932) are not"
-    assert str(found["shop/share-it", FAULT]).startswith(unsupported)
-    for group in ("share-not", "nobody"):
+    unsupported = "group share-active has no committed offset and is no consumer group: share groups (KIP-932) are not"
+    assert str(found["shop/share-active", FAULT]).startswith(unsupported)
+    for group in ("share-idle", "unknown"):
         assert str(found[f"shop/{group}", FAULT]).startswith(f"group {group} has no committed offset on topic")
-    assert str(tick(fleet, at_s)["web/share-it", FAULT]).startswith(unsupported)
+    assert str(tick(fleet, at_s)["web/share-active", FAULT]).startswith(unsupported)
 
 
 def test_the_markers_of_transactions_are_no_backlog(broker: Broker, closed_last: ExitStack) -> None:
