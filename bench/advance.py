@@ -4,7 +4,8 @@ import time
 from collections.abc import Iterator
 
 from adapter.core.engine import advance
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.state import EMPTY, State, encode_fast, encode_slow
 from bench.figures import Figure
 from bench.workloads import Workloads

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from adapter.core.engine import replay
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS, Samples
 from adapter.sources import presets
 from adapter.sources.offsets import SIGNALS as KAFKA_SIGNALS

@@ -13,8 +13,9 @@ from adapter.core.forecast import Fit
 from adapter.core.parameters import columns
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.report import rows
+from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS, WHOLE, Array, Names, SampleColumns, Samples, assemble_columns
 from adapter.core.signals import backlog_time
 from adapter.core.state import EMPTY, State

@@ -19,7 +19,7 @@ from adapter.backtest.trace import Trace
 from adapter.backtest.units import Grid
 from adapter.config import Config
 from adapter.core.prices import Prices
-from adapter.core.rules import RuleBook
+from adapter.core.rule_book import RuleBook
 
 _LATENESS = (
     "This page measures lateness in time above the backlog-time target. The table in the terminal measures it in "

@@ -10,7 +10,8 @@ from adapter.core.decisions import Decision, Decisions
 from adapter.core.engine import replay
 from adapter.core.messages import sentence
 from adapter.core.report import rows
-from adapter.core.rules import POLICIES, RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import POLICIES, Rules
 from adapter.core.samples import EVERY, Array, Samples
 from adapter.simulator.policies import policy_rules
 from adapter.simulator.profiles import Profile

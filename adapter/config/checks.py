@@ -1,11 +1,16 @@
 """Faults between parts of the file: references, duplicate names, kinds, deadlines. The parts may be invalid."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
 from typing import Any, TypeGuard
 
+from pydantic import ValidationError
+
 from adapter.config.faults import Fault, Path, one_of, shown
-from adapter.config.models import Fleet, Timing
-from adapter.config.settings import relations, valid_settings
+from adapter.config.models import Fleet, RuleMatch, Timing
+from adapter.config.rule_layers import Entry, Layer, Layers, RuleSources
+from adapter.config.settings import match_entry, relations, valid_settings
 from adapter.config.sources import KINDS, KafkaSource
 
 _FLEETS = {  # kind of the source -> the settings that apply to it
@@ -123,21 +128,37 @@ def _fleet(fleet: Given, path: Path, kind: str) -> Iterator[Fault]:
 
 
 def _rules(given: Given) -> Iterator[Fault]:
-    """Relations of the merged rules. A fault of the file's own rules is reported once, not for each workload."""
-    tick_s = _tick_s(given)
-    shared = valid_settings(given.get("rules"))
-    for names, text in relations(shared, tick_s):
-        yield Fault(("rules", _first_set(names, shared)), text)
-    for part in ("workloads", "fleets"):
-        for at, entry in _entries(given, part):
-            own = valid_settings(entry.get("rules"))
-            for names, text in relations({**shared, **own}, tick_s):
-                if own.keys() & set(names):
-                    yield Fault((part, at, "rules", _first_set(names, own)), text)
+    """Relations of the merged rules, each at the strongest rules that it comes from, and once for each of these."""
+    tick_s, sources = _tick_s(given), _rule_sources(given)
+    entries = (*sources.workloads, *sources.fleets)
+    merged = chain([Layers((sources.shared,))], *(sources.layers(entry) for entry in entries))
+    found = ((layers, *fault) for layers in merged for fault in relations(layers.merged(), tick_s))
+    yield from dict.fromkeys(_relation(*each) for each in found)
 
 
-def _first_set(names: tuple[str, ...], settings: Mapping[str, Any]) -> str:
-    return next((name for name in names if name in settings), names[0])
+def _relation(layers: Layers, names: tuple[str, ...], text: str) -> Fault:
+    layer = layers.strongest(names)
+    return Fault((*layer.path, next((name for name in names if name in layer.settings), names[0])), text)
+
+
+def _rule_sources(given: Given) -> RuleSources:
+    """All rules that are valid on their own."""
+    matches = []
+    for at, entry in _entries(given, "rules_by_match"):
+        with suppress(ValidationError):  # the models report it
+            matches.append(match_entry(at, RuleMatch.model_validate(entry)))
+    return RuleSources(
+        workloads=[_rule_entry(("workloads", at), entry) for at, entry in _entries(given, "workloads")],
+        fleets=[_rule_entry(("fleets", at), entry) for at, entry in _entries(given, "fleets")],
+        matches=matches,
+        shared=Layer(("rules",), valid_settings(given.get("rules"))),
+    )
+
+
+def _rule_entry(path: Path, given: Given) -> Entry:
+    own = Layer((*path, "rules"), valid_settings(given.get("rules")))
+    workload = f"{given.get('namespace', _NAMESPACE)}/{given.get('name')}" if path[0] == "workloads" else None
+    return Entry(own, _mapping(given, "labels"), workload)
 
 
 def _tick_s(given: Given) -> int | None:

@@ -133,6 +133,22 @@ class Fleet(Model):
     )
 
 
+class RuleMatch(Model):
+    """Rules of the workloads that match everything that is given here. The first match applies, and no other."""
+
+    namespace: Pattern | None = Field(default=None, description="Regular expression of namespaces; all by default.")
+    name: Pattern | None = Field(default=None, description="Regular expression of names; all by default.")
+    labels: Labels = Field(default={}, description="Labels that the workload or its fleet has in this file.")
+    rules: RuleOverrides = Field(description="Rules; they override the file's and a fleet's rules.")
+
+    @classmethod
+    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """A match without a condition would hide all matches after it."""
+        if any(given.get(name) for name in ("namespace", "name", "labels")):
+            return []
+        return [Fault((), "expected a namespace, a name or labels; rules of all workloads belong under rules")]
+
+
 class Timing(Model):
     """When the pipeline decides."""
 
@@ -220,6 +236,9 @@ class Config(Model):
         default=(), description="Workloads discovered by queries or a pattern."
     )
     rules: RuleOverrides = Field(default={}, description="Rules of all workloads; they override the defaults.")
+    rules_by_match: Annotated[tuple[RuleMatch, ...], LISTED] = Field(
+        default=(), max_length=100, description="Rules of workloads by their namespace, name or labels."
+    )
     excluded_periods: Periods = Field(
         default=(), description="Periods without decisions, for workloads without their own periods."
     )

@@ -1,6 +1,7 @@
 """Regular expressions that match names of other systems in linear time."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
@@ -34,3 +35,20 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         return True
 
     return matches
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadMatch:
+    """Workloads by the whole of their namespace and name."""
+
+    namespace: str | None  # pattern, None matches all
+    name: str | None
+
+    def __call__(self, workload: str) -> bool:
+        """Whether "namespace/name" matches both patterns."""
+        namespace, _, name = workload.partition("/")
+        return _fits(self.namespace, namespace) and _fits(self.name, name)
+
+
+def _fits(pattern: str | None, text: str) -> bool:
+    return pattern is None or matcher(pattern)(text)

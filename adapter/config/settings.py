@@ -10,12 +10,15 @@ from pydantic import PlainValidator, ValidationError, ValidationInfo
 
 from adapter.config.faults import shown
 from adapter.config.model import Model, setting
+from adapter.config.patterns import WorkloadMatch
+from adapter.config.rule_layers import Entry, Layer, Layers, MatchEntry, RuleSources
 from adapter.config.values import DAYS
 from adapter.core.periods import Event, Period
-from adapter.core.rules import MEANINGS, ORDERED, RuleBook, Rules, contradiction
+from adapter.core.rule_book import MatchedRules, RuleBook
+from adapter.core.rules import MEANINGS, ORDERED, Rules, contradiction
 
 if TYPE_CHECKING:
-    from adapter.config.models import Config, ExcludedPeriod, ExpectedEvent, Fleet, Pause, Workload
+    from adapter.config.models import Config, ExcludedPeriod, ExpectedEvent, Fleet, Pause, RuleMatch, Workload
 
 _TICKS = (("rate_window_s", 2), ("stale_after_s", 1), ("error_after_s", 2))  # setting, least number of ticks
 
@@ -75,30 +78,55 @@ def _shown_setting(name: str, merged: Mapping[str, Any], rules: Mapping[str, Any
     return f"{name} = {shown(rules[name])}{'' if name in merged else ' (default)'}"
 
 
-def rule_book(config: "Config") -> RuleBook:
-    """The rules of each workload and fleet: its own rules override the file's, which override core's defaults."""
-    same: dict[Rules, Rules] = {}  # equal rules are one object, which core expands once
-
-    def of(one: "Workload | Fleet") -> Rules:
-        rules = _merged(config, one)
-        return same.setdefault(rules, rules)
-
-    return RuleBook(
-        by_workload={f"{one.namespace}/{one.name}": of(one) for one in config.workloads},
-        by_fleet=tuple(of(one) for one in config.fleets),
+def rule_sources(config: "Config") -> RuleSources:
+    """All `rules` of a file."""
+    return RuleSources(
+        workloads=[
+            Entry(Layer(("workloads", at, "rules"), one.rules), one.labels, f"{one.namespace}/{one.name}")
+            for at, one in enumerate(config.workloads)
+        ],
+        fleets=[Entry(Layer(("fleets", at, "rules"), one.rules), one.labels) for at, one in enumerate(config.fleets)],
+        matches=[match_entry(at, one) for at, one in enumerate(config.rules_by_match)],
+        shared=Layer(("rules",), config.rules),
     )
 
 
-def _merged(config: "Config", one: "Workload | Fleet") -> Rules:
+def match_entry(at: int, one: "RuleMatch") -> MatchEntry:
+    """An entry of `rules_by_match`. at: its index."""
+    match = WorkloadMatch(one.namespace, one.name)
+    return MatchEntry(Layer(("rules_by_match", at, "rules"), one.rules), one.labels, match)
+
+
+def rule_book(config: "Config") -> RuleBook:
+    """The rules of each workload and fleet, and of the matches of each fleet."""
+    same: dict[Rules, Rules] = {}  # equal rules are one object, which core expands once
+    sources = rule_sources(config)
+
+    def of(one: "Workload | Fleet", layers: Layers) -> Rules:
+        rules = Rules(**layers.merged(), **_times(config, one))
+        return same.setdefault(rules, rules)
+
+    workloads = zip(config.workloads, sources.workloads, strict=True)
+    fleets = [
+        [(layers.match, of(fleet, layers)) for layers in sources.layers(entry)]
+        for fleet, entry in zip(config.fleets, sources.fleets, strict=True)
+    ]
+    return RuleBook(
+        by_workload={f"{one.namespace}/{one.name}": of(one, sources.layers(entry)[0]) for one, entry in workloads},
+        by_fleet=tuple(fleet[-1][1] for fleet in fleets),
+        by_match=tuple(tuple(MatchedRules(match, rules) for match, rules in fleet if match) for fleet in fleets),
+    )
+
+
+def _times(config: "Config", one: "Workload | Fleet") -> dict[str, Any]:
     periods = config.excluded_periods if one.excluded_periods is None else one.excluded_periods
     events = config.expected if one.expected is None else one.expected
-    times = {
+    return {
         **_pauses(one.pause),
         "failover": config.failover if one.failover is None else one.failover,
         "excluded": tuple(_period(period) for period in periods),
         "expected": tuple(_event(event) for event in events),
     }
-    return Rules(**{**config.rules, **one.rules, **times})
 
 
 def _pauses(pause: "Pause | None") -> dict[str, float]:

@@ -9,7 +9,7 @@ from adapter.core.learning import update_estimates
 from adapter.core.next_state import next_state
 from adapter.core.observe import observe
 from adapter.core.report import NO_DECISIONS, report
-from adapter.core.rules import RuleBook
+from adapter.core.rule_book import RuleBook
 from adapter.core.samples import Samples
 from adapter.core.state import EMPTY, State
 

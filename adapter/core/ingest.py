@@ -8,8 +8,8 @@ import numpy as np
 
 from adapter.core.gates import settle_s
 from adapter.core.rates import Mask
+from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import RuleBook
 from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, WHOLE, Array, Samples, first_known
 from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, aligned
 

@@ -12,8 +12,8 @@ from adapter.core.grouping import smallest
 from adapter.core.ingest import HEALTH, count_failures, ingest, reindex, trimmed, without_deleted_hpas
 from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask, counter_rate, last_rate, rising, robust_slope, since_reset, stalled
+from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import RuleBook
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
 from adapter.core.stage_samples import StageSamples, stage_samples, with_held_resources

@@ -10,8 +10,9 @@ import numpy as np
 
 from adapter.core.policies import POLICIES
 from adapter.core.rates import Mask
+from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import ORDERED, RuleBook, Rules, contradiction
+from adapter.core.rules import ORDERED, Rules, contradiction
 from adapter.core.samples import Array, IntArray
 
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}

@@ -1,6 +1,5 @@
 """The parameters of policies, gates and bounds: each once, with its unit, its bounds and the reason for its default."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -277,22 +276,8 @@ class Rules:
     expected: tuple[Event, ...] = _setting((), "times with more input; from `expected`", hidden=True)
 
 
-_DEFAULTS = Rules()
 MEANINGS = {  # of each setting, also by which policies
     setting.name: policies.described(setting.name, setting.metadata["meaning"])
     for setting in fields(Rules)
     if "hidden" not in setting.metadata
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleBook:
-    """The rules of each workload. Configured workloads are known before they have a sample, discovered ones are not."""
-
-    by_workload: Mapping[str, Rules]  # "namespace/name" -> its rules
-    by_fleet: tuple[Rules, ...] = ()  # the rules of discovered workloads, by the index of their fleet
-
-    def of(self, workload: str, fleet: int | None) -> Rules:
-        """The rules of one workload; the defaults if the book has neither its name nor its fleet."""
-        found = _DEFAULTS if fleet is None or fleet >= len(self.by_fleet) else self.by_fleet[fleet]
-        return self.by_workload.get(workload, found)

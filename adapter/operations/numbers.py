@@ -10,7 +10,8 @@ from adapter.core.decisions import CONFIDENCE
 from adapter.core.parameters import columns
 from adapter.core.policies import policy_of
 from adapter.core.record import decision_input_of, table_in
-from adapter.core.rules import MEANINGS, RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import MEANINGS, Rules
 from adapter.core.signals import HORIZON_S
 from adapter.core.stops import LEAST_RESCALES
 from adapter.operations.number_text import ago, exact, number, rounded, time_text, title

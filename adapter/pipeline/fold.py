@@ -11,7 +11,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from adapter.core.decisions import Decisions
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import EVERY, Samples
 from adapter.pipeline.packing import pack_decisions, unpack
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
@@ -125,7 +126,7 @@ def by_shard(rules: RuleBook) -> dict[int, RuleBook]:
     by_key: dict[int, dict[str, Rules]] = {key: {} for key in SHARD_KEYS}
     for workload, workload_rules in rules.by_workload.items():
         by_key[shard_of(workload)][workload] = same.setdefault(workload_rules, workload_rules)
-    return {key: RuleBook(by_workload=workloads, by_fleet=rules.by_fleet) for key, workloads in by_key.items()}
+    return {key: replace(rules, by_workload=workloads) for key, workloads in by_key.items()}
 
 
 @lru_cache(maxsize=2)

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.config import Config
 from adapter.core import engine, state
-from adapter.core.rules import RuleBook
+from adapter.core.rule_book import RuleBook
 from adapter.pipeline.checkpoint import Checkpoint, claim
 from adapter.pipeline.fold import Core
 from adapter.pipeline.java import check_java

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 from adapter.config import Config
 from adapter.core.decisions import Decision, Decisions
 from adapter.core.report import NO_DECISIONS, rows
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import Array
 from adapter.pipeline.checkpoint import log_of
 from adapter.pipeline.packing import DecisionTables, unpack_decisions, unpack_shard
@@ -111,7 +112,7 @@ class SnapshotBuilder:
     """Builds snapshots from packed decisions, with the labels and age limits of the configuration."""
 
     def __init__(self, config: Config, rules: RuleBook) -> None:
-        every = [*rules.by_workload.values(), *rules.by_fleet] or [Rules()]
+        every = tuple(rules.every()) or (Rules(),)
         self._tick_s = float(config.timing.tick_s)
         self._window_s = max(each.rate_window_s for each in every)
         self._rules = rules

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.config import Config
-from adapter.core.rules import RuleBook
+from adapter.core.rule_book import RuleBook
 from adapter.pipeline.datasource import SamplesSource
 from adapter.pipeline.fold import DECISIONS, Core, Fold
 from adapter.pipeline.source_runner import serialized

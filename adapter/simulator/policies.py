@@ -9,7 +9,8 @@ import numpy as np
 
 from adapter.config.faults import nearest
 from adapter.core.engine import advance
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import WHOLE, Array, Samples
 from adapter.core.state import EMPTY
 from adapter.errors import ConfigError

@@ -15,7 +15,8 @@ import numpy as np
 
 from adapter.core.engine import advance
 from adapter.core.policies import policy_of
-from adapter.core.rules import POLICIES, RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import POLICIES, Rules
 from adapter.core.samples import WHOLE, Array, Samples
 from adapter.core.state import EMPTY
 from adapter.simulator import fluid, hpa

@@ -13,8 +13,9 @@ from adapter.config import (
     PravegaSource,
     PrometheusReading,
     TraceReading,
-    Workload,
 )
+from adapter.config.faults import written
+from adapter.config.settings import rule_sources
 from adapter.core.policies import POLICIES, Need
 from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
@@ -34,7 +35,6 @@ class _UnmetNeed:
 
 NEEDS: Mapping[str, tuple[Need, ...]] = {policy.name: policy.needs for policy in POLICIES}
 WORKERS = ("workers", "spec_workers", "ready_workers")  # one of them is enough
-_DEFAULT = {"policy": Rules().policy}
 _EVERYTHING = frozenset((*STAGE_SIGNALS, *WORKLOAD_SIGNALS))
 
 
@@ -52,14 +52,17 @@ def hints(config: Config) -> list[str]:
 
 def _unmet_needs(config: Config) -> list[_UnmetNeed]:
     """One for each setting that selects a policy, because it may apply to a thousand workloads."""
-    unmet: dict[tuple[str, str, Need], list[str]] = {}
-    for path, entry, provided in _entries(config):
-        own = "policy" in entry.rules
-        policy: str = {**_DEFAULT, **config.rules, **entry.rules}["policy"]
-        place = f"{path}.rules.policy" if own else "rules.policy" if "policy" in config.rules else ""
-        for need in NEEDS[policy]:
-            if provided.isdisjoint(need.signals):
-                unmet.setdefault((place, policy, need), []).append(path)
+    unmet: dict[tuple[str, str, Need], dict[str, None]] = {}
+    sources = rule_sources(config)
+    entries = (*sources.workloads, *sources.fleets)
+    for (path, provided), entry in zip(_entries(config), entries, strict=True):
+        for layers in sources.layers(entry):
+            layer = layers.strongest(["policy"])
+            policy: str = layer.settings.get("policy", Rules().policy)
+            place = written((*layer.path, "policy")) if "policy" in layer.settings else ""
+            for need in NEEDS[policy]:
+                if provided.isdisjoint(need.signals):
+                    unmet.setdefault((place, policy, need), {})[path] = None
     return [_UnmetNeed(*key, tuple(paths)) for key, paths in unmet.items()]
 
 
@@ -78,25 +81,18 @@ def _without_workers(config: Config) -> Iterator[str]:
     """The workloads without a count of workers. A kubernetes source counts those of every HPA."""
     if any(isinstance(source, KubernetesSource) for source in config.sources.values()):
         return
-    paths = [path for path, _, provided in _entries(config) if provided.isdisjoint(WORKERS)]
+    paths = [path for path, provided in _entries(config) if provided.isdisjoint(WORKERS)]
     if paths:
         missing = f"{_readers(paths)} not provide the number of workers"
         yield f"sources: {missing}; {_providers(WORKERS)}; without it nothing is ever decided"
 
 
-def _entries(config: Config) -> Iterator[tuple[str, Workload | Fleet, frozenset[str]]]:
+def _entries(config: Config) -> Iterator[tuple[str, frozenset[str]]]:
+    """The path of each workload, then of each fleet, with the signals that its sources provide."""
     for at, workload in enumerate(config.workloads):
-        yield (
-            f"workloads[{at}]",
-            workload,
-            frozenset().union(*(_of_reading(config, one) for one in workload.read)),
-        )
+        yield f"workloads[{at}]", frozenset().union(*(_of_reading(config, one) for one in workload.read))
     for at, fleet in enumerate(config.fleets):
-        yield (
-            f"fleets[{at}]",
-            fleet,
-            frozenset(KAFKA_SIGNALS if fleet.groups is not None else _of_queries(fleet)),
-        )
+        yield f"fleets[{at}]", frozenset(KAFKA_SIGNALS if fleet.groups is not None else _of_queries(fleet))
 
 
 def _of_reading(config: Config, reading: AnyReading) -> Iterable[str]:

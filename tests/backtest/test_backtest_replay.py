@@ -12,7 +12,8 @@ from adapter.backtest.open_loop import Recommendations, configured_policies, rec
 from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, overload_ratio, simulate
 from adapter.backtest.timelines import timelines
 from adapter.core.messages import sentence
-from adapter.core.rules import POLICIES, RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import POLICIES, Rules
 from adapter.core.samples import EVERY, Samples
 
 pytestmark = pytest.mark.simulation

@@ -21,7 +21,8 @@ from adapter.backtest.sections import trace_section
 from adapter.backtest.trace import Trace, fit_profile
 from adapter.backtest.units import Grid
 from adapter.core.prices import Prices
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import Samples
 from adapter.simulator.profiles import PROFILES
 

@@ -232,6 +232,33 @@ def test_s1_expected_events_of_the_file_are_defaults_of_workloads(own: str, expe
     assert book.by_workload["shop/scores"].expected
 
 
+MATCHES = """
+rules_by_match:
+  - {namespace: shop, name: "report-.*", rules: {min_workers: 4}}
+  - {name: "report-eu|orders", rules: {min_workers: 5, max_workers: 50}}
+  - {labels: {tier: batch}, rules: {min_workers: 6}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("workload", "fleet", "least", "most"),
+    [
+        pytest.param("default/orders", None, 5, 12, id="a workload's own rules override those of its match"),
+        pytest.param("shop/scores", None, 2, 100, id="a workload that matches nothing"),
+        pytest.param("default/report-eu", 1, 5, 50, id="a match overrides the rules of the fleet"),
+        pytest.param("default/report-eu-2", 1, 3, 100, id="a pattern matches the whole name"),
+        pytest.param("shop/report-eu", 1, 4, 100, id="the first of two matches"),
+        pytest.param("default/report-us", 0, 6, 100, id="a label of the fleet"),
+    ],
+)
+def test_rules_apply_by_namespace_name_and_label(workload: str, fleet: int | None, least: int, most: int):
+    batch = 'fleets:\n  - {name: batch, source: kafka, groups: "batch-.*", labels: {tier: batch, team: a}}'
+    book = rule_book(parse(SOUND.replace("fleets:", batch) + MATCHES, "c.yaml"))
+    found = book.of(workload, fleet)
+    assert (found.min_workers, found.max_workers) == (least, most)
+    assert found.time_to_reduce_backlog_s == 120  # of the file
+
+
 def test_equal_rules_are_one_object():
     many = "".join(f"  - {{name: w{n}, read: [{{source: kafka, group: g, topics: [t]}}]}}\n" for n in range(9))
     book = rule_book(parse(SOUND.replace("workloads:\n", f"workloads:\n{many}"), "c.yaml"))

@@ -460,6 +460,46 @@ def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
     assert sentence in refusal_of(text)
 
 
+MATCHED = "rules_by_match: [{name: 'o.*', rules: {min_workers: 20}}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param(
+            whole("rules_by_match: [{rules: {min_workers: 2}}]"),
+            "rules_by_match[0]: expected a namespace, a name or labels; rules of all workloads belong under rules",
+            id="a match of everything",
+        ),
+        pytest.param(
+            whole("rules_by_match: [{name: 'a(?=b)', rules: {min_workers: 2}}]"),
+            "rules_by_match[0].name: expected a regular expression, got 'a(?=b)': look-around",
+            id="a pattern that could backtrack",
+        ),
+        pytest.param(
+            whole("rules_by_match: [{name: a}]"), "rules_by_match[0].rules: is required", id="a match without rules"
+        ),
+        pytest.param(
+            workload("rules: {max_workers: 10}") + MATCHED,
+            "workloads[0].rules.max_workers: expected min_workers <= max_workers, got min_workers = 20 and",
+            id="a match and a workload's own rules",
+        ),
+        pytest.param(
+            fleet("source: kafka, groups: 'r.*', rules: {max_workers: 10}") + MATCHED,
+            "rules_by_match[0].rules.min_workers: expected min_workers <= max_workers, got min_workers = 20 and",
+            id="a match and a fleet's rules",
+        ),
+    ],
+)
+def test_a_fault_of_matched_rules_is_one_sentence(text: str, sentence: str):
+    assert sentence in refusal_of(text)
+
+
+def test_a_fault_of_a_match_is_reported_once_and_not_for_each_workload():
+    text = workload("rules: {quanta: none}") + "rules: {max_workers: 10}\n" + MATCHED
+    assert refusal_of(text).count("expected min_workers <= max_workers") == 1
+
+
 PERIOD = "from: 22:00, to: 06:00"
 
 

@@ -32,7 +32,8 @@ from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import replay
 from adapter.core.messages import sentence
 from adapter.core.report import rows
-from adapter.core.rules import POLICIES, RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import POLICIES, Rules
 from adapter.core.state import VERSION, decode, encode_fast, encode_slow
 from adapter.simulator import hpa
 

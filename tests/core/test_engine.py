@@ -10,7 +10,8 @@ from builders import book, counts, flow, fold, history, job, last, steady, tick
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance
 from adapter.core.report import rows
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import EVERY
 from adapter.core.state import EMPTY
 

@@ -24,7 +24,8 @@ from adapter.core.periods import Event, Period
 from adapter.core.reasons import REASONS
 from adapter.core.record import decision_input_of
 from adapter.core.report import rows
-from adapter.core.rules import POLICIES, RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import POLICIES, Rules
 from adapter.core.samples import STAGE_SIGNALS
 from adapter.core.state import EMPTY, VERSION, decode, encode_fast, encode_slow
 

@@ -12,7 +12,8 @@ from adapter.core.messages import sentence
 from adapter.core.reasons import REASONS
 from adapter.core.record import decision_input_of
 from adapter.core.report import rows
-from adapter.core.rules import POLICIES, RuleBook
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import POLICIES
 from adapter.core.samples import EVERY
 from adapter.core.state import EMPTY, VERSION, decode, encode_fast, encode_slow
 

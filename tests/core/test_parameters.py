@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from adapter.core.decisions import Bound
 from adapter.core.parameters import Columns, allowed, columns, number_of
 from adapter.core.periods import Event, Period
-from adapter.core.rules import ORDERED, POLICIES, QUANTA, RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import ORDERED, POLICIES, QUANTA, Rules
 from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, Array
 
 nan = np.nan

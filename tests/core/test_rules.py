@@ -7,7 +7,8 @@ import pytest
 
 from adapter.core.periods import Period
 from adapter.core.policies import POLICIES
-from adapter.core.rules import MEANINGS, ORDERED, RuleBook, Rules
+from adapter.core.rule_book import MatchedRules, RuleBook
+from adapter.core.rules import MEANINGS, ORDERED, Rules
 
 SETTINGS = {setting.name: setting for setting in fields(Rules)}
 BOUNDS = {
@@ -102,3 +103,14 @@ def test_a_workload_has_its_own_rules_then_its_fleets_then_the_defaults():
     mine, fleets = Rules(min_workers=2), Rules(min_workers=3)
     book = RuleBook(by_workload={"n/a": mine}, by_fleet=(fleets,))
     assert [book.of("n/a", 0), book.of("n/b", 0), book.of("n/c", None)] == [mine, fleets, Rules()]
+
+
+def test_the_first_match_replaces_the_rules_of_a_fleet():
+    first, second = (
+        MatchedRules("n/ab".startswith, Rules(min_workers=1)),
+        MatchedRules("n/abc".__eq__, Rules(min_workers=2)),
+    )
+    book = RuleBook(by_workload={}, by_fleet=(Rules(min_workers=3),) * 2, by_match=((first, second), ()))
+    assert [book.of(name, 0).min_workers for name in ("n/a", "n/abc", "n/b")] == [1, 2, 3]
+    assert book.of("n/a", 1).min_workers == 3
+    assert sorted(rules.min_workers for rules in book.every()) == [1, 2, 3, 3]

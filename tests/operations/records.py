@@ -15,7 +15,7 @@ from adapter.core.engine import replay
 from adapter.core.messages import sentence
 from adapter.core.record import decision_input_of, with_input
 from adapter.core.report import rows
-from adapter.core.rules import RuleBook
+from adapter.core.rule_book import RuleBook
 from adapter.core.samples import Samples
 from adapter.serving.snapshots.records import Record
 

@@ -14,7 +14,8 @@ from adapter.config import Config
 from adapter.core.decisions import Decision
 from adapter.core.engine import replay
 from adapter.core.report import rows
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.pipeline.publish import Publisher
 from adapter.pipeline.query import QueryPlan, start_query
 from adapter.pipeline.session import Session

@@ -7,7 +7,8 @@ from builders import assemble
 from adapter.core import engine
 from adapter.core.decisions import Decisions
 from adapter.core.report import rows
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import EVERY, Samples
 from adapter.pipeline.fold import decode_state, fold_ticks
 from adapter.pipeline.job import CORE

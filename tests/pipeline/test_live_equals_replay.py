@@ -7,7 +7,7 @@ import pytest
 from pipeline_stream import FIRST_TICK_WITHIN_S, OPENER, RULES, Stream, config_of, decisions, plain_fold, spans
 
 from adapter.core.decisions import Reason
-from adapter.core.rules import RuleBook
+from adapter.core.rule_book import RuleBook
 from adapter.pipeline.job import CORE, RestartPolicy, StreamingJob
 from adapter.pipeline.query import QueryPlan
 from adapter.pipeline.session import Session

@@ -9,7 +9,8 @@ import structlog
 from builders import assemble
 from pipeline_stream import config_of
 
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.pipeline.fold import fold_ticks
 from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack_decisions

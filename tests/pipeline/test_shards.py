@@ -1,6 +1,9 @@
+import pickle
 from collections import Counter
 
-from adapter.core.rules import RuleBook, Rules
+from adapter.config.patterns import WorkloadMatch
+from adapter.core.rule_book import MatchedRules, RuleBook
+from adapter.core.rules import Rules
 from adapter.pipeline.fold import by_shard
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
 
@@ -23,3 +26,11 @@ def test_the_rules_of_a_shard_are_those_of_its_own_workloads() -> None:
     assert sorted(name for book in books.values() for name in book.by_workload) == sorted(names)
     assert all(shard_of(name) == key for key, book in books.items() for name in book.by_workload)
     assert all(book.by_fleet == (Rules(min_workers=3),) for book in books.values())
+
+
+def test_the_rules_of_a_match_reach_the_workers_of_spark() -> None:
+    matched = ((MatchedRules(WorkloadMatch(None, "a.*"), Rules(min_workers=4)),),)
+    books = by_shard(RuleBook(by_workload={}, by_fleet=(Rules(),), by_match=matched))
+    sent = pickle.loads(pickle.dumps(books))  # noqa: S301 - as the plan does
+    assert sent == books
+    assert sent[0].of("shop/ab", 0).min_workers == 4

@@ -15,7 +15,8 @@ from adapter.apiserver.selectors import Requirement, Selector, parse
 from adapter.apiserver.status import StatusError
 from adapter.core.decisions import Decision, Reason
 from adapter.core.metrics import METRICS
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS
 from adapter.serving.metric_api import MetricValue, ObjectQuery, ObjectValue
 from adapter.serving.providers import KINDS, ObjectMetrics

@@ -13,7 +13,8 @@ import pytest
 from sample_rows import Row, rows_of
 
 from adapter.core.engine import advance
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.core.state import EMPTY
 from adapter.simulator.fleet import PAST_S, SimulatedFleet, required_milli

@@ -6,7 +6,8 @@ from builders import JOB, counts, flow, job
 
 from adapter.config import Config
 from adapter.core.engine import advance
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import Samples
 from adapter.core.state import EMPTY
 from adapter.sources.precedence import with_source

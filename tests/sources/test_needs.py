@@ -173,3 +173,9 @@ def test_missing_worker_counts_are_reported_once_with_their_providers() -> None:
 
 def test_an_unknown_preset_is_the_fault_of_another_check() -> None:
     assert check(workload("source: prom, preset: flnk")) == []
+
+
+def test_the_fault_of_a_policy_by_match_names_the_match() -> None:
+    matched = 'rules_by_match: [{name: "b.*", rules: {policy: varga}}]'
+    (fault,) = check(fleet("source: kafka, groups: 'r.*'", f"{{policy: dataflow}}\n{matched}"))
+    assert fault.startswith("rules_by_match[0].rules.policy: the policy varga needs ")

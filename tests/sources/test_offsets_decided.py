@@ -8,7 +8,8 @@ import pytest
 from adapter.core.decisions import Decision, Reason
 from adapter.core.engine import replay
 from adapter.core.report import rows
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.sources.offsets import GroupRead, Offsets, ReadPlan, add_counts
 from adapter.sources.sample_table import SampleTable, samples_of
 

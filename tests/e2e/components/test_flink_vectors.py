@@ -22,7 +22,8 @@ from adapter.config import Config, Pipeline, PrometheusReading, PrometheusSource
 from adapter.core.decisions import Decision
 from adapter.core.engine import replay
 from adapter.core.report import rows
-from adapter.core.rules import RuleBook, Rules
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.sources.prometheus import PrometheusReader, queries
 from adapter.sources.sample_table import samples_of
 

@@ -1,0 +1,69 @@
+"""Which rules apply to a workload: its own, those of the first match, its fleet's, the file's."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adapter.config.faults import Path
+from adapter.config.patterns import WorkloadMatch
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The settings of one `rules` mapping."""
+
+    path: Path  # of the mapping
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A workload, or a fleet, whose workloads are known at run time."""
+
+    own: Layer
+    labels: Mapping[str, str]
+    workload: str | None = None  # "namespace/name", None for a fleet
+
+
+@dataclass(frozen=True, slots=True)
+class MatchEntry:
+    """An entry of `rules_by_match`."""
+
+    own: Layer
+    labels: Mapping[str, str]
+    match: WorkloadMatch
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The layers that apply together, the strongest first."""
+
+    layers: tuple[Layer, ...]
+    match: WorkloadMatch | None = None  # which workloads of a fleet they apply to, None for all others
+
+    def merged(self) -> dict[str, Any]:
+        """Each setting, from the strongest layer that has it."""
+        return {name: value for layer in reversed(self.layers) for name, value in layer.settings.items()}
+
+    def strongest(self, names: Collection[str]) -> Layer:
+        """The strongest layer with one of the settings; the weakest of all if they are defaults."""
+        return next((layer for layer in self.layers if layer.settings.keys() & set(names)), self.layers[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSources:
+    """All `rules` mappings of a file."""
+
+    workloads: Sequence[Entry]
+    fleets: Sequence[Entry]
+    matches: Sequence[MatchEntry]
+    shared: Layer  # the file's own
+
+    def layers(self, entry: Entry) -> list[Layers]:
+        """One for a workload. For a fleet, one for each match that may apply, in their order, and the rest."""
+        fitting = [each for each in self.matches if each.labels.items() <= entry.labels.items()]
+        if entry.workload is None:
+            matched = [Layers((each.own, entry.own, self.shared), each.match) for each in fitting]
+            return [*matched, Layers((entry.own, self.shared))]
+        first = [each.own for each in fitting if each.match(entry.workload)][:1]
+        return [Layers((entry.own, *first, self.shared))]
