@@ -165,6 +165,7 @@ class Fluid:
     each: float = 100.0  # capacity of one worker, records/s
     sink: Callable[[float], float] = lambda at_s: np.inf  # capacity of the sink, records/s
     pause_s: float = 0.0  # a rescale stops the job for this long
+    warm_up_s: float = 0.0  # after a pause the speed rises from half within this time
     missing: Callable[[float], Iterable[str]] = lambda at_s: ()  # signals without a sample
     more: Callable[[float], dict[str, float]] = lambda at_s: {}  # additional signals
     at_s: float = 0.0
@@ -188,10 +189,16 @@ class Fluid:
         """Advance by some seconds."""
         for _ in range(seconds):
             self.appended += self.load(self.at_s)
-            able = 0.0 if self.at_s < self.stopped_until_s else self.workers * self.each
+            able = self._speed() * self.workers * self.each
             passed = min(able, self.sink(self.at_s), self.appended - self.processed)
             self.processed, self.busy = self.processed + passed, passed / (self.workers * self.each or 1.0)
             self.at_s += 1.0
+
+    def _speed(self) -> float:
+        since_s = self.at_s - self.stopped_until_s
+        if self.stopped_until_s < 0 or since_s >= self.warm_up_s:
+            return 1.0
+        return 0.5 + since_s / self.warm_up_s / 2 if since_s >= 0 else 0.0
 
     def scale(self, workers: float | None) -> None:
         """Scale to a number of workers; None changes nothing."""

@@ -49,7 +49,9 @@ class WorkloadStatus:
     failover: Mask
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
-    measured_rescales: Array  # of the last ones, those whose pause is known
+    measured_pauses: Array  # of the last rescales, as the next two
+    measured_delays: Array
+    measured_warm_ups: Array
     rules: RuleColumns
 
 
@@ -209,6 +211,7 @@ def _workers_in_flight(counts: WorkerCounts) -> Mask:
 def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
     fast, rules = tick.state.fast, tick.rules
     no_up, no_down = paused
+    costs = tick.state.slow.last_rescales
     return WorkloadStatus(
         current_workers=first_known(tick.counts.spec_workers, tick.workers),
         target_workers=fast.target_workers,
@@ -222,9 +225,16 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         failover=(tick.facts.failover == 1) | (rules.failover == 1),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        measured_rescales=np.isfinite(tick.state.slow.pauses_s).sum(axis=0).astype(np.float64),
+        measured_pauses=_count(costs.pause_s),
+        measured_delays=_count(costs.delay_s),
+        measured_warm_ups=_count(costs.warm_up_s),
         rules=rules,
     )
+
+
+def _count(known: Array) -> Array:
+    count: Array = np.isfinite(known).sum(axis=0).astype(np.float64)
+    return count
 
 
 def rescale_worth_s(rules: RuleColumns, workers: Array) -> Array:

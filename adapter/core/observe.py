@@ -12,6 +12,7 @@ from adapter.core.grouping import smallest
 from adapter.core.ingest import HEALTH, count_failures, ingest, reindex, trimmed, without_deleted_hpas
 from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask, counter_rate, last_rate, rising, robust_slope, since_reset, stalled
+from adapter.core.rescale_stop import RescaleCost
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
@@ -99,7 +100,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     index, plain = _workload_index(names, slow.stages)
     overrides = dict(zip(slow.overridden, slow.overrides, strict=True))
     effective = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
-    rules = _with_measured_pause(effective.values, slow.pause_s)
+    rules = _with_measured_cost(effective.values, slow.usual_rescale)
     state = count_failures(without_deleted_hpas(state, samples.at_s, rules), samples, rules)
     oldest_s = samples.at_s - _FAR_WINDOWS * float(rules.rate_window_s.max(initial=0.0))
     state = replace(state, fast=trimmed(state.fast, oldest_s))
@@ -143,11 +144,14 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     )
 
 
-def _with_measured_pause(rules: RuleColumns, pause_s: Array) -> RuleColumns:
-    """The parameters with the pause that rescales had, for a policy that weighs it (S1)."""
+def _with_measured_cost(rules: RuleColumns, cost: RescaleCost) -> RuleColumns:
+    """The parameters with what rescales did cost, for a policy that weighs it (S1)."""
     learns = where("waits_until_warm", rules.policy)
     return replace(
-        rules, rescale_pause_s=np.where(learns, first_known(pause_s, rules.rescale_pause_s), rules.rescale_pause_s)
+        rules,
+        rescale_pause_s=np.where(learns, first_known(cost.pause_s, rules.rescale_pause_s), rules.rescale_pause_s),
+        metric_delay_s=np.where(learns, first_known(cost.delay_s, rules.metric_delay_s), rules.metric_delay_s),
+        warm_up_s=np.where(learns, first_known(cost.warm_up_s, rules.warm_up_s), rules.warm_up_s),
     )
 
 

@@ -12,6 +12,7 @@ from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Decisions, Reason, StageSignals
 from adapter.core.disputes import disputes
+from adapter.core.falling_counters import falling_counters
 from adapter.core.formatting import RESOURCES
 from adapter.core.grouping import largest, pick
 from adapter.core.observe import Tick
@@ -99,12 +100,12 @@ def _named(names: Sequence[str], place: Array | IntArray) -> tuple[str, ...]:
 
 
 def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tuple[str, ...]:
-    names, complaints = tick.state.slow.workloads, tick.complaints
-    if not faults and not complaints:
+    names, complaints, falling = tick.state.slow.workloads, tick.complaints, falling_counters(tick)
+    if not (faults or complaints or falling):
         return ("",) * len(names)
     of_all = np.where(np.isin(result.gate, _MISSING_SAMPLES) | _lost(tick), faults.get(EVERY, ""), "").tolist()
     return tuple(
-        _together(_own(faults.get(name, ""), every), complaints.get(name, ""))
+        _together(_together(_own(faults.get(name, ""), every), complaints.get(name, "")), falling.get(name, ""))
         for name, every in zip(names, of_all, strict=True)
     )
 

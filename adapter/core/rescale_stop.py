@@ -1,10 +1,10 @@
-"""The measurement of how long a rescale stops a job, as the state carries it."""
+"""The measurement of what a rescale costs, as the state carries it."""
 
 from dataclasses import dataclass
 
 from adapter.core.samples import Array
 
-RESCALES = 5  # whose pauses are remembered
+RESCALES = 5  # whose costs are remembered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,4 +16,18 @@ class RescaleStop:
     processed_records: Array
     backlog_records: Array
     lost_s: Array  # work that is missing in the running stop, as time at the throughput before
+    begun_at_s: Array  # when the running stop began
     longest_s: Array  # the longest stop of the rescale; NaN while no rescale is measured
+    delay_s: Array  # from the change of the workers to the begin of the longest stop
+    resumed_at_s: Array  # when the longest stop ended
+    fastest_records_per_s: Array  # the largest throughput since then, until the backlog is gone
+    fastest_at_s: Array  # when it was reached
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RescaleCost:
+    """What a rescale of each workload costs."""
+
+    pause_s: Array
+    delay_s: Array  # until the samples show the pause
+    warm_up_s: Array  # from the pause until the throughput rises no more

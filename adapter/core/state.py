@@ -15,10 +15,10 @@ import numpy as np
 
 from adapter.core.capacity import SLOTS, Table
 from adapter.core.forecast import POINTS, Fit
-from adapter.core.rescale_stop import RESCALES, RescaleStop
+from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 13  # raise it whenever layout() changes
+VERSION = 14  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -136,8 +136,8 @@ class Slow:
     facts: WorkloadFacts = field(metadata=_by("workload"))
     history: WorkloadHistory = field(metadata=_by("workload"))
     peaks: Array = field(metadata=_by("workload", BUCKETS))  # the size that each closed bucket needed, oldest first
-    pauses_s: Array = field(metadata=_by("workload", RESCALES))  # measured of the last rescales, oldest first
-    pause_s: Array = field(metadata=_by("workload"))  # their median, NaN while they are too few
+    last_rescales: RescaleCost = field(metadata=_by("workload", RESCALES))  # as measured, oldest first
+    usual_rescale: RescaleCost = field(metadata=_by("workload"))  # their medians, NaN while they are too few
     trial: ScaleUpTrial = field(metadata=_by("stage"))
     fullest_ratio: Array = field(metadata=_by("stage"))  # the load at which the fullest worker fell behind
     newest_point_at_s: Array = field(metadata=_by("", 1))  # when the newest of `points` was taken

@@ -1,13 +1,14 @@
-"""Rescales -> how long each one stopped the job, so that the measured pause replaces `rescale_pause_s`."""
+"""Rescales -> what each one cost, so that measured values replace the settings of pause, delay and warm-up."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from adapter.core.grouping import largest
+from adapter.core.grouping import first_largest, largest, pick
 from adapter.core.observe import Tick
 from adapter.core.rates import Mask
-from adapter.core.rescale_stop import RescaleStop
+from adapter.core.rescale_stop import RescaleCost, RescaleStop
 from adapter.core.samples import Array, IntArray
 from adapter.core.state import Fast, Slow, State
 
@@ -16,25 +17,35 @@ _SEARCH_S = 300.0  # from the last change of the workers: new workers start, and
 _LOW_RATIO = 0.75  # of the throughput before: commits every few seconds do not make as large a drop
 _STOOD_RATIO = 0.25
 _LONGEST_S = 3600.0
+_FASTER_RATIO = 1.02  # less is noise
+_STEADY_S = 90.0  # no faster for so long: the job is warm
+_LONGEST_WARM_UP_S = 900.0
+_BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
+_USUAL: dict[str, Callable[..., Array]] = {
+    "pause_s": np.nanmedian,
+    "delay_s": np.nanmedian,
+    "warm_up_s": np.nanmax,  # a rescale whose backlog ends early shows only a part of it
+}
 
 
 def measure_stop(tick: Tick) -> State:
     """The state with this tick's part of every rescale that is being measured.
 
     A stop is the work that is missing, as time at the throughput before; a job that only has less input misses none.
-    The longest stop of a rescale counts.
+    The longest stop of a rescale counts. After it the job warms up: with a backlog, its throughput rises.
     """
     state, fast, index = tick.state, tick.state.fast, tick.workload_index
     stop = _begun(fast, index)
     measuring = np.isfinite(stop.longest_s)
     if not measuring.any():
         return state
-    stop = _extended(fast, stop)
+    stop = _extended(fast, stop, index)
     over = _over(fast, stop, index)
-    longest_s = largest(stop.longest_s, index, len(over))
+    stage = first_largest(np.nan_to_num(stop.longest_s), measuring, index, len(over))
+    cost = _cost(stop, stage)
     ended = measuring & over[index]
     stop = replace(stop, longest_s=np.where(ended, np.nan, stop.longest_s))
-    return State(fast=replace(fast, stop=stop), slow=_remembered(state.slow, over & np.isfinite(longest_s), longest_s))
+    return State(fast=replace(fast, stop=stop), slow=_remembered(state.slow, over & np.isfinite(cost.pause_s), cost))
 
 
 def _begun(fast: Fast, index: IntArray) -> RescaleStop:
@@ -44,13 +55,16 @@ def _begun(fast: Fast, index: IntArray) -> RescaleStop:
     if len(fast.at_s) < 2 or not rescaled.any():
         return stop
     begins = rescaled & _rises_steadily(fast.processed[:-1])
-    return RescaleStop(
+    return replace(
+        stop,
         before_records_per_s=np.where(begins, before, stop.before_records_per_s),
         counted_at_s=np.where(begins, fast.at_s[-2], stop.counted_at_s),
         processed_records=np.where(begins, fast.processed[-2], stop.processed_records),
         backlog_records=np.where(begins, fast.backlog[-2], stop.backlog_records),
         lost_s=np.where(begins, 0.0, stop.lost_s),
         longest_s=np.where(begins, 0.0, stop.longest_s),
+        delay_s=np.where(begins, np.nan, stop.delay_s),
+        fastest_at_s=np.where(begins, np.nan, stop.fastest_at_s),
     )
 
 
@@ -61,7 +75,7 @@ def _rises_steadily(processed: Array) -> Mask:
     return rises
 
 
-def _extended(fast: Fast, stop: RescaleStop) -> RescaleStop:
+def _extended(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     """The measurements after the newest sample. Counters may begin anew with the restart."""
     processed, backlog = fast.processed[-1], fast.backlog[-1]
     known = np.isfinite(stop.longest_s) & np.isfinite(processed + backlog)
@@ -71,36 +85,62 @@ def _extended(fast: Fast, stop: RescaleStop) -> RescaleStop:
     usual = np.where(known, stop.before_records_per_s * span_s, 1.0)
     missing_ratio = np.maximum(np.fmin(arrived, usual) - done, 0.0) / usual
     low, stood = missing_ratio > 1 - _LOW_RATIO, missing_ratio > 1 - _STOOD_RATIO
-    lost_s = stop.lost_s + np.where(low, missing_ratio * span_s, 0.0)
     # A job that warms up misses work, too. After a standstill that is no part of the stop.
     continues = stood | (low & (stop.lost_s <= _LOW_RATIO * span_s))
+    lost_s = stop.lost_s + np.where(low, missing_ratio * span_s, 0.0)
+    begun_at_s = np.where(known & low & (stop.lost_s == 0), stop.counted_at_s, stop.begun_at_s)
+    longer = known & (lost_s > stop.longest_s)
+    rate = done / np.where(known, span_s, 1.0)
+    faster = known & (rate > _FASTER_RATIO * stop.fastest_records_per_s)
+    behind = backlog > _BEHIND_S * stop.before_records_per_s
     return RescaleStop(
         before_records_per_s=stop.before_records_per_s,
         counted_at_s=np.where(known, fast.at_s[-1], stop.counted_at_s),
         processed_records=np.where(known, processed, stop.processed_records),
         backlog_records=np.where(known, backlog, stop.backlog_records),
         lost_s=np.where(known, np.where(continues, lost_s, 0.0), stop.lost_s),
-        longest_s=np.where(known, np.fmax(stop.longest_s, lost_s), stop.longest_s),
+        begun_at_s=begun_at_s,
+        longest_s=np.where(longer, lost_s, stop.longest_s),
+        delay_s=np.where(longer, np.maximum(begun_at_s - fast.changed_at_s[index], 0.0), stop.delay_s),
+        resumed_at_s=np.where(longer, fast.at_s[-1], stop.resumed_at_s),
+        # Without a backlog the input limits the throughput.
+        fastest_records_per_s=np.select(
+            [longer, known & ~behind, faster], [0.0, np.inf, rate], stop.fastest_records_per_s
+        ),
+        fastest_at_s=np.select([longer, faster & behind], [fast.at_s[-1], stop.counted_at_s], stop.fastest_at_s),
     )
 
 
 def _over(fast: Fast, stop: RescaleStop, index: IntArray) -> Mask:
-    """Which workloads have had time for their stop, and none of their stages stands still or is silent."""
+    """Which workloads have had time for their stop, and none of their stages stands still, is silent or warms up."""
     now_s = fast.at_s[-1]
-    open_ = np.isfinite(stop.longest_s) & ((stop.lost_s > 0) | (stop.counted_at_s < now_s))
+    warms_up = np.isfinite(stop.fastest_records_per_s) & (now_s - stop.fastest_at_s < _STEADY_S)
+    warms_up &= now_s - stop.resumed_at_s < _LONGEST_WARM_UP_S
+    open_ = np.isfinite(stop.longest_s) & ((stop.lost_s > 0) | (stop.counted_at_s < now_s) | warms_up)
     busy = largest(open_.astype(np.float64), index, len(fast.changed_at_s)) == 1
     over: Mask = (now_s - fast.changed_at_s > _SEARCH_S) & ~busy
     return over
 
 
-def _remembered(slow: Slow, measured: Mask, longest_s: Array) -> Slow:
-    """The pauses of the last rescales with the newest ones, and their median."""
+def _cost(stop: RescaleStop, stage: IntArray) -> RescaleCost:
+    """What the rescale of each workload cost so far: that of the stage with the longest stop."""
+    return RescaleCost(
+        pause_s=np.minimum(pick(stop.longest_s, stage), _LONGEST_S),
+        delay_s=pick(stop.delay_s, stage),
+        warm_up_s=pick(stop.fastest_at_s - stop.resumed_at_s, stage),
+    )
+
+
+def _remembered(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
+    """The costs of the last rescales with the newest ones, and what they usually are."""
     if not measured.any():
         return slow
-    was = slow.pauses_s
-    pauses_s = np.where(measured, np.vstack([was[1:], np.minimum(longest_s, _LONGEST_S)]), was)
-    known = pauses_s[:, measured]
-    enough = np.isfinite(known).sum(axis=0) >= LEAST_RESCALES
-    pause_s = slow.pause_s.copy()
-    pause_s[measured] = np.where(enough, np.nanmedian(known, axis=0), np.nan)
-    return replace(slow, pauses_s=pauses_s, pause_s=pause_s)
+    last, usual = {}, {}
+    for name, usual_of in _USUAL.items():
+        was, now = getattr(slow.last_rescales, name), getattr(cost, name)
+        last[name] = np.where(measured, np.vstack([was[1:], now]), was)
+        enough = np.isfinite(last[name]).sum(axis=0) >= LEAST_RESCALES
+        changed = measured & enough
+        usual[name] = np.where(measured, np.nan, getattr(slow.usual_rescale, name))
+        usual[name][changed] = usual_of(last[name][:, changed], axis=0)
+    return replace(slow, last_rescales=RescaleCost(**last), usual_rescale=RescaleCost(**usual))

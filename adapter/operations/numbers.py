@@ -1,5 +1,6 @@
 """The inputs of a decision, section by section: summary, signals, capacity, terms and rules."""
 
+from collections.abc import Iterator
 from dataclasses import fields
 
 import numpy as np
@@ -20,6 +21,11 @@ from adapter.operations.rows import Row, Section
 from adapter.operations.tables import unbounded
 from adapter.serving.ui.view import UNKNOWN
 
+_COSTS = (  # name, setting, how many rescales have shown it
+    ("pause", "rescale_pause_s", "measured_pauses"),
+    ("delay", "metric_delay_s", "measured_delays"),
+    ("warm up", "warm_up_s", "measured_warm_ups"),
+)
 _SIGNALS = (
     "throughput_records_per_s",
     "input_rate_records_per_s",
@@ -82,7 +88,7 @@ def capacity(recorded: RecordedDecision) -> Section:
     table = table_in(recorded.columns)
     entries = zip(table.sizes[:, 0], table.rates[:, 0], table.trust[:, 0], table.seen_at_s[:, 0], strict=True)
     rows = [_entry(recorded, *map(float, entry)) for entry in entries if np.isfinite(entry[0])]
-    return Section("Capacity", (*rows, *_fullest(recorded), *_pause(recorded), _at_work(recorded, table)))
+    return Section("Capacity", (*rows, *_fullest(recorded), *_rescale(recorded), _at_work(recorded, table)))
 
 
 def terms(recorded: RecordedDecision) -> Section:
@@ -177,14 +183,14 @@ def _fullest(recorded: RecordedDecision) -> list[Row]:
     return [Row(name="fullest worker", value=f"{ratio:.0%}", note=note)] if ratio is not None else []
 
 
-def _pause(recorded: RecordedDecision) -> list[Row]:
-    """The pause that counts, and how many rescales have shown it."""
-    measured = recorded.number("workload_status.measured_rescales")
-    if not measured or not policy_of(recorded.decision.policy).waits_until_warm:
-        return []
-    how = "measured" if measured >= LEAST_RESCALES else f"as configured until {LEAST_RESCALES} are measured"
-    note = f"confidence: {number(measured)} rescale{'s'[: measured > 1]}, {how}"
-    return [Row(name="pause", value=time_text(recorded.rule("rescale_pause_s")), note=note)]
+def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
+    """What a rescale costs, and how many rescales have shown it."""
+    for name, rule, counted in _COSTS:
+        measured = recorded.number(f"workload_status.{counted}")
+        if measured and policy_of(recorded.decision.policy).waits_until_warm:
+            how = "measured" if measured >= LEAST_RESCALES else f"as configured until {LEAST_RESCALES} are measured"
+            note = f"confidence: {number(measured)} rescale{'s'[: measured > 1]}, {how}"
+            yield Row(name=name, value=time_text(recorded.rule(rule)), note=note)
 
 
 def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, seen_at_s: float) -> Row:

@@ -163,7 +163,10 @@ class ResultCollector:
 
     def report_missing(self, queries: Iterable[Query]) -> None:
         """Add a fault for each configured workload and fleet without any series in the last tick."""
-        present = {key.workload for key in self._values if key.at_s == self.end_s}
+        newest: dict[str, int] = {}
+        for key in self._values:
+            newest[key.workload] = max(key.at_s, newest.get(key.workload, key.at_s))
+        present = {workload for workload, at_s in newest.items() if at_s == self.end_s}
         present |= {workload for _, workload in self._faults}
         for query in queries:
             if isinstance(query.owners, DiscoveredWorkloads):
@@ -173,7 +176,7 @@ class ResultCollector:
             for values, workloads in query.owners.workloads.items():
                 labels = _selector(dict(zip(query.owners.keys, values, strict=True)))
                 for workload in set(workloads) - present:
-                    self._add_fault(self.end_s, workload, f"no series match {labels}; is it running, and scraped?")
+                    self._add_fault(self.end_s, workload, _missing(labels, newest.get(workload), self.end_s))
 
     def _workloads(self, query: Query, series: Series) -> tuple[str, ...]:
         owners = query.owners
@@ -246,3 +249,12 @@ def _all_of(query: Query) -> Iterator[str]:
 
 def _selector(labels: dict[str, str]) -> str:
     return "{" + ", ".join(f'{label}="{value}"' for label, value in labels.items()) + "}"
+
+
+def _missing(labels: str, newest_s: int | None, tick_s: int) -> str:
+    """Why a workload has no value of this tick. newest_s: the time of its newest value, None without one."""
+    if newest_s is None:
+        return f"no series match {labels}; is it running, and scraped?"
+    if newest_s > tick_s:
+        return f"the values of {labels} are of {newest_s - tick_s} s after the tick; synchronize the clocks"
+    return f"the newest values of {labels} are of {tick_s - newest_s} s before the tick; is it running, and scraped?"

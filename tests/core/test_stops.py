@@ -1,4 +1,4 @@
-"""The pause of a rescale, measured from the rescales of a job, in place of `rescale_pause_s`."""
+"""What a rescale costs, measured from the rescales of a job, in place of the settings."""
 
 from dataclasses import replace
 
@@ -9,11 +9,12 @@ from adapter.core.rules import POLICIES
 
 LEFT_S = 420  # between two rescales
 CONFIGURED_S = 30.0
+CONFIGURED = {"rescale_pause_s": CONFIGURED_S, "metric_delay_s": 5.0, "warm_up_s": 70.0}
 
 
-def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, policy="drain"):
-    """The pause that counts after rescales with these pauses, by turns one up and one down."""
-    rules, running, state = book(policy=policy, rescale_pause_s=CONFIGURED_S), Fluid(load), EMPTY
+def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, policy="drain", warm_up_s=0.0, of="rescale_pause_s"):
+    """The setting that counts after rescales with these pauses, by turns one up and one down."""
+    rules, running, state = book(policy=policy, **CONFIGURED), Fluid(load, warm_up_s=warm_up_s), EMPTY
     for number, pause_s in enumerate(pauses_s):
         for second in range(0, LEFT_S + int(pause_s), TICK_S):
             state, decisions = advance(state, tick(running.at_s, rows(running)), rules)
@@ -24,7 +25,7 @@ def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, policy="drain")
     for _ in range(LEFT_S // TICK_S):
         state, decisions = advance(state, tick(running.at_s, rows(running)), rules)
         running.run()
-    return decisions.record["rules.rescale_pause_s"][0]
+    return decisions.record[f"rules.{of}"][0]
 
 
 @pytest.mark.parametrize("pause_s", [20.0, 57.0, 130.0])
@@ -46,6 +47,44 @@ def test_a_job_without_a_pause_needs_none():
 
 def test_old_rescales_are_forgotten():
     assert learned(*[20.0] * 3, *[90.0] * 4) == pytest.approx(90.0, abs=TICK_S / 2)
+
+
+def late(delay_s):
+    """Samples that are older than their time."""
+    past = {}
+
+    def rows(running):
+        past[running.at_s] = replace(running)
+        seen = past.get(running.at_s - delay_s, past[0.0])
+        return replace(seen, workers=running.workers).rows()
+
+    return rows
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 60.0, 120.0])
+def test_the_delay_of_the_samples_is_measured_by_the_pause(delay_s):
+    # The first rescale comes before the samples rise steadily.
+    found = learned(*[57.0] * 4, rows=late(delay_s), of="metric_delay_s")
+    assert found == pytest.approx(delay_s, abs=TICK_S)
+
+
+@pytest.mark.parametrize("warm_up_s", [0.0, 90.0, 180.0])
+def test_the_time_until_the_throughput_rises_no_more_is_measured(warm_up_s):
+    found = learned(*[57.0] * 3, warm_up_s=warm_up_s, of="warm_up_s")
+    assert found == pytest.approx(warm_up_s, abs=2 * TICK_S)
+
+
+def test_a_rescale_whose_backlog_ends_early_does_not_shorten_the_warm_up():
+    """The input of every other rescale is low, so that half of the speed is enough."""
+    found = learned(
+        *[57.0] * 5, load=lambda at_s: 800.0 if at_s % 954 < 477 else 200.0, warm_up_s=180.0, of="warm_up_s"
+    )
+    assert found == pytest.approx(180.0, abs=2 * TICK_S)
+
+
+@pytest.mark.parametrize("of", ["metric_delay_s", "warm_up_s"])
+def test_a_job_without_a_pause_keeps_the_other_settings(of):
+    assert learned(0.0, 0.0, 0.0, of=of) == CONFIGURED[of]
 
 
 def silent(running):
@@ -84,5 +123,6 @@ def test_a_counter_that_is_committed_rarely_is_not_measured():
 
 
 @pytest.mark.parametrize("policy", [name for name in POLICIES if name not in ("drain", "segments")])
-def test_a_published_policy_keeps_its_setting(policy):
-    assert learned(57.0, 57.0, 57.0, policy=policy) == CONFIGURED_S
+@pytest.mark.parametrize("of", CONFIGURED)
+def test_a_published_policy_keeps_its_settings(policy, of):
+    assert learned(57.0, 57.0, 57.0, policy=policy, of=of) == CONFIGURED[of]

@@ -156,10 +156,11 @@ def test_the_present_capacity_stands_beside_the_learned_one_if_they_differ(now, 
     ],
     ids=["none", "too few", "enough"],
 )
-def test_the_pause_is_shown_with_the_rescales_that_were_measured(measured, words):
+@pytest.mark.parametrize(("name", "counted"), [("pause", "pauses"), ("delay", "delays"), ("warm up", "warm_ups")])
+def test_the_cost_of_a_rescale_is_shown_with_the_rescales_that_were_measured(name, counted, measured, words):
     record = growing(policy="drain")
-    columns = {**record.record, "workload_status.measured_rescales": measured}
-    shown = [line for line in section(replace(record, record=columns), "Capacity").splitlines() if "  pause" in line]
+    columns = {**record.record, f"workload_status.measured_{counted}": measured}
+    shown = [line for line in section(replace(record, record=columns), "Capacity").splitlines() if f"  {name} " in line]
     assert [words in line for line in shown] == [True] * (words is not None)
 
 

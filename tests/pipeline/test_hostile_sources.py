@@ -9,16 +9,18 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from email.utils import formatdate
 from functools import partial
 from io import StringIO
 from typing import Any
 
 import pytest
+from builders import history as decisions_of
 from hostile_server import Answer, Form, http_server, send
 from rich.console import Console
 
 from adapter.config import Basic, Config, rule_book
-from adapter.core.decisions import Decision
+from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
 from adapter.errors import LONGEST_FAULT
 from adapter.pipeline.datasource import Reader
@@ -27,6 +29,7 @@ from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack_decisions, unpack
 from adapter.pipeline.publish import SnapshotBuilder
 from adapter.pipeline.query import OPENER
+from adapter.pipeline.shards import shard_of
 from adapter.pipeline.source_runner import serialized
 from adapter.serving.snapshots.snapshot import Snapshot, encode
 from adapter.serving.snapshots.store import SnapshotStore
@@ -34,6 +37,7 @@ from adapter.serving.ui import terminal
 from adapter.sources.bodies import LARGEST_BODY
 from adapter.sources.prometheus import MOST_VALUES
 
+FIRST_S = 1_750_000_020
 DEADLINE_S = 14  # on a busy machine
 SHORT_S = 5  # where the deadline itself is tested
 WORKERS = ("spec_workers", "workers", "ready_workers")
@@ -201,6 +205,90 @@ def test_a_wrong_answer_costs_its_own_query_only(name: str) -> None:
     assert orders.backlog_records is None, "unknown is never 0"
     assert orders.spec_workers == 12
     assert cause in orders.fault
+
+
+def job(form: Form, **changes: Callable[[float], float]) -> bytes:
+    """A job of 10 workers that carries 800/s and is 30 s behind. changes: signal -> its value at a time."""
+    at_s = float(form["time"])
+    values: dict[str, Callable[[float], float]] = {
+        "processed_records": lambda at_s: 800.0 * at_s,
+        "appended_records": lambda at_s: 800.0 * at_s + 24_000,
+        "backlog_records": lambda at_s: 24_000.0,
+        "utilization_ratio": lambda at_s: 0.8,
+        **dict.fromkeys(WORKERS, lambda at_s: 10.0),
+        **changes,
+    }
+    value = next(value for signal, value in values.items() if form["query"].startswith(signal))
+    return vector(form, (ORDERS, repr(value(at_s))))
+
+
+def decided(answer: Answer, ticks: int = 24) -> list[Decision]:
+    """The decisions of `orders` on a server, tick by tick."""
+    signals = ("processed_records", "appended_records", "backlog_records", "utilization_ratio", *WORKERS)
+    read = {"source": "bad", "signals": {signal: f"{signal}{{$match}} == on ($by) 1" for signal in signals}}
+    with http_server(answer) as bad:
+        settings = Config.model_validate(
+            {
+                "sources": {"bad": {"kind": "prometheus", "url": bad, "deadline_s": DEADLINE_S}},
+                "workloads": [{"name": "orders", "namespace": "shop", "read": [{**read, "match": ORDERS}]}],
+                "rules": {"policy": "dataflow", "max_workers": 50},
+                "timing": {"warm_up_s": 0},
+                "pipeline": {"checkpoint": "/nowhere"},
+            }
+        )
+        reader, rows = Reader(serialized(settings), OPENER), list[tuple[int, bytes]]()
+        for at_s in range(FIRST_S, FIRST_S + 15 * ticks, 15):
+            for part in reader.partitions({"at": at_s - 15}, {"at": at_s}):
+                rows += [(at, samples) for shard, at, samples in reader.read(part) if shard == shard_of("shop/orders")]
+        return decisions_of(unpack(rows), rule_book(settings), "shop/orders")
+
+
+def counters(change: Callable[[float, float], float]) -> Answer:
+    """A job whose counters are changed. change: the true value and the time -> the reported value."""
+    return says(
+        lambda form: job(
+            form,
+            processed_records=lambda at_s: change(800.0 * at_s, at_s),
+            appended_records=lambda at_s: change(800.0 * at_s + 24_000, at_s),
+        )
+    )
+
+
+def values_at(shift_s: float) -> Answer:
+    """Samples with the time of another tick."""
+    return says(lambda form: job({**form, "time": str(float(form["time"]) + shift_s)}))
+
+
+def clock(shift_s: float) -> Answer:
+    return lambda request, form: send(request, job(form), Date=formatdate(time.time() + shift_s, usegmt=True))
+
+
+UNDECIDED: dict[str, tuple[Answer, str]] = {
+    "counters that fall at every tick": (counters(lambda value, at_s: 1e13 - value), "its counters fell 8 times"),
+    "two exporters in turn": (counters(lambda value, at_s: value - at_s % 30 * 1e6), "or several sources report the"),
+    "samples of ten minutes ago": (values_at(-600), "are of 600 s before the tick; is it running, and scraped?"),
+    "samples of the future": (values_at(600), "are of 600 s after the tick; synchronize the clocks"),
+    "a clock ten minutes behind": (clock(-600), "s behind this one; synchronize the clocks"),
+    "a clock ten minutes ahead": (clock(600), "s ahead of this one; synchronize the clocks"),
+}
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_no_size_follows_from_counters_that_fall_or_times_that_are_wrong(name: str) -> None:
+    answer, cause = UNDECIDED[name]
+    decisions = decided(answer)
+    assert {(each.required_workers, each.throughput_records_per_s) for each in decisions} == {(None, None)}
+    assert decisions[-1].reason is Reason.NO_DATA
+    assert cause in sentence(decisions[-1])
+
+
+def test_a_counter_that_falls_once_holds_the_target_until_there_is_a_rate_again() -> None:
+    falls_s = FIRST_S + 16 * 15
+    after = decided(counters(lambda value, at_s: value - 800.0 * falls_s * (at_s >= falls_s)))
+    sizes = [each.required_workers for each in after if each.required_workers is not None]
+    assert set(sizes) == {sizes[0]}
+    assert [each.reason for each in after[15:20]] == [Reason.UP, Reason.NO_DATA, Reason.NO_DATA, Reason.UP, Reason.UP]
+    assert all(each.fault == "" for each in after), "a job may restart"
 
 
 @pytest.mark.parametrize("name", ["an error with forged lines", "an encoding that was not offered", "a web page"])

@@ -41,6 +41,12 @@ def prometheus(run: Path, discovery: Discovery) -> Iterator[Prometheus]:
 
 
 @pytest.fixture(scope="session")
+def pravega(run: Path) -> Pravega:
+    """Only its own test starts it, because an idle Pravega needs most of a core."""
+    return Pravega(run / "pravega")
+
+
+@pytest.fixture(scope="session")
 def systems(broker: Broker, prometheus: Prometheus, pravega: Pravega) -> Systems:
     return Systems(broker=broker, prometheus=prometheus, pravega=pravega)
 
@@ -110,7 +116,10 @@ def stream_readers(
     if shutil.which("javac") is None:
         pytest.skip("no javac; install a JDK (Debian 12: openjdk-17-jdk-headless)")
     wave = Wave(highest_events_per_s=80, period_s=900)
-    with StreamReaders("audit", pravega, controlplane, run / "audit", wave, segment_events_per_s=10) as readers:
+    with (
+        pravega,
+        StreamReaders("audit", pravega, controlplane, run / "audit", wave, segment_events_per_s=10) as readers,
+    ):
         yield readers
 
 

@@ -1,0 +1,26 @@
+"""Counters that fall again and again, so that their stage has no rate: an operator has to find out why."""
+
+import numpy as np
+
+from adapter.core.observe import Tick
+from adapter.core.samples import Array, IntArray
+
+_MANY = 3  # a job that restarts makes its counters fall once
+
+
+def falling_counters(tick: Tick) -> dict[str, str]:
+    """A sentence for each workload whose counters fell _MANY times within the points of its window."""
+    fast, names = tick.state.fast, tick.state.slow.workloads
+    falls = np.maximum(_falls(fast.processed), _falls(fast.appended))
+    ticks = len(fast.at_s)
+    return {
+        names[tick.workload_index[stage]]: f"its counters fell {falls[stage]} times in {ticks} ticks: either the job "
+        "restarts again and again, or several sources report the same series; let the query select one of them"
+        for stage in np.flatnonzero(falls >= _MANY).tolist()
+    }
+
+
+def _falls(counter: Array) -> IntArray:
+    """How often each counter is lower than at the tick before. counter: shape (ticks, stages)."""
+    falls: IntArray = (np.diff(counter, axis=0) < 0).sum(axis=0)
+    return falls
