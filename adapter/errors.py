@@ -23,8 +23,13 @@ def plain(text: str) -> str:
         return text
     most = 2 * LONGEST_FAULT
     line = " ".join((text if len(text) <= 2 * most else f"{text[:most]} {text[-most:]}").split())
-    line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
+    line = printable(line)
     return line if len(line) <= LONGEST_FAULT else f"{line[: LONGEST_FAULT - _END - 1]}…{line[-_END:]}"
+
+
+def printable(text: str) -> str:
+    """The text with its control characters, escape sequences and marks that reorder a line as their code."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 class AdapterError(Exception):
@@ -35,8 +40,8 @@ class ConfigError(AdapterError):
     """The configuration is wrong. `faults` holds one sentence a fault, each with its path."""
 
     def __init__(self, faults: list[str]) -> None:
-        self.faults = tuple(faults)
-        super().__init__("\n".join(faults))
+        self.faults = tuple(printable(fault) for fault in faults)
+        super().__init__("\n".join(self.faults))
 
 
 class SourceError(AdapterError):

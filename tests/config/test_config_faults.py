@@ -460,6 +460,14 @@ def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
     assert sentence in refusal_of(text)
 
 
+def test_the_names_of_a_file_reach_no_terminal_unescaped():
+    text = whole(
+        'workloads: [{name: "o\\e[2J", read: [{source: "no\\u202e"}]}]', sources='\n  "s\\e[2J": {kind: trace, file: f}'
+    )
+    assert all(sentence.isprintable() for sentence in refusal_of(text).splitlines())
+    assert r"expected one of kafka, prom, k8s, sim, s\x1b[2J, got 'no\u202e'" in refusal_of(text)
+
+
 MATCHED = "rules_by_match: [{name: 'o.*', rules: {min_workers: 20}}]"
 
 

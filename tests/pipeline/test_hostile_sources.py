@@ -114,7 +114,8 @@ def published(settings: Config) -> dict[str, Decision]:
     assert decisions["shop/healthy"].backlog_records == 7
     assert decisions["shop/healthy"].fault == ""
     for decision in decisions.values():
-        assert sentence(decision).isprintable(), "no line, escape sequence or mark that reorders a line"
+        texts = (decision.workload, decision.stage, decision.bottleneck, decision.dispute, sentence(decision))
+        assert all(text.isprintable() for text in texts), "no line, escape sequence or mark that reorders a line"
         assert len(decision.fault) <= LONGEST_FAULT
     return decisions
 
