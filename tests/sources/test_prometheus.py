@@ -1,6 +1,7 @@
 import asyncio
 import gzip
 import json
+import socket
 import ssl
 import threading
 from base64 import b64encode
@@ -552,13 +553,25 @@ class Secure(BaseHTTPRequestHandler):
         """Quiet."""
 
 
+def redirecting(location: str) -> type[Secure]:
+    class Redirecting(Secure):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(307)
+            self.send_header("location", location)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+    return Redirecting
+
+
 @contextmanager
-def secure_server(ca: trustme.CA) -> Iterator[str]:
+def secure_server(ca: trustme.CA, handler: type[Secure] = Secure) -> Iterator[str]:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     ca.issue_cert("127.0.0.1").configure_cert(context)
     ca.configure_trust(context)
     context.verify_mode = ssl.CERT_REQUIRED
-    server = HTTPServer(("127.0.0.1", 0), Secure)
+    server = HTTPServer(("127.0.0.1", 0), handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -576,20 +589,42 @@ def ask_over_network(url: str, **tls: str) -> list[Row]:
         return rows_of(opened.samples(AT_S, AT_S, 15))
 
 
+def client_files(ca: trustme.CA, folder: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """The settings that trust the CA, and those of a certificate of the CA."""
+    ca.cert_pem.write_to_path(folder / "ca.pem")
+    client = ca.issue_cert("adapter.test")
+    client.cert_chain_pems[0].write_to_path(folder / "tls.crt")
+    client.private_key_pem.write_to_path(folder / "tls.key")
+    return {"ca_file": str(folder / "ca.pem")}, {
+        "cert_file": str(folder / "tls.crt"),
+        "key_file": str(folder / "tls.key"),
+    }
+
+
 def test_a_server_of_a_private_ca_gets_the_client_certificate(tmp_path: Path) -> None:
     ca = trustme.CA()
-    ca.cert_pem.write_to_path(tmp_path / "ca.pem")
-    client = ca.issue_cert("adapter.test")
-    client.cert_chain_pems[0].write_to_path(tmp_path / "tls.crt")
-    client.private_key_pem.write_to_path(tmp_path / "tls.key")
-    trust = {"ca_file": str(tmp_path / "ca.pem")}
-    own = {"cert_file": str(tmp_path / "tls.crt"), "key_file": str(tmp_path / "tls.key")}
+    trust, own = client_files(ca, tmp_path)
     with secure_server(ca) as url:
         assert values(ask_over_network(url, **trust, **own), "default/orders") == {("", "backlog_records"): 7}
         with pytest.raises(SourceError, match="certificate verify failed"):
             ask_over_network(url, **own)
         with pytest.raises(SourceError, match="Error"):
             ask_over_network(url, **trust)
+
+
+def test_a_client_certificate_never_follows_a_redirect(tmp_path: Path) -> None:
+    ca = trustme.CA()
+    trust, own = client_files(ca, tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as thief:
+        thief.setblocking(False)
+        location = f"https://127.0.0.1:{thief.getsockname()[1]}/api/v1/query"
+        with (
+            secure_server(ca, redirecting(location)) as url,
+            pytest.raises(SourceError, match=rf"redirected to {location}, which is not followed; set url"),
+        ):
+            ask_over_network(url, **trust, **own)
+        with pytest.raises(BlockingIOError):  # no connection waits
+            thief.accept()
 
 
 def test_the_proxy_and_netrc_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
