@@ -15,6 +15,7 @@ from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
 from adapter.core.relayed_load import fullest_load
 from adapter.core.rule_columns import RuleColumns
+from adapter.core.rules import Rules
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_cost import (
     DOWNS_DOUBLE,
@@ -31,6 +32,8 @@ from adapter.core.state import WorkerCounts
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
 DAY_S = 86_400.0
 _HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
+
+_DEFAULTS = Rules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +214,6 @@ def _workers_in_flight(counts: WorkerCounts) -> Mask:
 def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
     fast, rules = tick.state.fast, tick.rules
     no_up, no_down = paused
-    costs = tick.state.slow.last_rescales
     return WorkloadStatus(
         current_workers=first_known(tick.counts.spec_workers, tick.workers),
         target_workers=fast.target_workers,
@@ -225,16 +227,23 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         failover=(tick.facts.failover == 1) | (rules.failover == 1),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        measured_pauses=_count(costs.pause_s),
-        measured_delays=_count(costs.delay_s),
-        measured_warm_ups=_count(costs.warm_up_s),
+        measured_pauses=_shown(tick, "pause_s"),
+        measured_delays=_shown_if_unset(tick, "delay_s", "metric_delay_s"),
+        measured_warm_ups=_shown_if_unset(tick, "warm_up_s", "warm_up_s"),
         rules=rules,
     )
 
 
-def _count(known: Array) -> Array:
-    count: Array = np.isfinite(known).sum(axis=0).astype(np.float64)
-    return count
+def _shown(tick: Tick, cost: str) -> Array:
+    """How many of the last rescales have shown a cost."""
+    shown: Array = np.isfinite(getattr(tick.state.slow.last_rescales, cost)).sum(axis=0).astype(np.float64)
+    return shown
+
+
+def _shown_if_unset(tick: Tick, cost: str, setting: str) -> Array:
+    """The same, and 0 if an operator has set the value: it is neither the default nor measured."""
+    value, measured = getattr(tick.rules, setting), getattr(tick.state.slow.usual_rescale, cost)
+    return np.where((value == getattr(_DEFAULTS, setting)) | (value == measured), _shown(tick, cost), 0.0)
 
 
 def rescale_worth_s(rules: RuleColumns, workers: Array) -> Array:

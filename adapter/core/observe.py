@@ -15,6 +15,7 @@ from adapter.core.rates import Mask, counter_rate, last_rate, rising, robust_slo
 from adapter.core.rescale_stop import RescaleCost
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
+from adapter.core.rules import Rules
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
 from adapter.core.stage_samples import StageSamples, stage_samples, with_held_resources
@@ -23,6 +24,7 @@ from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, Workloa
 _FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
 _LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
 _USUAL_S = 120.0  # a backlog of less than this time is no jump
+_DEFAULTS = Rules()
 _JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
 
 
@@ -145,13 +147,18 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
 
 
 def _with_measured_cost(rules: RuleColumns, cost: RescaleCost) -> RuleColumns:
-    """The parameters with what rescales did cost, for a policy that weighs it (S1)."""
+    """The parameters with what rescales did cost, for a policy that weighs it (S1).
+
+    A delay and a warm-up that an operator has set stay: they made fewer records late than measured ones.
+    """
     learns = where("waits_until_warm", rules.policy)
+    delay = learns & (rules.metric_delay_s == _DEFAULTS.metric_delay_s)
+    warm_up = learns & (rules.warm_up_s == _DEFAULTS.warm_up_s)
     return replace(
         rules,
         rescale_pause_s=np.where(learns, first_known(cost.pause_s, rules.rescale_pause_s), rules.rescale_pause_s),
-        metric_delay_s=np.where(learns, first_known(cost.delay_s, rules.metric_delay_s), rules.metric_delay_s),
-        warm_up_s=np.where(learns, first_known(cost.warm_up_s, rules.warm_up_s), rules.warm_up_s),
+        metric_delay_s=np.where(delay, first_known(cost.delay_s, rules.metric_delay_s), rules.metric_delay_s),
+        warm_up_s=np.where(warm_up, first_known(cost.warm_up_s, rules.warm_up_s), rules.warm_up_s),
     )
 
 

@@ -132,8 +132,8 @@ class Rules:
     )
     warm_up_s: float = _setting(
         120.0,
-        "time after a rescale or a stop in which throughput is no measure of capacity: jobs warm up; `drain` "
-        "measures it",
+        "time after a rescale or a stop in which throughput is no measure of capacity: jobs warm up; unset, "
+        "`drain` measures it",
         ge=0,
         le=3600,
     )
@@ -142,7 +142,7 @@ class Rules:
     worker_start_s: float = _setting(30.0, "time from a scale-up until the new workers are ready", ge=0, le=3600)
     # S4-04 has 120.
     metric_delay_s: float = _setting(
-        0.0, "delay of the samples behind the events that they measure; `drain` measures it", ge=0, le=600
+        0.0, "delay of the samples behind the events that they measure; unset, `drain` measures it", ge=0, le=600
     )
     # S4-36.
     slots_per_worker: int = _setting(1, "subtasks that a worker runs in parallel", ge=1, le=1024)

@@ -5,25 +5,26 @@ from dataclasses import replace
 import pytest
 from builders import EMPTY, TICK_S, Fluid, advance, book, counts, job, tick
 
-from adapter.core.rules import POLICIES
+from adapter.core.rules import POLICIES, Rules
 
 LEFT_S = 420  # between two rescales
 CONFIGURED_S = 30.0
-CONFIGURED = {"rescale_pause_s": CONFIGURED_S, "metric_delay_s": 5.0, "warm_up_s": 70.0}
+CONFIGURED = {"rescale_pause_s": CONFIGURED_S, "metric_delay_s": Rules().metric_delay_s, "warm_up_s": Rules().warm_up_s}
 
 
-def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, policy="drain", warm_up_s=0.0, of="rescale_pause_s"):
+def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, of="rescale_pause_s", **rules):
     """The setting that counts after rescales with these pauses, by turns one up and one down."""
-    rules, running, state = book(policy=policy, **CONFIGURED), Fluid(load, warm_up_s=warm_up_s), EMPTY
+    named = book(**{"policy": "drain"} | CONFIGURED | rules)
+    running, state = Fluid(load, warm_up_s=warm_s), EMPTY
     for number, pause_s in enumerate(pauses_s):
         for second in range(0, LEFT_S + int(pause_s), TICK_S):
-            state, decisions = advance(state, tick(running.at_s, rows(running)), rules)
+            state, decisions = advance(state, tick(running.at_s, rows(running)), named)
             if second == 120:
                 running.pause_s = pause_s
                 running.scale(10 + number % 2 + 1)
             running.run()
     for _ in range(LEFT_S // TICK_S):
-        state, decisions = advance(state, tick(running.at_s, rows(running)), rules)
+        state, decisions = advance(state, tick(running.at_s, rows(running)), named)
         running.run()
     return decisions.record[f"rules.{of}"][0]
 
@@ -70,16 +71,19 @@ def test_the_delay_of_the_samples_is_measured_by_the_pause(delay_s):
 
 @pytest.mark.parametrize("warm_up_s", [0.0, 90.0, 180.0])
 def test_the_time_until_the_throughput_rises_no_more_is_measured(warm_up_s):
-    found = learned(*[57.0] * 3, warm_up_s=warm_up_s, of="warm_up_s")
+    found = learned(*[57.0] * 3, warm_s=warm_up_s, of="warm_up_s")
     assert found == pytest.approx(warm_up_s, abs=2 * TICK_S)
 
 
 def test_a_rescale_whose_backlog_ends_early_does_not_shorten_the_warm_up():
     """The input of every other rescale is low, so that half of the speed is enough."""
-    found = learned(
-        *[57.0] * 5, load=lambda at_s: 800.0 if at_s % 954 < 477 else 200.0, warm_up_s=180.0, of="warm_up_s"
-    )
+    found = learned(*[57.0] * 5, load=lambda at_s: 800.0 if at_s % 954 < 477 else 200.0, warm_s=180.0, of="warm_up_s")
     assert found == pytest.approx(180.0, abs=2 * TICK_S)
+
+
+@pytest.mark.parametrize("of", ["metric_delay_s", "warm_up_s"])
+def test_a_delay_and_a_warm_up_that_are_set_stay(of):
+    assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **{of: 200.0}) == 200.0
 
 
 @pytest.mark.parametrize("of", ["metric_delay_s", "warm_up_s"])
