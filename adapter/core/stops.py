@@ -64,6 +64,8 @@ def _begun(fast: Fast, index: IntArray) -> RescaleStop:
         lost_s=np.where(begins, 0.0, stop.lost_s),
         longest_s=np.where(begins, 0.0, stop.longest_s),
         delay_s=np.where(begins, np.nan, stop.delay_s),
+        # Without a stop there is no warm-up.
+        fastest_records_per_s=np.where(begins, np.inf, stop.fastest_records_per_s),
         fastest_at_s=np.where(begins, np.nan, stop.fastest_at_s),
     )
 

@@ -12,16 +12,16 @@ CONFIGURED_S = 30.0
 CONFIGURED = {"rescale_pause_s": CONFIGURED_S, "metric_delay_s": Rules().metric_delay_s, "warm_up_s": Rules().warm_up_s}
 
 
-def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, of="rescale_pause_s", **rules):
+def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, most=2, of="rescale_pause_s", **rules):
     """The setting that counts after rescales with these pauses, by turns one up and one down."""
     named = book(**{"policy": "drain"} | CONFIGURED | rules)
-    running, state = Fluid(load, warm_up_s=warm_s), EMPTY
+    running, state = Fluid(load), EMPTY
     for number, pause_s in enumerate(pauses_s):
         for second in range(0, LEFT_S + int(pause_s), TICK_S):
             state, decisions = advance(state, tick(running.at_s, rows(running)), named)
             if second == 120:
-                running.pause_s = pause_s
-                running.scale(10 + number % 2 + 1)
+                running.pause_s, running.warm_up_s = pause_s, warm_s if pause_s else 0.0
+                running.scale(10 + number % most + 1)
             running.run()
     for _ in range(LEFT_S // TICK_S):
         state, decisions = advance(state, tick(running.at_s, rows(running)), named)
@@ -79,6 +79,14 @@ def test_a_rescale_whose_backlog_ends_early_does_not_shorten_the_warm_up():
     """The input of every other rescale is low, so that half of the speed is enough."""
     found = learned(*[57.0] * 5, load=lambda at_s: 800.0 if at_s % 954 < 477 else 200.0, warm_s=180.0, of="warm_up_s")
     assert found == pytest.approx(180.0, abs=2 * TICK_S)
+
+
+@pytest.mark.parametrize(("of", "value"), [("metric_delay_s", 60.0), ("warm_up_s", 180.0)])
+def test_rescales_without_a_pause_show_neither_a_delay_nor_a_warm_up(of, value):
+    """The job is behind and grows all the time, so that its throughput rises with each rescale."""
+    pauses_s = [57.0, 57.0, 57.0, 57.0, 0.0, 0.0]
+    found = learned(*pauses_s, load=lambda at_s: 3000.0, rows=late(60.0), warm_s=180.0, most=9, of=of)
+    assert found == pytest.approx(value, abs=2 * TICK_S)
 
 
 @pytest.mark.parametrize("of", ["metric_delay_s", "warm_up_s"])
