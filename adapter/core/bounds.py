@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _PATIENT = " or ".join(policy.name for policy in POLICIES if policy.waits_until_warm)
 
+_EACH_MINUTE = " or ".join(policy.name for policy in POLICIES if policy.decides_each_minute)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundRecord:
@@ -109,6 +111,12 @@ class Bound(StrEnum):
         description="a target that is not enacted yet stands for latch_s",
         sentence=_latch,
         limit="held_workers",
+    )
+    MINUTE = BoundRecord(
+        name="minute",
+        description=f"{_EACH_MINUTE}: between two minutes the target stands",
+        sentence=lambda d: f"; {d.policy} decides once a minute",
+        lifted_by={"workload_status.between_minutes": 0},
     )
     PAUSE = BoundRecord(
         name="pause",

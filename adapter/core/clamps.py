@@ -37,6 +37,7 @@ class BoundInputs:
     suspect: Mask  # behind at low utilization
     hot_workers: Array  # more workers do not relieve the hot partition; NaN without a hot partition
     window_workers: Array  # the largest size needed in the scale-down window, NaN for none
+    minute_workers: Array  # the target, between two minutes of a policy that decides once a minute; NaN for none
     pending_workers: Array  # a target that is not enacted yet and still stands, NaN for none
 
 
@@ -91,6 +92,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         window_workers=np.where(
             free & (rules.down_window_s > 0), np.where(near, np.fmax(window, current), window), np.nan
         ),
+        minute_workers=np.where(free & status.between_minutes, target, np.nan),
         pending_workers=np.where(free & young, target, np.nan),
     )
 
@@ -118,6 +120,7 @@ def table(
     return (
         Clamp(Bound.WINDOW, window, None),
         _latch(np.fmax(wanted, window), current, window, bound_inputs.pending_workers),
+        Clamp(Bound.MINUTE, bound_inputs.minute_workers, bound_inputs.minute_workers),
         Clamp(Bound.PAUSE, stay(bound_inputs.no_down), stay(bound_inputs.no_up)),
         Clamp(Bound.FAILOVER, stay(bound_inputs.failover), None),
         Clamp(Bound.EXPECTED, stay(bound_inputs.expecting), None),

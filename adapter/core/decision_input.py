@@ -52,6 +52,7 @@ class WorkloadStatus:
     failover: Mask
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
+    between_minutes: Mask  # the policy decides once a minute, and none has ended since the last tick
     measured_pauses: Array  # of the last rescales, as the next two
     measured_delays: Array
     measured_warm_ups: Array
@@ -227,11 +228,19 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         failover=(tick.facts.failover == 1) | (rules.failover == 1),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
+        between_minutes=where("decides_each_minute", rules.policy) & ~_minute_ended(tick),
         measured_pauses=_shown(tick, "pause_s"),
         measured_delays=_shown_if_unset(tick, "delay_s", "metric_delay_s"),
         measured_warm_ups=_shown_if_unset(tick, "warm_up_s", "warm_up_s"),
         rules=rules,
     )
+
+
+def _minute_ended(tick: Tick) -> Mask:
+    """Whether the forecast has a point that is newer than the last tick, shape (1,)."""
+    last_s = tick.state.fast.at_s[-2:-1]
+    ended: Mask = tick.state.slow.newest_point_at_s > (last_s if last_s.size else -np.inf)
+    return ended
 
 
 def _shown(tick: Tick, cost: str) -> Array:

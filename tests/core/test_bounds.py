@@ -14,7 +14,8 @@ from adapter.core.bounds import BOUNDS, Bound
 from adapter.core.clamps import BoundInputs, apply_bounds, table
 from adapter.core.limits import limits, pauses
 
-LIMITS = ("hot_workers", "window_workers", "pending_workers")
+TARGETS = ("minute_workers", "pending_workers")  # of earlier ticks
+LIMITS = ("hot_workers", "window_workers", *TARGETS)
 MASKS = tuple(f.name for f in fields(BoundInputs) if f.name not in LIMITS)
 
 
@@ -97,6 +98,8 @@ BRAKES = {
         Bound.LATCH,
     ),
     "a pending target that is enacted": (10, {"workers": {"pending_workers": 10}}, 10, Bound.NONE),
+    "S4-07 a target stands until the minute ends": (20, {"workers": {"minute_workers": 12}}, 12, Bound.MINUTE),
+    "S4-07 a target below the current size too": (20, {"workers": {"minute_workers": 8}}, 8, Bound.MINUTE),
     "pause of scale-ups": (20, {"active": "no_up"}, 10, Bound.PAUSE),
     "pause of scale-ups allows a scale-down": (5, {"active": "no_up"}, 5, Bound.NONE),
     "pause of scale-downs": (5, {"active": "no_down"}, 10, Bound.PAUSE),
@@ -229,16 +232,16 @@ def test_a_larger_wanted_size_never_gives_a_smaller_one(wanted, other, bounded):
 
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED))
-def test_only_the_latch_enlarges_or_reverses_a_change(wanted, current, inputs):
-    inputs["workers"]["pending_workers"] = nan
+def test_only_a_standing_target_enlarges_or_reverses_a_change(wanted, current, inputs):
+    inputs["workers"] |= dict.fromkeys(TARGETS, nan)
     size, _ = after_bounds(wanted, current, **inputs, min_workers=0, max_workers=300)
     assert min(wanted, current) <= size <= max(wanted, current)
 
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED))
-def test_the_latch_goes_no_further_than_the_pending_target(wanted, current, inputs):
+def test_no_size_goes_further_than_a_standing_target(wanted, current, inputs):
     size, _ = after_bounds(wanted, current, **inputs, min_workers=0, max_workers=300)
-    sides = [side for side in (wanted, current, inputs["workers"]["pending_workers"]) if not isnan(side)]
+    sides = [side for side in (wanted, current, *map(inputs["workers"].get, TARGETS)) if not isnan(side)]
     assert min(sides) <= size <= max(sides)
 
 

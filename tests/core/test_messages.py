@@ -315,6 +315,7 @@ CUTS = {
     Bound.NONE: "",
     Bound.WINDOW: "; the load needed 14 workers within down_window_s",
     Bound.LATCH: "; the target of 15 workers from 5 min ago stands until it is enacted",
+    Bound.MINUTE: "; dataflow decides once a minute",
     Bound.PAUSE: "; a pause blocks this direction",
     Bound.FAILOVER: "; no scale-down while a failover is active",
     Bound.EXPECTED: "; no scale-down before the expected event ends",

@@ -131,6 +131,20 @@ def test_after_the_latch_a_new_target_is_decided():
     assert decided[-1].required_workers == 10
 
 
+# --- the minute
+
+
+@pytest.mark.parametrize("safety", [{}, {"safety": False}], ids=["with safety", "by the text alone"])
+def test_s4_07_netflix_decides_once_a_minute(safety):
+    """The load grows at each of two ticks a minute, and the workers do not follow."""
+    rules = book(policy="netflix", worker_capacity_records_per_s=100.0, **safety)
+    decided = closed(Fluid(lambda at_s: 500.0 + 5.0 * at_s), 600, rules, follows=never)
+    larger = [now.at_s for before, now in pairwise(decided) if now.required_workers != before.required_workers]
+    assert len(larger) >= 3
+    assert {at_s % 60 for at_s in larger[1:]} == {0}
+    assert Bound.MINUTE in {d.bound for d in decided if d.at_s % 60}
+
+
 # --- cooldowns
 
 
