@@ -186,6 +186,7 @@ CHANGES = {
         {"signals": {"sink_healthy": 0}, **NO_TABLE},
         [10, 20],
     ),
+    "S4-27 60.3 % instead of 60": (("netflix", 10, (1000, 0, 0), 0.905), {}, [15, 16]),
     "S4-10 the same for netflix": (("netflix", 10, (100, 50, 90)), {"signals": {"sink_healthy": 0}}, [10, 10]),
 }
 

@@ -209,17 +209,14 @@ def steady_profile(name: str) -> Profile:
 
 @pytest.mark.parametrize("name", STEPPED)
 def test_netflix_does_not_extrapolate_a_step_or_a_burst(name: str) -> None:
-    """15 workers carry the step, and 25 at exactly 60 % utilization (S4-27).
-
-    flink-operator decides while its workers are measured at 99.8 records/s instead of 100, which takes 26.
-    """
+    """15 workers carry the step, and 25 at exactly 60 % utilization (S4-27)."""
     profile = steady_profile(name)
     at_s = np.arange(3 * HOUR) * STEP_S
     step = np.where(at_s < 5430, 600.0, 1500.0)
     bursts = np.where((at_s % 1800 < 630) & (at_s > 3600) & (at_s < 7200), 1500.0, 600.0)
     outcome = closed_loop.run([a_case("netflix", profile, rate) for rate in (step, bursts)], record=True)
     after_step, after_bursts = np.nanmax(outcome.series["required_workers"][240:], axis=0)
-    assert after_step <= (26 if name == "flink-operator" else 25)
+    assert after_step <= 25
     assert after_bursts <= 25
 
 
