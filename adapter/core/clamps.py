@@ -11,13 +11,13 @@ from adapter.core.capacity import rate_at
 from adapter.core.decision_input import DecisionInput
 from adapter.core.grouping import pick
 from adapter.core.limits import Range, one_more
-from adapter.core.observe import warm_after_s
 from adapter.core.partitions import hot_limit, whole
 from adapter.core.policies.interface import PolicyResult
 from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
+from adapter.core.scale_down_cost import warm_after_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,13 @@ from adapter.core.gates import settle_s
 from adapter.core.grouping import smallest
 from adapter.core.ingest import HEALTH, count_failures, ingest, reindex, trimmed, without_deleted_hpas
 from adapter.core.policies.sizing import where
-from adapter.core.rates import Mask, counter_rate, last_rate, rising, robust_slope, since_reset, stalled
+from adapter.core.rates import Mask, counter_rate, last_rate, rate_rise, rising, robust_slope, since_reset, stalled
 from adapter.core.rescale_stop import RescaleCost
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import Rules
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
+from adapter.core.scale_down_cost import warm_after_s
 from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
 from adapter.core.stage_samples import StageSamples, stage_samples, with_held_resources
 from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
@@ -37,6 +38,7 @@ class Rates:
     input_rate_records_per_s: Array  # without what arrives in stuck partitions
     latest_input_rate_records_per_s: Array  # since the tick before
     latest_throughput_records_per_s: Array
+    input_rise_records_per_s2: Array  # NaN if unknown
     progressed: Mask  # something was processed since the tick before
     stalled: Mask  # a steady counter stopped while a backlog waits
     rising: Mask  # the backlog rises, apart from its sawtooth
@@ -188,12 +190,6 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, expired: Mask) -> Lates
     )
 
 
-def warm_after_s(rules: RuleColumns) -> Array:
-    """Seconds from a change of the workers until the rates show the capacity of warm workers."""
-    after_s: Array = rules.rescale_pause_s + rules.warm_up_s + rules.metric_delay_s
-    return after_s
-
-
 def _saturated(fast: Fast, signals: Signals, rates_known: Mask, rules: RuleColumns, index: IntArray) -> Mask:
     """Whether a stage's backlog never ended within the window, so that its throughput is its capacity."""
     late = signals.lowest_backlog_time_s > rules.short_backlog_time_s
@@ -238,6 +234,7 @@ def _rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -
         input_rate_records_per_s=first_known(sized, input_rate(throughput, growth)),
         latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, near),
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, near),
+        input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, near),
         progressed=_progressed(fast),
         stalled=stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.

@@ -7,6 +7,7 @@ from adapter.core.samples import Array, first_known
 
 Mask = NDArray[np.bool_]
 _LEAST_POINTS_OF_A_STALL = 4
+_POINTS_OF_A_RISE = 4  # three rates, two changes
 _STILL_SPANS = 2.0  # in half windows: a counter without a step for a whole window stands still
 
 
@@ -79,6 +80,22 @@ def last_rate(at_s: Array, values: Array, usable: Mask) -> Array:
     rose = np.diff(values, axis=0)
     smooth = (usable[1:] & usable[:-1])[-1] & ((rose > 0) | ~usable[:-1]).all(axis=0)
     return np.where(smooth, rose[-1] / (at_s[-1] - at_s[-2]), np.nan)
+
+
+def rate_rise(at_s: Array, values: Array, usable: Mask) -> Array:
+    """How fast the rate of a counter rises: the lesser of its last two changes. A step or an odd sample is no rise.
+
+    Shapes as in counter_rate. Returns shape (rows,), units of the counter per second squared, at least 0; NaN if one of
+    the last four points is unknown or the counter did not rise between them.
+    """
+    points = slice(-_POINTS_OF_A_RISE, None)
+    if len(at_s) < _POINTS_OF_A_RISE:
+        return np.full(values.shape[1], np.nan)
+    spans_s = np.diff(at_s[points])[:, None]
+    rates = np.diff(values[points], axis=0) / spans_s
+    known = usable[points].all(axis=0) & (rates > 0).all(axis=0)
+    rises = np.diff(rates, axis=0) / spans_s[1:]
+    return np.where(known, np.maximum(rises.min(axis=0), 0.0), np.nan)
 
 
 def rising(at_s: Array, values: Array, usable: Mask) -> Mask:

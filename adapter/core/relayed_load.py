@@ -3,10 +3,11 @@
 import numpy as np
 
 from adapter.core.grouping import first_largest, largest
-from adapter.core.observe import Tick, warm_after_s
+from adapter.core.observe import Tick
 from adapter.core.partitions import whole
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
+from adapter.core.scale_down_cost import warm_after_s
 from adapter.core.signals import moves
 
 

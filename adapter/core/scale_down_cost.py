@@ -47,6 +47,12 @@ class CurrentSize:
     since_s: Array  # since spec.replicas changed
 
 
+def warm_after_s(rules: RuleColumns) -> Array:
+    """Seconds from a change of the workers until the rates show the capacity of warm workers."""
+    after_s: Array = rules.rescale_pause_s + rules.warm_up_s + rules.metric_delay_s
+    return after_s
+
+
 def backlog_after_rescale_s(rules: RuleColumns) -> Array:
     """The backlog that a rescale makes, in seconds of the input: of the pause, the replay and the slow start."""
     warming_s = np.where(rules.rescale_pause_s > 0, _LOST_WARMING * rules.warm_up_s, 0.0)

@@ -318,6 +318,32 @@ def test_a_scale_up_follows_the_newest_input_within_the_cap_of_the_forecast(late
     assert wanted(10, 1000, 0, latest=latest, **CALM) == 10
 
 
+COSTS = {"worker_start_s": 30.0, "rescale_pause_s": 10.0, "warm_up_s": 0.0, "metric_delay_s": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("rise", "costs", "size"),
+    [
+        (nan, {}, 19),
+        (0.0, {}, 19),
+        (5.0, {}, 22),  # 1500 + 5 * 40
+        (5.0, {"metric_delay_s": 60.0}, 25),  # 1500 + 5 * 100
+        (5.0, {"warm_up_s": 60.0}, 25),
+        (100.0, {}, 29),  # at most 1.5 times
+    ],
+)
+def test_a_scale_up_carries_the_rise_of_the_input_until_the_next_one_can_follow(rise, costs, size):
+    """10 workers of 100/s each, at an input of 1500/s."""
+    known = CALM | COSTS | costs
+    assert wanted(10, 1000, 500, rise=rise, **known) == size
+
+
+def test_a_rise_alone_is_no_reason_to_scale_up_or_to_stay():
+    """A rise that ends would cost a rescale. What the load needs now decides, and the rise only the size."""
+    assert wanted(10, 900, 0, rise=10.0, **CALM | COSTS) == 10
+    assert wanted(10, 300, 0, rise=10.0, **CALM | COSTS) == wanted(10, 300, 0, **CALM | COSTS)
+
+
 def test_a_fit_with_large_errors_is_not_used():
     known = {"policy": "drain", "records": ((10, 1000),), "saturated": True, **CALM, **FORESEEING}
     stage = stage_input(10, 1000, fit=(0.0, 1.0, 1000.0), **known)

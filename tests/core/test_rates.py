@@ -10,7 +10,7 @@ from builders import column
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.rates import counter_rate, robust_slope, since_reset
+from adapter.core.rates import counter_rate, rate_rise, robust_slope, since_reset
 
 gaps_and_counts = st.lists(st.one_of(st.just(nan), st.integers(0, 50).map(float)), min_size=1, max_size=9)
 spans = st.lists(st.integers(1, 40), min_size=9, max_size=9)
@@ -145,3 +145,34 @@ def test_fewer_than_two_points_give_no_rate(rate, seen):
 def test_counts_beyond_2_to_the_53_are_still_rates():
     at_s, values = column(0, 15), column(2.0**53, 2.0**53 + 30_000)[:, None]
     assert rising(at_s, values, np.ones((2, 1), bool), column(0)) == column(2000)
+
+
+RISES = {
+    "a ramp of 10/s in 15 s": ([0, 1500, 3150, 4950], 10 / 15),
+    "the lesser of two changes": ([0, 1500, 3150, 5400], 10 / 15),
+    "a step between two samples": ([0, 1500, 3000, 6000], 0),
+    "a step within a sample, half of it each": ([0, 1500, 3750, 6750], 50 / 15),
+    "after a step": ([0, 1500, 4500, 7500], 0),
+    "a rate that falls": ([0, 1500, 2700, 3600], 0),
+    "a sample is missing": ([0, 1500, nan, 4950], nan),
+    "a counter that stands still": ([0, 1500, 1500, 4950], nan),
+    "a counter that was reset": ([9000, 1500, 3150, 4950], nan),
+    "three points": ([0, 1500, 3150], nan),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), RISES.values(), ids=RISES)
+def test_the_rise_of_a_rate_is_the_lesser_of_its_last_two_changes(values, expected):
+    counter = np.array(values, dtype=float)[:, None]
+    at_s = np.arange(len(values)) * 15.0
+
+    assert rate_rise(at_s, counter, since_reset(counter))[0] == pytest.approx(expected, nan_ok=True)
+
+
+@given(st.lists(st.floats(1, 1e4), min_size=3, max_size=8))
+def test_a_rise_never_exceeds_what_the_rate_rose_in_the_last_sample(rates):
+    counter = np.cumsum([0.0, *(15.0 * rate for rate in rates)])[:, None]
+    at_s = np.arange(len(counter)) * 15.0
+    found = rate_rise(at_s, counter, since_reset(counter))[0]
+
+    assert 0 <= found <= max(rates[-1] - rates[-2], 0) / 15 + 1e-6

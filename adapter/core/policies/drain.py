@@ -4,7 +4,7 @@ Up: the load needs more workers, and the backlog time at the present size would 
 horizon, or a stage without a backlog of its own is full. Down: there is no backlog and the load needs fewer workers; a
 bound waits until the change pays. Otherwise the size stays, because a rescale costs a pause.
 
-With no pause, no replay, linear scaling, no forecast and no headroom the size is S3-06 + S3-07 exactly.
+With no pause, no replay, linear scaling, no forecast, no rise and no headroom the size is S3-06 + S3-07 exactly.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from adapter.core.policies.interface import (
 from adapter.core.policies.outlook import horizon_s, look_ahead
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
-from adapter.core.scale_down_cost import backlog_after_rescale_s
+from adapter.core.scale_down_cost import backlog_after_rescale_s, warm_after_s
 from adapter.core.signals import backlog_time
 
 _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing it sooner takes extra workers
@@ -63,9 +63,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     calm = (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s) & keeps_pace(policy_input)
     relayed = _relayed(policy_input)
     needed = _at_least(_needed(policy_input, known, calm, (highest, np.maximum(keep, catch))), relayed)
-    # After a step of the input most of the window is old. Size for the newest rate, so that one rescale is enough.
-    newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules.forecast_cap_ratio)
-    newest = np.fmax(highest, newest)
+    newest = _input_when_ready(policy_input, highest)
     up_to = _needed(policy_input, known, calm, (newest, np.maximum(*_rates_needed(policy_input, newest))))
     larger = np.maximum(_at_least(up_to, relayed), one_more(workers, rules))
 
@@ -93,6 +91,21 @@ def size(policy_input: PolicyInput) -> PolicyResult:
             caught_up_s=np.where(known.proven, ahead.caught_up_s, np.nan),
         ),
     )
+
+
+def _input_when_ready(policy_input: PolicyInput, highest: Array) -> Array:
+    """The input that a scale-up has to carry, so that one rescale is enough, records/s.
+
+    After a step most of the rate window is old, so the newest rate counts. A rise goes on until the next scale-up could
+    follow.
+    """
+    rules = policy_input.rules
+    newest = np.fmax(
+        highest, np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules.forecast_cap_ratio)
+    )
+    lead_s = rules.worker_start_s + warm_after_s(rules)
+    risen = np.nan_to_num(policy_input.input_rise_records_per_s2) * lead_s
+    return np.minimum(newest + risen, newest * rules.forecast_cap_ratio)
 
 
 def _relayed(policy_input: PolicyInput) -> Array:
