@@ -19,6 +19,19 @@ MARGINS = tuple(percent / 100 for percent in range(0, 31, 2))  # of the capacity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLimit:
+    """What a plan has to keep in the simulator, and how it weighs a rescale."""
+
+    slo_s: float  # no record of the plan waits longer
+    price_s: float  # of a rescale, seconds of the workers after it
+    score: str  # of score.scores, which the played plan keeps
+    most_pct: float  # of that score
+
+
+LATE = PlanLimit(slo_s=oracle.SLO_S, price_s=PRICE_S, score="late_pct", most_pct=LATE_PCT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlayedPlan:
     """A plan and what it came to in the simulator."""
 
@@ -26,15 +39,18 @@ class PlayedPlan:
     sums: Mapping[str, Array]  # one row of Tally.sums
 
 
-def play(units: Sequence[Unit], rates: Sequence[Array], margins: Sequence[float] = MARGINS) -> list[PlayedPlan]:
-    """Of each unit the plan with the smallest margin that is in time, the least late one if none is.
+def play(
+    units: Sequence[Unit], rates: Sequence[Array], margins: Sequence[float] = MARGINS, limit: PlanLimit = LATE
+) -> list[PlayedPlan]:
+    """Of each unit the plan with the smallest margin that keeps the limit, the least late one if none does.
 
     margins: of the capacity, rising. The units have equal lengths. All plans of all units are simulated side by side.
     """
-    jobs = [_job(unit, rate, margin) for unit, rate in zip(units, rates, strict=True) for margin in margins]
+    jobs = [_job(unit, rate, margin, limit) for unit, rate in zip(units, rates, strict=True) for margin in margins]
     sums = closed_loop.run(jobs).tally.sums
-    late = scores(Tally(sums))["late_pct"].reshape(len(units), len(margins))
-    chosen = [int(np.argmax(row <= LATE_PCT)) if (row <= LATE_PCT).any() else int(np.argmin(row)) for row in late]
+    late = scores(Tally(sums))[limit.score].reshape(len(units), len(margins))
+    kept = late <= limit.most_pct
+    chosen = [int(np.argmax(row)) if row.any() else int(np.argmin(late[unit])) for unit, row in enumerate(kept)]
     return [
         PlayedPlan(
             margin_ratio=margins[margin],
@@ -56,16 +72,18 @@ def lost_s(profile: Profile) -> float:
     return pause_s + profile.checkpoint_s / 2 + profile.warm_up_s * (1 - profile.warm_up_ratio) / 2
 
 
-def _job(unit: Unit, rate: Array, margin: float) -> SimulatedJob:
+def _job(unit: Unit, rate: Array, margin: float, limit: PlanLimit) -> SimulatedJob:
     capacity = oracle.capacity_records(unit.profile) * (1 - margin)
-    task = oracle.SizingTask(arrival_records=records_by_slot(rate), capacity_records=capacity)
+    task = oracle.SizingTask(arrival_records=records_by_slot(rate), capacity_records=capacity, slo_s=limit.slo_s)
     return SimulatedJob(
         rate_records_per_s=rate,
         lead_steps=unit.window.lead_steps,
         policy=unit.policy,
         profile=unit.profile,
         seed=unit.random_seed,
-        schedule_workers=_schedule(oracle.upper(task, lost_s(unit.profile), PRICE_S).workers, unit.profile, len(rate)),
+        schedule_workers=_schedule(
+            oracle.upper(task, lost_s(unit.profile), limit.price_s).workers, unit.profile, len(rate)
+        ),
     )
 
 

@@ -79,7 +79,7 @@ def compared(backtest: command.TraceBacktest, folder: Path) -> list[summary.Summ
 def comparison(arguments: argparse.Namespace) -> command.TraceBacktest:
     """Every unit of every trace of the folder, with the policies in the given order. Raises AdapterError."""
     grids = _grids(arguments)
-    traces = tuple(_shortened(trace, arguments.days) for trace in _traces(arguments.traces))
+    traces = traces_of(arguments.traces, arguments.days)
     wanted = tuple(unit for trace in traces for unit in _units(trace, grids))
     return command.TraceBacktest(traces=traces, units=wanted, policies=grids[0].policies, out=arguments.out)
 
@@ -119,6 +119,11 @@ def _units(trace: Trace, grids: tuple[Grid, Grid | None]) -> Iterator[Unit]:
         if grid is not None:
             yield from oracle_units(trace, grid)
             yield from units(trace, grid)
+
+
+def traces_of(folder: Path, days: float) -> tuple[Trace, ...]:
+    """The first days of each trace of a folder, the whole traces for 0. Raises TraceError without any."""
+    return tuple(_shortened(trace, days) for trace in _traces(folder))
 
 
 def _traces(folder: Path) -> Iterator[Trace]:

@@ -1,0 +1,102 @@
+"""What plans need that know the whole load and keep the limit of `drain`: at most 1 % of the time over 60 s.
+
+The oracle of the comparison lets records wait five minutes. No policy that keeps the backlog below a minute can reach
+it, so these plans bound what a policy without foresight can reach. Prints the means over the traces of half a day and
+more, for several prices of a rescale.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from adapter.backtest.trace import Trace, windows
+from adapter.backtest.unit_simulation import input_rates
+from adapter.backtest.units import Unit
+from adapter.simulator.profiles import PROFILES
+from adapter.simulator.score import Tally, scores
+from bench import policies
+from bench.machine import described
+from bench.oracle_comparison import ORACLE
+from bench.overview import LEAST_DAYS, markdown
+from bench.played_plan import LATE, PlanLimit, play
+
+TARGET_S, OVER_PCT = 60.0, 1.0
+PRICES_S = (120.0, 300.0, 600.0, 900.0, 1800.0)
+LIMITS = tuple(
+    PlanLimit(slo_s=TARGET_S, price_s=price_s, score="over_60s_pct", most_pct=OVER_PCT) for price_s in PRICES_S
+)
+_HEADS = ("price of a rescale, s", "× oracle", "rescales a day", "late %", "time over 60 s %")
+_SCORES = ("worker_hours", "rescales_per_day", "late_pct", "over_60s_pct")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForesightTask:
+    """A trace to plan for."""
+
+    trace: Trace
+    profile: str
+    seed: int
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Plan for every trace, and print the means."""
+    arguments = _parsed(words)
+    sys.stdout.write(f"{described()}\n")
+    tasks = [
+        ForesightTask(trace=trace, profile=arguments.profile, seed=arguments.seed)
+        for trace in policies.traces_of(arguments.traces, arguments.days)
+        if len(trace.rate) * trace.step_s >= LEAST_DAYS * policies.DAY_S
+    ]
+    with ProcessPoolExecutor() as pool:
+        found = list(pool.map(plan, tasks))
+    sys.stdout.write(f"{table(found)}\n")
+
+
+def plan(task: ForesightTask) -> list[list[float]]:
+    """The scores of the plan of each limit, with worker-hours as a ratio to those of the oracle."""
+    unit = Unit(
+        trace=task.trace.name,
+        digest=task.trace.digest,
+        window=windows(task.trace)[0],
+        policy=ORACLE,
+        profile=PROFILES[task.profile],
+        seed=task.seed,
+        normalised=True,
+    )
+    rates = input_rates([unit], {task.trace.name: task.trace})
+    rows = []
+    for limit in (LATE, *LIMITS):
+        (played,) = play([unit], rates, limit=limit)
+        score = scores(Tally({name: np.asarray(values)[None] for name, values in played.sums.items()}))
+        rows.append([float(score[name][0]) for name in _SCORES])
+    hours = rows[0][0]
+    return [[row[0] / hours, *row[1:]] for row in rows]
+
+
+def table(found: Sequence[Sequence[Sequence[float]]]) -> str:
+    """The means over the traces in Markdown, the oracle first. found: of each trace the rows of `plan`."""
+    names = (f"{LATE.price_s:g}, the oracle: records wait up to {LATE.slo_s:g} s", *(f"{p:g}" for p in PRICES_S))
+    means = np.mean(np.array(found), axis=0)
+    rows = [
+        [name, f"{cost:.2f}", f"{rescales:.0f}", f"{late:.2f}", f"{over:.2f}"]
+        for name, (cost, rescales, late, over) in zip(names, means, strict=True)
+    ]
+    return markdown(_HEADS, rows)
+
+
+def _parsed(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.foresight", description=__doc__)
+    parser.add_argument("--traces", type=Path, default=policies.TRACES, help="folder of `seconds,rate` files")
+    parser.add_argument("--profile", choices=sorted(PROFILES), default="consumer-group")
+    parser.add_argument("--days", type=float, default=2.0, help="plan for at most the first days of a trace, up to 4")
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args(words)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Plans that know the load: they keep the limit of the time over 60 s, and a dearer rescale makes fewer of them."""
+
+import numpy as np
+import pytest
+
+from adapter.backtest.trace import Trace
+from bench.foresight import LIMITS, OVER_PCT, ForesightTask, plan, table
+
+
+@pytest.mark.simulation
+def test_plans_keep_the_limit_and_need_more_than_the_oracle_that_may_be_late() -> None:
+    at_s = np.arange(0, 3 * 3600, 60.0)
+    trace = Trace(name="hills", step_s=60.0, rate=1000 * (3 + 2 * np.sin(at_s / 900)))
+    oracle, *plans = plan(ForesightTask(trace=trace, profile="consumer-group-small", seed=1))
+    cost, rescales, _, over = (list(column) for column in zip(*plans, strict=True))
+
+    assert oracle[0] == 1
+    assert max(over) <= OVER_PCT < oracle[3]
+    assert min(cost) > 0.9
+    assert rescales[0] >= rescales[-1]
+    assert cost[0] <= cost[-1]
+
+
+def test_the_table_has_the_means_of_the_traces() -> None:
+    row = [1.0, 14.0, 0.05, 29.5]
+    other = [2.0, 16.0, 0.15, 30.5]
+    lines = table([[row] * (1 + len(LIMITS)), [other] * (1 + len(LIMITS))]).splitlines()
+
+    assert lines[2] == "| 900, the oracle: records wait up to 300 s | 1.50 | 15 | 0.10 | 30.00 |"
+    assert lines[-1] == "| 1800 | 1.50 | 15 | 0.10 | 30.00 |"
