@@ -329,7 +329,7 @@ COSTS = {"worker_start_s": 30.0, "rescale_pause_s": 10.0, "warm_up_s": 0.0, "met
         (5.0, {}, 22),  # 1500 + 5 * 40
         (5.0, {"metric_delay_s": 60.0}, 25),  # 1500 + 5 * 100
         (5.0, {"warm_up_s": 60.0}, 25),
-        (100.0, {}, 29),  # at most 1.5 times
+        (100.0, {}, 38),  # at most twice
     ],
 )
 def test_a_scale_up_carries_the_rise_of_the_input_until_the_next_one_can_follow(rise, costs, size):

@@ -32,6 +32,7 @@ from adapter.core.signals import backlog_time
 _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing it sooner takes extra workers
 _LONGEST_CATCH_UP_S = 600.0
 _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
+_MOST_RISEN = 2.0  # times the newest input: 1.5 left records late where pauses are long and metrics late
 _ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
 
@@ -105,7 +106,7 @@ def _input_when_ready(policy_input: PolicyInput, highest: Array) -> Array:
     )
     lead_s = rules.worker_start_s + warm_after_s(rules)
     risen = np.nan_to_num(policy_input.input_rise_records_per_s2) * lead_s
-    return np.minimum(newest + risen, newest * rules.forecast_cap_ratio)
+    return np.minimum(newest + risen, _MOST_RISEN * newest)
 
 
 def _relayed(policy_input: PolicyInput) -> Array:
