@@ -48,9 +48,11 @@ def play(
     """
     jobs = [_job(unit, rate, margin, limit) for unit, rate in zip(units, rates, strict=True) for margin in margins]
     sums = closed_loop.run(jobs).tally.sums
-    late = scores(Tally(sums))[limit.score].reshape(len(units), len(margins))
-    kept = late <= limit.most_pct
-    chosen = [int(np.argmax(row)) if row.any() else int(np.argmin(late[unit])) for unit, row in enumerate(kept)]
+    missed_pct = scores(Tally(sums))[limit.score].reshape(len(units), len(margins))
+    kept = missed_pct <= limit.most_pct
+    chosen = [
+        int(np.argmax(row)) if row.any() else int(np.argmin(missed_pct[number])) for number, row in enumerate(kept)
+    ]
     return [
         PlayedPlan(
             margin_ratio=margins[margin],

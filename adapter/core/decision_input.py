@@ -52,7 +52,7 @@ class WorkloadStatus:
     failover: Mask
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
-    between_minutes: Mask  # the policy decides once a minute, and none has ended since the last tick
+    between_minutes: Mask  # the policy decides once a minute, and no minute has ended since the previous tick
     measured_pauses: Array  # of the last rescales, as the next two
     measured_delays: Array
     measured_warm_ups: Array
@@ -238,7 +238,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
 
 
 def _minute_ended(tick: Tick) -> Mask:
-    """Whether the forecast has a point that is newer than the last tick, shape (1,)."""
+    """Whether the forecast has a point that is newer than the previous tick, shape (1,)."""
     last_s = tick.state.fast.at_s[-2:-1]
     ended: Mask = tick.state.slow.newest_point_at_s > (last_s if last_s.size else -np.inf)
     return ended

@@ -234,7 +234,7 @@ def _rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -
         input_rate_records_per_s=first_known(sized, input_rate(throughput, growth)),
         latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, near),
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, near),
-        input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, near),
+        input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
         progressed=_progressed(fast),
         stalled=stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.

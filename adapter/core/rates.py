@@ -7,7 +7,7 @@ from adapter.core.samples import Array, first_known
 
 Mask = NDArray[np.bool_]
 _LEAST_POINTS_OF_A_STALL = 4
-_POINTS_OF_A_RISE = 4  # three rates, two changes
+_POINTS_OF_A_RISE = 5  # four rates, three changes
 _STILL_SPANS = 2.0  # in half windows: a counter without a step for a whole window stands still
 
 
@@ -83,10 +83,11 @@ def last_rate(at_s: Array, values: Array, usable: Mask) -> Array:
 
 
 def rate_rise(at_s: Array, values: Array, usable: Mask) -> Array:
-    """How fast the rate of a counter rises: the lesser of its last two changes. A step or an odd sample is no rise.
+    """How fast the rate of a counter rises: the least of its last three changes, at least 0.
 
-    Shapes as in counter_rate. Returns shape (rows,), units of the counter per second squared, at least 0; NaN if one of
-    the last four points is unknown or the counter did not rise between them.
+    A step of the rate changes at most two of them, so it is no rise.
+    Shapes as in counter_rate. Returns shape (rows,), units of the counter per second squared; NaN if one of the last
+    five points is unknown or the counter did not rise between them.
     """
     points = slice(-_POINTS_OF_A_RISE, None)
     if len(at_s) < _POINTS_OF_A_RISE:
@@ -94,7 +95,8 @@ def rate_rise(at_s: Array, values: Array, usable: Mask) -> Array:
     spans_s = np.diff(at_s[points])[:, None]
     rates = np.diff(values[points], axis=0) / spans_s
     known = usable[points].all(axis=0) & (rates > 0).all(axis=0)
-    rises = np.diff(rates, axis=0) / spans_s[1:]
+    # A rate belongs to the middle of its interval.
+    rises = np.diff(rates, axis=0) / ((spans_s[1:] + spans_s[:-1]) / 2)
     return np.where(known, np.maximum(rises.min(axis=0), 0.0), np.nan)
 
 

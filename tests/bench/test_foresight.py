@@ -1,14 +1,16 @@
 """Plans that know the load: they keep the limit of the time over 60 s, and a dearer rescale makes fewer of them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from adapter.backtest.trace import Trace
-from bench.foresight import LIMITS, OVER_PCT, ForesightTask, plan, table
+from bench.foresight import LIMITS, OVER_PCT, ForesightTask, main, plan, table
 
 
 @pytest.mark.simulation
-def test_plans_keep_the_limit_and_need_more_than_the_oracle_that_may_be_late() -> None:
+def test_plans_keep_the_limit_that_the_oracle_exceeds() -> None:
     at_s = np.arange(0, 3 * 3600, 60.0)
     trace = Trace(name="hills", step_s=60.0, rate=1000 * (3 + 2 * np.sin(at_s / 900)))
     oracle, *plans = plan(ForesightTask(trace=trace, profile="consumer-group-small", seed=1))
@@ -16,7 +18,6 @@ def test_plans_keep_the_limit_and_need_more_than_the_oracle_that_may_be_late() -
 
     assert oracle[0] == 1
     assert max(over) <= OVER_PCT < oracle[3]
-    assert min(cost) > 0.9
     assert rescales[0] >= rescales[-1]
     assert cost[0] <= cost[-1]
 
@@ -26,5 +27,23 @@ def test_the_table_has_the_means_of_the_traces() -> None:
     other = [2.0, 16.0, 0.15, 30.5]
     lines = table([[row] * (1 + len(LIMITS)), [other] * (1 + len(LIMITS))]).splitlines()
 
-    assert lines[2] == "| 900, the oracle: records wait up to 300 s | 1.50 | 15 | 0.10 | 30.00 |"
-    assert lines[-1] == "| 1800 | 1.50 | 15 | 0.10 | 30.00 |"
+    assert lines[2] == "| 900, the oracle: records wait up to 300 s | 1.50 | 15 | 0.10 | 30.00 | 2 |"
+    assert lines[-1] == "| 1800 | 1.50 | 15 | 0.10 | 30.00 | 2 |"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--days", "9"], r"expected --days from 0\.5 to 4, got 9"),
+        (["--traces", "missing"], "there is no such folder"),
+    ],
+)
+def test_a_wrong_option_is_one_line(words: list[str], message: str) -> None:
+    with pytest.raises(SystemExit, match=message):
+        main(words)
+
+
+def test_short_traces_alone_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "short.csv").write_text("seconds,rate\n" + "".join(f"{60 * n},5\n" for n in range(60)))
+    with pytest.raises(SystemExit, match=r"expected a trace of 0\.5 days or more"):
+        main(["--traces", str(tmp_path)])

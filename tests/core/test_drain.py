@@ -329,13 +329,24 @@ COSTS = {"worker_start_s": 30.0, "rescale_pause_s": 10.0, "warm_up_s": 0.0, "met
         (5.0, {}, 22),  # 1500 + 5 * 40
         (5.0, {"metric_delay_s": 60.0}, 25),  # 1500 + 5 * 100
         (5.0, {"warm_up_s": 60.0}, 25),
+        (5.0, {"cooldown_up_s": 70.0}, 25),
         (100.0, {}, 38),  # at most twice
     ],
 )
 def test_a_scale_up_carries_the_rise_of_the_input_until_the_next_one_can_follow(rise, costs, size):
     """10 workers of 100/s each, at an input of 1500/s."""
     known = CALM | COSTS | costs
-    assert wanted(10, 1000, 500, rise=rise, **known) == size
+    assert wanted(10, 1000, 500, latest=1500, rise=rise, **known) == size
+    assert wanted(10, 1000, 500, latest=nan, rise=rise, **known) == 19
+
+
+def test_a_rise_is_not_added_to_an_expected_event():
+    sizes = []
+    for rise in (0.0, 10.0):
+        stage = stage_input(10, 1000, policy="drain", records=((10, 1000),), latest=1000, rise=rise, **CALM | COSTS)
+        event = replace(stage.rules, expected_times=column(3.0))
+        sizes.append(drain.size(replace(stage, rules=event)).wanted_workers[0])
+    assert sizes == [38, 38]
 
 
 def test_a_rise_alone_is_no_reason_to_scale_up_or_to_stay():

@@ -147,32 +147,33 @@ def test_counts_beyond_2_to_the_53_are_still_rates():
     assert rising(at_s, values, np.ones((2, 1), bool), column(0)) == column(2000)
 
 
+TICKS_S = [0, 15, 30, 45, 60]
 RISES = {
-    "a ramp of 10/s in 15 s": ([0, 1500, 3150, 4950], 10 / 15),
-    "the lesser of two changes": ([0, 1500, 3150, 5400], 10 / 15),
-    "a step between two samples": ([0, 1500, 3000, 6000], 0),
-    "a step within a sample, half of it each": ([0, 1500, 3750, 6750], 50 / 15),
-    "after a step": ([0, 1500, 4500, 7500], 0),
-    "a rate that falls": ([0, 1500, 2700, 3600], 0),
-    "a sample is missing": ([0, 1500, nan, 4950], nan),
-    "a counter that stands still": ([0, 1500, 1500, 4950], nan),
-    "a counter that was reset": ([9000, 1500, 3150, 4950], nan),
-    "three points": ([0, 1500, 3150], nan),
+    "a ramp of 10/s in 15 s": (TICKS_S, [0, 1500, 3150, 4950, 6900], 10 / 15),
+    "a ramp between uneven ticks": ([0, 60, 90, 105, 110], [5 * t * t for t in (10, 70, 100, 115, 120)], 10),
+    "the least of three changes": (TICKS_S, [0, 1500, 3150, 5400, 8400], 10 / 15),
+    "a step between two samples": (TICKS_S, [0, 1500, 3000, 4500, 7500], 0),
+    "a step within a sample": (TICKS_S, [0, 1500, 3000, 5250, 8250], 0),
+    "after a step": (TICKS_S, [0, 1500, 3750, 6750, 9750], 0),
+    "a rate that falls": (TICKS_S, [0, 1500, 2700, 3600, 4200], 0),
+    "a sample is missing": (TICKS_S, [0, 1500, nan, 4950, 6900], nan),
+    "a counter that stands still": (TICKS_S, [0, 1500, 1500, 4950, 9000], nan),
+    "a counter that was reset": (TICKS_S, [9000, 1500, 3150, 4950, 6900], nan),
+    "four points": (TICKS_S[:4], [0, 1500, 3150, 4950], nan),
 }
 
 
-@pytest.mark.parametrize(("values", "expected"), RISES.values(), ids=RISES)
-def test_the_rise_of_a_rate_is_the_lesser_of_its_last_two_changes(values, expected):
+@pytest.mark.parametrize(("at_s", "values", "expected"), RISES.values(), ids=RISES)
+def test_the_rise_of_a_rate_is_the_least_of_its_last_three_changes(at_s, values, expected):
     counter = np.array(values, dtype=float)[:, None]
-    at_s = np.arange(len(values)) * 15.0
+    found = rate_rise(np.array(at_s, dtype=float), counter, since_reset(counter))[0]
 
-    assert rate_rise(at_s, counter, since_reset(counter))[0] == pytest.approx(expected, nan_ok=True)
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
-@given(st.lists(st.floats(1, 1e4), min_size=3, max_size=8))
-def test_a_rise_never_exceeds_what_the_rate_rose_in_the_last_sample(rates):
-    counter = np.cumsum([0.0, *(15.0 * rate for rate in rates)])[:, None]
-    at_s = np.arange(len(counter)) * 15.0
-    found = rate_rise(at_s, counter, since_reset(counter))[0]
+@given(st.floats(1, 1e4), st.floats(1, 1e4), st.floats(0, 60))
+def test_a_step_is_no_rise_whenever_it_comes(before, after, step_s):
+    at_s = np.arange(0.0, 61.0, 15.0)
+    counter = (before * at_s + (after - before) * np.maximum(at_s - step_s, 0.0))[:, None]
 
-    assert 0 <= found <= max(rates[-1] - rates[-2], 0) / 15 + 1e-6
+    assert rate_rise(at_s, counter, since_reset(counter))[0] == pytest.approx(0, abs=1e-6)

@@ -1,6 +1,6 @@
 """The closed loop: the behaviour of a job under a policy, its score, and independence of other jobs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -218,6 +218,31 @@ def test_netflix_does_not_extrapolate_a_step_or_a_burst(name: str) -> None:
     after_step, after_bursts = np.nanmax(outcome.series["required_workers"][240:], axis=0)
     assert after_step <= 25
     assert after_bursts <= 25
+
+
+def required_after(rates: Sequence[Array], name: str) -> Array:
+    """The largest size that `drain` requires, of workers that carry 100 records/s each."""
+    cases = [a_case("drain", steady_profile(name), rate) for rate in rates]
+    largest: Array = np.nanmax(closed_loop.run(cases, record=True).series["required_workers"], axis=0)
+    return largest
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_a_step_takes_the_same_size_whenever_it_comes_between_two_ticks(name: str) -> None:
+    """80 % utilization takes 19 workers, and the backlog of the rescale a few more."""
+    at_s = np.arange(HOUR) * STEP_S
+    steps = [np.where(at_s < 1800 + late_s, 600.0, 1500.0) for late_s in range(0, 15, 5)]
+    assert required_after(steps, name).max() <= 24
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_a_ramp_takes_a_larger_size_than_its_present_input(name: str) -> None:
+    """From 600/s to 2400/s in ten minutes; the first scale-up comes at about 900/s."""
+    at_s = np.arange(HOUR) * STEP_S
+    ramp = 600 + 3 * np.clip(at_s - 1800, 0, 600)
+    first = closed_loop.run([a_case("drain", steady_profile(name), ramp)], record=True).series["required_workers"][:, 0]
+    tick = int(np.argmax(first > first[100]))
+    assert first[tick] > ramp[round(tick * TICK_S / STEP_S)] / 80 + 1
 
 
 @pytest.mark.parametrize("name", ["consumer-group-small", "flink-operator"])

@@ -32,7 +32,7 @@ from adapter.core.signals import backlog_time
 _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing it sooner takes extra workers
 _LONGEST_CATCH_UP_S = 600.0
 _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
-_MOST_RISEN = 2.0  # times the newest input: 1.5 left records late where pauses are long and metrics late
+_MOST_RISEN = 2.0  # times the newest input; with 1.5, records were late in jobs with long pauses and late metrics
 _ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
 
@@ -64,7 +64,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     calm = (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s) & keeps_pace(policy_input)
     relayed = _relayed(policy_input)
     needed = _at_least(_needed(policy_input, known, calm, (highest, np.maximum(keep, catch))), relayed)
-    newest = _input_when_ready(policy_input, highest)
+    newest = _input_to_carry(policy_input, highest)
     up_to = _needed(policy_input, known, calm, (newest, np.maximum(*_rates_needed(policy_input, newest))))
     larger = np.maximum(_at_least(up_to, relayed), one_more(workers, rules))
 
@@ -94,19 +94,17 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     )
 
 
-def _input_when_ready(policy_input: PolicyInput, highest: Array) -> Array:
-    """The input that a scale-up has to carry, so that one rescale is enough, records/s.
+def _input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
+    """The input for which a scale-up is sized, so that one rescale is enough, records/s.
 
-    After a step most of the rate window is old, so the newest rate counts. A rise goes on until the next scale-up could
-    follow.
+    After a step most of the rate window is old, so the newest rate counts. A rise is assumed to last until the next
+    scale-up can take effect. A counter that rises in steps has no newest rate, and no rise.
     """
     rules = policy_input.rules
-    newest = np.fmax(
-        highest, np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules.forecast_cap_ratio)
-    )
-    lead_s = rules.worker_start_s + warm_after_s(rules)
-    risen = np.nan_to_num(policy_input.input_rise_records_per_s2) * lead_s
-    return np.minimum(newest + risen, _MOST_RISEN * newest)
+    newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules.forecast_cap_ratio)
+    lead_s = rules.worker_start_s + first_known(rules.cooldown_up_s, warm_after_s(rules))
+    risen = newest + np.nan_to_num(policy_input.input_rise_records_per_s2) * lead_s
+    return np.fmax(highest, np.minimum(risen, _MOST_RISEN * newest))
 
 
 def _relayed(policy_input: PolicyInput) -> Array:
