@@ -1,6 +1,6 @@
 """The part of a decision's sentence about its size: the target, the load and the sizes that would carry it."""
 
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from adapter.core.bounds import Bound
@@ -95,7 +95,7 @@ def _declined(d: "Decision") -> str:
     expected = _expected(d)
     if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
         return expected
-    needed = ceil(d.needed_workers - 1e-9)
+    needed = ceil(min(d.needed_workers, d.max_workers or inf) - 1e-9)
     if needed == here:
         return expected
     effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"

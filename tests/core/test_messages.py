@@ -264,6 +264,15 @@ SENTENCES = {
         f"Holding 4 workers at 92 % utilization: {RATES}; no backlog is expected within 15 min. "
         "6 would restore headroom; a rescale does not pay yet",
     ),
+    "hold without headroom at the maximum": (
+        decision(
+            Reason.HOLD,
+            **DRAIN | {"keep_behind_s": 0, "required_workers": 4, "spec_workers": 4, "wanted_workers": 4},
+            needed_workers=6,
+            max_workers=4,
+        ),
+        f"Holding 4 workers: {RATES}; no backlog is expected within 15 min",
+    ),
     "hold of an up that a bound took back": (
         decision(Reason.HOLD, **DRAIN | {"required_workers": 12}, bound=Bound.COOLDOWN, spec_changed_age_s=60.0),
         f"Holding 12 workers: {RATES}; 12 workers would be 140 s behind in 9 min; 16 workers would be at most "
