@@ -10,7 +10,7 @@ from adapter.backtest.trace import normalisation_ratio, read, resample
 from adapter.core.rules import POLICIES
 from adapter.simulator import closed_loop
 from adapter.simulator.baselines.registry import BASELINES
-from adapter.simulator.profiles import PROFILES, STEP_S
+from adapter.simulator.profiles import PROFILES, STEP_S, TICK_S
 from adapter.simulator.score import scores
 from adapter.simulator.world import SimulatedJob
 
@@ -38,6 +38,16 @@ def test_with_metrics_two_minutes_late_no_policy_freezes() -> None:
         assert ready[:, lane].max() > ready[0, lane], name
 
 
+def soonest_reversal_s(targets: np.ndarray) -> float:
+    """The least time between two changes of a target in opposite directions, shape (ticks,); infinite without one."""
+    known = np.flatnonzero(np.isfinite(targets))
+    steps = np.diff(targets[known])
+    changed = np.flatnonzero(steps)
+    opposite = np.sign(steps[changed[1:]]) != np.sign(steps[changed[:-1]])
+    gaps_s = np.diff(known[changed + 1]) * TICK_S
+    return float(gaps_s[opposite].min(initial=np.inf))
+
+
 @pytest.mark.parametrize("delay_s", [0.0, 120.0])
 def test_the_default_policy_is_never_five_minutes_late_and_does_not_reverse_within_ten(delay_s: float) -> None:
     load = slopes()
@@ -46,10 +56,11 @@ def test_the_default_policy_is_never_five_minutes_late_and_does_not_reverse_with
         for name in LIVE
         for seed in (1, 2)
     ]
-    found = scores(closed_loop.run(cases).tally)
+    outcome = closed_loop.run(cases, record=True)
+    found = scores(outcome.tally)
 
     assert found["late_pct"].max() == 0
-    assert found["reversals_10min"].max() == 0
+    assert min(map(soonest_reversal_s, outcome.series["required_workers"].T)) >= 600
     assert found["rescales"].min() >= 2
 
 
