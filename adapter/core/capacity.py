@@ -44,6 +44,7 @@ class Observation:
     throughput_records_per_s: Array
     utilization_ratio: Array  # as measured, NaN unknown
     saturated: Mask  # the backlog never ended within the window
+    doubtful: Mask  # the workers may still be slow after a rescale: the throughput is no more than an estimate
     overloaded: Mask  # the input exceeds the throughput, perhaps only since mid-window: it only raises a capacity
     clean: Mask  # rates are known and undisturbed; otherwise nothing is learned
 
@@ -169,7 +170,8 @@ def _level(observation: Observation, expected: Array, known: Mask) -> Array:
     raises = ~(observation.throughput_records_per_s <= expected)
     measured = ~observation.overloaded & (observation.utilization_ratio >= _LEAST_UTILIZATION)
     proven = observation.saturated | (observation.overloaded & raises)
-    return np.select([proven, measured | (raises & near), raises], [OBSERVED, ESTIMATED, CARRIED], NONE)
+    firm, estimated = proven & ~observation.doubtful, proven | measured | (raises & near)
+    return np.select([firm, estimated, raises], [OBSERVED, ESTIMATED, CARRIED], NONE)
 
 
 def _updated_rate(was: _Entry, level: Array, observation: Observation) -> Array:

@@ -21,6 +21,7 @@ from adapter.core.decision_input import DAY_S, overloaded
 from adapter.core.forecast import FIRM_POINTS, POINTS, STEP_S, append_point, fitted, widened
 from adapter.core.fullest import learn_fullest
 from adapter.core.grouping import largest
+from adapter.core.measured_cost import slow_time_unknown
 from adapter.core.observe import Signals, Tick
 from adapter.core.rates import Mask
 from adapter.core.relayed_load import relays_at_capacity
@@ -30,6 +31,7 @@ from adapter.core.state import Slow
 from adapter.core.stops import measure_stop
 
 _LONGEST_BLOCK = 8.0  # times the first one
+_LONGEST_SLOW_S = 600.0  # after a rescale: pause, warm-up and late metrics of most jobs
 
 
 def update_estimates(tick: Tick) -> Tick:
@@ -72,11 +74,18 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
             tick.workload_index
         ],
         saturated=full,
+        doubtful=_perhaps_slow(tick)[tick.workload_index],
         overloaded=exceeded,
         clean=tick.rates_known & ~tick.discontinuous & well & (minute | eager),
     )
     after = learn(_aged(before, tick.at_s) if minute else before, look, tick.stage_rules.scaling_exponent)
     return slow if after is before else replace(slow, table=after)
+
+
+def _perhaps_slow(tick: Tick) -> Mask:
+    """Which workloads may still be slow after a rescale, because it is unknown for how long they are."""
+    recent: Mask = tick.at_s - tick.state.fast.changed_at_s < _LONGEST_SLOW_S
+    return recent & slow_time_unknown(tick.rules, tick.state.slow.usual_rescale)
 
 
 def _aged(table: Table, at_s: float) -> Table:
@@ -127,7 +136,8 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
         return slow
     grown = np.where(judged, workers / np.where(judged, trial.from_workers, 1.0), 1.0)
     hoped = before * (grown**rules.scaling_exponent - 1.0)
-    gained = tick.signals.throughput_records_per_s - before
+    # The window may still include the warm-up.
+    gained = np.fmax(tick.signals.throughput_records_per_s, tick.rates.latest_throughput_records_per_s) - before
     failed = judged & (gained < rules.ineffective_gain_ratio * hoped)
     trial = replace(
         trial,
@@ -139,10 +149,12 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
 
 
 def extend_blocks(tick: Tick, slow: Slow, failed: Mask) -> Slow:
-    """Block scale-ups of these stages: for ineffective_block_s at first, then for twice as long each time."""
+    """Block scale-ups of these stages: for ineffective_block_s, or twice as long as a block that ended recently."""
     trial = slow.trial
     first_s = tick.stage_rules.ineffective_block_s
-    block_s = np.fmin(2.0 * first_known(trial.block_s, first_s / 2.0), _LONGEST_BLOCK * first_s)
+    longest_s = _LONGEST_BLOCK * first_s
+    last_s = np.where(tick.at_s - trial.blocked_until_s < longest_s, trial.block_s, np.nan)
+    block_s = np.fmin(2.0 * first_known(last_s, first_s / 2.0), longest_s)
     blocked = replace(
         trial,
         blocked_until_s=np.where(failed, tick.at_s + block_s, trial.blocked_until_s),

@@ -10,12 +10,11 @@ from adapter.core import parameters
 from adapter.core.gates import settle_s
 from adapter.core.grouping import smallest
 from adapter.core.ingest import HEALTH, count_failures, ingest, reindex, trimmed, without_deleted_hpas
+from adapter.core.measured_cost import with_measured_cost
 from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask, counter_rate, last_rate, rate_rise, rising, robust_slope, since_reset, stalled
-from adapter.core.rescale_stop import RescaleCost
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import Rules
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.scale_down_cost import warm_after_s
 from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
@@ -25,7 +24,6 @@ from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, Workloa
 _FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
 _LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
 _USUAL_S = 120.0  # a backlog of less than this time is no jump
-_DEFAULTS = Rules()
 _JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
 
 
@@ -104,7 +102,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     index, plain = _workload_index(names, slow.stages)
     overrides = dict(zip(slow.overridden, slow.overrides, strict=True))
     effective = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
-    rules = _with_measured_cost(effective.values, slow.usual_rescale)
+    rules = with_measured_cost(effective.values, slow.usual_rescale)
     state = count_failures(without_deleted_hpas(state, samples.at_s, rules), samples, rules)
     oldest_s = samples.at_s - _FAR_WINDOWS * float(rules.rate_window_s.max(initial=0.0))
     state = replace(state, fast=trimmed(state.fast, oldest_s))
@@ -145,22 +143,6 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         rates_known=np.isfinite(known),
         discontinuous=_discontinuous(state, rates, stage_rules),
         saturated=_saturated(state.fast, signals, np.isfinite(known), stage_rules, index),
-    )
-
-
-def _with_measured_cost(rules: RuleColumns, cost: RescaleCost) -> RuleColumns:
-    """The parameters with what rescales did cost, for a policy that weighs it (S1).
-
-    A delay and a warm-up that an operator has set stay: they made fewer records late than measured ones.
-    """
-    learns = where("waits_until_warm", rules.policy)
-    delay = learns & (rules.metric_delay_s == _DEFAULTS.metric_delay_s)
-    warm_up = learns & (rules.warm_up_s == _DEFAULTS.warm_up_s)
-    return replace(
-        rules,
-        rescale_pause_s=np.where(learns, first_known(cost.pause_s, rules.rescale_pause_s), rules.rescale_pause_s),
-        metric_delay_s=np.where(delay, first_known(cost.delay_s, rules.metric_delay_s), rules.metric_delay_s),
-        warm_up_s=np.where(warm_up, first_known(cost.warm_up_s, rules.warm_up_s), rules.warm_up_s),
     )
 
 

@@ -32,13 +32,14 @@ LINEAR = column(1)
 
 
 def look(workers=4, throughput=10_000, at_s=0, **seen):
-    """One look at one stage; seen: utilization, saturated, overloaded, clean."""
+    """One look at one stage; seen: utilization, saturated, doubtful, overloaded, clean."""
     return Observation(
         at_s=at_s,
         workers=column(workers),
         throughput_records_per_s=column(throughput),
         utilization_ratio=column(seen.get("utilization", nan)),
         saturated=np.array([seen.get("saturated", False)]),
+        doubtful=np.array([seen.get("doubtful", False)]),
         overloaded=np.array([seen.get("overloaded", False)]),
         clean=np.array([seen.get("clean", True)]),
     )
@@ -177,6 +178,15 @@ LESSONS = [
     pytest.param([look(utilization=0.2)], 50_000, ESTIMATED, id="but not at 0.2"),
     pytest.param([look(utilization=1.1)], 10_000, ESTIMATED, id="no estimate is below the throughput"),
     pytest.param([look(saturated=True)] * 2, 10_000, OBSERVED, id="the same again changes nothing"),
+    pytest.param(
+        [look(saturated=True, doubtful=True)], 10_000, ESTIMATED, id="a job that may be slow shows an estimate"
+    ),
+    pytest.param(
+        [look(saturated=True), look(throughput=5_000, saturated=True, doubtful=True)],
+        10_000,
+        OBSERVED,
+        id="which does not replace what was observed",
+    ),
     pytest.param(
         [look(saturated=True), look(throughput=5_000, saturated=True)], 8_500, OBSERVED, id="less observed is blended"
     ),

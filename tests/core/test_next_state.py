@@ -208,6 +208,15 @@ def test_the_block_doubles_up_to_eight_times():
     assert set(begun[4:]) <= {480}
 
 
+@pytest.mark.simulation
+def test_a_block_long_after_the_last_one_is_short_again():
+    running = Fluid(lambda at_s: 1500.0 if at_s % 3600 >= 2700 else 900.0, workers=11, sink=lambda at_s: 1000.0)
+    decided = closed(running, 7200, book(policy="drain", low_cpu_ratio=0.0, max_workers=1000, ineffective_block_s=60.0))
+    begun = [(d.at_s, d.blocked_s) for was, d in pairwise(decided) if (d.blocked_s or 0) > (was.blocked_s or 0)]
+    first, second = ([blocked_s for at_s, blocked_s in begun if at_s // 3600 == hour] for hour in (0, 1))
+    assert (first[:2], second[0]) == ([60, 120], 60)
+
+
 def test_a_scale_up_that_helped_blocks_nothing():
     decided = closed(Fluid(lambda at_s: 1000 + 2 * max(0.0, at_s - 300), workers=10), 1500, book(policy="drain"))
     assert max(d.required_workers or 0 for d in decided) > 20

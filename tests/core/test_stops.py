@@ -99,6 +99,20 @@ def test_a_job_without_a_pause_keeps_the_other_settings(of):
     assert learned(0.0, 0.0, 0.0, of=of) == CONFIGURED[of]
 
 
+def test_a_throughput_during_a_warm_up_of_unknown_length_is_no_lasting_capacity():
+    """20 workers are full at half their speed until the backlog ends. Then their utilization shows their capacity."""
+    running, state = Fluid(lambda at_s: 800.0 if at_s < 300 else 1000.0 if at_s < 480 else 600.0), EMPTY
+    while running.at_s < 900:
+        busy = 1.0 if running.appended > running.processed else running.busy
+        seen = replace(running, more=lambda _, busy=busy: {"utilization_ratio": busy}).rows()
+        state, decisions = advance(state, tick(running.at_s, seen), book(policy="drain"))
+        if running.at_s == 300:
+            running.pause_s, running.warm_up_s = 57.0, 400.0
+            running.scale(20)
+        running.run()
+    assert decisions.numbers["capacity_records_per_s"][0] == pytest.approx(2000, rel=0.1)
+
+
 def silent(running):
     """A job that reports nothing while it is down, and whose counters begin anew."""
     if running.at_s < running.stopped_until_s:
