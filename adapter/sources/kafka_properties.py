@@ -36,7 +36,10 @@ def merged(name: str, settings: KafkaSource) -> dict[str, str]:
     try:
         text = Path(settings.properties_file).read_text(encoding="utf-8")
         return {**parse(text), **settings.properties}
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        text = f"properties_file: cannot read {settings.properties_file}: {error.strerror}; mount the Secret there"
+        raise SourceError(name, text) from None
+    except ValueError as error:
         raise SourceError(name, f"properties_file: {error}") from None
 
 
