@@ -21,6 +21,7 @@ _FASTER_RATIO = 1.02  # less is noise
 _STEADY_S = 90.0  # no faster for so long: the job is warm
 _LONGEST_WARM_UP_S = 900.0
 _BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
+_EARLY = ("delay_s", "warm_up_s")  # count from the first rescale on: without them the capacity is learned too early
 _USUAL: dict[str, Callable[..., Array]] = {
     "pause_s": np.nanmedian,
     "delay_s": np.nanmedian,
@@ -138,11 +139,18 @@ def _remembered(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
     if not measured.any():
         return slow
     last, usual = {}, {}
-    for name, usual_of in _USUAL.items():
+    for name in _USUAL:
         was, now = getattr(slow.last_rescales, name), getattr(cost, name)
         last[name] = np.where(measured, np.vstack([was[1:], now]), was)
-        enough = np.isfinite(last[name]).sum(axis=0) >= LEAST_RESCALES
-        changed = measured & enough
         usual[name] = np.where(measured, np.nan, getattr(slow.usual_rescale, name))
-        usual[name][changed] = usual_of(last[name][:, changed], axis=0)
+        usual[name][measured] = _usual(name, last[name][:, measured])
     return replace(slow, last_rescales=RescaleCost(**last), usual_rescale=RescaleCost(**usual))
+
+
+def _usual(name: str, costs: Array) -> Array:
+    """What a cost usually is, NaN while too few rescales have shown it. Of fewer than three, the largest counts."""
+    shown, usual = np.isfinite(costs).sum(axis=0), np.full(costs.shape[1], np.nan)
+    enough, early = shown >= LEAST_RESCALES, (shown > 0) & (shown < LEAST_RESCALES) & (name in _EARLY)
+    usual[enough] = _USUAL[name](costs[:, enough], axis=0)
+    usual[early] = np.nanmax(costs[:, early], axis=0)
+    return usual

@@ -21,10 +21,10 @@ from adapter.operations.rows import Row, Section
 from adapter.operations.tables import unbounded
 from adapter.serving.ui.view import UNKNOWN
 
-_COSTS = (  # name, setting, how many rescales have shown it
-    ("pause", "rescale_pause_s", "measured_pauses"),
-    ("delay", "metric_delay_s", "measured_delays"),
-    ("warm up", "warm_up_s", "measured_warm_ups"),
+_COSTS = (  # name, setting, how many rescales have shown it, what counts until enough have
+    ("pause", "rescale_pause_s", "measured_pauses", "as configured"),
+    ("delay", "metric_delay_s", "measured_delays", "the longest"),
+    ("warm up", "warm_up_s", "measured_warm_ups", "the longest"),
 )
 _SIGNALS = (
     "throughput_records_per_s",
@@ -185,10 +185,10 @@ def _fullest(recorded: RecordedDecision) -> list[Row]:
 
 def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
     """What a rescale costs, and how many rescales have shown it."""
-    for name, rule, counted in _COSTS:
+    for name, rule, counted, early in _COSTS:
         measured = recorded.number(f"workload_status.{counted}")
         if measured and policy_of(recorded.decision.policy).waits_until_warm:
-            how = "measured" if measured >= LEAST_RESCALES else f"as configured until {LEAST_RESCALES} are measured"
+            how = "measured" if measured >= LEAST_RESCALES else f"{early} until {LEAST_RESCALES} are measured"
             note = f"confidence: {number(measured)} rescale{'s'[: measured > 1]}, {how}"
             yield Row(name=name, value=time_text(recorded.rule(rule)), note=note)
 

@@ -38,6 +38,12 @@ def test_two_rescales_do_not():
     assert learned(57.0, 57.0) == CONFIGURED_S
 
 
+@pytest.mark.parametrize(("of", "expected"), [("metric_delay_s", 60.0), ("warm_up_s", 180.0)])
+def test_one_rescale_shows_the_delay_and_the_warm_up(of, expected):
+    """The first one comes before the samples rise steadily."""
+    assert learned(57.0, 57.0, rows=late(60.0), warm_s=180.0, of=of) == pytest.approx(expected, abs=2 * TICK_S)
+
+
 def test_one_odd_rescale_changes_nothing():
     assert learned(57.0, 57.0, 57.0, 600.0) == pytest.approx(57.0, abs=TICK_S / 2)
 

@@ -151,17 +151,24 @@ def test_the_present_capacity_stands_beside_the_learned_one_if_they_differ(now, 
     ("measured", "words"),
     [
         (0.0, None),
-        (1.0, "confidence: 1 rescale, as configured until 3 are measured"),
+        (1.0, "confidence: 1 rescale, {early} until 3 are measured"),
         (4.0, "confidence: 4 rescales, measured"),
     ],
     ids=["none", "too few", "enough"],
 )
-@pytest.mark.parametrize(("name", "counted"), [("pause", "pauses"), ("delay", "delays"), ("warm up", "warm_ups")])
-def test_the_cost_of_a_rescale_is_shown_with_the_rescales_that_were_measured(name, counted, measured, words):
+@pytest.mark.parametrize(
+    ("name", "counted", "early"),
+    [
+        ("pause", "pauses", "as configured"),
+        ("delay", "delays", "the longest"),
+        ("warm up", "warm_ups", "the longest"),
+    ],
+)
+def test_the_cost_of_a_rescale_is_shown_with_the_rescales_that_were_measured(name, counted, early, measured, words):
     record = growing(policy="drain")
     columns = {**record.record, f"workload_status.measured_{counted}": measured}
     shown = [line for line in section(replace(record, record=columns), "Capacity").splitlines() if f"  {name} " in line]
-    assert [words in line for line in shown] == [True] * (words is not None)
+    assert [words.format(early=early) in line for line in shown] == [True] * (words is not None)
 
 
 def test_the_load_at_which_the_fullest_worker_fell_behind_is_shown():
