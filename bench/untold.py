@@ -1,0 +1,127 @@
+"""What `drain` needs if it has to measure what a rescale costs, beside a `drain` that an operator has told it.
+
+Scores only what follows the first day, in which `drain:untold` learns. Prints for each profile and metric delay the
+means of the traces of a day and a half and more: the worker-hours of `drain:untold` over those of `drain`; and of both
+the rescales, the time over 60 s, and the share of late records in the trace where it is largest.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import chain, repeat
+from pathlib import Path
+
+import numpy as np
+
+from adapter.backtest.trace import Trace, TraceError
+from adapter.backtest.unit_simulation import input_rates
+from adapter.backtest.units import Grid, Unit, groups, units
+from adapter.core.samples import Array
+from adapter.errors import AdapterError
+from adapter.simulator import closed_loop
+from adapter.simulator.profiles import PROFILES, STEP_S, Profile
+from adapter.simulator.score import scores
+from adapter.simulator.world import SimulatedJob
+from bench import policies
+from bench.machine import described
+from bench.overview import markdown
+
+POLICIES = TOLD, UNTOLD = ("drain", "drain:untold")
+LEARNING_DAYS, LEAST_DAYS, MOST_DAYS = 1.0, 1.5, 4.0
+DELAYS_S = (0.0, 120.0)
+_HEADS = (
+    "profile",
+    "metrics late, s",
+    "worker-hours, × told",
+    "rescales a day",
+    "time over 60 s %",
+    "late %, worst trace",
+)
+_SCORES = ("worker_hours", "rescales_per_day", "over_60s_pct", "late_pct")
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Simulate both on every trace, and print the means."""
+    arguments = _parsed(words)
+    sys.stdout.write(f"{described()}\n")
+    try:
+        traces = _long_enough(policies.traces_of(arguments.traces, arguments.days))
+    except AdapterError as error:
+        sys.exit(f"untold: {error}")
+    grid = Grid(
+        policies=POLICIES,
+        profiles=tuple(PROFILES[name] for name in arguments.profiles.split(",")),
+        delays_s=DELAYS_S,
+        seeds=tuple(range(1, arguments.seeds + 1)),
+        normalised=True,
+    )
+    wanted = groups(unit for trace in traces.values() for unit in units(trace, grid))
+    with ProcessPoolExecutor() as pool:
+        found = dict(chain.from_iterable(pool.map(simulate, wanted, repeat(traces))))
+    sys.stdout.write(f"{markdown(_HEADS, rows(found))}\n")
+
+
+def _long_enough(traces: Iterable[Trace]) -> dict[str, Trace]:
+    """The traces with a part to score, by name. Raises TraceError without any."""
+    found = {each.name: each for each in traces if LEAST_DAYS <= _days(each) <= MOST_DAYS}
+    if not found:
+        raise TraceError(f"expected a trace of {LEAST_DAYS:g} to {MOST_DAYS:g} days, got none; see --days")
+    return found
+
+
+def _days(trace: Trace) -> float:
+    return len(trace.rate) * trace.step_s / policies.DAY_S
+
+
+def simulate(group: Sequence[Unit], traces: Mapping[str, Trace]) -> list[tuple[Unit, list[float]]]:
+    """The scores of units of equal length after the first day."""
+    learning_steps = round(LEARNING_DAYS * policies.DAY_S / STEP_S)
+    jobs = [
+        SimulatedJob(
+            rate_records_per_s=rate,
+            lead_steps=learning_steps,
+            policy=unit.policy,
+            profile=unit.profile,
+            seed=unit.random_seed,
+        )
+        for unit, rate in zip(group, input_rates(group, traces), strict=True)
+    ]
+    score = scores(closed_loop.run(jobs).tally)
+    return [(unit, [float(score[name][lane]) for name in _SCORES]) for lane, unit in enumerate(group)]
+
+
+def rows(found: Mapping[Unit, list[float]]) -> list[list[str]]:
+    """The rows of the table. found: as from `simulate`, of both policies."""
+    each: dict[Profile, dict[str, list[tuple[list[float], list[float]]]]] = {}
+    for unit, score in found.items():
+        if unit.policy == TOLD:
+            pair = (score, found[replace(unit, policy=UNTOLD)])
+            each.setdefault(unit.profile, {}).setdefault(unit.trace, []).append(pair)
+    return [_row(profile, np.array(list(by_trace.values()))) for profile, by_trace in each.items()]
+
+
+def _row(profile: Profile, pairs: Array) -> list[str]:
+    """A row. pairs: shape (traces, seeds, policies, scores)."""
+    ratio = (pairs[:, :, 1, 0] / pairs[:, :, 0, 0]).mean()
+    by_trace = pairs.mean(axis=1)
+    rescales, over = by_trace[:, :, 1].mean(axis=0), by_trace[:, :, 2].mean(axis=0)
+    late = by_trace[:, :, 3].max(axis=0)
+    cells = [
+        f"{told:{text}}, {untold:{text}}" for (told, untold), text in ((rescales, ".0f"), (over, ".1f"), (late, ".2f"))
+    ]
+    return [profile.name, f"{profile.metric_delay_s:g}", f"{ratio:.3f}", *cells]
+
+
+def _parsed(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.untold", description=__doc__)
+    parser.add_argument("--traces", type=Path, default=policies.TRACES, help="folder of `seconds,rate` files")
+    parser.add_argument("--profiles", default=policies.PROFILES)
+    parser.add_argument("--days", type=float, default=2.0, help="simulate at most the first days of a trace")
+    parser.add_argument("--seeds", type=int, default=1)
+    return parser.parse_args(words)
+
+
+if __name__ == "__main__":
+    main()
