@@ -178,7 +178,8 @@ def _updated_rate(was: _Entry, level: Array, observation: Observation) -> Array:
     """The rate of the entry after the observation."""
     throughput, busy = observation.throughput_records_per_s, observation.utilization_ratio
     estimate = throughput / np.where(busy >= _LEAST_UTILIZATION, busy, 1.0)
-    claim = np.where(level == ESTIMATED, estimate, throughput)
+    full = observation.saturated | observation.overloaded  # whatever the utilization, as of a job that waits for I/O
+    claim = np.where((level == ESTIMATED) & ~full, estimate, throughput)
     updated = np.where(level == was.trust, was.rate + _BLEND * (claim - was.rate), was.rate)
     return np.fmax(np.where(level > was.trust, claim, updated), throughput)
 

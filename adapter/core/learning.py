@@ -55,8 +55,8 @@ def _minutes(tick: Tick) -> int:
 def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
     """The capacity table after this tick.
 
-    A size without a proven capacity, and one that is saturated for the first time, learns on every tick, the others
-    once a minute.
+    A size without a proven capacity, and a full one that was not observed yet, learns on every tick, the others once a
+    minute.
     """
     slow, before, workers = tick.state.slow, tick.state.slow.table, tick.workers[tick.workload_index]
     trust, full, exceeded = trust_at(before, workers), tick.saturated, overloaded(tick)
@@ -83,8 +83,9 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
 
 
 def _perhaps_slow(tick: Tick) -> Mask:
-    """Which workloads may still be slow after a rescale, because it is unknown for how long they are."""
-    recent: Mask = tick.at_s - tick.state.fast.changed_at_s < _LONGEST_SLOW_S
+    """Which workloads rescaled or stopped a short time ago, while their warm-up or metric delay is unknown."""
+    fast = tick.state.fast
+    recent: Mask = tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s) < _LONGEST_SLOW_S
     return recent & slow_time_unknown(tick.rules, tick.state.slow.usual_rescale)
 
 
@@ -136,8 +137,7 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
         return slow
     grown = np.where(judged, workers / np.where(judged, trial.from_workers, 1.0), 1.0)
     hoped = before * (grown**rules.scaling_exponent - 1.0)
-    # The window may still include the warm-up.
-    gained = np.fmax(tick.signals.throughput_records_per_s, tick.rates.latest_throughput_records_per_s) - before
+    gained = tick.signals.throughput_records_per_s - before
     failed = judged & (gained < rules.ineffective_gain_ratio * hoped)
     trial = replace(
         trial,

@@ -1,4 +1,4 @@
-"""The parameters with what rescales did cost, and whether that is known."""
+"""The rules with the measured cost of a rescale, and whether the time that a job is slow after one is known."""
 
 from dataclasses import replace
 
@@ -15,12 +15,12 @@ _DEFAULTS = Rules()
 
 
 def with_measured_cost(rules: RuleColumns, cost: RescaleCost) -> RuleColumns:
-    """The parameters with what rescales did cost, for a policy that weighs it (S1).
+    """The rules with the measured cost of a rescale, for a policy that weighs it (S1).
 
     A delay and a warm-up that an operator has set stay: they made fewer records late than measured ones.
     """
     learns = where("waits_until_warm", rules.policy)
-    delay, warm_up = learns & _delay_unset(rules), learns & _warm_up_unset(rules)
+    delay, warm_up = learns & _unset(rules, "metric_delay_s"), learns & _unset(rules, "warm_up_s")
     return replace(
         rules,
         rescale_pause_s=np.where(learns, first_known(cost.pause_s, rules.rescale_pause_s), rules.rescale_pause_s),
@@ -30,16 +30,12 @@ def with_measured_cost(rules: RuleColumns, cost: RescaleCost) -> RuleColumns:
 
 
 def slow_time_unknown(rules: RuleColumns, cost: RescaleCost) -> Mask:
-    """Whether the time from a rescale until the rates show warm workers is neither set nor measured."""
-    unknown = (_delay_unset(rules) & np.isnan(cost.delay_s)) | (_warm_up_unset(rules) & np.isnan(cost.warm_up_s))
-    return where("waits_until_warm", rules.policy) & unknown
+    """Whether the delay or the warm-up after a rescale is neither set nor measured, for a policy that learns them."""
+    delay = _unset(rules, "metric_delay_s") & np.isnan(cost.delay_s)
+    warm_up = _unset(rules, "warm_up_s") & np.isnan(cost.warm_up_s)
+    return where("waits_until_warm", rules.policy) & (delay | warm_up)
 
 
-def _delay_unset(rules: RuleColumns) -> Mask:
-    unset: Mask = rules.metric_delay_s == _DEFAULTS.metric_delay_s
-    return unset
-
-
-def _warm_up_unset(rules: RuleColumns) -> Mask:
-    unset: Mask = rules.warm_up_s == _DEFAULTS.warm_up_s
+def _unset(rules: RuleColumns, name: str) -> Mask:
+    unset: Mask = getattr(rules, name) == getattr(_DEFAULTS, name)
     return unset

@@ -237,7 +237,8 @@ class Rules:
     )
     ineffective_block_s: float | None = _setting(
         None,
-        "duration of the first such block; it doubles each time, up to eight times",
+        "duration of the first such block; it doubles, up to eight times, if the last block ended less than eight "
+        "times this ago",
         ge=0,
         le=86_400,
     )

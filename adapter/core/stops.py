@@ -12,7 +12,7 @@ from adapter.core.rescale_stop import RescaleCost, RescaleStop
 from adapter.core.samples import Array, IntArray
 from adapter.core.state import Fast, Slow, State
 
-LEAST_RESCALES = 3  # the median of fewer would follow a single odd rescale
+LEAST_RESCALES = 3  # fewer may all be odd
 _SEARCH_S = 300.0  # from the last change of the workers: new workers start, and metrics are late
 _LOW_RATIO = 0.75  # of the throughput before: commits every few seconds do not make as large a drop
 _STOOD_RATIO = 0.25
@@ -21,7 +21,7 @@ _FASTER_RATIO = 1.02  # less is noise
 _STEADY_S = 90.0  # no faster for so long: the job is warm
 _LONGEST_WARM_UP_S = 900.0
 _BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
-_EARLY = ("delay_s", "warm_up_s")  # count from the first rescale on: without them the capacity is learned too early
+EARLY = ("delay_s",)  # counts from the first rescale on: without it, rates mix the times before and after a rescale
 _USUAL: dict[str, Callable[..., Array]] = {
     "pause_s": np.nanmedian,
     "delay_s": np.nanmedian,
@@ -148,9 +148,9 @@ def _remembered(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
 
 
 def _usual(name: str, costs: Array) -> Array:
-    """What a cost usually is, NaN while too few rescales have shown it. Of fewer than three, the largest counts."""
+    """What a cost usually is, NaN while too few rescales have shown it. Of fewer, the largest of EARLY counts."""
     shown, usual = np.isfinite(costs).sum(axis=0), np.full(costs.shape[1], np.nan)
-    enough, early = shown >= LEAST_RESCALES, (shown > 0) & (shown < LEAST_RESCALES) & (name in _EARLY)
+    enough, early = shown >= LEAST_RESCALES, (shown > 0) & (shown < LEAST_RESCALES) & (name in EARLY)
     usual[enough] = _USUAL[name](costs[:, enough], axis=0)
     usual[early] = np.nanmax(costs[:, early], axis=0)
     return usual

@@ -36,10 +36,10 @@ def merged(name: str, settings: KafkaSource) -> dict[str, str]:
     try:
         text = Path(settings.properties_file).read_text(encoding="utf-8")
         return {**parse(text), **settings.properties}
-    except OSError as error:
-        text = f"properties_file: cannot read {settings.properties_file}: {error.strerror}; mount the Secret there"
-        raise SourceError(name, text) from None
-    except ValueError as error:
+    except FileNotFoundError:
+        fix = "in a pod, mount the Secret there; otherwise run this where it is mounted"
+        raise SourceError(name, f"properties_file: there is no {settings.properties_file}; {fix}") from None
+    except (OSError, ValueError) as error:
         raise SourceError(name, f"properties_file: {error}") from None
 
 

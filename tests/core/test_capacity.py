@@ -182,6 +182,9 @@ LESSONS = [
         [look(saturated=True, doubtful=True)], 10_000, ESTIMATED, id="a job that may be slow shows an estimate"
     ),
     pytest.param(
+        [look(saturated=True, doubtful=True, utilization=0.3)], 10_000, ESTIMATED, id="whatever its utilization"
+    ),
+    pytest.param(
         [look(saturated=True), look(throughput=5_000, saturated=True, doubtful=True)],
         10_000,
         OBSERVED,

@@ -38,12 +38,6 @@ def test_two_rescales_do_not():
     assert learned(57.0, 57.0) == CONFIGURED_S
 
 
-@pytest.mark.parametrize(("of", "expected"), [("metric_delay_s", 60.0), ("warm_up_s", 180.0)])
-def test_one_rescale_shows_the_delay_and_the_warm_up(of, expected):
-    """The first one comes before the samples rise steadily."""
-    assert learned(57.0, 57.0, rows=late(60.0), warm_s=180.0, of=of) == pytest.approx(expected, abs=2 * TICK_S)
-
-
 def test_one_odd_rescale_changes_nothing():
     assert learned(57.0, 57.0, 57.0, 600.0) == pytest.approx(57.0, abs=TICK_S / 2)
 
@@ -105,18 +99,54 @@ def test_a_job_without_a_pause_keeps_the_other_settings(of):
     assert learned(0.0, 0.0, 0.0, of=of) == CONFIGURED[of]
 
 
-def test_a_throughput_during_a_warm_up_of_unknown_length_is_no_lasting_capacity():
-    """20 workers are full at half their speed until the backlog ends. Then their utilization shows their capacity."""
-    running, state = Fluid(lambda at_s: 800.0 if at_s < 300 else 1000.0 if at_s < 480 else 600.0), EMPTY
-    while running.at_s < 900:
+def test_one_rescale_shows_the_delay_but_no_warm_up():
+    """The first of the two comes before the samples rise steadily, and is not measured."""
+    rows = late(60.0)
+    assert learned(57.0, 57.0, rows=rows, of="metric_delay_s") == pytest.approx(60.0, abs=TICK_S)
+    assert learned(57.0, 57.0, rows=rows, warm_s=30.0, of="warm_up_s") == CONFIGURED["warm_up_s"]
+
+
+def test_of_two_rescales_the_longer_delay_counts():
+    early, present = late(60.0), late(0.0)
+
+    def rows(running):
+        seen = early(running), present(running)
+        return seen[running.at_s > 950]
+
+    assert learned(57.0, 57.0, 57.0, rows=rows, of="metric_delay_s") == pytest.approx(60.0, abs=TICK_S)
+
+
+def slow_start(until_s=480, load=1000.0, **rules):
+    """The capacity of 20 workers, of 2000/s when warm, that were full at half their speed until their backlog ended."""
+    running = Fluid(lambda at_s: 800.0 if at_s < 300 else load if at_s < until_s else 600.0)
+    state, named = EMPTY, book(**{"policy": "drain"} | rules)
+    while running.at_s < until_s + 420:
         busy = 1.0 if running.appended > running.processed else running.busy
         seen = replace(running, more=lambda _, busy=busy: {"utilization_ratio": busy}).rows()
-        state, decisions = advance(state, tick(running.at_s, seen), book(policy="drain"))
+        state, decisions = advance(state, tick(running.at_s, seen), named)
         if running.at_s == 300:
-            running.pause_s, running.warm_up_s = 57.0, 400.0
+            running.pause_s, running.warm_up_s = 57.0, 3 * until_s - 1000
             running.scale(20)
         running.run()
-    assert decisions.numbers["capacity_records_per_s"][0] == pytest.approx(2000, rel=0.1)
+    return decisions.numbers["capacity_records_per_s"][0]
+
+
+@pytest.mark.parametrize("rules", [{}, {"metric_delay_s": 1.0}, {"warm_up_s": 60.0}], ids=str)
+def test_a_throughput_during_a_warm_up_of_unknown_length_is_no_lasting_capacity(rules):
+    """The utilization corrects it."""
+    assert slow_start(**rules) == pytest.approx(2000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"metric_delay_s": 1.0, "warm_up_s": 60.0}, id="both are set"),
+        pytest.param({"policy": "dataflow"}, id="a published policy does not learn them"),
+        pytest.param({"until_s": 1200, "load": 1300.0}, id="more than ten minutes after the rescale"),
+    ],
+)
+def test_otherwise_a_full_job_shows_its_capacity(given):
+    assert slow_start(**given) < 1500
 
 
 def silent(running):
