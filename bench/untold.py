@@ -1,8 +1,9 @@
-"""What `drain` needs if it has to measure what a rescale costs, beside a `drain` that an operator has told it.
+"""What `drain` needs if it has to measure what a rescale costs, beside a `drain` that is configured with it.
 
-Scores only what follows the first day, in which `drain:untold` learns. Prints for each profile and metric delay the
-means of the traces of a day and a half and more: the worker-hours of `drain:untold` over those of `drain`; and of both
-the rescales, the time over 60 s, and the share of late records in the trace where it is largest.
+Only what follows the first day is scored; in that day `drain:untold` measures. The table has a row for each profile and
+metric delay. Its first figure is the worker-hours of `drain:untold` over those of `drain`, a mean of the traces of a
+day and a half and more. The others are those of `drain`, then those of `drain:untold`: means of the rescales and of the
+time over 60 s, and the late records of the worst trace.
 """
 
 import argparse
@@ -16,25 +17,23 @@ from pathlib import Path
 import numpy as np
 
 from adapter.backtest.trace import Trace, TraceError
-from adapter.backtest.unit_simulation import input_rates
+from adapter.backtest.unit_simulation import simulate_units
 from adapter.backtest.units import Grid, Unit, groups, units
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
-from adapter.simulator import closed_loop
 from adapter.simulator.profiles import PROFILES, STEP_S, Profile
-from adapter.simulator.score import scores
-from adapter.simulator.world import SimulatedJob
+from adapter.simulator.score import Tally, scores
 from bench import policies
 from bench.machine import described
 from bench.overview import markdown
 
-POLICIES = TOLD, UNTOLD = ("drain", "drain:untold")
+POLICIES = CONFIGURED, MEASURING = ("drain", "drain:untold")
 LEARNING_DAYS, LEAST_DAYS, MOST_DAYS = 1.0, 1.5, 4.0
 DELAYS_S = (0.0, 120.0)
 _HEADS = (
     "profile",
     "metrics late, s",
-    "worker-hours, × told",
+    "worker-hours, measured / configured",
     "rescales a day",
     "time over 60 s %",
     "late %, worst trace",
@@ -67,7 +66,7 @@ def _long_enough(traces: Iterable[Trace]) -> dict[str, Trace]:
     """The traces with a part to score, by name. Raises TraceError without any."""
     found = {each.name: each for each in traces if LEAST_DAYS <= _days(each) <= MOST_DAYS}
     if not found:
-        raise TraceError(f"expected a trace of {LEAST_DAYS:g} to {MOST_DAYS:g} days, got none; see --days")
+        raise TraceError(f"expected a trace of {LEAST_DAYS:g} to {MOST_DAYS:g} days, got none")
     return found
 
 
@@ -78,17 +77,8 @@ def _days(trace: Trace) -> float:
 def simulate(group: Sequence[Unit], traces: Mapping[str, Trace]) -> list[tuple[Unit, list[float]]]:
     """The scores of units of equal length after the first day."""
     learning_steps = round(LEARNING_DAYS * policies.DAY_S / STEP_S)
-    jobs = [
-        SimulatedJob(
-            rate_records_per_s=rate,
-            lead_steps=learning_steps,
-            policy=unit.policy,
-            profile=unit.profile,
-            seed=unit.random_seed,
-        )
-        for unit, rate in zip(group, input_rates(group, traces), strict=True)
-    ]
-    score = scores(closed_loop.run(jobs).tally)
+    scored = [replace(unit, window=replace(unit.window, lead_steps=learning_steps)) for unit in group]
+    score = scores(Tally(simulate_units(scored, traces)))
     return [(unit, [float(score[name][lane]) for name in _SCORES]) for lane, unit in enumerate(group)]
 
 
@@ -96,8 +86,8 @@ def rows(found: Mapping[Unit, list[float]]) -> list[list[str]]:
     """The rows of the table. found: as from `simulate`, of both policies."""
     each: dict[Profile, dict[str, list[tuple[list[float], list[float]]]]] = {}
     for unit, score in found.items():
-        if unit.policy == TOLD:
-            pair = (score, found[replace(unit, policy=UNTOLD)])
+        if unit.policy == CONFIGURED:
+            pair = (score, found[replace(unit, policy=MEASURING)])
             each.setdefault(unit.profile, {}).setdefault(unit.trace, []).append(pair)
     return [_row(profile, np.array(list(by_trace.values()))) for profile, by_trace in each.items()]
 
@@ -109,7 +99,7 @@ def _row(profile: Profile, pairs: Array) -> list[str]:
     rescales, over = by_trace[:, :, 1].mean(axis=0), by_trace[:, :, 2].mean(axis=0)
     late = by_trace[:, :, 3].max(axis=0)
     cells = [
-        f"{told:{text}}, {untold:{text}}" for (told, untold), text in ((rescales, ".0f"), (over, ".1f"), (late, ".2f"))
+        f"{one:{text}}, {other:{text}}" for (one, other), text in ((rescales, ".0f"), (over, ".1f"), (late, ".2f"))
     ]
     return [profile.name, f"{profile.metric_delay_s:g}", f"{ratio:.3f}", *cells]
 
