@@ -21,7 +21,7 @@ _FASTER_RATIO = 1.02  # less is noise
 _STEADY_S = 90.0  # no faster for so long: the job is warm
 _LONGEST_WARM_UP_S = 900.0
 _BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
-EARLY = ("delay_s",)  # counts from the first rescale on: without it, rates mix the times before and after a rescale
+_EARLY = ("delay_s",)  # counts from the first rescale on: without it, rates mix the times before and after a rescale
 _USUAL: dict[str, Callable[..., Array]] = {
     "pause_s": np.nanmedian,
     "delay_s": np.nanmedian,
@@ -148,9 +148,9 @@ def _remembered(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
 
 
 def _usual(name: str, costs: Array) -> Array:
-    """What a cost usually is, NaN while too few rescales have shown it. Of fewer, the largest of EARLY counts."""
+    """What a cost usually is, NaN while too few rescales have shown it; of few ones, the largest early cost."""
     shown, usual = np.isfinite(costs).sum(axis=0), np.full(costs.shape[1], np.nan)
-    enough, early = shown >= LEAST_RESCALES, (shown > 0) & (shown < LEAST_RESCALES) & (name in EARLY)
+    enough, early = shown >= LEAST_RESCALES, (shown > 0) & (shown < LEAST_RESCALES) & (name in _EARLY)
     usual[enough] = _USUAL[name](costs[:, enough], axis=0)
     usual[early] = np.nanmax(costs[:, early], axis=0)
     return usual

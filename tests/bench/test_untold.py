@@ -21,10 +21,10 @@ GRID = Grid(
 @pytest.mark.timeout(300)
 def test_after_a_day_it_needs_about_as_many_workers() -> None:
     (group,) = groups(units(HILLS, GRID))
-    (told, *_), (untold, *_) = (score for _, score in simulate(group, {"hills": HILLS}))
+    (configured, *_), (measuring, *_) = (score for _, score in simulate(group, {"hills": HILLS}))
 
-    assert untold == pytest.approx(told, rel=0.1)
-    assert 0 < told < 12 * 12  # worker-hours of half a day of at most 12 workers
+    assert measuring == pytest.approx(configured, rel=0.1)
+    assert 0 < configured < 12 * 12  # worker-hours of half a day of at most 12 workers
 
 
 def test_a_row_has_the_means_of_the_traces_and_the_worst_of_them() -> None:
