@@ -15,7 +15,6 @@ from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
 from adapter.core.relayed_load import fullest_load
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import Rules
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_cost import (
     DOWNS_DOUBLE,
@@ -32,8 +31,6 @@ from adapter.core.state import WorkerCounts
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
 DAY_S = 86_400.0
 _HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
-
-_DEFAULTS = Rules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +50,9 @@ class WorkloadStatus:
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
     between_minutes: Mask  # the policy decides once a minute, and no minute has ended since the previous tick
-    measured_pauses: Array  # of the last rescales, as the next two
-    measured_delays: Array
-    measured_warm_ups: Array
+    measured_pauses: Array  # how many of the last rescales have shown a pause
+    measured_delays: Array  # 0 also where metric_delay_s is set
+    measured_warm_ups: Array  # 0 also where warm_up_s is set
     rules: RuleColumns
 
 
@@ -230,9 +227,9 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
         between_minutes=where("decides_each_minute", rules.policy) & ~_minute_ended(tick),
-        measured_pauses=_shown(tick, "pause_s"),
-        measured_delays=_shown_if_unset(tick, "delay_s", "metric_delay_s"),
-        measured_warm_ups=_shown_if_unset(tick, "warm_up_s", "warm_up_s"),
+        measured_pauses=_shown(tick.state.slow.last_rescales.pause_s),
+        measured_delays=rules.measures_delay * _shown(tick.state.slow.last_rescales.delay_s),
+        measured_warm_ups=rules.measures_warm_up * _shown(tick.state.slow.last_rescales.warm_up_s),
         rules=rules,
     )
 
@@ -244,16 +241,10 @@ def _minute_ended(tick: Tick) -> Mask:
     return ended
 
 
-def _shown(tick: Tick, cost: str) -> Array:
-    """How many of the last rescales have shown a cost."""
-    shown: Array = np.isfinite(getattr(tick.state.slow.last_rescales, cost)).sum(axis=0).astype(np.float64)
+def _shown(cost: Array) -> Array:
+    """How many of the last rescales have shown a cost, which has the shape (rescales, workloads)."""
+    shown: Array = np.isfinite(cost).sum(axis=0).astype(np.float64)
     return shown
-
-
-def _shown_if_unset(tick: Tick, cost: str, setting: str) -> Array:
-    """The same, and 0 if an operator has set the value: it is neither the default nor measured."""
-    value, measured = getattr(tick.rules, setting), getattr(tick.state.slow.usual_rescale, cost)
-    return np.where((value == getattr(_DEFAULTS, setting)) | (value == measured), _shown(tick, cost), 0.0)
 
 
 def rescale_worth_s(rules: RuleColumns, workers: Array) -> Array:

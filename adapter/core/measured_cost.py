@@ -8,10 +8,7 @@ from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
 from adapter.core.rescale_stop import RescaleCost
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import Rules
 from adapter.core.samples import first_known
-
-_DEFAULTS = Rules()
 
 
 def with_measured_cost(rules: RuleColumns, cost: RescaleCost) -> RuleColumns:
@@ -20,7 +17,7 @@ def with_measured_cost(rules: RuleColumns, cost: RescaleCost) -> RuleColumns:
     A delay and a warm-up that an operator has set stay: they made fewer records late than measured ones.
     """
     learns = where("waits_until_warm", rules.policy)
-    delay, warm_up = learns & _unset(rules, "metric_delay_s"), learns & _unset(rules, "warm_up_s")
+    delay, warm_up = rules.measures_delay == 1, rules.measures_warm_up == 1
     return replace(
         rules,
         rescale_pause_s=np.where(learns, first_known(cost.pause_s, rules.rescale_pause_s), rules.rescale_pause_s),
@@ -30,12 +27,7 @@ def with_measured_cost(rules: RuleColumns, cost: RescaleCost) -> RuleColumns:
 
 
 def slow_time_unknown(rules: RuleColumns, cost: RescaleCost) -> Mask:
-    """Whether the delay or the warm-up after a rescale is neither set nor measured, for a policy that learns them."""
-    delay = _unset(rules, "metric_delay_s") & np.isnan(cost.delay_s)
-    warm_up = _unset(rules, "warm_up_s") & np.isnan(cost.warm_up_s)
-    return where("waits_until_warm", rules.policy) & (delay | warm_up)
-
-
-def _unset(rules: RuleColumns, name: str) -> Mask:
-    unset: Mask = getattr(rules, name) == getattr(_DEFAULTS, name)
-    return unset
+    """Whether the delay or the warm-up after a rescale is neither set nor measured, for a policy that measures them."""
+    delay, warm_up = np.isnan(cost.delay_s), np.isnan(cost.warm_up_s)
+    unknown: Mask = ((rules.measures_delay == 1) & delay) | ((rules.measures_warm_up == 1) & warm_up)
+    return unknown

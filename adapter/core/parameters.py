@@ -12,8 +12,8 @@ from adapter.core.policies import POLICIES
 from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import ORDERED, Rules, contradiction
-from adapter.core.samples import Array, IntArray
+from adapter.core.rules import ORDERED, UNMEASURED, Rules, contradiction, or_unmeasured
+from adapter.core.samples import Array, IntArray, first_known
 
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
 _CALENDAR = ("excluded", "expected_times", "expecting")  # columns that depend on the time
@@ -26,6 +26,7 @@ _BY_POLICY = {
     for name in sorted({name for policy in POLICIES for name in policy.defaults})
 }
 _PUBLISHED = np.array([policy.published for policy in POLICIES])
+_MEASURING = np.array([policy.waits_until_warm for policy in POLICIES])
 _COMPARED = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal}
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 _IGNORED = "none of the rules in its HPA's annotations counts"
@@ -121,7 +122,8 @@ def _values(rules: Rules) -> tuple[float, ...]:
 
 def _calendar(rules: Rules, at_s: float) -> tuple[float, float, float]:
     """The values of _CALENDAR at a time."""
-    lead_s = max(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + rules.warm_up_s)
+    warm_up_s = or_unmeasured(rules, "warm_up_s")
+    lead_s = max(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + warm_up_s)
     return (
         float(any(period.holds(at_s) for period in rules.excluded)),
         max((event.times for event in rules.expected if event.is_ahead(at_s, lead_s)), default=1.0),
@@ -130,10 +132,17 @@ def _calendar(rules: Rules, at_s: float) -> tuple[float, float, float]:
 
 
 def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
-    """The parameters that depend on each workload's policy: its defaults of unset ones, and safety."""
+    """The parameters that depend on each workload's policy: defaults of unset ones, safety, and what it measures."""
     policy = values["policy"].astype(np.int64)
-    unset = {name: np.where(np.isnan(values[name]), own[policy], values[name]) for name, own in _BY_POLICY.items()}
-    return unset | {"safety": np.where(_PUBLISHED[policy], values["safety"], 1.0)}
+    own = {name: first_known(values[name], default[policy]) for name, default in _BY_POLICY.items()}
+    unmeasured = {name: first_known(values[name], np.full(len(policy), s)) for name, s in UNMEASURED.items()}
+    return {
+        **own,
+        **unmeasured,
+        "safety": np.where(_PUBLISHED[policy], values["safety"], 1.0),
+        "measures_warm_up": (_MEASURING[policy] & np.isnan(values["warm_up_s"])).astype(np.float64),
+        "measures_delay": (_MEASURING[policy] & np.isnan(values["metric_delay_s"])).astype(np.float64),
+    }
 
 
 def _overridden(

@@ -29,6 +29,7 @@ ORDERED = (  # the first parameter may not exceed the second; the consequence if
     ("sized_utilization_ratio", "safe_utilization_ratio", "a new size would be scaled up at once"),
     ("no_backlog_time_s", "significant_backlog_time_s", "the same backlog time would scale up and down"),
 )
+UNMEASURED = {"warm_up_s": 120.0, "metric_delay_s": 0.0}  # of unset parameters, until `drain` has measured them
 
 
 def contradiction(order: tuple[str, str, str], lower: str, upper: str) -> str:
@@ -130,10 +131,10 @@ class Rules:
         ge=0,
         le=1e9,
     )
-    warm_up_s: float = _setting(
-        120.0,
+    warm_up_s: float | None = _setting(
+        None,
         "time after a rescale or a stop in which throughput is no measure of capacity: jobs warm up; unset, "
-        "`drain` measures it",
+        f"{UNMEASURED['warm_up_s']:g} s, and `drain` measures it",
         ge=0,
         le=3600,
     )
@@ -141,8 +142,12 @@ class Rules:
     replay_s: float = _setting(0.0, "checkpoint interval: a rescale processes half of it again", ge=0, le=3600)
     worker_start_s: float = _setting(30.0, "time from a scale-up until the new workers are ready", ge=0, le=3600)
     # S4-04 has 120.
-    metric_delay_s: float = _setting(
-        0.0, "delay of the samples behind the events that they measure; unset, `drain` measures it", ge=0, le=600
+    metric_delay_s: float | None = _setting(
+        None,
+        "delay of the samples behind the events that they measure; unset, "
+        f"{UNMEASURED['metric_delay_s']:g} s, and `drain` measures it",
+        ge=0,
+        le=600,
     )
     # S4-36.
     slots_per_worker: int = _setting(1, "subtasks that a worker runs in parallel", ge=1, le=1024)
@@ -278,6 +283,12 @@ class Rules:
     failover: bool = _setting(False, "no scale-down while traffic of another region may come back", hidden=True)
     excluded: tuple[Period, ...] = _setting((), "times without decisions; from `excluded_periods`", hidden=True)
     expected: tuple[Event, ...] = _setting((), "times with more input; from `expected`", hidden=True)
+
+
+def or_unmeasured(rules: Rules, name: str) -> float:
+    """The value of a parameter of UNMEASURED, also while it is unset."""
+    value: float | None = getattr(rules, name)
+    return UNMEASURED[name] if value is None else value
 
 
 MEANINGS = {  # of each setting, also by which policies

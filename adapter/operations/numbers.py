@@ -24,7 +24,7 @@ from adapter.serving.ui.view import UNKNOWN
 _COSTS = (  # name, setting, how many rescales have shown it, what counts until enough have
     ("pause", "rescale_pause_s", "measured_pauses", "as configured"),
     ("delay", "metric_delay_s", "measured_delays", "the longest"),
-    ("warm up", "warm_up_s", "measured_warm_ups", "as configured"),
+    ("warm up", "warm_up_s", "measured_warm_ups", "the default"),
 )
 _SIGNALS = (
     "throughput_records_per_s",

@@ -36,7 +36,8 @@ def test_each_workload_has_its_own_entry():
 def test_every_field_is_a_column_of_numbers():
     found = spread().values
     settings = [setting.name for setting in fields(Rules)][:-1]
-    assert [column.name for column in fields(found)] == [*settings, "expected_times", "expecting"]
+    others = ["expected_times", "expecting", "measures_warm_up", "measures_delay"]
+    assert [column.name for column in fields(found)] == [*settings, *others]
     assert {getattr(found, column.name).dtype for column in fields(found)} == {np.dtype(float)}
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from builders import EMPTY, TICK_S, Fluid, advance, book, counts, job, tick
 
-from adapter.core.rules import POLICIES, Rules
+from adapter.core.rules import POLICIES, UNMEASURED
 
 LEFT_S = 420  # between two rescales
 CONFIGURED_S = 30.0
-CONFIGURED = {"rescale_pause_s": CONFIGURED_S, "metric_delay_s": Rules().metric_delay_s, "warm_up_s": Rules().warm_up_s}
+CONFIGURED = {"rescale_pause_s": CONFIGURED_S}
 
 
 def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, most=2, of="rescale_pause_s", **rules):
@@ -89,21 +89,27 @@ def test_rescales_without_a_pause_show_neither_a_delay_nor_a_warm_up(of, value):
     assert found == pytest.approx(value, abs=2 * TICK_S)
 
 
-@pytest.mark.parametrize("of", ["metric_delay_s", "warm_up_s"])
+@pytest.mark.parametrize("of", UNMEASURED)
 def test_a_delay_and_a_warm_up_that_are_set_stay(of):
     assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **{of: 200.0}) == 200.0
 
 
-@pytest.mark.parametrize("of", ["metric_delay_s", "warm_up_s"])
+@pytest.mark.parametrize("of", UNMEASURED)
+def test_a_value_that_is_used_until_it_is_measured_stays_if_it_is_set(of):
+    set_to = {of: UNMEASURED[of]}
+    assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **set_to) == UNMEASURED[of]
+
+
+@pytest.mark.parametrize("of", UNMEASURED)
 def test_a_job_without_a_pause_keeps_the_other_settings(of):
-    assert learned(0.0, 0.0, 0.0, of=of) == CONFIGURED[of]
+    assert learned(0.0, 0.0, 0.0, of=of) == UNMEASURED[of]
 
 
 def test_one_rescale_shows_the_delay_but_no_warm_up():
     """The first of the two comes before the samples rise steadily, and is not measured."""
     rows = late(60.0)
     assert learned(57.0, 57.0, rows=rows, of="metric_delay_s") == pytest.approx(60.0, abs=TICK_S)
-    assert learned(57.0, 57.0, rows=rows, warm_s=30.0, of="warm_up_s") == CONFIGURED["warm_up_s"]
+    assert learned(57.0, 57.0, rows=rows, warm_s=30.0, of="warm_up_s") == UNMEASURED["warm_up_s"]
 
 
 def test_of_two_rescales_the_longer_delay_counts():
@@ -131,7 +137,7 @@ def slow_start(until_s=480, load=1000.0, **rules):
     return decisions.numbers["capacity_records_per_s"][0]
 
 
-@pytest.mark.parametrize("rules", [{}, {"metric_delay_s": 1.0}, {"warm_up_s": 60.0}], ids=str)
+@pytest.mark.parametrize("rules", [{}, {"metric_delay_s": 0.0}, {"warm_up_s": 60.0}], ids=str)
 def test_a_throughput_during_a_warm_up_of_unknown_length_is_no_lasting_capacity(rules):
     """The utilization corrects it."""
     assert slow_start(**rules) == pytest.approx(2000, rel=0.1)
@@ -140,7 +146,7 @@ def test_a_throughput_during_a_warm_up_of_unknown_length_is_no_lasting_capacity(
 @pytest.mark.parametrize(
     "given",
     [
-        pytest.param({"metric_delay_s": 1.0, "warm_up_s": 60.0}, id="both are set"),
+        pytest.param({"metric_delay_s": 0.0, "warm_up_s": 60.0}, id="both are set"),
         pytest.param({"policy": "dataflow"}, id="a published policy does not learn them"),
         pytest.param({"until_s": 1200, "load": 1300.0}, id="more than ten minutes after the rescale"),
     ],
