@@ -9,6 +9,7 @@ import numpy as np
 
 from adapter.config.faults import nearest
 from adapter.core.engine import advance
+from adapter.core.parameters import allowed, expected
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import WHOLE, Array, Samples
@@ -17,12 +18,9 @@ from adapter.errors import ConfigError
 from adapter.simulator import fluid
 from adapter.simulator.profiles import Profile
 
-# Numeric parameters that an operator may vary, and their bounds.
-_NUMBERS = {
-    setting.name: setting.metadata
-    for setting in fields(Rules)
-    if "one_of" not in setting.metadata and "hidden" not in setting.metadata
-}
+_NUMBERS = [  # parameters that an operator may vary
+    setting.name for setting in fields(Rules) if "one_of" not in setting.metadata and "hidden" not in setting.metadata
+]
 UNTOLD = "untold"
 _EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
 
@@ -55,20 +53,12 @@ def _setting(policy: str, text: str) -> tuple[str, Any]:
     name, _, value = text.partition("=")
     if name not in _NUMBERS:
         raise ConfigError([f"{policy}: there is no parameter {name!r}{nearest(name, _NUMBERS) or ''}"])
-    bounds = _NUMBERS[name]
     try:
         number = float(value)
     except ValueError:
         number = float("nan")
-    fits = (
-        number >= bounds.get("ge", -np.inf)
-        and number > bounds.get("gt", -np.inf)
-        and number <= bounds.get("le", np.inf)
-        and number < bounds.get("lt", np.inf)
-    )
-    if not fits:
-        limits = ", ".join(f"{bound} {limit}" for bound, limit in bounds.items() if bound in ("ge", "gt", "le", "lt"))
-        raise ConfigError([f"{policy}: expected a number for {name} ({limits}), got {value!r}"])
+    if not allowed(name, np.array(number)):
+        raise ConfigError([f"{policy}: expected {name} to be {expected(name)}, got {value!r}"])
     return name, number
 
 

@@ -138,7 +138,7 @@ class World:
     def demand_workers(self, rate_records_per_s: Array) -> Array:
         """The fewest workers that can process an input, shape (L,); all workers where none suffice."""
         enough = self.demand_table >= rate_records_per_s[:, None]
-        return np.where(enough.any(axis=1), enough.argmax(axis=1) + 1.0, self.max_workers)
+        return np.where(enough.any(axis=1), np.minimum(enough.argmax(axis=1) + 1.0, self.max_workers), self.max_workers)
 
 
 def _arrivals(cases: Sequence[SimulatedJob]) -> Arrivals:

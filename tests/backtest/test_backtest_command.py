@@ -34,11 +34,12 @@ def test_a_policy_accepts_parameters() -> None:
         ),
         pytest.param(
             "drain:target_utilization_ratio=1.5",
-            "expected a number for target_utilization_ratio (gt 0, le 1), got '1.5'",
+            "expected target_utilization_ratio to be a number more than 0 and at most 1, got '1.5'",
             id="a parameter out of bounds",
         ),
-        pytest.param("drain:rescale_pause_s=", "expected a number for rescale_pause_s", id="a parameter of nothing"),
-        pytest.param("drain:rescale_pause_s=nan", "expected a number for rescale_pause_s", id="not a number"),
+        pytest.param("drain:rescale_pause_s=", "expected rescale_pause_s to be a number", id="a parameter of nothing"),
+        pytest.param("drain:rescale_pause_s=nan", "expected rescale_pause_s to be a number", id="not a number"),
+        pytest.param("drain:min_spare_workers=1.5", "expected min_spare_workers to be a whole number", id="not whole"),
         pytest.param("keda-30s:lag=1", "keda-30s takes no parameters", id="a baseline has no parameters"),
     ],
 )

@@ -84,6 +84,12 @@ def test_demand_is_the_smallest_size_for_the_input_or_the_maximum() -> None:
     assert demand.tolist() == [1, 1, 2, 5, EVEN.max_workers]
 
 
+def test_a_larger_job_beside_it_does_not_raise_the_maximum_of_a_job() -> None:
+    world = a_world(EVEN, replace(EVEN, max_workers=2 * EVEN.max_workers, workers=EVEN.max_workers))
+
+    assert world.demand_workers(np.full(2, 1000 * (EVEN.max_workers + 3.0)))[0] == EVEN.max_workers
+
+
 def test_a_skewed_input_raises_the_demand() -> None:
     world = a_world(EVEN, replace(EVEN, skew=0.4))
     sharing_evenly = np.array([2, 3, 4, 6, 9, 12]) - 1
