@@ -90,7 +90,7 @@ def decision_input(tick: Tick) -> DecisionInput:
         policy_input=_policy_input(tick, range_.most),
         blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,
-            measured_utilization_ratio=tick.signals.measured_utilization_ratio,
+            measured_utilization_ratio=tick.now.utilization_ratio,
             hottest_partition_ratio=tick.signals.hottest_partition_ratio,
         ),
         gate_inputs=_gate_inputs(tick, paused),
@@ -161,7 +161,7 @@ def _rising(tick: Tick) -> Mask:
 def _hottest(tick: Tick) -> Array:
     """The largest utilization of each workload's stages; unknown while a stage that reported before does not report."""
     before = tick.signals.measured_utilization_ratio
-    busy = np.where(tick.stage_rules.safety == 0, before, tick.signals.utilization_ratio)
+    busy = np.where(tick.stage_rules.safety == 0, tick.now.utilization_ratio, tick.signals.utilization_ratio)
     count = len(tick.workers)
     reported = np.isfinite(busy) | np.isnan(before)
     all_reported = every(reported, np.ones(len(reported), dtype=bool), tick.workload_index, count)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapter.core.observe import Tick
+from adapter.core.observe import FAR_WINDOWS, Tick
 from adapter.core.samples import Array, IntArray
 
 _MANY = 3  # a job that restarts makes its counters fall once
@@ -12,10 +12,12 @@ def falling_counters(tick: Tick) -> dict[str, str]:
     """A sentence for each workload whose counters fell _MANY times within the points of its window."""
     fast, names = tick.state.fast, tick.state.slow.workloads
     falls = np.maximum(_falls(fast.processed), _falls(fast.appended))
-    ticks = len(fast.at_s)
+    spans_s = FAR_WINDOWS * tick.stage_rules.rate_window_s
     return {
-        names[tick.workload_index[stage]]: f"its counters fell {falls[stage]} times in {ticks} ticks: either the job "
-        "restarts again and again, or several sources report the same series; let the query select one of them"
+        names[
+            tick.workload_index[stage]
+        ]: f"its counters fell {falls[stage]} times in {spans_s[stage]:g} s: either the "
+        "job restarts again and again, or several sources report the same series; let the query select one of them"
         for stage in np.flatnonzero(falls >= _MANY).tolist()
     }
 

@@ -45,8 +45,9 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     fast = replace(
         fast,
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
-        health_seen_at_s=np.where(_any_known(now, HEALTH), samples.at_s, fast.health_seen_at_s),
-        hpa_seen_at_s=np.where(_any_known(now, HPA) | _faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
+        running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
+        sink_healthy_seen_at_s=np.where(np.isfinite(now.sink_healthy), samples.at_s, fast.sink_healthy_seen_at_s),
+        hpa_seen_at_s=np.where(_hpa_known(now) | _faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
     )
     slow = _with_overrides(replace(state.slow, facts=after), samples, workloads)
     return State(fast=_with_counts(_with_points(fast, samples, stages), samples, workloads), slow=slow)
@@ -62,8 +63,8 @@ def _differs(now: Array, before: Array) -> Mask:
     return differs
 
 
-def _any_known(facts: WorkloadFacts, names: Iterable[str]) -> Mask:
-    newest: Array = np.fmax.reduce([getattr(facts, name) for name in names])
+def _hpa_known(facts: WorkloadFacts) -> Mask:
+    newest: Array = np.fmax.reduce([getattr(facts, name) for name in HPA])
     return np.isfinite(newest)
 
 
@@ -111,11 +112,15 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
     return replace(state, slow=replace(state.slow, history=history))
 
 
-def trimmed(fast: Fast, oldest_s: float) -> Fast:
-    """The group without the points that no window needs any more."""
-    keep = fast.at_s >= oldest_s
-    points: dict[str, Any] = {name: getattr(fast, name)[keep] for name in ("at_s", *_POINTS)}
-    return replace(fast, **points)
+def trimmed(fast: Fast, oldest_s: Array) -> Fast:
+    """The group without the points that the window of their stage needs no more. oldest_s: (stages,)."""
+    keep = fast.at_s >= oldest_s.min(initial=fast.at_s[-1])
+    at_s = fast.at_s[keep]
+    needed = at_s[:, None] >= oldest_s
+    points = {name: getattr(fast, name)[keep] for name in _POINTS}
+    if not needed.all():
+        points = {name: np.where(needed, values, np.nan) for name, values in points.items()}
+    return replace(fast, at_s=at_s, **points)
 
 
 def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, ...], tuple[Stage, ...]]:
@@ -126,7 +131,8 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
     named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _discovered(samples)
     if same and named >= set(slow.workloads) and slow.stages == _with_whole_stages(slow.workloads, samples.stages):
         return slow.workloads, slow.stages
-    counted = dict(zip(slow.workloads, samples.at_s - state.fast.workers_seen_at_s, strict=True))
+    counted_at_s = np.fmax(state.fast.workers_seen_at_s, state.fast.partitions_seen_at_s)
+    counted = dict(zip(slow.workloads, samples.at_s - counted_at_s, strict=True))
     # Containers are a stage with resources alone.
     seen_at_s = np.fmax(state.fast.seen_at_s, state.fast.signals.resources_at_s)
     seen = dict(zip(slow.stages, seen_at_s, strict=True))

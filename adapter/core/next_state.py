@@ -67,6 +67,7 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     closed = first_known(peak, current)
     for number in range(int(min(passed.max(initial=0.0), BUCKETS + 1))):
         slow = replace(slow, peaks=np.where(passed > number, np.vstack([slow.peaks[1:], closed]), slow.peaks))
+        closed = np.where(lost, current, closed)
     return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
 
 

@@ -21,7 +21,7 @@ from adapter.core.signals import backlog_time, gated_lag_change, input_rate, rel
 from adapter.core.stage_samples import StageSamples, stage_samples, with_held_resources
 from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
 
-_FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
+FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
 _LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
 _USUAL_S = 120.0  # a backlog of less than this time is no jump
 _JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
@@ -104,23 +104,22 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     effective = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
     rules = with_measured_cost(effective.values, slow.usual_rescale)
     state = count_failures(without_deleted_hpas(state, samples.at_s, rules), samples, rules)
-    oldest_s = samples.at_s - _FAR_WINDOWS * float(rules.rate_window_s.max(initial=0.0))
-    state = replace(state, fast=trimmed(state.fast, oldest_s))
-
     stage_rules = rules if plain else rules.at(index)
+    state = replace(state, fast=trimmed(state.fast, samples.at_s - FAR_WINDOWS * stage_rules.rate_window_s))
+
     now = with_held_resources(stage_samples(samples, slow.stages), state.fast.signals, samples.at_s, stage_rules)
     rates = _rates(state.fast, now, stage_rules, index)
     seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
     seen_at_s = np.where(seen, samples.at_s, fast.seen_at_s)
-    expired = samples.at_s - seen_at_s > stage_rules.error_after_s
-    state = replace(state, fast=replace(state.fast, signals=_latest(fast, now, rates, expired), seen_at_s=seen_at_s))
+    state = replace(state, fast=replace(state.fast, seen_at_s=seen_at_s))
+    state = replace(state, fast=replace(state.fast, signals=_latest(state.fast, now, rates, stage_rules)))
 
     load_age_s = samples.at_s - smallest(seen_at_s, index, len(names))
     partitions_age_s = samples.at_s - fast.partitions_seen_at_s
     loaded = load_age_s <= rules.error_after_s
     alone = where("follows_partitions", rules.policy) & np.isfinite(partitions_age_s) & ~loaded
     known = rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records
-    signals = _signals(state.fast, now, rates, stage_rules)
+    signals = _signals(state.fast, rates, stage_rules)
     return Tick(
         at_s=samples.at_s,
         state=state,
@@ -148,14 +147,18 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
 
 def _healthy_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:
     """The facts; the health of a job that has not reported it for error_after_s is unknown."""
-    facts = state.slow.facts
-    expired = ~(at_s - state.fast.health_seen_at_s <= rules.error_after_s)
-    return replace(facts, **{name: np.where(expired, np.nan, getattr(facts, name)) for name in HEALTH})
+    facts, seen_at_s = state.slow.facts, {name: getattr(state.fast, f"{name}_seen_at_s") for name in HEALTH}
+    known = {name: at_s - seen_at_s[name] <= rules.error_after_s for name in HEALTH}
+    return replace(facts, **{name: np.where(known[name], getattr(facts, name), np.nan) for name in HEALTH})
 
 
-def _latest(fast: Fast, now: StageSamples, rates: Rates, expired: Mask) -> LatestSignals:
+def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> LatestSignals:
     """The latest known signals; those of an expired stage are unknown."""
-    was = fast.signals
+    was, at_s = fast.signals, fast.at_s[-1]
+    expired = at_s - fast.seen_at_s > rules.error_after_s
+    hottest_at_s = np.where(np.isfinite(now.hottest_partition_ratio), at_s, was.hottest_partition_at_s)
+    hottest = first_known(now.hottest_partition_ratio, was.hottest_partition_ratio)
+    stuck = np.where(np.isfinite(now.backlog_records), np.nan_to_num(now.stuck_backlog_records), np.nan)
 
     def latest(value: Array, before: Array) -> Array:
         return np.where(expired, np.nan, first_known(value, before))
@@ -166,7 +169,9 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, expired: Mask) -> Lates
         input_rate_records_per_s=latest(rates.input_rate_records_per_s, was.input_rate_records_per_s),
         backlog_records=latest(rates.backlog_records, was.backlog_records),
         measured_utilization_ratio=latest(now.utilization_ratio, was.measured_utilization_ratio),
-        hottest_partition_ratio=latest(now.hottest_partition_ratio, was.hottest_partition_ratio),
+        stuck_backlog_records=latest(stuck, was.stuck_backlog_records),
+        hottest_partition_ratio=np.where(at_s - hottest_at_s > rules.error_after_s, np.nan, hottest),
+        hottest_partition_at_s=hottest_at_s,
         resources=now.resources,
         resources_at_s=now.resources_at_s,
     )
@@ -194,7 +199,7 @@ def _rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -
     """Rates over the clean points of each stage's window: after the last reset, and after the last change settled."""
     settled_at_s = np.nan_to_num(np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index] + settle_s(rules), nan=-np.inf)
     window_s, at_s = rules.rate_window_s, fast.at_s[:, None]
-    oldest_s = np.maximum(at_s[-1] - _FAR_WINDOWS * window_s, settled_at_s)
+    oldest_s = np.maximum(at_s[-1] - FAR_WINDOWS * window_s, settled_at_s)
     far = (at_s >= oldest_s) & since_reset(fast.processed, fast.appended)
     near = far & (at_s >= at_s[-1] - window_s)
     least_s = window_s * _LEAST_SPAN_RATIO
@@ -249,11 +254,11 @@ def _discontinuous(state: State, rates: Rates, rules: RuleColumns) -> Mask:
     return jumped
 
 
-def _signals(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> Signals:
+def _signals(fast: Fast, rates: Rates, rules: RuleColumns) -> Signals:
     """The latest known signals, and the signals that follow from them."""
     latest = fast.signals
     throughput, due = latest.throughput_records_per_s, latest.backlog_records
-    backlog = due + np.nan_to_num(now.stuck_backlog_records)
+    backlog = due + latest.stuck_backlog_records
     change = relative_lag_change(throughput, latest.growth_records_per_s)
     unknown = np.full_like(throughput, np.nan)
     return Signals(

@@ -120,7 +120,7 @@ class _Steps:
     def __init__(self, at_s: Array, values: Array) -> None:
         unknown = np.full(values.shape[1], np.nan)
         self.first_s, self.first, self.last_s, self.last = unknown, unknown, unknown, unknown
-        self.began_s, self.began, self.rose_s = unknown, unknown, unknown
+        self.began_s, self.rose_s = unknown, unknown
         self.longest_s, self.steps = np.zeros(len(unknown)), np.zeros(len(unknown))
         self.always = np.ones(len(unknown), dtype=bool)
         for point_s, value in zip(at_s, values, strict=True):
@@ -130,7 +130,7 @@ class _Steps:
         known, rose = np.isfinite(value), value > self.last
         begins, opens = rose & (self.steps == 0), known & np.isnan(self.first_s)
         self.longest_s = np.where(rose, np.fmax(self.longest_s, at_s - self.rose_s), self.longest_s)
-        self.began_s, self.began = np.where(begins, at_s, self.began_s), np.where(begins, value, self.began)
+        self.began_s = np.where(begins, at_s, self.began_s)
         self.rose_s = np.where(rose, at_s, self.rose_s)
         self.always &= rose | opens | ~known
         self.steps += rose

@@ -121,7 +121,7 @@ class Rules:
     worker_hour_price: float | None = _setting(
         None,
         "price of a worker-hour; `drain` weighs it against that of a late minute, and reports show it",
-        ge=0,
+        gt=0,
         le=1e9,
     )
     late_minute_price: float | None = _setting(
@@ -233,7 +233,7 @@ class Rules:
     # S3-20.
     low_cpu_ratio: float | None = _setting(
         None,
-        "a job that is behind at a lower utilization lacks no workers: scale up by one at a time",
+        "a job that is behind at a lower utilization lacks no workers: scale up by the smallest step that an HPA takes",
         ge=0,
         lt=1,
     )

@@ -18,7 +18,7 @@ from adapter.core.forecast import POINTS, Fit
 from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 14  # raise it whenever layout() changes
+VERSION = 15  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -38,10 +38,12 @@ class LatestSignals:
     growth_records_per_s: Array
     input_rate_records_per_s: Array
     backlog_records: Array  # without what waits in stuck partitions
+    stuck_backlog_records: Array  # what waits in them
     measured_utilization_ratio: Array  # as reported, not estimated
     resources: Array  # which of busy time, CPU, memory and network were reported in resources_at_s
     resources_at_s: Array  # the last tick in which none of them was missing
     hottest_partition_ratio: Array
+    hottest_partition_at_s: Array  # when it was last reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +118,8 @@ class Fast:
     disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, was stuck or did not run
     spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last changed
     spec_raised_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last rose
-    health_seen_at_s: Array = field(metadata=_by("workload"))  # `running` or `sink_healthy` was last reported
+    running_seen_at_s: Array = field(metadata=_by("workload"))  # whether the job runs was last reported
+    sink_healthy_seen_at_s: Array = field(metadata=_by("workload"))  # the health of its sink was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))
     hpa_seen_at_s: Array = field(metadata=_by("workload"))  # its HPA was last read, or a source failed
     all_ready_at_s: Array = field(metadata=_by("workload"))  # all desired workers were last ready
@@ -137,7 +140,7 @@ class Slow:
     history: WorkloadHistory = field(metadata=_by("workload"))
     peaks: Array = field(metadata=_by("workload", BUCKETS))  # the size that each closed bucket needed, oldest first
     last_rescales: RescaleCost = field(metadata=_by("workload", RESCALES))  # as measured, oldest first
-    usual_rescale: RescaleCost = field(metadata=_by("workload"))  # their medians, NaN while they are too few
+    usual_rescale: RescaleCost = field(metadata=_by("workload"))  # what counts of them, NaN while they are too few
     trial: ScaleUpTrial = field(metadata=_by("stage"))
     fullest_ratio: Array = field(metadata=_by("stage"))  # the load at which the fullest worker fell behind
     newest_point_at_s: Array = field(metadata=_by("", 1))  # when the newest of `points` was taken

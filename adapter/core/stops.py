@@ -51,11 +51,13 @@ def measure_stop(tick: Tick) -> State:
 
 def _begun(fast: Fast, index: IntArray) -> RescaleStop:
     """The measurements, also of the rescales that this tick is the first to show."""
-    stop, before = fast.stop, fast.signals.throughput_records_per_s
-    rescaled = (fast.spec_changed_at_s == fast.at_s[-1])[index] & np.isnan(stop.longest_s) & (before > 0)
+    stop, before, now_s = fast.stop, fast.signals.throughput_records_per_s, fast.at_s[-1]
+    # The first count is no change.
+    changed = (fast.spec_changed_at_s == now_s) & (fast.changed_at_s == now_s)
+    rescaled = changed[index] & np.isnan(stop.longest_s) & (before > 0)
     if len(fast.at_s) < 2 or not rescaled.any():
         return stop
-    begins = rescaled & _rises_steadily(fast.processed[:-1])
+    begins = rescaled & _rises_steadily(fast.processed[:-1]) & np.isfinite(fast.backlog[-2])
     return replace(
         stop,
         before_records_per_s=np.where(begins, before, stop.before_records_per_s),

@@ -74,6 +74,24 @@ def test_a_change_of_the_deciding_input_changes_the_decision(name, value, size):
     assert otherwise(columns, name, value)[0] == size
 
 
+def test_another_input_has_another_newest_rate_and_rise():
+    """Right after a step the newest rate decides how many workers a scale-up adds."""
+    ticks = [*steady(300, throughput=1000), *(faster(at_s) for at_s in (315, 330))]
+    columns, found = recorded(ticks, policy="drain", rescale_pause_s=0.0)
+    assert found.input_rate_records_per_s < 2000
+    newest = "policy_input.latest_input_rate_records_per_s"
+    assert columns[newest].tolist() == pytest.approx([2000])
+    other = with_input(columns, "input_rate_records_per_s", column(2 * found.input_rate_records_per_s))
+    assert other[newest].tolist() == pytest.approx([4000])
+
+
+def faster(at_s):
+    """The counters of a job whose input doubled at 300 s."""
+    arrived = 1000 * 300 + 2000 * (at_s - 300)
+    flowing = {"processed_records": 1000 * at_s, "appended_records": arrived, "backlog_records": arrived - 1000 * at_s}
+    return tick(at_s, job(**counts(), **flowing))
+
+
 def test_a_record_of_a_held_target_holds_it_again():
     columns, found = recorded([*steady(**BEHIND), tick(75, job(**counts()))], policy="drain")
     assert (found.reason, found.required_workers) == (Reason.STALE, 20)

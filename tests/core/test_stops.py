@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from builders import EMPTY, TICK_S, Fluid, advance, book, counts, job, tick
+from builders import EMPTY, JOB, TICK_S, Fluid, advance, book, counts, flow, job, tick
 
-from adapter.core.rules import POLICIES, UNMEASURED
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import POLICIES, UNMEASURED, Rules
 
 LEFT_S = 420  # between two rescales
 CONFIGURED_S = 30.0
@@ -153,6 +155,41 @@ def test_a_throughput_during_a_warm_up_of_unknown_length_is_no_lasting_capacity(
 )
 def test_otherwise_a_full_job_shows_its_capacity(given):
     assert slow_start(**given) < 1500
+
+
+def test_a_neighbour_with_a_longer_window_changes_no_measurement():
+    """A counter that begins anew at each rescale rises steadily in a short window alone."""
+
+    def last_pauses(*neighbours):
+        rules = {JOB: Rules(policy="drain")} | {name: Rules(rate_window_s=600.0) for name in neighbours}
+        running, state, before = Fluid(lambda at_s: 800.0), EMPTY, 0.0
+        for at_s in range(0, 2700, TICK_S):
+            seen = replace(running, processed=running.processed - before).rows()
+            others = [job(name, **counts(), **flow(at_s)) for name in neighbours]
+            state, _ = advance(state, tick(at_s, seen, *others), RuleBook(by_workload=rules))
+            if at_s % 450 == 435:
+                running.pause_s = 90.0
+                running.scale(21 - running.workers)
+                before = running.processed
+            running.run()
+        return state.slow.last_rescales.pause_s[:, list(state.slow.workloads).index(JOB)].tolist()
+
+    assert np.isfinite(last_pauses()).sum() >= 3
+    assert last_pauses("shop/other") == pytest.approx(last_pauses(), nan_ok=True)
+
+
+def test_a_first_count_of_the_workers_begins_no_measurement():
+    """An outage without a rescale is no pause: only the rescale after it counts, which has none."""
+    running, state, named = Fluid(lambda at_s: 800.0), EMPTY, book(policy="drain")
+    for at_s in range(0, 3600, TICK_S):
+        seen = [row for row in running.rows() if at_s > 300 or not row[2].endswith("workers")]
+        state, _ = advance(state, tick(at_s, seen), named)
+        if at_s == 900:
+            running.stopped_until_s = at_s + 600.0
+        if at_s == 2700:
+            running.scale(20)
+        running.run()
+    assert state.slow.last_rescales.pause_s[-1].tolist() == [0.0]
 
 
 def silent(running):

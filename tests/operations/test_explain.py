@@ -161,7 +161,7 @@ def test_the_present_capacity_stands_beside_the_learned_one_if_they_differ(now, 
     [
         ("pause", "pauses", "as configured"),
         ("delay", "delays", "the longest"),
-        ("warm up", "warm_ups", "as configured"),
+        ("warm up", "warm_ups", "the default"),
     ],
 )
 def test_the_cost_of_a_rescale_is_shown_with_the_rescales_that_were_measured(name, counted, early, measured, words):

@@ -115,8 +115,8 @@ POLICIES = (
         module="varga",
         needs=(
             Need(signals=_UTILIZATION),  # S1-15
-            Need(signals=_LOAD, without="its lag does not count"),  # S1-12, S1-13
-            Need(signals=("backlog_records",), without="its lag does not count"),
+            _THROUGHPUT,  # S1-12
+            _BACKLOG,  # S1-13
         ),
         parameters=(
             "lag_threshold_records",

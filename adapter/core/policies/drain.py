@@ -84,7 +84,6 @@ def size(policy_input: PolicyInput) -> PolicyResult:
         catch_up_workers=known.size(catch),
         needed_workers=needed,
         outlook=Outlook(
-            input_rate_records_per_s=highest,
             workers=other,
             keep_behind_s=np.where(known.proven, np.fmax(ahead.keep_behind_s, behind_s), np.nan),
             keep_after_s=np.where(known.proven, np.where(outrun, horizon_s(rules), ahead.keep_after_s), np.nan),

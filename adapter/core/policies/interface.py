@@ -47,7 +47,6 @@ class PolicyInput:
 class Outlook:
     """The expected backlog at the present size and at another one; seconds, HORIZON_S for never."""
 
-    input_rate_records_per_s: Array  # the highest in the forecast
     workers: Array  # the other size
     keep_behind_s: Array  # the longest backlog time at the present size
     keep_after_s: Array  # when it is reached

@@ -1,0 +1,75 @@
+"""A value that is no longer reported ends after error_after_s, whatever else is reported."""
+
+import numpy as np
+import pytest
+from builders import JOB, Fluid, book, closed, counts, flow, job, last, replay, tick
+
+from adapter.core.reasons import Reason
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
+
+STEP_AT_S, END_S = 600, 1500
+
+
+def rising(**more):
+    """A job of 10 workers whose input doubles at STEP_AT_S. more: signal -> its value at a time, None for no sample."""
+    return Fluid(
+        lambda at_s: 800.0 if at_s < STEP_AT_S else 2000.0,
+        more=lambda at_s: {name: value for name, of in more.items() if (value := of(at_s)) is not None},
+        missing=lambda at_s: ("utilization_ratio",),
+    )
+
+
+def until_180_s(value):
+    return lambda at_s: value if at_s <= 180 else None
+
+
+def always(value):
+    return lambda at_s: value
+
+
+SILENT = {
+    "the weight of the hottest partition": {"hottest_partition_ratio": until_180_s(50.0), "partitions": always(200)},
+    "a low utilization": {"cpu_ratio": until_180_s(0.1)},
+    "an unhealthy sink": {"sink_healthy": until_180_s(0.0)},
+    "an unhealthy sink of a job that runs": {"sink_healthy": until_180_s(0.0), "running": always(1)},
+}
+
+
+@pytest.mark.parametrize("more", SILENT.values(), ids=SILENT)
+def test_it_bounds_no_scale_up(more):
+    decided = closed(rising(**more), END_S, book(policy="drain"), follows=lambda at_s: at_s > STEP_AT_S)
+    assert decided[-1].required_workers == 25
+
+
+@pytest.mark.parametrize("more", SILENT.values(), ids=SILENT)
+def test_it_bounds_a_scale_up_while_it_is_reported(more):
+    reported = {signal: always(value_at(0.0)) for signal, value_at in more.items()}
+    decided = closed(rising(**reported), END_S, book(policy="drain"), follows=lambda at_s: False)
+    assert decided[-1].required_workers < 25
+
+
+def test_a_utilization_that_ended_is_unknown_to_a_text():
+    """`beam-flink` scales down only at a known utilization."""
+    ticks = [
+        tick(at_s, job(**counts(), **flow(at_s), cpu_ratio=0.3 if at_s <= 180 else None)) for at_s in range(0, 901, 15)
+    ]
+    decided = last(ticks, book(policy="beam-flink", safety=False))
+    assert (decided.required_workers, decided.cpu_ratio) == (10, None)
+
+
+def test_a_missing_sample_does_not_change_what_waits_in_stuck_partitions():
+    waiting = {"backlog_records": 6000.0, "stuck_backlog_records": 5000.0}
+    counted = {name: flow(60)[name] for name in ("processed_records", "appended_records")}
+    ticks = [tick(at_s, job(**counts(), **flow(at_s) | waiting)) for at_s in range(0, 46, 15)]
+    found = last([*ticks, tick(60, job(**counts(), **counted))])
+    assert (found.reason, found.backlog_records) == (Reason.STALE, 6000)
+
+
+def test_a_discovered_workload_with_only_partitions_is_forgotten_in_an_hour():
+    rules = RuleBook(by_workload={}, by_fleet=(Rules(policy="segments"),))
+    times = range(0, 4200, 60)
+    ticks = [tick(at_s, job(partitions=8, fleet=0) if at_s <= 120 else []) for at_s in times]
+    there = [state.slow.workloads for state, _ in replay(ticks, rules)]
+    forgotten = times[int(np.flatnonzero([not names for names in there])[0])]
+    assert (there[0], forgotten) == ((JOB,), 120 + 3600)
