@@ -21,7 +21,8 @@ _FASTER_RATIO = 1.02  # less is noise
 _STEADY_S = 90.0  # no faster for so long: the job is warm
 _LONGEST_WARM_UP_S = 900.0
 _BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
-_EARLY = ("delay_s",)  # counts from the first rescale on: without it, rates mix the times before and after a rescale
+# Used from the first rescale on: without the delay, a rate mixes samples from before and after the rescale.
+_EARLY = ("delay_s",)
 _USUAL: dict[str, Callable[..., Array]] = {
     "pause_s": np.nanmedian,
     "delay_s": np.nanmedian,
@@ -36,20 +37,20 @@ def measure_stop(tick: Tick) -> State:
     The longest stop of a rescale counts. After it the job warms up: with a backlog, its throughput rises.
     """
     state, fast, index = tick.state, tick.state.fast, tick.workload_index
-    stop = _begun(fast, index)
+    stop = _begin(fast, index)
     measuring = np.isfinite(stop.longest_s)
     if not measuring.any():
         return state
-    stop = _extended(fast, stop, index)
-    over = _over(fast, stop, index)
+    stop = _extend(fast, stop, index)
+    over = _has_ended(fast, stop, index)
     stage = first_largest(np.nan_to_num(stop.longest_s), measuring, index, len(over))
     cost = _cost(stop, stage)
     ended = measuring & over[index]
     stop = replace(stop, longest_s=np.where(ended, np.nan, stop.longest_s))
-    return State(fast=replace(fast, stop=stop), slow=_remembered(state.slow, over & np.isfinite(cost.pause_s), cost))
+    return State(fast=replace(fast, stop=stop), slow=_add_costs(state.slow, over & np.isfinite(cost.pause_s), cost))
 
 
-def _begun(fast: Fast, index: IntArray) -> RescaleStop:
+def _begin(fast: Fast, index: IntArray) -> RescaleStop:
     """The measurements, also of the rescales that this tick is the first to show."""
     stop, before, now_s = fast.stop, fast.signals.throughput_records_per_s, fast.at_s[-1]
     # The first count is no change.
@@ -80,7 +81,7 @@ def _rises_steadily(processed: Array) -> Mask:
     return rises
 
 
-def _extended(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
+def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     """The measurements after the newest sample. Counters may begin anew with the restart."""
     processed, backlog = fast.processed[-1], fast.backlog[-1]
     known = np.isfinite(stop.longest_s) & np.isfinite(processed + backlog)
@@ -116,7 +117,7 @@ def _extended(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     )
 
 
-def _over(fast: Fast, stop: RescaleStop, index: IntArray) -> Mask:
+def _has_ended(fast: Fast, stop: RescaleStop, index: IntArray) -> Mask:
     """Which workloads have had time for their stop, and none of their stages stands still, is silent or warms up."""
     now_s = fast.at_s[-1]
     warms_up = np.isfinite(stop.fastest_records_per_s) & (now_s - stop.fastest_at_s < _STEADY_S)
@@ -136,7 +137,7 @@ def _cost(stop: RescaleStop, stage: IntArray) -> RescaleCost:
     )
 
 
-def _remembered(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
+def _add_costs(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
     """The costs of the last rescales with the newest ones, and what they usually are."""
     if not measured.any():
         return slow

@@ -21,7 +21,7 @@ from adapter.simulator.profiles import Profile
 _NUMBERS = [  # parameters that an operator may vary
     setting.name for setting in fields(Rules) if "one_of" not in setting.metadata and "hidden" not in setting.metadata
 ]
-UNTOLD = "untold"
+DEFAULTS = "defaults"
 _EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
 
 
@@ -29,17 +29,17 @@ _EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
 def policy_rules(policy: str, profile: Profile, given: Rules | None = None) -> Rules:
     """The rules of a job whose operator has configured the cost of a rescale and the delay of metrics.
 
-    policy: its name, or "name:parameter=number+parameter=number". "name:untold" knows neither of the two and has the
+    policy: its name, or "name:parameter=number+parameter=number". "name:defaults" knows neither of the two and has the
     defaults. given: rules to use instead of those of the profile. Raises ConfigError for an unknown parameter.
     """
     name, _, text = policy.partition(":")
     settings = [word for word in text.split("+") if word]
-    rules = given or (Rules() if UNTOLD in settings else _told(profile))
+    rules = given or (Rules() if DEFAULTS in settings else _rules_of(profile))
     changes: dict[str, Any] = {"policy": name, "max_workers": profile.max_workers}
-    return replace(rules, **changes | dict(_setting(policy, word) for word in settings if word != UNTOLD))
+    return replace(rules, **changes | dict(_setting(policy, word) for word in settings if word != DEFAULTS))
 
 
-def _told(profile: Profile) -> Rules:
+def _rules_of(profile: Profile) -> Rules:
     return Rules(
         rescale_pause_s=max(profile.pause_up_s, profile.pause_down_s),
         replay_s=profile.checkpoint_s,

@@ -102,8 +102,8 @@ def test_a_policy_name_may_contain_parameters() -> None:
     assert rules == replace(policy_rules("drain", PROFILE), target_utilization_ratio=0.9, backlog_time_target_s=120.0)
 
 
-def test_an_untold_policy_has_the_defaults_whatever_a_rescale_costs() -> None:
-    rules = policy_rules("drain:untold+rescale_worth_s=60", PROFILES["netflix"])
+def test_a_policy_with_default_settings_has_the_defaults_whatever_a_rescale_costs() -> None:
+    rules = policy_rules("drain:defaults+rescale_worth_s=60", PROFILES["netflix"])
 
     assert rules == Rules(policy="drain", max_workers=60, rescale_worth_s=60.0)
 
@@ -121,8 +121,8 @@ def test_given_rules_replace_all_but_policy_and_max_workers() -> None:
             "drain:target_utilisation_ratio=0.9", "did you mean target_utilization_ratio?", id="a near miss is named"
         ),
         pytest.param("drain:speed=1", "there is no parameter 'speed'", id="no such parameter"),
-        pytest.param("drain:target_utilization_ratio=2", "le 1", id="above its bound"),
-        pytest.param("drain:target_utilization_ratio=0", "gt 0", id="at a bound that is not included"),
+        pytest.param("drain:target_utilization_ratio=2", "at most 1", id="above its bound"),
+        pytest.param("drain:target_utilization_ratio=0", "more than 0", id="at a bound that is not included"),
         pytest.param("drain:target_utilization_ratio=nan", "got 'nan'", id="no number"),
         pytest.param("drain:target_utilization_ratio=much", "got 'much'", id="a word"),
         pytest.param("drain:target_utilization_ratio", "got ''", id="no value"),

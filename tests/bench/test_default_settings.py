@@ -9,7 +9,7 @@ import pytest
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import Grid, groups, units
 from adapter.simulator.profiles import PROFILES
-from bench.untold import POLICIES, main, rows, simulate
+from bench.default_settings import POLICIES, main, rows, simulate
 
 HILLS = Trace(name="hills", step_s=60.0, rate=1000 * (3 + 2 * np.sin(np.arange(0, 1.5 * 86_400, 60.0) / 3600)))
 GRID = Grid(
@@ -30,9 +30,9 @@ def test_after_a_day_it_needs_about_as_many_workers() -> None:
 def test_a_row_has_the_means_of_the_traces_and_the_worst_of_them() -> None:
     scores = {
         ("hills", "drain"): [10.0, 20.0, 0.5, 0.01],
-        ("hills", "drain:untold"): [11.0, 22.0, 0.7, 0.02],
+        ("hills", "drain:defaults"): [11.0, 22.0, 0.7, 0.02],
         ("other", "drain"): [20.0, 30.0, 1.5, 0.03],
-        ("other", "drain:untold"): [20.0, 34.0, 1.7, 0.05],
+        ("other", "drain:defaults"): [20.0, 34.0, 1.7, 0.05],
     }
     found = [unit for name in ("hills", "other") for unit in units(replace(HILLS, name=name), GRID)]
 

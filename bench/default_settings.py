@@ -1,9 +1,9 @@
 """What `drain` needs if it has to measure what a rescale costs, beside a `drain` that is configured with it.
 
-Only what follows the first day is scored; in that day `drain:untold` measures. The table has a row for each profile and
-metric delay. Its first figure is the worker-hours of `drain:untold` over those of `drain`, a mean of the traces of a
-day and a half and more. The others are those of `drain`, then those of `drain:untold`: means of the rescales and of the
-time over 60 s, and the late records of the worst trace.
+Only what follows the first day is scored; in that day `drain:defaults` measures. The table has a row for each profile
+and metric delay. Its first figure is the worker-hours of `drain:defaults` over those of `drain`, a mean of the traces
+of a day and a half and more. The others are those of `drain`, then those of `drain:defaults`: means of the rescales and
+of the time over 60 s, and the late records of the worst trace.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from bench import policies
 from bench.machine import described
 from bench.overview import markdown
 
-POLICIES = CONFIGURED, MEASURING = ("drain", "drain:untold")
+POLICIES = CONFIGURED, MEASURING = ("drain", "drain:defaults")
 LEARNING_DAYS, LEAST_DAYS, MOST_DAYS = 1.0, 1.5, 4.0
 DELAYS_S = (0.0, 120.0)
 _HEADS = (
@@ -48,7 +48,7 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         traces = _long_enough(policies.traces_of(arguments.traces, arguments.days))
     except AdapterError as error:
-        sys.exit(f"untold: {error}")
+        sys.exit(f"default_settings: {error}")
     grid = Grid(
         policies=POLICIES,
         profiles=tuple(PROFILES[name] for name in arguments.profiles.split(",")),
@@ -105,7 +105,7 @@ def _row(profile: Profile, pairs: Array) -> list[str]:
 
 
 def _parsed(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.untold", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.default_settings", description=__doc__)
     parser.add_argument("--traces", type=Path, default=policies.TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profiles", default=policies.PROFILES)
     parser.add_argument("--days", type=float, default=2.0, help="simulate at most the first days of a trace")
