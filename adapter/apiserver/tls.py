@@ -8,6 +8,7 @@ import structlog
 from cryptography import x509
 
 from adapter.errors import ConfigError
+from adapter.file_stamps import file_stamps
 
 _log = structlog.get_logger(__name__)
 
@@ -77,7 +78,7 @@ class LiveTls:
         connection.context = self._newest
 
     def _inputs(self) -> tuple[object, ...]:
-        return (_stamp(self._cert_file), _stamp(self._key_file), self._client_cas())
+        return (*file_stamps((self._cert_file, self._key_file)), self._client_cas())
 
     def _new_context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -120,11 +121,3 @@ def _covers(pattern: str, name: str) -> bool:
     """Whether a name matches; `*` stands for the whole first label."""
     wild = pattern.startswith("*.") and pattern[2:].lower() == name.partition(".")[2].lower()
     return wild or pattern.lower() == name.lower()
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -14,7 +14,7 @@ from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
 from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_errors import share_group_fault
-from adapter.sources.kafka_properties import merged, without_secrets
+from adapter.sources.kafka_properties import Inputs, inputs, merged, without_secrets
 from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnansweredRequest, UnreachableError
 from adapter.sources.offsets import Offsets, ReadPlan, add_counts, discovered_reads, matching_groups, read_plan
 from adapter.sources.partition_history import History
@@ -54,6 +54,7 @@ class KafkaReader:
         self._clock = clock
         self._open_admin = open_admin or _client
         self._admin: Admin | None = None
+        self._inputs: Inputs | None = None  # of the client
         self._groups = GroupListing()
         self._groups_until_s = 0.0
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
@@ -74,7 +75,7 @@ class KafkaReader:
         self._unanswered = {}
 
     def _read(self, table: SampleTable, at_s: int) -> None:
-        admin = self._admin = self._admin or self._open_admin(self._name, self._settings, self._on_error)
+        admin = self._connected()
         admin.poll(0)  # run the callbacks since the last tick, otherwise they pile up
         self._last_error = ""
         requests = KafkaRequests(admin, self._settings.deadline_s, self._unanswered)
@@ -86,6 +87,16 @@ class KafkaReader:
             raise SourceError(self._name, self._no_answer(str(error))) from error
         if requests.has_old_leaders:
             self.close()
+
+    def _connected(self) -> Admin:
+        """The client, opened anew after its properties or the files that they name have changed."""
+        current = inputs(self._name, self._settings)
+        if current != self._inputs:
+            self.close()
+        if self._admin is None:
+            self._admin = self._open_admin(self._name, self._settings, self._on_error)
+            self._inputs = current
+        return self._admin
 
     def _add_all(self, table: SampleTable, requests: KafkaRequests, at_s: int) -> None:
         requests.check_connection()

@@ -7,6 +7,9 @@ from pathlib import Path
 from adapter.config import KafkaSource
 from adapter.config.faults import SECRET
 from adapter.errors import SourceError
+from adapter.file_stamps import FileStamp, file_stamps
+
+Inputs = tuple[dict[str, str], tuple[FileStamp, ...]]
 
 _PAIR = re.compile(r"(?P<key>[^\s=:]+)\s*[=:\s]\s*(?P<value>.*)")
 
@@ -41,6 +44,12 @@ def merged(name: str, settings: KafkaSource) -> dict[str, str]:
         raise SourceError(name, f"properties_file: there is no {settings.properties_file}; {fix}") from None
     except (OSError, ValueError) as error:
         raise SourceError(name, f"properties_file: {error}") from None
+
+
+def inputs(name: str, settings: KafkaSource) -> Inputs:
+    """What librdkafka reads only when a client is opened: the properties, and the files of keys and certificates."""
+    properties = merged(name, settings)
+    return properties, file_stamps(properties[key] for key in sorted(properties) if key.endswith(".location"))
 
 
 def without_secrets(message: str, settings: Mapping[str, str]) -> str:

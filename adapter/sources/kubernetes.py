@@ -14,12 +14,14 @@ from kubernetes import client, config
 
 from adapter.config import KubernetesSource
 from adapter.errors import SourceError
+from adapter.file_stamps import file_stamps
 from adapter.sources.autoscalers import Autoscaler, Scale, Target, add_workers, autoscalers, scale_of, subresource_scale
 from adapter.sources.bodies import Body, BodyError
 from adapter.sources.sample_table import SampleTable
 
 _HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 _APPS = {"Deployment": "deployments", "StatefulSet": "statefulsets", "ReplicaSet": "replicasets"}
+_CA_FILE = config.incluster_config.SERVICE_CERT_FILENAME
 _PAGE = 500  # objects an answer; an HPA is about 2 KB, a Deployment 5
 _MOST_LISTS = 20  # namespaces to list one by one; for more, one list of the whole cluster
 _CHUNK_BYTES = 1 << 16
@@ -74,6 +76,7 @@ class KubernetesReader:
         self._settings = settings
         self._clock = clock
         self._get = get
+        self._stamps = file_stamps((settings.kubeconfig, _CA_FILE))
         self._deadline_at_s = 0.0
         self._plurals: dict[tuple[str, str], str] = {}
         self._logged_faults: set[str] = set()
@@ -91,7 +94,15 @@ class KubernetesReader:
         """Drop the connections."""
         self._get = None
 
+    def _close_after_rotation(self) -> None:
+        """Close if the kubeconfig or the CA has changed. The client reads only a service account's token again."""
+        stamps = file_stamps((self._settings.kubeconfig, _CA_FILE))
+        if stamps != self._stamps:
+            self.close()
+            self._stamps = stamps
+
     def _read(self) -> tuple[list[Autoscaler], dict[Target, Scale | str]]:
+        self._close_after_rotation()
         self._deadline_at_s = time.monotonic() + self._settings.deadline_s
         try:
             found = autoscalers(self._list(_HPAS))

@@ -1,6 +1,5 @@
 """The scaling events of Pravega's controller -> the number of segments in each tick."""
 
-import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,12 +8,14 @@ from urllib.parse import quote
 import httpx
 import pyarrow as pa
 
-from adapter.config import Config, PravegaReading, PravegaSource, Tls
+from adapter.config import Config, PravegaReading, PravegaSource
 from adapter.errors import SourceError
+from adapter.file_stamps import FileStamp
 from adapter.sources.bodies import ACCEPTED, BodyError, read_body
 from adapter.sources.sample_table import SampleTable
 from adapter.sources.scaling_policy import policy_text
 from adapter.sources.segments import ScalingEvent, scaling_events, segments_at
+from adapter.sources.tls import tls_context, tls_stamps
 
 _BEFORE_MS = 60_000  # the controller's clock may differ
 _CONNECTIONS = 8  # a hundred streams take 0.7 s of a controller on the same machine
@@ -47,22 +48,30 @@ class PravegaReader:
     """Reads one Pravega controller, which has the scaling events of a stream's whole life."""
 
     def __init__(
-        self, name: str, settings: PravegaSource, reads: tuple[StreamRead, ...], client: httpx.Client | None = None
+        self,
+        name: str,
+        settings: PravegaSource,
+        reads: tuple[StreamRead, ...],
+        transport: httpx.BaseTransport | None = None,  # for tests
     ) -> None:
         self._name = name
+        self._tls = settings.tls
         self._url = settings.url.rstrip("/")
         self._deadline_s = settings.deadline_s
         self._deadline_at_s = 0.0
         self._reads = reads
-        self._client = client or httpx.Client(verify=_trust(name, settings.tls), trust_env=False)
+        self._transport = transport
+        self._client: httpx.Client | None = None
+        self._tls_stamps: tuple[FileStamp, ...] = ()
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         """The segments in force in each tick as the signal `partitions`, with one request a stream."""
         ticks = range(start_s, end_s + 1, step_s)
         self._deadline_at_s = time.monotonic() + self._deadline_s
+        client = self._connected()
         try:
             with ThreadPoolExecutor(_CONNECTIONS) as pool:
-                histories = list(pool.map(lambda read: self._history(read, ticks), self._reads))
+                histories = list(pool.map(lambda read: self._history(client, read, ticks), self._reads))
         except httpx.TransportError as error:
             cause = str(error) or type(error).__name__
             raise SourceError(
@@ -77,37 +86,50 @@ class PravegaReader:
         """How Pravega scales a stream at present. Raises SourceError if the controller does not tell."""
         self._deadline_at_s = time.monotonic() + self._deadline_s
         try:
-            return policy_text(self._get(scope, stream, ""))
+            return policy_text(self._get(self._connected(), scope, stream, ""))
         except (_UnknownError, BodyError, ValueError, httpx.TransportError) as error:
             cause = str(error) or type(error).__name__
             raise SourceError(self._name, f"stream {scope}/{stream} of {self._url}: {cause}") from error
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
-    def _history(self, read: StreamRead, ticks: range) -> list[ScalingEvent] | str:
+    def _connected(self) -> httpx.Client:
+        """The client, opened anew after a TLS file has changed."""
+        stamps = tls_stamps(self._tls)
+        if stamps != self._tls_stamps:
+            self.close()
+        if self._client is None:
+            verify = tls_context(self._name, self._url, self._tls)
+            self._client = httpx.Client(verify=verify, transport=self._transport, trust_env=False)
+            self._tls_stamps = stamps
+        return self._client
+
+    def _history(self, client: httpx.Client, read: StreamRead, ticks: range) -> list[ScalingEvent] | str:
         """The events of the ticks, oldest first, or the reason why they are unknown."""
         try:
-            return self._events(read, ticks)
+            return self._events(client, read, ticks)
         except (_UnknownError, BodyError) as unknown:
             return str(unknown)
         except ValueError as error:
             return f"not a list of scaling events: {error}"
 
-    def _events(self, read: StreamRead, ticks: range) -> list[ScalingEvent]:
+    def _events(self, client: httpx.Client, read: StreamRead, ticks: range) -> list[ScalingEvent]:
         """The first event is the one in force when the ticks begin. Without any, read the stream's whole life."""
         to_ms = ticks[-1] * 1000 + _BEFORE_MS
         for from_ms in (max(0, ticks[0] * 1000 - _BEFORE_MS), 0):
             query = f"/scaling-events?from={from_ms}&to={to_ms}"
-            if events := scaling_events(self._get(read.scope, read.stream, query)):
+            if events := scaling_events(self._get(client, read.scope, read.stream, query)):
                 return events
         return []
 
-    def _get(self, scope: str, stream: str, rest: str) -> bytes:
+    def _get(self, client: httpx.Client, scope: str, stream: str, rest: str) -> bytes:
         path = f"/v1/scopes/{quote(scope, safe='')}/streams/{quote(stream, safe='')}"
         left_s = max(0.001, self._deadline_at_s - time.monotonic())
-        with self._client.stream("GET", f"{self._url}{path}{rest}", timeout=left_s, headers=ACCEPTED) as answer:
+        with client.stream("GET", f"{self._url}{path}{rest}", timeout=left_s, headers=ACCEPTED) as answer:
             self._check(answer.status_code)
             return read_body(answer, self._deadline_at_s).getvalue()
 
@@ -131,13 +153,3 @@ def _add_segments(table: SampleTable, read: StreamRead, history: list[ScalingEve
     if not counts.get(ticks[-1]):
         reason = fault or "it has no segments yet (created a moment ago?)"
         table.add_fault(ticks[-1], read.workload, f"stream {read.scope}/{read.stream}: {reason}")
-
-
-def _trust(name: str, tls: Tls) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cafile=tls.ca_file)
-        if tls.cert_file is not None:
-            context.load_cert_chain(tls.cert_file, tls.key_file)
-    except OSError as error:
-        raise SourceError(name, f"tls: {tls.ca_file or tls.cert_file}: {error}") from error
-    return context

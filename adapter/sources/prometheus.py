@@ -15,11 +15,13 @@ from pathlib import Path
 import httpx
 import pyarrow as pa
 
-from adapter.config import PrometheusSource, Tls
+from adapter.config import PrometheusSource
 from adapter.errors import SourceError
+from adapter.file_stamps import FileStamp
 from adapter.sources.bodies import ACCEPTED, BodyError, read_body_async
 from adapter.sources.prometheus_answers import QueryError, ResultCollector, Series, decode
 from adapter.sources.prometheus_plan import Query, check, queries
+from adapter.sources.tls import tls_context, tls_stamps
 
 __all__ = ["PrometheusReader", "Query", "check", "queries"]
 
@@ -50,6 +52,7 @@ class PrometheusReader:
         self._transport = transport
         self._runner = asyncio.Runner()
         self._client: httpx.AsyncClient | None = None
+        self._tls_stamps: tuple[FileStamp, ...] = ()
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         """The samples of the ticks: one tick needs instant queries, several need range queries.
@@ -81,7 +84,7 @@ class PrometheusReader:
         self._runner.close()
 
     async def _send_all(self, requests: list[tuple[Query, _Span]], step_s: int) -> list[list[Series] | QueryError]:
-        client = self._client = self._client or self._open()
+        client = await self._connected()
         client.headers.update(self._credentials())
         tasks = [asyncio.create_task(self._send(client, *self._form(query, span, step_s))) for query, span in requests]
         _, late = await asyncio.wait(tasks, timeout=self._settings.deadline_s)
@@ -119,9 +122,19 @@ class PrometheusReader:
             return "query", {**form, "time": str(end_s)}
         return "query_range", {**form, "start": str(start_s), "end": str(end_s), "step": str(step_s)}
 
+    async def _connected(self) -> httpx.AsyncClient:
+        """The client, opened anew after a TLS file has changed."""
+        stamps = tls_stamps(self._settings.tls)
+        if self._client is not None and stamps != self._tls_stamps:
+            await self._client.aclose()
+            self._client = None
+        if self._client is None:
+            self._client, self._tls_stamps = self._open(), stamps
+        return self._client
+
     def _open(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
-            verify=self._trust(),
+            verify=tls_context(self._name, self._settings.url, self._settings.tls),
             transport=self._transport,
             timeout=self._settings.deadline_s,
             limits=httpx.Limits(max_connections=MOST_CONNECTIONS),
@@ -129,19 +142,6 @@ class PrometheusReader:
             headers=ACCEPTED,
             trust_env=False,  # no proxy of the environment or ~/.netrc may redirect the credentials
         )
-
-    def _trust(self) -> ssl.SSLContext:
-        tls: Tls = self._settings.tls
-        if not self._settings.url.startswith("https:"):
-            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; does not load the system's CAs
-        try:
-            context = ssl.create_default_context(cafile=tls.ca_file)
-            if tls.cert_file:
-                context.load_cert_chain(tls.cert_file, tls.key_file)
-        except OSError as error:
-            files = ", ".join(file for file in (tls.ca_file, tls.cert_file, tls.key_file) if file)
-            raise SourceError(self._name, f"tls: cannot load {files}: {error}") from error
-        return context
 
     def _credentials(self) -> dict[str, str]:
         """The headers of one call. The files are read each time, because service account tokens rotate every hour."""

@@ -385,6 +385,26 @@ def test_a_secret_of_the_properties_file_is_in_no_message(tmp_path: Path) -> Non
     assert "hunter2" not in sentence
 
 
+def test_changed_properties_and_changed_files_that_they_name_are_used_in_the_next_tick(tmp_path: Path) -> None:
+    file, ca = tmp_path / "kafka.properties", tmp_path / "ca.pem"
+    cluster = LargeCluster(1)
+    opened: list[tuple[str, str]] = []
+
+    def open_admin(name: str, settings: KafkaSource, on_error: Any) -> Cluster:
+        opened.append((file.read_text(), ca.read_text()))
+        return cluster.open(name, settings, on_error)
+
+    settings = SETTINGS.model_copy(update={"properties_file": str(file), "properties": {"ssl.ca.location": str(ca)}})
+    source = KafkaReader("kafka", settings, MANY, lambda: NOW_S, open_admin)
+    versions = [("sasl.password=old", "ca"), ("sasl.password=new", "ca"), ("sasl.password=new", "new ca")]
+    for version in versions:
+        file.write_text(version[0])
+        ca.write_text(version[1])
+        seen(source)
+        seen(source)
+    assert opened == versions
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

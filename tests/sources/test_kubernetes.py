@@ -3,9 +3,11 @@
 import copy
 import json
 import logging
+import threading
 from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import urllib3
@@ -236,3 +238,40 @@ def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_the_source(
         file.write_text(text)
     with pytest.raises(SourceError, match=rf"^kubernetes: kubeconfig: .*{cause}"):
         seen(KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S))
+
+
+def kubeconfig(url: str, token: str) -> str:
+    return json.dumps(
+        {
+            "clusters": [{"name": "c", "cluster": {"server": url}}],
+            "users": [{"name": "u", "user": {"token": token}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "x",
+        }
+    )
+
+
+class TokenRecorder(BaseHTTPRequestHandler):
+    """An API server without HPAs."""
+
+    tokens: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.tokens.append(self.headers["authorization"])
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"metadata": {}, "items": []}')
+
+
+def test_a_changed_kubeconfig_is_used_in_the_next_tick(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    with HTTPServer(("127.0.0.1", 0), TokenRecorder) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        source = KubernetesReader(
+            "kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S
+        )
+        for token in ("first", "first", "second"):
+            file.write_text(kubeconfig(f"http://127.0.0.1:{server.server_port}", token))
+            seen(source)
+        server.shutdown()
+    assert TokenRecorder.tokens == ["Bearer first", "Bearer first", "Bearer second"]

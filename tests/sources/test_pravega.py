@@ -1,11 +1,14 @@
 """The reader on answers that a real controller gave; data/pravega/*.json are their bodies."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
+import trustme
 from sample_rows import Row, rows_of
+from secure_server import answering, client_files, secure_server
 from streamed_answers import StreamedTransport
 
 from adapter import config
@@ -22,7 +25,7 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 
 def reader(answer: Answer, *streams: StreamRead) -> PravegaReader:
-    return PravegaReader("pravega", SETTINGS, streams or (CLICKS,), httpx.Client(transport=StreamedTransport(answer)))
+    return PravegaReader("pravega", SETTINGS, streams or (CLICKS,), StreamedTransport(answer))
 
 
 def always(status: int, body: bytes = b"") -> Answer:
@@ -124,10 +127,27 @@ def test_no_answer_is_an_error_of_the_source_with_its_cause(error: httpx.Transpo
         reader(answer).samples(15, 15, 15)
 
 
+def secure_reader(url: str, **files: str) -> PravegaReader:
+    return PravegaReader("pravega", PravegaSource(kind="pravega", url=url, tls=Tls(**files)), (CLICKS,))
+
+
 def test_a_missing_ca_file_is_an_error_that_names_it() -> None:
-    settings = SETTINGS.model_copy(update={"tls": Tls(ca_file="/nowhere/ca.pem")})
-    with pytest.raises(SourceError, match=r"tls: /nowhere/ca\.pem: "):
-        PravegaReader("pravega", settings, (CLICKS,))
+    with pytest.raises(SourceError, match=r"tls: cannot load /nowhere/ca\.pem: "):
+        secure_reader("https://controller", ca_file="/nowhere/ca.pem").samples(15, 15, 15)
+
+
+def test_rotated_tls_files_are_used_in_the_next_tick(tmp_path: Path) -> None:
+    old, new = trustme.CA(), trustme.CA()
+    trust, own = client_files(old, tmp_path)
+    body = (RECORDED / "scaling_events.json").read_bytes()
+    with secure_server(new, answering(body)) as url, closing(secure_reader(url, **trust, **own)) as opened:
+        with pytest.raises(SourceError, match="certificate verify failed"):
+            opened.samples(MERGED_S, MERGED_S, 15)
+        client_files(new, tmp_path)
+        assert [row.signal for row in rows_of(opened.samples(MERGED_S, MERGED_S, 15))] == ["partitions"]
+        client_files(old, tmp_path)
+        with pytest.raises(SourceError, match="certificate verify failed"):
+            opened.samples(MERGED_S, MERGED_S, 15)
 
 
 def test_only_the_streams_of_the_named_source_are_read() -> None:

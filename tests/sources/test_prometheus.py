@@ -3,12 +3,11 @@ import gzip
 import json
 import socket
 import ssl
-import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -17,6 +16,7 @@ import pytest
 import trustme
 from prometheus_fleet import CONFIG
 from sample_rows import Row, rows_of
+from secure_server import answering, client_files, secure_server
 from streamed_answers import StreamedTransport
 
 from adapter.config import PrometheusSource
@@ -538,23 +538,11 @@ def test_a_certificate_that_cannot_be_loaded_is_reported_with_its_name(tmp_path:
             sent(url="https://p.test", tls={"ca_file": str(tmp_path / file)})
 
 
-class Secure(BaseHTTPRequestHandler):
-    """Answers any query, over TLS, to clients with a certificate of the CA."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        body = vector(({}, "7")).content
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Quiet."""
+ANSWERING = answering(vector(({}, "7")).content)
 
 
-def redirecting(location: str) -> type[Secure]:
-    class Redirecting(Secure):
+def redirecting(location: str) -> type[BaseHTTPRequestHandler]:
+    class Redirecting(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
             self.send_response(307)
@@ -565,51 +553,36 @@ def redirecting(location: str) -> type[Secure]:
     return Redirecting
 
 
-@contextmanager
-def secure_server(ca: trustme.CA, handler: type[Secure] = Secure) -> Iterator[str]:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    ca.issue_cert("127.0.0.1").configure_cert(context)
-    ca.configure_trust(context)
-    context.verify_mode = ssl.CERT_REQUIRED
-    server = HTTPServer(("127.0.0.1", 0), handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"https://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def ask_over_network(url: str, **tls: str) -> list[Row]:
     source = PrometheusSource.model_validate({"kind": "prometheus", "url": url, "tls": tls})
     with closing(PrometheusReader("main", source, (ONE,))) as opened:
         return rows_of(opened.samples(AT_S, AT_S, 15))
 
 
-def client_files(ca: trustme.CA, folder: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """The settings that trust the CA, and those of a certificate of the CA."""
-    ca.cert_pem.write_to_path(folder / "ca.pem")
-    client = ca.issue_cert("adapter.test")
-    client.cert_chain_pems[0].write_to_path(folder / "tls.crt")
-    client.private_key_pem.write_to_path(folder / "tls.key")
-    return {"ca_file": str(folder / "ca.pem")}, {
-        "cert_file": str(folder / "tls.crt"),
-        "key_file": str(folder / "tls.key"),
-    }
-
-
 def test_a_server_of_a_private_ca_gets_the_client_certificate(tmp_path: Path) -> None:
     ca = trustme.CA()
     trust, own = client_files(ca, tmp_path)
-    with secure_server(ca) as url:
+    with secure_server(ca, ANSWERING) as url:
         assert values(ask_over_network(url, **trust, **own), "default/orders") == {("", "backlog_records"): 7}
         with pytest.raises(SourceError, match="certificate verify failed"):
             ask_over_network(url, **own)
         with pytest.raises(SourceError, match="Error"):
             ask_over_network(url, **trust)
+
+
+def test_rotated_tls_files_are_used_in_the_next_tick(tmp_path: Path) -> None:
+    old, new = trustme.CA(), trustme.CA()
+    trust, own = client_files(old, tmp_path)
+    with secure_server(new, ANSWERING) as url:
+        source = PrometheusSource.model_validate({"kind": "prometheus", "url": url, "tls": {**trust, **own}})
+        with closing(PrometheusReader("main", source, (ONE,))) as opened:
+            with pytest.raises(SourceError, match="certificate verify failed"):
+                opened.samples(AT_S, AT_S, 15)
+            client_files(new, tmp_path)
+            assert values(rows_of(opened.samples(AT_S, AT_S, 15)), "default/orders") == {("", "backlog_records"): 7}
+            client_files(old, tmp_path)
+            with pytest.raises(SourceError, match="certificate verify failed"):
+                opened.samples(AT_S, AT_S, 15)
 
 
 def test_a_client_certificate_never_follows_a_redirect(tmp_path: Path) -> None:

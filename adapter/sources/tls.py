@@ -1,0 +1,26 @@
+"""The TLS context of a source, from the files of its settings."""
+
+import ssl
+
+from adapter.config import Tls
+from adapter.errors import SourceError
+from adapter.file_stamps import FileStamp, file_stamps
+
+
+def tls_context(source: str, url: str, tls: Tls) -> ssl.SSLContext:
+    """A context that trusts ca_file and presents cert_file. Raises SourceError if one of them cannot be loaded."""
+    if not url.startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; does not load the system's CAs
+    try:
+        context = ssl.create_default_context(cafile=tls.ca_file)
+        if tls.cert_file:
+            context.load_cert_chain(tls.cert_file, tls.key_file)
+    except OSError as error:
+        files = ", ".join(file for file in (tls.ca_file, tls.cert_file, tls.key_file) if file)
+        raise SourceError(source, f"tls: cannot load {files}: {error}") from error
+    return context
+
+
+def tls_stamps(tls: Tls) -> tuple[FileStamp, ...]:
+    """The stamps of the files. If they change, a client with the old context must be replaced."""
+    return file_stamps((tls.ca_file, tls.cert_file, tls.key_file))
