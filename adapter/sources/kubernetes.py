@@ -4,6 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ _APPS = {"Deployment": "deployments", "StatefulSet": "statefulsets", "ReplicaSet
 _CA_FILE = config.incluster_config.SERVICE_CERT_FILENAME
 _PAGE = 500  # objects an answer; an HPA is about 2 KB, a Deployment 5
 _MOST_LISTS = 20  # namespaces to list one by one; for more, one list of the whole cluster
+_CONNECTIONS = 8  # scale subresources are read one by one: 700 at 8 ms each would take longer than the deadline
 _CHUNK_BYTES = 1 << 16
 _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
@@ -110,9 +112,11 @@ class KubernetesReader:
         except _RefusedError as refused:
             raise SourceError(self._name, _message(refused)) from refused
         except urllib3.exceptions.HTTPError as error:
-            cause = getattr(error, "reason", None) or error
-            limit = f"within {self._settings.deadline_s:g} s"
-            raise SourceError(self._name, f"no answer from the API server {limit}: {cause}") from error
+            raise SourceError(self._name, self._no_answer(error)) from error
+
+    def _no_answer(self, error: urllib3.exceptions.HTTPError | str) -> str:
+        cause = getattr(error, "reason", None) or error
+        return f"no answer from the API server within {self._settings.deadline_s:g} s: {cause}"
 
     def _scales(self, targets: set[Target]) -> dict[Target, Scale | str]:
         apps = {target for target in targets if target.api_version == "apps/v1" and target.kind in _APPS}
@@ -124,7 +128,9 @@ class KubernetesReader:
                 target = Target("apps/v1", kind, meta["namespace"], meta["name"])
                 if target in scales:
                     scales[target] = scale_of(item)
-        return scales | {target: self._scale(target) for target in targets - apps}
+        others = list(targets - apps)
+        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+            return scales | dict(zip(others, pool.map(self._scale, others), strict=True))
 
     def _workers(self, kind: str, namespaces: list[str]) -> Iterator[Mapping[str, Any]]:
         if len(namespaces) > _MOST_LISTS:
@@ -134,7 +140,9 @@ class KubernetesReader:
             yield from self._list(f"/apis/apps/v1/namespaces/{namespace}/{_APPS[kind]}")
 
     def _scale(self, target: Target) -> Scale | str:
-        """The scale subresource of one object of any kind. A refusal is the fault of this object alone."""
+        """The scale subresource of one object of any kind. No answer or a refusal is the fault of this object alone."""
+        if time.monotonic() >= self._deadline_at_s:
+            return self._no_answer(f"the requests before that of {target} took too long")
         try:
             root = _root(target.api_version)
             plural = self._plural(target)
@@ -144,6 +152,8 @@ class KubernetesReader:
             if refused.status == HTTPStatus.NOT_FOUND:
                 return f"its scale target {target} ({target.api_version}) does not exist or cannot be scaled"
             return _message(refused)
+        except urllib3.exceptions.HTTPError as error:
+            return f"its scale target {target}: {self._no_answer(error)}"
 
     def _plural(self, target: Target) -> str:
         """The resource name of a kind, from discovery. It does not change while the API server runs."""
@@ -238,6 +248,7 @@ def _api(name: str, settings: KubernetesSource) -> client.ApiClient:
         raise SourceError(
             name, f"kubeconfig: {error}; set kubeconfig, or run in a pod with a service account"
         ) from error
+    chosen.connection_pool_maxsize = _CONNECTIONS
     chosen.retries = 0  # the next tick is the retry
     return client.ApiClient(chosen)
 

@@ -4,6 +4,7 @@ import copy
 import json
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -20,6 +21,7 @@ from adapter.sources.sample_table import FAULT
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "kubernetes" / "a_tick.json").read_text())["answers"]
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
+CLICKS_SCALE = "/apis/flink.example.org/v1beta1/namespaces/shop/flinkdeployments/clicks/scale"
 for item in RECORDED[HPAS]["items"]:  # these were recorded with the targets of others, which is a fault of its own
     if item["metadata"]["name"] in ("twice-a", "twice-b", "badpause"):
         item["spec"]["scaleTargetRef"]["name"] = item["metadata"]["name"]
@@ -158,7 +160,9 @@ def test_every_request_has_the_remaining_time_as_its_timeout() -> None:
     server = ApiServer()
     seen(reader(server))
     assert all(0 < timeout_s <= SETTINGS.deadline_s for timeout_s in server.timeouts_s)
-    assert server.timeouts_s == sorted(server.timeouts_s, reverse=True)
+    listed = server.timeouts_s[:3]  # scale subresources are requested at the same time
+    assert listed == sorted(listed, reverse=True)
+    assert max(server.timeouts_s[3:]) < listed[-1]
 
 
 @pytest.mark.parametrize(
@@ -194,14 +198,61 @@ def test_an_api_server_that_refuses_is_an_error_of_the_source(answer: Any, sente
 
 def test_a_forbidden_scale_is_a_fault_of_its_workload_alone() -> None:
     server = ApiServer()
-    path = "/apis/flink.example.org/v1beta1/namespaces/shop/flinkdeployments/clicks/scale"
-    server.answers[path] = {"status": 403, "reason": "Forbidden"}
+    server.answers[CLICKS_SCALE] = {"status": 403, "reason": "Forbidden"}
     found = seen(reader(server))
     assert found[("shop/clicks", FAULT)] == (
-        f"HPA shop/clicks: {path}: 403 Forbidden: allow get on it: "
+        f"HPA shop/clicks: {CLICKS_SCALE}: 403 Forbidden: allow get on it: "
         "add GROUP/RESOURCE to rbac.extraScaleTargets of the chart"
     )
     assert found[("shop/orders", "workers")] == 3.0
+
+
+def test_a_scale_that_hangs_is_a_fault_of_its_workload_alone() -> None:
+    server = ApiServer()
+    server.answers[CLICKS_SCALE] = urllib3.exceptions.TimeoutError("Read timed out.")
+    found = seen(reader(server))
+    assert found[("shop/clicks", FAULT)] == (
+        "HPA shop/clicks: its scale target FlinkDeployment shop/clicks: "
+        "no answer from the API server within 5 s: Read timed out."
+    )
+    assert (found[("shop/clicks", "max_workers")], found[("shop/orders", "workers")]) == (12.0, 3.0)
+
+
+def test_scales_are_read_at_the_same_time() -> None:
+    server = ApiServer()
+    [clicks] = [item for item in RECORDED[HPAS]["items"] if item["metadata"]["name"] == "clicks"]
+    two = [copy.deepcopy(clicks) for _ in range(2)]
+    for item, name in zip(two, ("left", "right"), strict=True):
+        item["spec"]["scaleTargetRef"]["name"] = item["metadata"]["name"] = name
+        for metric in item["spec"]["metrics"]:
+            metric["external"]["metric"]["selector"]["matchLabels"]["workload"] = name
+    server.answers[HPAS]["items"] = two
+    both = threading.Barrier(2, timeout=10)
+
+    def get(path: str, query: Mapping[str, str], timeout_s: float) -> Any:
+        if path.endswith("/scale"):
+            both.wait()
+            return RECORDED[CLICKS_SCALE]
+        return server.get(path, query, timeout_s)
+
+    found = seen(KubernetesReader("kubernetes", SETTINGS, lambda: NOW_S, get))
+    assert (found[("shop/left", "spec_workers")], found[("shop/right", "spec_workers")]) == (4.0, 4.0)
+
+
+def test_after_the_deadline_no_scale_is_requested() -> None:
+    server = ApiServer()
+
+    def get(path: str, query: Mapping[str, str], timeout_s: float) -> Any:
+        if "/apps/v1/" in path:
+            time.sleep(max(0, timeout_s))
+        return server.get(path, query, timeout_s)
+
+    settings = SETTINGS.model_copy(update={"deadline_s": 0.05})
+    found = seen(KubernetesReader("kubernetes", settings, lambda: NOW_S, get))
+    assert str(found[("shop/clicks", FAULT)]).endswith(
+        "within 0.05 s: the requests before that of FlinkDeployment shop/clicks took too long"
+    )
+    assert CLICKS_SCALE not in server.requests
 
 
 def test_an_invalid_pause_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
