@@ -114,7 +114,7 @@ class ResultCollector:
     _ambiguous: set[SampleKey] = field(default_factory=set)  # two series give one value
     _names: FleetNames = field(default_factory=FleetNames)
     _faulty: set[tuple[str, str]] = field(default_factory=set)  # path and signal of queries with a fault for all
-    _discovered_at: set[tuple[int, str]] = field(default_factory=set)  # tick, workload
+    _discovered_at: set[tuple[int, str, int]] = field(default_factory=set)  # tick, workload, fleet
 
     def discover(self, query: Query, series: Iterable[Series]) -> None:
         """Name the workloads of a result, before the first result is added."""
@@ -143,7 +143,10 @@ class ResultCollector:
         self._add_faults(query, f"{query.signal} ({query.path}): {cause}")
 
     def table(self) -> pa.Table:
-        """All samples. Ambiguous values and workloads with colliding names have a fault and no value."""
+        """All samples. Ambiguous values and workloads with colliding names have a fault and no value.
+
+        Each fleet that finds a workload has a row: two of them are a fault, which the core reports.
+        """
         table = SampleTable()
         frozen = set()
         for workload, is_owned, message in self._names.collisions():
@@ -155,8 +158,8 @@ class ResultCollector:
         for key, (value, _, _) in self._values.items():
             if key not in self._ambiguous and key.workload not in frozen:
                 table.add(key.at_s, key.workload, {key.signal: value}, key.stage)
-        for at, workload in self._discovered_at:
-            table.add(at, workload, {"fleet": float(self._names.fleets[workload])})
+        for at, workload, fleet in self._discovered_at:
+            table.add(at, workload, {"fleet": float(fleet)})
         for (at, workload), message in self._faults.items():
             table.add_fault(at, workload, message)
         return table.finish()
@@ -199,8 +202,8 @@ class ResultCollector:
         Two series of one query for one key are ambiguous; of two queries the first wins.
         """
         value = _number(text)
-        if key.workload in self._names.fleets:
-            self._discovered_at.add((key.at_s, key.workload))
+        if isinstance(query.owners, DiscoveredWorkloads):
+            self._discovered_at.add((key.at_s, key.workload, query.owners.fleet))
         if not isfinite(value) or value < 0:
             self._add_fault(key.at_s, key.workload, f"{query.signal} is {text} and is ignored ({query.path})")
             return

@@ -17,7 +17,6 @@ class FleetNames:
     and none if neither is: a stray name must not freeze a workload.
     """
 
-    fleets: dict[str, int] = field(default_factory=dict)  # workload -> the first fleet that discovered it
     _labels: dict[tuple[int, str], dict[Labels, None]] = field(default_factory=dict)  # fleet, workload
     _names: dict[tuple[int, Labels], str] = field(default_factory=dict)
 
@@ -29,9 +28,8 @@ class FleetNames:
         workload = "/".join(parts)
         if not all(parts):
             return f"{'/'.join(labels)} has no character that a Kubernetes label value allows; rename it"
-        if workload not in self.fleets and len(self.fleets) >= MOST_WORKLOADS:
+        if (fleet, workload) not in self._labels and len(self._labels) >= MOST_WORKLOADS:
             return f"more than {MOST_WORKLOADS} workloads; narrow match"
-        self.fleets.setdefault(workload, fleet)
         self._labels.setdefault((fleet, workload), {})[labels] = None
         self._names[fleet, labels] = workload
         return ""

@@ -23,6 +23,7 @@ from adapter.config import PrometheusSource
 from adapter.errors import SourceError
 from adapter.sources.prometheus import MOST_POINTS, PrometheusReader, Query, queries
 from adapter.sources.prometheus_plan import ConfiguredWorkloads, DiscoveredWorkloads
+from adapter.sources.sample_table import samples_of
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/prometheus/answers.json").read_text())
 AT_S = int(RECORDED[0]["form"]["time"])
@@ -325,11 +326,12 @@ def test_a_fleet_without_series_has_a_fault() -> None:
     assert faults(ask(lambda _: vector(), FLEET)) == {"*": "fleets[0]: no series match; is the exporter scraped?"}
 
 
-def test_two_fleets_can_discover_the_same_workloads() -> None:
+def test_a_workload_that_two_fleets_find_has_a_fault_that_names_both_and_no_number() -> None:
     other = replace(FLEET, path="fleets[1]", signal="workers", owners=DiscoveredWorkloads(1, "app", "ns", "unused"))
-    rows = ask(lambda _: vector(({"ns": "n", "app": "a"}, "3")), FLEET, other)
-    assert values(rows, "n/a") == {("", "backlog_records"): 3, ("", "workers"): 3, ("", "fleet"): 0}
-    assert faults(rows) == {}
+    with reader(lambda _: vector(({"ns": "n", "app": "a"}, "3")), FLEET, other) as opened:
+        samples = samples_of(AT_S, opened.samples(AT_S, AT_S, 15))
+    assert "fleets[0] and fleets[1] both find this workload" in samples.faults["n/a"]
+    assert (samples.by_stage.keys(), samples.by_workload.keys()) == (set(), {"fleet"})
 
 
 def test_a_failed_query_affects_only_its_own_signal() -> None:
