@@ -15,13 +15,13 @@ _PAIR = re.compile(r"(?P<key>[^\s=:]+)\s*[=:\s]\s*(?P<value>.*)")
 
 
 def parse(text: str) -> dict[str, str]:
-    """Parse key=value lines in the format of Java properties: `key: value`, comments (# and !), continued lines.
+    """Parse lines: `key=value`, `key: value`, `key value`, or a comment that begins with # or !.
 
-    Raises ValueError with the number of the line, without its text, which may contain a secret.
+    A value is the rest of its line, because passwords may contain any character: there are no escapes and no
+    continued lines. Raises ValueError with the number of the line, without its text, which may contain a secret.
     """
     settings: dict[str, str] = {}
-    joined = re.sub(r"\\\r?\n[ \t]*", "", text)
-    for number, line in enumerate(joined.splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         line = line.strip()
         if not line or line[0] in "#!":
             continue

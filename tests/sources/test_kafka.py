@@ -414,11 +414,13 @@ def test_changed_properties_and_changed_files_that_they_name_are_used_in_the_nex
         pytest.param("a.b c", {"a.b": "c"}, id="a space"),
         pytest.param("a=b=c==", {"a": "b=c=="}, id="the first sign separates"),
         pytest.param("# x\n! y\n\na=b\r\n", {"a": "b"}, id="comments and blank lines"),
-        pytest.param("a=b\\\n    c", {"a": "bc"}, id="a line that goes on"),
+        pytest.param("# C:\\certs\\\na=b", {"a": "b"}, id="a comment that ends with a backslash"),
+        pytest.param("a=b\\\nc=d", {"a": "b\\", "c": "d"}, id="a value that ends with a backslash"),
+        pytest.param("a=b\\\\\nc=d", {"a": "b\\\\", "c": "d"}, id="a value that ends with two"),
         pytest.param("a=", {"a": ""}, id="an empty value"),
     ],
 )
-def test_a_properties_file_is_read_as_java_reads_it(text: str, expected: dict[str, str]) -> None:
+def test_each_line_of_a_properties_file_is_one_property(text: str, expected: dict[str, str]) -> None:
     assert parse(text) == expected
 
 
