@@ -100,10 +100,9 @@ class PrometheusReader:
             async with client.stream("POST", url, data=form) as answer:
                 _check_clock(answer.headers.get("date", ""))
                 if answer.is_redirect:
-                    target = answer.headers["location"]
-                    raise QueryError(
-                        f"redirected to {target}, which is not followed; set url to the address of the API"
-                    )
+                    target = answer.headers.get("location")
+                    what = f"redirected to {target}, which is not followed" if target else f"HTTP {answer.status_code}"
+                    raise QueryError(f"{what}; set url to the address of the API")
                 body = (await read_body_async(answer)).getvalue()
             return decode(answer.status_code, answer.headers.get("content-type", ""), body, MOST_VALUES[kind])
         except QueryError as error:

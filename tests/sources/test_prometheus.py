@@ -394,6 +394,8 @@ def alert(request: httpx.Request) -> httpx.Response:
             "redirected to https://login.test/, which is not followed; set url",
             id="a redirect",
         ),
+        pytest.param(lambda _: httpx.Response(302), "HTTP 302; set url to the address", id="a redirect to nowhere"),
+        pytest.param(lambda _: httpx.Response(304), "HTTP 304; set url to the address", id="not modified"),
         pytest.param(
             lambda _: httpx.Response(200, html="<html>Sign in</html>"), "the answer is a web page", id="a login page"
         ),
