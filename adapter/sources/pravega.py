@@ -44,6 +44,10 @@ class _UnknownError(Exception):
     """Why the segments of one stream are unknown."""
 
 
+class _NoAnswer(str):
+    """Why the segments of one stream are unknown, if the controller did not answer."""
+
+
 class PravegaReader:
     """Reads one Pravega controller, which has the scaling events of a stream's whole life."""
 
@@ -65,18 +69,18 @@ class PravegaReader:
         self._tls_stamps: tuple[FileStamp, ...] = ()
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
-        """The segments in force in each tick as the signal `partitions`, with one request a stream."""
+        """The segments in force in each tick as the signal `partitions`, with one request a stream.
+
+        Raises SourceError if the controller answers for no stream.
+        """
         ticks = range(start_s, end_s + 1, step_s)
         self._deadline_at_s = time.monotonic() + self._deadline_s
         client = self._connected()
-        try:
-            with ThreadPoolExecutor(_CONNECTIONS) as pool:
-                histories = list(pool.map(lambda read: self._history(client, read, ticks), self._reads))
-        except httpx.TransportError as error:
-            cause = str(error) or type(error).__name__
-            raise SourceError(
-                self._name, f"no answer from {self._url} within {self._deadline_s:g} s: {cause}"
-            ) from error
+        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+            histories = list(pool.map(lambda read: self._history(client, read, ticks), self._reads))
+        unanswered = [history for history in histories if isinstance(history, _NoAnswer)]
+        if unanswered and len(unanswered) == len(histories):
+            raise SourceError(self._name, unanswered[0])
         table = SampleTable()
         for read, history in zip(self._reads, histories, strict=True):
             _add_segments(table, read, history, ticks)
@@ -116,6 +120,9 @@ class PravegaReader:
             return str(unknown)
         except ValueError as error:
             return f"not a list of scaling events: {error}"
+        except httpx.TransportError as error:
+            cause = str(error) or type(error).__name__
+            return _NoAnswer(f"no answer from {self._url} within {self._deadline_s:g} s: {cause}")
 
     def _events(self, client: httpx.Client, read: StreamRead, ticks: range) -> list[ScalingEvent]:
         """The first event is the one in force when the ticks begin. Without any, read the stream's whole life."""
@@ -128,7 +135,9 @@ class PravegaReader:
 
     def _get(self, client: httpx.Client, scope: str, stream: str, rest: str) -> bytes:
         path = f"/v1/scopes/{quote(scope, safe='')}/streams/{quote(stream, safe='')}"
-        left_s = max(0.001, self._deadline_at_s - time.monotonic())
+        left_s = self._deadline_at_s - time.monotonic()
+        if left_s <= 0:
+            raise httpx.ReadTimeout("the requests before it took too long")
         with client.stream("GET", f"{self._url}{path}{rest}", timeout=left_s, headers=ACCEPTED) as answer:
             self._check(answer.status_code)
             return read_body(answer, self._deadline_at_s).getvalue()

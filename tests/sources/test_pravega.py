@@ -101,6 +101,18 @@ def test_a_deleted_stream_does_not_affect_other_streams() -> None:
     assert [(row.workload, row.signal) for row in found] == [("shop/gone", FAULT), ("shop/clicks", "partitions")]
 
 
+def test_a_stream_that_times_out_does_not_affect_other_streams() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "slow" in request.url.path:
+            raise httpx.ReadTimeout("")
+        return history(request)
+
+    both = reader(answer, StreamRead("shop/slow", "s1", "slow"), CLICKS)
+    slow, clicks = rows_of(both.samples(MERGED_S + 10, MERGED_S + 10, 15))
+    assert slow.text == "stream s1/slow: no answer from http://controller:10080 within 5 s: ReadTimeout"
+    assert (clicks.workload, clicks.signal, clicks.value) == ("shop/clicks", "partitions", 2.0)
+
+
 def test_names_are_escaped_in_the_path() -> None:
     paths: list[bytes] = []
 
