@@ -81,6 +81,7 @@ class KubernetesReader:
         self._stamps = file_stamps((settings.kubeconfig, _CA_FILE))
         self._deadline_at_s = 0.0
         self._plurals: dict[tuple[str, str], str] = {}
+        self._reporting: set[Target] = set()  # targets whose scale subresource has shown existing replicas
         self._logged_faults: set[str] = set()
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
@@ -147,13 +148,23 @@ class KubernetesReader:
             root = _root(target.api_version)
             plural = self._plural(target)
             path = f"{root}/namespaces/{target.namespace}/{plural}/{target.name}/scale"
-            return subresource_scale(self._request(path, {}))
+            return self._with_known_workers(target, subresource_scale(self._request(path, {})))
         except _RefusedError as refused:
             if refused.status == HTTPStatus.NOT_FOUND:
                 return f"its scale target {target} ({target.api_version}) does not exist or cannot be scaled"
             return _message(refused)
         except urllib3.exceptions.HTTPError as error:
             return f"its scale target {target}: {self._no_answer(error)}"
+
+    def _with_known_workers(self, target: Target, scale: Scale) -> Scale:
+        """The scale without its workers until the target has reported some.
+
+        Kubernetes writes 0 where the object has no status yet, or where its controller never writes one: such a
+        target would wait for its replicas forever. Later a 0 is a job that is down, which holds its size.
+        """
+        if scale.workers:
+            self._reporting.add(target)
+        return scale if target in self._reporting else Scale(scale.spec_workers)
 
     def _plural(self, target: Target) -> str:
         """The resource name of a kind, from discovery. It does not change while the API server runs."""

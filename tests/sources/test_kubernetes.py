@@ -74,9 +74,16 @@ def test_a_deployment_of_a_real_cluster() -> None:
     }
 
 
-def test_any_kind_with_a_scale_subresource_is_a_target() -> None:
-    found = of(seen(reader(ApiServer())), "shop/clicks")
-    assert (found["spec_workers"], found["workers"], found["ready_workers"]) == (4.0, 0.0, 0.0)
+def test_any_kind_with_a_scale_subresource_is_a_target_whose_workers_are_unknown_until_it_reports_some() -> None:
+    server = ApiServer()
+    source = reader(server)
+    status = server.answers[CLICKS_SCALE]["status"]
+    found = []
+    for replicas in (0, 3, 0):
+        status["replicas"] = replicas
+        clicks = of(seen(source), "shop/clicks")
+        found.append((clicks["spec_workers"], clicks.get("workers"), clicks.get("ready_workers")))
+    assert found == [(4.0, None, None), (4.0, 3.0, 3.0), (4.0, 0.0, 0.0)]
 
 
 @pytest.mark.parametrize(
