@@ -154,6 +154,7 @@ def _configuration(kubeconfig: str | None) -> Configuration:
     configuration.connection_pool_maxsize = CONNECTIONS
     if kubeconfig is None:
         load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # theirs
+        configuration.proxy = None  # HTTPS_PROXY is for what is outside the cluster
         return configuration
     try:
         load_kube_config(  # type: ignore[no-untyped-call]  # theirs

@@ -251,6 +251,7 @@ def _api(name: str, settings: KubernetesSource) -> client.ApiClient:
     try:
         if settings.kubeconfig is None and settings.context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
             load.load_incluster_config(client_configuration=chosen)
+            chosen.proxy = None  # HTTPS_PROXY is for what is outside the cluster
         else:
             load.load_kube_config(
                 settings.kubeconfig, settings.context, client_configuration=chosen, persist_config=False

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pod_environment import unused_proxy
 
 from adapter.apiserver.cluster_api import LARGEST_BYTES, ClusterApi
 from adapter.errors import SourceError
@@ -130,3 +131,10 @@ def test_a_closed_client_connects_again(api: ClusterApi) -> None:
     api.get(CONFIG_MAP)
     api.close()
     assert api.get(CONFIG_MAP)[0] == 200
+
+
+def test_the_proxy_of_the_environment_is_not_used_in_the_cluster(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with unused_proxy(monkeypatch, tmp_path), pytest.raises(SourceError, match=f"kubernetes: GET {CONFIG_MAP}: "):
+        ClusterApi(None).get(CONFIG_MAP, deadline_s=0.5)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 import urllib3
+from pod_environment import unused_proxy
 from sample_rows import rows_of
 
 from adapter.config import KubernetesSource
@@ -296,6 +297,14 @@ def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_the_source(
         file.write_text(text)
     with pytest.raises(SourceError, match=rf"^kubernetes: kubeconfig: .*{cause}"):
         seen(KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S))
+
+
+def test_the_proxy_of_the_environment_is_not_used_in_the_cluster(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = KubernetesSource(kind="kubernetes", deadline_s=0.5)
+    with unused_proxy(monkeypatch, tmp_path), pytest.raises(SourceError, match="no answer from the API server"):
+        seen(KubernetesReader("kubernetes", settings, lambda: NOW_S))
 
 
 def kubeconfig(url: str, token: str) -> str:
