@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The YAML configuration.")]
 
-_ONLY_WITH = {  # options of `backtest` -> those that they mean something with
+_ONLY_WITH = {  # an option of `backtest` -> the options that need it
     "config": ("from_", "to", "workload"),
     "trace": ("profile", "worker_capacity", "delay", "seeds", "master", "out"),
     "report": ("price", "late_price", "currency"),
@@ -79,7 +79,9 @@ def run(
     for_: Annotated[
         float | None, typer.Option("--for", parser=_duration_s, metavar="DURATION", help="End after so long: 120s, 2m.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page and the API on loopback; 0 is any.")] = 8080,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the page and the API on loopback; 0 selects a free port.")
+    ] = 8080,
 ) -> None:
     """Run everything in the foreground on loopback, with a live table and a page."""
     from adapter import local, wiring
@@ -129,9 +131,15 @@ def explain(  # noqa: PLR0913 - each is an option of the command
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ask the pipeline of this configuration, with its token and CA.")
     ] = None,
-    url: Annotated[str | None, typer.Option(help="Of `run` or of a pipeline; that of `run` by default.")] = None,
-    token_file: Annotated[str | None, typer.Option(metavar="FILE", help="The token a pipeline wants.")] = None,
-    ca_file: Annotated[str | None, typer.Option(metavar="FILE", help="Who signed a pipeline's certificate.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Address of `run` or of a pipeline; default: the address of `run`.")
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="File with the pipeline's bearer token.")
+    ] = None,
+    ca_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="PEM file of the CA of the pipeline's certificate.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record itself.")] = False,
 ) -> None:
     """Say why a workload's number is what it is, what would change it, and what the HPA does with it."""
@@ -167,7 +175,9 @@ def _explained(body: bytes, configured: "Config | None", workload: str) -> str:
 @app.command()
 def check_api(
     api: Annotated[list[str] | None, typer.Option(metavar="external|custom", help="May be given again.")] = None,
-    workload: Annotated[str, typer.Option(metavar="NAMESPACE/NAME", help="Whose number to read.")] = "default/none",
+    workload: Annotated[
+        str, typer.Option(metavar="NAMESPACE/NAME", help="The workload whose metric is read.")
+    ] = "default/none",
     kubeconfig: Annotated[
         str | None, typer.Option(metavar="FILE", help="Without it, the service account of the pod.")
     ] = None,
@@ -201,9 +211,9 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     delay: Annotated[
         str | None, typer.Option(metavar="0,120", help="With --trace: how old metrics are; else as profiles say.")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="With --trace: how often, each time with other chances.")] = 1,
+    seeds: Annotated[int, typer.Option(help="With --trace: number of runs, each with another random seed.")] = 1,
     master: Annotated[str | None, typer.Option(help="Spark's master; without it, Spark runs in this process.")] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Of the results; what is there is not run again.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results; finished tasks are skipped.")] = Path(
         "backtest"
     ),
     from_: Annotated[
@@ -267,7 +277,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
 
 
 def _out_of_place(context: typer.Context) -> Iterator[str]:
-    """A sentence about options that were given and that the others leave no meaning."""
+    """Name the given options that have no effect without another option, in a sentence for each missing one."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     for needed, names in _ONLY_WITH.items():

@@ -40,7 +40,7 @@ from adapter.wiring import query_status
 
 LOOPBACK = "127.0.0.1"
 SEED = 1
-# The fleet lives fast, so that two minutes show every kind of trouble: its rules are short to match.
+# The rules are short, so that two minutes show every kind of disturbance.
 _EMBEDDED = """
 sources:
   fleet: {{kind: trace, url: "{url}", deadline_s: 1}}
@@ -95,7 +95,7 @@ def run(config: Config | None, options: Options) -> None:
 
 
 class _View:
-    """What one sees: the page, the API, and the live table, all of the newest snapshot."""
+    """The user interface: the page, the API, and the live table, all of the newest snapshot."""
 
     def __init__(self, console: Console, port: int) -> None:
         self.store = SnapshotStore()

@@ -28,8 +28,8 @@ class Places:
     """Where certificates are.
 
     own, peer: the API paths of the Secrets of these servers, with the CA's key, and of one other server. own_host,
-    peer_host: whom their certificates are for. service: the Service of these servers, as namespace/name. api_services:
-    names; the CA is written to those that lead to the Service.
+    peer_host: the host names in their certificates. service: the Service of these servers, as namespace/name.
+    api_services: names; the CA is written to those that lead to the Service.
     """
 
     own: str
