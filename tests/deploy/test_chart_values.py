@@ -204,6 +204,26 @@ def test_a_network_policy_needs_the_addresses_of_servers_on_the_nodes_network(
     ]["from"]
 
 
+def pod_templates(objects: Objects) -> dict[str, Any]:
+    return {role: objects["Deployment", name]["spec"]["template"] for role, name in DEPLOYMENTS.items()}
+
+
+@pytest.mark.parametrize(
+    ("value", "replaced"),
+    [
+        pytest.param("config.rules.backlog_time_target_s=120", {"pipeline"}, id="a rule"),
+        pytest.param("config.timing.tick_s=5", {"pipeline"}, id="the tick"),
+        pytest.param("config.serving.access_log=all", {"pipeline", "serve"}, id="a setting of serve"),
+        pytest.param("commonAnnotations.owner=data", {"pipeline", "serve"}, id="another value of both"),
+    ],
+)
+def test_a_change_of_the_configuration_replaces_the_pods_that_read_it(
+    render: Render, value: str, replaced: set[str]
+) -> None:
+    before, after = pod_templates(render()), pod_templates(render(value))
+    assert {role for role in DEPLOYMENTS if before[role] != after[role]} == replaced
+
+
 def test_names_that_look_like_numbers_stay_text(helm: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     switches = [f"{name}.enabled=true" for name in ("networkPolicy", "prometheusRule", "dashboards", "serviceMonitor")]
     done = helm("template", "123", str(CHART), "--namespace", "007", "--set", ",".join(switches))

@@ -24,14 +24,21 @@ app.kubernetes.io/component: {{ last . }}
 {{- end -}}
 {{- end }}
 
-{{/* The checksum replaces the pods when the configuration changes. */}}
+{{/* The configuration that a role reads. */}}
+{{- define "backlog-adapter.roleConfig" -}}
+{{- $config := include "backlog-adapter.config" (first .) -}}
+{{ eq (last .) "serve" | ternary (($config | fromYaml).serving | toYaml) $config }}
+{{- end }}
+
+{{/* The checksum replaces the pods of a role when its configuration changes. A new server has no snapshot while the
+pipeline restarts, so no other change may replace the servers. */}}
 {{- define "backlog-adapter.podMetadata" -}}
 {{- $role := index (first .).Values (last .) -}}
 labels:
   {{- include "backlog-adapter.roleSelector" . | nindent 2 }}
   {{- with merge (dict) $role.podLabels (first .).Values.commonLabels }}{{ toYaml . | nindent 2 }}{{ end }}
 annotations:
-  checksum/config: {{ include "backlog-adapter.config" (first .) | sha256sum }}
+  checksum/config: {{ include "backlog-adapter.roleConfig" . | sha256sum }}
   {{- with merge (dict) $role.podAnnotations (first .).Values.commonAnnotations }}{{ toYaml . | nindent 2 }}{{ end }}
 {{- end }}
 

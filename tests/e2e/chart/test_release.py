@@ -105,17 +105,18 @@ def _write(plane: ControlPlane, secret: str, key: str, text: str) -> None:
     plane.api.request("PATCH", path, body | {"data": value}, "application/apply-patch+yaml")
 
 
-def test_a_changed_configuration_replaces_the_pods_and_an_equal_one_does_not(release: Release) -> None:
-    def template() -> dict[str, Any]:
-        found: dict[str, Any] = get(release.plane, "deployment", OBJECT)["spec"]["template"]["metadata"]
-        return found
+def test_a_changed_configuration_replaces_the_pods_that_read_it(release: Release) -> None:
+    def templates() -> list[dict[str, Any]]:
+        names = (OBJECT, f"{OBJECT}-pipeline")
+        return [get(release.plane, "deployment", name)["spec"]["template"]["metadata"] for name in names]
 
     with release.installed():
-        first = template()
+        serve, pipeline = templates()
         release.helm("upgrade")
-        assert template() == first
+        assert templates() == [serve, pipeline]
         release.helm("upgrade", {"config": {"timing": {"tick_s": 30}}})
-        assert template() != first
+        assert templates()[0] == serve
+        assert templates()[1] != pipeline
 
 
 def test_a_given_ca_replaces_that_of_serve_when_conflicts_are_forced(release: Release) -> None:
