@@ -46,10 +46,20 @@ class MetricReader:
         held = self._store.current
         if held is None:
             raise unavailable(f"the pipeline has published nothing since this server started; {FIX}")
-        fault = _snapshot_fault(held.snapshot, now_s)
+        fault = snapshot_fault(held.snapshot, now_s)
         if fault is not None:
             raise unavailable(fault)
         return held
+
+
+def snapshot_fault(snapshot: Snapshot, now_s: float) -> str | None:
+    """Why no number of the snapshot may be served; None if it may."""
+    age_s = now_s - snapshot.at_s
+    if snapshot.is_ahead(now_s):
+        return f"the last decision is {-age_s:.0f} s in the future: compare the clocks of the pipeline and this server"
+    if age_s > snapshot.error_after_s:
+        return f"the pipeline published nothing for {age_s:.0f} s, the limit is {snapshot.error_after_s:.0f} s; {FIX}"
+    return None
 
 
 def metric_named(name: str, subject: str = "") -> Metric:
@@ -162,16 +172,6 @@ def _age_s(metric: Metric, decision: Decision, now_s: float) -> float:
 def _too_old(metric: Metric, entry: Entry, age_s: float) -> str:
     what = f"no {metric.name} for {entry.decision.workload}: its newest sample is {age_s:.0f} s old"
     return f"{what}, the limit is {entry.error_after_s:.0f} s; {FIX}"
-
-
-def _snapshot_fault(snapshot: Snapshot, now_s: float) -> str | None:
-    """Why no number of the snapshot may be served; None if it may."""
-    age_s = now_s - snapshot.at_s
-    if snapshot.is_ahead(now_s):
-        return f"the last decision is {-age_s:.0f} s in the future: compare the clocks of the pipeline and this server"
-    if age_s > snapshot.error_after_s:
-        return f"the pipeline published nothing for {age_s:.0f} s, the limit is {snapshot.error_after_s:.0f} s; {FIX}"
-    return None
 
 
 def _ambiguous(found: Sequence[Candidate], query: MetricQuery) -> str:

@@ -16,6 +16,7 @@ from adapter.apiserver.limits import REFUSALS
 from adapter.apiserver.server import Server
 from adapter.core.decisions import Decision
 from adapter.core.metrics import METRICS
+from adapter.serving.metric_reader import snapshot_fault
 from adapter.serving.snapshots.store import Held, SnapshotStore
 
 PREFIX = "backlog_adapter"
@@ -48,7 +49,6 @@ _SERIES: dict[str, tuple[str, Read]] = {
         "1 while two sources report backlogs that contradict",
         lambda decision: float(decision.dispute != ""),
     ),
-    "sample_age_seconds": ("age of the newest sample", lambda decision: decision.sample_age_s),
 }
 
 # Families of metrics, made at the scrape.
@@ -64,8 +64,9 @@ class Telemetry:
 
     def __init__(self, store: SnapshotStore, *, workloads: bool, clock: Callable[[], float] | None = None) -> None:
         self._registry = CollectorRegistry()
-        self.add(partial(_of_snapshot, store, clock or store.now_s))
-        self._workloads = _WorkloadText(store) if workloads else None
+        now_s = clock or store.now_s
+        self.add(partial(_of_snapshot, store, now_s))
+        self._workloads = _WorkloadText(store, now_s) if workloads else None
         self._requests = Counter(
             f"{PREFIX}_requests", "requests by response", ["metric", "code", "group"], registry=self._registry
         )
@@ -186,32 +187,43 @@ class _GaugeCollector(Collector):
         return self._gauges()
 
 
-class _WorkloadText(Collector):
-    """The series of each workload, as text. It is rendered once a snapshot: at 40 000 workloads that takes seconds."""
+class _WorkloadText:
+    """The series of each workload, as text; none if the snapshot is too old for the API.
 
-    def __init__(self, store: SnapshotStore) -> None:
+    They are rendered once a snapshot, which takes seconds at 40 000 workloads. Only the ages grow between snapshots.
+    """
+
+    def __init__(self, store: SnapshotStore, clock: Callable[[], float]) -> None:
         self._store = store
-        self._registry = CollectorRegistry()
-        self._registry.register(self)
+        self._clock = clock
         self._one_at_a_time = threading.Lock()
         self._rendered: tuple[Held | None, bytes] = (None, b"")
 
     def current(self) -> bytes:
         """The text of the current snapshot."""
+        held, now_s = self._store.current, self._clock()
+        if held is None or snapshot_fault(held.snapshot, now_s) is not None:
+            return b""
         with self._one_at_a_time:
-            held = self._store.current
             if held is not self._rendered[0]:
-                self._rendered = held, generate_latest(self._registry)
-            return self._rendered[1]
+                self._rendered = held, generate_latest(_GaugeCollector(partial(_numbers, held)))
+            return self._rendered[1] + generate_latest(_GaugeCollector(partial(_ages, held, now_s)))
 
-    def collect(self) -> Iterator[Metric]:
-        """The families of every workload; unknown numbers have no series."""
-        held = self._store.current
-        if held is None:
-            return
-        for name, (meaning, read) in _SERIES.items():
-            yield _of_workloads(held, f"{PREFIX}_{name}", meaning, read)
-        yield _reasons(held)
+
+def _numbers(held: Held) -> Iterator[Metric]:
+    """The families of every workload; unknown numbers have no series."""
+    for name, (meaning, read) in _SERIES.items():
+        yield _of_workloads(held, f"{PREFIX}_{name}", meaning, read)
+    yield _reasons(held)
+
+
+def _ages(held: Held, now_s: float) -> Iterator[Metric]:
+    since_tick_s = max(now_s - held.snapshot.at_s, 0.0)
+
+    def read(decision: Decision) -> float | None:
+        return None if decision.sample_age_s is None else decision.sample_age_s + since_tick_s
+
+    yield _of_workloads(held, f"{PREFIX}_sample_age_seconds", "age of the newest sample", read)
 
 
 def _of_snapshot(store: SnapshotStore, clock: Callable[[], float]) -> Iterator[Metric]:

@@ -104,8 +104,36 @@ def test_the_series_of_workloads_follow_the_newest_snapshot() -> None:
         assert list(first.values()) == [workers]
 
 
+@pytest.mark.parametrize(
+    ("clock_s", "expected"),
+    [(AT_S + 180, {("shop", "orders"): 3}), (AT_S + 181, {}), (AT_S - 31, {})],
+    ids=["the limit", "too old", "in the future"],
+)
+def test_a_snapshot_that_the_api_refuses_has_no_series_of_workloads(
+    clock_s: float, expected: dict[object, float]
+) -> None:
+    now_s = [AT_S]
+    store = SnapshotStore(clock=lambda: now_s[0])
+    telemetry = Telemetry(store, workloads=True, clock=lambda: now_s[0])
+    store.put(snapshot(entry(required_workers=3.0)))
+    assert list(shown(telemetry, "required_workers").values()) == [3]
+    now_s[0] = clock_s
+    assert shown(telemetry, "required_workers") == expected
+    assert shown(telemetry, "workloads") == {(): 1}
+
+
+def test_the_age_of_a_sample_grows_between_snapshots() -> None:
+    now_s = [AT_S + 2]
+    store = SnapshotStore(clock=lambda: now_s[0])
+    telemetry = Telemetry(store, workloads=True)
+    store.put(snapshot(entry(sample_age_s=15.0), entry("shop/returns")))
+    assert shown(telemetry, "sample_age_seconds") == {("shop", "orders"): 17}
+    now_s[0] += 60
+    assert shown(telemetry, "sample_age_seconds") == {("shop", "orders"): 77}
+
+
 def test_the_bounds_and_faults_of_a_workload_are_shown() -> None:
-    store = SnapshotStore()
+    store = SnapshotStore(clock=lambda: AT_S + 1)
     telemetry = Telemetry(store, workloads=True)
     bounds = {"min_workers": 2.0, "max_workers": 12.0, "spec_workers": 5.0, "workers": 4.0}
     store.put(snapshot(entry(**bounds, capacity_records_per_s=900.0), entry("shop/returns", fault="no answer")))
