@@ -40,8 +40,8 @@ def test_a_digest_replaces_the_tag_and_the_registry_precedes_the_name(render: Re
 @ROLES
 def test_environment_and_volumes_are_added_to_one_role(render: Render, role: str) -> None:
     values = [
-        "extraEnv[0].name=HTTPS_PROXY",
-        "extraEnv[0].value=http://proxy:3128",
+        "extraEnv[0].name=TZ",
+        "extraEnv[0].value=Etc/UTC",
         "extraEnvFrom[0].configMapRef.name=cloud",
         "extraVolumes[0].name=cas",
         "extraVolumes[0].configMap.name=company-cas",
@@ -50,7 +50,7 @@ def test_environment_and_volumes_are_added_to_one_role(render: Render, role: str
     ]
     objects = render(*(f"{role}.{value}" for value in values))
     found = container(objects, role)
-    assert found["env"] == [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]
+    assert found["env"] == [{"name": "TZ", "value": "Etc/UTC"}]
     assert found["envFrom"] == [{"configMapRef": {"name": "cloud"}}]
     assert {"name": "cas", "mountPath": "/etc/company"} in found["volumeMounts"]
     assert {"name": "cas", "configMap": {"name": "company-cas"}} in pod(objects, role)["volumes"]
