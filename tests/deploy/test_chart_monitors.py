@@ -1,6 +1,8 @@
 """charts/backlog-adapter: Prometheus finds both roles, and may read them."""
 
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ NAME = "orders-backlog-adapter"
 PIPELINE = f"{NAME}-pipeline"
 Objects = dict[tuple[str, str], dict[str, Any]]
 Render = Callable[..., Objects]
+Helm = Callable[..., subprocess.CompletedProcess[str]]
+CHART = str(Path(__file__).parents[2] / "charts" / "backlog-adapter")
 KINDS = {"ServiceMonitor": "serviceMonitor", "PodMonitor": "podMonitor"}
 
 
@@ -73,6 +77,26 @@ def test_a_metrics_port_of_the_configuration_is_used(render: Render) -> None:
     objects = render("config.serving.metrics_port=9100")
     ports = objects["Deployment", NAME]["spec"]["template"]["spec"]["containers"][0]["ports"]
     assert {"name": "metrics", "containerPort": 9100} in ports
+
+
+@pytest.mark.parametrize(
+    ("values", "port"),
+    [
+        pytest.param("serve.port=8080,serviceMonitor.enabled=true", 8080, id="the default is the port of the API"),
+        pytest.param("config.serving.metrics_port=6443", 6443, id="the port of the API"),
+        pytest.param("config.serving.metrics_port=443", 443, id="the port of the Service"),
+    ],
+)
+def test_the_metrics_cannot_have_the_port_of_the_api(helm: Helm, values: str, port: int) -> None:
+    done = helm("template", "orders", CHART, "--set", values)
+    assert done.returncode != 0
+    assert f"the metrics of serve would have port {port}, which the API has" in done.stderr
+
+
+def test_another_metrics_port_makes_room_for_the_api(render: Render) -> None:
+    objects = render("serve.port=8080", "serviceMonitor.enabled=true", "config.serving.metrics_port=9100")
+    config = Config.model_validate(yaml.safe_load(objects["ConfigMap", NAME]["data"]["config.yaml"]))
+    assert (config.serving.port, config.serving.metrics_port) == (8080, 9100)
 
 
 @pytest.mark.parametrize("kind", KINDS)

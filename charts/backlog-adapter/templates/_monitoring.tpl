@@ -1,8 +1,12 @@
 {{/* The plain port of the metrics of serve: that of the configuration, or 8080 where a monitor needs one. Empty without
 one; on the port of the API, /metrics needs a credential of the cluster and the right to get /metrics. */}}
 {{- define "backlog-adapter.metricsPort" -}}
-{{- $configured := dig "serving" "metrics_port" "" .Values.config -}}
-{{ $configured | default (or .Values.serviceMonitor.enabled .Values.podMonitor.enabled | ternary "8080" "") }}
+{{- $monitored := or .Values.serviceMonitor.enabled .Values.podMonitor.enabled -}}
+{{- $port := dig "serving" "metrics_port" 0 .Values.config | default (ternary 8080 0 $monitored) | int -}}
+{{- if has $port (list 443 (int .Values.serve.port)) -}}
+{{- fail (printf "the metrics of serve would have port %d, which the API has: set config.serving.metrics_port to a port other than 443 and serve.port" $port) -}}
+{{- end -}}
+{{ $port | default "" }}
 {{- end }}
 
 {{/* Of a list of the root context, the name of a role and the values of a monitor: how Prometheus reads its metrics.
