@@ -1,8 +1,9 @@
 """charts/backlog-adapter: the values of a role reach its pods, and its objects alone."""
 
+import json
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ PIPELINE = f"{NAME}-pipeline"
 DEPLOYMENTS = {"serve": NAME, "pipeline": PIPELINE}
 Objects = dict[tuple[str, str], dict[str, Any]]
 Render = Callable[..., Objects]
+Helm = Callable[..., subprocess.CompletedProcess[str]]
+CA = "LS0tLS1CRUdJTiA="
 ROLES = pytest.mark.parametrize("role", ["serve", "pipeline"])
 
 
@@ -192,9 +195,7 @@ def test_egress_is_limited_to_the_rules_dns_and_the_pipeline(render: Render) -> 
     assert objects["NetworkPolicy", PIPELINE]["spec"]["policyTypes"] == ["Ingress"]
 
 
-def test_a_network_policy_needs_the_addresses_of_servers_on_the_nodes_network(
-    helm: Callable[..., subprocess.CompletedProcess[str]], render: Render
-) -> None:
+def test_a_network_policy_needs_the_addresses_of_servers_on_the_nodes_network(helm: Helm, render: Render) -> None:
     values = ("networkPolicy.enabled=true", "serve.hostNetwork=true")
     done = helm("template", "orders", str(CHART), "--set", ",".join(values))
     assert "name the nodes in networkPolicy.pipelineFrom" in done.stderr
@@ -224,11 +225,59 @@ def test_a_change_of_the_configuration_replaces_the_pods_that_read_it(
     assert {role for role in DEPLOYMENTS if before[role] != after[role]} == replaced
 
 
-def test_names_that_look_like_numbers_stay_text(helm: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_names_that_look_like_numbers_stay_text(helm: Helm) -> None:
     switches = [f"{name}.enabled=true" for name in ("networkPolicy", "prometheusRule", "dashboards", "serviceMonitor")]
     done = helm("template", "123", str(CHART), "--namespace", "007", "--set", ",".join(switches))
     names = re.findall(r"(?:namespace|app.kubernetes.io/instance): ([^\s},]+)", done.stdout)
     assert {yaml.safe_load(name) for name in names} == {"007", "123", "kube-system"}
+
+
+TEXTS = {"name", "namespace", "secretName", "claimName", "storageClassName", "serviceAccountName", "image", "mountPath"}
+TEXTS |= {"apiGroups", "resourceNames"}
+
+
+def fields(node: object) -> Iterator[tuple[str, object]]:
+    """Name and value of every field, and of each entry of a list of scalars."""
+    for name, value in node.items() if isinstance(node, dict) else ():
+        yield from ((name, each) for each in (value if isinstance(value, list) else [value]))
+    for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from fields(each)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"images": {"serve": "12", "tag": "2", "pullSecrets": ["1000"]}, "token": {"existingSecret": "123456"}},
+        {
+            "tls": {
+                "mode": "secret",
+                "serve": {"existingSecret": "1", "caBundle": CA},
+                "pipeline": {"existingSecret": "2"},
+            }
+        },
+        {"tls": {"mode": "cert-manager"}, "fullnameOverride": "123", "serviceMonitor": {"enabled": True}},
+        {"fullnameOverride": "123", "apiService": {"custom": {"create": True}}},
+        {"serve": {"serviceAccount": {"name": "1"}}, "pipeline": {"serviceAccount": {"name": "0755"}}},
+        {"pipeline": {"persistence": {"enabled": True, "storageClass": "1"}}},
+        {"pipeline": {"persistence": {"enabled": True, "existingClaim": "7"}, "secretMounts": {"2024": "/run/1"}}},
+        {"rbac": {"extraScaleTargets": ["1/jobs"]}},
+    ],
+    ids=lambda values: "-".join(values),
+)
+def test_names_in_values_that_look_like_numbers_stay_text(helm: Helm, values: dict[str, Any]) -> None:
+    options = [word for name, value in values.items() for word in ("--set-json", f"{name}={json.dumps(value)}")]
+    done = helm("template", "orders", str(CHART), *options)
+    assert done.returncode == 0, done.stderr
+    found = [field for item in yaml.safe_load_all(done.stdout) for field in fields(item) if field[0] in TEXTS]
+    assert len(found) > 100
+    assert [field for field in found if not isinstance(field[1], str)] == []
+
+
+def test_the_folder_of_a_secret_may_have_any_characters(helm: Helm) -> None:
+    done = helm("template", "orders", str(CHART), "--set-json", 'pipeline.secretMounts={"kafka": "/run/a, b #{c}"}')
+    objects = {(item["kind"], item["metadata"]["name"]): item for item in yaml.safe_load_all(done.stdout)}
+    mounts = container(objects, "pipeline")["volumeMounts"]
+    assert {"name": "secret-0", "mountPath": "/run/a, b #{c}", "readOnly": True} in mounts
 
 
 def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) -> None:

@@ -102,7 +102,7 @@ itself. */}}
 
 {{- define "backlog-adapter.volumes" -}}
 - name: config
-  configMap: {name: {{ include "backlog-adapter.name" . }}}
+  configMap: {name: {{ include "backlog-adapter.name" . | quote }}}
 - name: tmp
   emptyDir: {}
 {{- end }}
@@ -111,7 +111,7 @@ itself. */}}
 {{- define "backlog-adapter.secretVolume" -}}
 - name: {{ index . 0 }}
   secret:
-    secretName: {{ index . 1 }}
+    secretName: {{ index . 1 | quote }}
     defaultMode: 0440
     items:
       {{- range slice . 2 }}

@@ -20,10 +20,10 @@ port: https
 scheme: https
 honorLabels: true
 authorization:
-  credentials: {name: {{ include "backlog-adapter.tokenSecret" $root }}, key: token}
+  credentials: {name: {{ include "backlog-adapter.tokenSecret" $root | quote }}, key: token}
 tlsConfig:
   ca:
-    secret: {name: {{ include "backlog-adapter.pipelineSecret" $root }}, key: ca.crt}
+    secret: {name: {{ include "backlog-adapter.pipelineSecret" $root | quote }}, key: ca.crt}
   serverName: {{ include "backlog-adapter.name" $root }}-pipeline.{{ $root.Release.Namespace }}.svc
 {{- else -}}
 port: metrics

@@ -46,7 +46,7 @@ annotations:
 {{- define "backlog-adapter.podSpec" -}}
 {{- $values := (first .).Values -}}
 {{- $role := index $values (last .) -}}
-serviceAccountName: {{ include "backlog-adapter.serviceAccount" . }}
+serviceAccountName: {{ include "backlog-adapter.serviceAccount" . | quote }}
 terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds }}
 securityContext: {{- toYaml $values.podSecurityContext | nindent 2 }}
 {{- range $field := list "priorityClassName" "nodeSelector" "tolerations" "affinity" }}
@@ -61,7 +61,7 @@ securityContext: {{- toYaml $values.podSecurityContext | nindent 2 }}
 {{- with .Values.images.pullSecrets -}}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 {{- end }}
@@ -77,7 +77,7 @@ capabilities: {drop: [ALL]}
 {{- $values := (first .).Values -}}
 {{- $role := index $values (last .) -}}
 name: {{ last . }}
-image: {{ include "backlog-adapter.image" . }}
+image: {{ include "backlog-adapter.image" . | quote }}
 imagePullPolicy: {{ $values.images.pullPolicy }}
 args: [{{ last . }}, --config, /etc/backlog-adapter/config.yaml]
 {{- range $probe, $path := dict "startupProbe" "/livez" "readinessProbe" "/readyz" "livenessProbe" "/livez" }}
