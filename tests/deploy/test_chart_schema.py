@@ -125,6 +125,8 @@ KAFKA = {"kind": "kafka", "bootstrap_servers": "kafka:9092"}
         ('rbac.extraRules=[{"apiGroups": [""]}]', "/rbac/extraRules/0", "missing property 'verbs'"),
         ('networkPolicy.serveFrom=[{"cidr": "10.0.0.0/8"}]', "/networkPolicy/serveFrom/0", "'cidr' not allowed"),
         ('serviceMonitor.interval="15"', "/serviceMonitor/interval", "does not match pattern"),
+        ('commonAnnotations={"checksum/config": "x"}', "/commonAnnotations/checksum~1config", "false"),
+        ('nameOverride="My App"', "/nameOverride", "does not match pattern"),
         ('extraObjects=[{"kind": "ConfigMap"}]', "/extraObjects/0", "missing properties 'apiVersion', 'metadata'"),
     ],
 )
@@ -134,6 +136,34 @@ def test_a_wrong_value_is_refused_by_its_path_before_anything_is_installed(
     done = helm("template", "orders", CHART, "--set-json", value)
     assert done.returncode != 0
     assert [line for line in done.stderr.splitlines() if f"at '{path}'" in line and fault in line], done.stderr
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "commonLabels",
+        "commonAnnotations",
+        "images.digests",
+        "pipeline.secretMounts",
+        "pipeline.podAnnotations",
+        "pipeline.podLabels",
+        "serve.hostNetwork",
+        "serve.podAnnotations",
+        "serve.podLabels",
+        "networkPolicy.pipelineFrom",
+        "networkPolicy.metricsFrom",
+    ],
+)
+def test_a_key_without_a_value_is_refused_by_its_path(helm: Helm, path: str) -> None:
+    parent, _, name = path.rpartition(".")
+    done = helm("template", "orders", CHART, "--set", "networkPolicy.enabled=true", "--set-json", f"{path}=null")
+    assert f"at '{parent and f'/{parent}'}': missing property '{name}'" in done.stderr
+
+
+def test_a_list_of_workloads_without_an_entry_is_empty(helm: Helm) -> None:
+    done = helm("install", "orders", CHART, "--dry-run=client", "--set-json", "config.workloads=null")
+    assert done.returncode == 0, done.stderr
+    assert "It has no workloads yet" in done.stdout
 
 
 def test_two_kinds_of_monitors_would_count_every_series_twice(helm: Helm) -> None:
