@@ -14,8 +14,11 @@ GROUPS = [  # group, topic, partition, records a second consumed, records waitin
     ("uneven", "events", 2, 0, 700, 200),  # behind, and does not move
     ("sprouting", "events", 0, 50, 10, 0),
     ("sprouting", "events", 1, 50, 10, 0),  # committed since the second minute
+    ("hidden", "events", 0, 50, 10, 0),
+    ("hidden", "events", 1, 50, 990, 0),  # kminion cannot read its offset any more
 ]
 FIRST_COMMIT_S = {("sprouting", 1): 60}
+HIDDEN_S = {("hidden", 1): 80}
 _LAG_EXPORTER = 'cluster_name="main",member_host="/10.0.0.7",consumer_id="c-{group}",client_id="c",'
 
 
@@ -38,6 +41,8 @@ def _groups(age_s: int) -> list[str]:
         lines += [f"kafka_consumergroup_group_lag{{{labels}}} {lag}.0"]
         labels = f'consumer_group="{group}",topic="{topic}",partition="{partition}"'
         lines += [f"klag_consumer_committed_offset{{{labels}}} {offset}.0", f"klag_consumer_lag{{{labels}}} {lag}.0"]
+        if age_s >= HIDDEN_S.get((group, partition), age_s + 1):
+            continue
         labels = f'group_id="{group}",topic_name="{topic}",partition_id="{partition}"'
         lines += [f"kminion_kafka_consumer_group_topic_partition_lag{{{labels}}} {lag}"]
         done, behind = topics.get((group, topic), (0, 0))
