@@ -81,8 +81,8 @@ def test_each_bound_is_documented_with_its_description() -> None:
     assert {(bound.value, bound.record.description) for bound in Bound if bound is not Bound.NONE} <= rows()
 
 
-def test_each_policy_and_metric_has_a_row() -> None:
-    assert {*POLICIES, *METRICS} <= {name for name, _ in rows()}
+def test_each_policy_and_metric_has_a_row_of_the_readme() -> None:
+    assert {*POLICIES, *METRICS} - {name for name, _ in ROW.findall(DOCUMENTS[ROOT / "README.md"])} == set()
 
 
 def test_each_command_is_documented() -> None:
