@@ -50,7 +50,7 @@ rules:
   {{rate_window_s: 10, settle_s: 6, stale_after_s: 6, error_after_s: 20, max_workers: 12, time_to_reduce_backlog_s: 20,
    backlog_time_target_s: 20, rescale_pause_s: 2, warm_up_s: 6, worker_start_s: 3, down_window_s: 20,
    cooldown_down_s: 20, latch_s: 30}}
-timing: {{tick_s: 2, warm_up_s: 30}}
+timing: {{tick_s: 2, history_s: 30}}
 pipeline: {{checkpoint: "{checkpoint}"}}
 """
 

@@ -26,7 +26,7 @@ sources:
 workloads:
 {workloads}
 rules: {{rate_window_s: {window_s}, stale_after_s: {window_s}}}
-timing: {{tick_s: {tick_s}, warm_up_s: 0}}
+timing: {{tick_s: {tick_s}, history_s: 0}}
 pipeline: {{checkpoint: "{checkpoint}", cores: 2}}
 """
 

@@ -155,7 +155,7 @@ class Timing(Model):
     tick_s: int = Field(
         default=15, ge=1, le=300, description="Seconds between decisions; 15 is also the HPA's sync period."
     )
-    warm_up_s: int = Field(
+    history_s: int = Field(
         default=300,
         ge=0,
         le=86_400,
@@ -248,6 +248,6 @@ class Config(Model):
     failover: bool = Field(
         default=False, description="Prevent scale-down while traffic may return, for workloads that do not set it."
     )
-    timing: Timing = Field(default=Timing(), description="The tick and the warm-up.")
+    timing: Timing = Field(default=Timing(), description="The tick and the history.")
     pipeline: Pipeline = Field(description="Settings of the process that makes the decisions.")
     serving: Serving = Field(default=Serving(), description="Settings of the process that serves the metrics API.")

@@ -9,18 +9,18 @@ def aligned(now_s: float, tick_s: int) -> int:
 
 
 def first_offset(now_s: float, timing: Timing) -> int:
-    """The offset of a first start: warm_up_s ago, at least one tick, so that the first batch is not empty."""
-    return aligned(now_s - max(timing.warm_up_s, timing.tick_s), timing.tick_s)
+    """The offset of a first start: history_s ago, at least one tick, so that the first batch is not empty."""
+    return aligned(now_s - max(timing.history_s, timing.tick_s), timing.tick_s)
 
 
 def next_offset(start_s: int, now_s: float, timing: Timing) -> int:
     """The end of the batch after start_s: the present, at most most_ticks after its begin, never before start_s.
 
-    After an outage longer than a warm-up, the stream skips the time before the warm-up, which would delay the present.
+    After an outage longer than history_s, the stream skips the time before that, which would delay the present.
     """
     present_s = aligned(now_s, timing.tick_s)
     most_s = timing.most_ticks * timing.tick_s
-    begin_s = max(start_s, present_s - max(aligned(timing.warm_up_s, timing.tick_s), most_s))
+    begin_s = max(start_s, present_s - max(aligned(timing.history_s, timing.tick_s), most_s))
     return max(start_s, min(present_s, begin_s + most_s))
 
 

@@ -68,7 +68,7 @@ def config_of(
                 {"namespace": "shop", "name": f"of-{name}", "read": [{"source": name}]} for name in sources[1:]
             ],
             # A batch on a busy machine takes long; the next one reads all missed ticks.
-            "timing": {"tick_s": 1, "warm_up_s": 6, "most_ticks": 300},
+            "timing": {"tick_s": 1, "history_s": 6, "most_ticks": 300},
             "pipeline": {"checkpoint": str(folder / "checkpoint"), "cores": 1, "memory": "512m"},
             **more,
         }

@@ -233,7 +233,7 @@ def decided(answer: Answer, ticks: int = 24) -> list[Decision]:
                 "sources": {"bad": {"kind": "prometheus", "url": bad, "deadline_s": DEADLINE_S}},
                 "workloads": [{"name": "orders", "namespace": "shop", "read": [{**read, "match": ORDERS}]}],
                 "rules": {"policy": "dataflow", "max_workers": 50},
-                "timing": {"warm_up_s": 0},
+                "timing": {"history_s": 0},
                 "pipeline": {"checkpoint": "/nowhere"},
             }
         )

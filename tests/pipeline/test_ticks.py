@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from adapter.config import Timing
 from adapter.pipeline.ticks import first_offset, next_offset, ticks_between
 
-TIMING = Timing(tick_s=15, warm_up_s=60, most_ticks=4)
+TIMING = Timing(tick_s=15, history_s=60, most_ticks=4)
 
 
 def test_a_first_start_reads_the_warm_up() -> None:
@@ -14,7 +14,7 @@ def test_a_first_start_reads_the_warm_up() -> None:
 
 
 def test_without_a_warm_up_the_present_tick_is_read() -> None:
-    timing = Timing(tick_s=15, warm_up_s=0, most_ticks=4)
+    timing = Timing(tick_s=15, history_s=0, most_ticks=4)
     start_s = first_offset(1_000.9, timing)
     assert list(ticks_between(start_s, next_offset(start_s, 1_000.9, timing), timing)) == [990]
 
@@ -38,7 +38,7 @@ def test_the_batch_after_990(now_s: float, expected: list[int]) -> None:
 def test_no_clock_makes_a_tick_come_twice_or_out_of_order(
     start_s: int, clock_s: list[float], tick_s: int, most_ticks: int
 ) -> None:
-    timing = Timing(tick_s=tick_s, warm_up_s=100, most_ticks=most_ticks)
+    timing = Timing(tick_s=tick_s, history_s=100, most_ticks=most_ticks)
     seen, offset_s = [], first_offset(start_s, timing)
     for now_s in clock_s:
         end_s = next_offset(offset_s, now_s, timing)

@@ -76,7 +76,7 @@ def values(systems: Systems) -> dict[str, Any]:
         "sources": sources,
         "workloads": workloads,
         "rules": RULES,
-        "timing": {"tick_s": TICK_S, "warm_up_s": 60},
+        "timing": {"tick_s": TICK_S, "history_s": 60},
     }
     return {"config": config, "apiService": {"custom": {"create": True}}}
 

@@ -127,7 +127,7 @@ class Monitored(Part):
                 {"namespace": "default", "name": UNKNOWN, "read": [unknown]},
             ],
             "rules": RULES_OF_WORKLOADS,
-            "timing": {"tick_s": 5, "warm_up_s": 60},
+            "timing": {"tick_s": 5, "history_s": 60},
             "pipeline": {"checkpoint": str(self._folder / "checkpoint"), "host": HOST, "port": self._ports["pipeline"]},
             "serving": {
                 "host": HOST, "port": self._ports["serve"], "metrics_port": self._ports["metrics"],
