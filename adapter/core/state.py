@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache, partial
 from hashlib import sha256
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from adapter.core.samples import Array
 VERSION = 15  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
-
-Name = TypeVar("Name")
 
 
 def _by(axis: str, *shape: int) -> dict[str, Any]:
@@ -166,9 +164,8 @@ def _kinds(group: Any) -> tuple[tuple[str, Any], ...]:
 @lru_cache(maxsize=16)
 def _kinds_of(group: Any) -> tuple[tuple[str, Any], ...]:
     kinds = get_type_hints(group)
-    return tuple(
-        (f.name, kinds[f.name]) for f in fields(group) if kinds[f.name] == Array or is_dataclass(kinds[f.name])
-    )
+    named = ((f.name, kinds[f.name]) for f in fields(group))
+    return tuple((name, kind) for name, kind in named if kind == Array or is_dataclass(kind))
 
 
 def _metadata(group: Any) -> dict[str, Any]:
@@ -205,11 +202,11 @@ def aligned(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, s
     if (slow.workloads, slow.stages) == (workloads, stages):
         return state
     places = {"stage": _places(slow.stages, stages), "workload": _places(slow.workloads, workloads)}
-    moved = replace(slow, workloads=workloads, stages=stages)
-    return State(fast=_moved(state.fast, places), slow=_moved(moved, places))
+    named = replace(slow, workloads=workloads, stages=stages)
+    return State(fast=_moved(state.fast, places), slow=_moved(named, places))
 
 
-def _places(old: tuple[Name, ...], new: tuple[Name, ...]) -> list[int]:
+def _places(old: tuple[object, ...], new: tuple[object, ...]) -> list[int]:
     at = {name: place for place, name in enumerate(old)}
     return [at.get(name, -1) for name in new]
 

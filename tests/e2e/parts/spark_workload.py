@@ -14,7 +14,7 @@ from parts.workload import Workload
 
 KAFKA_SOURCE = "spark-kafka-4.2.0"
 MAX_WORKERS = 5
-MILLISECONDS_A_RECORD = 3  # a worker of one core processes about 250 records/s, with what Spark itself takes
+MILLISECONDS_A_RECORD = 4  # a worker of one core processes about 200 records/s, with what Spark itself takes
 _METRICS = "/metrics/prometheus"
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a quick start counts here, not the speed
 
