@@ -25,12 +25,13 @@ from adapter.core.measured_cost import slow_time_unknown
 from adapter.core.observe import Signals, Tick
 from adapter.core.rates import Mask
 from adapter.core.relayed_load import relays_at_capacity
-from adapter.core.samples import first_known
+from adapter.core.samples import Array, first_known
 from adapter.core.signals import drain_time
 from adapter.core.state import Slow
 from adapter.core.stops import measure_stop
 
 _LONGEST_BLOCK = 8.0  # times the first one
+_FALLING_RATIO = 0.75  # offsets that are committed every few seconds do not make as large a drop
 _LONGEST_SLOW_S = 600.0  # after a rescale: pause, warm-up and late metrics of most jobs
 
 
@@ -69,10 +70,7 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
         at_s=tick.at_s,
         workers=workers,
         throughput_records_per_s=np.where(exceeded & ~full, latest, throughput),
-        # All stages share the workers, so the busiest one leaves what is left for all.
-        utilization_ratio=largest(tick.now.complete_utilization_ratio, tick.workload_index, len(tick.workers))[
-            tick.workload_index
-        ],
+        utilization_ratio=np.where(_falling(tick), np.nan, _busiest(tick)),
         saturated=full,
         doubtful=_perhaps_slow(tick)[tick.workload_index],
         overloaded=exceeded,
@@ -80,6 +78,18 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
     )
     after = learn(_aged(before, tick.at_s) if minute else before, look, tick.stage_rules.scaling_exponent)
     return slow if after is before else replace(slow, table=after)
+
+
+def _busiest(tick: Tick) -> Array:
+    """The largest utilization of each stage's workload: all stages share the workers."""
+    return largest(tick.now.complete_utilization_ratio, tick.workload_index, len(tick.workers))[tick.workload_index]
+
+
+def _falling(tick: Tick) -> Mask:
+    """Whether a stage processes so much less than in its window that the present utilization is of another load."""
+    latest, whole = tick.rates.latest_throughput_records_per_s, tick.signals.throughput_records_per_s
+    falling: Mask = latest < _FALLING_RATIO * whole
+    return falling
 
 
 def _perhaps_slow(tick: Tick) -> Mask:

@@ -1,7 +1,7 @@
 """Utilization is the largest of the resources that a workload reports."""
 
 import pytest
-from builders import JOB, book, counts, flow, job, last, steady, tick
+from builders import JOB, Fluid, book, counts, flow, history, job, last, steady, tick
 
 from adapter.core.formatting import RESOURCES
 
@@ -76,6 +76,17 @@ def test_a_utilization_of_earlier_ticks_is_no_measure_of_the_capacity(throughput
         for done in [records + throughput * (at_s - 600)]
     ]
     assert last([*measured, *after], rules).worker_capacity_records_per_s == pytest.approx(1000 / 0.9 / 10, rel=0.01)
+
+
+def test_the_utilization_after_a_backlog_is_no_measure_of_the_capacity_while_it_drained():
+    """12 workers of 100/s drain a backlog at 1200/s; then the input is 330/s, while the window still shows more."""
+    running = Fluid(lambda at_s: 900.0 if at_s < 595 else 9000.0 if at_s < 600 else 330.0, workers=12)
+    ticks = []
+    for at_s in range(0, 901, 15):
+        ticks.append(tick(at_s, running.rows()))
+        running.run()
+    known = [found.capacity_records_per_s for found in history(ticks, book(policy="drain"))]
+    assert max(capacity for capacity in known if capacity is not None) <= 1200
 
 
 def test_a_resource_that_ended_no_longer_counts_after_error_after_s():

@@ -178,6 +178,8 @@ def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[A
     load = np.where(usable, stays / np.where(usable, able, 1.0), rules.target_utilization_ratio)
     highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
     even = fewest_evenly_spread(sized, policy_input.partitions, slots, load, highest)
+    # The table may know that a smaller size carries less than its share.
+    short = known.proven & (stays > highest * known.rate(even))
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
-    even = np.where(sized * slots > policy_input.partitions, np.maximum(sized, even), even)
+    even = np.where(short | (sized * slots > policy_input.partitions), np.maximum(sized, even), even)
     return np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
