@@ -11,7 +11,7 @@ from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import Rescale, rescales
 from adapter.backtest.timelines import Timeline, bridged, gaps
 from adapter.core.rates import Mask
-from adapter.core.rules import Rules, or_unmeasured
+from adapter.core.rules import Rules, value_or_default
 from adapter.core.samples import Array
 from adapter.simulator.profiles import STEP_S, Profile
 
@@ -55,7 +55,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
     found = rescales(timeline, capacity.value)
     start, warm_up, first = _worker_start(found, rules), _warm_up(found), _warm_up_ratio(found)
     up, down, partitions = _pause(found, rules, up=True), _pause(found, rules, up=False), _partitions(timeline)
-    late = _given("metric delay", or_unmeasured(rules, "metric_delay_s"), "s", _NO_DELAY)
+    late = _given("metric delay", value_or_default(rules, "metric_delay_s"), "s", _NO_DELAY)
     profile = replace(
         _profile(timeline, rules, rate / capacity.value, found),
         worker_capacity_records_per_s=capacity.value,

@@ -159,13 +159,9 @@ def _rising(tick: Tick) -> Mask:
 
 
 def _hottest(tick: Tick) -> Array:
-    """The largest utilization of each workload's stages; unknown while a stage that reported before does not report."""
-    before = tick.signals.measured_utilization_ratio
+    """The largest utilization of each workload's stages."""
     busy = np.where(tick.stage_rules.safety == 0, tick.now.utilization_ratio, tick.signals.utilization_ratio)
-    count = len(tick.workers)
-    reported = np.isfinite(busy) | np.isnan(before)
-    all_reported = every(reported, np.ones(len(reported), dtype=bool), tick.workload_index, count)
-    return np.where(all_reported, largest(busy, tick.workload_index, count), np.nan)
+    return largest(busy, tick.workload_index, len(tick.workers))
 
 
 def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:

@@ -5,6 +5,10 @@ import numpy as np
 from adapter.core.observe import FAR_WINDOWS, Tick
 from adapter.core.samples import Array, IntArray
 
+_CAUSES = (
+    "either the job restarts again and again, or several sources report the same series; "
+    "let the query select one of them"
+)
 _MANY = 3  # a job that restarts makes its counters fall once
 
 
@@ -14,11 +18,9 @@ def falling_counters(tick: Tick) -> dict[str, str]:
     falls = np.maximum(_falls(fast.processed), _falls(fast.appended))
     spans_s = FAR_WINDOWS * tick.stage_rules.rate_window_s
     return {
-        names[
-            tick.workload_index[stage]
-        ]: f"its counters fell {falls[stage]} times in {spans_s[stage]:g} s: either the "
-        "job restarts again and again, or several sources report the same series; let the query select one of them"
-        for stage in np.flatnonzero(falls >= _MANY).tolist()
+        names[index]: f"its counters fell {fell} times in {span_s:g} s: {_CAUSES}"
+        for index, fell, span_s in zip(tick.workload_index, falls, spans_s, strict=True)
+        if fell >= _MANY
     }
 
 

@@ -113,7 +113,7 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
 
 
 def trimmed(fast: Fast, oldest_s: Array) -> Fast:
-    """The group without the points that the window of their stage needs no more. oldest_s: (stages,)."""
+    """The group without the points that are older than the windows of their stage. oldest_s: (stages,)."""
     keep = fast.at_s >= oldest_s.min(initial=fast.at_s[-1])
     at_s = fast.at_s[keep]
     needed = at_s[:, None] >= oldest_s

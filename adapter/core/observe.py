@@ -53,7 +53,6 @@ class Signals:
     throughput_records_per_s: Array
     growth_records_per_s: Array
     input_rate_records_per_s: Array
-    measured_utilization_ratio: Array
     hottest_partition_ratio: Array
     backlog_records: Array  # with stuck partitions
     backlog_time_s: Array
@@ -111,8 +110,9 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     rates = _rates(state.fast, now, stage_rules, index)
     seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
     seen_at_s = np.where(seen, samples.at_s, fast.seen_at_s)
-    state = replace(state, fast=replace(state.fast, seen_at_s=seen_at_s))
-    state = replace(state, fast=replace(state.fast, signals=_latest(state.fast, now, rates, stage_rules)))
+    fast = replace(state.fast, seen_at_s=seen_at_s)
+    fast = replace(fast, signals=_latest(fast, now, rates, stage_rules))
+    state = replace(state, fast=fast)
 
     load_age_s = samples.at_s - smallest(seen_at_s, index, len(names))
     partitions_age_s = samples.at_s - fast.partitions_seen_at_s
@@ -168,7 +168,7 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> 
         growth_records_per_s=latest(rates.growth_records_per_s, was.growth_records_per_s),
         input_rate_records_per_s=latest(rates.input_rate_records_per_s, was.input_rate_records_per_s),
         backlog_records=latest(rates.backlog_records, was.backlog_records),
-        measured_utilization_ratio=latest(now.utilization_ratio, was.measured_utilization_ratio),
+        measured_utilization_ratio=now.utilization_ratio,
         stuck_backlog_records=latest(stuck, was.stuck_backlog_records),
         hottest_partition_ratio=np.where(at_s - hottest_at_s > rules.error_after_s, np.nan, hottest),
         hottest_partition_at_s=hottest_at_s,
@@ -265,7 +265,6 @@ def _signals(fast: Fast, rates: Rates, rules: RuleColumns) -> Signals:
         throughput_records_per_s=throughput,
         growth_records_per_s=latest.growth_records_per_s,
         input_rate_records_per_s=latest.input_rate_records_per_s,
-        measured_utilization_ratio=latest.measured_utilization_ratio,
         hottest_partition_ratio=latest.hottest_partition_ratio,
         backlog_records=backlog,
         backlog_time_s=backlog_time(backlog, throughput),

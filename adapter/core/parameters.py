@@ -12,7 +12,7 @@ from adapter.core.policies import POLICIES
 from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import ORDERED, UNMEASURED, Rules, contradiction, or_unmeasured
+from adapter.core.rules import ORDERED, UNTIL_MEASURED, Rules, contradiction, value_or_default
 from adapter.core.samples import Array, IntArray, first_known
 
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
@@ -24,7 +24,7 @@ _WHOLE = frozenset(name for name, kind in get_type_hints(Rules).items() if kind 
 _BY_POLICY = {
     name: np.array([policy.defaults.get(name, np.nan) for policy in POLICIES])
     for name in sorted({name for policy in POLICIES for name in policy.defaults})
-}
+} | {name: np.full(len(POLICIES), value) for name, value in UNTIL_MEASURED.items()}
 _PUBLISHED = np.array([policy.published for policy in POLICIES])
 _MEASURING = np.array([policy.waits_until_warm for policy in POLICIES])
 _COMPARED = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal}
@@ -122,7 +122,7 @@ def _values(rules: Rules) -> tuple[float, ...]:
 
 def _calendar(rules: Rules, at_s: float) -> tuple[float, float, float]:
     """The values of _CALENDAR at a time."""
-    warm_up_s = or_unmeasured(rules, "warm_up_s")
+    warm_up_s = value_or_default(rules, "warm_up_s")
     lead_s = max(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + warm_up_s)
     return (
         float(any(period.holds(at_s) for period in rules.excluded)),
@@ -135,10 +135,8 @@ def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
     """The parameters that depend on each workload's policy: defaults of unset ones, safety, and what it measures."""
     policy = values["policy"].astype(np.int64)
     own = {name: first_known(values[name], default[policy]) for name, default in _BY_POLICY.items()}
-    unmeasured = {name: first_known(values[name], np.full(len(policy), s)) for name, s in UNMEASURED.items()}
     return {
         **own,
-        **unmeasured,
         "safety": np.where(_PUBLISHED[policy], values["safety"], 1.0),
         "measures_warm_up": (_MEASURING[policy] & np.isnan(values["warm_up_s"])).astype(np.float64),
         "measures_delay": (_MEASURING[policy] & np.isnan(values["metric_delay_s"])).astype(np.float64),

@@ -26,7 +26,7 @@ from adapter.core.state import WorkloadFacts
 
 Columns = Mapping[str, Array]
 FIT = ("a", "b", "c", "sigma")
-_GROWS = ("relayed_load_ratio", "latest_input_rate_records_per_s", "input_rise_records_per_s2")  # with the input
+_PROPORTIONAL = ("relayed_load_ratio", "latest_input_rate_records_per_s", "input_rise_records_per_s2")  # with the input
 TABLE = tuple(f.name for f in fields(Table))
 RULES = tuple(f.name for f in fields(RuleColumns))
 
@@ -133,16 +133,13 @@ def _input_rate(columns: Columns, value: Array) -> dict[str, Array]:
     curve = {f"fit.{name}": columns[f"fit.{name}"] * ratio for name in FIT}
     growth = value - columns["policy_input.throughput_records_per_s"]
     noise = columns["rules.growth_noise_ratio"] * columns["policy_input.throughput_records_per_s"]
-    grown = {f"policy_input.{name}": columns[f"policy_input.{name}"] * ratio for name in _GROWS}
-    return (
-        curve
-        | grown
-        | {
-            "policy_input.input_rate_records_per_s": value,
-            "policy_input.growth_records_per_s": growth,
-            "policy_input.rising": (growth > noise).astype(np.float64),
-        }
-    )
+    scaled = {f"policy_input.{name}": columns[f"policy_input.{name}"] * ratio for name in _PROPORTIONAL}
+    changed = {
+        "policy_input.input_rate_records_per_s": value,
+        "policy_input.growth_records_per_s": growth,
+        "policy_input.rising": (growth > noise).astype(np.float64),
+    }
+    return curve | scaled | changed
 
 
 def _backlog(columns: Columns, value: Array) -> dict[str, Array]:

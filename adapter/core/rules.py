@@ -29,7 +29,7 @@ ORDERED = (  # the first parameter may not exceed the second; the consequence if
     ("sized_utilization_ratio", "safe_utilization_ratio", "a new size would be scaled up at once"),
     ("no_backlog_time_s", "significant_backlog_time_s", "the same backlog time would scale up and down"),
 )
-UNMEASURED = {"warm_up_s": 120.0, "metric_delay_s": 0.0}  # of unset parameters, until `drain` has measured them
+UNTIL_MEASURED = {"warm_up_s": 120.0, "metric_delay_s": 0.0}  # what unset parameters are until `drain` measures them
 
 
 def contradiction(order: tuple[str, str, str], lower: str, upper: str) -> str:
@@ -134,7 +134,7 @@ class Rules:
     warm_up_s: float | None = _setting(
         None,
         "time after a rescale or a stop in which throughput is no measure of capacity: jobs warm up; unset, "
-        f"{UNMEASURED['warm_up_s']:g} s, and `drain` measures it",
+        f"{UNTIL_MEASURED['warm_up_s']:g} s, and `drain` measures it",
         ge=0,
         le=3600,
     )
@@ -145,7 +145,7 @@ class Rules:
     metric_delay_s: float | None = _setting(
         None,
         "delay of the samples behind the events that they measure; unset, "
-        f"{UNMEASURED['metric_delay_s']:g} s, and `drain` measures it",
+        f"{UNTIL_MEASURED['metric_delay_s']:g} s, and `drain` measures it",
         ge=0,
         le=600,
     )
@@ -285,10 +285,10 @@ class Rules:
     expected: tuple[Event, ...] = _setting((), "times with more input; from `expected`", hidden=True)
 
 
-def or_unmeasured(rules: Rules, name: str) -> float:
-    """The value of a parameter of UNMEASURED, also while it is unset."""
+def value_or_default(rules: Rules, name: str) -> float:
+    """The value of a parameter of UNTIL_MEASURED; the default while it is unset."""
     value: float | None = getattr(rules, name)
-    return UNMEASURED[name] if value is None else value
+    return UNTIL_MEASURED[name] if value is None else value
 
 
 MEANINGS = {  # of each setting, also by which policies

@@ -37,7 +37,7 @@ class LatestSignals:
     input_rate_records_per_s: Array
     backlog_records: Array  # without what waits in stuck partitions
     stuck_backlog_records: Array  # what waits in them
-    measured_utilization_ratio: Array  # as reported, not estimated
+    measured_utilization_ratio: Array  # as reported, not estimated; ends error_after_s after the last complete sample
     resources: Array  # which of busy time, CPU, memory and network were reported in resources_at_s
     resources_at_s: Array  # the last tick in which none of them was missing
     hottest_partition_ratio: Array
@@ -138,7 +138,7 @@ class Slow:
     history: WorkloadHistory = field(metadata=_by("workload"))
     peaks: Array = field(metadata=_by("workload", BUCKETS))  # the size that each closed bucket needed, oldest first
     last_rescales: RescaleCost = field(metadata=_by("workload", RESCALES))  # as measured, oldest first
-    usual_rescale: RescaleCost = field(metadata=_by("workload"))  # what counts of them, NaN while they are too few
+    usual_rescale: RescaleCost = field(metadata=_by("workload"))  # medians or the longest, NaN while there are too few
     trial: ScaleUpTrial = field(metadata=_by("stage"))
     fullest_ratio: Array = field(metadata=_by("stage"))  # the load at which the fullest worker fell behind
     newest_point_at_s: Array = field(metadata=_by("", 1))  # when the newest of `points` was taken

@@ -70,7 +70,7 @@ class Reader(DataSourceStreamReader):
         self._opener = opener
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
-        """The begin of the history that a first start reads."""
+        """The offset where the history of a first start begins."""
         return {"at": first_offset(time.time(), schedule(self._config_json).timing)}
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802 - Spark's name

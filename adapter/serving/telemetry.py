@@ -201,10 +201,10 @@ class _WorkloadText:
 
     def current(self) -> bytes:
         """The text of the current snapshot."""
-        held, now_s = self._store.current, self._clock()
-        if held is None or snapshot_fault(held.snapshot, now_s) is not None:
-            return b""
         with self._one_at_a_time:
+            held, now_s = self._store.current, self._clock()
+            if held is None or snapshot_fault(held.snapshot, now_s) is not None:
+                return b""
             if held is not self._rendered[0]:
                 self._rendered = held, generate_latest(_GaugeCollector(partial(_numbers, held)))
             return self._rendered[1] + generate_latest(_GaugeCollector(partial(_ages, held, now_s)))

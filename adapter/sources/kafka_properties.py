@@ -17,11 +17,12 @@ _PAIR = re.compile(r"(?P<key>[^\s=:]+)\s*[=:\s]\s*(?P<value>.*)")
 def parse(text: str) -> dict[str, str]:
     """Parse lines: `key=value`, `key: value`, `key value`, or a comment that begins with # or !.
 
-    A value is the rest of its line, because passwords may contain any character: there are no escapes and no
-    continued lines. Raises ValueError with the number of the line, without its text, which may contain a secret.
+    A value is the rest of its line without blanks at its ends, because passwords may contain any other character:
+    there are no escapes and no continued lines. Raises ValueError with the number of the line, without its text, which
+    may contain a secret.
     """
     settings: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         line = line.strip()
         if not line or line[0] in "#!":
             continue

@@ -81,7 +81,7 @@ class KubernetesReader:
         self._stamps = file_stamps((settings.kubeconfig, _CA_FILE))
         self._deadline_at_s = 0.0
         self._plurals: dict[tuple[str, str], str] = {}
-        self._reporting: set[Target] = set()  # targets whose scale subresource has shown existing replicas
+        self._targets_with_replicas: set[Target] = set()  # targets whose scale subresource has shown existing replicas
         self._logged_faults: set[str] = set()
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
@@ -129,6 +129,7 @@ class KubernetesReader:
                 target = Target("apps/v1", kind, meta["namespace"], meta["name"])
                 if target in scales:
                     scales[target] = scale_of(item)
+        self._targets_with_replicas &= targets
         others = list(targets - apps)
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
             return scales | dict(zip(others, pool.map(self._scale, others), strict=True))
@@ -160,11 +161,12 @@ class KubernetesReader:
         """The scale without its workers until the target has reported some.
 
         Kubernetes writes 0 where the object has no status yet, or where its controller never writes one: such a
-        target would wait for its replicas forever. Later a 0 is a job that is down, which holds its size.
+        target would wait for its replicas forever. Once this reader has seen some, a 0 is a job that is down, which
+        holds its size. After a restart of the reader the workers of such a job are unknown.
         """
         if scale.workers:
-            self._reporting.add(target)
-        return scale if target in self._reporting else Scale(scale.spec_workers)
+            self._targets_with_replicas.add(target)
+        return scale if target in self._targets_with_replicas else Scale(scale.spec_workers)
 
     def _plural(self, target: Target) -> str:
         """The resource name of a kind, from discovery. It does not change while the API server runs."""

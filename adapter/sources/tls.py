@@ -9,7 +9,7 @@ from adapter.file_stamps import FileStamp, file_stamps
 
 def tls_context(source: str, url: str, tls: Tls) -> ssl.SSLContext:
     """A context that trusts ca_file and presents cert_file. Raises SourceError if one of them cannot be loaded."""
-    if not url.startswith("https:"):
+    if not url.lower().startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; does not load the system's CAs
     try:
         context = ssl.create_default_context(cafile=tls.ca_file)

@@ -126,9 +126,9 @@ class Job:
         self.appended += rare["jump"]
         passed = self.appended - self.processed if rare["skip"] else min(able, self.appended - self.processed)
         self.processed = 0 if rare["reset"] else self.processed + passed
-        return self._rules_of(rare, passed / max(self.workers * EACH_RECORDS * seconds / 15, 1))
+        return self._signals(rare, passed / max(self.workers * EACH_RECORDS * seconds / 15, 1))
 
-    def _rules_of(self, rare, busy):
+    def _signals(self, rare, busy):
         self.silent = max(self.silent - 1, 5 * (self.chance.random() < 0.01))
         counts = {"spec_workers": self.workers, "workers": self.workers}
         counts["ready_workers"] = max(self.workers - self.coming - rare["not_ready"], 0)

@@ -58,6 +58,18 @@ def test_a_utilization_that_ended_is_unknown_to_a_text():
     assert (decided.required_workers, decided.cpu_ratio) == (10, None)
 
 
+@pytest.mark.parametrize("policy", ["varga", "netflix"])
+def test_a_utilization_that_ended_in_one_stage_does_not_hide_a_full_stage(policy):
+    def at(at_s):
+        idle = {"cpu_ratio": 0.2} if at_s <= 180 else {}
+        stages = job(stage="read", **flow(at_s), cpu_ratio=0.95), job(stage="write", **flow(at_s), **idle)
+        return tick(at_s, job(**counts()), *stages)
+
+    early, late = ([at(at_s) for at_s in range(0, until_s, 15)] for until_s in (300, 901))
+    rules = book(policy=policy, safety=False)
+    assert last(late, rules).required_workers == last(early, rules).required_workers > 10
+
+
 def test_a_missing_sample_does_not_change_what_waits_in_stuck_partitions():
     waiting = {"backlog_records": 6000.0, "stuck_backlog_records": 5000.0}
     counted = {name: flow(60)[name] for name in ("processed_records", "appended_records")}

@@ -7,7 +7,7 @@ import pytest
 from builders import EMPTY, JOB, TICK_S, Fluid, advance, book, counts, flow, job, tick
 
 from adapter.core.rule_book import RuleBook
-from adapter.core.rules import POLICIES, UNMEASURED, Rules
+from adapter.core.rules import POLICIES, UNTIL_MEASURED, Rules
 
 LEFT_S = 420  # between two rescales
 CONFIGURED_S = 30.0
@@ -91,27 +91,27 @@ def test_rescales_without_a_pause_show_neither_a_delay_nor_a_warm_up(of, value):
     assert found == pytest.approx(value, abs=2 * TICK_S)
 
 
-@pytest.mark.parametrize("of", UNMEASURED)
+@pytest.mark.parametrize("of", UNTIL_MEASURED)
 def test_a_delay_and_a_warm_up_that_are_set_stay(of):
     assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **{of: 200.0}) == 200.0
 
 
-@pytest.mark.parametrize("of", UNMEASURED)
+@pytest.mark.parametrize("of", UNTIL_MEASURED)
 def test_a_value_that_is_used_until_it_is_measured_stays_if_it_is_set(of):
-    set_to = {of: UNMEASURED[of]}
-    assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **set_to) == UNMEASURED[of]
+    set_to = {of: UNTIL_MEASURED[of]}
+    assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **set_to) == UNTIL_MEASURED[of]
 
 
-@pytest.mark.parametrize("of", UNMEASURED)
+@pytest.mark.parametrize("of", UNTIL_MEASURED)
 def test_a_job_without_a_pause_keeps_the_other_settings(of):
-    assert learned(0.0, 0.0, 0.0, of=of) == UNMEASURED[of]
+    assert learned(0.0, 0.0, 0.0, of=of) == UNTIL_MEASURED[of]
 
 
 def test_one_rescale_shows_the_delay_but_no_warm_up():
     """The first of the two comes before the samples rise steadily, and is not measured."""
     rows = late(60.0)
     assert learned(57.0, 57.0, rows=rows, of="metric_delay_s") == pytest.approx(60.0, abs=TICK_S)
-    assert learned(57.0, 57.0, rows=rows, warm_s=30.0, of="warm_up_s") == UNMEASURED["warm_up_s"]
+    assert learned(57.0, 57.0, rows=rows, warm_s=30.0, of="warm_up_s") == UNTIL_MEASURED["warm_up_s"]
 
 
 def test_of_two_rescales_the_longer_delay_counts():

@@ -413,6 +413,7 @@ def test_changed_properties_and_changed_files_that_they_name_are_used_in_the_nex
         pytest.param("a.b: c", {"a.b": "c"}, id="a colon"),
         pytest.param("a.b c", {"a.b": "c"}, id="a space"),
         pytest.param("a=b=c==", {"a": "b=c=="}, id="the first sign separates"),
+        pytest.param("a=b\x0cc=d", {"a": "b\x0cc=d"}, id="a form feed"),
         pytest.param("# x\n! y\n\na=b\r\n", {"a": "b"}, id="comments and blank lines"),
         pytest.param("# C:\\certs\\\na=b", {"a": "b"}, id="a comment that ends with a backslash"),
         pytest.param("a=b\\\nc=d", {"a": "b\\", "c": "d"}, id="a value that ends with a backslash"),
