@@ -71,7 +71,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     capacity = known.capacity_records_per_s
     enough = first_known(capacity, np.full(len(capacity), _ENOUGH))
     other = np.where(needed > workers, larger, needed)
-    ahead = look_ahead(policy_input, highest, enough, known.rate(other))
+    ahead = look_ahead(policy_input, highest, enough, _changed_capacity(known, workers, other))
     behind_s = _behind_at_present(policy_input, highest)
     outrun = behind_s > ahead.keep_behind_s
     uneven = policy_input.partition_behind_s > rules.backlog_time_target_s
@@ -135,6 +135,15 @@ def _known(policy_input: PolicyInput) -> _Known:
     )
 
 
+def _changed_capacity(known: _Known, workers: Array, other: Array) -> Array:
+    """The capacity of another size; of a smaller one at least its share of the present capacity, as rounding assumes.
+
+    An older observation of the smaller size may be of a slow sink.
+    """
+    share = known.rate(workers) * other / np.maximum(workers, 1.0)
+    return np.where(other < workers, np.fmax(known.rate(other), share), known.rate(other))
+
+
 def _behind_at_present(policy_input: PolicyInput, highest: Array) -> Array:
     """The backlog time at the end of the horizon if the input exceeds the throughput, otherwise NaN.
 
@@ -178,8 +187,6 @@ def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[A
     load = np.where(usable, stays / np.where(usable, able, 1.0), rules.target_utilization_ratio)
     highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
     even = fewest_evenly_spread(sized, policy_input.partitions, slots, load, highest)
-    # The table may know that a smaller size carries less than its share.
-    short = known.proven & (stays > highest * known.rate(even))
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
-    even = np.where(short | (sized * slots > policy_input.partitions), np.maximum(sized, even), even)
+    even = np.where(sized * slots > policy_input.partitions, np.maximum(sized, even), even)
     return np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
