@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from adapter.config.faults import Fault
 from adapter.config.model import LISTED, Model, has, pair
-from adapter.config.values import Headers, KafkaProperties, Text, Url
+from adapter.config.values import Brokers, Headers, KafkaProperties, Text, Url
 
 Deadline = Annotated[
     float,
@@ -59,7 +59,7 @@ class KafkaSource(Model):
     """A Kafka cluster."""
 
     kind: Literal["kafka"] = Field(description="Kind of the system.")
-    bootstrap_servers: Text = Field(description="Bootstrap brokers as host:port, separated by commas.")
+    bootstrap_servers: Brokers = Field(description="Bootstrap brokers as host:port, separated by commas.")
     properties: KafkaProperties = Field(
         default={}, description="Settings of librdkafka as text, such as security.protocol; no secrets."
     )

@@ -23,6 +23,10 @@ _RESERVED_LABELS = ("workload", "stage")  # labels that the adapter adds
 # The part of SECRET that JSON Schema can express: it has neither flags nor look-around.
 _REFUSED_KEYS = "password|passphrase|secret|cookie|jaas|authorization|token$"
 _NO_SECRET = {"not": {"pattern": re.sub("[a-z]", lambda found: f"[{found[0]}{found[0].upper()}]", _REFUSED_KEYS)}}
+_BROKER = re.compile(  # as librdkafka reads it; the protocol, if any, has to be security.protocol
+    r"((sasl_)?(plaintext|ssl)://)?([\w.-]+|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?", re.IGNORECASE
+)
+_DEFAULT_PORT = 9092  # of librdkafka
 _SERVER_PROPERTIES = ("bootstrap.servers", "metadata.broker.list")
 
 
@@ -68,9 +72,26 @@ def _url(text: str) -> str:
     except ValueError:  # an invalid bracket or port
         valid = False
     if not valid or re.search(r"\s", text):
-        given = "a text with @ that is not shown; user and password do not belong here" if "@" in text else shown(text)
-        raise refusal(f"expected http://host or https://host, got {given}")
+        raise refusal(f"expected http://host or https://host, got {_shown_address(text)}")
     return text
+
+
+def _shown_address(text: str) -> str:
+    return "a text with @ that is not shown; user and password do not belong here" if "@" in text else shown(text)
+
+
+def _brokers(text: str) -> str:
+    brokers = [broker for broker in map(str.strip, text.split(",")) if broker]
+    invalid = [broker for broker in brokers if not _is_broker(broker)]
+    if invalid or not brokers:
+        given = _shown_address(invalid[0] if invalid else text)
+        raise refusal(f"expected host:port, separated by commas, with ports from 1 to 65535, got {given}")
+    return ",".join(brokers)  # librdkafka does not remove the blank of "a , b"
+
+
+def _is_broker(text: str) -> bool:
+    found = _BROKER.fullmatch(text)
+    return found is not None and 1 <= int(found["port"] or _DEFAULT_PORT) <= 65535
 
 
 def _origin(text: str) -> str:
@@ -146,6 +167,7 @@ Namespace = Annotated[str, AfterValidator(_namespace), Field(json_schema_extra={
 Service = Annotated[str, AfterValidator(_service), Field(json_schema_extra={"pattern": f"^{_SERVICE}$"})]
 Labels = dict[Annotated[str, AfterValidator(_label_key)], Annotated[str, AfterValidator(_label_value)]]
 Url = Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "^https?://[^/@]+(/.*)?$"})]
+Brokers = Annotated[str, Field(min_length=1), AfterValidator(_brokers)]
 Origin = Annotated[str, AfterValidator(_origin), Field(json_schema_extra={"pattern": f"^{_ORIGIN}$"})]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
 Memory = Annotated[str, AfterValidator(_memory), Field(json_schema_extra={"pattern": f"^{_MEMORY}$"})]

@@ -1,5 +1,6 @@
 """Kafka's committed and log end offsets -> samples, with a handful of requests a tick for all groups."""
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -145,6 +146,7 @@ class KafkaReader:
 
 def _client(name: str, settings: KafkaSource, on_error: Callable[[KafkaError], None]) -> Any:
     properties = merged(name, settings)
+    _check_protocol(name, settings.bootstrap_servers, properties.get("security.protocol", "plaintext"))
     configuration: dict[str, Any] = {
         "client.id": "backlog-adapter",
         "log_level": 0,  # librdkafka writes to stderr and bypasses every logger; on_error receives its errors
@@ -157,3 +159,11 @@ def _client(name: str, settings: KafkaSource, on_error: Callable[[KafkaError], N
     except KafkaException as error:
         cause = without_secrets(error.args[0].str(), properties)
         raise SourceError(name, f"properties: not accepted by librdkafka: {cause}") from None
+
+
+def _check_protocol(name: str, brokers: str, protocol: str) -> None:
+    """Raises SourceError if an address has another protocol: librdkafka would ignore that address without a reason."""
+    others = {found for found in re.findall(r"(\w+)://", brokers) if found.lower() != protocol.lower()}
+    if others:
+        text = f"expected the protocol of security.protocol, {protocol}, or none, got {', '.join(sorted(others))}"
+        raise SourceError(name, f"bootstrap_servers: {text}")

@@ -239,6 +239,43 @@ def test_a_fault_of_sources_and_processes_is_one_sentence(text: str, sentence: s
     assert sentence in refusal_of(text)
 
 
+BROKERS = "sources.it.bootstrap_servers: expected host:port, separated by commas, with ports from 1 to 65535, got "
+
+
+@pytest.mark.parametrize(
+    ("servers", "given"),
+    [
+        ("http://localhost:9092", "'http://localhost:9092'"),
+        ("localhost:99999", "'localhost:99999'"),
+        ("a:1,b:0", "'b:0'"),
+        ("a:port", "'a:port'"),
+        ("  ", "'  '"),
+        (",", "','"),
+        ("a:1 b:2", "'a:1 b:2'"),
+        ("a:1;b:2", "'a:1;b:2'"),
+        ("::1:9092", "'::1:9092'"),
+        ("SSL://me:hunter2@a:1", "a text with @ that is not shown; user and password do not belong here"),
+    ],
+)
+def test_brokers_that_no_client_can_reach_are_refused(servers: str, given: str):
+    assert BROKERS + given in refusal_of(source(f'kind: kafka, bootstrap_servers: "{servers}"'))
+
+
+@pytest.mark.parametrize(
+    ("servers", "used"),
+    [
+        ("kafka_0", "kafka_0"),
+        ("a.b-c:9092 , 10.0.0.1:9093,", "a.b-c:9092,10.0.0.1:9093"),
+        ("[2001:db8::1]:9092,[::1]", "[2001:db8::1]:9092,[::1]"),
+        ("PLAINTEXT://a:1,plaintext://b:2", "PLAINTEXT://a:1,plaintext://b:2"),
+    ],
+)
+def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: str):
+    config = parse(source(f'kind: kafka, bootstrap_servers: "{servers}"'), "c.yaml")
+
+    assert config.sources["it"].model_dump()["bootstrap_servers"] == used
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

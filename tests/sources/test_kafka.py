@@ -369,6 +369,15 @@ def test_an_unknown_property_is_a_fault_with_its_path() -> None:
     ]
 
 
+def test_the_protocol_of_an_address_has_to_be_the_security_protocol() -> None:
+    configured_at = configured().model_copy(
+        update={"sources": {"main": SETTINGS.model_copy(update={"bootstrap_servers": "SSL://a:1,PLAINTEXT://b:2"})}}
+    )
+    assert check(configured_at) == [
+        "sources.main.bootstrap_servers: expected the protocol of security.protocol, plaintext, or none, got SSL"
+    ]
+
+
 def test_a_missing_properties_file_is_a_fault_with_its_path() -> None:
     [sentence] = check(configured(", properties_file: /nowhere/kafka.properties"))
     assert sentence == (
