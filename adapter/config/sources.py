@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from adapter.config.faults import Fault
 from adapter.config.model import LISTED, Model, has, pair
-from adapter.config.values import Brokers, Headers, KafkaProperties, Text, Url
+from adapter.config.values import Brokers, Headers, KafkaProperties, PrometheusUrl, Text, Url
 
 Deadline = Annotated[
     float,
@@ -39,7 +39,7 @@ class PrometheusSource(Model):
     """A server with the Prometheus query API (Prometheus, Thanos, Mimir, VictoriaMetrics)."""
 
     kind: Literal["prometheus"] = Field(description="Kind of the system.")
-    url: Url = Field(description="Address of the server, without /api/v1.")
+    url: PrometheusUrl = Field(description="Address of the server, without /api/v1.")
     bearer_token_file: Text | None = Field(default=None, description="File of the bearer token; excludes basic.")
     basic: Basic | None = Field(default=None, description="User and password file; excludes bearer_token_file.")
     tls: Tls = Field(default=Tls(), description="Certificates; the system's CAs by default.")

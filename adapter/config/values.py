@@ -16,6 +16,7 @@ _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
 _ORIGIN = "https://[^/?#@]+/?"
+_API = re.compile(r"/api/v1(/query(_range)?)?/?$")
 _MEMORY = r"[1-9][0-9]*[kmgt]"
 _TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):([0-5][0-9])"
 _LONGEST_PREFIX = 253  # characters before the slash of a label key, as in Kubernetes
@@ -73,6 +74,14 @@ def _url(text: str) -> str:
         valid = False
     if not valid or re.search(r"\s", text):
         raise refusal(f"expected http://host or https://host, got {_shown_address(text)}")
+    return text
+
+
+def _prometheus_url(text: str) -> str:
+    if "?" in text or "#" in text:
+        raise refusal("expected an address without ? and #, got one with them; parameters belong into parameters")
+    if _API.search(text):
+        raise refusal(f"expected {_API.sub('', text)} without /api/v1, which the adapter adds, got {shown(text)}")
     return text
 
 
@@ -167,6 +176,7 @@ Namespace = Annotated[str, AfterValidator(_namespace), Field(json_schema_extra={
 Service = Annotated[str, AfterValidator(_service), Field(json_schema_extra={"pattern": f"^{_SERVICE}$"})]
 Labels = dict[Annotated[str, AfterValidator(_label_key)], Annotated[str, AfterValidator(_label_value)]]
 Url = Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "^https?://[^/@]+(/.*)?$"})]
+PrometheusUrl = Annotated[Url, AfterValidator(_prometheus_url)]
 Brokers = Annotated[str, Field(min_length=1), AfterValidator(_brokers)]
 Origin = Annotated[str, AfterValidator(_origin), Field(json_schema_extra={"pattern": f"^{_ORIGIN}$"})]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]

@@ -6,6 +6,7 @@ series that are pushed with their own timestamps can look fresh for 5 minutes.
 """
 
 import asyncio
+import os
 import ssl
 import time
 from base64 import b64encode
@@ -91,7 +92,7 @@ class PrometheusReader:
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
-        timeout = QueryError(f"no answer within {self._settings.deadline_s:g} s")
+        timeout = self._no_answer(httpx.ReadTimeout(""))
         return [timeout if task in late else task.result() for task in tasks]
 
     async def _send(self, client: httpx.AsyncClient, kind: str, form: dict[str, str]) -> list[Series] | QueryError:
@@ -111,7 +112,12 @@ class PrometheusReader:
             return QueryError(str(error))
         # httpx does not wrap a TLS alert that arrives after the handshake.
         except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
-            return QueryError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+            return self._no_answer(error)
+
+    def _no_answer(self, error: Exception) -> QueryError:
+        if isinstance(error, httpx.TimeoutException):
+            return QueryError(f"no answer from {self._settings.url} within {self._settings.deadline_s:g} s")
+        return QueryError(f"no answer from {self._settings.url}: {_cause(error)}")
 
     def _form(self, query: Query, span: _Span, step_s: int) -> tuple[str, dict[str, str]]:
         # The server applies the timeout too, so that abandoned queries do not pile up there.
@@ -176,6 +182,16 @@ def _check_clock(date: str) -> None:
     if abs(ahead_s) > MOST_CLOCK_OFFSET_S:
         order = "ahead of" if ahead_s > 0 else "behind"
         raise QueryError(f"the server's clock is {abs(ahead_s):.0f} s {order} this one; synchronize the clocks")
+
+
+def _cause(error: BaseException) -> str:
+    """An error as text; a refused connection in the system's words, because httpx says that all attempts failed."""
+    first: BaseException | None = error
+    while first is not None:
+        if isinstance(first, ConnectionError) and first.errno:
+            return os.strerror(first.errno)
+        first = first.exceptions[0] if isinstance(first, BaseExceptionGroup) else first.__cause__ or first.__context__
+    return str(error) or type(error).__name__
 
 
 def _spans(start_s: int, end_s: int, step_s: int) -> list[_Span]:

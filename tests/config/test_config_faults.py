@@ -111,6 +111,21 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         pytest.param(source('kind: prometheus, url: "http://"'), "sources.it.url: expected http://host", id="no host"),
         pytest.param(source('kind: pravega, url: "ftp://a"'), "sources.it.url: expected http://host", id="ftp"),
         pytest.param(
+            source('kind: prometheus, url: "http://p/base/api/v1/"'),
+            "sources.it.url: expected http://p/base without /api/v1, which the adapter adds, got 'http://p/base/api/v1/'",
+            id="the path of the API",
+        ),
+        pytest.param(
+            source('kind: prometheus, url: "http://p/api/v1/query"'),
+            "sources.it.url: expected http://p without /api/v1",
+            id="the path of a query",
+        ),
+        pytest.param(
+            source('kind: prometheus, url: "http://p?dedup=true"'),
+            "sources.it.url: expected an address without ? and #, got one with them; parameters belong into parameters",
+            id="a query string",
+        ),
+        pytest.param(
             source("kind: trace"), "sources.it: expected file or url, got neither", id="a trace without place"
         ),
         pytest.param(
@@ -259,6 +274,10 @@ BROKERS = "sources.it.bootstrap_servers: expected host:port, separated by commas
 )
 def test_brokers_that_no_client_can_reach_are_refused(servers: str, given: str):
     assert BROKERS + given in refusal_of(source(f'kind: kafka, bootstrap_servers: "{servers}"'))
+
+
+def test_the_api_of_another_system_may_be_the_path_to_prometheus():
+    assert parse(source('kind: prometheus, url: "http://k8s/api/v1/namespaces/a/services/prom/proxy"'), "c.yaml")
 
 
 @pytest.mark.parametrize(

@@ -357,7 +357,8 @@ def test_a_late_query_affects_only_its_own_signal() -> None:
 
     rows = ask(answer, ONE, replace(ONE, signal="workers", text="slow"), deadline_s=0.2)
     assert values(rows, "default/orders") == {("", "backlog_records"): 1}
-    assert faults(rows) == {"default/orders": "workers (workloads[0].read[0]): no answer within 0.2 s"}
+    sentence = "workers (workloads[0].read[0]): no answer from http://p.test/base/ within 0.2 s"
+    assert faults(rows) == {"default/orders": sentence}
 
 
 def test_all_queries_failing_is_a_source_error_with_the_cause() -> None:
@@ -386,9 +387,9 @@ def alert(request: httpx.Request) -> httpx.Response:
 @pytest.mark.parametrize(
     ("answer", "cause"),
     [
-        pytest.param(alert, "SSLError: ", id="TLS that ends while the answer is read"),
-        pytest.param(refuse, "ConnectError: connection refused", id="no listener"),
-        pytest.param(stall, "ReadTimeout", id="a cause without words has its kind"),
+        pytest.param(alert, "p.test/base/: certificate required", id="TLS that ends while the answer is read"),
+        pytest.param(refuse, "no answer from http://p.test/base/: connection refused", id="no listener"),
+        pytest.param(stall, "no answer from http://p.test/base/ within 5 s", id="a timeout"),
         pytest.param(
             lambda _: httpx.Response(302, headers={"location": "https://login.test/"}),
             "redirected to https://login.test/, which is not followed; set url",
@@ -561,6 +562,13 @@ def ask_over_network(url: str, **tls: str) -> list[Row]:
     source = PrometheusSource.model_validate({"kind": "prometheus", "url": url, "tls": tls})
     with closing(PrometheusReader("main", source, (ONE,))) as opened:
         return rows_of(opened.samples(AT_S, AT_S, 15))
+
+
+def test_a_refused_connection_names_the_address_and_the_cause_of_the_system() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    with pytest.raises(SourceError, match=rf"^main: no answer from {url}: Connection refused$"):
+        ask_over_network(url)
 
 
 def test_a_server_of_a_private_ca_gets_the_client_certificate(tmp_path: Path) -> None:
