@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 
 import pyarrow as pa
 
-from adapter.config import Config
+from adapter.config import Config, KubernetesSource
 from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources import Source
@@ -123,11 +123,12 @@ def _imported(opener: str) -> Opener:
 
 
 def workloads_of(config: Config, source: str) -> list[str]:
-    """The configured workloads that read from a source."""
+    """The configured workloads that read from a source; one of kind kubernetes is read for all of them."""
+    of_all = isinstance(config.sources[source], KubernetesSource)
     return [
         f"{workload.namespace}/{workload.name}"
         for workload in config.workloads
-        if any(reading.source == source for reading in workload.read)
+        if of_all or any(reading.source == source for reading in workload.read)
     ]
 
 

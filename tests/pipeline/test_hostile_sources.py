@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from email.utils import formatdate
 from functools import partial
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from builders import history as decisions_of
 from hostile_server import Answer, Form, http_server, send
 from rich.console import Console
 
-from adapter.config import Basic, Config, rule_book
+from adapter.config import Basic, Config, KubernetesSource, rule_book
 from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
 from adapter.errors import LONGEST_FAULT
@@ -299,6 +300,18 @@ def test_a_server_whose_every_answer_is_wrong_costs_its_own_workloads_only(name:
         orders = published(settings())["shop/orders"]
     assert orders.spec_workers is None
     assert cause in orders.fault
+
+
+def test_an_unusable_kubeconfig_is_named_beside_the_fault_of_another_source(tmp_path: Path) -> None:
+    cluster = KubernetesSource(kind="kubernetes", kubeconfig=str(tmp_path / "absent"))
+    with servers(says(b"", status=500)) as settings:
+        made = settings()
+        made = made.model_copy(update={"sources": {**made.sources, "cluster": cluster}})
+        at_s = int(time.time()) // 15 * 15
+        decisions = {entry.decision.workload: entry.decision for entry in snapshot(made, at_s).entries}
+    assert "cluster: kubeconfig: " in sentence(decisions["shop/healthy"])
+    assert "cluster: kubeconfig: " in sentence(decisions["shop/orders"])
+    assert "bad: " in sentence(decisions["shop/orders"])
 
 
 def test_a_thousand_workloads_with_an_error_of_70_kb_are_a_small_snapshot() -> None:
