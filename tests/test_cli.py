@@ -6,6 +6,7 @@ import pytest
 
 from adapter import __version__, cli
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "config.yaml"
 VALID = """
 sources: {kafka: {kind: kafka, bootstrap_servers: "broker:9092"}}
 workloads: [{name: orders, read: [{source: kafka, group: orders, topics: [orders]}]}]
@@ -28,6 +29,12 @@ def test_check_says_that_a_configuration_is_valid(tmp_path: Path, capsys: pytest
         0,
         f"{file} is valid: 1 source, 1 workload, 0 fleets\n",
     )
+
+
+def test_check_needs_none_of_the_files_that_are_mounted_in_the_pod(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["check", "--config", str(EXAMPLE)])
+    assert (ended.value.code, capsys.readouterr().err) == (0, "")
 
 
 def test_check_prints_every_fault_with_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

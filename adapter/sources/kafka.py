@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,13 +15,15 @@ from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
 from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_errors import share_group_fault
-from adapter.sources.kafka_properties import Inputs, inputs, merged, without_secrets
+from adapter.sources.kafka_properties import Inputs, exists, inputs, merged, without_secrets
 from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnansweredRequest, UnreachableError
 from adapter.sources.offsets import Offsets, ReadPlan, add_counts, discovered_reads, matching_groups, read_plan
 from adapter.sources.partition_history import History
 from adapter.sources.sample_table import SampleTable
 
 __all__ = ["KafkaReader", "check", "read_plan"]
+
+OnError = Callable[[KafkaError], None]
 
 _GROUPS_AGE_S = 60.0  # a new group of a fleet is discovered within a minute
 
@@ -32,7 +34,7 @@ def check(config: Config) -> list[str]:
     for name, source in config.sources.items():
         if isinstance(source, KafkaSource):
             try:
-                _client(name, source, lambda error: None)
+                _check(name, source)
             except SourceError as error:
                 faults.append(f"sources.{name}.{error.cause}")
     return faults
@@ -144,9 +146,26 @@ class KafkaReader:
         return f"no answer from {self._settings.bootstrap_servers} within {self._settings.deadline_s:g} s: {cause}"
 
 
-def _client(name: str, settings: KafkaSource, on_error: Callable[[KafkaError], None]) -> Any:
+def _check(name: str, settings: KafkaSource) -> None:
+    """Raises SourceError for properties that librdkafka refuses.
+
+    Files may exist only where the pipeline runs; without one of them, librdkafka cannot check the security settings.
+    """
+    mounted = exists(settings.properties_file)
+    properties = merged(name, settings if mounted else settings.model_copy(update={"properties_file": None}))
+    if mounted and all(exists(value) for key, value in properties.items() if key.endswith(".location")):
+        _client(name, settings, lambda error: None)
+    else:
+        _opened(name, settings, {**properties, "security.protocol": "plaintext"}, lambda error: None)
+
+
+def _client(name: str, settings: KafkaSource, on_error: OnError) -> Any:
     properties = merged(name, settings)
     _check_protocol(name, settings.bootstrap_servers, properties.get("security.protocol", "plaintext"))
+    return _opened(name, settings, properties, on_error)
+
+
+def _opened(name: str, settings: KafkaSource, properties: Mapping[str, str], on_error: OnError) -> Any:
     configuration: dict[str, Any] = {
         "client.id": "backlog-adapter",
         "log_level": 0,  # librdkafka writes to stderr and bypasses every logger; on_error receives its errors

@@ -1,5 +1,6 @@
 """Kafka client properties from the configuration and a file, and messages without their secrets."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,6 +46,11 @@ def merged(name: str, settings: KafkaSource) -> dict[str, str]:
         raise SourceError(name, f"properties_file: there is no {settings.properties_file}; {fix}") from None
     except (OSError, ValueError) as error:
         raise SourceError(name, f"properties_file: {error}") from None
+
+
+def exists(file: str | None) -> bool:
+    """Whether this machine has a file; without a name nothing is missing."""
+    return file is None or os.path.exists(file)  # False for a folder that may not be read
 
 
 def inputs(name: str, settings: KafkaSource) -> Inputs:

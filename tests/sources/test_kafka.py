@@ -378,10 +378,26 @@ def test_the_protocol_of_an_address_has_to_be_the_security_protocol() -> None:
     ]
 
 
-def test_a_missing_properties_file_is_a_fault_with_its_path() -> None:
-    [sentence] = check(configured(", properties_file: /nowhere/kafka.properties"))
-    assert sentence == (
-        "sources.main.properties_file: there is no /nowhere/kafka.properties; in a pod, mount the Secret there; "
+ABSENT_FILES = {
+    "a properties file": ", properties_file: /nowhere/kafka.properties, properties: {security.protocol: sasl_ssl",
+    "a CA": ", properties: {security.protocol: ssl, ssl.ca.location: /nowhere/ca.pem",
+}
+
+
+@pytest.mark.parametrize("properties", ABSENT_FILES.values(), ids=ABSENT_FILES)
+def test_a_file_that_is_only_where_the_pipeline_runs_hides_no_fault_of_the_others(properties: str) -> None:
+    assert check(configured(properties + "}")) == []
+    assert check(configured(properties + ', sesion.timeout: "5"}')) == [
+        'sources.main.properties: not accepted by librdkafka: No such configuration property: "sesion.timeout"'
+    ]
+
+
+def test_a_missing_properties_file_is_an_error_of_the_source_with_its_fix() -> None:
+    source = KafkaReader("main", SETTINGS.model_copy(update={"properties_file": "/nowhere/kafka.properties"}), MANY)
+    with pytest.raises(SourceError) as refused:
+        source.samples(int(time.time()), int(time.time()), 15)
+    assert str(refused.value) == (
+        "main: properties_file: there is no /nowhere/kafka.properties; in a pod, mount the Secret there; "
         "otherwise run this where it is mounted"
     )
 
