@@ -200,6 +200,11 @@ def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
 
 
 def _match_faults(reads: PrometheusReading | Fleet, preset: presets.Preset | None) -> Iterator[str]:
+    if isinstance(reads, PrometheusReading) and not any(reads.match.values()):
+        templates = {**(preset.signals if preset else {}), **reads.signals}.values()
+        if any(presets.mentions(template, "match") for template in templates):
+            label = preset.workload_label if preset else "app"
+            yield f"match: expected labels that only this workload has, such as {label}: NAME, got none with a value"
     for label in reads.match:
         if not _LABEL.fullmatch(label):
             yield f"match.{label}: expected letters, digits and '_', not beginning with a digit"

@@ -21,6 +21,9 @@ from adapter.sources.prometheus_plan import ConfiguredWorkloads, DiscoveredWorkl
 SIGNALS = len(presets.load("kafka-exporter").signals)
 
 
+MATCH = "match: expected labels that only this workload has, such as"
+
+
 def reading(**given: object) -> PrometheusReading:
     return PrometheusReading.model_validate({"source": "main", **given})
 
@@ -154,6 +157,19 @@ def test_a_valid_configuration_has_no_faults() -> None:
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"signals": {"workers": "sum(depth)"}}, id="a query without $match"),
+        pytest.param(
+            {"preset": "flink", "match": {"job_name": "b", "container": ""}}, id="an absent label beside others"
+        ),
+    ],
+)
+def test_an_entry_that_selects_its_series_is_valid(given: dict[str, object]) -> None:
+    assert check(config(Workload(name="b", read=(reading(**given),)))) == []
+
+
+@pytest.mark.parametrize(
     ("given", "sentence"),
     [
         pytest.param(
@@ -172,7 +188,7 @@ def test_a_valid_configuration_has_no_faults() -> None:
             id="an unknown placeholder",
         ),
         pytest.param(
-            {"signals": {"workers": "sum(rate(a{$match}[$window)) by ($by)"}},
+            {"signals": {"workers": "sum(rate(a{$match}[$window)) by ($by)"}, "match": {"app": "b"}},
             "signals.workers: is not valid PromQL, at character 27, ')) by (abc)': unexpected character",
             id="a query that does not parse",
         ),
@@ -181,6 +197,11 @@ def test_a_valid_configuration_has_no_faults() -> None:
             "match.bad-label: expected letters",
             id="a label that none can be",
         ),
+        pytest.param({"preset": "flink"}, f"{MATCH} job_name: NAME, got none with a value", id="a preset of every job"),
+        pytest.param(
+            {"preset": "flink", "match": {"job_name": ""}}, f"{MATCH} job_name: NAME", id="a label without a value"
+        ),
+        pytest.param({"signals": {"workers": "a{$match}"}}, f"{MATCH} app: NAME", id="an own query of all series"),
     ],
 )
 def test_a_faulty_entry_is_reported_with_its_path(given: dict[str, object], sentence: str) -> None:
