@@ -25,6 +25,9 @@ _STEP = re.compile(r'\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|\.?([A-Za-z_][A-Za-z0-9_-
 _LONGEST_SHOWN = 60  # characters of a value; a longer one hides the message
 _WIDEST_NUMBER_BITS = 128  # Python refuses to print very long integers
 
+_QUANTITY = re.compile(r"(?P<number>[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) *(?P<unit>s|m|min|h|d|)")
+_UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
+
 _EXPECTED = {
     "bool_type": "true or false",
     "datetime_type": "a time such as 2026-01-31T18:00:00Z",
@@ -136,7 +139,7 @@ def translate(error: ErrorDetails, names: Mapping[str, str]) -> Fault:
     if kind.startswith("union_tag"):
         return _unknown_kind(path, given, context)
     expected = _EXPECTED.get(kind, error["msg"]).format(**context)
-    return Fault(path, f"expected {expected}, got {_without_secret(path, given)}{_quote_hint(kind, given)}")
+    return Fault(path, f"expected {expected}, got {_without_secret(path, given)}{_type_hint(path, kind, given)}")
 
 
 def _unknown_kind(path: Path, given: object, context: Mapping[str, Any]) -> Fault:
@@ -153,5 +156,17 @@ def _without_secret(path: Path, given: object) -> str:
     return "a value that is not shown" if any(SECRET.search(str(step)) for step in path) else shown(given)
 
 
-def _quote_hint(kind: str, given: object) -> str:
+def _type_hint(path: Path, kind: str, given: object) -> str:
+    if kind in ("float_type", "int_type") and isinstance(given, str):
+        return _number_hint(given, in_seconds=str(path[-1]).endswith("_s"))
     return "; write it in quotes" if kind == "string_type" and isinstance(given, bool | int | float) else ""
+
+
+def _number_hint(text: str, *, in_seconds: bool) -> str:
+    """The fix for a text that looks like a number or a duration. YAML reads 1e3 as text."""
+    found = _QUANTITY.fullmatch(text)
+    if found is None or (found["unit"] and not in_seconds):
+        return ""
+    number = f"{float(found['number']) * _UNITS_S[found['unit']]:.12g}"
+    how = "the seconds without a unit" if found["unit"] else "without quotes"
+    return f"; write {number}, {how}" if number.lstrip("-").replace(".", "").isdigit() else ""

@@ -516,6 +516,24 @@ def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
     assert sentence in refusal_of(text)
 
 
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("rescale_pause_s: 1e3", "got '1e3'; write 1000, without quotes (c"),
+        ('warm_up_s: "60"', "got '60'; write 60, without quotes (c"),
+        ('max_workers: "8"', "expected a whole number, got '8'; write 8, without quotes (c"),
+        ("backlog_time_target_s: 1m", "got '1m'; write 60, the seconds without a unit (c"),
+        ("warm_up_s: 1.5 h", "got '1.5 h'; write 5400, the seconds without a unit (c"),
+        ("max_workers: 5m", "got '5m' (c"),
+        ("warm_up_s: soon", "got 'soon' (c"),
+        ("warm_up_s: 1e400", "got '1e400' (c"),
+        ("warm_up_s: 1e-9", "got '1e-9' (c"),
+    ],
+)
+def test_a_text_that_looks_like_a_number_or_a_duration_is_refused_with_the_number(setting: str, sentence: str):
+    assert sentence in refusal_of(workload(f"rules: {{{setting}}}"))
+
+
 def test_the_names_of_a_file_reach_no_terminal_unescaped():
     text = whole(
         'workloads: [{name: "o\\e[2J", read: [{source: "no\\u202e"}]}]', sources='\n  "s\\e[2J": {kind: trace, file: f}'
