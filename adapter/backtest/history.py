@@ -5,7 +5,7 @@ One process reads: a Prometheus answers one query for many workloads and is the 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,6 +29,10 @@ CHUNK_TICKS = 1_440  # six hours of 15 s in one call; Prometheus refuses more th
 LEAST_TICKS = 90  # the smallest piece: a source that refuses it does so for another reason than its size
 DEADLINE_S = 60.0  # of one call: a range read takes longer than the instant read that deadline_s is meant for
 
+_ADVICE = (
+    "add a Prometheus with the series of a Kafka exporter or of Flink and those of kube-state-metrics, and name it in "
+    "the workload's `read` (docs/backtest.md)"
+)
 _AGO = re.compile(r"-(\d+(?:\.\d+)?)([smhdw])")
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
@@ -110,14 +114,13 @@ def read(
 ) -> RecordedHistory:
     """Read the ticks of the configured workloads in chunks. progress: receives the ratio of finished ticks.
 
-    Raises HistoryError for no samples, more than MOST_VALUES, or if no source stores past values.
+    Raises HistoryError for no samples, more than MOST_VALUES, or if no workload reads a source that stores past values.
     """
     config = _with_longer_deadlines(select_workloads(config, only))
     names, notes = _with_a_past(config)
-    if not names:
-        raise HistoryError(
-            f"no source stores past values: {'; '.join(notes)}; add a Prometheus that scrapes an exporter"
-        )
+    without_past = _without_a_past(config, names)
+    if len(without_past) == len(config.workloads) and not any(fleet.source in names for fleet in config.fleets):
+        raise HistoryError(_no_past(without_past))
     samples: list[Samples] = []
     faults: Counter[tuple[str, str]] = Counter()
     cut, values = "", 0
@@ -144,7 +147,8 @@ def read(
     )
     if not past.workloads:
         raise HistoryError(_nothing(past, ticks))
-    return replace(past, notes=(*past.notes, *_without(past, only or _names(config))))
+    absent = sorted({*(only or _names(config))} - {*past.workloads})
+    return replace(past, notes=(*past.notes, *(_absence(past, name, without_past) for name in absent)))
 
 
 def _instant(text: str, now_s: float) -> float | None:
@@ -184,6 +188,19 @@ def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
     return names, notes
 
 
+def _without_a_past(config: Config, names: Collection[str]) -> list[str]:
+    """The workloads that read none of these sources."""
+    pairs = zip(_names(config), config.workloads, strict=True)
+    return [name for name, workload in pairs if not any(entry.source in names for entry in workload.read)]
+
+
+def _no_past(workloads: Sequence[str]) -> str:
+    """Why there is no history of these workloads, or of the fleets if there are none."""
+    more = f" and {len(workloads) - 1} more" if len(workloads) > 1 else ""
+    who = f"{workloads[0]}{more}" if workloads else "fleets"
+    return f"{who}: no source in `read` stores past values; {_ADVICE}"
+
+
 def _pieces(ticks: range) -> Iterator[range]:
     return (ticks[first : first + CHUNK_TICKS] for first in range(0, len(ticks), CHUNK_TICKS))
 
@@ -217,13 +234,14 @@ def _too_much(piece: range, ticks: range) -> str:
     return f"more than {MOST_VALUES} values up to {done}; choose a shorter period, or name one --workload"
 
 
-def _without(past: RecordedHistory, names: Iterable[str]) -> Iterator[str]:
-    """A sentence about each workload without a sample."""
-    for name in sorted(set(names) - set(past.workloads)):
-        yield (
-            f"{name}: no sample from {_at(past.ticks[0])} to {_at(past.ticks[-1])}, so it is not in the report; "
-            "did it have another name or other labels then?"
-        )
+def _absence(past: RecordedHistory, name: str, without_past: Collection[str]) -> str:
+    """Why a workload has no sample."""
+    if name in without_past:
+        return _no_past([name])
+    return (
+        f"{name}: no sample from {_at(past.ticks[0])} to {_at(past.ticks[-1])}, so it is not in the report; "
+        "did it have another name or other labels then?"
+    )
 
 
 def _nothing(past: RecordedHistory, ticks: range) -> str:

@@ -175,14 +175,43 @@ def test_sources_without_past_values_are_named_and_not_read() -> None:
     assert past.notes == ("broker (kafka) stores no past values: its signals are not in the report",)
 
 
-def test_only_sources_without_past_values_are_an_error() -> None:
-    text = """
+BROKER_ALONE = """
 sources: {broker: {kind: kafka, bootstrap_servers: "k.test:9092"}}
 workloads: [{namespace: shop, name: orders, read: [{source: broker, group: orders, topics: [orders]}]}]
 pipeline: {checkpoint: /tmp/none}
 """
-    with pytest.raises(HistoryError, match=r"no source stores past values: broker \(kafka\).*a Prometheus"):
-        past_of(steady, TICKS, config=configuration.parse(text, "test"))
+UNREAD_PROMETHEUS = BROKER_ALONE.replace("sources: {", 'sources: {main: {kind: prometheus, url: "http://p.test"}, ')
+
+
+@pytest.mark.parametrize(
+    "text", [BROKER_ALONE, UNREAD_PROMETHEUS], ids=["no Prometheus", "a Prometheus that is not read"]
+)
+def test_workloads_without_a_past_are_refused_with_advice_before_reading(text: str) -> None:
+    source = FakeSource(steady)
+
+    with pytest.raises(
+        HistoryError, match=r"^shop/orders: no source in `read` stores .* of kube-state-metrics, and name"
+    ):
+        read(configuration.parse(text, "test"), TICKS, opener=lambda _, name: source)
+
+    assert source.calls == []
+
+
+def test_a_workload_without_a_past_beside_another_is_named_with_advice() -> None:
+    broker = "  - {namespace: shop, name: bills, read: [{source: broker, group: bills, topics: [bills]}]}\npipeline:"
+    past = past_of(steady, config=configuration.parse(TEXT.replace("pipeline:", broker), "test"))
+
+    assert past.workloads == ("shop/carts", "shop/orders")
+    assert past.notes[-1].startswith("shop/bills: no source in `read` stores past values; add a Prometheus")
+
+
+def test_fleets_without_a_past_are_refused_with_advice() -> None:
+    text = BROKER_ALONE.replace(
+        "workloads: [{namespace: shop, name: orders, read: [{source: broker, group: orders, topics: [orders]}]}]",
+        'fleets: [{name: reports, source: broker, groups: "report-.*"}]',
+    )
+    with pytest.raises(HistoryError, match=r"^fleets: no source in `read` stores past values; add a Prometheus"):
+        past_of(steady, config=configuration.parse(text, "test"))
 
 
 def test_an_empty_history_is_reported_with_the_sources_messages() -> None:
