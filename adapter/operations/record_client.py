@@ -26,18 +26,22 @@ class Address:
     url: str = LOCAL_URL
     ca_file: str | None = None  # the CA of its certificate; None for the system's CAs
     token_file: str | None = None  # its bearer token; None for no token
+    command: str = "backlog-adapter run"  # starts a pipeline that listens there
 
 
 def address_of(config: Config) -> Address:
     """The address of the configured pipeline: the one that `serve` uses, otherwise this machine."""
     settings, serving = config.pipeline, config.serving
+    command = "backlog-adapter pipeline --config FILE"
     if serving.snapshot_url is not None:
         # Both roles may have one configuration, and each the token in a file of its own.
         files = [file for file in (serving.snapshot_token_file, settings.token_file) if file is not None]
         token_file = next((file for file in files if Path(file).is_file()), serving.snapshot_token_file)
-        return Address(url=serving.snapshot_url, ca_file=serving.snapshot_ca_file, token_file=token_file)
+        url, ca_file = serving.snapshot_url, serving.snapshot_ca_file
+        return Address(url=url, ca_file=ca_file, token_file=token_file, command=command)
     scheme = "http" if settings.cert_file is None else "https"
-    return Address(url=f"{scheme}://{_reachable(settings.host)}:{settings.port}", token_file=settings.token_file)
+    url = f"{scheme}://{_reachable(settings.host)}:{settings.port}"
+    return Address(url=url, token_file=settings.token_file, command=command)
 
 
 def fetch(workload: str, address: Address) -> bytes:
@@ -45,6 +49,8 @@ def fetch(workload: str, address: Address) -> bytes:
     namespace, _, name = workload.partition("/")
     if {namespace, name} & {"", ".", ".."} or "/" in name:
         raise AdapterError(f"expected a workload as namespace/name, such as shop/orders, got {workload!r}")
+    if not address.url.lower().startswith(("http://", "https://")):
+        raise AdapterError(f"--url: expected an address with http:// or https://, got {address.url!r}")
     path = f"{PATH}/{quote(namespace, safe='')}/{quote(name, safe='')}"
     answer = _get(address, path)
     parsed = _parsed(answer.content)
@@ -71,7 +77,7 @@ def _get(address: Address, path: str) -> httpx.Response:
             cause = f"the certificate of {url} is not trusted ({error})"
             raise AdapterError(f"{cause}: give its CA with --ca-file, and an address it names with --url") from error
         cause = f"no answer from {url} ({error})"
-        raise AdapterError(f"{cause}: start `backlog-adapter run`, or name the pipeline with --url") from error
+        raise AdapterError(f"{cause}: start `{address.command}`, or name the pipeline with --url") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise AdapterError(f"{url} cannot be reached ({cause}): check --url, http or https too") from error

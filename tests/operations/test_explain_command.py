@@ -186,7 +186,11 @@ FAULTS = {
     "another CA": (["--url", "{url}", "--ca-file", "{folder}/other.crt"], "is not trusted"),
     "no CA at all": (["--url", "{url}", "--ca-file", "{folder}/token"], "expected PEM certificates in"),
     "http to https": (["--url", "http://localhost:{port}"], "check --url, http or https too"),
-    "no address": (["--url", "shop"], "check --url, http or https too"),
+    "no scheme": (
+        ["--url", "127.0.0.1:8080"],
+        "--url: expected an address with http:// or https://, got '127.0.0.1:8080'",
+    ),
+    "no host": (["--url", "http://"], "check --url, http or https too"),
 }
 
 
@@ -207,6 +211,19 @@ def test_a_fault_is_one_sentence_with_its_remedy(
     assert printed.out == ""
     assert words in printed.err
     assert len(printed.err.splitlines()) == 1
+
+
+def test_without_an_answer_the_configuration_names_the_command_that_listens_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        'sources: {lag: {kind: trace, url: "http://127.0.0.1:1"}}\n'
+        "workloads: [{namespace: shop, name: orders, read: [{source: lag}]}]\n"
+        "pipeline: {checkpoint: unused, port: 1}\n"
+    )
+    assert run("shop/orders", "--config", str(file)) == 2
+    assert "start `backlog-adapter pipeline --config FILE`, or name the pipeline with --url" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
