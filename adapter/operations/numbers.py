@@ -12,6 +12,7 @@ from adapter.core.parameters import columns
 from adapter.core.policies import policy_of
 from adapter.core.record import decision_input_of, table_in
 from adapter.core.rule_book import RuleBook
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import MEANINGS, Rules
 from adapter.core.signals import HORIZON_S
 from adapter.core.stops import LEAST_RESCALES
@@ -21,10 +22,10 @@ from adapter.operations.rows import Row, Section
 from adapter.operations.tables import unbounded
 from adapter.serving.ui.view import UNKNOWN
 
-_COSTS = (  # name, setting, how many rescales have shown it, what counts until enough have
-    ("pause", "rescale_pause_s", "measured_pauses", "as configured"),
-    ("delay", "metric_delay_s", "measured_delays", "the longest"),
-    ("warm up", "warm_up_s", "measured_warm_ups", "the default"),
+_COSTS = (  # name, setting, how many rescales have shown it, whether the setting is unset ("": it never is)
+    ("pause", "rescale_pause_s", "measured_pauses", ""),
+    ("delay", "metric_delay_s", "measured_delays", "measures_delay"),
+    ("warm up", "warm_up_s", "measured_warm_ups", "measures_warm_up"),
 )
 _SIGNALS = (
     "throughput_records_per_s",
@@ -113,16 +114,19 @@ def terms(recorded: RecordedDecision) -> Section:
 
 def rules(recorded: RecordedDecision) -> Section:
     """The parameters that are not the policy's defaults."""
-    decision = recorded.decision
-    book = RuleBook(by_workload={decision.workload: Rules(policy=decision.policy)})
-    defaults = columns((decision.workload,), np.array([np.nan]), book, decision.at_s, {}).values
-    rows = []
+    defaults, rows = _defaults(recorded), []
     for name, meaning in MEANINGS.items():
         now, default = recorded.rule(name), known(getattr(defaults, name))
         if now != default:
-            value = f"{_set(name, now)}, default {_set(name, default)}"
-            rows.append(Row(name=name, value=value, note=meaning, clipped=True))
+            rows.append(Row(name=name, value=f"{_set(name, now)}, default {_set(name, default)}", note=meaning))
     return Section("Rules that are not the default", tuple(rows))
+
+
+def _defaults(recorded: RecordedDecision) -> RuleColumns:
+    """The parameters of the policy where nothing is configured."""
+    decision = recorded.decision
+    book = RuleBook(by_workload={decision.workload: Rules(policy=decision.policy)})
+    return columns((decision.workload,), np.array([np.nan]), book, decision.at_s, {}).values
 
 
 def _rounding(recorded: RecordedDecision) -> str:
@@ -184,13 +188,25 @@ def _fullest(recorded: RecordedDecision) -> list[Row]:
 
 
 def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
-    """What a rescale costs, and how many rescales have shown it."""
-    for name, rule, counted, early in _COSTS:
-        measured = recorded.number(f"workload_status.{counted}")
-        if measured and policy_of(recorded.decision.policy).waits_until_warm:
-            how = "measured" if measured >= LEAST_RESCALES else f"{early} until {LEAST_RESCALES} are measured"
-            note = f"confidence: {number(measured)} rescale{'s'[: measured > 1]}, {how}"
-            yield Row(name=name, value=time_text(recorded.rule(rule)), note=note)
+    """What a rescale costs, and where each number comes from, for a policy that measures it."""
+    if not policy_of(recorded.decision.policy).waits_until_warm:
+        return
+    for name, setting, counted, unset in _COSTS:
+        shown = recorded.number(f"workload_status.{counted}") or 0.0
+        note = "as configured"
+        if not unset or recorded.rule(unset) == 1:
+            note = f"confidence: {number(shown)} rescale{'s'[: shown != 1]}, {_cost_origin(recorded, setting, shown)}"
+        yield Row(name=name, value=time_text(recorded.rule(setting)), note=note)
+
+
+def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
+    """The origin of a cost that so many rescales have shown."""
+    if shown >= LEAST_RESCALES:
+        return "measured"
+    if setting == "metric_delay_s":  # counts from the first rescale on
+        return f"the longest until {LEAST_RESCALES} are measured" if shown else "the default until one is measured"
+    is_default = recorded.rule(setting) == known(getattr(_defaults(recorded), setting))
+    return f"{'the default' if is_default else 'as configured'} until {LEAST_RESCALES} are measured"
 
 
 def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, seen_at_s: float) -> Row:

@@ -6,7 +6,7 @@ from textwrap import wrap
 
 COLUMNS = 100
 _WIDEST_NAME, _WIDEST_VALUE = 28, 32
-_MARK, _MORE = "> ", "..."
+_MARK = "> "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,6 @@ class Row:
     value: str = ""
     note: str = ""
     marked: bool = False  # the line begins with ">"
-    clipped: bool = False  # the note ends with its line
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +43,4 @@ def _lines(rows: tuple[Row, ...]) -> Iterable[str]:
         mark = _MARK if row.marked else " " * len(_MARK)
         head = f"{mark}{row.name:<{name}}  {row.value:<{value}}  "
         text = (head + row.note).rstrip()
-        if row.clipped:
-            yield _clipped(text)
-        else:
-            yield from wrap(text, COLUMNS, subsequent_indent=" " * (len(head) if row.note else name + 4))
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= COLUMNS else text[: COLUMNS - len(_MORE)].rstrip(" ,;") + _MORE
+        yield from wrap(text, COLUMNS, subsequent_indent=" " * (len(head) if row.note else name + 4))

@@ -9,7 +9,7 @@ from builders import book, steady
 from records import growing, record_of
 
 from adapter.core.decisions import Bound, Reason
-from adapter.core.rules import POLICIES
+from adapter.core.rules import MEANINGS, POLICIES
 from adapter.operations.explain import explain, lines
 from adapter.operations.recorded_decision import replay
 from adapter.operations.rows import COLUMNS
@@ -95,9 +95,11 @@ def test_the_first_screen_shows_the_target_its_reason_its_changes_and_the_hpa():
         assert '\n  tolerance "0"' in first
 
 
-def test_a_rule_that_is_not_the_default_takes_one_line():
-    record = section(growing(target_utilization_ratio=0.75, low_cpu_ratio=0.1, max_workers=12), "Rules")
-    assert len(record.splitlines()) == 4
+def test_a_rule_that_is_not_the_default_is_shown_with_its_whole_meaning():
+    shown = section(growing(target_utilization_ratio=0.75, warm_up_s=60.0, max_workers=12), "Rules").splitlines()[1:]
+    names = {line.split()[0] for line in shown if line[2:3].strip()}
+    assert names == {"target_utilization_ratio", "warm_up_s", "max_workers"}
+    assert f"warm_up_s 60, default 120 {MEANINGS['warm_up_s']}" in " ".join(" ".join(shown).split())
 
 
 @pytest.mark.parametrize(
@@ -147,10 +149,15 @@ def test_the_present_capacity_stands_beside_the_learned_one_if_they_differ(now, 
     assert words in at_work
 
 
+def costs(record, name):
+    """The lines of one cost of a rescale."""
+    return [line for line in section(record, "Capacity").splitlines() if f"  {name} " in line]
+
+
 @pytest.mark.parametrize(
     ("measured", "words"),
     [
-        (0.0, None),
+        (0.0, "confidence: 0 rescales, the default until "),
         (1.0, "confidence: 1 rescale, {early} until 3 are measured"),
         (4.0, "confidence: 4 rescales, measured"),
     ],
@@ -159,16 +166,33 @@ def test_the_present_capacity_stands_beside_the_learned_one_if_they_differ(now, 
 @pytest.mark.parametrize(
     ("name", "counted", "early"),
     [
-        ("pause", "pauses", "as configured"),
+        ("pause", "pauses", "the default"),
         ("delay", "delays", "the longest"),
         ("warm up", "warm_ups", "the default"),
     ],
 )
-def test_the_cost_of_a_rescale_is_shown_with_the_rescales_that_were_measured(name, counted, early, measured, words):
+def test_the_cost_of_a_rescale_is_shown_with_its_origin(name, counted, early, measured, words):
     record = growing(policy="drain")
     columns = {**record.record, f"workload_status.measured_{counted}": measured}
-    shown = [line for line in section(replace(record, record=columns), "Capacity").splitlines() if f"  {name} " in line]
-    assert [words.format(early=early) in line for line in shown] == [True] * (words is not None)
+    (shown,) = costs(replace(record, record=columns), name)
+    assert words.format(early=early) in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "origin"),
+    [
+        ("pause", "rescale_pause_s", "confidence: 0 rescales, as configured until 3 are measured"),
+        ("delay", "metric_delay_s", "as configured"),
+        ("warm up", "warm_up_s", "as configured"),
+    ],
+)
+def test_a_configured_cost_of_a_rescale_is_named_as_such(name, setting, origin):
+    (shown,) = costs(growing(policy="drain", **{setting: 45.0}), name)
+    assert re.fullmatch(f" *{name} +45 s +{origin}", shown)
+
+
+def test_a_policy_that_measures_no_rescale_shows_no_cost():
+    assert costs(growing(policy="varga"), "pause") == []
 
 
 def test_the_load_at_which_the_fullest_worker_fell_behind_is_shown():
