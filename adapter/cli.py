@@ -116,10 +116,10 @@ def serve(
 
 @app.command()
 def check(config: ConfigFile) -> None:
-    """Check a configuration file without connecting: each fault is a line that names the setting, and exit code 2."""
+    """Check a configuration, or values of the chart, without connecting: a line for each fault, and exit code 2."""
     from adapter import wiring
 
-    known = wiring.load(config)
+    known = wiring.check(config)
     parts = {"source": known.sources, "workload": known.workloads, "fleet": known.fleets}
     counted = (f"{len(each)} {name}{'' if len(each) == 1 else 's'}" for name, each in parts.items())
     typer.echo(f"{config} is valid: {', '.join(counted)}")

@@ -33,14 +33,24 @@ if TYPE_CHECKING:
     from adapter.backtest.job import Opened
 
 BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
-CHECKS = (prometheus_plan.check, kafka.check, needs.check)
+CHART_CHECKS = (prometheus_plan.check, needs.check)  # without files, which only the pods have
+CHECKS = (*CHART_CHECKS, kafka.check)
 
 log = structlog.get_logger(__name__)
 
 
 def load(path: Path) -> Config:
     """The configuration in a file, with every check of every part. Raises ConfigError with all faults."""
-    config = configuration.load(path, CHECKS)
+    return _with_hints(configuration.load(path, CHECKS))
+
+
+def check(path: Path) -> Config:
+    """The configuration in a file, or in a values file of the chart. Raises ConfigError with all faults."""
+    values = configuration.load_chart_values(path, CHART_CHECKS)
+    return load(path) if values is None else _with_hints(values)
+
+
+def _with_hints(config: Config) -> Config:
     for hint in needs.hints(config):
         log.warning(hint)
     return config

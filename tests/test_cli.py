@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from adapter import __version__, cli
+from adapter.config import chart_values
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "config.yaml"
 VALID = """
@@ -46,3 +48,49 @@ def test_check_prints_every_fault_with_its_path(tmp_path: Path, capsys: pytest.C
     assert ended.value.code == 2
     assert "timing.tick_s: " in faults
     assert "kafak" in faults
+
+
+VALUES = """
+images: {registry: registry.example.com/team}
+config:
+  sources: {kafka: {kind: kafka, bootstrap_servers: "kafka:9092", properties_file: /run/secrets/kafka/none}}
+  workloads:
+    - name: orders
+      read: [{source: kafka, group: orders, topics: [orders]}]
+"""
+
+
+def checked(file: Path, text: str) -> int:
+    """The exit code of `check`."""
+    file.write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["check", "--config", str(file)])
+    return int(ended.value.code or 0)
+
+
+def test_check_reads_the_configuration_of_chart_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what the chart adds, and without the files of the pods."""
+    file = tmp_path / "values.yaml"
+    assert checked(file, VALUES) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{file} is valid: 2 sources, 1 workload, 0 fleets\n"
+    assert "the number of workers" not in printed.err
+
+
+def test_a_null_in_chart_values_removes_a_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked(tmp_path / "values.yaml", VALUES.replace("sources: {", "sources: {cluster: null, ")) == 0
+    printed = capsys.readouterr()
+    assert "1 source," in printed.out
+    assert "sources: the sources of workloads[0] do not provide the number of workers" in printed.err
+
+
+def test_a_fault_of_chart_values_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "values.yaml"
+    assert checked(file, VALUES.replace("source: kafka", "source: kafak")) == 2
+    assert f"did you mean kafka? ({file} line 7)" in capsys.readouterr().err
+
+
+def test_the_chart_has_the_sources_that_check_assumes() -> None:
+    chart = Path(__file__).parents[1] / "charts" / "backlog-adapter" / "values.yaml"
+    sources = yaml.safe_load(chart.read_text("utf-8"))["config"].pop("sources")
+    assert sources == chart_values.RELEASE["sources"]

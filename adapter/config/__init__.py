@@ -10,8 +10,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from adapter.config.chart_values import is_chart_values, rendered
 from adapter.config.checks import source_kinds, whole_faults
-from adapter.config.document import read, text_of
+from adapter.config.document import Document, read, text_of
 from adapter.config.faults import Fault
 from adapter.config.issuer import Issuer
 from adapter.config.models import (
@@ -68,6 +69,7 @@ __all__ = [
     "Workload",
     "json_schema",
     "load",
+    "load_chart_values",
     "parse",
     "rule_book",
 ]
@@ -87,7 +89,24 @@ def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
 
     where: the name of the text in messages. checks: each finds further faults in the valid entries.
     """
-    document = read(text, where)
+    return _checked(read(text, where), checks)
+
+
+def load_chart_values(path: Path, checks: Sequence[Check] = ()) -> Config | None:
+    """Load the `config` of a values file of the chart, with what the chart adds; None if it is no such file.
+
+    Raises ConfigError with every fault.
+    """
+    document = read(text_of(path), str(path))
+    return _checked(rendered(document), checks) if is_chart_values(document) else None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of the file, without relations between settings."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+
+
+def _checked(document: Document, checks: Sequence[Check]) -> Config:
     config, faults = _validated(document.values)
     if config is None:
         found = _in_valid_entries(document.values, faults, checks)
@@ -96,11 +115,6 @@ def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
     if sentences:
         raise document.refuse(sentences)
     return config
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of the file, without relations between settings."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
 
 
 def _validated(values: Mapping[Any, Any]) -> tuple[Config | None, list[Fault]]:

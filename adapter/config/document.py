@@ -46,6 +46,11 @@ class Document:
             line = key.start_mark.line
         return line + 1
 
+    def below(self, name: str, values: dict[Any, Any]) -> "Document":
+        """A document of these values, which have the lines of the settings below a setting."""
+        found = _child(self.root, name)
+        return Document(values, self.where, self.root if found is None else found[1])
+
     def refuse(self, sentences: list[str]) -> ConfigError:
         """One error with all faults, in the order of the file, each with its line."""
         lines = {sentence: self.line_of(path_of(sentence)) for sentence in sentences}
