@@ -12,6 +12,7 @@ import yaml
 
 from adapter import config
 from adapter.cli import app
+from adapter.config.sources import KINDS
 from adapter.core.decisions import Bound, Reason
 from adapter.core.metrics import METRICS
 from adapter.core.rules import POLICIES
@@ -79,6 +80,10 @@ def test_each_reason_is_documented_with_its_description() -> None:
 
 def test_each_bound_is_documented_with_its_description() -> None:
     assert {(bound.value, bound.record.description) for bound in Bound if bound is not Bound.NONE} <= rows()
+
+
+def test_each_kind_of_source_is_documented() -> None:
+    assert set(KINDS) <= {name for name, _ in ROW.findall(DOCUMENTS[ROOT / "docs" / "configuration.md"])}
 
 
 def test_each_policy_and_metric_has_a_row_of_the_readme() -> None:
