@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from threading import Event
 
@@ -23,6 +24,7 @@ from adapter.simulator.profiles import PROFILES, Profile
 DEFAULT_POLICY = Rules().policy
 RUNNABLE = (*POLICIES, *BASELINES)
 MAX_SEEDS = 1000
+MOST_WORKERS = 10_000  # of a simulated job: the random numbers of four days take 1.4 GB
 FILE_WIDTH = 120  # of a table that is written to a file or pipe
 
 
@@ -74,7 +76,7 @@ def read_request(paths: Iterable[Path], options: GridOptions) -> tuple[tuple[Tra
         grid = parse_grid(options)
     with _collected(faults):
         traces = read_traces(paths)
-    if faults:
+    if faults := faults or list(_size_faults(traces, grid)):
         raise ConfigError(faults)
     return traces, grid
 
@@ -184,14 +186,29 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
+def _size_faults(traces: Iterable[Trace], grid: Grid) -> Iterator[str]:
+    """Jobs that are too large to simulate with the given capacity of a worker."""
+    given = grid.worker_capacity_records_per_s
+    for trace, profile in product(traces, grid.profiles):
+        job_records_per_s = peak(trace) / profile.peak_utilization_ratio * profile.max_workers / profile.workers
+        least = job_records_per_s / MOST_WORKERS
+        if given is not None and given < least:
+            yield (
+                f"--worker-capacity: expected at least {least * 1.001:.4g} records/s, got {given:g}: {trace.name} with "
+                f"{profile.name} would need more than {MOST_WORKERS} workers, too many to simulate"
+            )
+
+
 def _policy_faults(text: str) -> list[str]:
     """Unknown policies, and parameters that are unknown or out of bounds."""
     faults = _unknown_names("--policy", ",".join(word.partition(":")[0] for word in _names(text)), RUNNABLE)
     for word in _names(text):
-        name, parameters, _ = word.partition(":")
-        if parameters and name in BASELINES:
+        name, colon, parameters = word.partition(":")
+        if colon and name in BASELINES:
             faults.append(f"--policy: {name} takes no parameters, got {word!r}")
-        elif parameters and name in POLICIES:
+        elif colon and name in POLICIES and not parameters.strip("+"):
+            faults.append(f"--policy: expected {name}, or {name}:parameter=number, got {word!r}")
+        elif colon and name in POLICIES:
             try:
                 policy_rules(word, next(iter(PROFILES.values())))
             except ConfigError as error:

@@ -51,6 +51,8 @@ def _rules_of(profile: Profile) -> Rules:
 
 def _setting(policy: str, text: str) -> tuple[str, Any]:
     name, _, value = text.partition("=")
+    if name == DEFAULTS:
+        raise ConfigError([f"{policy}: expected {DEFAULTS} without a number, got {text!r}"])
     if name not in _NUMBERS:
         raise ConfigError([f"{policy}: there is no parameter {name!r}{nearest(name, _NUMBERS) or ''}"])
     try:

@@ -23,6 +23,7 @@ def test_a_policy_accepts_parameters() -> None:
     assert grid(policies=f"drain,{varied},keda-30s").policies == ("drain", varied, "keda-30s")
     assert command.parse_policies(varied) == (varied,)
     assert command.parse_policies("") == ()
+    assert command.parse_policies("drain:defaults+target_utilization_ratio=0.7")
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,16 @@ def test_a_policy_accepts_parameters() -> None:
         pytest.param("drain:rescale_pause_s=", "expected rescale_pause_s to be a number", id="a parameter of nothing"),
         pytest.param("drain:rescale_pause_s=nan", "expected rescale_pause_s to be a number", id="not a number"),
         pytest.param("drain:min_spare_workers=1.5", "expected min_spare_workers to be a whole number", id="not whole"),
+        pytest.param(
+            "drain: ", "--policy: expected drain, or drain:parameter=number, got 'drain:'", id="a colon alone"
+        ),
+        pytest.param("drain:+", "--policy: expected drain", id="a plus alone"),
+        pytest.param(
+            "keda-30s:", "--policy: keda-30s takes no parameters, got 'keda-30s:'", id="a colon after a baseline"
+        ),
+        pytest.param(
+            "drain:defaults=1", "expected defaults without a number, got 'defaults=1'", id="a number of defaults"
+        ),
         pytest.param("keda-30s:lag=1", "keda-30s takes no parameters", id="a baseline has no parameters"),
     ],
 )
@@ -84,6 +95,24 @@ def test_conflicting_options_are_refused(options: str, result: str, capsys: pyte
         cli.main(["backtest", *options.split()])
     assert ended.value.code == 2
     assert capsys.readouterr().err == f"backlog-adapter: {result}\n"
+
+
+def test_a_worker_capacity_that_needs_too_many_workers_is_refused_with_the_least(tmp_path: Path) -> None:
+    file = tmp_path / "load.csv"
+    file.write_text("seconds,rate\n0,1500\n150,1500\n")
+
+    def requested(capacity: float) -> object:
+        options = command.GridOptions(
+            policies="drain", profiles="consumer-group", worker_capacity_records_per_s=capacity
+        )
+        return command.read_request([file], options)
+
+    for given in (0.01, 1e-320):
+        with pytest.raises(
+            ConfigError, match=r"^--worker-capacity: expected at least 0.3003 records/s, got .*: load with"
+        ):
+            requested(given)
+    assert requested(0.3003)
 
 
 def test_the_page_of_a_history_has_a_price_without_being_named(capsys: pytest.CaptureFixture[str]) -> None:
