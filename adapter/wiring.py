@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from adapter.backtest.job import Opened
 
 BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
-CHART_CHECKS = (prometheus_plan.check, needs.check)  # without files, which only the pods have
-CHECKS = (*CHART_CHECKS, kafka.check)
+CHECKS = (prometheus_plan.check, kafka.check, needs.check)
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +45,7 @@ def load(path: Path) -> Config:
 
 def check(path: Path) -> Config:
     """The configuration in a file, or in a values file of the chart. Raises ConfigError with all faults."""
-    values = configuration.load_chart_values(path, CHART_CHECKS)
+    values = configuration.load_chart_values(path, CHECKS)
     return load(path) if values is None else _with_hints(values)
 
 
