@@ -70,7 +70,7 @@ def test_s2_08_the_default_policy_follows_the_wave_of_the_pravega_demo() -> None
     """A cosine from 0 to 30 000/s in 78 minutes, for six hours."""
     at_s = np.arange(6 * 3600 / STEP_S) * STEP_S
     wave = 15_000 * (1 + np.cos(0.04 * at_s / 30 - 3))
-    cases = [SimulatedJob(wave, 0, "drain", PROFILES["flink-reactive"], seed) for seed in (1, 2, 3)]
+    cases = [SimulatedJob(wave, 0, "drain:defaults", PROFILES["flink-reactive"], seed) for seed in (1, 2, 3)]
     found = scores(closed_loop.run(cases).tally)
 
     assert found["over_60s_pct"].mean() < 15  # 27 without the rise in the size of a scale-up
