@@ -175,9 +175,7 @@ def _explained(body: bytes, configured: "Config | None", workload: str) -> str:
 @app.command()
 def check_api(
     api: Annotated[list[str] | None, typer.Option(metavar="external|custom", help="May be given again.")] = None,
-    workload: Annotated[
-        str, typer.Option(metavar="NAMESPACE/NAME", help="The workload whose metric is read.")
-    ] = "default/none",
+    workload: Annotated[str, typer.Option(metavar="NAMESPACE/NAME", help="The workload to query.")] = "default/none",
     kubeconfig: Annotated[
         str | None, typer.Option(metavar="FILE", help="Without it, the service account of the pod.")
     ] = None,

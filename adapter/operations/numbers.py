@@ -200,7 +200,7 @@ def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
 
 
 def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
-    """The origin of a cost that so many rescales have shown."""
+    """The origin of a cost. shown: how many rescales have shown it."""
     if shown >= LEAST_RESCALES:
         return "measured"
     if setting == "metric_delay_s":  # counts from the first rescale on
