@@ -1,5 +1,6 @@
 """Kafka's committed and log end offsets -> samples, with a handful of requests a tick for all groups."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -26,6 +27,7 @@ __all__ = ["KafkaReader", "check", "read_plan"]
 OnError = Callable[[KafkaError], None]
 
 _GROUPS_AGE_S = 60.0  # a new group of a fleet is discovered within a minute
+_STUCK_AFTER_S = 30.0  # a client whose coordinators are silent for so long is replaced
 
 
 def check(config: Config) -> list[str]:
@@ -62,6 +64,7 @@ class KafkaReader:
         self._groups_until_s = 0.0
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
         self._unanswered: dict[str, UnansweredRequest] = {}  # by group
+        self._silent_since_s = math.inf  # the first of the last ticks, all of which had silent coordinators
         self._histories: dict[str, History] = {}  # workload -> its partitions in the last ticks
         self._last_error = ""
 
@@ -76,6 +79,7 @@ class KafkaReader:
         """Drop the client, which ends its threads."""
         self._admin = None
         self._unanswered = {}
+        self._silent_since_s = math.inf
 
     def _read(self, table: SampleTable, at_s: int) -> None:
         admin = self._connected()
@@ -88,8 +92,18 @@ class KafkaReader:
             self._answered = frozenset()
             admin.poll(0)
             raise SourceError(self._name, self._no_answer(str(error))) from error
-        if requests.has_old_leaders:
-            self.close()
+        finally:
+            if requests.has_old_leaders or self._is_stuck(requests.has_silent_coordinators):
+                self.close()
+
+    def _is_stuck(self, is_silent: bool) -> bool:
+        """Whether the client may be the reason why coordinators are silent.
+
+        After a restart of a broker, librdkafka (2.16, its issue 5511) can wait forever for the coordinator on it.
+        """
+        now_s = self._clock()
+        self._silent_since_s = min(self._silent_since_s, now_s) if is_silent else math.inf
+        return now_s - self._silent_since_s >= _STUCK_AFTER_S
 
     def _connected(self) -> Admin:
         """The client, opened anew after its properties or the files that they name have changed."""

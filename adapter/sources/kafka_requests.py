@@ -53,6 +53,7 @@ class KafkaRequests:
         self._unanswered = {} if unanswered is None else unanswered
         self._deadline_at_s = time.monotonic() + deadline_s
         self.has_old_leaders = False  # the client does not learn the new partition leaders: replace it
+        self.has_silent_coordinators = False  # a group has no answer, although the cluster answers
 
     def _left_s(self, share: float = 1.0) -> float:
         return max(0.001, share * (self._deadline_at_s - time.monotonic()))
@@ -93,6 +94,7 @@ class KafkaRequests:
         answers = self._commits_of([group for group in wanted if group not in absent])
         answers |= self._commits_of(_transient(answers))
         answers |= absent
+        self.has_silent_coordinators = any(_is_unreachable(_error(answer)) for answer in answers.values())
         _raise_if_unreachable(answers)
         return {group: _commits(group, answer) for group, answer in answers.items()}
 
@@ -224,8 +226,12 @@ def _transient(answers: Mapping[_Key, Any]) -> list[_Key]:
 def _raise_if_unreachable(answers: Mapping[_Key, Any]) -> None:
     """A single broker that is away affects only its groups; the cluster is unreachable if every request failed."""
     errors = [_error(answer) for answer in answers.values()]
-    if errors and all(error is not None and error.name() in UNREACHABLE for error in errors):
+    if errors and all(_is_unreachable(error) for error in errors):
         raise UnreachableError(errors[0].str() if errors[0] else "")
+
+
+def _is_unreachable(error: KafkaError | None) -> bool:
+    return error is not None and error.name() in UNREACHABLE
 
 
 def _error(answer: Any) -> KafkaError | None:

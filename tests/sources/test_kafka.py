@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,7 +57,7 @@ class Cluster:
         self.requests: list[str] = []
         self.on_error: Any = None
         self.errors: list[KafkaError] = []
-        self.without_coordinator: set[str] = set()
+        self.coordinator_errors: dict[str, str] = {}  # by group
         self.without_classic_state: set[str] = set()
         self.old_listing_fault: KafkaError | None = None
         self.described: list[str] = []
@@ -90,8 +91,8 @@ class Cluster:
         """Not recorded: every group has a coordinator, except those that a test names."""
         self.requests.append("described")
         self.described += groups
-        absent = {"error": "NOT_COORDINATOR", "text": "Not coordinator"}
-        return {group: settled(absent if group in self.without_coordinator else {}, lambda _: None) for group in groups}
+        errors = {group: {"error": name, "text": "no coordinator"} for group, name in self.coordinator_errors.items()}
+        return {group: settled(errors.get(group, {}), lambda _: None) for group in groups}
 
     def list_consumer_group_offsets(self, request: Any, **settings: Any) -> dict[str, Future[Any]]:
         self.requests.append("committed")
@@ -154,9 +155,9 @@ def test_committed_offsets_are_read_before_log_end_offsets() -> None:
 
 def test_the_offsets_of_a_group_without_a_coordinator_are_not_requested() -> None:
     cluster = Cluster("a_tick")
-    cluster.without_coordinator = {"nobody"}
+    cluster.coordinator_errors = {"nobody": "NOT_COORDINATOR"}
     found = seen(reader(cluster))
-    assert found[("shop/idle", FAULT)] == "group nobody: Not coordinator"
+    assert found[("shop/idle", FAULT)] == "group nobody: no coordinator"
     assert found[("shop/orders", "backlog_records")] == 210.0
     commit_requests = len([kind for kind in cluster.requests if kind == "committed"])
     assert commit_requests == len(cluster.described) - 1
@@ -519,6 +520,41 @@ class LargeCluster(Cluster):
 MANY = ReadPlan(patterns=(GroupPattern(0, "shop", "group-.*"),))
 
 
+@pytest.mark.parametrize(
+    ("groups", "errors_by_tick", "opened"),
+    [
+        pytest.param(2, {0: "_TIMED_OUT", 29: "_TIMED_OUT"}, 1, id="silent for less than 30 s"),
+        pytest.param(2, {0: "_TIMED_OUT", 30: "_TIMED_OUT"}, 2, id="silent for 30 s"),
+        pytest.param(1, {0: "_TIMED_OUT", 30: "_TIMED_OUT"}, 2, id="every coordinator is silent for 30 s"),
+        pytest.param(2, {0: "_TIMED_OUT", 15: "", 30: "_TIMED_OUT"}, 1, id="with an answer between"),
+        pytest.param(2, {0: "NOT_COORDINATOR", 30: "NOT_COORDINATOR"}, 1, id="an answer without a coordinator"),
+        pytest.param(2, dict.fromkeys([0, 30, 45], "_TIMED_OUT"), 2, id="15 s after the client was replaced"),
+        pytest.param(2, dict.fromkeys([0, 30, 45, 75], "_TIMED_OUT"), 3, id="30 s after the client was replaced"),
+    ],
+)
+def test_a_client_whose_coordinators_are_silent_for_30_s_is_replaced(
+    groups: int, errors_by_tick: dict[int, str], opened: int
+) -> None:
+    """errors_by_tick: second -> the error of the last group's coordinator; empty without one."""
+    cluster, now_s, clients = LargeCluster(groups), NOW_S, 0
+
+    def open_admin(name: str, settings: KafkaSource, on_error: Any) -> LargeCluster:
+        nonlocal clients
+        clients += 1
+        return cluster.open(name, settings, on_error)
+
+    source = KafkaReader("kafka", SETTINGS, MANY, lambda: now_s, open_admin)
+    for second, name in errors_by_tick.items():
+        now_s = NOW_S + second
+        cluster.coordinator_errors = {f"group-{groups - 1}": name} if name else {}
+        with suppress(SourceError):
+            seen(source, now_s)
+    cluster.coordinator_errors = {}
+    now_s += 1
+    assert seen(source, now_s)[(f"shop/group-{groups - 1}", "backlog_records")] == 4.0
+    assert clients == opened
+
+
 def test_5000_groups_cost_one_call_each_and_a_handful_beside_them() -> None:
     cluster = LargeCluster(5_000)
     source = reader(cluster, MANY)
@@ -535,7 +571,7 @@ def test_5000_groups_cost_one_call_each_and_a_handful_beside_them() -> None:
 
 def test_a_partition_of_consumer_offsets_without_a_coordinator_affects_only_its_groups() -> None:
     cluster = LargeCluster(200)
-    cluster.without_coordinator = {"group-0"}
+    cluster.coordinator_errors = {"group-0": "NOT_COORDINATOR"}
     found = seen(reader(cluster, MANY))
     alike = [
         group for group in cluster.groups if coordinator_partition(group, 50) == coordinator_partition("group-0", 50)

@@ -11,6 +11,7 @@ from parts.broker import Broker
 from parts.process import until
 
 from adapter.config import KafkaSource
+from adapter.errors import SourceError
 from adapter.sources.kafka import KafkaReader
 from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan
 from adapter.sources.sample_table import FAULT
@@ -135,3 +136,25 @@ def test_the_markers_of_transactions_are_no_backlog(broker: Broker, closed_last:
     found = tick(reader, at_s + 15)
     assert found["shop/marked", "backlog_records"] == 0
     assert str(found["shop/marked", FAULT]).startswith(f"{PARTITIONS} partitions have a lag of 1 that does not change")
+
+
+def test_a_group_is_read_again_after_its_broker_was_away(broker: Broker, closed_last: ExitStack) -> None:
+    """librdkafka alone waits forever for the coordinator of the group (its issue 5511)."""
+    broker.create_topic("topic-away", PARTITIONS)
+    produce(broker, "topic-away")
+    consumer = closed_last.enter_context(closing(member(broker, "away", "topic-away")))
+    read([consumer], RECORDS)
+    produce(broker, "topic-away")
+    plan = ReadPlan((GroupRead("shop/away", (("away", "topic-away"),)),))
+    reader = closed_last.enter_context(closing(opened(broker, plan)))
+
+    def backlog() -> float | str | None:
+        with suppress(SourceError):
+            return tick(reader, int(time.time())).get(("shop/away", "backlog_records"))
+        return None
+
+    until(lambda: backlog() == RECORDS, 30, "the broker answers")
+    broker.stop()
+    until(lambda: backlog() is None, 30, "the broker does not answer")
+    broker.start()
+    until(lambda: backlog() == RECORDS, 120, "the broker answers again", every_s=1.0)
