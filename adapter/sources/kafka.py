@@ -1,9 +1,9 @@
 """Kafka's committed and log end offsets -> samples, with a handful of requests a tick for all groups."""
 
-import math
 import re
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from adapter.errors import SourceError
 from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_errors import share_group_fault
 from adapter.sources.kafka_properties import Inputs, exists, inputs, merged, without_secrets
-from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnansweredRequest, UnreachableError
+from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
 from adapter.sources.offsets import Offsets, ReadPlan, add_counts, discovered_reads, matching_groups, read_plan
 from adapter.sources.partition_history import History
 from adapter.sources.sample_table import SampleTable
@@ -27,7 +27,7 @@ __all__ = ["KafkaReader", "check", "read_plan"]
 OnError = Callable[[KafkaError], None]
 
 _GROUPS_AGE_S = 60.0  # a new group of a fleet is discovered within a minute
-_STUCK_AFTER_S = 30.0  # a client whose coordinators are silent for so long is replaced
+_STUCK_AFTER_S = 30.0  # a client that gets no answer for a group for so long is replaced
 
 
 def check(config: Config) -> list[str]:
@@ -63,8 +63,8 @@ class KafkaReader:
         self._groups = GroupListing()
         self._groups_until_s = 0.0
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
-        self._unanswered: dict[str, UnansweredRequest] = {}  # by group
-        self._silent_since_s = math.inf  # the first of the last ticks, all of which had silent coordinators
+        self._unanswered: dict[str, Future[Any]] = {}  # by group
+        self._silent_since_s: dict[str, float] = {}  # group -> the first of its last ticks, all without an answer
         self._histories: dict[str, History] = {}  # workload -> its partitions in the last ticks
         self._last_error = ""
 
@@ -79,7 +79,7 @@ class KafkaReader:
         """Drop the client, which ends its threads."""
         self._admin = None
         self._unanswered = {}
-        self._silent_since_s = math.inf
+        self._silent_since_s = {}
 
     def _read(self, table: SampleTable, at_s: int) -> None:
         admin = self._connected()
@@ -93,17 +93,17 @@ class KafkaReader:
             admin.poll(0)
             raise SourceError(self._name, self._no_answer(str(error))) from error
         finally:
-            if requests.has_old_leaders or self._is_stuck(requests.has_silent_coordinators):
+            if requests.has_old_leaders or self._is_stuck(requests.silent_groups):
                 self.close()
 
-    def _is_stuck(self, is_silent: bool) -> bool:
-        """Whether the client may be the reason why coordinators are silent.
+    def _is_stuck(self, silent: frozenset[str]) -> bool:
+        """Whether the client may be the reason why groups are silent.
 
         After a restart of a broker, librdkafka (2.16, its issue 5511) can wait forever for the coordinator on it.
         """
         now_s = self._clock()
-        self._silent_since_s = min(self._silent_since_s, now_s) if is_silent else math.inf
-        return now_s - self._silent_since_s >= _STUCK_AFTER_S
+        self._silent_since_s = {group: self._silent_since_s.get(group, now_s) for group in silent}
+        return now_s - min(self._silent_since_s.values(), default=now_s) >= _STUCK_AFTER_S
 
     def _connected(self) -> Admin:
         """The client, opened anew after its properties or the files that they name have changed."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Hashable, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka import admin as client
@@ -17,7 +17,6 @@ _OffsetSpec: Any = client.OffsetSpec  # type: ignore[attr-defined]  # public, bu
 # KafkaRequests applies the deadline of committed offsets, because librdkafka (2.16, its issues 3663 and 4605) ends the
 # process with a failed assertion when its own timeout for them passes while no broker is connected.
 _COMMITS_TIMEOUT_S = 600.0
-_LOST_AFTER_S = 60.0  # a group whose request has no answer for so long gets another one
 _GRACE_S = 0.1  # a request reports its own timeout within this time
 _COMMITS_TOPIC = "__consumer_offsets"
 _FEW_GROUPS = 50  # the default number of partitions of that topic
@@ -37,23 +36,16 @@ class GroupListing:
     complete: bool = False  # whether every broker answered
 
 
-class UnansweredRequest(NamedTuple):
-    """A request for committed offsets that is under way."""
-
-    answer: Future[Any]
-    sent_at_s: float  # monotonic
-
-
 class KafkaRequests:
     """The requests of one tick and the time that is left for them."""
 
-    def __init__(self, admin: Admin, deadline_s: float, unanswered: dict[str, UnansweredRequest] | None = None) -> None:
+    def __init__(self, admin: Admin, deadline_s: float, unanswered: dict[str, Future[Any]] | None = None) -> None:
         """unanswered: the requests of earlier ticks that are under way, by group; updated by committed()."""
         self._admin = admin
         self._unanswered = {} if unanswered is None else unanswered
         self._deadline_at_s = time.monotonic() + deadline_s
         self.has_old_leaders = False  # the client does not learn the new partition leaders: replace it
-        self.has_silent_coordinators = False  # a group has no answer, although the cluster answers
+        self.silent_groups: frozenset[str] = frozenset()  # without an answer of their coordinator
 
     def _left_s(self, share: float = 1.0) -> float:
         return max(0.001, share * (self._deadline_at_s - time.monotonic()))
@@ -94,7 +86,7 @@ class KafkaRequests:
         answers = self._commits_of([group for group in wanted if group not in absent])
         answers |= self._commits_of(_transient(answers))
         answers |= absent
-        self.has_silent_coordinators = any(_is_unreachable(_error(answer)) for answer in answers.values())
+        self.silent_groups = frozenset(group for group, answer in answers.items() if _is_unreachable(_error(answer)))
         _raise_if_unreachable(answers)
         return {group: _commits(group, answer) for group, answer in answers.items()}
 
@@ -130,8 +122,8 @@ class KafkaRequests:
 
         A group whose last request is still under way gets no second one: otherwise requests pile up at a slow broker.
         """
-        list_offsets, now_s = self._admin.list_consumer_group_offsets, time.monotonic()
-        busy = {group: each for group, each in self._unanswered.items() if _is_under_way(each, now_s)}
+        list_offsets = self._admin.list_consumer_group_offsets
+        busy = {group: each for group, each in self._unanswered.items() if not each.done()}
         requests = {
             group: list_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_COMMITS_TIMEOUT_S)[group]
             for group in groups
@@ -139,8 +131,7 @@ class KafkaRequests:
         }
         answers = _answers(requests, self._left_s(0.5))
         self._unanswered.clear()
-        sent = {group: UnansweredRequest(each, now_s) for group, each in requests.items() if not each.done()}
-        self._unanswered.update(busy | sent)
+        self._unanswered.update(busy | {group: each for group, each in requests.items() if not each.done()})
         return answers | {group: KafkaError(KafkaError._TIMED_OUT) for group in groups if group in busy}
 
     def partitions(self, topics: list[str]) -> dict[str, int | str]:
@@ -186,10 +177,6 @@ class KafkaRequests:
         request = {TopicPartition(topic, number): spec for topic, number in partitions}
         futures = self._admin.list_offsets(request, request_timeout=self._left_s())
         return {(partition.topic, partition.partition): future for partition, future in futures.items()}
-
-
-def _is_under_way(request: UnansweredRequest, now_s: float) -> bool:
-    return not request.answer.done() and now_s - request.sent_at_s < _LOST_AFTER_S
 
 
 def coordinator_partition(group: str, count: int) -> int:
