@@ -158,3 +158,34 @@ OWN_MESSAGES = [
 def test_each_message_in_the_troubleshooting_is_one_that_the_program_prints(message: str) -> None:
     pieces = [re.escape(piece) for piece in message.split("...")]
     assert re.search("\0".join(pieces).replace("\0", "[^\n]{1,80}?"), printed()), message
+
+
+@cache
+def compared() -> dict[str, list[list[str]]]:
+    """Policy or baseline -> the first four figures of its row in each printed table of the comparison, in order."""
+    text = (ROOT / "docs" / "benchmarks.md").read_text("utf-8").split("## The comparison of policies")[1]
+    found: dict[str, list[list[str]]] = {}
+    for name, figures in re.findall(r"^\| `([^`]+)` \| (\d.*) \|$", text, re.MULTILINE):
+        found.setdefault(name, []).append(figures.split(" | ")[:4])
+    return found
+
+
+def test_the_summary_of_the_comparison_has_the_figures_of_the_printed_tables() -> None:
+    summary = (ROOT / "docs" / "policies.md").read_text("utf-8").split("## The comparison")[1]
+    rows_of_summary = re.findall(r"^\| `([\w:.-]+)` \| (\d\.\d\d · .*) \|$", summary.split("\n\n| ")[1], re.MULTILINE)
+    assert len(rows_of_summary) > 20
+    for name, cells in rows_of_summary:
+        printed = [[*figures, f"{float(late):.1f}"] for *figures, late in compared()[name]]
+        assert [cell.split(" · ") for cell in cells.split(" | ")] == printed[:4], name
+
+
+def test_the_readme_quotes_the_comparison() -> None:
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    quotes = {
+        "drain": r"`drain` uses ([\d.]+) times the worker-hours .*?, with (\d+) rescales a day",
+        "hpa-cpu-70": r"the HPA on 70 % CPU uses ([\d.]+) times with (\d+) rescales",
+        "flink-default": r"Flink's autoscaler ([\d.]+) with (\d+) rescales",
+    }
+    assert {name: re.findall(quote, text) for name, quote in quotes.items()} == {
+        name: [tuple(compared()[name][0][:2])] for name in quotes
+    }
