@@ -118,7 +118,7 @@ def policy_input(
     """The input of a policy.
 
     more: cpu, relayed (load), fullest_ratio, partition_behind_s, latest (input rate), rise (of it), fit and table
-    (default unknown), most (default 100), partitions (default most), saturated, bottleneck, and rules.
+    (default unknown), most (default 100), partitions (default most), saturated, level, bottleneck, and rules.
     """
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     present, passed, grown, waiting = (line.copy() for line in lines)
@@ -144,6 +144,7 @@ def policy_input(
         partition_behind_s=np.full(len(present), more.pop("partition_behind_s", np.nan)),
         bottleneck=np.full(len(present), more.pop("bottleneck", True)),
         saturated=np.full(len(present), more.pop("saturated", False)),
+        level=np.full(len(present), more.pop("level", False)),
         fit=more.pop("fit", no_curve(len(present))),
         fit_age_s=np.zeros(len(present)),
         table=more.pop("table", empty(len(present))),

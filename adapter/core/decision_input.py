@@ -144,6 +144,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         fullest_ratio=slow.fullest_ratio,
         bottleneck=~(tick.now.backpressured_ratio > _HELD_BACK),
         saturated=tick.saturated,
+        level=tick.level,
         fit=slow.fit,
         fit_age_s=np.broadcast_to(tick.at_s - slow.newest_point_at_s, workload_index.shape),
         table=with_prior(slow.table, tick.stage_rules.worker_capacity_records_per_s),

@@ -31,7 +31,7 @@ from adapter.core.state import Slow
 from adapter.core.stops import measure_stop
 
 _LONGEST_BLOCK = 8.0  # times the first one
-_FALLING_RATIO = 0.75  # offsets that are committed every few seconds do not make as large a drop
+_FALLING_RATIO = 0.75
 _LONGEST_SLOW_S = 600.0  # after a rescale: pause, warm-up and late metrics of most jobs
 
 
@@ -86,9 +86,13 @@ def _busiest(tick: Tick) -> Array:
 
 
 def _falling(tick: Tick) -> Mask:
-    """Whether a stage processes so much less than in its window that the present utilization is of another load."""
+    """Whether a stage with a backlog in its window now processes so much less that its utilization is of another load.
+
+    Without a backlog, the rate falls between two ticks because offsets are committed in steps.
+    """
     latest, whole = tick.rates.latest_throughput_records_per_s, tick.signals.throughput_records_per_s
-    falling: Mask = latest < _FALLING_RATIO * whole
+    behind = tick.rates.highest_backlog_records > tick.stage_rules.short_backlog_time_s * whole
+    falling: Mask = behind & (latest < _FALLING_RATIO * whole)
     return falling
 
 

@@ -40,6 +40,7 @@ class Rates:
     progressed: Mask  # something was processed since the tick before
     stalled: Mask  # a steady counter stopped while a backlog waits
     rising: Mask  # the backlog rises, apart from its sawtooth
+    falling: Mask
     backlog_records: Array
     lowest_backlog_records: Array
     highest_backlog_records: Array  # before this tick
@@ -91,6 +92,7 @@ class Tick:
     signals: Signals
     rates_known: Mask  # (stages,)
     discontinuous: Mask  # (stages,) the backlog jumped
+    level: Mask  # (stages,) the backlog need not be real, see _level
     saturated: Mask  # (stages,) the backlog never ended within the window: throughput is capacity
 
 
@@ -120,6 +122,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     alone = where("follows_partitions", rules.policy) & np.isfinite(partitions_age_s) & ~loaded
     known = rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records
     signals = _signals(state.fast, rates, stage_rules)
+    level = _level(signals, rates, now, stage_rules)
     return Tick(
         at_s=samples.at_s,
         state=state,
@@ -141,7 +144,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         signals=signals,
         rates_known=np.isfinite(known),
         discontinuous=_discontinuous(state, rates, stage_rules),
-        saturated=_saturated(state.fast, signals, np.isfinite(known), stage_rules, index),
+        level=level,
+        saturated=_saturated(state.fast, signals, np.isfinite(known) & ~level, stage_rules, index),
     )
 
 
@@ -175,6 +179,18 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> 
         resources=now.resources,
         resources_at_s=now.resources_at_s,
     )
+
+
+def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns) -> Mask:
+    """Whether a backlog within the target does not rise, and no worker is full.
+
+    Offsets that are committed in steps, and records that no consumer can read, look like that. While the utilization is
+    unknown, a backlog that falls counts as that of full workers.
+    """
+    busy = now.utilization_ratio
+    not_full = np.where(np.isfinite(busy), busy < rules.high_utilization_ratio, ~rates.falling)
+    level: Mask = not_full & ~rates.rising & (signals.lowest_backlog_time_s < rules.backlog_time_target_s)
+    return level
 
 
 def _saturated(fast: Fast, signals: Signals, rates_known: Mask, rules: RuleColumns, index: IntArray) -> Mask:
@@ -226,6 +242,7 @@ def _rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -
         stalled=stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.
         rising=rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
+        falling=rising(fast.at_s, -fast.backlog, near),
         backlog_records=fast.backlog[-1],
         lowest_backlog_records=np.fmin.reduce(seen, axis=0),
         highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),

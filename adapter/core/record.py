@@ -138,17 +138,20 @@ def _input_rate(columns: Columns, value: Array) -> dict[str, Array]:
         "policy_input.input_rate_records_per_s": value,
         "policy_input.growth_records_per_s": growth,
         "policy_input.rising": (growth > noise).astype(np.float64),
+        "policy_input.level": columns["policy_input.level"] * (growth <= noise),
     }
     return curve | scaled | changed
 
 
 def _backlog(columns: Columns, value: Array) -> dict[str, Array]:
     time_s = backlog_time(value, columns["policy_input.throughput_records_per_s"])
+    level = (columns["policy_input.level"] > 0) & (time_s < columns["rules.backlog_time_target_s"])
     return {
         "policy_input.backlog_records": value,
         "policy_input.backlog_time_s": time_s,
         "policy_input.lowest_backlog_time_s": time_s,
-        "policy_input.saturated": (time_s > columns["rules.short_backlog_time_s"]).astype(np.float64),
+        "policy_input.saturated": ((time_s > columns["rules.short_backlog_time_s"]) & ~level).astype(np.float64),
+        "policy_input.level": level.astype(np.float64),
     }
 
 

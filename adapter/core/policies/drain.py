@@ -61,7 +61,8 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     event = policy_input.input_rate_records_per_s * rules.expected_times
     highest = np.fmax(forecast_input_rate(policy_input), event)
     keep, catch = _rates_needed(policy_input, highest)
-    calm = (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s) & keeps_pace(policy_input)
+    idle = policy_input.level & np.isfinite(policy_input.utilization_ratio)
+    calm = (idle | (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s)) & keeps_pace(policy_input)
     relayed = _relayed(policy_input)
     needed = _at_least(_needed(policy_input, known, calm, (highest, np.maximum(keep, catch))), relayed)
     newest = _input_to_carry(policy_input, highest)

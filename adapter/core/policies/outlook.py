@@ -77,8 +77,9 @@ def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, chang
         new_s = np.clip(at_s - ends_s, 0.0, step_s)
         able = capacity * old_s + changed_capacity * new_s
         change.step(at_s, arrived, np.minimum(able, arrived + change.backlog))
+    never_ends = np.minimum(policy_input.backlog_time_s, keep.behind_s()) > rules.short_backlog_time_s
     return Ahead(
-        late=late | (np.minimum(policy_input.backlog_time_s, keep.behind_s()) > rules.short_backlog_time_s),
+        late=late | (never_ends & ~policy_input.level),
         keep_behind_s=np.minimum(keep.longest_s, HORIZON_S),
         keep_after_s=keep.longest_at_s,
         change_behind_s=np.minimum(change.longest_s, HORIZON_S),

@@ -1,0 +1,80 @@
+"""Offsets that are committed in steps look like a backlog. It is no reason for more workers."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from builders import JOB, Fluid, counts, job, tick
+
+from adapter.core.engine import advance
+from adapter.core.report import rows
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
+from adapter.core.state import EMPTY
+
+INPUT, EACH = 1000.0, 200.0  # records/s; of ten workers, each carries 200: seven are enough with the headroom
+INTERVALS_S = (5, 10, 15, 20, 30, 45, 60)
+PHASES_S = (0, 3, 6, 9, 12, 14)  # of the commits, relative to the ticks every 15 s
+NAMES = {
+    f"shop/{interval_s}-{phase_s}-{known}": (interval_s, phase_s, known)
+    for interval_s in INTERVALS_S
+    for phase_s in PHASES_S
+    for known in (True, False)
+}
+
+
+def sample(name: str, at_s: float, workers: int):
+    interval_s, phase_s, known = NAMES[name]
+    committed_s = max((at_s - phase_s) // interval_s * interval_s + phase_s, 0.0)
+    return job(
+        name,
+        **counts(workers),
+        processed_records=INPUT * committed_s,
+        appended_records=INPUT * at_s,
+        backlog_records=INPUT * (at_s - committed_s),
+        **({"utilization_ratio": min(1.0, INPUT / (EACH * workers))} if known else {}),
+    )
+
+
+@cache
+def sizes():
+    """The workers of each job over three hours under `drain`, which starts with ten."""
+    book = RuleBook(by_workload=dict.fromkeys(NAMES, Rules(policy="drain", rescale_pause_s=10.0)))
+    state, sizes = EMPTY, {name: [10] for name in NAMES}
+    for at_s in np.arange(0.0, 3 * 3600.0, 15.0):
+        state, decided = advance(state, tick(at_s, *(sample(name, at_s, sizes[name][-1]) for name in NAMES)), book)
+        for each in rows(decided):
+            sizes[each.workload].append(int(each.required_workers or sizes[each.workload][-1]))
+    return sizes
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("known", [pytest.param(True, id="utilization"), pytest.param(False, id="no utilization")])
+@pytest.mark.parametrize("interval_s", INTERVALS_S)
+def test_drain_does_not_scale_up_a_steady_job_again_and_again(interval_s, known):
+    """Once, because at the start three points of the steps may look like a rise."""
+    found = [sizes()[f"shop/{interval_s}-{phase_s}-{known}"] for phase_s in PHASES_S]
+    assert max(np.count_nonzero(np.diff(each) > 0) for each in found) <= 1
+    assert max(max(each) for each in found) <= 22
+
+
+@pytest.mark.simulation
+def test_drain_scales_down_a_job_whose_steps_exceed_a_short_backlog():
+    """Commits every 15 s, 3 s after the tick: each tick sees a backlog time of 12 s, and workers are half idle."""
+    assert sizes()["shop/15-3-True"][-1] == 7
+
+
+@pytest.mark.simulation
+def test_records_that_no_consumer_can_read_do_not_add_workers():
+    """400/s, ten workers of 100/s and 6 000 records that never go, as the markers of transactions."""
+    running = Fluid(lambda at_s: 400.0, workers=10, each=100.0, pause_s=10)
+    state, book, largest = EMPTY, RuleBook(by_workload={JOB: Rules(policy="drain", rescale_pause_s=10.0)}), 0
+    for at_s in np.arange(0.0, 4 * 3600.0, 60.0).tolist():
+        waiting = running.appended - running.processed + 6000
+        seen = {"appended_records": running.appended + 6000, "processed_records": running.processed}
+        one = job(**counts(running.workers), **seen, backlog_records=waiting, utilization_ratio=running.busy)
+        state, decided = advance(state, tick(at_s, one), book)
+        running.scale(rows(decided)[0].required_workers)
+        running.run(60)
+        largest = max(largest, running.workers)
+    assert (largest, running.workers) == (10, 6)
