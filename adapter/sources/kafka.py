@@ -18,6 +18,7 @@ from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_errors import share_group_fault
 from adapter.sources.kafka_properties import Inputs, exists, inputs, merged, without_secrets
 from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
+from adapter.sources.kafka_silence import SilentGroups
 from adapter.sources.offsets import Offsets, ReadPlan, add_counts, discovered_reads, matching_groups, read_plan
 from adapter.sources.partition_history import History
 from adapter.sources.sample_table import SampleTable
@@ -27,7 +28,6 @@ __all__ = ["KafkaReader", "check", "read_plan"]
 OnError = Callable[[KafkaError], None]
 
 _GROUPS_AGE_S = 60.0  # a new group of a fleet is discovered within a minute
-_STUCK_AFTER_S = 30.0  # a client that gets no answer for a group for so long is replaced
 
 
 def check(config: Config) -> list[str]:
@@ -64,7 +64,7 @@ class KafkaReader:
         self._groups_until_s = 0.0
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
         self._unanswered: dict[str, Future[Any]] = {}  # by group
-        self._silent_since_s: dict[str, float] = {}  # group -> the first of its last ticks, all without an answer
+        self._silent = SilentGroups()
         self._histories: dict[str, History] = {}  # workload -> its partitions in the last ticks
         self._last_error = ""
 
@@ -79,7 +79,7 @@ class KafkaReader:
         """Drop the client, which ends its threads."""
         self._admin = None
         self._unanswered = {}
-        self._silent_since_s = {}
+        self._silent.restart()
 
     def _read(self, table: SampleTable, at_s: int) -> None:
         admin = self._connected()
@@ -93,17 +93,10 @@ class KafkaReader:
             admin.poll(0)
             raise SourceError(self._name, self._no_answer(str(error))) from error
         finally:
-            if requests.has_old_leaders or self._is_stuck(requests.silent_groups):
+            if requests.silent_groups is not None:
+                self._silent.update(requests.silent_groups, self._clock())
+            if requests.has_old_leaders or self._silent.need_new_client:
                 self.close()
-
-    def _is_stuck(self, silent: frozenset[str]) -> bool:
-        """Whether the client may be the reason why groups are silent.
-
-        After a restart of a broker, librdkafka (2.16, its issue 5511) can wait forever for the coordinator on it.
-        """
-        now_s = self._clock()
-        self._silent_since_s = {group: self._silent_since_s.get(group, now_s) for group in silent}
-        return now_s - min(self._silent_since_s.values(), default=now_s) >= _STUCK_AFTER_S
 
     def _connected(self) -> Admin:
         """The client, opened anew after its properties or the files that they name have changed."""

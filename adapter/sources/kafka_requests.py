@@ -45,7 +45,7 @@ class KafkaRequests:
         self._unanswered = {} if unanswered is None else unanswered
         self._deadline_at_s = time.monotonic() + deadline_s
         self.has_old_leaders = False  # the client does not learn the new partition leaders: replace it
-        self.silent_groups: frozenset[str] = frozenset()  # without an answer of their coordinator
+        self.silent_groups: frozenset[str] | None = None  # without an answer of their coordinator; None before requests
 
     def _left_s(self, share: float = 1.0) -> float:
         return max(0.001, share * (self._deadline_at_s - time.monotonic()))

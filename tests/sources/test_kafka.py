@@ -61,8 +61,10 @@ class Cluster:
         self.without_classic_state: set[str] = set()
         self.old_listing_fault: KafkaError | None = None
         self.described: list[str] = []
+        self.clients = 0
 
     def open(self, name: str, settings: KafkaSource, on_error: Any) -> "Cluster":
+        self.clients += 1
         self.on_error = on_error
         return self
 
@@ -486,11 +488,13 @@ class LargeCluster(Cluster):
         self.groups = [f"group-{number}" for number in range(groups)]
         self.slow = slow
         self.late: dict[str, Future[Any]] = {}
+        self.is_reachable = True
         self.requested: list[str] = []
 
     def describe_cluster(self, **settings: Any) -> Future[Any]:
         self.requests.append("cluster")
-        return settled([], lambda nodes: SimpleNamespace(nodes=nodes))
+        timed_out = {"error": "_TIMED_OUT", "text": "Local: Timed out"}
+        return settled([] if self.is_reachable else timed_out, lambda nodes: SimpleNamespace(nodes=nodes))
 
     def list_consumer_groups(self, **settings: Any) -> Future[Any]:
         self.requests.append("groups")
@@ -501,6 +505,8 @@ class LargeCluster(Cluster):
         self.requested.append(group)
         if group in self.slow:
             return {group: self.late.setdefault(group, Future())}
+        if group in self.coordinator_errors:
+            return {group: settled({"error": self.coordinator_errors[group], "text": "no coordinator"}, committed)}
         return {group: settled([["orders", 0, 5]], committed)}
 
     def describe_topics(self, topics: Any, **settings: Any) -> dict[str, Future[Any]]:
@@ -528,28 +534,46 @@ MANY = ReadPlan(patterns=(GroupPattern(0, "shop", "group-.*"),))
         pytest.param({0: [0, 1], 30: [0, 1]}, 2, id="every group is silent for 30 s"),
         pytest.param({0: [1], 15: [], 30: [1]}, 1, id="with an answer between"),
         pytest.param({0: [0], 15: [1], 30: [0]}, 1, id="one group after the other"),
-        pytest.param({0: [1], 30: [1], 45: [1]}, 2, id="15 s after the client was replaced"),
-        pytest.param({0: [1], 30: [1], 45: [1], 75: [1]}, 3, id="30 s after the client was replaced"),
+        pytest.param({0: [1], 15: None, 30: [1]}, 2, id="without the cluster between, which is no answer"),
+        pytest.param({0: [1], -3600: [1], -3571: [1]}, 1, id="silent for less than 30 s after the clock was set back"),
+        pytest.param({0: [1], -3600: [1], -3570: [1]}, 2, id="silent for 30 s after the clock was set back"),
+        pytest.param({0: [1], 30: [1], 45: [1], 104: [1]}, 2, id="less than 60 s after the client was replaced"),
+        pytest.param({0: [1], 30: [1], 45: [1], 105: [1]}, 3, id="60 s after the client was replaced"),
+        pytest.param({0: [1], 30: [1], 45: None, 60: [1], 90: [1]}, 2, id="60 s, without the cluster between"),
+        pytest.param({0: [1], 30: [1], 45: [], 60: [1], 90: [1]}, 3, id="30 s again after an answer"),
+        pytest.param({second: [1] for second in range(0, 3601, 15)}, 14, id="every 5 min in the end"),
     ],
 )
-def test_a_client_that_gets_no_answer_for_a_group_for_30_s_is_replaced(
-    silent_by_tick: dict[int, list[int]], opened: int
+def test_a_client_that_gets_no_answer_for_a_group_is_replaced(
+    silent_by_tick: dict[int, list[int] | None], opened: int
 ) -> None:
-    cluster, now_s, clients = LargeCluster(2), NOW_S, 0
-
-    def open_admin(name: str, settings: KafkaSource, on_error: Any) -> LargeCluster:
-        nonlocal clients
-        clients += 1
-        return cluster.open(name, settings, on_error)
-
-    source = KafkaReader("kafka", SETTINGS, MANY, lambda: now_s, open_admin)
-    for second, silent in [*silent_by_tick.items(), (max(silent_by_tick) + 1, [])]:
+    """silent_by_tick: second -> the groups without an answer, None if the cluster gives none."""
+    cluster, now_s = LargeCluster(2), NOW_S
+    source = KafkaReader("kafka", SETTINGS, MANY, lambda: now_s, cluster.open)
+    for second, silent in silent_by_tick.items():
         now_s = NOW_S + second
-        cluster.coordinator_errors = {f"group-{number}": "_TIMED_OUT" for number in silent}
+        cluster.is_reachable = silent is not None
+        cluster.coordinator_errors = {f"group-{number}": "_TIMED_OUT" for number in silent or []}
         with suppress(SourceError):
-            found = seen(source, now_s)
-    assert found["shop/group-1", "backlog_records"] == 4.0
-    assert clients == opened
+            seen(source, now_s)
+    cluster.coordinator_errors = {}
+    now_s += 1
+    assert seen(source, now_s)["shop/group-1", "backlog_records"] == 4.0
+    assert cluster.clients == opened
+
+
+def test_a_new_client_requests_the_group_that_the_client_before_it_got_no_answer_for() -> None:
+    cluster, now_s = LargeCluster(2, slow=frozenset(["group-1"])), NOW_S
+    settings = SETTINGS.model_copy(update={"deadline_s": 0.2})
+    source = KafkaReader("kafka", settings, MANY, lambda: now_s, cluster.open)
+    for now_s in (NOW_S, NOW_S + 30):
+        found = seen(source, now_s)
+        assert found["shop/group-1", FAULT] == "group group-1: Local: Timed out"
+        assert found["shop/group-0", "backlog_records"] == 4.0
+    cluster.slow = frozenset()
+    found = seen(source, now_s)
+    assert found["shop/group-1", "backlog_records"] == found["shop/group-0", "backlog_records"] == 4.0
+    assert cluster.requested.count("group-1") == cluster.clients == 2
 
 
 def test_5000_groups_cost_one_call_each_and_a_handful_beside_them() -> None:
