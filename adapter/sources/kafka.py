@@ -1,5 +1,6 @@
 """Kafka's committed and log end offsets -> samples, with a handful of requests a tick for all groups."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -61,7 +62,7 @@ class KafkaReader:
         self._admin: Admin | None = None
         self._inputs: Inputs | None = None  # of the client
         self._groups = GroupListing()
-        self._groups_until_s = 0.0
+        self._listed_at_s = -math.inf
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
         self._unanswered: dict[str, Future[Any]] = {}  # by group
         self._silent = SilentGroups()
@@ -129,11 +130,12 @@ class KafkaReader:
 
     def _list_groups(self, requests: KafkaRequests) -> None:
         """List the groups once a minute; groups of a broker that does not answer stay."""
-        if self._clock() < self._groups_until_s:
+        now_s = self._clock()
+        if 0 <= now_s - self._listed_at_s < _GROUPS_AGE_S:  # negative after the clock was set back
             return
         before, self._groups = self._groups, requests.groups()
         if self._groups.complete:
-            self._groups_until_s = self._clock() + _GROUPS_AGE_S
+            self._listed_at_s = now_s
         else:
             self._groups = replace(before, consumers=before.consumers | self._groups.consumers)
 

@@ -174,12 +174,22 @@ def test_a_group_whose_coordinator_answered_is_not_described_again() -> None:
     assert "orders" not in cluster.described
 
 
-def test_groups_are_listed_once_a_minute() -> None:
-    cluster = Cluster("a_tick", "after_retention")
-    source = reader(cluster)
+@pytest.mark.parametrize(
+    ("later_s", "listings"),
+    [
+        pytest.param(59, 1, id="within the minute"),
+        pytest.param(60, 2, id="after a minute"),
+        pytest.param(-3600, 2, id="after the clock was set back"),
+    ],
+)
+def test_groups_are_listed_once_a_minute(later_s: int, listings: int) -> None:
+    cluster, now_s = Cluster("a_tick", "after_retention"), NOW_S
+    cluster.by_kind["groups"] *= 2
+    source = KafkaReader("kafka", SETTINGS, PLAN, lambda: now_s, cluster.open)
     seen(source)
-    assert seen(source)[("web/clicks-eu", "backlog_records")] == 177.0
-    assert cluster.requests.count("groups") == 1
+    now_s += later_s
+    assert seen(source, now_s)[("web/clicks-eu", "backlog_records")] == 177.0
+    assert cluster.requests.count("groups") == listings
 
 
 SHARE_GROUP = "has no committed offset and is no consumer group: share groups (KIP-932) are not supported"
