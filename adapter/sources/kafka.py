@@ -63,7 +63,7 @@ class KafkaReader:
         self._inputs: Inputs | None = None  # of the client
         self._groups = GroupListing()
         self._listed_at_s = -math.inf
-        self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered in the last tick
+        self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered the client in the last tick
         self._unanswered: dict[str, Future[Any]] = {}  # by group
         self._silent = SilentGroups()
         self._histories: dict[str, History] = {}  # workload -> its partitions in the last ticks
@@ -79,6 +79,7 @@ class KafkaReader:
     def close(self) -> None:
         """Drop the client, which ends its threads."""
         self._admin = None
+        self._answered = frozenset()
         self._unanswered = {}
         self._silent.restart()
 

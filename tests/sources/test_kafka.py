@@ -600,6 +600,19 @@ def test_5000_groups_cost_one_call_each_and_a_handful_beside_them() -> None:
     assert len(cluster.requested) == 10_000
 
 
+def test_a_new_client_describes_the_groups_before_it_requests_them() -> None:
+    cluster = LargeCluster(200)
+    source = reader(cluster, MANY)
+    seen(source)
+    first = cluster.described.copy()
+    cluster.described.clear()
+    cluster.requests.clear()
+    source.close()
+    seen(source)
+    assert cluster.requests == ["cluster", "topics", "described", "topics", "offsets", "offsets"]
+    assert cluster.described == first
+
+
 def test_a_partition_of_consumer_offsets_without_a_coordinator_affects_only_its_groups() -> None:
     cluster = LargeCluster(200)
     cluster.coordinator_errors = {"group-0": "NOT_COORDINATOR"}
