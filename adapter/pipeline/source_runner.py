@@ -35,7 +35,7 @@ class SourceRunner:
         self._abandon_after_s = abandon_after_deadlines * self._deadline_s
         self._lock = threading.Lock()  # a call is either abandoned, or stores the source that it opened
         self._source: Source | None = None
-        self._call: Future[pa.Table] | None = None
+        self._call: Future[pa.Table] | None = None  # without an answer
         self._started_s = 0.0
 
     def samples(self, ticks: range) -> pa.Table:
@@ -53,6 +53,9 @@ class SourceRunner:
                 raise SourceError(self._name, f"no answer within {self._deadline_s:g} s") from error
             self.close()
             raise SourceError(self._name, f"unexpected {type(error).__name__}: {error}") from error
+        finally:
+            if self._call.done():
+                self._call = None  # its error holds the frames of the source, and so all that they use
 
     def close(self) -> None:
         """Close the source if it is open. The next call opens it again."""
@@ -80,8 +83,10 @@ class SourceRunner:
         except BaseException as error:  # the calling thread handles it
             with suppress(InvalidStateError):  # the call is abandoned
                 call.set_exception(error)
-        if source is not None and call.cancelled():
-            source.close()
+        finally:
+            if source is not None and call.cancelled():
+                source.close()
+            del call  # its error holds this frame: the cycle would keep a closed source until a garbage collection
 
     def _store(self, call: Future[pa.Table], source: Source) -> None:
         """Store an open source for the next call. Raises InvalidStateError if the call was abandoned."""

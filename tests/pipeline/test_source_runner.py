@@ -1,4 +1,8 @@
+import gc
 import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -123,6 +127,26 @@ def test_the_error_of_a_source_is_passed_on(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"^recorded: 503 Service Unavailable$"):
         runner_for(gated, tmp_path).samples(TICKS)
     assert not gated.closed.is_set()
+
+
+@pytest.fixture
+def no_gc() -> Iterator[None]:
+    """No garbage collection: only what nothing refers to is freed."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("error", [KeyError, SourceError])
+def test_a_source_that_raised_is_freed_when_it_is_dropped(error: type[Exception], tmp_path: Path, no_gc: None) -> None:
+    opened = [GatedSource([error("recorded", "refused")])]
+    freed = threading.Event()
+    weakref.finalize(opened[0], freed.set)
+    source = SourceRunner(config_of(tmp_path), "recorded", lambda config, name: opened.pop())
+    with suppress(SourceError):
+        source.samples(TICKS)
+    source.close()
+    assert freed.wait(5)
 
 
 def test_a_source_stays_open_until_the_configuration_changes(tmp_path: Path) -> None:
