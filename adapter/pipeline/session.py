@@ -127,11 +127,27 @@ class Session:
 
 
 def opened_log(path: str) -> IO[str]:
-    """Open the log to append to it, because it may have the cause of the last crash. A large log moves to `path`.1."""
+    """Open the log to append to it, because it may have the cause of the last crash.
+
+    A large log moves to `path`.1, of which the newest MOST_LOG_BYTES stay.
+    """
+    older = f"{path}.1"
     with suppress(FileNotFoundError):
         if Path(path).stat().st_size > MOST_LOG_BYTES:
-            os.replace(path, f"{path}.1")
+            os.replace(path, older)
+        if Path(older).stat().st_size > MOST_LOG_BYTES:
+            _shorten(older)
     return open(path, "a")
+
+
+def _shorten(path: str) -> None:
+    """Keep the end of a large file. In place, because a copy does not fit on a volume that the log has filled."""
+    with open(path, "r+b") as file:
+        file.seek(-MOST_LOG_BYTES, os.SEEK_END)
+        end = file.read()
+        file.truncate(0)
+        file.seek(0)
+        file.write(end)
 
 
 def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[[], None] = lambda: None) -> bool:

@@ -10,6 +10,7 @@ from adapter.core.report import rows
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import EVERY, Samples
+from adapter.failure_logger import MOST_CAUSES
 from adapter.pipeline.fold import decode_state, fold_ticks
 from adapter.pipeline.job import CORE
 
@@ -73,6 +74,21 @@ def test_a_shard_that_always_raises_decides_nothing_and_is_counted() -> None:
 
     after = fold_ticks(replace(CORE, advance=broken), CORE.empty, [tick(1, "shop/a")], BOOK)
     assert (after.at_s, after.decisions, after.faults) == (1, None, 1)
+
+
+def test_a_fold_that_always_fails_logs_each_cause_once_and_does_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    causes = ["the same", "the same", *map(str, range(100))]
+
+    def broken(state: Any, samples: Samples, rules: RuleBook) -> tuple[Any, Decisions]:
+        raise LookupError(causes[int(samples.at_s)])
+
+    core = replace(CORE, advance=broken)
+    fold_ticks(core, CORE.empty, [tick(0), tick(1)], BOOK)
+    assert len(caplog.records) == 1
+    fold_ticks(core, CORE.empty, [tick(at_s) for at_s in range(2, len(causes))], BOOK)
+    assert 1 < len(caplog.records) <= MOST_CAUSES
 
 
 def test_a_stored_state_is_decoded() -> None:

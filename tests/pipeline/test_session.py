@@ -39,11 +39,20 @@ def test_a_restart_appends_to_the_log_of_the_last_crash(log: Path) -> None:
     assert log.read_text() == "OutOfMemoryError\nstarted again\n"
 
 
-def test_a_large_log_is_rotated_once(log: Path) -> None:
-    log.write_bytes(b"x" * (MOST_LOG_BYTES + 1))
+def test_the_end_of_a_large_log_is_kept_once(log: Path) -> None:
+    log.write_bytes(b"x" + b"y" * MOST_LOG_BYTES)
     opened_log(str(log)).close()
     assert log.read_bytes() == b""
-    assert log.with_name("spark.log.1").stat().st_size == MOST_LOG_BYTES + 1
+    assert log.with_name("spark.log.1").read_bytes() == b"y" * MOST_LOG_BYTES
+
+
+def test_a_large_older_log_is_shortened_although_the_new_one_is_small(log: Path) -> None:
+    older = log.with_name("spark.log.1")
+    older.write_bytes(b"x" + b"y" * MOST_LOG_BYTES)
+    log.write_text("started\n")
+    opened_log(str(log)).close()
+    assert older.stat().st_size == MOST_LOG_BYTES
+    assert log.read_text() == "started\n"
 
 
 @pytest.fixture
