@@ -4,12 +4,14 @@
 <checkpoint>/lock                   the process that runs the pipeline holds it, and so does its JVM
 <checkpoint>/spark.log              errors of the JVM and of Spark's workers; spark.log.1 is older
 <checkpoint>/stream/                Spark's offsets, commits and state
+<checkpoint>/stream.bad/            an older stream that could not be continued; nothing reads it
 """
 
 import errno
 import fcntl
 import json
 import os
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,9 @@ _FIXES = {
     errno.EROFS: "mount its volume for writing, or choose another folder",
     errno.EACCES: f"let user {os.getuid()} write there (podSecurityContext.fsGroup), or choose another folder",
 }
+# Spark's, of offsets or commits that a power loss left empty; not of a failed read. Failures that can end without a new
+# stream, such as a full disk, must not match.
+_UNREADABLE = "Failed to read log file "
 ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s
 
 
@@ -52,9 +57,25 @@ class Checkpoint:
         """The folder of Spark's offsets, commits and state."""
         return str(self.folder / "stream")
 
+    def set_stream_aside(self) -> Path:
+        """Rename the folder of the stream, so that the next start has an empty one. Returns its new path.
+
+        It replaces an older one. No query may use the folder.
+        """
+        aside = self.folder / "stream.bad"
+        if aside.exists():
+            shutil.rmtree(aside)
+        os.replace(self.stream, aside)
+        return aside
+
     def close(self) -> None:
         """Release the lock."""
         self.lock.close()
+
+
+def needs_empty_stream(cause: str) -> bool:
+    """Whether a failure of the query is repeated by each start from the same stream."""
+    return _UNREADABLE in cause
 
 
 def log_of(config: Config) -> str:

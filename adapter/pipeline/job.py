@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from adapter.config import Config
 from adapter.core import engine, state
 from adapter.core.rule_book import RuleBook
-from adapter.pipeline.checkpoint import Checkpoint, claim
+from adapter.pipeline.checkpoint import Checkpoint, claim, needs_empty_stream
 from adapter.pipeline.fold import Core
 from adapter.pipeline.java import check_java
 from adapter.pipeline.publish import Publish, Publisher
@@ -66,6 +66,7 @@ class StreamingJob:
         self._policy = policy
         self._jvm_is_usable = False  # after the query ended by itself
         self._failed_starts = 0  # since the last published tick
+        self._lasting_failures = 0  # in a row, which only an empty stream ends
         self._plan = QueryPlan(config=config, rules=rules, core=CORE, opener=opener)
         self.publisher = Publisher(config, rules, publish)
         self.failure: str | None = None  # why the query ended last; None while it publishes
@@ -142,11 +143,13 @@ class StreamingJob:
         while not self._stopping.wait(CHECK_EVERY_S):
             failure = self._failure_now()
             if failure is None and self._has_published():
-                self.failure, self._failed_starts, backoff_s = None, 0, policy.first_backoff_s
+                self.failure, backoff_s = None, policy.first_backoff_s
+                self._failed_starts = self._lasting_failures = 0
             if failure is not None:
                 self.failure = failure
                 log.error("the pipeline ended and is restarted", cause=failure, in_s=backoff_s)
                 self._failed_starts += 1
+                self._lasting_failures = self._lasting_failures + 1 if needs_empty_stream(failure) else 0
                 self._restart(backoff_s)
                 backoff_s = min(2 * backoff_s, policy.most_backoff_s)
         self._end()
@@ -158,7 +161,8 @@ class StreamingJob:
 
         The JVM is the same only if the query ended by itself. A failed start is stored in `failure`.
         """
-        if self._jvm_is_usable:
+        gives_up_stream = self._lasting_failures >= self._policy.starts
+        if self._jvm_is_usable and not gives_up_stream:
             self._end_query()
         else:
             self._end()
@@ -166,9 +170,21 @@ class StreamingJob:
             return
         self.restarts += 1
         try:
+            if gives_up_stream:
+                self._empty_stream()
             self._begin()
         except Exception as error:  # the next round tries again
             self.failure = cause_of(error)
+
+    def _empty_stream(self) -> None:
+        assert self._checkpoint is not None  # noqa: S101 - start() claims it first
+        aside = self._checkpoint.set_stream_aside()
+        self._lasting_failures = 0
+        log.error(
+            "the stream of the checkpoint cannot be continued, so all workloads warm up and learn their capacity again",
+            cause=self.failure,
+            moved_to=str(aside),
+        )
 
     def _failure_now(self) -> str | None:
         """Why the query must be restarted, None while it runs."""

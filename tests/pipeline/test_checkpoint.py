@@ -6,7 +6,7 @@ import pytest
 from pipeline_stream import config_of
 
 from adapter.errors import CheckpointError, SetupError
-from adapter.pipeline.checkpoint import MARKER, claim
+from adapter.pipeline.checkpoint import MARKER, claim, needs_empty_stream
 
 
 def wrote(folder: Path, **changes: Any) -> Path:
@@ -93,3 +93,29 @@ def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Pat
         f"pipeline.checkpoint: {folder} cannot be written: No space left on device; "
         "enlarge its volume (pipeline.persistence.size), or choose another folder"
     )
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_lasting"),
+    [
+        pytest.param("Failed to read log file file:/c/stream/offsets/3. Incomplete log file", True, id="an empty file"),
+        pytest.param("java.io.IOException: No space left on device", False, id="a full volume"),
+        pytest.param("java.io.IOException: Input/output error", False, id="a volume that fails"),
+        pytest.param("OSError: [Errno 28] No space left on device", False, id="a full volume in a worker"),
+        pytest.param("the JVM has ended (Py4JNetworkError)", False, id="a killed JVM"),
+        pytest.param("no tick was published for 90 s", False, id="a slow machine"),
+    ],
+)
+def test_only_a_failure_that_each_start_repeats_needs_an_empty_stream(cause: str, is_lasting: bool) -> None:
+    assert needs_empty_stream(cause) is is_lasting
+
+
+def test_a_stream_that_is_set_aside_replaces_an_older_one(tmp_path: Path) -> None:
+    checkpoint = claim(config_of(tmp_path))
+    checkpoint.close()
+    for content in ("older", "newer"):
+        Path(checkpoint.stream).mkdir()
+        (Path(checkpoint.stream) / "metadata").write_text(content)
+        aside = checkpoint.set_stream_aside()
+        assert not Path(checkpoint.stream).exists()
+    assert (aside / "metadata").read_text() == "newer"

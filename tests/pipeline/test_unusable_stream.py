@@ -1,0 +1,61 @@
+"""A stream that cannot be continued is set aside, and the pipeline starts with an empty one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+from pipeline_stream import FIRST_TICK_WITHIN_S, OPENER, RULES, Stream
+
+from adapter.pipeline.job import RestartPolicy, StreamingJob
+from adapter.pipeline.session import Session
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+def numbered(folder: Path) -> list[Path]:
+    """Spark's files of batches, oldest first."""
+    return sorted(folder.glob("[0-9]*"), key=lambda file: int(file.name))
+
+
+def cut_newest_offset(folder: Path) -> None:
+    numbered(folder / "offsets")[-1].write_bytes(b"")
+
+
+def run(stream: Stream, ticks: int) -> StreamingJob:
+    """Run a job until it has published some ticks."""
+    stream.arrived = SimpleQueue()  # without ticks of an earlier job
+    policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=FIRST_TICK_WITHIN_S)
+    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
+    job.start()
+    try:
+        for _ in range(ticks):
+            stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)
+    finally:
+        job.stop()
+    return job
+
+
+@pytest.mark.parametrize(
+    ("damage", "cause"),
+    [
+        pytest.param(cut_newest_offset, "Incomplete log file", id="an empty file after a power loss"),
+    ],
+)
+def test_a_stream_that_cannot_be_continued_is_set_aside_after_three_failures(
+    spark: Session,
+    stream: Stream,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], None],
+    cause: str,
+) -> None:
+    run(stream, ticks=2)  # so the first batch is committed
+    folder = Path(stream.plan.config.pipeline.checkpoint)
+    damage(folder / "stream")
+    capsys.readouterr()
+    assert run(stream, ticks=1).restarts == RestartPolicy().starts
+    logged = capsys.readouterr().out
+    assert cause in logged
+    assert "all workloads warm up" in logged
+    assert str(folder / "stream.bad") in logged
+    assert (folder / "stream.bad" / "offsets").is_dir()
