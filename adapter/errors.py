@@ -5,6 +5,7 @@ AdapterError
 ├── SourceError      a system did not answer; costs its samples, never the tick
 ├── SetupError       Java is missing or too old, a port is taken
 ├── CheckpointError  the checkpoint belongs to another version
+├── ClockError       the clock is behind the ticks of the checkpoint
 └── of a backtest    backtest.trace.TraceError, backtest.history.HistoryError, backtest.job.BacktestError,
                      backtest.results.ResultsError, backtest.report.ReportError
 """
@@ -62,3 +63,7 @@ class SetupError(AdapterError):
 
 class CheckpointError(AdapterError):
     """The checkpoint was written by another version; the message says which, and what to do."""
+
+
+class ClockError(AdapterError):
+    """The clock is far behind a tick that the stream has; the message has both times."""

@@ -20,7 +20,7 @@ from typing import IO, Any
 import pyspark
 
 from adapter.config import Config
-from adapter.errors import CheckpointError, SetupError
+from adapter.errors import CheckpointError, ClockError, SetupError
 
 FORMAT = 1
 MARKER = "backlog-adapter.json"
@@ -33,9 +33,11 @@ _FIXES = {
     errno.EROFS: "mount its volume for writing, or choose another folder",
     errno.EACCES: f"let user {os.getuid()} write there (podSecurityContext.fsGroup), or choose another folder",
 }
-# Spark's, of offsets or commits that a power loss left empty; not of a failed read. Failures that can end without a new
-# stream, such as a full disk, must not match.
-_UNREADABLE = "Failed to read log file "
+# Of failures that stay until the stream is empty. One that can end without that, such as a full disk, must not match.
+_LASTING = (
+    "Failed to read log file ",  # Spark's, of offsets or commits that a power loss left empty; not of a failed read
+    f"{ClockError.__name__}: ",
+)
 ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s
 
 
@@ -75,7 +77,7 @@ class Checkpoint:
 
 def needs_empty_stream(cause: str) -> bool:
     """Whether a failure of the query is repeated by each start from the same stream."""
-    return _UNREADABLE in cause
+    return any(text in cause for text in _LASTING)
 
 
 def log_of(config: Config) -> str:

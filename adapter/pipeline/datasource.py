@@ -15,7 +15,7 @@ from adapter.config import Timing
 from adapter.errors import SourceError
 from adapter.pipeline.packing import pack
 from adapter.pipeline.source_runner import deserialized, fault_table, runner_of, workloads_of
-from adapter.pipeline.ticks import first_offset, next_offset, ticks_between
+from adapter.pipeline.ticks import check_clock, first_offset, next_offset, ticks_between
 from adapter.sources.precedence import with_source
 from adapter.sources.sample_table import SCHEMA
 
@@ -75,7 +75,9 @@ class Reader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802 - Spark's name
         """The present: the only place where a clock advances the stream."""
-        return {"at": next_offset(start["at"], time.time(), schedule(self._config_json).timing)}
+        now_s, timing = time.time(), schedule(self._config_json).timing
+        check_clock(start["at"], now_s, timing)
+        return {"at": next_offset(start["at"], now_s, timing)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """One slice a source; the first one has the heartbeat."""

@@ -180,6 +180,7 @@ class StreamingJob:
         assert self._checkpoint is not None  # noqa: S101 - start() claims it first
         aside = self._checkpoint.set_stream_aside()
         self._lasting_failures = 0
+        self.publisher.forget_tick()
         log.error(
             "the stream of the checkpoint cannot be continued, so all workloads warm up and learn their capacity again",
             cause=self.failure,

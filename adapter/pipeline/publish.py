@@ -74,6 +74,10 @@ class Publisher:
         with self._lock:
             self._open = True
 
+    def forget_tick(self) -> None:
+        """Publish ticks before the newest one again: a new stream may begin before the end of the last one."""
+        self.tick_at_s = None
+
     def record(self, workload: str) -> tuple[Decision, dict[str, float | None]] | None:
         """The newest decision of a workload and its inputs, None if unknown; None without a decision."""
         at_s, streams = self._packed

@@ -1,6 +1,12 @@
 """The offsets of the stream: aligned Unix seconds, so that a repeated batch reads the same past."""
 
+from datetime import UTC, datetime
+
 from adapter.config import Timing
+from adapter.errors import ClockError
+
+# Until then the stream waits for the clock, because a wait costs less than the learned state.
+MOST_BEHIND_S = 300
 
 
 def aligned(now_s: float, tick_s: int) -> int:
@@ -11,6 +17,12 @@ def aligned(now_s: float, tick_s: int) -> int:
 def first_offset(now_s: float, timing: Timing) -> int:
     """The offset of a first start: history_s ago, at least one tick, so that the first batch is not empty."""
     return aligned(now_s - max(timing.history_s, timing.tick_s), timing.tick_s)
+
+
+def check_clock(start_s: int, now_s: float, timing: Timing) -> None:
+    """Raise ClockError if there is no tick for a long time, because a wrong clock has put start_s into the future."""
+    if start_s - now_s > max(MOST_BEHIND_S, 2 * timing.tick_s):
+        raise ClockError(f"the newest tick is of {_utc(start_s)}, but the clock is at {_utc(now_s)}")
 
 
 def next_offset(start_s: int, now_s: float, timing: Timing) -> int:
@@ -28,3 +40,7 @@ def ticks_between(start_s: int, end_s: int, timing: Timing) -> range:
     """The newest most_ticks ticks of the batch (start_s, end_s], in order; empty if start_s >= end_s."""
     begin_s = max(start_s, end_s - timing.most_ticks * timing.tick_s)
     return range(aligned(begin_s, timing.tick_s) + timing.tick_s, end_s + 1, timing.tick_s)
+
+
+def _utc(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

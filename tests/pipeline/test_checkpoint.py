@@ -99,6 +99,7 @@ def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Pat
     ("cause", "is_lasting"),
     [
         pytest.param("Failed to read log file file:/c/stream/offsets/3. Incomplete log file", True, id="an empty file"),
+        pytest.param("adapter.errors.ClockError: the newest tick is of 2031", True, id="a tick in the future"),
         pytest.param("java.io.IOException: No space left on device", False, id="a full volume"),
         pytest.param("java.io.IOException: Input/output error", False, id="a volume that fails"),
         pytest.param("OSError: [Errno 28] No space left on device", False, id="a full volume in a worker"),

@@ -82,6 +82,15 @@ def test_publishing_twice_changes_nothing(publisher: Any, published: list[Snapsh
     assert [snapshot.at_s for snapshot in published] == [30]
 
 
+def test_a_new_stream_may_publish_ticks_before_the_newest_of_the_last_one(
+    publisher: Any, published: list[Snapshot]
+) -> None:
+    publisher(Batch(9_000), 7)
+    publisher.forget_tick()
+    publisher(Batch(30), 0)
+    assert [snapshot.at_s for snapshot in published] == [9_000, 30]
+
+
 def test_an_empty_first_batch_publishes_nothing(publisher: Any, published: list[Snapshot]) -> None:
     publisher(Batch(), 0)
     assert published == []

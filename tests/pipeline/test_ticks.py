@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.config import Timing
-from adapter.pipeline.ticks import first_offset, next_offset, ticks_between
+from adapter.errors import ClockError
+from adapter.pipeline.ticks import check_clock, first_offset, next_offset, ticks_between
 
 TIMING = Timing(tick_s=15, history_s=60, most_ticks=4)
 
@@ -48,3 +49,17 @@ def test_no_clock_makes_a_tick_come_twice_or_out_of_order(
         offset_s = end_s
     assert seen == sorted(set(seen))
     assert all(at_s % tick_s == 0 for at_s in seen)
+
+
+@pytest.mark.parametrize("tick_s", [15, 300])
+def test_a_stream_waits_for_a_clock_that_is_a_little_behind_its_newest_tick(tick_s: int) -> None:
+    timing = Timing(tick_s=tick_s, history_s=60, most_ticks=4)
+    check_clock(10_000, 10_000 - max(300, 2 * tick_s), timing)
+
+
+def test_a_clock_that_is_far_behind_the_newest_tick_is_reported_with_both_times() -> None:
+    with pytest.raises(ClockError) as raised:
+        check_clock(1_900_000_000, 1_767_225_600.5, TIMING)
+    assert str(raised.value) == (
+        "the newest tick is of 2030-03-17 17:46:40 UTC, but the clock is at 2026-01-01 00:00:00 UTC"
+    )

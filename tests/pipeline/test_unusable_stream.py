@@ -1,5 +1,7 @@
 """A stream that cannot be continued is set aside, and the pipeline starts with an empty one."""
 
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -9,6 +11,8 @@ from pipeline_stream import FIRST_TICK_WITHIN_S, OPENER, RULES, Stream
 
 from adapter.pipeline.job import RestartPolicy, StreamingJob
 from adapter.pipeline.session import Session
+
+YEAR_S = 365 * 86_400
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -20,6 +24,17 @@ def numbered(folder: Path) -> list[Path]:
 
 def cut_newest_offset(folder: Path) -> None:
     numbered(folder / "offsets")[-1].write_bytes(b"")
+
+
+def move_offsets_ahead(folder: Path) -> None:
+    committed = len(numbered(folder / "commits"))
+    for file in numbered(folder / "offsets"):
+        ahead = re.sub(r'"at": ?(\d+)', lambda found: f'"at": {int(found[1]) + YEAR_S}', file.read_text())
+        file.with_name(f".{file.name}.crc").unlink()
+        if int(file.name) < committed:
+            file.write_text(ahead)
+        else:  # Spark would repeat this batch first
+            file.unlink()
 
 
 def run(stream: Stream, ticks: int) -> StreamingJob:
@@ -40,6 +55,7 @@ def run(stream: Stream, ticks: int) -> StreamingJob:
     ("damage", "cause"),
     [
         pytest.param(cut_newest_offset, "Incomplete log file", id="an empty file after a power loss"),
+        pytest.param(move_offsets_ahead, "the newest tick is of 20", id="a tick of a clock that was a year ahead"),
     ],
 )
 def test_a_stream_that_cannot_be_continued_is_set_aside_after_three_failures(
@@ -54,6 +70,7 @@ def test_a_stream_that_cannot_be_continued_is_set_aside_after_three_failures(
     damage(folder / "stream")
     capsys.readouterr()
     assert run(stream, ticks=1).restarts == RestartPolicy().starts
+    assert stream.published[-1].at_s <= time.time()
     logged = capsys.readouterr().out
     assert cause in logged
     assert "all workloads warm up" in logged
