@@ -16,6 +16,7 @@ NONE, CARRIED, PRIOR, ESTIMATED, OBSERVED = (float(level) for level in range(len
 _BLEND = 0.3  # weight of a new observation: three or four correct a wrong first one
 _SAME_RATIO = 0.02  # smaller changes are noise, and would rewrite the slow state every tick
 _NEAR_RATIO = 1.1  # of the expected rate: workers and partitions differ by about as much
+_OUTDATED_RATIO = 1.25  # above it, an entry is of workers that were faster
 _REFRESH_S = 3600.0  # an older date is renewed, so that the table knows the least recent size
 _LEAST_UTILIZATION = 0.2  # below, the quotient throughput / utilization is mostly noise
 _BEYOND = 2.0**20  # above any worker count, so sizes below are linear; a power of two keeps products exact
@@ -115,7 +116,8 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
         return table
     trust = np.fmax(level, was.trust)
     entry = [column[rows] for column in (observation.workers, rate, trust, np.full(len(rate), observation.at_s))]
-    return _with_rows(table, rows, _insert(table, rows, entry, exponent))
+    columns = _agreeing(_insert(table, rows, entry, exponent), entry, level[rows] >= ESTIMATED)
+    return _with_rows(table, rows, columns)
 
 
 def strength(rate: Array, throughput: Array, saturated: Mask) -> Array:
@@ -227,6 +229,17 @@ def _insert(table: Table, rows: IntArray, entry: Columns, exponent: Array) -> Co
     for column, value in zip(columns, entry, strict=True):
         column[place, np.arange(len(rows))] = value
     return _without_low_bounds(_ordered(columns), entry[2] > CARRIED, exponent[rows])
+
+
+def _agreeing(columns: Columns, entry: Columns, proven: Mask) -> Columns:
+    """The columns with entries far above a proven one in proportion to it, because the capacity has fallen since.
+
+    A smaller size carries no more than a larger one, and a larger size no more per worker.
+    """
+    (workers, rate, _, _), (sizes, rates, trust, seen_at_s) = entry, columns
+    outdated = proven & (rates > _OUTDATED_RATIO * rate * np.maximum(sizes / workers, 1.0))
+    rates = np.where(outdated, rate * sizes / workers, rates)
+    return [sizes, rates, np.where(outdated, np.fmin(trust, ESTIMATED), trust), seen_at_s]
 
 
 def _without_low_bounds(columns: Columns, firm: Mask, exponent: Array) -> Columns:

@@ -272,10 +272,32 @@ def test_only_a_large_excess_over_the_curve_makes_the_capacity_unknown(throughpu
 
 
 def test_a_lower_bound_is_dropped_once_better_entries_exceed_it():
-    idle = update_estimates(look(2, 100), look(8, 6_000), look(12, 50_000))
-    assert entries(idle) == {2: (100, CARRIED), 8: (6_000, CARRIED), 12: (50_000, CARRIED)}
+    idle = update_estimates(look(2, 100), look(8, 6_000), look(12, 36_000))
+    assert entries(idle) == {2: (100, CARRIED), 8: (6_000, CARRIED), 12: (36_000, CARRIED)}
     table = update_estimates(look(4, 10_000, at_s=60, saturated=True), table=idle)
-    assert entries(table) == {4: (10_000, OBSERVED), 12: (50_000, CARRIED)}
+    assert entries(table) == {4: (10_000, OBSERVED), 12: (36_000, CARRIED)}
+
+
+@pytest.mark.parametrize(
+    ("before", "seen", "after"),
+    [
+        pytest.param({4: 4000}, look(8, 3000, at_s=60, saturated=True), {4: 1500, 8: 3000}, id="a larger size: half"),
+        pytest.param({4: 4000}, look(8, 1900, at_s=60, utilization=0.5), {4: 4000, 8: 3800}, id="within a quarter"),
+        pytest.param({4: 4000}, look(8, 1500, at_s=60, utilization=0.5), {4: 1500, 8: 3000}, id="by its utilization"),
+        pytest.param({8: 8000}, look(4, 2000, at_s=60, saturated=True), {4: 2000, 8: 4000}, id="a smaller size: half"),
+        pytest.param({8: 8000}, look(4, 3600, at_s=60, saturated=True), {4: 3600, 8: 8000}, id="near the same"),
+        pytest.param({8: 8000}, look(4, 2000, at_s=60), {8: 8000}, id="a lower bound proves nothing"),
+    ],
+)
+def test_a_capacity_that_has_fallen_lowers_the_entries_of_other_sizes(before, seen, after):
+    """A smaller size carries no more than a larger one, and a larger size no more per worker."""
+    found = update_estimates(seen, table=observed(before))
+    assert {size: rate for size, (rate, _) in entries(found).items()} == after
+
+
+def test_an_entry_that_another_size_lowers_is_an_estimate():
+    table = update_estimates(look(8, 3000, at_s=60, saturated=True), table=observed({4: 4000}))
+    assert entries(table) == {4: (1500, ESTIMATED), 8: (3000, OBSERVED)}
 
 
 def test_a_full_table_drops_the_least_recent_size():
