@@ -52,6 +52,9 @@ class PrometheusReader:
         self._plan = plan
         self._transport = transport
         self._runner = asyncio.Runner()
+        # Not the limit of httpx's pool: a request that is cancelled while it waits there can leave a connection that
+        # is neither used nor removed (https://github.com/encode/httpcore/issues/1093), until the pool is full of them.
+        self._slots = asyncio.Semaphore(MOST_CONNECTIONS)
         self._client: httpx.AsyncClient | None = None
         self._tls_stamps: tuple[FileStamp, ...] = ()
 
@@ -98,7 +101,7 @@ class PrometheusReader:
     async def _send(self, client: httpx.AsyncClient, kind: str, form: dict[str, str]) -> list[Series] | QueryError:
         url = f"{self._settings.url.rstrip('/')}/api/v1/{kind}"
         try:
-            async with client.stream("POST", url, data=form) as answer:
+            async with self._slots, client.stream("POST", url, data=form) as answer:
                 _check_clock(answer.headers.get("date", ""))
                 if answer.is_redirect:
                     target = answer.headers.get("location")
@@ -142,7 +145,7 @@ class PrometheusReader:
             verify=tls_context(self._name, self._settings.url, self._settings.tls),
             transport=self._transport,
             timeout=self._settings.deadline_s,
-            limits=httpx.Limits(max_connections=MOST_CONNECTIONS),
+            limits=httpx.Limits(max_connections=None),
             params=self._settings.parameters,
             headers=ACCEPTED,
             trust_env=False,  # no proxy of the environment or ~/.netrc may redirect the credentials

@@ -7,10 +7,13 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
+import httpcore
 import httpx
 import pytest
 import trustme
@@ -595,6 +598,32 @@ def test_rotated_tls_files_are_used_in_the_next_tick(tmp_path: Path) -> None:
             client_files(old, tmp_path)
             with pytest.raises(SourceError, match="certificate verify failed"):
                 opened.samples(AT_S, AT_S, 15)
+
+
+class LostNode(httpcore.AsyncMockBackend):
+    """While it is down, a connection is neither opened nor refused."""
+
+    is_down = True
+
+    async def connect_tcp(self, *args: Any, **settings: Any) -> httpcore.AsyncNetworkStream:
+        if self.is_down:
+            await asyncio.sleep(60)
+        return await super().connect_tcp(*args, **settings)
+
+
+def test_every_query_has_an_answer_after_an_outage_in_which_connections_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = LostNode([b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n", vector(({}, "7")).content])
+    monkeypatch.setattr(httpcore, "AsyncConnectionPool", partial(httpcore.AsyncConnectionPool, network_backend=node))
+    names = [f"default/job-{number}" for number in range(40)]
+    plan = [replace(ONE, owners=ConfiguredWorkloads((), {(): (name,)})) for name in names]
+    source = PrometheusSource(kind="prometheus", url="http://p.test", deadline_s=0.5)
+    with closing(PrometheusReader("main", source, tuple(plan))) as opened:
+        for _ in range(4):
+            with pytest.raises(SourceError, match=r"within 0.5 s \(all 40 queries\)"):
+                opened.samples(AT_S, AT_S, 15)
+        node.is_down = False
+        rows = rows_of(opened.samples(AT_S, AT_S, 15))
+    assert [values(rows, name) for name in names] == [{("", "backlog_records"): 7}] * 40
 
 
 def test_a_client_certificate_never_follows_a_redirect(tmp_path: Path) -> None:
