@@ -111,6 +111,8 @@ class KubernetesReader:
             found = autoscalers(self._list(_HPAS))
             return found, self._scales({autoscaler.target for autoscaler in found})
         except _RefusedError as refused:
+            if refused.status == HTTPStatus.UNAUTHORIZED:
+                self.close()  # the next tick reads the files of the kubeconfig, or runs its plugin, again
             raise SourceError(self._name, _message(refused)) from refused
         except urllib3.exceptions.HTTPError as error:
             raise SourceError(self._name, self._no_answer(error)) from error

@@ -5,7 +5,8 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -307,11 +308,11 @@ def test_the_proxy_of_the_environment_is_not_used_in_the_cluster(
         seen(KubernetesReader("kubernetes", settings, lambda: NOW_S))
 
 
-def kubeconfig(url: str, token: str) -> str:
+def kubeconfig(url: str, **user: str) -> str:
     return json.dumps(
         {
             "clusters": [{"name": "c", "cluster": {"server": url}}],
-            "users": [{"name": "u", "user": {"token": token}}],
+            "users": [{"name": "u", "user": user}],
             "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
             "current-context": "x",
         }
@@ -324,21 +325,41 @@ class TokenRecorder(BaseHTTPRequestHandler):
     tokens: ClassVar[list[str | None]] = []
 
     def do_GET(self) -> None:
-        self.tokens.append(self.headers["authorization"])
-        self.send_response(200)
+        token = self.headers["authorization"]
+        self.tokens.append(token)
+        self.send_response(401 if token == "Bearer expired" else 200)
         self.end_headers()
         self.wfile.write(b'{"metadata": {}, "items": []}')
 
 
-def test_a_changed_kubeconfig_is_used_in_the_next_tick(tmp_path: Path) -> None:
-    file = tmp_path / "kubeconfig"
+@contextmanager
+def token_recorder() -> Iterator[str]:
+    """The address."""
+    TokenRecorder.tokens.clear()
     with HTTPServer(("127.0.0.1", 0), TokenRecorder) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        source = KubernetesReader(
-            "kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S
-        )
-        for token in ("first", "first", "second"):
-            file.write_text(kubeconfig(f"http://127.0.0.1:{server.server_port}", token))
-            seen(source)
+        yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+def test_a_changed_kubeconfig_is_used_in_the_next_tick(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    source = KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S)
+    with token_recorder() as url:
+        for token in ("first", "first", "second"):
+            file.write_text(kubeconfig(url, token=token))
+            seen(source)
     assert TokenRecorder.tokens == ["Bearer first", "Bearer first", "Bearer second"]
+
+
+def test_a_token_file_is_read_again_after_its_token_is_refused(tmp_path: Path) -> None:
+    file, token = tmp_path / "kubeconfig", tmp_path / "token"
+    source = KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S)
+    with token_recorder() as url:
+        file.write_text(kubeconfig(url, tokenFile=str(token)))
+        token.write_text("expired")
+        with pytest.raises(SourceError, match="401 Unauthorized"):
+            seen(source)
+        token.write_text("renewed")
+        seen(source)
+    assert TokenRecorder.tokens == ["Bearer expired", "Bearer renewed"]
