@@ -56,6 +56,7 @@ DATAFLOW = {
     "S3-06 S3-07 larger": (4, (1000, 250, 90), 11),
     "S3-06 growth below 5 % or 10 s": (100, (10_000, 700, 9.9), 124),
     "S3-07 while the backlog drains": (10, (1000, -900, 48), 18),
+    "X-01 nothing is processed: the maximum": (10, (0, 0, 50_000), 200),
 }
 
 
@@ -106,6 +107,7 @@ VARGA = {
     "S1-13 at the threshold": (4, (1000, 500, 50), 0.7, 4),
     "S1-14 S1-16 utilization": (10, (1000, 0, 0), 0.98, 14),
     "X-07 the tolerance of the HPA": (10, (1000, 0, 0), 0.75, 10),
+    "S1-18 nothing is processed and the lag grows: the maximum": (10, (0, 500, 100_000), 0.02, 100),
 }
 
 
