@@ -70,6 +70,11 @@ REPAIRED = replace(
         pytest.param(STEADY, 0, None, id="all is well"),
         pytest.param(STEADY, 799, None, id="a certificate before two thirds of its life"),
         pytest.param(STEADY, 800, IssueLeaf(HOST), id="a certificate after two thirds of its life"),
+        pytest.param(
+            replace(STEADY, leaves={HOST: leaf(at_s=NOW_S + 301)}), 0, IssueLeaf(HOST), id="a certificate of the future"
+        ),
+        pytest.param(STEADY, -300, None, id="certificates of a clock that was a little ahead are valid"),
+        pytest.param(STEADY, -301, MakeAuthority((A,)), id="a CA of the future, which stays trusted"),
         pytest.param(STEADY, 2399, IssueLeaf(HOST), id="a CA before two thirds of its life"),
         pytest.param(STEADY, 2400, MakeAuthority((A,)), id="a CA after two thirds of its life, which stays trusted"),
         pytest.param(
