@@ -116,7 +116,7 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
         return table
     trust = np.fmax(level, was.trust)
     entry = [column[rows] for column in (observation.workers, rate, trust, np.full(len(rate), observation.at_s))]
-    columns = _agreeing(_insert(table, rows, entry, exponent), entry, level[rows] >= ESTIMATED)
+    columns = _agreeing(_insert(table, rows, entry, exponent), entry, level[rows] == OBSERVED)
     return _with_rows(table, rows, columns)
 
 
@@ -231,13 +231,13 @@ def _insert(table: Table, rows: IntArray, entry: Columns, exponent: Array) -> Co
     return _without_low_bounds(_ordered(columns), entry[2] > CARRIED, exponent[rows])
 
 
-def _agreeing(columns: Columns, entry: Columns, proven: Mask) -> Columns:
-    """The columns with entries far above a proven one in proportion to it, because the capacity has fallen since.
+def _agreeing(columns: Columns, entry: Columns, observed: Mask) -> Columns:
+    """The columns with entries far above an observed one in proportion to it, because the capacity has fallen since.
 
     A smaller size carries no more than a larger one, and a larger size no more per worker.
     """
     (workers, rate, _, _), (sizes, rates, trust, seen_at_s) = entry, columns
-    outdated = proven & (rates > _OUTDATED_RATIO * rate * np.maximum(sizes / workers, 1.0))
+    outdated = observed & (rates > _OUTDATED_RATIO * rate * np.maximum(sizes / workers, 1.0))
     rates = np.where(outdated, rate * sizes / workers, rates)
     return [sizes, rates, np.where(outdated, np.fmin(trust, ESTIMATED), trust), seen_at_s]
 
