@@ -180,7 +180,7 @@ class Rules:
     )
     probe_ratio: float = _setting(
         0.2,
-        "while the capacity is unknown, remove this share of the workers, or one, after a calm window; 0 removes none",
+        "while the capacity is unknown, remove at most this share of the workers after a calm window",
         ge=0,
         lt=1,
     )

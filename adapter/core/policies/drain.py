@@ -178,9 +178,7 @@ def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[A
     """
     rules, workers, (stays, rate) = policy_input.rules, policy_input.workers, rates
     sized = whole(known.size(rate)) + rules.min_spare_workers
-    # At least one worker less: a share of fewer than five workers is less than one.
-    smaller = np.minimum(np.ceil(workers * (1 - rules.probe_ratio) - 1e-9), workers - (rules.probe_ratio > 0))
-    probed = np.maximum(smaller, 1.0)
+    probed = np.maximum(np.ceil(workers * (1 - rules.probe_ratio) - 1e-9), 1.0)
     sized = np.where(known.proven, sized, np.where(calm, np.fmin(sized, probed), np.maximum(workers, 1.0)))
     slots = rules.slots_per_worker
     # The fullest subtask has to carry the input, not the passing backlog. The capacity of a worker at the present size
