@@ -12,23 +12,21 @@ class SilentGroups:
 
     def __init__(self) -> None:
         self._since_s: dict[str, float] = {}  # group -> the first of its last ticks, all without an answer
-        self._longest_s = 0.0
-        self._limit_s = _FIRST_LIMIT_S
+        self._limits_s: dict[str, float] = {}  # group -> how long it may be silent, since its last answer
+        self._overdue: list[str] = []  # groups beyond their limits
 
     @property
     def need_new_client(self) -> bool:
         """Whether a group has been silent for so long that the client may be the reason."""
-        return self._longest_s >= self._limit_s
+        return bool(self._overdue)
 
     def update(self, groups: Iterable[str], now_s: float) -> None:
         """Replace the silent groups by those of a tick. A clock that was set back begins their time anew."""
         self._since_s = {group: min(self._since_s.get(group, now_s), now_s) for group in groups}
-        self._longest_s = now_s - min(self._since_s.values(), default=now_s)
-        if not self._since_s:
-            self._limit_s = _FIRST_LIMIT_S
+        self._limits_s = {group: self._limits_s.get(group, _FIRST_LIMIT_S) for group in self._since_s}
+        self._overdue = [group for group, limit_s in self._limits_s.items() if now_s - self._since_s[group] >= limit_s]
 
     def restart(self) -> None:
-        """Begin anew for another client, which gets more time if silent groups were the reason for it."""
-        if self.need_new_client:
-            self._limit_s = min(2 * self._limit_s, _LAST_LIMIT_S)
-        self._since_s, self._longest_s = {}, 0.0
+        """Begin anew for another client, which gets more time for the groups that were the reason for it."""
+        self._limits_s |= {group: min(2 * self._limits_s[group], _LAST_LIMIT_S) for group in self._overdue}
+        self._since_s, self._overdue = {}, []

@@ -552,6 +552,11 @@ MANY = ReadPlan(patterns=(GroupPattern(0, "shop", "group-.*"),))
         pytest.param({0: [1], 30: [1], 45: None, 60: [1], 90: [1]}, 2, id="60 s, without the cluster between"),
         pytest.param({0: [1], 30: [1], 45: [], 60: [1], 90: [1]}, 3, id="30 s again after an answer"),
         pytest.param({second: [1] for second in range(0, 3601, 15)}, 14, id="every 5 min in the end"),
+        pytest.param(
+            {second: [1] for second in range(0, 3601, 15)} | {3605: [0, 1], 3635: [0, 1]},
+            15,
+            id="another group silent for 30 s, beside one that is replaced every 5 min",
+        ),
     ],
 )
 def test_a_client_that_gets_no_answer_for_a_group_is_replaced(
