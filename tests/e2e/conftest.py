@@ -41,7 +41,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         logs = [*run.glob("*/*.log"), *run.glob("pods/*/container.log")]
         if "BACKLOG_ADAPTER_NODE" in os.environ:  # its own log folder, see run-on-node
             logs += Path("/var/log/pods").glob("*/*/*.log")
-        text = "\n".join(f"--- {log}\n{tail(log, 6)}" for log in sorted(logs) if log.stat().st_size)
+        shown = [(log, 40 if "pipeline" in str(log) else 6) for log in sorted(logs) if log.stat().st_size]
+        text = "\n".join(f"--- {log}\n{tail(log, lines)}" for log, lines in shown)
         report.sections.append((f"logs in {run}", text))
     return report
 
