@@ -28,6 +28,8 @@ _POINTS = {
 _FACTS = tuple(f.name for f in fields(WorkloadFacts))
 _COUNTS = tuple(f.name for f in fields(WorkerCounts))
 _FEW_RATIO = 0.1  # of the ready workers
+_FLAPS_S = 600.0  # between losses of ready workers that disturb: rates would never settle while a probe flaps
+_LONG_LOSS_S = 300.0  # Kubernetes evicts the pods of a lost node after this time: their return is no flap
 REPLACED_S = 120.0  # a stage whose siblings report for this much longer was removed; less than error_after_s
 
 
@@ -110,6 +112,15 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
         failed_at_s=np.where(failed, samples.at_s, was.failed_at_s),
     )
     return replace(state, slow=replace(state.slow, history=history))
+
+
+def rated_workers(fast: Fast, at_s: float, rules: RuleColumns) -> Array:
+    """The workers that the rates are of: the ready ones, and those of a loss that did not disturb and is recent."""
+    counts, all_ready_at_s = fast.counts, fast.all_ready_at_s
+    recent = at_s - all_ready_at_s < settle_s(rules) + rules.rate_window_s
+    flaps = recent & ~(fast.changed_at_s >= all_ready_at_s)
+    ready = np.where(flaps, np.maximum(counts.ready_workers, counts.spec_workers), counts.ready_workers)
+    return first_known(ready, counts.workers, counts.spec_workers)
 
 
 def trimmed(fast: Fast, oldest_s: Array) -> Fast:
@@ -200,7 +211,9 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     respecified = np.abs(now.spec_workers - was.spec_workers) > 0
     # One pod of many that restarts does not distort the rates.
     many = np.abs(now.ready_workers - was.ready_workers) > _FEW_RATIO * was.ready_workers
-    changed = respecified | (np.abs(now.workers - was.workers) > 0) | many
+    disturbing = many & ~_flaps(fast, now, samples.at_s)
+    lost = disturbing & (now.ready_workers < np.minimum(was.ready_workers, now.spec_workers))
+    changed = respecified | (np.abs(now.workers - was.workers) > 0) | disturbing
     raised = now.spec_workers > was.spec_workers
     adopted = respecified & ~_towards_target(fast, now.spec_workers)
     first = seen & np.isnan(fast.spec_changed_at_s)
@@ -209,12 +222,21 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
         counts=WorkerCounts(**{name: first_known(getattr(now, name), getattr(was, name)) for name in _COUNTS}),
         workers_seen_at_s=np.where(seen, samples.at_s, fast.workers_seen_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
+        lost_at_s=np.where(lost, samples.at_s, fast.lost_at_s),
         spec_changed_at_s=np.where(first | respecified, samples.at_s, fast.spec_changed_at_s),
         spec_raised_at_s=np.where(raised, samples.at_s, fast.spec_raised_at_s),
         all_ready_at_s=np.where(now.ready_workers >= now.spec_workers, samples.at_s, fast.all_ready_at_s),
         target_workers=np.where(adopted, now.spec_workers, fast.target_workers),
         committed_at_s=np.where(adopted, samples.at_s, fast.committed_at_s),
     )
+
+
+def _flaps(fast: Fast, now: WorkerCounts, at_s: float) -> Mask:
+    """Whether a change of the ready workers follows a loss that has disturbed, and belongs to no rescale."""
+    steady = (fast.all_ready_at_s >= fast.spec_changed_at_s) & (fast.counts.ready_workers <= now.spec_workers)
+    returned = (now.ready_workers >= now.spec_workers) & (at_s - fast.all_ready_at_s >= _LONG_LOSS_S)
+    flaps: Mask = steady & (at_s - fast.lost_at_s < _FLAPS_S) & ~returned
+    return flaps
 
 
 def _towards_target(fast: Fast, spec: Array) -> Mask:

@@ -9,7 +9,7 @@ import numpy as np
 from adapter.core import parameters
 from adapter.core.gates import settle_s
 from adapter.core.grouping import smallest
-from adapter.core.ingest import HEALTH, count_failures, ingest, reindex, trimmed, without_deleted_hpas
+from adapter.core.ingest import HEALTH, count_failures, ingest, rated_workers, reindex, trimmed, without_deleted_hpas
 from adapter.core.measured_cost import with_measured_cost
 from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask, counter_rate, last_rate, rate_rise, rising, robust_slope, since_reset, stalled
@@ -138,7 +138,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         bad_annotations=reindex([samples.whole("bad_annotations")], samples.workloads, names)[0],
         partitions_age_s=partitions_age_s,
         load_age_s=load_age_s,
-        workers=first_known(fast.counts.ready_workers, fast.counts.workers, fast.counts.spec_workers),
+        workers=rated_workers(fast, samples.at_s, rules),
         now=now,
         rates=rates,
         signals=signals,

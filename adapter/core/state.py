@@ -18,7 +18,7 @@ from adapter.core.forecast import POINTS, Fit
 from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 15  # raise it whenever layout() changes
+VERSION = 16  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -112,7 +112,8 @@ class Fast:
     stop: RescaleStop = field(metadata=_by("stage"))
     counts: WorkerCounts = field(metadata=_by("workload"))
     workers_seen_at_s: Array = field(metadata=_by("workload"))
-    changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed
+    changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed, flaps excepted
+    lost_at_s: Array = field(metadata=_by("workload"))  # ready workers were last lost, likewise
     disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, was stuck or did not run
     spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last changed
     spec_raised_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last rose
@@ -213,9 +214,8 @@ def _places(old: tuple[object, ...], new: tuple[object, ...]) -> list[int]:
 
 def _moved(group: Any, places: dict[str, list[int]]) -> Any:
     """A group with the entries of each array at their new places."""
-    metadata = _metadata(type(group))
-    axes = {name: metadata[name]["axis"] for name, _ in _kinds(type(group))}
-    found = {name: _each(getattr(group, name), partial(_take, places=places[to])) for name, to in axes.items() if to}
+    axes = {name: known["axis"] for name, known in _metadata(type(group)).items() if known.get("axis")}
+    found = {name: _each(getattr(group, name), partial(_take, places=places[to])) for name, to in axes.items()}
     return replace(group, **found)
 
 

@@ -1,0 +1,72 @@
+"""Ready workers that are lost and return: which of these changes settles."""
+
+import numpy as np
+import pytest
+from builders import EMPTY, TICK_S, Fluid, advance, book, counts, flow, history, job, rows, tick
+
+from adapter.core.reasons import Reason
+
+
+def overloaded(every_s, until_s=1500, **rules):
+    """A job of 4 workers, one of which is unready for a tick every few seconds. After 20 min the input doubles."""
+    running, state, named = Fluid(lambda at_s: 300.0 if at_s < 1200 else 600.0, workers=4), EMPTY, book(**rules)
+    targets = {}
+    for at_s in range(0, until_s, TICK_S):
+        running.more = lambda at_s: {"ready_workers": running.workers - float(at_s % every_s == 0)}
+        state, decisions = advance(state, tick(at_s, running.rows()), named)
+        targets[at_s] = rows(decisions)[0].required_workers
+        running.run()
+    return state, targets
+
+
+@pytest.mark.parametrize("policy", ["drain", "dataflow"])
+@pytest.mark.parametrize("every_s", [60, 75, 90])
+def test_a_job_whose_readiness_flaps_is_scaled_up_within_minutes(policy, every_s):
+    _, targets = overloaded(every_s, policy=policy)
+    assert targets[1185] == 4
+    assert targets[1485] >= 7
+
+
+@pytest.mark.parametrize("every_s", [60, 75, 90])
+def test_the_capacity_that_a_flapping_job_shows_is_that_of_all_its_workers(every_s):
+    table = overloaded(every_s, policy="drain")[0].slow.table
+    assert [table.sizes[0, 0], table.rates[0, 0]] == [4, pytest.approx(400)]
+    assert np.isnan(table.sizes[1, 0])
+
+
+def settled(ready, exist=lambda at_s: 10.0):
+    """When Settling began. ready, exist: the ready workers, and the existing ones that are also desired."""
+
+    def seen(at_s):
+        return tick(at_s, job(**counts(exist(at_s), ready_workers=ready(at_s)), **flow(at_s)))
+
+    decided = history([seen(float(at_s)) for at_s in range(0, 1800, TICK_S)], book(in_flight_timeout_s=60.0))
+    closed = [d.at_s for d in decided if d.reason == Reason.SETTLING]
+    return [at_s for at_s in closed if at_s - TICK_S not in closed]
+
+
+def test_a_flapping_readiness_settles_once_in_ten_minutes():
+    assert settled(lambda at_s: 10.0 - 2 * (at_s >= 300 and at_s % 60 == 0)) == [300, 900, 1500]
+
+
+@pytest.mark.parametrize(("flap_s", "begins"), [(None, [600, 960]), (300, [300, 960])])
+def test_a_lost_node_settles_when_it_is_gone_and_when_it_is_back(flap_s, begins):
+    """A flap shortly before the loss hides the loss, not the return."""
+    assert settled(lambda at_s: 5.0 if 600 <= at_s < 960 else 10.0 - 2 * (at_s == flap_s)) == begins
+
+
+@pytest.mark.parametrize("ready_s", [900, 1080])
+def test_a_rescale_shortly_after_a_flap_settles_once_its_workers_are_ready(ready_s):
+    found = settled(
+        lambda at_s: 10.0 + 6 * (at_s >= ready_s) - 2 * (at_s == 600), lambda at_s: 10.0 + 6 * (at_s >= 900)
+    )
+    assert found == [600, ready_s]
+
+
+def test_fewer_existing_workers_shortly_after_a_flap_settle():
+    seen = [
+        tick(float(at_s), job(**counts(10, ready_workers=10.0 - 2 * (at_s == 600)), **flow(at_s)))
+        for at_s in range(0, 900, TICK_S)
+    ]
+    fewer = [tick(at_s, job(**counts(10) | {"workers": 9.0}, **flow(at_s))) for at_s in (900.0, 915.0)]
+    assert history([*seen, *fewer], book(in_flight_timeout_s=60.0))[-1].reason == Reason.SETTLING
