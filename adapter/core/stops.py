@@ -147,6 +147,8 @@ def _add_costs(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
         last[name] = np.where(measured, np.vstack([was[1:], now]), was)
         usual[name] = np.where(measured, np.nan, getattr(slow.usual_rescale, name))
         usual[name][measured] = _usual(name, last[name][:, measured])
+    # If most rescales show no pause, a stop after another one is chance.
+    usual["delay_s"] = np.where(usual["pause_s"] == 0, np.nan, usual["delay_s"])
     return replace(slow, last_rescales=RescaleCost(**last), usual_rescale=RescaleCost(**usual))
 
 

@@ -203,7 +203,10 @@ def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
     """The origin of a cost. shown: how many rescales have shown it."""
     if shown >= LEAST_RESCALES:
         return "measured"
-    if setting == "metric_delay_s":  # counts from the first rescale on
+    pauses = recorded.number("workload_status.measured_pauses") or 0.0
+    if setting == "metric_delay_s" and pauses >= LEAST_RESCALES and recorded.rule("rescale_pause_s") == 0:
+        return "the default while most rescales show no pause"
+    if setting == "metric_delay_s":  # otherwise counts from the first rescale on
         return f"the longest until {LEAST_RESCALES} are measured" if shown else "the default until one is measured"
     is_default = recorded.rule(setting) == known(getattr(_defaults(recorded), setting))
     return f"{'the default' if is_default else 'as configured'} until {LEAST_RESCALES} are measured"

@@ -114,6 +114,26 @@ def test_one_rescale_shows_the_delay_but_no_warm_up():
     assert learned(57.0, 57.0, rows=rows, warm_s=30.0, of="warm_up_s") == UNTIL_MEASURED["warm_up_s"]
 
 
+NO_PAUSE = pytest.approx(UNTIL_MEASURED["metric_delay_s"])
+SHOWN = pytest.approx(180.0, abs=TICK_S)
+
+
+@pytest.mark.parametrize(
+    ("pauses_s", "delay_s"),
+    [
+        pytest.param([0.0, 0.0, 0.0, 57.0], NO_PAUSE, id="one odd stop at the end"),
+        pytest.param([0.0, 57.0, 0.0, 0.0], NO_PAUSE, id="one odd stop at the beginning"),
+        pytest.param([0.0, 57.0, 0.0, 57.0, 0.0, 0.0], NO_PAUSE, id="two of five"),
+        pytest.param([0.0, 57.0, 0.0], SHOWN, id="one of two"),
+        pytest.param([0.0, 0.0, 57.0, 0.0, 57.0], SHOWN, id="two of four"),
+        pytest.param([0.0, 0.0, 0.0, 57.0, 57.0, 57.0], SHOWN, id="three of five"),
+    ],
+)
+def test_a_delay_does_not_count_while_most_rescales_show_no_pause(pauses_s, delay_s):
+    """The first rescale comes before the samples rise steadily, and is not measured."""
+    assert learned(*pauses_s, rows=late(180.0), of="metric_delay_s") == delay_s
+
+
 def test_of_two_rescales_the_longer_delay_counts():
     early, present = late(60.0), late(0.0)
 

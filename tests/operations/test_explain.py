@@ -178,6 +178,13 @@ def test_the_cost_of_a_rescale_is_shown_with_its_origin(name, counted, early, me
     assert words.format(early=early) in shown
 
 
+def test_a_delay_that_does_not_count_is_not_named_as_measured():
+    record = growing(policy="drain", rescale_pause_s=0.0)
+    seen = {"workload_status.measured_pauses": 4.0, "workload_status.measured_delays": 1.0}
+    (shown,) = costs(replace(record, record={**record.record, **seen}), "delay")
+    assert "confidence: 1 rescale, the default while most rescales show no pause" in shown
+
+
 @pytest.mark.parametrize(
     ("name", "setting", "origin"),
     [
