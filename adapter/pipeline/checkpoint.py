@@ -20,7 +20,7 @@ from typing import IO, Any
 import pyspark
 
 from adapter.config import Config
-from adapter.errors import CheckpointError, ClockError, SetupError
+from adapter.errors import CheckpointError, SetupError
 
 FORMAT = 1
 MARKER = "backlog-adapter.json"
@@ -33,11 +33,9 @@ _FIXES = {
     errno.EROFS: "mount its volume for writing, or choose another folder",
     errno.EACCES: f"let user {os.getuid()} write there (podSecurityContext.fsGroup), or choose another folder",
 }
-# Of failures that stay until the stream is empty. One that can end without that, such as a full disk, must not match.
-_LASTING = (
-    "Failed to read log file ",  # Spark's, of offsets or commits that a power loss left empty; not of a failed read
-    f"{ClockError.__name__}: ",
-)
+# In the causes of failures that can end while the stream stays: of the volume, and of the machine.
+_PASSING = (*(os.strerror(code) for code in (*_FIXES, errno.EIO)), "OutOfMemoryError", "Python worker ")
+_STATE = "[CANNOT_LOAD_STATE_STORE"  # Spark's class of errors
 ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s
 
 
@@ -75,9 +73,12 @@ class Checkpoint:
         self.lock.close()
 
 
-def needs_empty_stream(cause: str) -> bool:
-    """Whether a failure of the query is repeated by each start from the same stream."""
-    return any(text in cause for text in _LASTING)
+def needs_empty_stream(cause: str, has_batch: bool) -> bool:
+    """Whether each start from the same stream repeats a failure of the query. has_batch: whether a batch had begun.
+
+    Before a batch, Spark reads its logs and checks the clock. The batch reads the state.
+    """
+    return (_STATE in cause or not has_batch) and not any(text in cause for text in _PASSING)
 
 
 def log_of(config: Config) -> str:

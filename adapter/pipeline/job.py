@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 import structlog
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.config import Config
@@ -114,12 +114,16 @@ class StreamingJob:
 
     def _begin(self) -> None:
         assert self._checkpoint is not None  # noqa: S101 - start() claims it first
+        self._jvm_is_usable = False
         if self._session is None:
             chosen = settings(self._config.pipeline.memory, self._master, self._checkpoint.state_partitions)
             self._session = Session(chosen, self._checkpoint.log, [self._checkpoint.lock.fileno()])
         self.publisher.open()
         self._started_s = time.monotonic()
-        self._query = start_query(self._session.spark, self._plan, self._checkpoint.stream, self.publisher)
+        try:
+            self._query = start_query(self._session.spark, self._plan, self._checkpoint.stream, self.publisher)
+        except Py4JJavaError as error:  # as with an empty `metadata`; the supervisor tries again
+            self.failure, self._jvm_is_usable = cause_of(error), True
 
     def _end(self) -> None:
         """Stop the query and Spark in any state."""
@@ -149,7 +153,8 @@ class StreamingJob:
                 self.failure = failure
                 log.error("the pipeline ended and is restarted", cause=failure, in_s=backoff_s)
                 self._failed_starts += 1
-                self._lasting_failures = self._lasting_failures + 1 if needs_empty_stream(failure) else 0
+                is_lasting = self._jvm_is_usable and needs_empty_stream(failure, self.publisher.has_batch)
+                self._lasting_failures = self._lasting_failures + 1 if is_lasting else 0
                 self._restart(backoff_s)
                 backoff_s = min(2 * backoff_s, policy.most_backoff_s)
         self._end()
@@ -189,7 +194,6 @@ class StreamingJob:
 
     def _failure_now(self) -> str | None:
         """Why the query must be restarted, None while it runs."""
-        self._jvm_is_usable = False
         if self._query is None:
             return self.failure or "the query did not start"
         try:
@@ -227,4 +231,7 @@ def cause_of(error: BaseException) -> str:
         return type(error).__name__
     text = message.rpartition("Traceback (most recent call last):")[2]
     lines = [line.strip() for line in text.splitlines() if line and not line[0].isspace()]
+    if lines and "An error occurred while calling " in lines[0]:  # py4j's; Java's causes follow
+        causes = [line for line in lines if line.startswith((": ", "Caused by: "))]
+        return " ".join(causes).removeprefix(": ") or lines[0]
     return lines[0] if lines else type(error).__name__

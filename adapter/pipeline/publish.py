@@ -44,6 +44,7 @@ class Publisher:
         self._open = True
         self._idle = threading.Event()
         self._idle.set()
+        self.has_batch = False  # since open()
         self.tick_at_s: int | None = None
         self.published_s: float | None = None  # monotonic time of its publication
         self.lateness_s: float | None = None  # from the tick to its publication
@@ -53,6 +54,7 @@ class Publisher:
         """Publish a batch, unless the publisher is closed. Spark calls this by foreachBatch."""
         if not self._open:
             return
+        self.has_batch = True
         self._idle.clear()
         try:
             # The only action on the batch: a second one would repeat the computation, a partial one fails the commit.
@@ -72,7 +74,7 @@ class Publisher:
     def open(self) -> None:
         """Publish again."""
         with self._lock:
-            self._open = True
+            self._open, self.has_batch = True, False
 
     def forget_tick(self) -> None:
         """Publish ticks before the newest one again: a new stream may begin before the end of the last one."""

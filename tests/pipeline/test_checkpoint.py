@@ -96,19 +96,26 @@ def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("cause", "is_lasting"),
+    ("cause", "has_batch", "is_lasting"),
     [
-        pytest.param("Failed to read log file file:/c/stream/offsets/3. Incomplete log file", True, id="an empty file"),
-        pytest.param("adapter.errors.ClockError: the newest tick is of 2031", True, id="a tick in the future"),
-        pytest.param("java.io.IOException: No space left on device", False, id="a full volume"),
-        pytest.param("java.io.IOException: Input/output error", False, id="a volume that fails"),
-        pytest.param("OSError: [Errno 28] No space left on device", False, id="a full volume in a worker"),
-        pytest.param("the JVM has ended (Py4JNetworkError)", False, id="a killed JVM"),
-        pytest.param("no tick was published for 90 s", False, id="a slow machine"),
+        pytest.param(
+            "Failed to read log file file:/c/stream/offsets/3. Incomplete log", False, True, id="an empty file"
+        ),
+        pytest.param("Unexpected end-of-input in field name", False, True, id="a truncated file"),
+        pytest.param("adapter.errors.ClockError: the newest tick is of 2031", False, True, id="a tick in the future"),
+        pytest.param("Caused by: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An", True, True, id="a truncated state"),
+        pytest.param("[CANNOT_LOAD_STATE_STORE.X] Caused by: No space left on device", True, False, id="a full disk"),
+        pytest.param("OSError: cannot publish", True, False, id="a failed batch"),
+        pytest.param("java.io.IOException: No space left on device", False, False, id="a full volume"),
+        pytest.param("java.io.IOException: Input/output error", False, False, id="a volume that fails"),
+        pytest.param("java.lang.OutOfMemoryError: Java heap space", False, False, id="too little memory"),
+        pytest.param("Python worker failed to connect back.", False, False, id="a slow machine"),
     ],
 )
-def test_only_a_failure_that_each_start_repeats_needs_an_empty_stream(cause: str, is_lasting: bool) -> None:
-    assert needs_empty_stream(cause) is is_lasting
+def test_only_a_failure_that_each_start_repeats_needs_an_empty_stream(
+    cause: str, has_batch: bool, is_lasting: bool
+) -> None:
+    assert needs_empty_stream(cause, has_batch) is is_lasting
 
 
 def test_a_stream_that_is_set_aside_replaces_an_older_one(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A stream that cannot be continued is set aside, and the pipeline starts with an empty one."""
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -22,8 +23,14 @@ def numbered(folder: Path) -> list[Path]:
     return sorted(folder.glob("[0-9]*"), key=lambda file: int(file.name))
 
 
-def cut_newest_offset(folder: Path) -> None:
-    numbered(folder / "offsets")[-1].write_bytes(b"")
+def cut(files: str, kept_ratio: float) -> Callable[[Path], None]:
+    """Truncates files of a stream."""
+
+    def damage(folder: Path) -> None:
+        for file in folder.glob(files):
+            os.truncate(file, int(file.stat().st_size * kept_ratio))
+
+    return damage
 
 
 def move_offsets_ahead(folder: Path) -> None:
@@ -54,7 +61,11 @@ def run(stream: Stream, ticks: int) -> StreamingJob:
 @pytest.mark.parametrize(
     ("damage", "cause"),
     [
-        pytest.param(cut_newest_offset, "Incomplete log file", id="an empty file after a power loss"),
+        pytest.param(cut("offsets/[0-9]*", 0), "Incomplete log file", id="empty offsets"),
+        pytest.param(cut("offsets/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated offsets"),
+        pytest.param(cut("commits/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated commits"),
+        pytest.param(cut("metadata", 0), "No content to map due to end-of-input", id="empty metadata"),
+        pytest.param(cut("state/0/0/[0-9]*", 0.5), "[CANNOT_LOAD_STATE_STORE", id="truncated state"),
         pytest.param(move_offsets_ahead, "the newest tick is of 20", id="a tick of a clock that was a year ahead"),
     ],
 )
