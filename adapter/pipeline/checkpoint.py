@@ -60,12 +60,13 @@ class Checkpoint:
     def set_stream_aside(self) -> Path:
         """Rename the folder of the stream, so that the next start has an empty one. Returns its new path.
 
-        It replaces an older one. No query may use the folder.
+        It replaces an older one, unless it holds no finished batch. No query may use the folder.
         """
-        aside = self.folder / "stream.bad"
+        stream, aside = Path(self.stream), self.folder / "stream.bad"
         if aside.exists():
-            shutil.rmtree(aside)
-        os.replace(self.stream, aside)
+            shutil.rmtree(aside if any(stream.glob("commits/[0-9]*")) else stream)
+        if stream.exists():
+            os.replace(stream, aside)
         return aside
 
     def close(self) -> None:

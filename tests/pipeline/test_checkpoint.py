@@ -118,12 +118,22 @@ def test_only_a_failure_that_each_start_repeats_needs_an_empty_stream(
     assert needs_empty_stream(cause, has_batch) is is_lasting
 
 
-def test_a_stream_that_is_set_aside_replaces_an_older_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("finished", "stays"),
+    [
+        pytest.param(True, "newer", id="with a finished batch"),
+        pytest.param(False, "older", id="with none, as if every start fails"),
+    ],
+)
+def test_a_stream_that_is_set_aside_replaces_an_older_one(tmp_path: Path, finished: bool, stays: str) -> None:
     checkpoint = claim(config_of(tmp_path))
     checkpoint.close()
     for content in ("older", "newer"):
-        Path(checkpoint.stream).mkdir()
-        (Path(checkpoint.stream) / "metadata").write_text(content)
+        commits = Path(checkpoint.stream) / "commits"
+        commits.mkdir(parents=True)
+        (commits.parent / "metadata").write_text(content)
+        if finished:
+            (commits / "0").touch()
         aside = checkpoint.set_stream_aside()
         assert not Path(checkpoint.stream).exists()
-    assert (aside / "metadata").read_text() == "newer"
+    assert (aside / "metadata").read_text() == stays
