@@ -15,7 +15,7 @@ from adapter.config.sources import KINDS, KafkaSource
 
 _FLEETS = {  # kind of the source -> the settings that apply to it
     "prometheus": ("preset", "match", "signals", "workload_label", "namespace_label", "stage_label"),
-    "kafka": ("groups",),
+    "kafka": ("groups", "transactional"),
 }
 _DEADLINE_S = KafkaSource.model_fields["deadline_s"].default
 _TIMING = Timing()

@@ -118,6 +118,9 @@ class Fleet(Model):
         default=None, description="prometheus: label with the stage; the preset's by default."
     )
     groups: Pattern | None = Field(default=None, description="kafka: regular expression of consumer groups.")
+    transactional: bool = Field(
+        default=False, description="kafka: the producers write transactions; see transactional of a reading."
+    )
     namespace: Namespace = Field(default="default", description="Namespace of workloads without a namespace label.")
     labels: Labels = Field(default={}, description="Further labels of every discovered workload.")
     rules: RuleOverrides = Field(default={}, description="Rules of the fleet; they override the file's rules.")

@@ -129,6 +129,10 @@ class KafkaReading(Model):
     topics: Annotated[tuple[Text, ...], LISTED] = Field(
         min_length=1, description="Topics whose log end offsets count the appended records."
     )
+    transactional: bool = Field(
+        default=False,
+        description="The producers write transactions, so each partition may end with a marker that no consumer reads.",
+    )
 
 
 class PrometheusReading(Model):

@@ -22,6 +22,7 @@ SIGNALS = (
     "uncommitted_partitions",
 )
 Partition = tuple[str, int]  # topic and number
+Input = tuple[str, str]  # group and topic
 Committed = Mapping[str, Mapping[Partition, int] | str]  # group -> committed offset of each partition, or a fault
 _Key = TypeVar("_Key")
 _SHORTEST_WINDOW_S = 60
@@ -33,7 +34,8 @@ class GroupRead:
     """A workload and its consumer groups."""
 
     workload: str
-    inputs: tuple[tuple[str, str], ...] = ()  # (group, topic)
+    inputs: tuple[Input, ...] = ()
+    transactional: frozenset[Input] = frozenset()  # those whose producers write transactions
     fleet: int | None = None  # index of the fleet that discovered it, None if the workload is configured by name
     fault: str = ""  # why its counts are unknown whatever the brokers answer
 
@@ -45,6 +47,7 @@ class GroupPattern:
     fleet: int  # index in the configuration
     namespace: str
     groups: str  # regular expression
+    transactional: bool = False
 
     def workload(self, group: str) -> str:
         """The name of a group's workload."""
@@ -75,12 +78,12 @@ class Offsets:
 def read_plan(config: Config, name: str) -> ReadPlan:
     """What the configuration reads from the Kafka source of that name."""
     explicit = [
-        GroupRead(f"{workload.namespace}/{workload.name}", inputs)
+        _configured_read(f"{workload.namespace}/{workload.name}", own)
         for workload in config.workloads
-        if (inputs := _inputs(workload.read, name))
+        if (own := [each for each in workload.read if isinstance(each, KafkaReading) and each.source == name])
     ]
     patterns = [
-        GroupPattern(index, fleet.namespace, fleet.groups)
+        GroupPattern(index, fleet.namespace, fleet.groups, fleet.transactional)
         for index, fleet in enumerate(config.fleets)
         if fleet.source == name and fleet.groups is not None
     ]
@@ -90,10 +93,10 @@ def read_plan(config: Config, name: str) -> ReadPlan:
     return ReadPlan(tuple(explicit), tuple(patterns), source.offset_reset, window_s)
 
 
-def _inputs(readings: Iterable[object], name: str) -> tuple[tuple[str, str], ...]:
-    own = [reading for reading in readings if isinstance(reading, KafkaReading) and reading.source == name]
-    pairs = [(reading.group, topic) for reading in own for topic in reading.topics]
-    return tuple(dict.fromkeys(pairs))  # a pair that is listed twice is one input
+def _configured_read(workload: str, readings: Iterable[KafkaReading]) -> GroupRead:
+    pairs = [((each.group, topic), each.transactional) for each in readings for topic in each.topics]
+    inputs = dict.fromkeys(pair for pair, _ in pairs)  # a pair that is listed twice is one input
+    return GroupRead(workload, tuple(inputs), frozenset(pair for pair, transactional in pairs if transactional))
 
 
 class _UnknownError(Exception):
@@ -148,8 +151,9 @@ def _discovered_read(workload: str, same: list[tuple[GroupPattern, str]], commit
     if isinstance(offsets, str):
         return GroupRead(workload, fleet=pattern.fleet, fault=offsets)
     topics = sorted({topic for (topic, _), offset in offsets.items() if offset >= 0})
+    inputs = tuple((group, topic) for topic in topics)
     fault = "" if topics else _no_commit(group, "any topic")
-    return GroupRead(workload, tuple((group, topic) for topic in topics), pattern.fleet, fault)
+    return GroupRead(workload, inputs, frozenset(inputs if pattern.transactional else ()), pattern.fleet, fault)
 
 
 def add_counts(
@@ -168,7 +172,7 @@ def add_counts(
         table.add_fault(offsets.at_s, read.workload, str(unknown))
         return history
     history = advance(history or History(), offsets.at_s, positions, plan.window_s)
-    markers = marker_keys(history)
+    markers = frozenset(key for key in marker_keys(history) if key[:2] in read.transactional)
     counts = _counts(positions, markers, plan.offset_reset) | {"partitions": float(partitions)}
     table.add(offsets.at_s, read.workload, fleet | counts | _of_history(history, plan.window_s))
     for assumption in _assumptions(positions, len(markers), plan.offset_reset):

@@ -98,9 +98,10 @@ def hottest_ratio(history: History, window_s: int) -> float | None:
 
 
 def marker_keys(history: History) -> frozenset[Key]:
-    """Partitions whose only unread offset is the marker at the end of a transaction, which no consumer reads.
+    """Partitions whose only unread offset is the marker at the end of a transaction, if the producers write those.
 
-    A consumer that commits the offset after the last record leaves a lag of 1 in every partition of the topic for ever.
+    No consumer reads the marker: one that commits the offset after the last record leaves a lag of 1 in every partition
+    of the topic for ever. One unread record in each partition looks the same.
     A lag of 1 counts as a marker if it does not change from tick to tick and no partition of the topic has lag 0.
     """
     positions = [each.position for each in history.partitions.values()]

@@ -353,12 +353,14 @@ sources:
 workloads:
   - namespace: shop
     name: orders
-    read: [{{source: main, group: orders, topics: [orders, returns, orders]}}]
+    read:
+      - {{source: main, group: orders, topics: [orders, returns, orders]}}
+      - {{source: main, group: orders, topics: [payments], transactional: true}}
   - name: clicks
     read: [{{source: other, group: clicks, topics: [clicks]}}]
 fleets:
   - {{name: eu, source: other, groups: "eu-.*"}}
-  - {{name: all, source: main, groups: ".*", namespace: shop}}
+  - {{name: all, source: main, groups: ".*", namespace: shop, transactional: true}}
 pipeline: {{checkpoint: /var/lib/x}}
 """,
         "test.yaml",
@@ -366,9 +368,11 @@ pipeline: {{checkpoint: /var/lib/x}}
 
 
 def test_the_plan_has_the_groups_of_the_named_source_and_the_index_of_fleets() -> None:
+    payments = ("orders", "payments")
+    inputs = (("orders", "orders"), ("orders", "returns"), payments)
     assert read_plan(configured(), "main") == ReadPlan(
-        explicit=(GroupRead("shop/orders", (("orders", "orders"), ("orders", "returns"))),),
-        patterns=(GroupPattern(1, "shop", ".*"),),
+        explicit=(GroupRead("shop/orders", inputs, frozenset([payments])),),
+        patterns=(GroupPattern(1, "shop", ".*", transactional=True),),
     )
 
 

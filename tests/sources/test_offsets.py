@@ -216,6 +216,12 @@ def test_a_discovered_group_reads_the_topics_with_its_commits() -> None:
     assert read == GroupRead("all/team--a", (("team: a", "clicks"), ("team: a", "orders")), fleet=1)
 
 
+def test_a_transactional_fleet_reads_transactional_topics() -> None:
+    plan = ReadPlan(patterns=(GroupPattern(0, "shop", ".*", transactional=True),))
+    [read] = discovered_reads(plan, matching_groups(plan, ["a"]), {"a": {("clicks", 0): 4, ("orders", 1): 0}})
+    assert read.transactional == {("a", "clicks"), ("a", "orders")}
+
+
 def test_a_discovered_workload_has_its_fleet_and_its_fault() -> None:
     [read] = discovered_reads(FLEETS, matching_groups(FLEETS, ["idle"]), {"idle": {}})
     fleet, why = rows(read, Offsets(), 15)

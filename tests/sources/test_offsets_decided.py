@@ -9,28 +9,34 @@ from adapter.core.decisions import Decision, Reason
 from adapter.core.engine import replay
 from adapter.core.report import rows
 from adapter.core.rule_book import RuleBook
-from adapter.core.rules import Rules
+from adapter.core.rules import POLICIES, Rules
 from adapter.sources.offsets import GroupRead, Offsets, ReadPlan, add_counts
 from adapter.sources.sample_table import SampleTable, samples_of
 
 ORDERS = GroupRead("shop/orders", (("orders", "orders"),))
-BOOK = RuleBook(by_workload={"shop/orders": Rules(max_workers=12)}, by_fleet=())
 PARTITIONS = range(8)
 RATE = 100  # records a second and partition
 RETAINED_S = 60
 
 
-def decided(offsets_at: Callable[[int], Offsets], workers: float, offset_reset: str = "latest") -> Decision:
+def decided(
+    offsets_at: Callable[[int], Offsets],
+    workers: float,
+    offset_reset: str = "latest",
+    read: GroupRead = ORDERS,
+    policy: str = "drain",
+) -> Decision:
     """The last decision of twenty minutes."""
+    book = RuleBook(by_workload={"shop/orders": Rules(policy=policy, max_workers=12)}, by_fleet=())
     ticks = []
     history = None
     for at_s in range(15, 1215, 15):
         table = SampleTable()
         offsets = replace(offsets_at(at_s), at_s=at_s)
-        history = add_counts(table, ORDERS, offsets, ReadPlan(offset_reset=offset_reset), history)
+        history = add_counts(table, read, offsets, ReadPlan(offset_reset=offset_reset), history)
         table.add(at_s, "shop/orders", dict.fromkeys(("spec_workers", "workers", "ready_workers"), workers))
         ticks.append(samples_of(at_s, table.finish()))
-    [last] = rows([decisions for _, decisions in replay(ticks, BOOK)][-1])
+    [last] = rows([decisions for _, decisions in replay(ticks, book)][-1])
     return last
 
 
@@ -98,17 +104,26 @@ def test_a_stuck_partition_is_named_and_causes_no_scale_up() -> None:
     assert found.required_workers == 3
 
 
-def test_the_markers_of_transactions_are_neither_backlog_nor_a_stuck_group() -> None:
-    def offsets(at_s: int) -> Offsets:
-        end = min(at_s, 600) * RATE
-        return Offsets(
-            committed={"orders": {("orders", number): end - 1 for number in PARTITIONS}},
-            partitions={"orders": len(PARTITIONS)},
-            earliest={("orders", number): 0 for number in PARTITIONS},
-            latest={("orders", number): end for number in PARTITIONS},
-        )
+def one_unread_in_each(at_s: int) -> Offsets:
+    end = min(at_s, 600) * RATE
+    return Offsets(
+        committed={"orders": {("orders", number): end - 1 for number in PARTITIONS}},
+        partitions={"orders": len(PARTITIONS)},
+        earliest={("orders", number): 0 for number in PARTITIONS},
+        latest={("orders", number): end for number in PARTITIONS},
+    )
 
-    found = decided(offsets, workers=3)
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_record_in_each_partition_that_takes_long_is_backlog(policy: str) -> None:
+    found = decided(one_unread_in_each, workers=8, policy=policy)
+    assert (found.backlog_records, found.highest_partition_backlog_records) == (8, 1)
+    assert found.required_workers == 8
+    assert found.fault == ""
+
+
+def test_the_markers_of_transactions_are_neither_backlog_nor_a_stuck_group() -> None:
+    found = decided(one_unread_in_each, workers=3, read=replace(ORDERS, transactional=frozenset(ORDERS.inputs)))
     assert (found.backlog_records, found.highest_partition_backlog_records) == (0, 0)
     assert found.reason is not Reason.STUCK
     assert found.fault == (

@@ -129,7 +129,8 @@ def test_the_markers_of_transactions_are_no_backlog(broker: Broker, closed_last:
     consumer = closed_last.enter_context(closing(member(broker, "marked", "topic-marked")))
     read([consumer], RECORDS)
     assert broker.backlog_records("marked", "topic-marked") == PARTITIONS  # for ever, one in each partition
-    plan = ReadPlan((GroupRead("shop/marked", (("marked", "topic-marked"),)),))
+    inputs = (("marked", "topic-marked"),)
+    plan = ReadPlan((GroupRead("shop/marked", inputs, transactional=frozenset(inputs)),))
     reader = closed_last.enter_context(closing(opened(broker, plan)))
     at_s = int(time.time())
     tick(reader, at_s)
