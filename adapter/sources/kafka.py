@@ -14,13 +14,22 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import admin as client
 
 from adapter.config import Config, KafkaSource
+from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_errors import share_group_fault
 from adapter.sources.kafka_properties import Inputs, exists, inputs, merged, without_secrets
 from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
 from adapter.sources.kafka_silence import SilentGroups
-from adapter.sources.offsets import Offsets, ReadPlan, add_counts, discovered_reads, matching_groups, read_plan
+from adapter.sources.offsets import (
+    Offsets,
+    ReadPlan,
+    add_counts,
+    discovered_reads,
+    matching_groups,
+    read_plan,
+    within_limit,
+)
 from adapter.sources.partition_history import History
 from adapter.sources.sample_table import SampleTable
 
@@ -114,7 +123,9 @@ class KafkaReader:
         requests.check_connection()
         if self._plan.patterns:
             self._list_groups(requests)
-        found = matching_groups(self._plan, self._groups.consumers | self._groups.others)
+        found, faults = within_limit(matching_groups(self._plan, self._groups.consumers | self._groups.others))
+        for fault in faults:
+            table.add_fault(at_s, EVERY, fault)
         explicit = self._plan.explicit
         groups = {group for read in explicit for group, _ in read.inputs} | {group for _, group in found}
         committed = requests.committed(sorted(groups), self._answered)

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 
 LONGEST = 63  # characters of a Kubernetes label value
+MOST_WORKLOADS = 50_000  # of all fleets of one source; `serve` accepts a snapshot of about 150 000
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.-]")
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from adapter.config import Config, KafkaReading, KafkaSource
 from adapter.config.patterns import matcher
 from adapter.core.samples import contested
-from adapter.sources.names import slug
+from adapter.sources.names import MOST_WORKLOADS, slug
 from adapter.sources.partition_history import History, Position, advance, hottest_ratio, marker_keys, stuck_backlog
 from adapter.sources.sample_table import SampleTable
 
@@ -115,6 +115,13 @@ def matching_groups(plan: ReadPlan, groups: Iterable[str]) -> list[tuple[GroupPa
         for pattern in plan.patterns
         if slug(group) and matcher(pattern.groups)(group)
     ]
+
+
+def within_limit(found: list[tuple[GroupPattern, str]]) -> tuple[list[tuple[GroupPattern, str]], list[str]]:
+    """The first MOST_WORKLOADS of the groups found, and the fault of each fleet with more."""
+    fleets = sorted({pattern.fleet for pattern, _ in found[MOST_WORKLOADS:]})
+    faults = [f"fleets[{fleet}]: more than {MOST_WORKLOADS} workloads; narrow groups" for fleet in fleets]
+    return found[:MOST_WORKLOADS], faults
 
 
 def discovered_reads(

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from adapter.sources.names import slug
+from adapter.sources.names import MOST_WORKLOADS, slug
 
-MOST_WORKLOADS = 50_000  # of all fleets of one source; `serve` accepts a snapshot of about 150 000
 Labels = tuple[str, str]  # namespace, name
 
 

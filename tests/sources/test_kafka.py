@@ -16,6 +16,7 @@ from sample_rows import rows_of
 from adapter import config
 from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
+from adapter.sources import offsets
 from adapter.sources.kafka import KafkaReader, check, read_plan
 from adapter.sources.kafka_properties import parse, without_secrets
 from adapter.sources.kafka_requests import coordinator_partition
@@ -607,6 +608,14 @@ def test_5000_groups_cost_one_call_each_and_a_handful_beside_them() -> None:
     assert cluster.requests == ["cluster", "topics", "offsets", "offsets"]
     assert cluster.described == []
     assert len(cluster.requested) == 10_000
+
+
+def test_the_groups_beyond_the_limit_are_a_fault_and_are_not_requested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offsets, "MOST_WORKLOADS", 2)
+    cluster = LargeCluster(3)
+    found = seen(reader(cluster, MANY))
+    assert cluster.requested == ["group-0", "group-1"]
+    assert found["*", FAULT] == "fleets[0]: more than 2 workloads; narrow groups"
 
 
 def test_a_new_client_describes_the_groups_before_it_requests_them() -> None:

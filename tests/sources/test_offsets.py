@@ -17,6 +17,7 @@ from adapter.sources.offsets import (
     add_counts,
     discovered_reads,
     matching_groups,
+    within_limit,
 )
 from adapter.sources.sample_table import FAULT, SampleTable
 
@@ -191,6 +192,14 @@ FLEETS = ReadPlan(explicit=(ORDERS,), patterns=(GroupPattern(0, "eu", "eu-.*"), 
 def test_a_fleet_discovers_the_groups_whose_whole_name_matches() -> None:
     found = [(pattern.fleet, group) for pattern, group in matching_groups(FLEETS, ["eu-a", "x-eu-a"])]
     assert found == [(0, "eu-a"), (1, "eu-a"), (1, "x-eu-a")]
+
+
+def test_a_source_has_at_most_50_000_workloads_of_all_fleets_the_first_by_name() -> None:
+    groups = [f"eu-{number:05}" for number in range(25_001)]
+    found, faults = within_limit(matching_groups(FLEETS, [*groups, "zoo"]))
+    assert (len(found), found[-1][1]) == (50_000, "eu-24999")
+    assert faults == [f"fleets[{fleet}]: more than 50000 workloads; narrow groups" for fleet in (0, 1)]
+    assert within_limit(found) == (found, [])
 
 
 def test_a_group_that_two_fleets_of_a_namespace_find_is_a_fault_that_names_both() -> None:
