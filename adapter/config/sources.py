@@ -45,6 +45,11 @@ class PrometheusSource(Model):
     tls: Tls = Field(default=Tls(), description="Certificates; the system's CAs by default.")
     headers: Headers = Field(default={}, description="Headers of every request, such as X-Scope-OrgID.")
     parameters: dict[str, str] = Field(default={}, description="Parameters of every request, such as dedup.")
+    lookback_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="Oldest sample of a query, in seconds; more than the scrape interval. The server's own by default.",
+    )
     deadline_s: Deadline = 5.0
 
     @classmethod

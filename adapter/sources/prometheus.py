@@ -1,8 +1,8 @@
 """Counts and rates by PromQL, of the present and the past, from every server with Prometheus' query API.
 
-An instant query looks back up to 5 minutes, but a series ends as soon as its target cannot be scraped or no longer
-exposes it (Prometheus writes a staleness marker). So a series that ends is absent here within one scrape interval; only
-series that are pushed with their own timestamps can look fresh for 5 minutes.
+A query looks back up to 5 minutes, but a series ends as soon as its target cannot be scraped or no longer exposes it
+(Prometheus writes a staleness marker). So a series that ends is absent here within one scrape interval. Series without
+such a marker, which have timestamps of their own or are pushed, look fresh for 5 minutes or lookback_s.
 """
 
 import asyncio
@@ -125,6 +125,8 @@ class PrometheusReader:
     def _form(self, query: Query, span: _Span, step_s: int) -> tuple[str, dict[str, str]]:
         # The server applies the timeout too, so that abandoned queries do not pile up there.
         form = {"query": query.text, "timeout": f"{self._settings.deadline_s:g}s"}
+        if self._settings.lookback_s is not None:
+            form["lookback_delta"] = f"{self._settings.lookback_s:g}"  # a number: Prometheus refuses 7.5s
         start_s, end_s = span
         if start_s == end_s:
             return "query", {**form, "time": str(end_s)}

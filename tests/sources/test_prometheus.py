@@ -219,17 +219,27 @@ def test_several_ticks_are_one_range_query_and_the_last_equals_the_live_one(reco
     assert sorted((row for row in past if row.at_s == AT_S), key=key) == sorted(recorded_tick, key=key)
 
 
-def test_one_tick_is_an_instant_query_at_its_time_and_several_are_a_range() -> None:
+@pytest.mark.parametrize(
+    ("settings", "lookback"),
+    [
+        pytest.param({}, {}, id="the server's own lookback"),
+        pytest.param({"lookback_s": 30}, {"lookback_delta": ["30"]}, id="a lookback of 30 s"),
+        pytest.param({"lookback_s": 7.5}, {"lookback_delta": ["7.5"]}, id="a lookback of 7.5 s"),
+    ],
+)
+def test_one_tick_is_an_instant_query_at_its_time_and_several_are_a_range(
+    settings: dict[str, float], lookback: dict[str, list[str]]
+) -> None:
     requests: list[tuple[str, dict[str, list[str]]]] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         requests.append((request.url.path, parse_qs(request.content.decode())))
         return vector(({}, "1"))
 
-    with reader(answer) as opened:
+    with reader(answer, **settings) as opened:
         opened.samples(100, 100, 15)
         opened.samples(70, 100, 15)
-    common = {"query": ["depth"], "timeout": ["5s"]}
+    common = {"query": ["depth"], "timeout": ["5s"], **lookback}
     assert requests == [
         ("/base/api/v1/query", {**common, "time": ["100"]}),
         ("/base/api/v1/query_range", {**common, "start": ["70"], "end": ["100"], "step": ["15"]}),
