@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from adapter.core.samples import Array, first_known
 
 Mask = NDArray[np.bool_]
-_LEAST_POINTS_OF_A_STALL = 4
+_LEAST_POINTS_OF_A_STALL = 5
 _POINTS_OF_A_RISE = 5  # four rates, three changes
 _STILL_SPANS = 2.0  # in half windows: a counter without a step for a whole window stands still
 
@@ -56,9 +56,9 @@ def _slope(at_s: Array, values: Array) -> Array:
 
 
 def stalled(values: Array, usable: Mask) -> Mask:
-    """Whether a counter that rose at every usable point has not risen at the last two; shape (rows,).
+    """Whether a counter that rose at every usable point, at least twice, has not risen at the last two; shape (rows,).
 
-    This finds an interruption on the second tick. A counter that rises in steps is never stalled.
+    This finds an interruption on the second tick. One rise alone may be the step of a counter that rises in steps.
     """
     if len(values) < _LEAST_POINTS_OF_A_STALL:
         return np.zeros(values.shape[1], dtype=bool)
@@ -66,7 +66,7 @@ def stalled(values: Array, usable: Mask) -> Mask:
     known = usable[1:] & usable[:-1] & np.isfinite(values[1:]) & np.isfinite(values[:-1])
     still = np.cumprod((known & ~rose)[::-1], axis=0)[::-1].astype(bool)  # the run at the end
     before = known & ~still
-    stands: Mask = (still.sum(axis=0) >= 2) & before.any(axis=0) & (rose | ~before).all(axis=0)
+    stands: Mask = (still.sum(axis=0) >= 2) & (before.sum(axis=0) >= 2) & (rose | ~before).all(axis=0)
     return stands
 
 

@@ -64,6 +64,49 @@ def test_drain_scales_down_a_job_whose_steps_exceed_a_short_backlog():
     assert sizes()["shop/15-3-True"][-1] == 7
 
 
+STEP_AT_S, STEP_TO = 1800, 3000.0  # records/s; fifteen workers carry it
+SETTINGS = {
+    "short": Rules(policy="drain", rescale_pause_s=10.0),
+    "long": Rules(policy="drain", rescale_pause_s=60.0, metric_delay_s=15.0),
+}
+
+
+@cache
+def sizes_after_a_step(interval_s, setting):
+    """The workers that jobs, which commit at different times, have half an hour after the input has tripled."""
+    jobs = {phase_s: Fluid(lambda at_s: INPUT if at_s < STEP_AT_S else STEP_TO, each=EACH) for phase_s in PHASES_S}
+    state, book = EMPTY, RuleBook(by_workload={f"shop/{phase_s}": SETTINGS[setting] for phase_s in PHASES_S})
+    committed = dict.fromkeys(PHASES_S, 0.0)
+    for at_s in range(0, 2 * STEP_AT_S):
+        for phase_s, running in jobs.items():
+            if (at_s - phase_s) % interval_s == 0:
+                committed[phase_s] = running.processed
+        if at_s % 15 == 0:
+            seen = [
+                job(
+                    f"shop/{phase_s}",
+                    **counts(running.workers),
+                    processed_records=committed[phase_s],
+                    appended_records=running.appended,
+                    backlog_records=running.appended - committed[phase_s],
+                )
+                for phase_s, running in jobs.items()
+            ]
+            state, decided = advance(state, tick(float(at_s), *seen), book)
+            for each in rows(decided):
+                jobs[int(each.workload.removeprefix("shop/"))].scale(each.required_workers)
+        for running in jobs.values():
+            running.run(1)
+    return [running.workers for running in jobs.values()]
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("interval_s", INTERVALS_S)
+def test_drain_follows_a_step_of_the_input_whenever_offsets_are_committed(interval_s, setting):
+    assert min(sizes_after_a_step(interval_s, setting)) >= 15
+
+
 @pytest.mark.simulation
 def test_records_that_no_consumer_can_read_do_not_add_workers():
     """400/s, ten workers of 100/s and 6 000 records that never go, as the markers of transactions."""
