@@ -1,6 +1,6 @@
 """Decision inputs -> the target and its reason: gates, then the policy, then the bounds. Reads nothing else."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -71,8 +71,17 @@ def _at_work(inputs: DecisionInput) -> Array:
 
 
 def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
-    """The size of each workload and its deciding stage: the one with the largest size (S3-08)."""
+    """The size of each workload and its deciding stage: the one with the largest size (S3-08).
+
+    A stage that stands while another one moves asks for the present size: it needs a repair, but perhaps all workers.
+    """
     sizes, count = size(inputs.policy_input, inputs.policy), len(inputs.status.current_workers)
+    present, stands = inputs.policy_input.workers, inputs.blockers.stands
+    sizes = replace(
+        sizes,
+        wanted_workers=np.where(stands, present, sizes.wanted_workers),
+        needed_workers=np.where(stands, present, sizes.needed_workers),
+    )
     stage = first_largest(sizes.wanted_workers, inputs.counting, inputs.workload_index, count)
     outlook = sizes.outlook
     picked = None

@@ -61,6 +61,7 @@ class ScaleUpBlockers:
     """Reasons against more workers for a stage; every array has the shape (stages,), NaN unknown."""
 
     blocked_s: Array  # time without scale-ups, because the last one did not help
+    stands: Mask  # a backlog waits and nothing is processed, while another stage processes records
     measured_utilization_ratio: Array  # as reported
     hottest_partition_ratio: Array  # input of the hottest partition / input of the mean partition
 
@@ -90,6 +91,7 @@ def decision_input(tick: Tick) -> DecisionInput:
         policy_input=_policy_input(tick, range_.most),
         blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,
+            stands=_stands_alone(tick),
             measured_utilization_ratio=tick.now.utilization_ratio,
             hottest_partition_ratio=tick.signals.hottest_partition_ratio,
         ),
@@ -168,9 +170,6 @@ def _hottest(tick: Tick) -> Array:
 def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
     workload_index, count, fast, rules = tick.workload_index, len(tick.workers), tick.state.fast, tick.rules
     no_up, no_down = paused
-    throughput = tick.signals.throughput_records_per_s
-    stands = (throughput >= 0) & ~moves(throughput) & ~(tick.rates.progressed)
-    moving = ~(stands & (tick.signals.backlog_records > 0))
     history = tick.state.slow.history
     recent = tick.at_s - history.failed_at_s <= rules.failures_window_s
     spec, ready = tick.counts.spec_workers, tick.counts.ready_workers
@@ -191,9 +190,34 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         failures=np.where(recent, history.failures, 0.0),
         rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),
         discontinuous=~every(~tick.discontinuous, tick.counting, workload_index, count),
-        nothing_moves=~every(moving, tick.counting, workload_index, count) & (desired > 0),
+        nothing_moves=~every(~_stands(tick), tick.counting, workload_index, count)
+        & ~_some_stage_moves(tick)
+        & (desired > 0),
         rules=rules,
     )
+
+
+def _stands(tick: Tick) -> Mask:
+    """Whether a backlog of a stage waits and nothing is processed."""
+    idle = (tick.signals.throughput_records_per_s >= 0) & ~_stage_moves(tick)
+    stands: Mask = idle & (tick.signals.backlog_records > 0)
+    return stands
+
+
+def _stands_alone(tick: Tick) -> Mask:
+    """Whether a stage stands while another stage of its workload processes records."""
+    alone: Mask = _stands(tick) & _some_stage_moves(tick)[tick.workload_index] & (tick.stage_rules.safety != 0)
+    return alone
+
+
+def _some_stage_moves(tick: Tick) -> Mask:
+    """Whether a stage of each workload processes records."""
+    return ~every(~_stage_moves(tick), np.ones_like(tick.counting), tick.workload_index, len(tick.workers))
+
+
+def _stage_moves(tick: Tick) -> Mask:
+    moving: Mask = moves(tick.signals.throughput_records_per_s) | tick.rates.progressed
+    return moving
 
 
 def _workers_in_flight(counts: WorkerCounts) -> Mask:

@@ -102,7 +102,9 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
         return state
     changed_s = np.fmax(state.fast.changed_at_s, state.fast.spec_changed_at_s)
     planned = samples.at_s - changed_s < settle_s(rules) + rules.rate_window_s + rules.worker_start_s
-    failed = (restarts > was.restarts) & ~planned
+    # Restarts in a time without samples may be of any age, and planned.
+    watched = samples.at_s - state.fast.at_s[-2:][0] <= rules.stale_after_s
+    failed = (restarts > was.restarts) & ~planned & watched
     recent = samples.at_s - was.failed_at_s <= rules.failures_window_s
     total = np.where(recent, was.failures, 0.0) + restarts - was.restarts
     history = replace(

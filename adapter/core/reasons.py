@@ -75,8 +75,8 @@ def _unschedulable(d: "Decision") -> str:
 
 
 def _stuck(d: "Decision") -> str:
-    waiting = f"{count(d.backlog_records)} records wait and none is processed"
-    return f"{hold_prefix(d)}: {waiting}; more workers will not help: check the job"
+    waiting = f"{count(d.backlog_records)} records wait" if d.backlog_records else "a backlog waits"
+    return f"{hold_prefix(d)}: {waiting} and nothing is processed; more workers will not help: check the job"
 
 
 def _not_enacted(d: "Decision") -> str:
@@ -188,7 +188,7 @@ class Reason(StrEnum):
     )
     STUCK = ReasonRecord(
         name="Stuck",
-        description="a backlog waits and nothing is processed: more workers would not help, the target is held",
+        description="a backlog waits and no stage processes records: more workers would not help, the target is held",
         sentence=_stuck,
         opens="when the job processes records again",
         opened_by={"gate_inputs.nothing_moves": 0, "gate_inputs.changed_age_s": inf},

@@ -71,6 +71,15 @@ def test_an_idle_job_goes_to_0_only_if_the_minimum_is_0():
     assert closed(Fluid(lambda at_s: 0.0), 720, drain(min_workers=0))[-1].required_workers == 0
 
 
+def test_a_job_without_workers_starts_when_the_input_returns():
+    """Its capacity is unknown: without a reported utilization, and never behind."""
+    running = Fluid(lambda at_s: 0.0 if 3600 <= at_s < 10_800 else 500.0, missing=lambda at_s: ["utilization_ratio"])
+    sizes = {each.at_s: each.required_workers for each in closed(running, 12_600, drain(min_workers=0))}
+    assert sizes[10_770] == 0
+    assert sizes[10_890] >= 1
+    assert sizes[12_600] >= 6
+
+
 def test_x_01_a_stuck_job_holds_its_workers():
     """T=0, L>0, the backlog grows, offsets do not move for longer than ever."""
     decided = at(

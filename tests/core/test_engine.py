@@ -408,6 +408,23 @@ def test_a_workload_that_is_not_saturated_shows_no_capacity():
     assert last(steady(90, throughput=1000)).worker_capacity_records_per_s is None
 
 
+def two_stages(at_s, standing, **moving):
+    """A stage that moves, and one with a backlog of which nothing is processed."""
+    still = {"processed_records": 60, "appended_records": 60 + standing, "backlog_records": standing}
+    return tick(at_s, job(**counts()), job(stage="a", **flow(at_s, **moving)), job(stage="b", **still))
+
+
+@pytest.mark.parametrize("standing", [1, 1_000_000])
+def test_a_stage_that_stands_does_not_keep_another_one_from_being_scaled_up(standing):
+    found = last([two_stages(at_s, standing, **BEHIND) for at_s in range(0, 61, 15)], book(**ANY))
+    assert (found.reason, found.required_workers) == (Reason.UP, 20)
+
+
+def test_a_job_with_a_stage_that_stands_is_not_scaled_down():
+    idle = [two_stages(at_s, 1000, throughput=10) for at_s in range(0, 3601, 15)]
+    assert last(idle, book(worker_capacity_records_per_s=100.0)).required_workers == 10
+
+
 def test_utilization_is_estimated_from_a_configured_capacity():
     found = last(steady(throughput=400), book(worker_capacity_records_per_s=100.0, **ANY))
     assert (found.utilization_ratio, found.reason, found.required_workers) == (0.4, Reason.DOWN, 9)

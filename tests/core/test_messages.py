@@ -146,7 +146,7 @@ SENTENCES = {
     ),
     "stuck": (
         decision(Reason.STUCK, backlog_records=50_000.0),
-        "Holding 10 workers: 50 000 records wait and none is processed; more workers will not help: check the job",
+        "Holding 10 workers: 50 000 records wait and nothing is processed; more workers will not help: check the job",
     ),
     "not enacted": (
         decision(Reason.NOT_ENACTED, spec_workers=12, required_workers=20, held_workers=20, committed_age_s=900.0),

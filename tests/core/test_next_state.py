@@ -321,6 +321,13 @@ def test_restarts_before_the_first_tick_are_no_failures():
     assert history(ticks)[-1].restarts == 0
 
 
+@pytest.mark.parametrize("back_at_s", [500, 1800])
+def test_restarts_while_the_pipeline_was_down_are_no_failures(back_at_s):
+    seen = [*range(0, 301, 15), *range(back_at_s, back_at_s + 301, 15)]
+    ticks = [tick(at_s, job(**counts(), **flow(at_s), restarts=3.0 * (at_s >= back_at_s))) for at_s in seen]
+    assert history(ticks)[-1].restarts == 0
+
+
 def test_a_reset_of_the_restart_counter_is_no_failure():
     ticks = [tick(at_s, job(**counts(), **flow(at_s), restarts=9.0 if at_s < 45 else 1.0)) for at_s in (0, 15, 30, 45)]
     assert history(ticks)[-1].restarts == 0

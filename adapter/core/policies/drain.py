@@ -44,7 +44,7 @@ class _Known:
     exponent: Array
     strength: Array  # the present capacity relative to the table
     proven: Mask  # more is known than a lower bound
-    capacity_records_per_s: Array  # NaN if it is not proven
+    capacity_records_per_s: Array  # NaN if it is not proven; without workers 0
 
     def rate(self, workers: Array) -> Array:
         """The capacity of a number of workers, records/s."""
@@ -132,7 +132,7 @@ def _known(policy_input: PolicyInput) -> _Known:
         exponent=exponent,
         strength=now,
         proven=proven,
-        capacity_records_per_s=np.where(proven, rate * now, np.nan),
+        capacity_records_per_s=np.where(policy_input.workers > 0, np.where(proven, rate * now, np.nan), 0.0),
     )
 
 
