@@ -1,12 +1,25 @@
-"""The served metrics: the meaning of each, and how to read it from a decision."""
+"""The served metrics: the meaning of each, how to read it from a decision, and the kinds of objects that have them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from adapter.core.decisions import Decision, StageSignals
 
 Signals = Decision | StageSignals
 PADDED = "required_workers_padded"
+
+# The objects that run streaming jobs and can be scale targets: resource -> (kind, API version).
+OBJECT_KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "deployments.apps": ("Deployment", "apps/v1"),
+        "statefulsets.apps": ("StatefulSet", "apps/v1"),
+        "replicasets.apps": ("ReplicaSet", "apps/v1"),
+        "rollouts.argoproj.io": ("Rollout", "argoproj.io/v1alpha1"),
+        "flinkdeployments.flink.apache.org": ("FlinkDeployment", "flink.apache.org/v1beta1"),
+        "sparkapplications.sparkoperator.k8s.io": ("SparkApplication", "sparkoperator.k8s.io/v1beta2"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

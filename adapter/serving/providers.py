@@ -1,13 +1,12 @@
 """The metrics of workloads as external metrics, and as metrics of the objects that run them."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
 from adapter.apiserver.selectors import Selector
 from adapter.apiserver.status import not_found
-from adapter.core.metrics import METRICS
+from adapter.core.metrics import METRICS, OBJECT_KINDS
 from adapter.serving.metric_api import (
     EVERY_NAME,
     MetricQuery,
@@ -18,18 +17,6 @@ from adapter.serving.metric_api import (
     ObjectValue,
 )
 from adapter.serving.metric_reader import MetricReader, absent, metric_named, with_workload
-
-# The objects that run streaming jobs and can be scale targets: resource -> (kind, API version).
-KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "deployments.apps": ("Deployment", "apps/v1"),
-        "statefulsets.apps": ("StatefulSet", "apps/v1"),
-        "replicasets.apps": ("ReplicaSet", "apps/v1"),
-        "rollouts.argoproj.io": ("Rollout", "argoproj.io/v1alpha1"),
-        "flinkdeployments.flink.apache.org": ("FlinkDeployment", "flink.apache.org/v1beta1"),
-        "sparkapplications.sparkoperator.k8s.io": ("SparkApplication", "sparkoperator.k8s.io/v1beta2"),
-    }
-)
 
 
 class ExternalMetrics:
@@ -59,13 +46,13 @@ class ObjectMetrics:
 
     def metrics(self) -> Sequence[ObjectMetric]:
         """Every metric of every resource."""
-        return [ObjectMetric(resource, name) for resource in KINDS for name in METRICS]
+        return [ObjectMetric(resource, name) for resource in OBJECT_KINDS for name in METRICS]
 
     def read(self, query: ObjectQuery) -> Sequence[ObjectValue]:
         """Exactly one value. Raises StatusError."""
         metric_named(query.metric, _subject(query))
-        if query.namespace is None or query.resource not in KINDS:
-            where = f"it is served as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of {', '.join(KINDS)}"
+        if query.namespace is None or query.resource not in OBJECT_KINDS:
+            where = f"it is served as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of {', '.join(OBJECT_KINDS)}"
             raise not_found(f"{absent(query.metric, _subject(query))}: {where}")
         read = self._selected if query.name == EVERY_NAME else self._named
         return (read(query, query.namespace),)
@@ -85,7 +72,7 @@ class ObjectMetrics:
 
 
 def _value(query: ObjectQuery, name: str, found: MetricValue) -> ObjectValue:
-    kind, api_version = KINDS[query.resource]
+    kind, api_version = OBJECT_KINDS[query.resource]
     namespace = query.namespace or UNSET
     described = ObjectReference(kind=kind, namespace=namespace, name=name, api_version=api_version)
     return ObjectValue(described, found.value, found.at_s, found.window_s)

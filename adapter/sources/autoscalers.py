@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.core.metrics import METRICS, PADDED
+from adapter.core.metrics import METRICS, OBJECT_KINDS, PADDED
 from adapter.core.samples import OVERRIDE
 from adapter.sources.annotations import WORKLOAD, HpaAnnotations, parse
 from adapter.sources.sample_table import SampleTable
@@ -13,6 +13,8 @@ from adapter.sources.sample_table import SampleTable
 Json = Mapping[str, Any]
 
 _SOURCES = {"External": "external", "Object": "object"}  # type of a metric -> its field
+# An HPA looks up the resource of a described object by kind and group, whatever the version.
+_OBJECTS = {(kind, api_version.split("/")[0]) for kind, api_version in OBJECT_KINDS.values()}
 # The only target of a size. With another the HPA sets another number of replicas, the adapter takes that number as set
 # by somebody else, holds it, and the HPA multiplies it again.
 _SIZE_TARGET = {"type": "AverageValue", "averageValue": "1"}
@@ -79,15 +81,19 @@ def _workload(metric: Json) -> str | None:
     """The workload of a metric, as `serve` selects it; None for a foreign metric, or for several workloads."""
     source = metric.get(_SOURCES.get(metric["type"], ""), {})
     identifier = source.get("metric", {})
-    if identifier.get("name") not in METRICS:
+    described = source.get("describedObject")
+    if identifier.get("name") not in METRICS or (described and not _is_served(described)):
         return None
     selector = identifier.get("selector", {})
     if (named := selector.get("matchLabels", {}).get("workload")) is not None:
         return str(named)
     if any(term["key"] == "workload" for term in selector.get("matchExpressions", [])):
         return None  # it may select several
-    described = source.get("describedObject", {}).get("name")
-    return None if described is None else str(described)
+    return str(described["name"]) if described else None
+
+
+def _is_served(described: Json) -> bool:
+    return (described["kind"], described.get("apiVersion", "").split("/")[0]) in _OBJECTS
 
 
 def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:

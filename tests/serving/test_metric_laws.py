@@ -14,12 +14,12 @@ from signal_builders import FLEET, external, objects, readings
 from adapter.apiserver.selectors import Requirement, Selector, parse
 from adapter.apiserver.status import StatusError
 from adapter.core.decisions import Decision, Reason
-from adapter.core.metrics import METRICS
+from adapter.core.metrics import METRICS, OBJECT_KINDS
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS
 from adapter.serving.metric_api import MetricValue, ObjectQuery, ObjectValue
-from adapter.serving.providers import KINDS, ObjectMetrics
+from adapter.serving.providers import ObjectMetrics
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.workloads import Candidate
@@ -84,7 +84,7 @@ def test_an_index_finds_the_same_as_a_scan(text: str) -> None:
         assert f" {len(expected)} in namespace shop, and an HPA would add them up" in found.message
 
 
-@given(METRIC_NAMES, WORDS.filter(bool), SELECTORS, st.sampled_from(sorted(KINDS)))
+@given(METRIC_NAMES, WORDS.filter(bool), SELECTORS, st.sampled_from(sorted(OBJECT_KINDS)))
 def test_an_object_and_an_external_metric_agree(metric: str, name: str, text: str, resource: str) -> None:
     selector = parse(text)
     by_name = Selector((Requirement("workload", "in", (name,)), *selector.requirements))

@@ -7,8 +7,9 @@ from serving_builders import AT_S
 from signal_builders import code, message, objects, readings
 
 from adapter.apiserver.selectors import parse
+from adapter.core.metrics import OBJECT_KINDS
 from adapter.serving.metric_api import EVERY_NAME, ObjectQuery, ObjectReference, ObjectValue
-from adapter.serving.providers import KINDS, ObjectMetrics
+from adapter.serving.providers import ObjectMetrics
 from adapter.serving.snapshots.snapshot import Entry
 
 
@@ -29,11 +30,11 @@ def test_an_object_has_the_number_of_the_workload_of_its_name() -> None:
     assert value == ObjectValue(described, "4", AT_S, 60)
 
 
-@pytest.mark.parametrize("resource", KINDS)
+@pytest.mark.parametrize("resource", OBJECT_KINDS)
 def test_a_described_object_has_the_kind_of_its_resource(resource: str) -> None:
     (value,) = signals().read(question(resource=resource))
     described = value.described
-    assert (described.kind, described.api_version) == KINDS[resource]
+    assert (described.kind, described.api_version) == OBJECT_KINDS[resource]
     assert resource == f"{described.kind.lower()}s.{described.api_version.partition('/')[0]}"
 
 

@@ -10,8 +10,7 @@ from serving_builders import AT_S, decision, entry, get, local_app, snapshot
 
 from adapter.apiserver.negotiation import AGGREGATED
 from adapter.core.decisions import Decision, StageSignals
-from adapter.core.metrics import METRICS
-from adapter.serving.providers import KINDS
+from adapter.core.metrics import METRICS, OBJECT_KINDS
 from adapter.serving.routes import Readiness
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
@@ -61,7 +60,7 @@ def test_every_metric_that_discovery_lists_is_answered() -> None:
     app = app_of(FULL)
     external = [each["name"] for each in get(app, E).get_json()["resources"]]
     custom = [each["name"] for each in get(app, "/apis/custom.metrics.k8s.io/v1beta1").get_json()["resources"]]
-    assert len(custom) == len(KINDS) * len(METRICS)
+    assert len(custom) == len(OBJECT_KINDS) * len(METRICS)
     objects = [name.replace("/", "/orders/") for name in custom]
     found = {name: get(app, f"{N}/shop/{name}").status_code for name in external}
     for version in ("v1beta1", "v1beta2"):
@@ -127,7 +126,7 @@ def test_case_4_the_root_is_aggregated_for_clients_that_prefer_it(accept: str, c
         custom, external = response.get_json()["items"]
         assert [each["resource"] for each in external["versions"][0]["resources"]] == list(METRICS)
         assert [each["version"] for each in custom["versions"]] == ["v1beta2", "v1beta1"]
-        assert {each["resource"] for each in custom["versions"][0]["resources"]} == set(KINDS)
+        assert {each["resource"] for each in custom["versions"][0]["resources"]} == set(OBJECT_KINDS)
         assert all(version["freshness"] == "Current" for version in custom["versions"])
 
 

@@ -18,10 +18,12 @@ def external(name: str = "required_workers", **selector: Any) -> dict[str, Any]:
     return {"type": "External", "external": {"metric": {"name": name, "selector": selector}}}
 
 
-def of_object(name: str = "required_workers", described: str = "orders", **selector: Any) -> dict[str, Any]:
+def of_object(
+    name: str = "required_workers", described: str = "orders", kind: str = "apps/v1 Deployment", **selector: Any
+) -> dict[str, Any]:
     metric = {"name": name, "selector": selector} if selector else {"name": name}
-    kind = {"apiVersion": "apps/v1", "kind": "Deployment", "name": described}
-    return {"type": "Object", "object": {"metric": metric, "describedObject": kind}}
+    described_object = {**dict(zip(("apiVersion", "kind"), kind.split(), strict=True)), "name": described}
+    return {"type": "Object", "object": {"metric": metric, "describedObject": described_object}}
 
 
 def of_pods(name: str = "utilization", **selector: Any) -> dict[str, Any]:
@@ -78,6 +80,11 @@ def test_the_default_minimum_of_an_hpa_is_1() -> None:
         pytest.param([{"type": "External", "external": {"metric": {"name": "backlog"}}}], id="no selector"),
         pytest.param([external(matchExpressions=expression("workload"))], id="a selector by expressions"),
         pytest.param([of_object("requests-per-second")], id="another adapter's metric of an object"),
+        pytest.param([of_object("throughput", kind="v1 Service")], id="another adapter's metric of a Service"),
+        pytest.param(
+            [of_object(kind="v1 Service", matchLabels={"workload": "orders"})], id="a Service and a workload's selector"
+        ),
+        pytest.param([of_object(kind="v1 Deployment")], id="a Deployment of another group"),
         pytest.param(
             [of_object(matchExpressions=expression("workload"))], id="an object with a selector by expressions"
         ),
@@ -99,6 +106,9 @@ def test_hpas_without_our_metrics_are_ignored(metrics: Any) -> None:
         ),
         pytest.param(
             of_object(matchLabels={"workload": "clicks"}), "shop/clicks", id="Object, by the metric's selector"
+        ),
+        pytest.param(
+            of_object(kind="argoproj.io/v1 Rollout"), "shop/orders", id="Object, of another version than that served"
         ),
         pytest.param(of_object(matchLabels={"stage": "join"}), "shop/orders", id="Object, of a stage"),
         pytest.param(of_object(matchExpressions=expression("stage")), "shop/orders", id="Object, of stages"),

@@ -13,8 +13,7 @@ from parts.adapter import CUSTOM, EXTERNAL, VERSIONS, Adapter
 from parts.controlplane import ControlPlane
 from parts.process import until
 
-from adapter.core.metrics import METRICS
-from adapter.serving.providers import KINDS as OBJECTS
+from adapter.core.metrics import METRICS, OBJECT_KINDS
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 OPENAPI_S = 300  # kube-apiserver retries a failed document after a minute
@@ -37,7 +36,7 @@ def test_discovery_lists_the_metrics_of_each_kind_of_object(
     version: str, adapter: Adapter, controlplane: ControlPlane
 ) -> None:
     listed = json.loads(controlplane.kubectl("get", "--raw", f"/apis/{version}"))["resources"]
-    expected = {f"{kind}/{name}" for kind in OBJECTS for name in METRICS}
+    expected = {f"{kind}/{name}" for kind in OBJECT_KINDS for name in METRICS}
     assert expected <= {each["name"] for each in listed}
 
 
@@ -50,7 +49,7 @@ def test_aggregated_discovery_has_our_groups_as_current(adapter: Adapter, contro
     found = until(current, 120, "the groups are current")  # kube-apiserver reads them once a minute
     listed = {version: {each["resource"] for each in found[version]["resources"]} for version in VERSIONS}
     assert listed[EXTERNAL] >= set(METRICS)
-    assert all(listed[version] >= {*OBJECTS} for version in CUSTOM)
+    assert all(listed[version] >= {*OBJECT_KINDS} for version in CUSTOM)
 
 
 def test_the_openapi_documents_of_the_cluster_contain_ours(adapter: Adapter, controlplane: ControlPlane) -> None:
