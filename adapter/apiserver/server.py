@@ -122,9 +122,13 @@ def _raise_file_limit(limits: ServerLimits) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises SetupError if the port is not available."""
+    """A listening socket; `::` is every address of IPv6 and IPv4. Raises SetupError if the port is not available."""
+    if host == "::" and not socket.has_dualstack_ipv6():
+        host = "0.0.0.0"  # noqa: S104  # the same for a kernel without IPv6
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    if family == socket.AF_INET6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # the system's default may be IPv6 alone
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # Connections inherit both. A larger send buffer would hide for long that a client stopped reading.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -140,7 +144,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _listen_failure(host: str, port: int, error: OSError) -> str:
-    start = f"cannot listen on {host}:{port}"
+    start = f"cannot listen on {f'[{host}]' if ':' in host else host}:{port}"
     if error.errno == errno.EADDRINUSE:
         settings = "`run --port`, serving.port or pipeline.port"
         owner = f"ss -ltnp 'sport = :{port}'"

@@ -33,7 +33,9 @@ _PIPELINE_PORT = 8443  # a process without privileges can bind it
 _SERVING_PORT = 6443
 _OWN_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105  # the path in every pod
 
-Host = Annotated[Text, Field(description="Address to listen on; all addresses by default, as a pod requires.")]
+Host = Annotated[
+    Text, Field(description="Address to listen on; by default all addresses, of IPv4 and IPv6, as a pod requires.")
+]
 
 
 class Pause(Model):
@@ -175,7 +177,7 @@ class Pipeline(Model):
     checkpoint: Text = Field(description="Directory of the state, on a persistent volume.")
     cores: int = Field(default=2, ge=1, description="Threads of local Spark; two are enough for 1 000 workloads.")
     memory: Memory = Field(default="1g", description="Memory of Spark's JVM, such as 1g or 1500m.")
-    host: Host = "0.0.0.0"  # noqa: S104  # a pod listens on all its addresses
+    host: Host = "::"
     port: int = Field(
         default=_PIPELINE_PORT, ge=0, le=65535, description="Port of snapshots and metrics; 0 selects a free port."
     )
@@ -192,7 +194,7 @@ class Pipeline(Model):
 class Serving(Model):
     """The process that serves the metrics API."""
 
-    host: Host = "0.0.0.0"  # noqa: S104  # a pod listens on all its addresses
+    host: Host = "::"
     port: int = Field(
         default=_SERVING_PORT, ge=0, le=65535, description="Port of the metrics API; 0 selects a free port."
     )

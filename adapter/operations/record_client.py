@@ -119,5 +119,5 @@ def _reachable(host: str) -> str:
     except ValueError:
         return host
     if listening.is_unspecified:
-        return "127.0.0.1" if listening.version == 4 else "[::1]"
+        return "127.0.0.1"  # `::` listens on IPv4, too
     return host if listening.version == 4 else f"[{host}]"

@@ -2,6 +2,7 @@
 
 import gc
 import http.client
+import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ from adapter.apiserver.tls import LiveTls
 from adapter.errors import SetupError
 
 LIMITS = ServerLimits()
+IPV6 = Path("/proc/net/if_inet6")  # the addresses of this machine
 QUICK = ServerLimits(handshake_s=0.3, header_s=0.3, write_s=0.3, idle_s=0.3)  # so that a test need not wait long
 AGGREGATOR = CLIENTS.issue_cert(common_name="front-proxy-client")
 # 51 KB: under any limit of bytes that a selector needs.
@@ -412,15 +414,32 @@ def test_a_port_in_use_names_the_option(running: Running) -> None:
         Server(running.application, "127.0.0.1", running.server.port).start()
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "::1"])
-def test_an_address_of_another_machine_is_an_error(host: str, tmp_path: Path) -> None:
-    server = Server(lambda environ, start: [], host, 0)
-    if host == "::1":
-        try:
-            server.start()
-        except SetupError:
-            pytest.skip("this machine has no IPv6")
-        server.stop()
-        return
+def test_an_address_of_another_machine_is_an_error() -> None:
     with pytest.raises(SetupError, match="must be one of this machine"):
+        Server(lambda environ, start: [], "192.0.2.1", 0).start()
+
+
+def is_reached(by: str, host: str) -> bool:
+    """Whether a client reaches a server of this host by an address."""
+    with ExitStack() as stack:
+        server = Server(lambda environ, start: [], host, 0)
         server.start()
+        stack.callback(server.stop)
+        stack.enter_context(socket.create_connection((by, server.port), 5))
+        return True
+
+
+@pytest.mark.skipif(not (IPV6.is_file() and IPV6.read_text("ascii")), reason="this machine has no IPv6")
+def test_an_address_of_ipv6_is_listened_on() -> None:
+    assert is_reached("::1", "::1")
+    assert is_reached("::1", "::")
+
+
+def test_all_addresses_are_also_those_of_ipv4() -> None:
+    """The pods of an IPv6-only cluster have no address of IPv4, those of most clusters none of IPv6."""
+    assert is_reached("127.0.0.1", "::")
+
+
+def test_a_kernel_without_ipv6_listens_on_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    assert is_reached("127.0.0.1", "::")

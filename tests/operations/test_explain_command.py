@@ -267,7 +267,13 @@ def test_a_server_without_records_is_named_as_such(plain: str, capsys: pytest.Ca
 
 @pytest.mark.parametrize(
     ("host", "expected"),
-    [(str(IPv4Address(0)), "127.0.0.1"), ("::", "[::1]"), ("10.1.2.3", "10.1.2.3"), ("::1", "[::1]"), ("pod", "pod")],
+    [
+        (str(IPv4Address(0)), "127.0.0.1"),
+        ("::", "127.0.0.1"),
+        ("10.1.2.3", "10.1.2.3"),
+        ("::1", "[::1]"),
+        ("pod", "pod"),
+    ],
 )
 def test_without_a_snapshot_address_the_pipeline_is_on_this_machine(host: str, expected: str) -> None:
     text = f"""
