@@ -173,14 +173,22 @@ def test_a_size_is_any_quantity_of_kubernetes(render: Render, size: str) -> None
     assert str(requested) == size
 
 
-def test_the_hpa_controller_can_read_every_metric_of_both_groups(render: Render) -> None:
-    objects = render()
+@pytest.mark.parametrize("groups", [("external",), ("custom",), ("external", "custom")])
+def test_the_hpa_controller_can_read_every_metric_of_the_groups_of_the_chart(
+    render: Render, groups: tuple[str, ...]
+) -> None:
+    objects = render(*(f"apiService.{api}.create={str(api in groups).lower()}" for api in ("external", "custom")))
     reader = f"streaming-{NAME}-metrics-reader"
-    (rule,) = objects["ClusterRole", reader]["rules"]
-    assert sorted(rule["apiGroups"]) == ["custom.metrics.k8s.io", "external.metrics.k8s.io"]
-    assert (rule["resources"], rule["verbs"]) == (["*"], ["get", "list"])
+    assert objects["ClusterRole", reader]["rules"] == [
+        {"apiGroups": [f"{api}.metrics.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]} for api in groups
+    ]
     for account in ("horizontal-pod-autoscaler", "system:kube-controller-manager"):
         assert bound_to(objects, account) == {reader}
+
+
+def test_without_a_group_the_chart_has_no_role_for_readers(render: Render) -> None:
+    names = {name for _, name in render("apiService.external.create=false")}
+    assert not names & {f"streaming-{NAME}-{suffix}" for suffix in ("metrics-reader", "hpa-controller")}
 
 
 @pytest.mark.parametrize("role", ["view", "edit", "admin"])
