@@ -197,10 +197,11 @@ class KubernetesReader:
         return self._get(path, query, max(0.001, self._deadline_at_s - time.monotonic()))
 
     def _log_faults(self, faults: Iterable[str]) -> None:
-        """Log each fault once in the life of this reader."""
-        for fault in set(faults) - self._logged_faults - {""}:
-            self._logged_faults.add(fault)
+        """Log each fault when it begins."""
+        present = set(faults) - {""}
+        for fault in present - self._logged_faults:
             _LOG.warning("%s", fault)
+        self._logged_faults = present
 
 
 def _opened(name: str, settings: KubernetesSource) -> Get:

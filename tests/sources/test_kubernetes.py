@@ -275,6 +275,15 @@ def test_an_invalid_pause_is_logged_once(caplog: pytest.LogCaptureFixture) -> No
     ]
 
 
+def test_a_fault_that_comes_back_is_logged_again(caplog: pytest.LogCaptureFixture) -> None:
+    server = ApiServer()
+    source, faulty = reader(server), server.answers[HPAS]
+    for answer in (faulty, {"metadata": {}, "items": []}, faulty):
+        server.answers[HPAS] = answer
+        seen(source)
+    assert len(caplog.messages) == 2
+
+
 @pytest.mark.parametrize(("late_s", "answers"), [(14.9, True), (15.0, False)])
 def test_kubernetes_has_no_past(late_s: float, answers: bool) -> None:
     server = ApiServer()
