@@ -11,7 +11,11 @@ LARGEST_BODY = 64 * 2**20  # bytes, unpacked: 40 000 workloads in 20 ticks take 
 
 
 class BodyError(Exception):
-    """A body is too large, or cannot be unpacked. The message is the cause."""
+    """A body cannot be read. The message is the cause."""
+
+
+class LargeBodyError(BodyError):
+    """A body is too large."""
 
 
 class Body:
@@ -33,7 +37,7 @@ class Body:
         except zlib.error as error:
             raise BodyError(f"expected a gzipped answer: {error}") from error
         if len(piece) > left:
-            raise BodyError(f"the answer is larger than {self._largest} bytes; narrow what is read")
+            raise LargeBodyError(f"the answer is larger than {self._largest} bytes; narrow what is read")
         self._plain.write(piece)
 
     def finish(self) -> BytesIO:

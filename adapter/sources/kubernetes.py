@@ -17,13 +17,13 @@ from adapter.config import KubernetesSource
 from adapter.errors import SourceError
 from adapter.file_stamps import file_stamps
 from adapter.sources.autoscalers import Autoscaler, Scale, Target, add_workers, autoscalers, scale_of, subresource_scale
-from adapter.sources.bodies import Body, BodyError
+from adapter.sources.bodies import Body, BodyError, LargeBodyError
 from adapter.sources.sample_table import SampleTable
 
 _HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 _APPS = {"Deployment": "deployments", "StatefulSet": "statefulsets", "ReplicaSet": "replicasets"}
 _CA_FILE = config.incluster_config.SERVICE_CERT_FILENAME
-_PAGE = 500  # objects an answer; an HPA is about 2 KB, a Deployment 5
+_PAGE = 500  # objects an answer, a tenth where they are too large; an HPA is about 2 KB, a Deployment 5
 _MOST_LISTS = 20  # namespaces to list one by one; for more, one list of the whole cluster
 _CONNECTIONS = 8  # scale subresources are read one by one: 700 at 8 ms each would take longer than the deadline
 _CHUNK_BYTES = 1 << 16
@@ -40,6 +40,10 @@ class _RefusedError(Exception):
         self.status = status
         self.path = path
         super().__init__(f"{path}: {status} {reason}")
+
+
+class _LargeAnswerError(_RefusedError):
+    """The answer is larger than the reader accepts."""
 
 
 class _Continue(msgspec.Struct, frozen=True):
@@ -183,13 +187,19 @@ class KubernetesReader:
         return self._plurals[key]
 
     def _list(self, path: str) -> Iterator[Mapping[str, Any]]:
-        query = {"limit": str(_PAGE)}
+        limit, start = _PAGE, dict[str, str]()
         while True:
-            page = _as(_Page, self._request(path, query), path)
+            try:
+                page = _as(_Page, self._request(path, {"limit": str(limit), **start}), path)
+            except _LargeAnswerError:
+                if limit == 1:
+                    raise
+                limit = max(1, limit // 10)  # annotations alone may take 256 KiB an object
+                continue
             yield from page.items
             if not page.metadata.continue_:
                 return
-            query = {"limit": str(_PAGE), "continue": page.metadata.continue_}
+            start = {"continue": page.metadata.continue_}
 
     def _request(self, path: str, query: Mapping[str, str]) -> Any:
         if self._get is None:
@@ -223,6 +233,8 @@ def _opened(name: str, settings: KubernetesSource) -> Get:
             if answer.status != HTTPStatus.OK:
                 raise _RefusedError(answer.status, path, answer.reason or "")
             return msgspec.json.decode(_body(answer, deadline_at_s))
+        except LargeBodyError as error:
+            raise _LargeAnswerError(answer.status, path, str(error)) from error
         except BodyError as error:
             raise _RefusedError(answer.status, path, str(error)) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -103,6 +103,21 @@ def test_a_wrong_answer_is_a_fault_in_one_line_and_no_value(name: str, kind: str
     assert fault.isprintable()
 
 
+def test_a_page_of_large_objects_is_read_in_smaller_pages(tmp_path: Path) -> None:
+    limits: list[str] = []
+
+    def list_of_objects(request: Any, form: Form) -> None:
+        limits.append(form["limit"])
+        is_large = "continue" not in form and int(form["limit"]) > 5
+        page = {"items": [], "metadata": {} if "continue" in form else {"continue": "next"}}
+        body, encoding = (BOMB, "gzip") if is_large else (json.dumps(page).encode(), "identity")
+        send(request, body, Content_Encoding=encoding)
+
+    with opened("kubernetes", list_of_objects, tmp_path) as source:
+        assert rows_of(source.samples(int(time.time()), int(time.time()), 15)) == []
+    assert limits == ["500", "50", "5", "5"]
+
+
 @pytest.mark.parametrize("body", ["[]", "{}", "null", '{"items": {}}', '{"items": ["a"], "metadata": {}}'])
 def test_an_answer_that_is_no_list_of_objects_is_named(body: str, tmp_path: Path) -> None:
     assert "not an answer of the Kubernetes API: " in fault_of("kubernetes", says(body.encode()), tmp_path)
