@@ -47,7 +47,7 @@ def _not_negative(change: float | None) -> float | None:
 
 
 def _padded(workers: float | None) -> float | None:
-    """The least number with which an HPA with the default tolerance of 10 % does not stay below the workers.
+    """The workers, raised so that an HPA with the default tolerance of 10 % reaches at least that size.
 
     It exceeds 1.1 * (workers - 1) by a thousandth. At the required size the HPA stays: a size that it exceeded would
     become the adapter's new target, and the two would raise each other.
@@ -70,7 +70,7 @@ _ALL = (
     ),
     Metric(
         PADDED,
-        "the least number with which an HPA with a tolerance of 10 % does not stay below required_workers",
+        "required_workers, raised so that an HPA with a tolerance of 10 % reaches at least that size",
         "workers",
         'AverageValue "1", where an HPA cannot set its tolerance',
         lambda decision: _padded(decision.required_workers),
