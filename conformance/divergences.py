@@ -86,6 +86,11 @@ def _names_every_object(row: Row) -> bool:
     return "/custom.metrics.k8s.io/" in path and "/*/" in path
 
 
+def _names_no_object_of_a_namespace(row: Row) -> bool:
+    path = row.request.target.partition("?")[0]
+    return _recorded_status(row) == 200 and f"/{_CUSTOM}/v" in path and path.count("/") in (6, 7)
+
+
 def _same_without_delay(row: Row, ours: Outcome) -> bool:
     return isinstance(ours, Response) and "retry-after" not in ours.headers and _is_status(ours, _recorded_status(row))
 
@@ -126,10 +131,10 @@ DIVERGENCES = (
     ),
     Divergence(
         "list-options", "field selectors, watches, timeouts and paging", "400, 405, 422 or 504 where they are invalid",
-        "400 for a field selector, 405 for a watch; the others are ignored",
+        "400 for a field selector; the others are ignored",
         "no Kubernetes client sends them to a metrics API",
         lambda row: _recorded_status(row) in (200, 400, 405, 422, 504) and bool(_LIST_OPTIONS & _query(row).keys()),
-        lambda _, ours: _is_json(ours, 200) or _is_status(ours, 400, 405),
+        lambda _, ours: _is_json(ours, 200) or _is_status(ours, 400),
     ),
     Divergence(
         "no-impersonation", "`Impersonate-*` headers", "the rights of the impersonated user", "the headers are ignored",
@@ -140,6 +145,11 @@ DIVERGENCES = (
         "no-pods-metrics", "custom metrics of every object (`*`)", "a value for each object", "400 or 404",
         "a signal describes a whole workload, so that HPAs use `Object` and `External` metrics",
         _names_every_object, lambda _, ours: _is_status(ours, 400, 404),
+    ),
+    Divergence(
+        "no-cluster-metrics", "custom metrics of a namespace, or of an object outside of namespaces", "a value", "404",
+        "the objects that run streaming jobs are in a namespace",
+        _names_no_object_of_a_namespace, lambda _, ours: _is_status(ours, 404),
     ),
     Divergence(
         "status-document", "an error that is plain text there", "plain text", "a `Status` with the same code",

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import UNSET
-
 from adapter.apiserver import probes as apiserver_probes
 from adapter.apiserver.answer import Routes
 from adapter.apiserver.probes import Checks
@@ -111,6 +109,5 @@ class CustomFixture:
         if query.metric == "missing":
             raise not_found("the server could not find the metric missing")
         names = ("pod-a", "pod-b") if query.name == EVERY_NAME else (query.name,)
-        namespace = query.namespace or UNSET
-        objects = [ObjectReference(kind="Pod", namespace=namespace, name=name, api_version="/v1") for name in names]
-        return [ObjectValue(each, "300m", AT_S) for each in objects]
+        pods = [ObjectReference(kind="Pod", namespace=query.namespace, name=name, api_version="/v1") for name in names]
+        return [ObjectValue(pod, "300m", AT_S) for pod in pods]

@@ -4,7 +4,7 @@ kube-apiserver merges it into its own document, from which `kubectl explain` and
 OpenAPI 3.0 documents from it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -32,7 +32,7 @@ class _Kind:
     version: str
     name: str
     item: type
-    routes: Sequence[str]
+    route: str
 
 
 def document() -> dict[str, Any]:
@@ -41,20 +41,19 @@ def document() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     for kind in _kinds():
         name = _definitions(kind, definitions)
-        for number, route in enumerate(kind.routes):
-            path = route.replace("<", "{").replace(">", "}")
-            group_version = f"{kind.group}/{kind.version}"
-            paths[f"/apis/{group_version}{path}"] = _path(route, name, f"{group_version}/{number}")
+        path = kind.route.replace("<", "{").replace(">", "}")
+        group_version = f"{kind.group}/{kind.version}"
+        paths[f"/apis/{group_version}{path}"] = _path(kind.route, name, group_version)
     info = {"title": "backlog-adapter", "version": "v1"}
     return {"swagger": "2.0", "info": info, "paths": paths, "definitions": dict(sorted(definitions.items()))}
 
 
 def _kinds() -> Iterator[_Kind]:
     """Each list in each version. The type of its items is what the program writes them with."""
-    yield _Kind(EXTERNAL, EXTERNAL_VERSION, EXTERNAL_LIST, metric_api.ExternalMetricValue, [metric_api.EXTERNAL_ROUTE])
+    yield _Kind(EXTERNAL, EXTERNAL_VERSION, EXTERNAL_LIST, metric_api.ExternalMetricValue, metric_api.EXTERNAL_ROUTE)
     for version, write in metric_api.CUSTOM_ITEMS.items():
         item = get_type_hints(write)["return"]
-        yield _Kind(CUSTOM, version, CUSTOM_LIST, item, list(metric_api.CUSTOM_ROUTES.values()))
+        yield _Kind(CUSTOM, version, CUSTOM_LIST, item, metric_api.CUSTOM_ROUTE)
 
 
 def _definitions(kind: _Kind, definitions: dict[str, Any]) -> str:
@@ -97,9 +96,7 @@ def _version_2(schema: Any) -> Any:
 def _path(route: str, definition: str, operation: str) -> dict[str, Any]:
     names = [part[1:-1] for part in route.split("/") if part.startswith("<")]
     variables = [{"name": name, "in": "path", "required": True, "type": "string"} for name in names]
-    selectors = (
-        ["labelSelector"] if len(names) == 2 and "resource" not in names else ["labelSelector", "metricLabelSelector"]
-    )
+    selectors = ["labelSelector", "metricLabelSelector"] if "resource" in names else ["labelSelector"]
     query = [{"name": name, "in": "query", "type": "string"} for name in selectors]
     responses = {str(code): {"description": text} for code, text in _ERRORS.items()}
     ok = {"description": "OK", "schema": {"$ref": f"#/definitions/{definition}"}}

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from adapter.apiserver.answer import Answer, Handler, json
+from adapter.apiserver.answer import Answer, json
 from adapter.apiserver.discovery import ApiGroup, Resource
 from adapter.apiserver.negotiation import check_json
 from adapter.apiserver.request import Request
 from adapter.apiserver.selectors import EVERYTHING, Labels, Selector, SelectorError, label_selector, parse
-from adapter.apiserver.status import StatusError, bad_request
+from adapter.apiserver.status import bad_request
 
 EXTERNAL, CUSTOM = "external.metrics.k8s.io", "custom.metrics.k8s.io"
 EXTERNAL_LIST, CUSTOM_LIST = "ExternalMetricValueList", "MetricValueList"
@@ -21,11 +21,7 @@ EXTERNAL_VERSION = "v1beta1"
 EXTERNAL_GROUP_VERSION = f"{EXTERNAL}/{EXTERNAL_VERSION}"
 EVERY_NAME = "*"
 EXTERNAL_ROUTE = "/namespaces/<namespace>/<metric>"
-CUSTOM_ROUTES = {
-    "namespaced": "/namespaces/<namespace>/<resource>/<name>/<metric>",
-    "namespace": "/namespaces/<name>/metrics/<metric>",
-    "cluster": "/<resource>/<name>/<metric>",
-}
+CUSTOM_ROUTE = "/namespaces/<namespace>/<resource>/<name>/<metric>"
 
 
 class MetricQuery(msgspec.Struct, frozen=True):
@@ -59,7 +55,7 @@ class ObjectMetric(msgspec.Struct, frozen=True):
 class ObjectQuery(msgspec.Struct, frozen=True):
     """A metric of objects of one resource."""
 
-    namespace: str | None  # None for a resource without namespace
+    namespace: str
     resource: str
     name: str  # EVERY_NAME for the objects that the selector picks
     metric: str
@@ -71,7 +67,7 @@ class ObjectReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """The object that a value describes."""
 
     kind: str
-    namespace: str | UnsetType = UNSET
+    namespace: str
     name: str
     api_version: str
 
@@ -145,34 +141,18 @@ class MetricValue2(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 def api_groups(external: ExternalProvider, custom: CustomProvider) -> tuple[ApiGroup, ApiGroup]:
     """Both API groups."""
-    # Clients of Kubernetes 1.26 take an empty list for a failure.
-    names = external.names() or ("externalmetrics",)
-    metrics = custom.metrics() or (ObjectMetric("pods", "custommetrics"),)
-    resources = [Resource(f"{each.resource}/{each.metric}", CUSTOM_LIST, each.namespaced) for each in metrics]
-    routes = {EXTERNAL_ROUTE: partial(_read_external, external)}
+    metrics = [Resource(f"{each.resource}/{each.metric}", CUSTOM_LIST, each.namespaced) for each in custom.metrics()]
+    custom_routes = {version: {CUSTOM_ROUTE: partial(_read_custom, custom, version)} for version in CUSTOM_ITEMS}
+    external_routes = {EXTERNAL_VERSION: {EXTERNAL_ROUTE: partial(_read_external, external)}}
     return (
-        ApiGroup(CUSTOM, resources, {version: _custom_routes(custom, version) for version in CUSTOM_ITEMS}),
-        ApiGroup(EXTERNAL, [Resource(name, EXTERNAL_LIST) for name in names], {EXTERNAL_VERSION: routes}),
+        ApiGroup(CUSTOM, metrics, custom_routes),
+        ApiGroup(EXTERNAL, [Resource(name, EXTERNAL_LIST) for name in external.names()], external_routes),
     )
-
-
-def _custom_routes(provider: CustomProvider, version: str) -> dict[str, Handler]:
-    read = partial(_read_custom, provider, version)
-    return {
-        CUSTOM_ROUTES["namespaced"]: read,
-        CUSTOM_ROUTES["namespace"]: partial(read, namespace=None, resource="namespaces"),
-        CUSTOM_ROUTES["cluster"]: partial(read, namespace=None),
-    }
 
 
 def _read_external(provider: ExternalProvider, request: Request, namespace: str, metric: str) -> Answer:
     check_json(request.header(b"accept"))
-    query = request.query
-    picked = _selector(query, "labelSelector")
-    if query.get("watch", "false").lower() not in ("false", "0"):
-        message = f'watch is not supported on resources of kind "*.{EXTERNAL}"'
-        raise StatusError(405, "MethodNotAllowed", message, details={"group": EXTERNAL, "kind": "*"})
-    values = provider.read(MetricQuery(namespace, metric, picked))
+    values = provider.read(MetricQuery(namespace, metric, _selector(request.query, "labelSelector")))
     return _list(EXTERNAL_LIST, EXTERNAL_GROUP_VERSION, [_external_item(value) for value in values])
 
 

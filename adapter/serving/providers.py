@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from msgspec import UNSET
-
 from adapter.apiserver.selectors import Selector
 from adapter.apiserver.status import not_found
 from adapter.core.metrics import METRICS, OBJECT_KINDS
@@ -51,30 +49,29 @@ class ObjectMetrics:
     def read(self, query: ObjectQuery) -> Sequence[ObjectValue]:
         """Exactly one value. Raises StatusError."""
         metric_named(query.metric, _subject(query))
-        if query.namespace is None or query.resource not in OBJECT_KINDS:
+        if query.resource not in OBJECT_KINDS:
             where = f"it is served as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of {', '.join(OBJECT_KINDS)}"
             raise not_found(f"{absent(query.metric, _subject(query))}: {where}")
         read = self._selected if query.name == EVERY_NAME else self._named
-        return (read(query, query.namespace),)
+        return (read(query),)
 
-    def _named(self, query: ObjectQuery, namespace: str) -> ObjectValue:
+    def _named(self, query: ObjectQuery) -> ObjectValue:
         subject = _subject(query)
         hint = f"{subject} is read as the workload of its name: name another in the metric's selector, workload=NAME"
         selector = with_workload(query.metric_selector, query.name)
-        found = self._reader.read_single_value(MetricQuery(namespace, query.metric, selector, subject, hint))
+        found = self._reader.read_single_value(MetricQuery(query.namespace, query.metric, selector, subject, hint))
         return _value(query, query.name, found)
 
-    def _selected(self, query: ObjectQuery, namespace: str) -> ObjectValue:
+    def _selected(self, query: ObjectQuery) -> ObjectValue:
         """The value of the workload that both selectors pick, as an object of its name."""
         both = Selector((*query.selector.requirements, *query.metric_selector.requirements))
-        found = self._reader.read_single_value(MetricQuery(namespace, query.metric, both))
+        found = self._reader.read_single_value(MetricQuery(query.namespace, query.metric, both))
         return _value(query, (found.labels or {})["workload"], found)
 
 
 def _value(query: ObjectQuery, name: str, found: MetricValue) -> ObjectValue:
     kind, api_version = OBJECT_KINDS[query.resource]
-    namespace = query.namespace or UNSET
-    described = ObjectReference(kind=kind, namespace=namespace, name=name, api_version=api_version)
+    described = ObjectReference(kind=kind, namespace=query.namespace, name=name, api_version=api_version)
     return ObjectValue(described, found.value, found.at_s, found.window_s)
 
 

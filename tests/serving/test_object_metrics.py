@@ -17,7 +17,7 @@ def signals(*entries: Entry, age_s: float = 5.0) -> ObjectMetrics:
     return ObjectMetrics(readings(*entries, age_s=age_s))
 
 
-def question(name: str = "orders", metric: str = "required_workers", **parts: str | None) -> ObjectQuery:
+def question(name: str = "orders", metric: str = "required_workers", **parts: str) -> ObjectQuery:
     """parts: resource, namespace, selector, metric_selector."""
     selectors = {part: parse(str(parts.pop(part, ""))) for part in ("selector", "metric_selector")}
     query: dict[str, Any] = {"namespace": "shop", "resource": "deployments.apps"} | parts | selectors
@@ -108,13 +108,6 @@ def test_the_metric_selector_picks_the_workload_and_its_stage(query: ObjectQuery
         ),
         pytest.param(question(resource="services"), 404, "for services orders: it is served as", id="a core kind"),
         pytest.param(question(resource="pods"), 404, "for pods orders: it is served as", id="pods of no cluster"),
-        pytest.param(
-            question("shop", resource="namespaces", namespace=None),
-            404,
-            "for namespaces shop: it is served as /namespaces/NAMESPACE/RESOURCE",
-            id="a whole namespace",
-        ),
-        pytest.param(question(namespace=None), 404, "for deployments.apps orders: it is", id="outside of a namespace"),
         pytest.param(
             question(namespace="shopp"), 404, "no workload is known in namespace shopp", id="no such namespace"
         ),
