@@ -8,19 +8,23 @@ from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
 from adapter.core.rescale_stop import RescaleCost
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.samples import first_known
+from adapter.core.samples import Array, first_known
 
 
-def with_measured_cost(rules: RuleColumns, cost: RescaleCost) -> RuleColumns:
+def with_measured_cost(rules: RuleColumns, cost: RescaleCost, shown_s: Array) -> RuleColumns:
     """The rules with the measured cost of a rescale, for a policy that weighs it (S1).
 
     A delay and a warm-up that an operator has set stay: they made fewer records late than measured ones.
+    Until the pause is measured, that of the rescale in progress counts if it is longer. Otherwise its backlog passes
+    for load. shown_s: the longest stop of that rescale so far, NaN without a rescale; shape (workloads,).
     """
     learns = where("waits_until_warm", rules.policy)
     delay, warm_up = rules.measures_delay == 1, rules.measures_warm_up == 1
     return replace(
         rules,
-        rescale_pause_s=np.where(learns, first_known(cost.pause_s, rules.rescale_pause_s), rules.rescale_pause_s),
+        rescale_pause_s=np.where(
+            learns, first_known(cost.pause_s, np.fmax(rules.rescale_pause_s, shown_s)), rules.rescale_pause_s
+        ),
         metric_delay_s=np.where(delay, first_known(cost.delay_s, rules.metric_delay_s), rules.metric_delay_s),
         warm_up_s=np.where(warm_up, first_known(cost.warm_up_s, rules.warm_up_s), rules.warm_up_s),
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from adapter.core import parameters
 from adapter.core.gates import settle_s
-from adapter.core.grouping import smallest
+from adapter.core.grouping import largest, smallest
 from adapter.core.ingest import HEALTH, count_failures, ingest, rated_workers, reindex, trimmed, without_deleted_hpas
 from adapter.core.measured_cost import with_measured_cost
 from adapter.core.policies.sizing import where
@@ -103,7 +103,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     index, plain = _workload_index(names, slow.stages)
     overrides = dict(zip(slow.overridden, slow.overrides, strict=True))
     effective = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
-    rules = with_measured_cost(effective.values, slow.usual_rescale)
+    shown_s = largest(state.fast.stop.longest_s, index, len(names))
+    rules = with_measured_cost(effective.values, slow.usual_rescale, shown_s)
     state = count_failures(without_deleted_hpas(state, samples.at_s, rules), samples, rules)
     stage_rules = rules if plain else rules.at(index)
     state = replace(state, fast=trimmed(state.fast, samples.at_s - FAR_WINDOWS * stage_rules.rate_window_s))

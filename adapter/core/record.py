@@ -33,6 +33,7 @@ RULES = tuple(f.name for f in fields(RuleColumns))
 _APART = ("rules", "table", "fit")  # these have their own columns
 _PREFIXES: Mapping[type, str] = {
     PolicyInput: "policy_input",
+    ScaleUpBlockers: "scale_up_blockers",
     GateInputs: "gate_inputs",
     Range: "range",
     WorkloadStatus: "workload_status",
@@ -68,7 +69,7 @@ def decision_input_of(columns: Columns) -> DecisionInput:
             table=table_in(columns),
             rules=rules,
         ),
-        blockers=ScaleUpBlockers(**{f.name: columns[f"scale_up_blockers.{f.name}"] for f in fields(ScaleUpBlockers)}),
+        blockers=ScaleUpBlockers(**_read(columns, ScaleUpBlockers)),
         gate_inputs=GateInputs(**_read(columns, GateInputs), rules=rules),
         range_=Range(**_read(columns, Range)),
         status=WorkloadStatus(**_read(columns, WorkloadStatus), rules=rules),

@@ -209,7 +209,8 @@ def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
     if setting == "metric_delay_s":  # otherwise counts from the first rescale on
         return f"the longest until {LEAST_RESCALES} are measured" if shown else "the default until one is measured"
     is_default = recorded.rule(setting) == known(getattr(_defaults(recorded), setting))
-    return f"{'the default' if is_default else 'as configured'} until {LEAST_RESCALES} are measured"
+    early = "as configured or last shown" if setting == "rescale_pause_s" else "as configured"
+    return f"{'the default' if is_default else early} until {LEAST_RESCALES} are measured"
 
 
 def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, seen_at_s: float) -> Row:

@@ -119,6 +119,14 @@ def test_the_pause_of_a_rescale_is_settling_and_not_stuck():
     assert Reason.STUCK not in {d.reason for d in decided.values()}
 
 
+@pytest.mark.parametrize("pause_s", [60, 75, 90, 120])
+def test_the_backlog_of_a_longer_pause_than_configured_causes_no_other_scale_up(pause_s):
+    """Fourteen workers carry 1 200 records/s with the headroom."""
+    running = Fluid(lambda at_s: min(1000.0 + at_s / 6, 1200.0), pause_s=pause_s, warm_up_s=60)
+    closed(running, 4200, book(policy="drain"))
+    assert running.workers == 14
+
+
 def test_a_job_without_backlog_may_scale_down():
     """T>0, L=0."""
     found = last(always(60, throughput=300), drain())

@@ -188,7 +188,11 @@ def test_a_delay_that_does_not_count_is_not_named_as_measured():
 @pytest.mark.parametrize(
     ("name", "setting", "origin"),
     [
-        ("pause", "rescale_pause_s", "confidence: 0 rescales, as configured until 3 are measured"),
+        (
+            "pause",
+            "rescale_pause_s",
+            "confidence: 0 rescales, as configured or last shown until 3 are measured",
+        ),
         ("delay", "metric_delay_s", "as configured"),
         ("warm up", "warm_up_s", "as configured"),
     ],
