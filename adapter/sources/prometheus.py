@@ -123,8 +123,8 @@ class PrometheusReader:
         return QueryError(f"no answer from {self._settings.url}: {_cause(error)}")
 
     def _form(self, query: Query, span: _Span, step_s: int) -> tuple[str, dict[str, str]]:
-        # The server applies the timeout too, so that abandoned queries do not pile up there.
-        form = {"query": query.text, "timeout": f"{self._settings.deadline_s:g}s"}
+        # The server applies the timeout too, so that abandoned queries do not pile up there. It refuses "2.5s".
+        form = {"query": query.text, "timeout": f"{self._settings.deadline_s:g}"}
         if self._settings.lookback_s is not None:
             form["lookback_delta"] = f"{self._settings.lookback_s:g}"  # a number: Prometheus refuses 7.5s
         start_s, end_s = span

@@ -236,10 +236,10 @@ def test_one_tick_is_an_instant_query_at_its_time_and_several_are_a_range(
         requests.append((request.url.path, parse_qs(request.content.decode())))
         return vector(({}, "1"))
 
-    with reader(answer, **settings) as opened:
+    with reader(answer, deadline_s=2.5, **settings) as opened:
         opened.samples(100, 100, 15)
         opened.samples(70, 100, 15)
-    common = {"query": ["depth"], "timeout": ["5s"], **lookback}
+    common = {"query": ["depth"], "timeout": ["2.5"], **lookback}
     assert requests == [
         ("/base/api/v1/query", {**common, "time": ["100"]}),
         ("/base/api/v1/query_range", {**common, "start": ["70"], "end": ["100"], "step": ["15"]}),
