@@ -233,10 +233,9 @@ def _opened(name: str, settings: KubernetesSource) -> Get:
             if answer.status != HTTPStatus.OK:
                 raise _RefusedError(answer.status, path, answer.reason or "")
             return msgspec.json.decode(_body(answer, deadline_at_s))
-        except LargeBodyError as error:
-            raise _LargeAnswerError(answer.status, path, str(error)) from error
         except BodyError as error:
-            raise _RefusedError(answer.status, path, str(error)) from error
+            refused = _LargeAnswerError if isinstance(error, LargeBodyError) else _RefusedError
+            raise refused(answer.status, path, str(error)) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _RefusedError(answer.status, path, f"the answer is not JSON: {error}") from error
         finally:
