@@ -16,7 +16,6 @@ from sample_rows import rows_of
 from adapter import config
 from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
-from adapter.sources import offsets
 from adapter.sources.kafka import KafkaReader, check, read_plan
 from adapter.sources.kafka_properties import parse, without_secrets
 from adapter.sources.kafka_requests import coordinator_partition
@@ -610,12 +609,11 @@ def test_5000_groups_cost_one_call_each_and_a_handful_beside_them() -> None:
     assert len(cluster.requested) == 10_000
 
 
-def test_the_groups_beyond_the_limit_are_a_fault_and_are_not_requested(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offsets, "MOST_WORKLOADS", 2)
-    cluster = LargeCluster(3)
+def test_the_groups_beyond_the_limit_are_a_fault_and_are_not_requested() -> None:
+    cluster = LargeCluster(50_001)
     found = seen(reader(cluster, MANY))
-    assert cluster.requested == ["group-0", "group-1"]
-    assert found["*", FAULT] == "fleets[0]: more than 2 workloads; narrow groups"
+    assert len(set(cluster.requested)) == 50_000
+    assert found["*", FAULT] == "fleets[0]: more than 50000 workloads; narrow groups"
 
 
 def test_a_new_client_describes_the_groups_before_it_requests_them() -> None:
