@@ -102,6 +102,9 @@ def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Pat
             "Failed to read log file file:/c/stream/offsets/3. Incomplete log", False, True, id="an empty file"
         ),
         pytest.param("Unexpected end-of-input in field name", False, True, id="a truncated file"),
+        pytest.param(
+            "[STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY] The checkpoint location", False, True, id="a first write"
+        ),
         pytest.param("adapter.errors.ClockError: the newest tick is of 2031", False, True, id="a tick in the future"),
         pytest.param("Caused by: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An", True, True, id="a truncated state"),
         pytest.param("[CANNOT_LOAD_STATE_STORE.X] Caused by: No space left on device", True, False, id="a full disk"),

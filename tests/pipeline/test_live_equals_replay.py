@@ -95,7 +95,7 @@ def test_a_query_that_fails_in_publish_is_restarted_and_loses_no_tick(
 def test_a_query_that_stalls_is_restarted_with_more_time_until_it_publishes(
     spark: Session, stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=0.1, stalled_ticks=0, starts=20)
+    policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=1, stalled_ticks=0, starts=6)
     job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
     job.start()
     try:

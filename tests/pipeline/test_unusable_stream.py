@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,15 @@ def move_offsets_ahead(folder: Path) -> None:
             file.unlink()
 
 
+def stop_in_the_first_write(folder: Path) -> None:
+    """Leaves the stream as a JVM that ended while it wrote the offsets of its first batch."""
+    for logged in ("commits", "state"):
+        shutil.rmtree(folder / logged)
+    for file in (folder / "offsets").iterdir():
+        file.unlink()
+    (folder / "offsets" / ".0.a1b2c3.tmp").touch()
+
+
 def run(stream: Stream, ticks: int) -> StreamingJob:
     """Run a job until it has published some ticks."""
     stream.arrived = SimpleQueue()  # without ticks of an earlier job
@@ -66,6 +76,7 @@ def run(stream: Stream, ticks: int) -> StreamingJob:
         pytest.param(cut("commits/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated commits"),
         pytest.param(cut("metadata", 0), "No content to map due to end-of-input", id="empty metadata"),
         pytest.param(cut("state/0/0/[0-9]*", 0.5), "[CANNOT_LOAD_STATE_STORE", id="truncated state"),
+        pytest.param(stop_in_the_first_write, "should be empty on batch 0", id="an unfinished first write"),
         pytest.param(move_offsets_ahead, "the newest tick is of 20", id="a tick of a clock that was a year ahead"),
     ],
 )
