@@ -1,6 +1,6 @@
 """The capacity table: the throughput that sizes were observed to carry, and estimates for other sizes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.signals import moves
 
-Columns = list[Array]  # the four arrays of a table, or some of its stages
 SLOTS = 8  # sizes in the table of a stage: about as many as twenty rescales a day visit
 NONE, CARRIED, PRIOR, ESTIMATED, OBSERVED = (float(level) for level in range(len(CONFIDENCE)))
 
@@ -34,6 +33,9 @@ class Table:
     rates: Array  # records/s that all of these workers carry
     trust: Array  # a level of CONFIDENCE
     seen_at_s: Array  # about when it was last observed
+
+
+_COLUMNS = tuple(column.name for column in fields(Table))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,29 +97,27 @@ def with_prior(table: Table, worker_capacity: Array) -> Table:
     if not len(rows):
         return table
     carried = np.fmax.reduce(table.rates[:, rows] / table.sizes[:, rows], axis=0)
-    entry = (_BEYOND, _BEYOND * np.fmax(worker_capacity[rows], carried), PRIOR, np.nan)
-    return _with_rows(table, rows, [_only_entry(value, len(rows)) for value in entry])
+    columns = np.full((len(_COLUMNS), SLOTS, len(rows)), np.nan)
+    columns[:3, 0] = np.broadcast_arrays(_BEYOND, _BEYOND * np.fmax(worker_capacity[rows], carried), PRIOR)
+    return _with_columns(table, rows, columns)
 
 
 def learn(table: Table, observation: Observation, exponent: Array) -> Table:
     """The table after one observation; the same object if nothing was learned. exponent: as in rate_at.
 
-    Higher trust replaces lower trust, equal trust blends, lower trust only raises. The capacity of a size is at least
-    the throughput just observed there, except for very small changes.
+    The capacity of a size is at least the throughput just observed there, except for very small changes.
     """
     was = _entry(table, observation.workers)
-    known = trust_at(table, observation.workers) > CARRIED
-    level = _level(observation, rate_at(table, observation.workers, exponent), known)
+    level = _trust_level(table, observation, exponent)
     rate = _updated_rate(was, level, observation)
-    stale = (np.abs(rate - was.rate) > _SAME_RATIO * was.rate) | (observation.at_s - was.seen_at_s > _REFRESH_S)
-    counts = observation.clean & (observation.workers > 0) & moves(observation.throughput_records_per_s)
-    rows = np.flatnonzero(counts & ((level > was.trust) | (was.known & stale)))
+    usable = observation.clean & (observation.workers > 0) & moves(observation.throughput_records_per_s)
+    rows = np.flatnonzero(usable & ((level > was.trust) | _is_outdated(was, rate, observation.at_s)))
     if not len(rows):
         return table
-    trust = np.fmax(level, was.trust)
-    entry = [column[rows] for column in (observation.workers, rate, trust, np.full(len(rate), observation.at_s))]
-    columns = _agreeing(_insert(table, rows, entry, exponent), entry, level[rows] == OBSERVED)
-    return _with_rows(table, rows, columns)
+    trust, at_s = np.fmax(level, was.trust), np.full(len(rate), observation.at_s)
+    entry = np.array([observation.workers, rate, trust, at_s])[:, rows]
+    columns = _without_low_bounds(_with_entry(table, rows, entry), entry, exponent[rows])
+    return _with_columns(table, rows, _with_fallen_capacity(columns, entry, level[rows] == OBSERVED))
 
 
 def strength(rate: Array, throughput: Array, saturated: Mask) -> Array:
@@ -145,45 +145,59 @@ def utilization(measured: Array, throughput: Array, backlog: Array, capacity: Ar
 class _Entry:
     """The table entry of one size of each stage, NaN and NONE without one; shape (stages,)."""
 
-    known: Mask
     rate: Array
     trust: Array
     seen_at_s: Array
 
 
 def _entry(table: Table, workers: Array) -> _Entry:
-    slot = (table.sizes == workers).argmax(axis=0)
-    stage = np.arange(len(workers))
+    slot, stage = (table.sizes == workers).argmax(axis=0), np.arange(len(workers))
     known: Mask = table.sizes[slot, stage] == workers
     return _Entry(
-        known=known,
         rate=np.where(known, table.rates[slot, stage], np.nan),
         trust=np.where(known, table.trust[slot, stage], NONE),
-        seen_at_s=table.seen_at_s[slot, stage],
+        seen_at_s=np.where(known, table.seen_at_s[slot, stage], np.nan),
     )
 
 
-def _level(observation: Observation, expected: Array, known: Mask) -> Array:
-    """The trust level of an observation. A lower bound that the table already exceeds earns none.
+def _trust_level(table: Table, observation: Observation, exponent: Array) -> Array:
+    """The level of trust in an observation: NONE for a lower bound that the table already exceeds.
 
     A small excess over what the table derives from other sizes confirms it. A large one shows that it is wrong.
     """
-    near = known & (observation.throughput_records_per_s <= _NEAR_RATIO * expected)
-    raises = ~(observation.throughput_records_per_s <= expected)
+    throughput, expected = observation.throughput_records_per_s, rate_at(table, observation.workers, exponent)
+    exceeds = ~(throughput <= expected)
+    confirms = exceeds & (throughput <= _NEAR_RATIO * expected) & (trust_at(table, observation.workers) > CARRIED)
+    full = observation.saturated | (observation.overloaded & exceeds)
     measured = ~observation.overloaded & (observation.utilization_ratio >= _LEAST_UTILIZATION)
-    proven = observation.saturated | (observation.overloaded & raises)
-    firm, estimated = proven & ~observation.doubtful, proven | measured | (raises & near)
-    return np.select([firm, estimated, raises], [OBSERVED, ESTIMATED, CARRIED], NONE)
+    return np.select(
+        [full & ~observation.doubtful, full | measured | confirms, exceeds], [OBSERVED, ESTIMATED, CARRIED], NONE
+    )
 
 
 def _updated_rate(was: _Entry, level: Array, observation: Observation) -> Array:
-    """The rate of the entry after the observation."""
-    throughput, busy = observation.throughput_records_per_s, observation.utilization_ratio
-    estimate = throughput / np.where(busy >= _LEAST_UTILIZATION, busy, 1.0)
-    full = observation.saturated | observation.overloaded  # whatever the utilization, as of a job that waits for I/O
-    claim = np.where((level == ESTIMATED) & ~full, estimate, throughput)
-    updated = np.where(level == was.trust, was.rate + _BLEND * (claim - was.rate), was.rate)
-    return np.fmax(np.where(level > was.trust, claim, updated), throughput)
+    """The rate of the entry after the observation: higher trust replaces it, equal trust blends, lower only raises."""
+    shown = _shown_rate(level, observation)
+    blended = was.rate + _BLEND * (shown - was.rate)
+    rate = np.where(level > was.trust, shown, np.where(level == was.trust, blended, was.rate))
+    return np.fmax(rate, observation.throughput_records_per_s)
+
+
+def _shown_rate(level: Array, observation: Observation) -> Array:
+    """The capacity that an observation shows: throughput / utilization for an estimate, otherwise the throughput.
+
+    Saturated or overloaded workers are full whatever their utilization, for example while they wait for I/O.
+    """
+    busy, full = observation.utilization_ratio, observation.saturated | observation.overloaded
+    estimated = (level == ESTIMATED) & ~full & (busy >= _LEAST_UTILIZATION)
+    shown: Array = observation.throughput_records_per_s / np.where(estimated, busy, 1.0)
+    return shown
+
+
+def _is_outdated(was: _Entry, rate: Array, at_s: float) -> Mask:
+    """Whether the rate or the date of an entry has to be written again."""
+    outdated: Mask = (np.abs(rate - was.rate) > _SAME_RATIO * was.rate) | (at_s - was.seen_at_s > _REFRESH_S)
+    return outdated
 
 
 def _interpolated(keys: Array, values: Array, wanted: Array, power: Array) -> Array:
@@ -200,9 +214,13 @@ def _interpolated(keys: Array, values: Array, wanted: Array, power: Array) -> Ar
     ratio = (wanted - low_key) / np.where(high_key > low_key, high_key - low_key, 1.0)
     found: Array = (1 - ratio) * low + ratio * high
     far = np.flatnonzero(~(high_key >= wanted))
-    start = np.where(low_key[far] > 0, low_key[far], np.nan)
+    found[far] = _extrapolated(low_key[far], low[far], wanted[far], power[far])
+    return found
+
+
+def _extrapolated(last_key: Array, last: Array, wanted: Array, power: Array) -> Array:
     with np.errstate(over="ignore"):  # a tiny exponent may need infinitely many workers; a bound limits them
-        found[far] = low[far] * (wanted[far] / start) ** power[far]
+        found: Array = last * (wanted / np.where(last_key > 0, last_key, np.nan)) ** power
     return found
 
 
@@ -213,25 +231,33 @@ def _never_falling(rates: Array) -> Array:
     return risen
 
 
-def _only_entry(value: Array | float, rows: int) -> Array:
-    """The column of a table with one entry."""
-    column = np.full((SLOTS, rows), np.nan)
-    column[0] = value
-    return column
+def _with_entry(table: Table, rows: IntArray, entry: Array) -> Array:
+    """The columns of some stages with one more entry: at its size, in a free slot, or for the least recent entry.
 
-
-def _insert(table: Table, rows: IntArray, entry: Columns, exponent: Array) -> Columns:
-    """The rows with one more entry each: at its size, in a free slot, or instead of the least recent entry."""
-    columns = [column[:, rows] for column in _columns(table)]
+    entry: a value of each of _COLUMNS, shape (4, rows).
+    """
+    columns = np.array([getattr(table, name)[:, rows] for name in _COLUMNS])
     sizes, _, _, seen_at_s = columns
     turn = np.select([sizes == entry[0], np.isnan(sizes)], [-np.inf, np.finfo(np.float64).min], seen_at_s)
-    place = turn.argmin(axis=0)
-    for column, value in zip(columns, entry, strict=True):
-        column[place, np.arange(len(rows))] = value
-    return _without_low_bounds(_ordered(columns), entry[2] > CARRIED, exponent[rows])
+    columns[:, turn.argmin(axis=0), np.arange(len(rows))] = entry
+    return _ordered(columns)
 
 
-def _agreeing(columns: Columns, entry: Columns, observed: Mask) -> Columns:
+def _without_low_bounds(columns: Array, entry: Array, exponent: Array) -> Array:
+    """The columns after a new entry without lower bounds that the other entries exceed.
+
+    Such a bound would lower the curve.
+    """
+    sizes, rates, trust, _ = columns
+    bounds = (entry[2] > CARRIED) & (trust == CARRIED)
+    if not bounds.any():
+        return columns
+    firm = _table(_ordered(np.where(trust > CARRIED, columns, np.nan)))
+    expected = np.array([rate_at(firm, size, exponent) for size in sizes])
+    return _ordered(np.where(bounds & (rates <= expected), np.nan, columns))
+
+
+def _with_fallen_capacity(columns: Array, entry: Array, observed: Mask) -> Array:
     """The columns with entries far above an observed one in proportion to it, because the capacity has fallen since.
 
     A smaller size carries no more than a larger one, and a larger size no more per worker.
@@ -239,35 +265,20 @@ def _agreeing(columns: Columns, entry: Columns, observed: Mask) -> Columns:
     (workers, rate, _, _), (sizes, rates, trust, seen_at_s) = entry, columns
     outdated = observed & (rates > _OUTDATED_RATIO * rate * np.maximum(sizes / workers, 1.0))
     rates = np.where(outdated, rate * sizes / workers, rates)
-    return [sizes, rates, np.where(outdated, np.fmin(trust, ESTIMATED), trust), seen_at_s]
+    return np.array([sizes, rates, np.where(outdated, np.fmin(trust, ESTIMATED), trust), seen_at_s])
 
 
-def _without_low_bounds(columns: Columns, firm: Mask, exponent: Array) -> Columns:
-    """The columns without lower bounds that the other entries exceed, because they would lower the curve."""
-    sizes, rates, trust, _ = columns
-    bounds = firm & (trust == CARRIED)
-    if not bounds.any():
-        return columns
-    firm_sizes, firm_rates = _ordered([np.where(trust > CARRIED, column, np.nan) for column in (sizes, rates)])
-    risen = _never_falling(firm_rates)
-    expected = np.array([_interpolated(firm_sizes, risen, size, exponent) for size in sizes])
-    return _ordered([np.where(bounds & (rates <= expected), np.nan, column) for column in columns])
+def _ordered(columns: Array) -> Array:
+    """The columns in the order of the sizes; NaN last."""
+    return np.take_along_axis(columns, columns[:1].argsort(axis=1, kind="stable"), axis=1)
 
 
-def _ordered(columns: Columns) -> Columns:
-    order = columns[0].argsort(axis=0, kind="stable")  # NaN last
-    stage = np.arange(order.shape[1])
-    return [column[order, stage] for column in columns]
+def _with_columns(table: Table, rows: IntArray, columns: Array) -> Table:
+    """The table with new columns of some stages, shape (4, SLOTS, rows)."""
+    written = np.array([getattr(table, name) for name in _COLUMNS])
+    written[:, :, rows] = columns
+    return _table(written)
 
 
-def _with_rows(table: Table, rows: IntArray, columns: Columns) -> Table:
-    """The table with these rows replaced."""
-    written = [column.copy() for column in _columns(table)]
-    for column, new in zip(written, columns, strict=True):
-        column[:, rows] = new
-    sizes, rates, trust, seen_at_s = written
-    return Table(sizes=sizes, rates=rates, trust=trust, seen_at_s=seen_at_s)
-
-
-def _columns(table: Table) -> Columns:
-    return [table.sizes, table.rates, table.trust, table.seen_at_s]
+def _table(columns: Array) -> Table:
+    return Table(**dict(zip(_COLUMNS, columns, strict=True)))
