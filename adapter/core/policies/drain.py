@@ -23,8 +23,9 @@ from adapter.core.policies.interface import (
     keeps_pace,
     positive_growth,
 )
-from adapter.core.policies.outlook import horizon_s, look_ahead
+from adapter.core.policies.outlook import Ahead, horizon_s, look_ahead
 from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import backlog_after_rescale_s, warm_after_s
 from adapter.core.signals import backlog_time
@@ -37,14 +38,15 @@ _ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _Capacity:
     """The capacity of the present workers and of other sizes; every array has the shape (stages,)."""
 
     table: Table
     exponent: Array
     strength: Array  # the present capacity relative to the table
     proven: Mask  # more is known than a lower bound
-    capacity_records_per_s: Array  # NaN if it is not proven; without workers 0
+    present_records_per_s: Array  # of the present workers, proven or not
+    assumed_records_per_s: Array  # the same, but _ENOUGH if it is not proven; 0 without workers
 
     def rate(self, workers: Array) -> Array:
         """The capacity of a number of workers, records/s."""
@@ -57,41 +59,49 @@ class _Known:
 
 def size(policy_input: PolicyInput) -> PolicyResult:
     """Up if the present size misses the target, down if fewer workers are enough, otherwise unchanged."""
-    rules, workers, known = policy_input.rules, policy_input.workers, _known(policy_input)
-    event = policy_input.input_rate_records_per_s * rules.expected_times
-    highest = np.fmax(forecast_input_rate(policy_input), event)
-    keep, catch = _rates_needed(policy_input, highest)
-    idle = policy_input.level & np.isfinite(policy_input.utilization_ratio)
-    calm = (idle | (policy_input.lowest_backlog_time_s < rules.short_backlog_time_s)) & keeps_pace(policy_input)
-    relayed = _relayed(policy_input)
-    needed = _at_least(_needed(policy_input, known, calm, (highest, np.maximum(keep, catch))), relayed)
-    newest = _input_to_carry(policy_input, highest)
-    up_to = _needed(policy_input, known, calm, (newest, np.maximum(*_rates_needed(policy_input, newest))))
-    larger = np.maximum(_at_least(up_to, relayed), one_more(workers, rules))
-
-    capacity = known.capacity_records_per_s
-    enough = first_known(capacity, np.full(len(capacity), _ENOUGH))
-    other = np.where(needed > workers, larger, needed)
-    ahead = look_ahead(policy_input, highest, enough, _changed_capacity(known, workers, other))
-    behind_s = _behind_at_present(policy_input, highest)
-    outrun = behind_s > ahead.keep_behind_s
-    uneven = policy_input.partition_behind_s > rules.backlog_time_target_s
-    outgrown = (rules.expected_times > 1) & (event > enough)  # at once, so a look ahead would find it too late
-    up = (needed > workers) & (ahead.late | uneven | outgrown | is_full(policy_input))
+    rules, workers, capacity = policy_input.rules, policy_input.workers, _capacity(policy_input)
+    highest = np.fmax(forecast_input_rate(policy_input), _expected_input(policy_input))
+    calm = _is_calm(policy_input)
+    needed = _needed(policy_input, capacity, calm, highest)
+    larger = _needed(policy_input, capacity, calm, _input_to_carry(policy_input, highest))
+    other = np.where(needed > workers, np.maximum(larger, one_more(workers, rules)), needed)
+    ahead = _look_ahead(policy_input, capacity, highest, other)
+    up = (needed > workers) & (ahead.late | _misses_target(policy_input, capacity))
     down = calm & (workers - needed > rules.tolerance_ratio * workers)
     return PolicyResult(
-        wanted_workers=np.select([np.isnan(needed), up, down], [np.nan, larger, needed], workers),
-        keep_up_workers=known.size(keep),
-        catch_up_workers=known.size(catch),
+        wanted_workers=np.where(up | down | np.isnan(needed), other, workers),
+        keep_up_workers=capacity.size(_keep_up_rate(rules, highest)),
+        catch_up_workers=capacity.size(_catch_up_rate(policy_input, highest)),
         needed_workers=needed,
-        outlook=Outlook(
-            workers=other,
-            keep_behind_s=np.where(known.proven, np.fmax(ahead.keep_behind_s, behind_s), np.nan),
-            keep_after_s=np.where(known.proven, np.where(outrun, horizon_s(rules), ahead.keep_after_s), np.nan),
-            change_behind_s=np.where(known.proven, ahead.change_behind_s, np.nan),
-            caught_up_s=np.where(known.proven, ahead.caught_up_s, np.nan),
-        ),
+        outlook=_outlook(policy_input, capacity.proven, highest, other, ahead),
     )
+
+
+def _capacity(policy_input: PolicyInput) -> _Capacity:
+    table, exponent, workers = policy_input.table, policy_input.rules.scaling_exponent, policy_input.workers
+    rate = rate_at(table, workers, exponent)
+    now = strength(rate, policy_input.throughput_records_per_s, policy_input.saturated)
+    proven = trust_at(table, workers) > CARRIED
+    return _Capacity(
+        table=table,
+        exponent=exponent,
+        strength=now,
+        proven=proven,
+        present_records_per_s=rate * now,
+        assumed_records_per_s=np.where(workers > 0, np.where(proven, rate * now, _ENOUGH), 0.0),
+    )
+
+
+def _is_calm(policy_input: PolicyInput) -> Mask:
+    """Whether the job keeps pace without a backlog, so that fewer workers may be enough."""
+    unreal = policy_input.level & np.isfinite(policy_input.utilization_ratio)
+    short = policy_input.lowest_backlog_time_s < policy_input.rules.short_backlog_time_s
+    return (unreal | short) & keeps_pace(policy_input)
+
+
+def _expected_input(policy_input: PolicyInput) -> Array:
+    """The input during an expected event, records/s; the present input without one."""
+    return policy_input.input_rate_records_per_s * policy_input.rules.expected_times
 
 
 def _input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
@@ -107,6 +117,17 @@ def _input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
     return np.fmax(highest, np.minimum(risen, _MOST_RISEN * newest))
 
 
+def _needed(policy_input: PolicyInput, capacity: _Capacity, calm: Mask, input_rate: Array) -> Array:
+    """Whole workers with spare ones, such that partitions spread evenly; without input only the spare ones."""
+    rules = policy_input.rules
+    rate = np.maximum(_keep_up_rate(rules, input_rate), _catch_up_rate(policy_input, input_rate))
+    sized = whole(capacity.size(rate)) + rules.min_spare_workers
+    sized = np.where(capacity.proven, sized, _unproven_size(policy_input, calm, sized))
+    even = _evenly_spread(policy_input, capacity, sized, input_rate)
+    needed = np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
+    return np.where(np.isnan(needed), np.nan, np.fmax(needed, _relayed(policy_input)))
+
+
 def _relayed(policy_input: PolicyInput) -> Array:
     """Workers that carry the input of the fullest stage without a backlog of its own, NaN without such a stage.
 
@@ -117,32 +138,89 @@ def _relayed(policy_input: PolicyInput) -> Array:
     return whole(busy / rules.target_utilization_ratio) + rules.min_spare_workers
 
 
-def _at_least(size: Array, least: Array) -> Array:
-    """The larger size; an unknown size stays unknown, an unknown minimum does not apply."""
-    return np.where(np.isnan(size), np.nan, np.fmax(size, least))
+def _keep_up_rate(rules: RuleColumns, input_rate: Array) -> Array:
+    """The capacity that carries the input with headroom, records/s."""
+    return input_rate * (1 + _headroom(rules))
 
 
-def _known(policy_input: PolicyInput) -> _Known:
-    table, exponent = policy_input.table, policy_input.rules.scaling_exponent
-    rate = rate_at(table, policy_input.workers, exponent)
-    now = strength(rate, policy_input.throughput_records_per_s, policy_input.saturated)
-    proven = trust_at(table, policy_input.workers) > CARRIED
-    return _Known(
-        table=table,
-        exponent=exponent,
-        strength=now,
-        proven=proven,
-        capacity_records_per_s=np.where(policy_input.workers > 0, np.where(proven, rate * now, np.nan), 0.0),
-    )
+def _catch_up_rate(policy_input: PolicyInput, input_rate: Array) -> Array:
+    """The capacity that carries the input and clears the backlog after a rescale, records/s.
 
-
-def _changed_capacity(known: _Known, workers: Array, other: Array) -> Array:
-    """The capacity of another size; of a smaller one at least its share of the present capacity, as rounding assumes.
-
-    An older observation of the smaller size may be of a slow sink.
+    The backlog that the rescale itself makes takes no more than the headroom, if that clears it within half an hour.
     """
-    share = known.rate(workers) * other / np.maximum(workers, 1.0)
-    return np.where(other < workers, np.fmax(known.rate(other), share), known.rate(other))
+    rules = policy_input.rules
+    catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules.rescale_pause_s, _LONGEST_CATCH_UP_S)
+    catch_up_s = np.maximum(catch_up_s, rules.backlog_time_target_s)
+    lost_s = backlog_after_rescale_s(rules)
+    lost = np.clip(_headroom(rules), lost_s / np.maximum(catch_up_s, _SLOWEST_CATCH_UP_S), lost_s / catch_up_s)
+    return policy_input.backlog_records / catch_up_s + input_rate * (1 + lost)
+
+
+def _headroom(rules: RuleColumns) -> Array:
+    """The spare capacity at the target utilization, as a share of the input."""
+    return 1 / rules.target_utilization_ratio - 1
+
+
+def _unproven_size(policy_input: PolicyInput, calm: Mask, sized: Array) -> Array:
+    """The size while the capacity of the present workers is unknown.
+
+    It falls by a share while the job is calm, so that the capacity can be learned. Otherwise it stays.
+    """
+    workers = policy_input.workers
+    probed = np.maximum(whole(workers * (1 - policy_input.rules.probe_ratio)), 1.0)
+    return np.where(calm, np.fmin(sized, probed), np.maximum(workers, 1.0))
+
+
+def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array, input_rate: Array) -> Array:
+    """The size with which the fullest subtask carries the input; the passing backlog does not count.
+
+    The capacity of a worker at the present size keeps the result monotone where the table is not linear.
+    """
+    rules, partitions, slots = policy_input.rules, policy_input.partitions, policy_input.rules.slots_per_worker
+    able = capacity.present_records_per_s / np.maximum(policy_input.workers, 1.0) * sized
+    usable = capacity.proven & (able > 0)
+    load = np.where(usable, input_rate / np.where(usable, able, 1.0), rules.target_utilization_ratio)
+    highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
+    even = fewest_evenly_spread(sized, partitions, slots, load, highest)
+    # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
+    return np.where(sized * slots > partitions, np.maximum(sized, even), even)
+
+
+def _look_ahead(policy_input: PolicyInput, capacity: _Capacity, highest: Array, other: Array) -> Ahead:
+    """The expected backlog at the present size and at another one.
+
+    A smaller size carries at least its share of the present capacity, as rounding assumes: an older observation of it
+    may be of a slow sink.
+    """
+    workers, changed = policy_input.workers, capacity.rate(other)
+    share = capacity.present_records_per_s * other / np.maximum(workers, 1.0)
+    changed = np.where(other < workers, np.fmax(changed, share), changed)
+    return look_ahead(policy_input, highest, capacity.assumed_records_per_s, changed)
+
+
+def _misses_target(policy_input: PolicyInput, capacity: _Capacity) -> Mask:
+    """Whether the present size is too small for a reason that the expected backlog does not show.
+
+    A partition is late while the sum of all is not, a stage without a backlog of its own is full, or an event begins
+    soon whose input the workers do not carry.
+    """
+    rules, event = policy_input.rules, _expected_input(policy_input)
+    uneven = policy_input.partition_behind_s > rules.backlog_time_target_s
+    outgrown = (rules.expected_times > 1) & (event > capacity.assumed_records_per_s)
+    return uneven | outgrown | is_full(policy_input)
+
+
+def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Array, ahead: Ahead) -> Outlook:
+    """The expected backlogs, NaN if the capacity is not proven. The present throughput may show a longer backlog."""
+    behind_s = _behind_at_present(policy_input, highest)
+    after_s = np.where(behind_s > ahead.keep_behind_s, horizon_s(policy_input.rules), ahead.keep_after_s)
+    return Outlook(
+        workers=other,
+        keep_behind_s=np.where(proven, np.fmax(ahead.keep_behind_s, behind_s), np.nan),
+        keep_after_s=np.where(proven, after_s, np.nan),
+        change_behind_s=np.where(proven, ahead.change_behind_s, np.nan),
+        caught_up_s=np.where(proven, ahead.caught_up_s, np.nan),
+    )
 
 
 def _behind_at_present(policy_input: PolicyInput, highest: Array) -> Array:
@@ -155,39 +233,3 @@ def _behind_at_present(policy_input: PolicyInput, highest: Array) -> Array:
     grows = (policy_input.input_rate_records_per_s + highest) / 2 - able
     waits = policy_input.backlog_records + grows * horizon_s(policy_input.rules)
     return np.where((positive_growth(policy_input) > 0) & (grows > 0), backlog_time(waits, able), np.nan)
-
-
-def _rates_needed(policy_input: PolicyInput, rate: Array) -> tuple[Array, Array]:
-    """Records/s to keep up with headroom, and to catch up with the backlog after a rescale.
-
-    The backlog that the rescale itself makes takes no more than the headroom, if that clears it within half an hour.
-    """
-    rules, headroom = policy_input.rules, 1 / policy_input.rules.target_utilization_ratio - 1
-    catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules.rescale_pause_s, _LONGEST_CATCH_UP_S)
-    catch_up_s = np.maximum(catch_up_s, rules.backlog_time_target_s)
-    lost_s = backlog_after_rescale_s(rules)
-    lost = np.clip(headroom, lost_s / np.maximum(catch_up_s, _SLOWEST_CATCH_UP_S), lost_s / catch_up_s)
-    return rate * (1 + headroom), policy_input.backlog_records / catch_up_s + rate * (1 + lost)
-
-
-def _needed(policy_input: PolicyInput, known: _Known, calm: Mask, rates: tuple[Array, Array]) -> Array:
-    """Whole workers with spare ones, such that partitions spread evenly; without input only the spare ones.
-
-    While the capacity is unknown and the job is calm, the size falls by a share, so that the capacity can be learned.
-    rates: of the input, and of the input and backlog until the backlog is gone.
-    """
-    rules, workers, (stays, rate) = policy_input.rules, policy_input.workers, rates
-    sized = whole(known.size(rate)) + rules.min_spare_workers
-    probed = np.maximum(np.ceil(workers * (1 - rules.probe_ratio) - 1e-9), 1.0)
-    sized = np.where(known.proven, sized, np.where(calm, np.fmin(sized, probed), np.maximum(workers, 1.0)))
-    slots = rules.slots_per_worker
-    # The fullest subtask has to carry the input, not the passing backlog. The capacity of a worker at the present size
-    # keeps the result monotone where the table is not linear.
-    able = known.rate(workers) / np.maximum(workers, 1.0) * sized
-    usable = known.proven & (able > 0)
-    load = np.where(usable, stays / np.where(usable, able, 1.0), rules.target_utilization_ratio)
-    highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
-    even = fewest_evenly_spread(sized, policy_input.partitions, slots, load, highest)
-    # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
-    even = np.where(sized * slots > policy_input.partitions, np.maximum(sized, even), even)
-    return np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
