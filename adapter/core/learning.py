@@ -27,7 +27,7 @@ from adapter.core.rates import Mask
 from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import Array, first_known
 from adapter.core.signals import drain_time
-from adapter.core.state import Slow
+from adapter.core.state import ScaleUpTrial, Slow
 from adapter.core.stops import measure_stop
 
 _LONGEST_BLOCK = 8.0  # times the first one
@@ -54,30 +54,36 @@ def _minutes(tick: Tick) -> int:
 
 
 def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
-    """The capacity table after this tick.
+    """The capacity table after this tick."""
+    slow, before = tick.state.slow, tick.state.slow.table
+    table = _aged(before, tick.at_s) if minute else before
+    after = learn(table, _observation(tick, minute=minute), tick.stage_rules.scaling_exponent)
+    return slow if after is before else replace(slow, table=after)
 
-    A size without a proven capacity, and a full one that was not observed yet, learns on every tick, the others once a
-    minute.
-    """
-    slow, before, workers = tick.state.slow, tick.state.slow.table, tick.workers[tick.workload_index]
-    trust, full, exceeded = trust_at(before, workers), tick.saturated, overloaded(tick)
-    throughput = tick.signals.throughput_records_per_s
+
+def _observation(tick: Tick, *, minute: bool) -> Observation:
+    """What the table learns from: each minute, and on every tick where the capacity is hardly known."""
+    exceeded, throughput = overloaded(tick), tick.signals.throughput_records_per_s
     # A stage that the input began to exceed within the window had less to do before: take the last tick.
     latest = np.fmax(throughput, tick.rates.latest_throughput_records_per_s)
-    eager = (trust <= CARRIED) | (full & (trust < OBSERVED))
-    well = tick.facts.sink_healthy[tick.workload_index] != 0
-    look = Observation(
+    healthy = tick.facts.sink_healthy[tick.workload_index] != 0
+    return Observation(
         at_s=tick.at_s,
-        workers=workers,
-        throughput_records_per_s=np.where(exceeded & ~full, latest, throughput),
+        workers=tick.workers[tick.workload_index],
+        throughput_records_per_s=np.where(exceeded & ~tick.saturated, latest, throughput),
         utilization_ratio=np.where(_falling(tick), np.nan, _busiest(tick)),
-        saturated=full,
+        saturated=tick.saturated,
         doubtful=_perhaps_slow(tick)[tick.workload_index],
         overloaded=exceeded,
-        clean=tick.rates_known & ~tick.discontinuous & well & (minute | eager),
+        clean=tick.rates_known & ~tick.discontinuous & healthy & (minute | _hardly_known(tick)),
     )
-    after = learn(_aged(before, tick.at_s) if minute else before, look, tick.stage_rules.scaling_exponent)
-    return slow if after is before else replace(slow, table=after)
+
+
+def _hardly_known(tick: Tick) -> Mask:
+    """Whether the capacity of the present size is not proven, or can be observed for the first time."""
+    trust = trust_at(tick.state.slow.table, tick.workers[tick.workload_index])
+    hardly_known: Mask = (trust <= CARRIED) | (tick.saturated & (trust < OBSERVED))
+    return hardly_known
 
 
 def _busiest(tick: Tick) -> Array:
@@ -136,23 +142,12 @@ def _with_relays_since(tick: Tick, slow: Slow) -> Slow:
 
 
 def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
-    """Block scale-ups of a stage whose last scale-up gained too little.
-
-    A scale-up is judged once, when the stage is saturated and its backlog grows again at the larger size, or when a
-    later stage is full again for a rate window: before, the throughput includes a time of less load. Otherwise it
-    helped.
-    """
-    rules, workers = tick.stage_rules, tick.workers[tick.workload_index]
+    """Block scale-ups of a stage whose last scale-up gained too little; each scale-up is judged once."""
     slow = _with_relays_since(tick, slow)
-    trial, before = slow.trial, slow.trial.from_records_per_s
-    full = (tick.saturated & overloaded(tick)) | (tick.at_s - trial.relays_since_s >= rules.rate_window_s)
-    judged = full & (workers > trial.from_workers) & (trial.from_workers > 0)
+    trial, judged = slow.trial, _can_be_judged(tick, slow.trial)
     if not judged.any():
         return slow
-    grown = np.where(judged, workers / np.where(judged, trial.from_workers, 1.0), 1.0)
-    hoped = before * (grown**rules.scaling_exponent - 1.0)
-    gained = tick.signals.throughput_records_per_s - before
-    failed = judged & (gained < rules.ineffective_gain_ratio * hoped)
+    failed = judged & _gained_too_little(tick, trial)
     trial = replace(
         trial,
         from_workers=np.where(judged, np.nan, trial.from_workers),
@@ -160,6 +155,27 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
         block_s=np.where(judged & ~failed, np.nan, trial.block_s),
     )
     return extend_blocks(tick, replace(slow, trial=trial), failed)
+
+
+def _can_be_judged(tick: Tick, trial: ScaleUpTrial) -> Mask:
+    """Whether the throughput of a stage shows the capacity that its last scale-up added.
+
+    That is when the stage is saturated and its backlog grows again at the larger size, or when a later stage is full
+    for a rate window: before, the throughput includes a time of less load.
+    """
+    relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
+    larger = (tick.workers[tick.workload_index] > trial.from_workers) & (trial.from_workers > 0)
+    return ((tick.saturated & overloaded(tick)) | relays) & larger
+
+
+def _gained_too_little(tick: Tick, trial: ScaleUpTrial) -> Mask:
+    """Whether a scale-up added less than ineffective_gain_ratio of what its workers should add."""
+    rules, before = tick.stage_rules, trial.from_records_per_s
+    grown = tick.workers[tick.workload_index] / np.where(trial.from_workers > 0, trial.from_workers, np.nan)
+    expected = before * (grown**rules.scaling_exponent - 1.0)
+    gained = tick.signals.throughput_records_per_s - before
+    too_little: Mask = gained < rules.ineffective_gain_ratio * expected
+    return too_little
 
 
 def extend_blocks(tick: Tick, slow: Slow, failed: Mask) -> Slow:
@@ -179,19 +195,16 @@ def extend_blocks(tick: Tick, slow: Slow, failed: Mask) -> Slow:
 
 def _extend_forecast(tick: Tick, slow: Slow, minutes: int) -> Slow:
     """The forecast with this minute's input rate as its newest point; missed minutes are unknown."""
-    unseen = np.full(len(tick.workload_index), np.nan)
+    points, outlier_run, last_s = slow.points, np.nan_to_num(slow.outlier_run), slow.newest_point_at_s
     rate = np.where(tick.rates_known, tick.signals.input_rate_records_per_s, np.nan)
-    points, outlier_run = slow.points, np.nan_to_num(slow.outlier_run)
-    fit = slow.fit
-    for newest in [unseen] * (min(minutes, POINTS) - 1) + [rate]:
-        points, outlier_run = append_point(points, outlier_run, fit, newest, tick.stage_rules.forecast_outliers)
+    missed = [np.full(len(rate), np.nan)] * (min(minutes, POINTS) - 1)
+    for newest in [*missed, rate]:
+        points, outlier_run = append_point(points, outlier_run, slow.fit, newest, tick.stage_rules.forecast_outliers)
     return replace(
         slow,
         points=points,
         outlier_run=outlier_run,
         fit=widened(fitted(points, outlier_run, trough_points=FIRM_POINTS), points),
         # Minutes have their own grid, because ticks need not divide a minute.
-        newest_point_at_s=np.where(
-            np.isnan(slow.newest_point_at_s), tick.at_s, slow.newest_point_at_s + minutes * STEP_S
-        ),
+        newest_point_at_s=np.where(np.isnan(last_s), tick.at_s, last_s + minutes * STEP_S),
     )
