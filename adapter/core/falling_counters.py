@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from adapter.core.observe import FAR_WINDOWS, Tick
+from adapter.core.observe import Tick
 from adapter.core.samples import Array, IntArray
+from adapter.core.window_rates import FAR_WINDOWS
 
 _CAUSES = (
     "either the job restarts again and again, or several sources report the same series; "

@@ -7,44 +7,22 @@ from functools import lru_cache
 import numpy as np
 
 from adapter.core import parameters
-from adapter.core.gates import settle_s
 from adapter.core.grouping import largest, smallest
 from adapter.core.ingest import HEALTH, count_failures, ingest, rated_workers, reindex, trimmed, without_deleted_hpas
 from adapter.core.measured_cost import with_measured_cost
 from adapter.core.policies.sizing import where
-from adapter.core.rates import Mask, counter_rate, last_rate, rate_rise, rising, robust_slope, since_reset, stalled
+from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.scale_down_cost import warm_after_s
-from adapter.core.signals import backlog_time, gated_lag_change, input_rate, relative_lag_change
+from adapter.core.signals import backlog_time, gated_lag_change, relative_lag_change
 from adapter.core.stage_samples import StageSamples, stage_samples, with_held_resources
 from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
+from adapter.core.window_rates import FAR_WINDOWS, Rates, window_rates
 
-FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
-_LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
 _USUAL_S = 120.0  # a backlog of less than this time is no jump
 _JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """The rates over the window of each stage; NaN if the window is not enough."""
-
-    throughput_records_per_s: Array
-    growth_records_per_s: Array
-    input_rate_records_per_s: Array  # without what arrives in stuck partitions
-    latest_input_rate_records_per_s: Array  # since the tick before
-    latest_throughput_records_per_s: Array
-    input_rise_records_per_s2: Array  # NaN if unknown
-    progressed: Mask  # something was processed since the tick before
-    stalled: Mask  # a steady counter stopped while a backlog waits
-    rising: Mask  # the backlog rises, apart from its sawtooth
-    falling: Mask
-    backlog_records: Array
-    lowest_backlog_records: Array
-    highest_backlog_records: Array  # before this tick
-    lowest_partition_backlog_records: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,55 +77,58 @@ class Tick:
 def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     """Ingest the samples and derive all that gates and policies read."""
     state = ingest(state, samples, book)
-    names, fast, slow = state.slow.workloads, state.fast, state.slow
-    index, plain = _workload_index(names, slow.stages)
+    names, at_s = state.slow.workloads, samples.at_s
+    index, plain = _workload_index(names, state.slow.stages)
+    rules, complaints = _rules(state, samples, book, index)
+    stage_rules = rules if plain else rules.at(index)
+    state = count_failures(without_deleted_hpas(state, at_s, rules), samples, rules)
+    state = replace(state, fast=trimmed(state.fast, at_s - FAR_WINDOWS * stage_rules.rate_window_s))
+
+    now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
+    rates = window_rates(state.fast, now, stage_rules, index)
+    fast = _with_latest(state.fast, now, rates, stage_rules)
+    state = replace(state, fast=fast)
+
+    load_age_s, partitions_age_s = at_s - smallest(fast.seen_at_s, index, len(names)), at_s - fast.partitions_seen_at_s
+    loaded = load_age_s <= rules.error_after_s
+    alone = where("follows_partitions", rules.policy) & np.isfinite(partitions_age_s) & ~loaded
+    known = np.isfinite(rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records)
+    signals = _signals(fast, rates, stage_rules)
+    level = _level(signals, rates, now, stage_rules)
+    return Tick(
+        at_s=at_s,
+        state=state,
+        workload_index=index,
+        plain=plain,
+        counting=np.isfinite(fast.seen_at_s) | alone[index],
+        partitions_only=alone,
+        rules=rules,
+        stage_rules=stage_rules,
+        complaints=complaints,
+        counts=fast.counts,
+        facts=_healthy_facts(state, at_s, rules),
+        bad_annotations=reindex([samples.whole("bad_annotations")], samples.workloads, names)[0],
+        partitions_age_s=partitions_age_s,
+        load_age_s=load_age_s,
+        workers=rated_workers(fast, at_s, rules),
+        now=now,
+        rates=rates,
+        signals=signals,
+        rates_known=known,
+        discontinuous=_discontinuous(state, rates, stage_rules),
+        level=level,
+        saturated=_saturated(fast, signals, known & ~level, stage_rules, index),
+    )
+
+
+def _rules(state: State, samples: Samples, book: RuleBook, index: IntArray) -> tuple[RuleColumns, Mapping[str, str]]:
+    """The parameters of each workload with overrides and measured costs, and why overrides are ignored."""
+    names, slow = state.slow.workloads, state.slow
     overrides = dict(zip(slow.overridden, slow.overrides, strict=True))
     effective = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
     shown_s = largest(state.fast.stop.longest_s, index, len(names))
     rules = with_measured_cost(effective.values, slow.usual_rescale, shown_s)
-    state = count_failures(without_deleted_hpas(state, samples.at_s, rules), samples, rules)
-    stage_rules = rules if plain else rules.at(index)
-    state = replace(state, fast=trimmed(state.fast, samples.at_s - FAR_WINDOWS * stage_rules.rate_window_s))
-
-    now = with_held_resources(stage_samples(samples, slow.stages), state.fast.signals, samples.at_s, stage_rules)
-    rates = _rates(state.fast, now, stage_rules, index)
-    seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
-    seen_at_s = np.where(seen, samples.at_s, fast.seen_at_s)
-    fast = replace(state.fast, seen_at_s=seen_at_s)
-    fast = replace(fast, signals=_latest(fast, now, rates, stage_rules))
-    state = replace(state, fast=fast)
-
-    load_age_s = samples.at_s - smallest(seen_at_s, index, len(names))
-    partitions_age_s = samples.at_s - fast.partitions_seen_at_s
-    loaded = load_age_s <= rules.error_after_s
-    alone = where("follows_partitions", rules.policy) & np.isfinite(partitions_age_s) & ~loaded
-    known = rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records
-    signals = _signals(state.fast, rates, stage_rules)
-    level = _level(signals, rates, now, stage_rules)
-    return Tick(
-        at_s=samples.at_s,
-        state=state,
-        workload_index=index,
-        plain=plain,
-        counting=np.isfinite(seen_at_s) | alone[index],
-        partitions_only=alone,
-        rules=rules,
-        stage_rules=stage_rules,
-        complaints=effective.complaints,
-        counts=fast.counts,
-        facts=_healthy_facts(state, samples.at_s, rules),
-        bad_annotations=reindex([samples.whole("bad_annotations")], samples.workloads, names)[0],
-        partitions_age_s=partitions_age_s,
-        load_age_s=load_age_s,
-        workers=rated_workers(fast, samples.at_s, rules),
-        now=now,
-        rates=rates,
-        signals=signals,
-        rates_known=np.isfinite(known),
-        discontinuous=_discontinuous(state, rates, stage_rules),
-        level=level,
-        saturated=_saturated(state.fast, signals, np.isfinite(known) & ~level, stage_rules, index),
-    )
+    return rules, effective.complaints
 
 
 def _healthy_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:
@@ -155,6 +136,13 @@ def _healthy_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFac
     facts, seen_at_s = state.slow.facts, {name: getattr(state.fast, f"{name}_seen_at_s") for name in HEALTH}
     known = {name: at_s - seen_at_s[name] <= rules.error_after_s for name in HEALTH}
     return replace(facts, **{name: np.where(known[name], getattr(facts, name), np.nan) for name in HEALTH})
+
+
+def _with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> Fast:
+    """The group with the latest known signals, and when throughput and backlog were last seen."""
+    seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
+    fast = replace(fast, seen_at_s=np.where(seen, fast.at_s[-1], fast.seen_at_s))
+    return replace(fast, signals=_latest(fast, now, rates, rules))
 
 
 def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> LatestSignals:
@@ -210,52 +198,6 @@ def _workload_index(workloads: tuple[str, ...], stages: tuple[tuple[str, str], .
     workload_index = np.array([place[workload] for workload, _ in stages], dtype=np.int64)
     whole = all(stage == WHOLE for _, stage in stages)
     return workload_index, whole and np.array_equal(workload_index, np.arange(len(workloads)))
-
-
-def _rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -> Rates:
-    """Rates over the clean points of each stage's window: after the last reset, and after the last change settled."""
-    settled_at_s = np.nan_to_num(np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index] + settle_s(rules), nan=-np.inf)
-    window_s, at_s = rules.rate_window_s, fast.at_s[:, None]
-    oldest_s = np.maximum(at_s[-1] - FAR_WINDOWS * window_s, settled_at_s)
-    far = (at_s >= oldest_s) & since_reset(fast.processed, fast.appended)
-    near = far & (at_s >= at_s[-1] - window_s)
-    least_s = window_s * _LEAST_SPAN_RATIO
-
-    processed = counter_rate(fast.at_s, fast.processed, near, far, least_s)
-    appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
-    throughput = first_known(processed, now.throughput_records_per_s)
-    arriving = first_known(appended, now.input_rate_records_per_s)
-    # Input of a stuck partition waits whatever the workers do, so it is no growth.
-    sized = np.where(now.stuck_backlog_records > 0, np.nan, arriving)
-    # Counters are better than the backlog, which is a sawtooth if offsets are committed in steps.
-    growth = sized - throughput
-    sloped = np.isnan(growth)
-    growth[sloped] = robust_slope(fast.at_s, fast.backlog[:, sloped], near[:, sloped], least_s[sloped])
-    seen = np.where(near, fast.backlog, np.nan)
-    return Rates(
-        throughput_records_per_s=throughput,
-        growth_records_per_s=growth,
-        input_rate_records_per_s=first_known(sized, input_rate(throughput, growth)),
-        latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, near),
-        latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, near),
-        input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
-        progressed=_progressed(fast),
-        stalled=stalled(fast.processed, far) & (fast.backlog[-1] > 0),
-        # With fewer than two points of the backlog, the rates alone decide.
-        rising=rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
-        falling=rising(fast.at_s, -fast.backlog, near),
-        backlog_records=fast.backlog[-1],
-        lowest_backlog_records=np.fmin.reduce(seen, axis=0),
-        highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
-        lowest_partition_backlog_records=np.fmin.reduce(np.where(near, fast.partition, np.nan), axis=0),
-    )
-
-
-def _progressed(fast: Fast) -> Mask:
-    if len(fast.at_s) < 2:
-        return np.zeros(fast.processed.shape[1], dtype=bool)
-    rose: Mask = fast.processed[-1] > fast.processed[-2]
-    return rose
 
 
 def _discontinuous(state: State, rates: Rates, rules: RuleColumns) -> Mask:

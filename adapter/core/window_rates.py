@@ -1,0 +1,94 @@
+"""The points of the window -> the rates of each stage."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapter.core.gates import settle_s
+from adapter.core.rates import Mask, counter_rate, last_rate, rate_rise, rising, robust_slope, since_reset, stalled
+from adapter.core.rule_columns import RuleColumns
+from adapter.core.samples import Array, IntArray, first_known
+from adapter.core.signals import input_rate
+from adapter.core.stage_samples import StageSamples
+from adapter.core.state import Fast
+
+FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
+_LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """The rates over the window of each stage; NaN if the window is not enough."""
+
+    throughput_records_per_s: Array
+    growth_records_per_s: Array
+    input_rate_records_per_s: Array  # without what arrives in stuck partitions
+    latest_input_rate_records_per_s: Array  # since the tick before
+    latest_throughput_records_per_s: Array
+    input_rise_records_per_s2: Array  # NaN if unknown
+    progressed: Mask  # something was processed since the tick before
+    stalled: Mask  # a steady counter stopped while a backlog waits
+    rising: Mask  # the backlog rises, apart from its sawtooth
+    falling: Mask
+    backlog_records: Array
+    lowest_backlog_records: Array
+    highest_backlog_records: Array  # before this tick
+    lowest_partition_backlog_records: Array
+
+
+def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -> Rates:
+    """Rates over the clean points of each stage's window."""
+    far = _clean_points(fast, rules, index)
+    near = far & (fast.at_s[:, None] >= fast.at_s[-1] - rules.rate_window_s)
+    least_s = rules.rate_window_s * _LEAST_SPAN_RATIO
+    processed = counter_rate(fast.at_s, fast.processed, near, far, least_s)
+    appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
+    throughput = first_known(processed, now.throughput_records_per_s)
+    arriving = first_known(appended, now.input_rate_records_per_s)
+    # Input of a stuck partition waits whatever the workers do, so it is no growth.
+    arriving = np.where(now.stuck_backlog_records > 0, np.nan, arriving)
+    growth = _growth(fast, near, least_s, arriving - throughput)
+    seen = np.where(near, fast.backlog, np.nan)
+    return Rates(
+        throughput_records_per_s=throughput,
+        growth_records_per_s=growth,
+        input_rate_records_per_s=first_known(arriving, input_rate(throughput, growth)),
+        latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, near),
+        latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, near),
+        input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
+        progressed=_progressed(fast),
+        stalled=stalled(fast.processed, far) & (fast.backlog[-1] > 0),
+        # With fewer than two points of the backlog, the rates alone decide.
+        rising=rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
+        falling=rising(fast.at_s, -fast.backlog, near),
+        backlog_records=fast.backlog[-1],
+        lowest_backlog_records=np.fmin.reduce(seen, axis=0),
+        highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
+        lowest_partition_backlog_records=np.fmin.reduce(np.where(near, fast.partition, np.nan), axis=0),
+    )
+
+
+def _clean_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
+    """Which points of twice the window follow the last reset, and the last change once it has settled."""
+    changed_at_s = np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
+    settled_at_s = np.nan_to_num(changed_at_s + settle_s(rules), nan=-np.inf)
+    oldest_s = np.maximum(fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s, settled_at_s)
+    clean: Mask = (fast.at_s[:, None] >= oldest_s) & since_reset(fast.processed, fast.appended)
+    return clean
+
+
+def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:
+    """The growth of the backlog: as counted, otherwise its slope.
+
+    Counters are better than the backlog, which is a sawtooth if offsets are committed in steps.
+    """
+    growth, sloped = counted.copy(), np.isnan(counted)
+    growth[sloped] = robust_slope(fast.at_s, fast.backlog[:, sloped], near[:, sloped], least_s[sloped])
+    return growth
+
+
+def _progressed(fast: Fast) -> Mask:
+    if len(fast.at_s) < 2:
+        return np.zeros(fast.processed.shape[1], dtype=bool)
+    rose: Mask = fast.processed[-1] > fast.processed[-2]
+    return rose
