@@ -54,27 +54,15 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
 
     Only pauses, the sink and the limits change a target that a gate holds or that is not enacted yet.
     """
-    status, policy_input, rules = inputs.status, inputs.policy_input, inputs.status.rules
-    behind = pick(policy_input.backlog_time_s, stage) > rules.short_backlog_time_s
+    status, rules, current = inputs.status, inputs.status.rules, inputs.status.current_workers
+    behind = pick(inputs.policy_input.backlog_time_s, stage) > rules.short_backlog_time_s
     idle = pick(inputs.blockers.measured_utilization_ratio, stage) < rules.low_cpu_ratio
-    target, current = status.target_workers, status.current_workers
-    young = (status.committed_age_s < rules.latch_s) & (target != current)
-    free = gate == gates.OPEN
-    rising, falling = young & (target > current), young & (target < current)
-    more, fewer = free & ~rising, free & ~falling
+    free, safe, target = gate == gates.OPEN, rules.safety != 0, status.target_workers
+    pending = np.where(free & (status.committed_age_s < rules.latch_s) & (target != current), target, np.nan)
+    more, fewer = free & ~(pending > current), free & ~(pending < current)
     suspect = free & behind & idle & (current > 0)
-    fresh = inputs.gate_inputs.changed_age_s < rules.warm_up_s
-    patient = where("waits_until_warm", rules.policy)
-    safe = rules.safety != 0
-    changed = np.isfinite(inputs.gate_inputs.changed_age_s)
-    waits = patient | changed  # published policies wait after a change, not when a workload is first seen
-    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, warm_after_s(rules), np.nan))
-    separate = where("separate_cooldowns", rules.policy)
-    up_age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
-    cold = separate & safe & (status.spec_changed_age_s < np.fmin(warm_after_s(rules), cooldown_up_s)) & changed
-    # A scale-down that is not enacted yet has passed the window. Only what is needed now may stop it.
-    window = np.fmax(np.where(falling, np.nan, status.peak_workers), policy_result.needed_workers)
-    near = patient & (window >= current * (1 - rules.tolerance_ratio))
+    # Published policies wait after a change, not when a workload is first seen.
+    waits = where("waits_until_warm", rules.policy) | np.isfinite(inputs.gate_inputs.changed_age_s)
     return BoundInputs(
         no_up=status.no_up,
         no_down=status.no_down,
@@ -83,18 +71,42 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         sink_unhealthy=status.sink_unhealthy & (safe | where("checks_the_job", rules.policy)),
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
-        # The gain of a trial is unknown until the new workers are warm.
-        cooling_up=more & (cold | (waits & (up_age_s < cooldown_up_s)) | (suspect & fresh)),
+        cooling_up=more & _is_cooling_up(inputs, waits, suspect),
         cooling_down=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
         hot_workers=np.where(free & safe, pick(_hot_partition_limit(inputs), stage), np.nan),
-        window_workers=np.where(
-            free & (rules.down_window_s > 0), np.where(near, np.fmax(window, current), window), np.nan
-        ),
+        window_workers=np.where(free, _window_workers(inputs, policy_result.needed_workers, pending), np.nan),
         minute_workers=np.where(free & status.between_minutes, target, np.nan),
-        pending_workers=np.where(free & young, target, np.nan),
+        pending_workers=pending,
     )
+
+
+def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask) -> Mask:
+    """Whether a scale-up is too soon after the last change.
+
+    The gain of a trial is unknown until the new workers are warm.
+    """
+    status, rules, changed_age_s = inputs.status, inputs.status.rules, inputs.gate_inputs.changed_age_s
+    changed, warm_s = np.isfinite(changed_age_s), warm_after_s(rules)
+    patient = where("waits_until_warm", rules.policy)
+    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, warm_s, np.nan))
+    separate = where("separate_cooldowns", rules.policy)
+    age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
+    cold = separate & changed & (status.spec_changed_age_s < np.fmin(warm_s, cooldown_up_s)) & (rules.safety != 0)
+    cooling: Mask = cold | (waits & (age_s < cooldown_up_s)) | (suspect & (changed_age_s < rules.warm_up_s))
+    return cooling
+
+
+def _window_workers(inputs: DecisionInput, needed: Array, pending: Array) -> Array:
+    """The largest size needed in the scale-down window, or the current one if a smaller one is within the tolerance.
+
+    A scale-down that is not enacted yet has passed the window. Only what is needed now may stop it.
+    """
+    status, rules, current = inputs.status, inputs.status.rules, inputs.status.current_workers
+    window = np.fmax(np.where(pending < current, np.nan, status.peak_workers), needed)
+    near = where("waits_until_warm", rules.policy) & (window >= current * (1 - rules.tolerance_ratio))
+    return np.where(rules.down_window_s > 0, np.where(near, np.fmax(window, current), window), np.nan)
 
 
 def _hot_partition_limit(inputs: DecisionInput) -> Array:
