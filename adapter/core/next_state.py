@@ -18,57 +18,64 @@ from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, window_s
 from adapter.core.state import BUCKETS, Slow, State
 
-
-def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> State:
-    """The state after the decision."""
-    fast, current = tick.state.fast, inputs.status.current_workers
-    same = (result.served == fast.target_workers) | (np.isnan(result.served) & np.isnan(fast.target_workers))
-    committed = ~same & np.isfinite(result.served)
-    # A target that goes further in the same direction before it is enacted keeps the date of the pending one.
-    onward = (np.sign(result.served - current) == np.sign(fast.target_workers - current)) & (result.served != current)
-    peak, slow = _update_window(tick, inputs, result)
-    slow = _charge_budget(tick, slow, committed & ~onward & (result.served < current))
-    slow = _count_reversals(tick, slow, committed & ~onward & (result.served > current))
-    slow = _start_trials(tick, inputs, slow, committed & (result.served > current))
-    slow = _block_unschedulable(tick, slow, result.gate == REASONS.index(Reason.UNSCHEDULABLE))
-    stalled = largest(tick.rates.stalled.astype(np.float64), tick.workload_index, len(current)) == 1
-    return State(
-        fast=replace(
-            fast,
-            target_workers=result.served,
-            committed_at_s=np.where(same | onward, fast.committed_at_s, tick.at_s),
-            peak_workers=peak,
-            disturbed_at_s=np.where(stalled | np.isin(result.gate, _STANDSTILL), tick.at_s, fast.disturbed_at_s),
-        ),
-        slow=slow,
-    )
-
-
 _STANDSTILL = [REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
 
 
+def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> State:
+    """The state after the decision."""
+    fast, current, served = tick.state.fast, inputs.status.current_workers, result.served
+    same = (served == fast.target_workers) | (np.isnan(served) & np.isnan(fast.target_workers))
+    # A target that goes further in the same direction before it is enacted keeps the date of the pending one.
+    onward = (np.sign(served - current) == np.sign(fast.target_workers - current)) & (served != current)
+    committed = ~same & np.isfinite(served)
+    stalled = largest(tick.rates.stalled.astype(np.float64), tick.workload_index, len(current)) == 1
+    peak, slow = _update_window(tick, inputs, result)
+    slow = _charge_budget(tick, slow, committed & ~onward & (served < current))
+    slow = _count_reversals(tick, slow, committed & ~onward & (served > current))
+    slow = _start_trials(tick, inputs, slow, committed & (served > current))
+    slow = _block_unschedulable(tick, slow, result.gate == REASONS.index(Reason.UNSCHEDULABLE))
+    fast = replace(
+        fast,
+        target_workers=served,
+        committed_at_s=np.where(same | onward, fast.committed_at_s, tick.at_s),
+        peak_workers=peak,
+        disturbed_at_s=np.where(stalled | np.isin(result.gate, _STANDSTILL), tick.at_s, fast.disturbed_at_s),
+    )
+    return State(fast=fast, slow=slow)
+
+
 def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> tuple[Array, Slow]:
-    """The scale-down window with the size needed now; a new bucket replaces the oldest one.
+    """The largest size needed in the running bucket of the scale-down window, and the closed buckets."""
+    slow, peak, current = tick.state.slow, tick.state.fast.peak_workers, inputs.status.current_workers
+    needed = np.where(result.gate == gates.OPEN, result.policy_result.needed_workers, np.nan)
+    began_s, width_s = slow.history.bucket_at_s, window_s(tick.rules, rescale_worth_s(tick.rules, current)) / BUCKETS
+    counts = width_s > 0
+    passed = np.where(counts, (tick.at_s - began_s) // np.where(counts, width_s, 1.0), 0.0)
+    lost = (passed - 1) * width_s > tick.rules.error_after_s
+    slow, passed = _begin_bucket(tick, slow, passed, width_s), np.nan_to_num(passed)
+    slow = _update_account(slow, passed, began_s, np.where(lost, np.nan, peak), current)
+    slow = replace(slow, peaks=_close_buckets(slow.peaks, passed, lost, peak, current))
+    return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
+
+
+def _begin_bucket(tick: Tick, slow: Slow, passed: Array, width_s: Array) -> Slow:
+    """The date of the running bucket after some have passed; the first one begins now."""
+    if (passed == 0).all():
+        return slow
+    bucket_at_s = np.where(np.isnan(passed), tick.at_s, slow.history.bucket_at_s + passed * width_s)
+    return replace(slow, history=replace(slow.history, bucket_at_s=bucket_at_s))
+
+
+def _close_buckets(peaks: Array, passed: Array, lost: Mask, peak: Array, current: Array) -> Array:
+    """The closed buckets after some have passed: each replaces the oldest one.
 
     A bucket without samples holds the current size, because all workers may have been needed.
     """
-    slow, needed = tick.state.slow, np.where(result.gate == gates.OPEN, result.policy_result.needed_workers, np.nan)
-    current = inputs.status.current_workers
-    width_s = window_s(tick.rules, rescale_worth_s(tick.rules, current)) / BUCKETS
-    counts = width_s > 0
-    width_s = np.where(counts, width_s, 1.0)
-    began_s, peak = slow.history.bucket_at_s, tick.state.fast.peak_workers
-    passed = np.where(counts, (tick.at_s - began_s) // width_s, 0.0)
-    if not (passed == 0).all():
-        bucket_at_s = np.where(np.isnan(passed), tick.at_s, began_s + passed * width_s)
-        slow, passed = replace(slow, history=replace(slow.history, bucket_at_s=bucket_at_s)), np.nan_to_num(passed)
-    lost = (passed - 1) * width_s > tick.rules.error_after_s
-    slow = _update_account(slow, passed, began_s, np.where(lost, np.nan, peak), current)
     closed = first_known(peak, current)
     for number in range(int(min(passed.max(initial=0.0), BUCKETS + 1))):
-        slow = replace(slow, peaks=np.where(passed > number, np.vstack([slow.peaks[1:], closed]), slow.peaks))
+        peaks = np.where(passed > number, np.vstack([peaks[1:], closed]), peaks)
         closed = np.where(lost, current, closed)
-    return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
+    return peaks
 
 
 def _update_account(slow: Slow, passed: Array, began_s: Array, needed: Array, current: Array) -> Slow:
