@@ -16,9 +16,8 @@ class RescaleStop:
     processed_records: Array
     backlog_records: Array
     lost_s: Array  # work that is missing in the running stop, as time at the throughput before
-    begun_at_s: Array  # when the running stop began
     longest_s: Array  # the longest stop of the rescale; NaN while no rescale is measured
-    delay_s: Array  # from the change of the workers to the begin of the longest stop
+    delay_s: Array  # from the change of the workers to the end of the longest stop, without the stop itself
     resumed_at_s: Array  # when the longest stop ended
     fastest_records_per_s: Array  # the largest throughput since then, until the backlog is gone
     fastest_at_s: Array  # when it was reached

@@ -17,7 +17,7 @@ _SEARCH_S = 300.0  # from the last change of the workers: new workers start, and
 _LOW_RATIO = 0.75  # of the throughput before: commits every few seconds do not make as large a drop
 _STOOD_RATIO = 0.25
 _LONGEST_S = 3600.0
-_FASTER_RATIO = 1.02  # less is noise
+_FASTER_RATIO = 1.05  # less is noise, or the end of the warm-up
 _STEADY_S = 90.0  # no faster for so long: the job is warm
 _LONGEST_WARM_UP_S = 900.0
 _BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
@@ -94,26 +94,27 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     # A job that warms up misses work, too. After a standstill that is no part of the stop.
     continues = stood | (low & (stop.lost_s <= _LOW_RATIO * span_s))
     lost_s = stop.lost_s + np.where(low, missing_ratio * span_s, 0.0)
-    begun_at_s = np.where(known & low & (stop.lost_s == 0), stop.counted_at_s, stop.begun_at_s)
     longer = known & (lost_s > stop.longest_s)
     rate = done / np.where(known, span_s, 1.0)
     faster = known & (rate > _FASTER_RATIO * stop.fastest_records_per_s)
     behind = backlog > _BEHIND_S * stop.before_records_per_s
+    changed = fast.changed_at_s[index] > stop.resumed_at_s
     return RescaleStop(
         before_records_per_s=stop.before_records_per_s,
         counted_at_s=np.where(known, fast.at_s[-1], stop.counted_at_s),
         processed_records=np.where(known, processed, stop.processed_records),
         backlog_records=np.where(known, backlog, stop.backlog_records),
         lost_s=np.where(known, np.where(continues, lost_s, 0.0), stop.lost_s),
-        begun_at_s=begun_at_s,
         longest_s=np.where(longer, lost_s, stop.longest_s),
-        delay_s=np.where(longer, np.maximum(begun_at_s - fast.changed_at_s[index], 0.0), stop.delay_s),
+        delay_s=np.where(longer, np.maximum(fast.at_s[-1] - lost_s - fast.changed_at_s[index], 0.0), stop.delay_s),
         resumed_at_s=np.where(longer, fast.at_s[-1], stop.resumed_at_s),
-        # Without a backlog the input limits the throughput.
+        # Without a backlog the input limits the throughput, and after another change other workers do.
         fastest_records_per_s=np.select(
-            [longer, known & ~behind, faster], [0.0, np.inf, rate], stop.fastest_records_per_s
+            [longer, known & (changed | ~behind), faster], [0.0, np.inf, rate], stop.fastest_records_per_s
         ),
-        fastest_at_s=np.select([longer, faster & behind], [fast.at_s[-1], stop.counted_at_s], stop.fastest_at_s),
+        fastest_at_s=np.select(
+            [longer, faster & behind & ~changed], [fast.at_s[-1], stop.counted_at_s], stop.fastest_at_s
+        ),
     )
 
 

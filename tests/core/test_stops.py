@@ -14,8 +14,12 @@ CONFIGURED_S = 30.0
 CONFIGURED = {"rescale_pause_s": CONFIGURED_S}
 
 
-def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, most=2, of="rescale_pause_s", **rules):
-    """The setting that counts after rescales with these pauses, by turns one up and one down."""
+def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, most=2, of="rescale_pause_s", **more):
+    """The setting that counts after rescales with these pauses, by turns one up and one down.
+
+    more: change, which is called with the job and the second at every tick, and rules.
+    """
+    change, rules = more.pop("change", lambda running, second: None), more
     named = book(**{"policy": "drain"} | CONFIGURED | rules)
     running, state = Fluid(load), EMPTY
     for number, pause_s in enumerate(pauses_s):
@@ -24,6 +28,7 @@ def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, mos
             if second == 120:
                 running.pause_s, running.warm_up_s = pause_s, warm_s if pause_s else 0.0
                 running.scale(10 + number % most + 1)
+            change(running, second)
             running.run()
     for _ in range(LEFT_S // TICK_S):
         state, decisions = advance(state, tick(running.at_s, rows(running)), named)
@@ -81,6 +86,23 @@ def test_a_rescale_whose_backlog_ends_early_does_not_shorten_the_warm_up():
     """The input of every other rescale is low, so that half of the speed is enough."""
     found = learned(*[57.0] * 5, load=lambda at_s: 800.0 if at_s % 954 < 477 else 200.0, warm_s=180.0, of="warm_up_s")
     assert found == pytest.approx(180.0, abs=2 * TICK_S)
+
+
+def vary(running, second):
+    """The workers are 3 % faster in every other minute."""
+    running.each = 103.0 if second % 120 < 60 else 100.0
+
+
+def scale_again(running, second):
+    """More workers start without a pause, one minute after the pause."""
+    if second == 240:
+        running.pause_s = 0.0
+        running.scale(2 * running.workers)
+
+
+@pytest.mark.parametrize("change", [vary, scale_again])
+def test_a_throughput_that_rises_for_another_reason_is_no_warm_up(change):
+    assert learned(*[57.0] * 3, load=lambda at_s: 3000.0, of="warm_up_s", change=change) <= 2 * TICK_S
 
 
 @pytest.mark.parametrize(("of", "value"), [("metric_delay_s", 60.0), ("warm_up_s", 180.0)])
