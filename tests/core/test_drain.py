@@ -356,10 +356,22 @@ def test_a_rise_is_not_added_to_an_expected_event():
     assert sizes == [38, 38]
 
 
-def test_a_rise_alone_is_no_reason_to_scale_up_or_to_stay():
+def test_a_rise_alone_is_no_reason_to_scale_up():
     """A rise that ends would cost a rescale. What the load needs now decides, and the rise only the size."""
     assert wanted(10, 900, 0, rise=10.0, **CALM | COSTS) == 10
-    assert wanted(10, 300, 0, rise=10.0, **CALM | COSTS) == wanted(10, 300, 0, **CALM | COSTS)
+
+
+@pytest.mark.parametrize(
+    ("rise", "size"),
+    [
+        pytest.param(nan, 4, id="unknown"),
+        pytest.param(1.8, 4, id="by 24 % until the next rescale: within the headroom"),
+        pytest.param(1.9, 10, id="by 25.3 %"),
+    ],
+)
+def test_a_scale_down_waits_while_the_input_outgrows_the_headroom(rise, size):
+    """10 workers of 100/s each, at an input of 300/s. The next rescale takes effect in 40 s."""
+    assert wanted(10, 300, 0, rise=rise, records=((10, 1000),), **CALM | COSTS) == size
 
 
 def test_a_fit_with_large_errors_is_not_used():

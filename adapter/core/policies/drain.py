@@ -67,7 +67,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     other = np.where(needed > workers, np.maximum(larger, one_more(workers, rules)), needed)
     ahead = _look_ahead(policy_input, capacity, highest, other)
     up = (needed > workers) & (ahead.late | _misses_target(policy_input, capacity))
-    down = calm & (workers - needed > rules.tolerance_ratio * workers)
+    down = calm & ~_outgrows_headroom(policy_input) & (workers - needed > rules.tolerance_ratio * workers)
     return PolicyResult(
         wanted_workers=np.where(up | down | np.isnan(needed), other, workers),
         keep_up_workers=capacity.size(_keep_up_rate(rules, highest)),
@@ -110,11 +110,20 @@ def _input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
     After a step most of the rate window is old, so the newest rate counts. A rise is assumed to last until the next
     scale-up can take effect. A counter that rises in steps has no newest rate, and no rise.
     """
+    newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * policy_input.rules.forecast_cap_ratio)
+    return np.fmax(highest, np.minimum(newest + _rise(policy_input), _MOST_RISEN * newest))
+
+
+def _rise(policy_input: PolicyInput) -> Array:
+    """By how much the input rises until the next scale-up can take effect, records/s; 0 if unknown."""
     rules = policy_input.rules
-    newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * rules.forecast_cap_ratio)
     lead_s = rules.worker_start_s + first_known(rules.cooldown_up_s, warm_after_s(rules))
-    risen = newest + np.nan_to_num(policy_input.input_rise_records_per_s2) * lead_s
-    return np.fmax(highest, np.minimum(risen, _MOST_RISEN * newest))
+    return np.nan_to_num(policy_input.input_rise_records_per_s2) * lead_s
+
+
+def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
+    """Whether the input rises so fast that the low load, which would pay for a scale-down, is about to end."""
+    return _rise(policy_input) > _headroom(policy_input.rules) * policy_input.input_rate_records_per_s
 
 
 def _needed(policy_input: PolicyInput, capacity: _Capacity, calm: Mask, input_rate: Array) -> Array:
