@@ -160,12 +160,12 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
 def _can_be_judged(tick: Tick, trial: ScaleUpTrial) -> Mask:
     """Whether the throughput of a stage shows the capacity that its last scale-up added.
 
-    That is when the stage is saturated and its backlog grows again at the larger size, or when a later stage is full
+    That is when the stage is behind and its backlog grows again at the larger size, or when a later stage is full
     for a rate window: before, the throughput includes a time of less load.
     """
     relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
     larger = (tick.workers[tick.workload_index] > trial.from_workers) & (trial.from_workers > 0)
-    return ((tick.saturated & overloaded(tick)) | relays) & larger
+    return ((tick.behind & overloaded(tick)) | relays) & larger
 
 
 def _gained_too_little(tick: Tick, trial: ScaleUpTrial) -> Mask:

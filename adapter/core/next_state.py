@@ -143,7 +143,7 @@ def _start_trials(tick: Tick, inputs: DecisionInput, slow: Slow, up: Mask) -> Sl
     known, table = inputs.policy_input, inputs.policy_input.table
     observed = ((table.sizes == known.workers) & (table.trust == OBSERVED)).any(axis=0)
     learned = np.where(observed, rate_at(table, known.workers, known.rules.scaling_exponent), np.nan)
-    before = np.where(known.saturated | relays_at_capacity(tick), known.throughput_records_per_s, learned)
+    before = np.where(tick.behind | relays_at_capacity(tick), known.throughput_records_per_s, learned)
     trial = replace(
         slow.trial,
         from_workers=np.where(begun, known.workers, slow.trial.from_workers),

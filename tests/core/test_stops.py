@@ -191,12 +191,27 @@ def test_a_throughput_during_a_warm_up_of_unknown_length_is_no_lasting_capacity(
     "given",
     [
         pytest.param({"metric_delay_s": 0.0, "warm_up_s": 60.0}, id="both are set"),
-        pytest.param({"policy": "dataflow"}, id="a published policy does not learn them"),
+        pytest.param({"policy": "dataflow", "until_s": 600}, id="a published policy does not learn them"),
         pytest.param({"until_s": 1200, "load": 1300.0}, id="more than ten minutes after the rescale"),
     ],
 )
 def test_otherwise_a_full_job_shows_its_capacity(given):
     assert slow_start(**given) < 1500
+
+
+def test_a_rate_that_includes_the_warm_up_is_no_capacity():
+    """The job is full from the rescale on. Its utilization shows the capacity of 20 workers, 2000/s."""
+    running, state = Fluid(lambda at_s: 800.0 if at_s < 300 else 3000.0), EMPTY
+    named = book(policy="drain", rescale_pause_s=57.0, warm_up_s=180.0, metric_delay_s=0.0)
+    capacities = []
+    while running.at_s < 900:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), named)
+        capacities.append(decisions.numbers["capacity_records_per_s"][0])
+        if running.at_s == 300:
+            running.pause_s, running.warm_up_s = 57.0, 180.0
+            running.scale(20)
+        running.run()
+    assert capacities[21:] == pytest.approx([2000.0] * len(capacities[21:]), rel=0.02)
 
 
 def test_a_neighbour_with_a_longer_window_changes_no_measurement():
