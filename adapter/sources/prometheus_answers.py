@@ -44,6 +44,12 @@ class _Answer(msgspec.Struct):
     error_type: str = msgspec.field(name="errorType", default="")
     error: str = ""
     warnings: tuple[str, ...] | None = None
+    is_partial: bool = msgspec.field(name="isPartial", default=False)  # of VictoriaMetrics, which has no warnings
+
+    def gaps(self) -> list[str]:
+        """Why a part of the result is missing (a store, a remote). A sum over the rest would be wrong."""
+        serious = [warning for warning in self.warnings or () if not warning.startswith("PromQL info:")]
+        return [*serious, "a storage node did not answer (isPartial)"] if self.is_partial else serious
 
 
 _ANSWER = msgspec.json.Decoder(_Answer)
@@ -69,10 +75,8 @@ def decode(status: int, content_type: str, body: bytes, most_values: int) -> lis
         raise QueryError(_unknown_answer(status, content_type, str(error))) from error
     if answer.status != "success" or answer.data is None or status >= 400:
         raise QueryError(f"{status} {answer.error_type or answer.status}: {answer.error or 'no data'}")
-    # A warning means that a part is missing (a store, a remote). A sum over the rest would be wrong.
-    serious = [warning for warning in answer.warnings or () if not warning.startswith("PromQL info:")]
-    if serious:
-        raise QueryError(f"the answer is incomplete: {'; '.join(serious)}")
+    if gaps := answer.gaps():
+        raise QueryError(f"the answer is incomplete: {'; '.join(gaps)}")
     if answer.data.kind not in ("vector", "matrix"):
         raise QueryError(f"expected a vector, the query returns a {answer.data.kind}; vector(...) converts a scalar")
     # Each value begins with this bracket. Counting them takes no memory, and decoding 64 MiB of them gigabytes.

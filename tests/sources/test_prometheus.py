@@ -450,6 +450,11 @@ def alert(request: httpx.Request) -> httpx.Response:
             "the answer is incomplete: store a is away",
             id="a part is missing",
         ),
+        pytest.param(
+            lambda _: vector(({}, "1"), isPartial=True),
+            "the answer is incomplete: a storage node did not answer",
+            id="a part is missing at VictoriaMetrics",
+        ),
     ],
 )
 def test_every_unexpected_answer_has_a_clear_cause(answer: Answer, cause: str) -> None:
@@ -479,6 +484,10 @@ def test_an_info_annotation_of_a_query_is_no_fault() -> None:
     assert values(ask(lambda _: vector(({}, "1"), warnings=["PromQL info: perhaps no counter"])), "default/orders")
     rate = replace(ONE, text="rate(kafka_consumergroup_lag[1m])")
     assert "partition" in faults(ask(replay, rate))["default/orders"]  # five series, so a fault of another kind
+
+
+def test_a_complete_answer_of_victoriametrics_is_read() -> None:
+    assert values(ask(lambda _: vector(({}, "1"), isPartial=False)), "default/orders")
 
 
 def test_a_compressed_answer_is_read() -> None:
