@@ -14,6 +14,7 @@ import msgspec
 from adapter.config import Config
 from adapter.errors import AdapterError
 from adapter.serving.snapshots.records import PATH
+from adapter.serving.snapshots.transport import bearer
 
 LOCAL_URL = "http://127.0.0.1:8080"  # where `run` listens
 _DEADLINE_S = 10.0
@@ -86,10 +87,10 @@ def _get(address: Address, path: str) -> httpx.Response:
 def _headers(address: Address) -> Mapping[str, str]:
     if address.token_file is None:
         return {}
-    if not address.url.startswith("https://"):
+    if not address.url.lower().startswith("https://"):
         raise AdapterError(f"a token is sent over https only: {address.url} has to be https, or needs no token")
     try:
-        return {"Authorization": f"Bearer {Path(address.token_file).read_text('utf-8').strip()}"}
+        return {"Authorization": bearer(address.token_file)}
     except (OSError, ValueError) as error:
         raise AdapterError(f"the token file {address.token_file} cannot be read: {error}") from error
 

@@ -104,6 +104,8 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     OTHER_CA.cert_pem.write_to_path(str(folder / "other.crt"))
     (folder / "token").write_text("secret\n")
     (folder / "wrong").write_text("guess\n")
+    (folder / "two-lines").write_text("hunter2\nsecond\n")
+    (folder / "accent").write_text("hunter2é\n", encoding="utf-8")
     tls = LiveTls(str(folder / "tls.crt"), str(folder / "tls.key"))
     with started(serving(RECORD, str(folder / "token"), tls)) as server:
         yield Pipeline(folder, server.port)
@@ -166,7 +168,7 @@ def test_the_configuration_gives_the_streams(plain: str, tmp_path: Path, capsys:
 
 
 def test_options_override_the_configuration(pipeline: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--url", pipeline.url, "--token-file", pipeline.token, "--ca-file", pipeline.ca]
+    given = ["--url", pipeline.url.replace("https", "HTTPS"), "--token-file", pipeline.token, "--ca-file", pipeline.ca]
     assert run("shop/orders", *given) == 0
     assert "max workers" in capsys.readouterr().out
 
@@ -181,6 +183,14 @@ FAULTS = {
     "no such token file": (
         ["--url", "{url}", "--ca-file", "{ca}", "--token-file", "{folder}/none"],
         "cannot be read",
+    ),
+    "a token of two lines": (
+        ["--url", "{url}", "--ca-file", "{ca}", "--token-file", "{folder}/two-lines"],
+        "expected a token in",
+    ),
+    "a token with an accent": (
+        ["--url", "{url}", "--ca-file", "{ca}", "--token-file", "{folder}/accent"],
+        "expected a token in",
     ),
     "a token without TLS": (["--url", "http://localhost", "--token-file", "{token}"], "is sent over https only"),
     "another CA": (["--url", "{url}", "--ca-file", "{folder}/other.crt"], "is not trusted"),
@@ -211,6 +221,7 @@ def test_a_fault_is_one_sentence_with_its_remedy(
     assert printed.out == ""
     assert words in printed.err
     assert len(printed.err.splitlines()) == 1
+    assert "hunter2" not in printed.err
 
 
 def test_without_an_answer_the_configuration_names_the_command_that_listens_there(
