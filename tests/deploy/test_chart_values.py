@@ -173,6 +173,12 @@ def test_the_name_of_the_objects_can_be_replaced(render: Render) -> None:
     assert "https://lag-pipeline.streaming.svc:8443" in objects["ConfigMap", "lag"]["data"]["config.yaml"]
 
 
+def test_a_release_with_a_dot_needs_another_name_for_its_services(helm: Helm) -> None:
+    done = helm("template", "my.release", str(CHART))
+    assert "a Service cannot be named my.release-backlog-adapter: set fullnameOverride" in done.stderr
+    assert helm("template", "my.release", str(CHART), "--set", "fullnameOverride=lag").returncode == 0
+
+
 def test_openshift_chooses_the_user_where_the_values_name_none(render: Render) -> None:
     empty = ["runAsUser", "runAsGroup", "fsGroup"]
     objects = render(*(f"podSecurityContext.{field}=null" for field in empty))

@@ -1,7 +1,11 @@
 {{- define "backlog-adapter.name" -}}
 {{- $chart := .Values.nameOverride | default .Chart.Name -}}
 {{- $name := contains $chart .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $chart) -}}
-{{- .Values.fullnameOverride | default $name | trunc 50 | trimSuffix "-" -}}
+{{- $full := .Values.fullnameOverride | default $name | trunc 50 | trimSuffix "-" -}}
+{{- if contains "." $full -}}
+{{- fail (printf "a Service cannot be named %s: set fullnameOverride to a name without dots" $full) -}}
+{{- end -}}
+{{- $full -}}
 {{- end }}
 
 {{- define "backlog-adapter.selector" -}}
