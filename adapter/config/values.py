@@ -17,6 +17,7 @@ _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
 _ORIGIN = "https://[^/?#@]+/?"
 _API = re.compile(r"/api/v1(/query(_range)?)?/?$")
+_HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # a token of RFC 9110
 _MEMORY = r"[1-9][0-9]*[kmgt]"
 _TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):([0-5][0-9])"
 _LONGEST_PREFIX = 253  # characters before the slash of a label key, as in Kubernetes
@@ -157,8 +158,16 @@ def _zone(text: str) -> str:
 
 
 def _header(text: str) -> str:
+    if not re.fullmatch(_HEADER_NAME, text):
+        raise refusal(f"expected the name of a header such as X-Scope-OrgID, got {shown(text)}")
     if SECRET.search(text):
         raise refusal("may not carry a secret in this file; use bearer_token_file or basic")
+    return text
+
+
+def _header_value(text: str) -> str:
+    if not (text.isascii() and text.isprintable()):
+        raise refusal(f"expected one line of ASCII characters, got {shown(text)}")
     return text
 
 
@@ -190,7 +199,10 @@ TimeOfDay = Annotated[  # minutes after midnight
     PlainSerializer(lambda minutes: f"{minutes // 60:02}:{minutes % 60:02}", return_type=str, when_used="json"),
 ]
 Zone = Annotated[str, Field(min_length=1), AfterValidator(_zone)]
-Headers = dict[Annotated[str, Field(min_length=1, json_schema_extra=_NO_SECRET), AfterValidator(_header)], str]
+Headers = dict[
+    Annotated[str, Field(min_length=1, json_schema_extra=_NO_SECRET), AfterValidator(_header)],
+    Annotated[str, AfterValidator(_header_value)],
+]
 KafkaProperties = dict[
     Annotated[str, Field(min_length=1, json_schema_extra=_NO_SECRET), AfterValidator(_kafka_property)], str
 ]

@@ -168,6 +168,21 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             id="an authorization header",
         ),
         pytest.param(
+            prometheus("headers: {X Scope: abc}"),
+            "sources.it.headers[\"X Scope\"]: expected the name of a header such as X-Scope-OrgID, got 'X Scope'",
+            id="a header with a blank in its name",
+        ),
+        pytest.param(
+            prometheus("headers: {X-Scope-OrgID: Zürich}"),
+            "sources.it.headers.X-Scope-OrgID: expected one line of ASCII characters, got 'Zürich'",
+            id="a header with an umlaut in its value",
+        ),
+        pytest.param(
+            prometheus('headers: {X-Scope-OrgID: "a\\nb"}'),
+            "sources.it.headers.X-Scope-OrgID: expected one line of ASCII characters, got 'a\\nb'",
+            id="a header of two lines",
+        ),
+        pytest.param(
             kafka("properties: {sasl.password: abc}"),
             'sources.it.properties["sasl.password"]: may not carry a secret in this file; put it into the file that',
             id="a password",
