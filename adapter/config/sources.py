@@ -28,6 +28,14 @@ class Tls(Model):
         return pair(given, "cert_file", "key_file")
 
 
+def _unused_tls(given: Mapping[Any, Any]) -> list[Fault]:
+    """Certificates of an address without TLS, whose author expects an encrypted connection."""
+    tls, url = given.get("tls"), given.get("url")
+    is_set = isinstance(tls, Mapping) and any(tls.values())
+    plain = isinstance(url, str) and url.lower().startswith("http:")
+    return [Fault(("tls",), "has no effect with http://; expected a url with https://")] if is_set and plain else []
+
+
 class Basic(Model):
     """HTTP basic authentication."""
 
@@ -54,10 +62,11 @@ class PrometheusSource(Model):
 
     @classmethod
     def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
-        """Only one way to authenticate."""
+        """Only one way to authenticate, and certificates only with TLS."""
+        faults = _unused_tls(given)
         if has(given, "bearer_token_file") and has(given, "basic"):
-            return [Fault(("basic",), "excludes bearer_token_file; remove one of them")]
-        return []
+            faults.append(Fault(("basic",), "excludes bearer_token_file; remove one of them"))
+        return faults
 
 
 class KafkaSource(Model):
@@ -84,6 +93,11 @@ class PravegaSource(Model):
     tls: Tls = Field(default=Tls(), description="Certificates; the system's CAs by default.")
     prometheus: Text | None = Field(default=None, description="Name of the prometheus source with Pravega's rates.")
     deadline_s: Deadline = 5.0
+
+    @classmethod
+    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """Certificates only with TLS."""
+        return _unused_tls(given)
 
 
 class KubernetesSource(Model):

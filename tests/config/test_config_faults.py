@@ -163,6 +163,16 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             prometheus("tls: {cert_file: a}"), "sources.it.tls.key_file: is required with cert_file", id="no key"
         ),
         pytest.param(
+            prometheus("tls: {ca_file: a}"),
+            "sources.it.tls: has no effect with http://; expected a url with https://",
+            id="certificates of a Prometheus without TLS",
+        ),
+        pytest.param(
+            source('kind: pravega, url: "http://p", tls: {ca_file: a}'),
+            "sources.it.tls: has no effect with http://; expected a url with https://",
+            id="certificates of a Pravega controller without TLS",
+        ),
+        pytest.param(
             prometheus("headers: {Authorization: abc}"),
             "sources.it.headers.Authorization: may not carry a secret in this file; use bearer_token_file or basic",
             id="an authorization header",
