@@ -36,12 +36,12 @@ JVM_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MinHeapFreeRatio=10 -X
 
 def settings(memory: str, master: str, state_partitions: int) -> dict[str, str]:
     """Spark's settings for micro-batches of a few seconds."""
-    log = files("adapter.pipeline") / "log4j2.properties"
+    log = Path(str(files("adapter.pipeline"))) / "log4j2.properties"
     chosen = {
         "spark.app.name": "backlog-adapter",
         "spark.master": master,
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": f"{JVM_FLAGS} -Dlog4j2.configurationFile=file:{log}",
+        "spark.driver.extraJavaOptions": f"{JVM_FLAGS} -Dlog4j2.configurationFile={log.as_uri()}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "false",

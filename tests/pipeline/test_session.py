@@ -3,11 +3,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 import pytest
 from pipeline_stream import OPENER, RULES, config_of
 from py4j.protocol import Py4JError
 
+import adapter
 from adapter.pipeline.job import RestartPolicy, StreamingJob, cause_of
 from adapter.pipeline.session import MOST_LOG_BYTES, done_within, opened_log
 
@@ -24,6 +26,13 @@ with open(folder + "/lock", "a") as lock:
         print(error)
 with open(folder + "/lock", "a") as lock:
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+"""
+
+LEVEL = """
+from adapter.pipeline.session import Session, settings
+session = Session(settings("512m", "local[1]", 1), "spark.log")
+print(session.spark._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel().toString())
+session.close()
 """
 
 
@@ -82,6 +91,14 @@ def test_a_failed_start_of_spark_leaves_no_jvm_with_the_lock(tmp_path: Path) -> 
     done = subprocess.run([sys.executable, "-c", REFUSED, str(tmp_path)], capture_output=True, text=True, timeout=120)
     assert "nonsense" in done.stdout
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.spark
+def test_spark_starts_from_a_folder_with_a_blank_in_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / "my jobs"
+    copytree(Path(adapter.__file__).parent, folder / "adapter", ignore=ignore_patterns("__pycache__"))
+    done = subprocess.run([sys.executable, "-c", LEVEL], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "ERROR\n", done.stderr
 
 
 @pytest.mark.parametrize(("limit_s", "alive"), [(60.0, True), (0.0, False)], ids=["just created", "silent for long"])
