@@ -32,6 +32,7 @@ from adapter.core.stops import measure_stop
 
 _LONGEST_BLOCK = 8.0  # times the first one
 _FALLING_RATIO = 0.75
+_RISING_RATIO = 1.05  # less is noise, or the end of the warm-up
 _LONGEST_SLOW_S = 600.0  # after a rescale: pause, warm-up and late metrics of most jobs
 
 
@@ -160,12 +161,23 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
 def _can_be_judged(tick: Tick, trial: ScaleUpTrial) -> Mask:
     """Whether the throughput of a stage shows the capacity that its last scale-up added.
 
-    That is when the stage is behind and its backlog grows again at the larger size, or when a later stage is full
-    for a rate window: before, the throughput includes a time of less load.
+    That is when the stage is behind, its backlog grows again at the larger size and it becomes no faster, or when a
+    later stage is full for a rate window: before, the throughput includes a time of less load.
     """
     relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
     larger = (tick.workers[tick.workload_index] > trial.from_workers) & (trial.from_workers > 0)
-    return ((tick.behind & overloaded(tick)) | relays) & larger
+    return ((tick.behind & overloaded(tick) & ~_perhaps_warming(tick)) | relays) & larger
+
+
+def _perhaps_warming(tick: Tick) -> Mask:
+    """Whether a stage still becomes faster, or was silent within the rate window and may have been down."""
+    latest, whole = tick.rates.latest_throughput_records_per_s, tick.signals.throughput_records_per_s
+    fast = tick.state.fast
+    near = fast.at_s[:, None] >= fast.at_s[-1] - tick.stage_rules.rate_window_s
+    known = np.isfinite(fast.processed)
+    silent = (near & ~known).any(axis=0) & known.any(axis=0)
+    warming: Mask = silent | (latest > _RISING_RATIO * whole)
+    return warming
 
 
 def _gained_too_little(tick: Tick, trial: ScaleUpTrial) -> Mask:

@@ -1,11 +1,12 @@
 """The state between ticks: targets, scale-down window, pause budget, scale-ups without effect, failures."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from builders import EMPTY, Fluid, advance, book, closed, counts, flow, history, job, last, steady, tick
+from builders import EMPTY, TICK_S, Fluid, advance, book, closed, counts, flow, history, job, last, rows, steady, tick
 
 from adapter.core.decisions import Bound, Reason
 
@@ -229,6 +230,23 @@ def test_a_scale_up_is_not_judged_while_the_backlog_drains():
     decided = closed(running, 1500, book(policy="drain", low_cpu_ratio=0.0, max_workers=1000))
     assert any(d.reason == Reason.UP for d in decided)
     assert all(d.bound != Bound.INEFFECTIVE for d in decided)
+
+
+def test_a_scale_up_is_not_judged_while_its_workers_warm_up():
+    """The metrics are 90 s late, which the policy has not measured yet, so it takes the workers for warm too early."""
+    running, rules = Fluid(lambda at_s: 800.0 + 2 * max(0.0, at_s - 600)), book(policy="drain", max_workers=1000)
+    running.pause_s, running.warm_up_s = 57.0, 180.0
+    state, past, bounds = EMPTY, {}, []
+    for _ in range(2100 // TICK_S):
+        past[running.at_s] = replace(running)
+        seen = replace(past.get(running.at_s - 90, past[0.0]), workers=running.workers)
+        state, decisions = advance(state, tick(running.at_s, seen.rows()), rules)
+        (decided,) = rows(decisions)
+        bounds.append(decided.bound)
+        running.scale(decided.required_workers)
+        running.run()
+    assert running.workers > 40
+    assert Bound.INEFFECTIVE not in bounds
 
 
 def test_published_policies_have_no_block():
