@@ -23,10 +23,20 @@ _LONGEST_WARM_UP_S = 900.0
 _BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
 # Used from the first rescale on: without the delay, a rate mixes samples from before and after the rescale.
 _EARLY = ("delay_s",)
-_USUAL: dict[str, Callable[..., Array]] = {
-    "pause_s": np.nanmedian,
-    "delay_s": np.nanmedian,
-    "warm_up_s": np.nanmax,  # a rescale whose backlog ends early shows only a part of it
+
+
+def _second_longest(costs: Array) -> Array:
+    """The longest cost but one of at least two known ones, so that one odd rescale changes nothing."""
+    second: Array = np.sort(np.where(np.isnan(costs), -np.inf, costs), axis=0)[-2]
+    return second
+
+
+_USUAL: dict[str, Callable[[Array], Array]] = {
+    "pause_s": lambda costs: np.nanmedian(costs, axis=0),
+    # Where removed workers stay until the pause ends, a scale-down shows the delay without the pause.
+    "delay_s": _second_longest,
+    # A rescale whose backlog ends early shows only a part of it.
+    "warm_up_s": lambda costs: np.nanmax(costs, axis=0),
 }
 
 
@@ -148,15 +158,24 @@ def _add_costs(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
         last[name] = np.where(measured, np.vstack([was[1:], now]), was)
         usual[name] = np.where(measured, np.nan, getattr(slow.usual_rescale, name))
         usual[name][measured] = _usual(name, last[name][:, measured])
-    # If most rescales show no pause, a stop after another one is chance.
-    usual["delay_s"] = np.where(usual["pause_s"] == 0, np.nan, usual["delay_s"])
+    usual["delay_s"] = np.where(usual["pause_s"] == 0, _lasting_delay_s(slow), usual["delay_s"])
     return replace(slow, last_rescales=RescaleCost(**last), usual_rescale=RescaleCost(**usual))
+
+
+def _lasting_delay_s(slow: Slow) -> Array:
+    """The delay that counts while most rescales show no pause; NaN unless three have shown it before.
+
+    Fewer stops may be chance. With workers to spare, the work that a short pause delays is done before the next sample.
+    """
+    was = slow.usual_rescale
+    known = (np.isfinite(slow.last_rescales.delay_s).sum(axis=0) >= LEAST_RESCALES) | (was.pause_s == 0)
+    return np.where(known, was.delay_s, np.nan)
 
 
 def _usual(name: str, costs: Array) -> Array:
     """What a cost usually is, NaN while too few rescales have shown it; of few ones, the largest early cost."""
     shown, usual = np.isfinite(costs).sum(axis=0), np.full(costs.shape[1], np.nan)
     enough, early = shown >= LEAST_RESCALES, (shown > 0) & (shown < LEAST_RESCALES) & (name in _EARLY)
-    usual[enough] = _USUAL[name](costs[:, enough], axis=0)
+    usual[enough] = _USUAL[name](costs[:, enough])
     usual[early] = np.nanmax(costs[:, early], axis=0)
     return usual

@@ -156,6 +156,24 @@ def test_a_delay_does_not_count_while_most_rescales_show_no_pause(pauses_s, dela
     assert learned(*pauses_s, rows=late(180.0), of="metric_delay_s") == delay_s
 
 
+def test_a_delay_that_three_rescales_have_shown_stays_while_most_show_no_pause():
+    assert learned(*[0.0] + [57.0] * 3 + [0.0] * 4, rows=late(180.0), of="metric_delay_s") == SHOWN
+
+
+def test_workers_that_stay_until_the_pause_ends_do_not_shorten_the_delay():
+    """The count of the workers falls with the pause of a scale-down, and rises before that of a scale-up."""
+    delayed, most = late(120.0), [10.0]
+
+    def rows(running):
+        paused = running.at_s < running.stopped_until_s
+        most[0] = float(max(most[0], running.workers)) if paused else float(running.workers)
+        known = [row for row in delayed(running) if row[2] not in ("workers", "ready_workers")]
+        return [*known, *job(workers=most[0], ready_workers=most[0])]
+
+    found = learned(*[57.0] * 7, rows=rows, of="metric_delay_s")
+    assert found == pytest.approx(120.0, abs=TICK_S)
+
+
 def test_of_two_rescales_the_longer_delay_counts():
     early, present = late(60.0), late(0.0)
 
