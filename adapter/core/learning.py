@@ -64,27 +64,36 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
 
 def _observation(tick: Tick, *, minute: bool) -> Observation:
     """What the table learns from: each minute, and on every tick where the capacity is hardly known."""
-    exceeded, throughput = overloaded(tick), tick.signals.throughput_records_per_s
-    # A stage that the input began to exceed within the window had less to do before: take the last tick.
+    exceeded, throughput, just_warm = overloaded(tick), tick.signals.throughput_records_per_s, _just_warm(tick)
+    # Earlier in the window, a stage that the input exceeds had less to do, or was still slow: take the last tick.
     latest = np.fmax(throughput, tick.rates.latest_throughput_records_per_s)
     healthy = tick.facts.sink_healthy[tick.workload_index] != 0
     return Observation(
         at_s=tick.at_s,
         workers=tick.workers[tick.workload_index],
-        throughput_records_per_s=np.where(exceeded & ~tick.saturated, latest, throughput),
+        throughput_records_per_s=np.where((exceeded & ~tick.saturated) | just_warm, latest, throughput),
         utilization_ratio=np.where(_falling(tick), np.nan, _busiest(tick)),
-        saturated=tick.saturated,
-        doubtful=_perhaps_slow(tick)[tick.workload_index],
+        saturated=tick.behind,
+        doubtful=_perhaps_slow(tick)[tick.workload_index] | just_warm,
         overloaded=exceeded,
         clean=tick.rates_known & ~tick.discontinuous & healthy & (minute | _hardly_known(tick)),
     )
 
 
 def _hardly_known(tick: Tick) -> Mask:
-    """Whether the capacity of the present size is not proven, or can be observed for the first time."""
+    """Whether the capacity of the present size is not proven, or can be observed or estimated for the first time."""
     trust = trust_at(tick.state.slow.table, tick.workers[tick.workload_index])
-    hardly_known: Mask = (trust <= CARRIED) | (tick.saturated & (trust < OBSERVED))
+    hardly_known: Mask = (trust <= CARRIED) | (tick.saturated & (trust < OBSERVED)) | _just_warm(tick)
     return hardly_known
+
+
+def _just_warm(tick: Tick) -> Mask:
+    """Whether a full stage is warm, but was not in the whole window.
+
+    Its newest throughput is an estimate. A job that rescales as soon as it is warm would otherwise never learn.
+    """
+    just_warm: Mask = tick.behind & ~tick.saturated
+    return just_warm
 
 
 def _busiest(tick: Tick) -> Array:

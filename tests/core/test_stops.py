@@ -232,6 +232,22 @@ def test_a_rate_that_includes_the_warm_up_is_no_capacity():
     assert capacities[21:] == pytest.approx([2000.0] * len(capacities[21:]), rel=0.02)
 
 
+@pytest.mark.parametrize("rate_window_s", [60.0, 600.0])
+def test_a_job_that_rescales_as_soon_as_it_is_warm_shows_its_capacity(rate_window_s):
+    """20 workers carry 1200/s, while 10 carried 1000/s. They are warm for less than a rate window."""
+    running, state = Fluid(lambda at_s: 3000.0), EMPTY
+    fixed = {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "metric_delay_s": 0.0}
+    named = book(policy="drain", rate_window_s=rate_window_s, **fixed)
+    last_s = 600 + 237 + max(45, rate_window_s / 2)
+    while running.at_s <= last_s:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), named)
+        if running.at_s == 600:
+            running.pause_s, running.warm_up_s, running.each = 57.0, 180.0, 60.0
+            running.scale(20)
+        running.run()
+    assert decisions.numbers["capacity_records_per_s"][0] == pytest.approx(1200.0, rel=0.02)
+
+
 def test_a_neighbour_with_a_longer_window_changes_no_measurement():
     """A counter that begins anew at each rescale rises steadily in a short window alone."""
 
