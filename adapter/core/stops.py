@@ -19,6 +19,7 @@ _STOOD_RATIO = 0.25
 _LONGEST_S = 3600.0
 _FASTER_RATIO = 1.05  # less is noise, or the end of the warm-up
 _STEADY_S = 90.0  # no faster for so long: the job is warm
+_RISING_S = 45.0  # faster within this time: the job warms up
 _LONGEST_WARM_UP_S = 900.0
 _BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
 # Used from the first rescale on: without the delay, a rate mixes samples from before and after the rescale.
@@ -109,6 +110,8 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     faster = known & (rate > _FASTER_RATIO * stop.fastest_records_per_s)
     behind = backlog > _BEHIND_S * stop.before_records_per_s
     changed = fast.changed_at_s[index] > stop.resumed_at_s
+    # The rest of a warm-up that still goes on when the workers change again is unknown.
+    cut_off = changed & np.isfinite(stop.fastest_records_per_s) & (fast.at_s[-1] - stop.fastest_at_s < _RISING_S)
     return RescaleStop(
         before_records_per_s=stop.before_records_per_s,
         counted_at_s=np.where(known, fast.at_s[-1], stop.counted_at_s),
@@ -123,7 +126,9 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
             [longer, known & (changed | ~behind), faster], [0.0, np.inf, rate], stop.fastest_records_per_s
         ),
         fastest_at_s=np.select(
-            [longer, faster & behind & ~changed], [fast.at_s[-1], stop.counted_at_s], stop.fastest_at_s
+            [longer, known & cut_off, faster & behind & ~changed],
+            [fast.at_s[-1], np.nan, stop.counted_at_s],
+            stop.fastest_at_s,
         ),
     )
 

@@ -105,6 +105,17 @@ def test_a_throughput_that_rises_for_another_reason_is_no_warm_up(change):
     assert learned(*[57.0] * 3, load=lambda at_s: 3000.0, of="warm_up_s", change=change) <= 2 * TICK_S
 
 
+def test_a_warm_up_that_another_change_cuts_off_is_unknown():
+    """The new workers are ready some time after each pause, while the job still warms up for 180 s."""
+
+    def rows(running):
+        ready = running.at_s - running.stopped_until_s >= 45
+        return [row for row in running.rows() if row[2] != "ready_workers"] + job(ready_workers=20 if ready else 8)
+
+    given = {"load": lambda at_s: 3000.0, "rows": rows, "warm_s": 180.0, "of": "warm_up_s"}
+    assert learned(*[57.0] * 5, **given) == UNTIL_MEASURED["warm_up_s"]
+
+
 @pytest.mark.parametrize(("of", "value"), [("metric_delay_s", 60.0), ("warm_up_s", 180.0)])
 def test_rescales_without_a_pause_show_neither_a_delay_nor_a_warm_up(of, value):
     """The job is behind and grows all the time, so that its throughput rises with each rescale."""
