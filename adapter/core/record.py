@@ -147,11 +147,14 @@ def _input_rate(columns: Columns, value: Array) -> dict[str, Array]:
 def _backlog(columns: Columns, value: Array) -> dict[str, Array]:
     time_s = backlog_time(value, columns["policy_input.throughput_records_per_s"])
     level = (columns["policy_input.level"] > 0) & (time_s < columns["rules.backlog_time_target_s"])
+    short_s, was_s = columns["rules.short_backlog_time_s"], columns["policy_input.lowest_backlog_time_s"]
+    # A long backlog that did not count as saturation is of workers that were not warm, whatever the backlog.
+    cold = (was_s > short_s) & (columns["policy_input.level"] == 0) & (columns["policy_input.saturated"] == 0)
     return {
         "policy_input.backlog_records": value,
         "policy_input.backlog_time_s": time_s,
         "policy_input.lowest_backlog_time_s": time_s,
-        "policy_input.saturated": ((time_s > columns["rules.short_backlog_time_s"]) & ~level).astype(np.float64),
+        "policy_input.saturated": ((time_s > short_s) & ~level & ~cold).astype(np.float64),
         "policy_input.level": level.astype(np.float64),
     }
 

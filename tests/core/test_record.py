@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import JOB, book, column, counts, flow, job, replay, rows, steady, tick
+from builders import JOB, TICK_S, Fluid, book, column, counts, flow, job, replay, rows, steady, tick
 
 from adapter.core.bounds import BOUNDS
 from adapter.core.decide import decide
@@ -55,6 +55,22 @@ def test_the_record_of_the_deciding_stage_is_enough():
 def test_an_input_at_its_own_value_changes_nothing(name):
     columns, found = recorded(steady(**BEHIND), policy="drain")
     assert otherwise(columns, name, INPUTS[name].read(columns)[0])[0] == found.required_workers
+
+
+def test_a_backlog_at_its_own_value_does_not_warm_the_workers():
+    """The job warms up for three minutes, so its throughput is less than the capacity of its workers."""
+    running = Fluid(lambda at_s: 3000.0 if at_s < 600 else 2600.0)
+    ticks = []
+    for at_s in range(0, 721, TICK_S):
+        ticks.append(tick(at_s, running.rows()))
+        if at_s == 600:
+            running.pause_s, running.warm_up_s = 57.0, 180.0
+            running.scale(20)
+        running.run()
+    timing = {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "metric_delay_s": 0.0}
+    columns, found = recorded(ticks, policy="drain", **timing)
+    own = INPUTS["backlog_records"].read(columns)[0]
+    assert otherwise(columns, "backlog_records", own)[0] == found.required_workers
 
 
 @pytest.mark.parametrize(
