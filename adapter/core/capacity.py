@@ -46,7 +46,7 @@ class Observation:
     workers: Array
     throughput_records_per_s: Array
     utilization_ratio: Array  # as measured, NaN unknown
-    saturated: Mask  # the backlog never ended within the window
+    saturated: Mask  # the backlog never ended within the window, and the workers are warm
     doubtful: Mask  # the workers may still be slow after a rescale: the throughput is no more than an estimate
     overloaded: Mask  # the input exceeds the throughput, perhaps only since mid-window: it only raises a capacity
     clean: Mask  # rates are known and undisturbed; otherwise nothing is learned

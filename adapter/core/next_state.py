@@ -136,7 +136,7 @@ def _count_reversals(tick: Tick, slow: Slow, up: Mask) -> Slow:
 
 
 def _start_trials(tick: Tick, inputs: DecisionInput, slow: Slow, up: Mask) -> Slow:
-    """The capacity before each scale-up: the throughput of a saturated or full stage, else the observed capacity."""
+    """The capacity before each scale-up: the throughput of a stage that is behind or full, else the observed one."""
     begun = up[tick.workload_index]
     if not begun.any():
         return slow

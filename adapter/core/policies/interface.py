@@ -36,7 +36,7 @@ class PolicyInput:
     fullest_ratio: Array  # the load at which the fullest worker fell behind, NaN while it never did
     partition_behind_s: Array  # backlog time of the partition that is furthest behind, NaN while it catches up
     bottleneck: Mask  # not backpressured
-    saturated: Mask  # the backlog never ended within the window
+    saturated: Mask  # the backlog never ended within the window, in which the workers were always warm
     level: Mask  # the backlog does not rise, is within the target, and no worker is full: it need not be real
     fit: Fit  # the input rate over time
     fit_age_s: Array  # since the newest point of the fit
