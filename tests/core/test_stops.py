@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import EMPTY, JOB, TICK_S, Fluid, advance, book, counts, flow, job, tick
+from builders import EMPTY, JOB, TICK_S, Fluid, advance, book, counts, flow, job, rows, tick
 
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import POLICIES, UNTIL_MEASURED, Rules
@@ -257,6 +257,21 @@ def test_a_job_that_rescales_as_soon_as_it_is_warm_shows_its_capacity(rate_windo
             running.scale(20)
         running.run()
     assert decisions.numbers["capacity_records_per_s"][0] == pytest.approx(1200.0, rel=0.02)
+
+
+def test_a_scale_up_is_not_judged_by_the_throughput_of_the_warm_up():
+    """One more worker carries its share. Its warm-up fills most of the window when it is judged."""
+    running, state = Fluid(lambda at_s: 800.0 if at_s < 600 else 1150.0 if at_s < 900 else 2000.0), EMPTY
+    running.missing = lambda at_s: ("utilization_ratio",)
+    timing = {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "metric_delay_s": 0.0, "rate_window_s": 600.0}
+    named = book(policy="drain", max_step_up_workers=1, **timing)
+    while running.at_s < 1800:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), named)
+        running.pause_s, running.warm_up_s = 57.0, 180.0
+        running.scale(rows(decisions)[0].required_workers)
+        running.run()
+    assert running.workers > 11
+    assert np.isnan(state.slow.trial.blocked_until_s).all()
 
 
 def test_a_neighbour_with_a_longer_window_changes_no_measurement():
