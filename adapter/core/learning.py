@@ -74,7 +74,7 @@ def _observation(tick: Tick, *, minute: bool) -> Observation:
         throughput_records_per_s=np.where((exceeded & ~tick.saturated) | just_warm, latest, throughput),
         utilization_ratio=np.where(_falling(tick), np.nan, _busiest(tick)),
         saturated=tick.behind,
-        doubtful=_perhaps_slow(tick)[tick.workload_index] | just_warm,
+        doubtful=_perhaps_slow(tick)[tick.workload_index] | (tick.warm_age_s < tick.stage_rules.rate_window_s),
         overloaded=exceeded,
         clean=tick.rates_known & ~tick.discontinuous & healthy & (minute | _hardly_known(tick)),
     )

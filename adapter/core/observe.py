@@ -71,6 +71,7 @@ class Tick:
     rates_known: Mask  # (stages,)
     discontinuous: Mask  # (stages,) the backlog jumped
     level: Mask  # (stages,) the backlog need not be real, see _level
+    warm_age_s: Array  # (stages,) since the workers are warm: negative until then, infinite without a change
     behind: Mask  # (stages,) the backlog never ended within the window, and the workers are warm
     saturated: Mask  # (stages,) the same, and they were warm in the whole window: throughput is capacity
 
@@ -96,7 +97,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     known = np.isfinite(rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records)
     signals = _signals(fast, rates, stage_rules)
     level = _level(signals, rates, now, stage_rules)
-    behind_s = _behind_s(fast, signals, known & ~level, stage_rules, index)
+    late = known & ~level & (signals.lowest_backlog_time_s > stage_rules.short_backlog_time_s)
+    warm_age_s = _warm_age_s(fast, stage_rules, index)
     return Tick(
         at_s=at_s,
         state=state,
@@ -119,8 +121,9 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         rates_known=known,
         discontinuous=_discontinuous(state, rates, stage_rules),
         level=level,
-        behind=behind_s >= 0,
-        saturated=behind_s >= stage_rules.rate_window_s,
+        warm_age_s=warm_age_s,
+        behind=late & (warm_age_s >= 0),
+        saturated=late & (warm_age_s >= stage_rules.rate_window_s),
     )
 
 
@@ -185,13 +188,10 @@ def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns
     return level
 
 
-def _behind_s(fast: Fast, signals: Signals, rates_known: Mask, rules: RuleColumns, index: IntArray) -> Array:
-    """Since when a stage is warm whose backlog never ended within the window; NaN if it ended."""
-    late = signals.lowest_backlog_time_s > rules.short_backlog_time_s
+def _warm_age_s(fast: Fast, rules: RuleColumns, index: IntArray) -> Array:
+    """Since when the workers of each stage are warm. A job that has just started is still slow."""
     disturbed_s = fast.at_s[-1] - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
-    # A job that has just started is still slow. Without a change it is warm.
-    warm_s = np.where(np.isnan(disturbed_s), np.inf, disturbed_s - warm_after_s(rules))
-    return np.where(rates_known & late, warm_s, np.nan)
+    return np.where(np.isnan(disturbed_s), np.inf, disturbed_s - warm_after_s(rules))
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,6 @@ from adapter.core.observe import Tick
 from adapter.core.partitions import whole
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
-from adapter.core.scale_down_cost import warm_after_s
 from adapter.core.signals import moves
 
 
@@ -57,9 +56,7 @@ def fullest_load(tick: Tick) -> Array:
 
 def relays_at_capacity(tick: Tick) -> Mask:
     """Whether a later stage of a warm workload is full, so that the throughput of its sources is its capacity."""
-    disturbed_s = tick.at_s - np.fmax(tick.state.fast.changed_at_s, tick.state.fast.disturbed_at_s)[tick.workload_index]
-    cold = disturbed_s < warm_after_s(tick.stage_rules)
-    full: Mask = (fullest_load(tick) > tick.stage_rules.high_utilization_ratio) & ~cold
+    full: Mask = (fullest_load(tick) > tick.stage_rules.high_utilization_ratio) & (tick.warm_age_s >= 0)
     return full
 
 

@@ -243,6 +243,23 @@ def test_a_rate_that_includes_the_warm_up_is_no_capacity():
     assert capacities[21:] == pytest.approx([2000.0] * len(capacities[21:]), rel=0.02)
 
 
+def test_an_overloaded_job_shows_no_capacity_while_it_warms_up():
+    """Its utilization is unknown and its backlog grows, so each throughput exceeds all that it has carried."""
+    running, state = Fluid(lambda at_s: 800.0 if at_s < 300 else 3000.0), EMPTY
+    running.missing = lambda at_s: ("utilization_ratio",)
+    named = book(policy="drain", rescale_pause_s=57.0, warm_up_s=180.0, metric_delay_s=0.0)
+    observed_s = []
+    while running.at_s < 900:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), named)
+        if rows(decisions)[0].confidence == "observed":
+            observed_s.append(running.at_s)
+        if running.at_s == 300:
+            running.pause_s, running.warm_up_s = 57.0, 180.0
+            running.scale(20)
+        running.run()
+    assert observed_s[0] >= 300 + 57 + 180 + 60
+
+
 @pytest.mark.parametrize("rate_window_s", [60.0, 600.0])
 def test_a_job_that_rescales_as_soon_as_it_is_warm_shows_its_capacity(rate_window_s):
     """20 workers carry 1200/s, while 10 carried 1000/s. They are warm for less than a rate window."""
