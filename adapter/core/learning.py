@@ -64,14 +64,14 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
 
 def _observation(tick: Tick, *, minute: bool) -> Observation:
     """What the table learns from: each minute, and on every tick where the capacity is hardly known."""
-    exceeded, throughput, just_warm = overloaded(tick), tick.signals.throughput_records_per_s, _just_warm(tick)
+    exceeded, throughput = overloaded(tick), tick.signals.throughput_records_per_s
     # Earlier in the window, a stage that the input exceeds had less to do, or was still slow: take the last tick.
     latest = np.fmax(throughput, tick.rates.latest_throughput_records_per_s)
     healthy = tick.facts.sink_healthy[tick.workload_index] != 0
     return Observation(
         at_s=tick.at_s,
         workers=tick.workers[tick.workload_index],
-        throughput_records_per_s=np.where((exceeded & ~tick.saturated) | just_warm, latest, throughput),
+        throughput_records_per_s=np.where((exceeded | tick.behind) & ~tick.saturated, latest, throughput),
         utilization_ratio=np.where(_falling(tick), np.nan, _busiest(tick)),
         saturated=tick.behind,
         doubtful=_perhaps_slow(tick)[tick.workload_index] | (tick.warm_age_s < tick.stage_rules.rate_window_s),
@@ -81,19 +81,13 @@ def _observation(tick: Tick, *, minute: bool) -> Observation:
 
 
 def _hardly_known(tick: Tick) -> Mask:
-    """Whether the capacity of the present size is not proven, or can be observed or estimated for the first time."""
-    trust = trust_at(tick.state.slow.table, tick.workers[tick.workload_index])
-    hardly_known: Mask = (trust <= CARRIED) | (tick.saturated & (trust < OBSERVED)) | _just_warm(tick)
-    return hardly_known
+    """Whether the capacity of the present size is not proven, or a full stage shows it, perhaps for the first time.
 
-
-def _just_warm(tick: Tick) -> Mask:
-    """Whether a full stage is warm, but was not in the whole window.
-
-    Its newest throughput is an estimate. A job that rescales as soon as it is warm would otherwise never learn.
+    A job that rescales as soon as it is warm is never warm in a whole window: its newest throughput is an estimate.
     """
-    just_warm: Mask = tick.behind & ~tick.saturated
-    return just_warm
+    trust = trust_at(tick.state.slow.table, tick.workers[tick.workload_index])
+    hardly_known: Mask = (trust <= CARRIED) | (tick.behind & (~tick.saturated | (trust < OBSERVED)))
+    return hardly_known
 
 
 def _busiest(tick: Tick) -> Array:
