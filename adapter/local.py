@@ -91,7 +91,8 @@ def run(config: Config | None, options: Options) -> None:
         view.watch(stop, ends_s)
         view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
         if not (decided or stop.is_set()):
-            raise SetupError(f"expected a decision within {options.for_s:g} s, got none; give --for more time")
+            remedy = "mend any fault above, or give --for more time"
+            raise SetupError(f"expected a decision within {options.for_s:g} s, got none; {remedy}")
 
 
 class _View:

@@ -100,7 +100,7 @@ def _rank(by: str, name: str) -> int:
 def _decider(recorded: RecordedDecision, by: str, changes: tuple[Change, ...]) -> str:
     if by == Bound.SINK:
         return "the sink"
-    return _input(recorded, by) if by else "nothing that was measured" if changes else "nothing that was tried"
+    return _input(recorded, by) if by else "no measured input by itself" if changes else "no input that was tried"
 
 
 def _meaning(by: str) -> str:
