@@ -230,10 +230,9 @@ def _what_if(recorded: RecordedDecision) -> list[Row]:
     current, other = number(recorded.number("policy_input.workers")), number(known(ahead.workers))
     kept_s, after_s, end_s = known(ahead.keep_behind_s), known(ahead.keep_after_s), known(ahead.caught_up_s)
     caught_up = f"caught up in {time_text(end_s)}" if end_s is not None and end_s < HORIZON_S else "not caught up"
-    return [
-        Row(name=f"with {current} workers", value=f"{time_text(kept_s)} behind", note=f"in {time_text(after_s)}"),
-        Row(name=f"with {other} workers", value=f"{time_text(behind_s)} behind", note=f"at most; {caught_up}"),
-    ]
+    kept = Row(name=f"with {current} workers", value=f"{time_text(kept_s)} behind", note=f"in {time_text(after_s)}")
+    changed = Row(name=f"with {other} workers", value=f"{time_text(behind_s)} behind", note=f"at most; {caught_up}")
+    return [kept] if other == current else [kept, changed]  # a change to the same size is none
 
 
 def _size(workers: float | None) -> str:

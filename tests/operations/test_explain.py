@@ -213,6 +213,14 @@ def test_the_load_at_which_the_fullest_worker_fell_behind_is_shown():
     assert re.search("fullest worker +88%", section(replace(record, record=columns), "Capacity"))
 
 
+@pytest.mark.parametrize(("throughput", "sizes"), [(800, ["10"]), (400, ["10", "5"])])
+def test_the_outlook_has_a_second_size_only_if_the_policy_considers_one(throughput, sizes):
+    """Each of 10 workers carries 100/s, so 800/s need 10 at a utilization of 0.8."""
+    stream = {"throughput": throughput, "utilization_ratio": throughput / 1000}
+    record = record_of(steady(60, **stream), book(policy="drain", min_spare_workers=0, rescale_pause_s=0.0))
+    assert re.findall(r"with (\d+) workers", section(record, "Terms")) == sizes
+
+
 def test_unknown_columns_of_a_record_are_ignored():
     record = growing()
     assert lines(explain(replace(record, record={**record.record, "policy_input.mood": 1.0}))) == lines(explain(record))
