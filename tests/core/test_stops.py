@@ -12,6 +12,7 @@ from adapter.core.rules import POLICIES, UNTIL_MEASURED, Rules
 LEFT_S = 420  # between two rescales
 CONFIGURED_S = 30.0
 CONFIGURED = {"rescale_pause_s": CONFIGURED_S}
+WARMING = {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "metric_delay_s": 0.0}
 
 
 def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, most=2, of="rescale_pause_s", **more):
@@ -228,60 +229,48 @@ def test_otherwise_a_full_job_shows_its_capacity(given):
     assert slow_start(**given) < 1500
 
 
-def test_a_rate_that_includes_the_warm_up_is_no_capacity():
-    """The job is full from the rescale on. Its utilization shows the capacity of 20 workers, 2000/s."""
-    running, state = Fluid(lambda at_s: 800.0 if at_s < 300 else 3000.0), EMPTY
-    named = book(policy="drain", rescale_pause_s=57.0, warm_up_s=180.0, metric_delay_s=0.0)
-    capacities = []
-    while running.at_s < 900:
+def warming(running, until_s, change_s=300, each=100.0, **rules):
+    """The decisions of each tick, by second; 10 workers become 20 of this speed, pause 57 s and warm up for 180 s."""
+    named, state, decided = book(policy="drain", **WARMING | rules), EMPTY, {}
+    while running.at_s <= until_s:
         state, decisions = advance(state, tick(running.at_s, running.rows()), named)
-        capacities.append(decisions.numbers["capacity_records_per_s"][0])
-        if running.at_s == 300:
-            running.pause_s, running.warm_up_s = 57.0, 180.0
+        decided[running.at_s] = rows(decisions)[0]
+        if running.at_s == change_s:
+            running.pause_s, running.warm_up_s, running.each = 57.0, 180.0, each
             running.scale(20)
         running.run()
-    assert capacities[21:] == pytest.approx([2000.0] * len(capacities[21:]), rel=0.02)
+    return decided
+
+
+def test_a_rate_that_includes_the_warm_up_is_no_capacity():
+    """The job is full from the rescale on. Its utilization shows the capacity of 20 workers, 2000/s."""
+    decided = warming(Fluid(lambda at_s: 800.0 if at_s < 300 else 3000.0), 885)
+    capacities = [decision.capacity_records_per_s for at_s, decision in decided.items() if at_s >= 315]
+    assert capacities == pytest.approx([2000.0] * len(capacities), rel=0.02)
 
 
 def test_an_overloaded_job_shows_no_capacity_while_it_warms_up():
     """Its utilization is unknown and its backlog grows, so each throughput exceeds all that it has carried."""
-    running, state = Fluid(lambda at_s: 800.0 if at_s < 300 else 3000.0), EMPTY
+    running = Fluid(lambda at_s: 800.0 if at_s < 300 else 3000.0)
     running.missing = lambda at_s: ("utilization_ratio",)
-    named = book(policy="drain", rescale_pause_s=57.0, warm_up_s=180.0, metric_delay_s=0.0)
-    observed_s = []
-    while running.at_s < 900:
-        state, decisions = advance(state, tick(running.at_s, running.rows()), named)
-        if rows(decisions)[0].confidence == "observed":
-            observed_s.append(running.at_s)
-        if running.at_s == 300:
-            running.pause_s, running.warm_up_s = 57.0, 180.0
-            running.scale(20)
-        running.run()
-    assert observed_s[0] >= 300 + 57 + 180 + 60
+    decided = warming(running, 885)
+    assert min(at_s for at_s, d in decided.items() if d.confidence == "observed") >= 300 + 57 + 180 + 60
 
 
 @pytest.mark.parametrize("rate_window_s", [60.0, 600.0])
 def test_a_job_that_rescales_as_soon_as_it_is_warm_shows_its_capacity(rate_window_s):
     """20 workers carry 1200/s, while 10 carried 1000/s. They are warm for less than a rate window."""
-    running, state = Fluid(lambda at_s: 3000.0), EMPTY
-    fixed = {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "metric_delay_s": 0.0}
-    named = book(policy="drain", rate_window_s=rate_window_s, **fixed)
-    last_s = 600 + 237 + max(45, rate_window_s / 2)
-    while running.at_s <= last_s:
-        state, decisions = advance(state, tick(running.at_s, running.rows()), named)
-        if running.at_s == 600:
-            running.pause_s, running.warm_up_s, running.each = 57.0, 180.0, 60.0
-            running.scale(20)
-        running.run()
-    assert decisions.numbers["capacity_records_per_s"][0] == pytest.approx(1200.0, rel=0.02)
+    running, until_s = Fluid(lambda at_s: 3000.0), 600 + 237 + max(45, rate_window_s / 2)
+    decided = warming(running, until_s, change_s=600, each=60.0, rate_window_s=rate_window_s)
+    *_, last = decided.values()
+    assert last.capacity_records_per_s == pytest.approx(1200.0, rel=0.02)
 
 
 def test_a_scale_up_is_not_judged_by_the_throughput_of_the_warm_up():
     """One more worker carries its share. Its warm-up fills most of the window when it is judged."""
     running, state = Fluid(lambda at_s: 800.0 if at_s < 600 else 1150.0 if at_s < 900 else 2000.0), EMPTY
     running.missing = lambda at_s: ("utilization_ratio",)
-    timing = {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "metric_delay_s": 0.0, "rate_window_s": 600.0}
-    named = book(policy="drain", max_step_up_workers=1, **timing)
+    named = book(policy="drain", max_step_up_workers=1, rate_window_s=600.0, **WARMING)
     while running.at_s < 1800:
         state, decisions = advance(state, tick(running.at_s, running.rows()), named)
         running.pause_s, running.warm_up_s = 57.0, 180.0
