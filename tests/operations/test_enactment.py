@@ -45,6 +45,6 @@ def test_a_target_that_is_not_enacted_names_the_commands_to_look_with():
     late = growing(not_enacted_after_s=60.0)
     assert late.decision.reason is Reason.NOT_ENACTED
     _, (where, limits, *_) = shown(late)
-    assert where.startswith("not hpa_section for ")
+    assert where.startswith("not enacted for ")
     assert where.endswith("kubectl -n shop describe hpa: find the HPA that names it")
     assert limits == "ScalingLimited there: its minReplicas, maxReplicas or behavior keep it"
