@@ -5,7 +5,7 @@ import importlib
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
 from functools import lru_cache, partial
 
@@ -44,18 +44,18 @@ class SourceRunner:
         self._call, self._started_s = Future(), time.monotonic()
         # A daemon thread: a call that never returns must not keep the worker process alive.
         threading.Thread(target=self._run, args=(self._call, self._source, ticks), daemon=True).start()
+        wait([self._call], self._deadline_s)
+        if not self._call.done():
+            raise SourceError(self._name, f"no answer within {self._deadline_s:g} s")
         try:
-            return self._call.result(self._deadline_s)
+            return self._call.result()
         except SourceError:
             raise
         except Exception as error:  # an error of a client library loses this source's samples, not the tick
-            if not self._call.done():
-                raise SourceError(self._name, f"no answer within {self._deadline_s:g} s") from error
             self.close()
             raise SourceError(self._name, f"unexpected {type(error).__name__}: {error}") from error
         finally:
-            if self._call.done():
-                self._call = None  # its error holds the frames of the source, and so all that they use
+            self._call = None  # its error holds the frames of the source, and so all that they use
 
     def close(self) -> None:
         """Close the source if it is open. The next call opens it again."""
