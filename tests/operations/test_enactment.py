@@ -41,6 +41,12 @@ def test_without_a_target_the_hpa_keeps_its_replicas():
     assert (only.name, only.value) == ("no metric", "503: the HPA keeps its replicas and shows the sentence above")
 
 
+def test_an_hpa_does_nothing_for_a_target_at_0_replicas():
+    stopped = growing({"spec_workers": 0.0, "workers": 0.0, "ready_workers": 0.0})
+    (only,) = hpa_section(replay(stopped)).rows
+    assert (only.name, only.value.split(",")[0]) == ("metric 1", "0 replicas: the HPA is off")
+
+
 def test_a_target_that_is_not_enacted_names_the_commands_to_look_with():
     late = growing(not_enacted_after_s=60.0)
     assert late.decision.reason is Reason.NOT_ENACTED
