@@ -71,7 +71,7 @@ def _row(decision: Decision, series: dict[str, list[float | None]]) -> dict[str,
 
 
 def _rows(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_ROWS:
+    if not re.fullmatch("[0-9]{1,3}", text) or not 1 <= int(text) <= MOST_ROWS:
         raise bad_request(f"rows must be a whole number from 1 to {MOST_ROWS}, got {text!r}")
     return int(text)
 

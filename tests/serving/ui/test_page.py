@@ -135,7 +135,7 @@ def test_parameters_set_the_filter_and_the_number_of_rows() -> None:
     )
 
 
-@pytest.mark.parametrize("rows", ["0", "-1", "501", "all", "1.5", ""])
+@pytest.mark.parametrize("rows", ["0", "-1", "501", "all", "1.5", "", pytest.param("9" * 5000, id="long")])
 def test_a_wrong_number_of_rows_is_refused(rows: str) -> None:
     answer = client(snapshot(decision())).get(f"/page/data?rows={rows}")
 
