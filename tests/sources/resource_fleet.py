@@ -1,4 +1,4 @@
-"""The series of cAdvisor, of Beam on Flink and of Flink's sinks, and the configuration of the recorded queries."""
+"""The series of containers, of Beam on Flink and of Flink's sinks, and the configuration of the recorded queries."""
 
 from adapter.config import Config, Fleet, Pipeline, PrometheusReading, PrometheusSource, Workload
 
@@ -15,7 +15,9 @@ PODS = [  # pod, container, cores used, cores allowed, bytes used, bytes allowed
     ("clicks-0", "consumer", 0.3, 0.5, 100, 0),
     ("clicks-10", "consumer", 0.3, 0.5, 100, 0),
     ("free-6c5d4b7f8-k2k2k", "consumer", 0.3, None, 100, 0),
+    ("batch-0", "consumer", 0.4, 0.5, 300, 1000),
 ]
+DROPPED = ("batch-0",)  # pods whose container_spec_* Prometheus drops
 TASK = "flink_taskmanager_job_task_operator"
 
 
@@ -32,6 +34,12 @@ def _containers(age_s: int) -> list[str]:
         labels = f'namespace="shop",pod="{pod}",container="{container}",image="i",name="n",id="/{pod}/{container}"'
         lines += [f'container_cpu_usage_seconds_total{{{labels},cpu="total"}} {cores * age_s}']
         lines += [f"container_memory_working_set_bytes{{{labels}}} {used}"]
+        declared = f'namespace="shop",pod="{pod}",container="{container}"'
+        for resource, most in (("cpu", allowed), ("memory", limit)):
+            if most:
+                lines += [f'kube_pod_container_resource_limits{{{declared},resource="{resource}"}} {most}']
+        if pod in DROPPED:
+            continue
         lines += [f"container_spec_memory_limit_bytes{{{labels}}} {limit}"]
         if allowed is not None:
             lines += [f"container_spec_cpu_quota{{{labels}}} {allowed * 100_000}"]
@@ -72,7 +80,7 @@ def _pods(name: str) -> Workload:
 CONFIG = Config(
     sources={"main": PrometheusSource(kind="prometheus", url="http://prometheus.test/")},
     pipeline=Pipeline(checkpoint="unused"),
-    workloads=tuple(_pods(name) for name in ("orders", "orders-eu", "clicks", "free")),
+    workloads=tuple(_pods(name) for name in ("orders", "orders-eu", "clicks", "free", "batch")),
     fleets=tuple(
         Fleet(name=preset, source="main", preset=preset, namespace=preset) for preset in ("beam", "flink-sink")
     ),

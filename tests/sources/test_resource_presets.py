@@ -28,6 +28,10 @@ def test_the_pods_of_a_stateful_set_count_and_a_resource_without_a_limit_is_unkn
     assert values(tick, "shop/free") == {}
 
 
+def test_where_prometheus_drops_the_limits_of_cadvisor_those_of_kube_state_metrics_count(tick: list[Row]) -> None:
+    assert values(tick, "shop/batch") == pytest.approx({"cpu_ratio": 0.8, "memory_ratio": 0.3}, rel=0.05)
+
+
 def test_s0_05_the_backlog_of_a_beam_job_is_that_of_its_sources(tick: list[Row]) -> None:
     found = values(tick, "beam/known")
     assert found["backlog_records"] == 5000
