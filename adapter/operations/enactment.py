@@ -11,7 +11,6 @@ _TOLERANCES = {
     "tolerance 10 %, the default": Tolerance(),
     'tolerance "0", as in hpa/': Tolerance(up_ratio=0.0, down_ratio=0.0),
 }
-_AT_ZERO = "0 replicas: the HPA is off, unless its minReplicas is 0; scale the target to 1 to switch it on"
 
 
 def hpa_section(recorded: RecordedDecision) -> Section:
@@ -22,9 +21,10 @@ def hpa_section(recorded: RecordedDecision) -> Section:
         return Section(
             title, (Row(name="no metric", value="503: the HPA keeps its replicas and shows the sentence above"),)
         )
-    if not status:
-        value = "the number of workers is unknown" if status is None else _AT_ZERO
-        return Section(title, (Row(name=f"metric {number(served)}", value=value),))
+    if status is None:
+        return Section(title, (Row(name=f"metric {number(served)}", value="the number of workers is unknown"),))
+    if status == 0 and recorded.decision.min_workers:
+        return Section(title, (Row(name="0 replicas", value="the HPA is off: scale the target to 1 to switch it on"),))
     rows = [_by(name, tolerance, served, status) for name, tolerance in _TOLERANCES.items()]
     return Section(title, (*rows, *_late(recorded)))
 

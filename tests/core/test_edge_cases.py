@@ -404,6 +404,13 @@ def test_a_target_that_is_not_enacted_names_what_to_check():
     assert "maxReplicas, tolerance, behavior, and quota" in sentence(decided[-1])
 
 
+def test_nobody_has_to_check_a_scale_target_at_0_replicas():
+    stopped = counts(0) | flow(900) | {"partitions": 12.0}
+    decided = last([*always(900), *(tick(at_s, job(**stopped)) for at_s in range(915, 3600, 15))], drain())
+    assert decided.reason == Reason.UP
+    assert sentence(decided).startswith("Requiring 1 worker for a scale target at 0 replicas, where the HPA is off: ")
+
+
 def test_p_11_a_restart_continues_from_the_encoded_state():
     ticks = [*always(60, **BEHIND), *always(400, from_s=75.0, workers=20, **BEHIND)]
     state, found = EMPTY, []
