@@ -173,10 +173,11 @@ def test_the_name_of_the_objects_can_be_replaced(render: Render) -> None:
     assert "https://lag-pipeline.streaming.svc:8443" in objects["ConfigMap", "lag"]["data"]["config.yaml"]
 
 
-def test_a_release_with_a_dot_needs_another_name_for_its_services(helm: Helm) -> None:
-    done = helm("template", "my.release", str(CHART))
-    assert "a Service cannot be named my.release-backlog-adapter: set fullnameOverride" in done.stderr
-    assert helm("template", "my.release", str(CHART), "--set", "fullnameOverride=lag").returncode == 0
+@pytest.mark.parametrize(("release", "version"), [("my.release", "1.36.0"), ("2nd", "1.35.0")])
+def test_a_release_whose_services_kubernetes_refuses_needs_another_name(release: str, version: str, helm: Helm) -> None:
+    done = helm("template", release, str(CHART), "--kube-version", version)
+    assert f"a Service cannot be named {release}-backlog-adapter: set fullnameOverride" in done.stderr
+    assert helm("template", release, str(CHART), "--set", "fullnameOverride=lag").returncode == 0
 
 
 def test_openshift_chooses_the_user_where_the_values_name_none(render: Render) -> None:

@@ -2,8 +2,10 @@
 {{- $chart := .Values.nameOverride | default .Chart.Name -}}
 {{- $name := contains $chart .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $chart) -}}
 {{- $full := .Values.fullnameOverride | default $name | trunc 50 | trimSuffix "-" -}}
-{{- if contains "." $full -}}
-{{- fail (printf "a Service cannot be named %s: set fullnameOverride to a name without dots" $full) -}}
+{{- /* Since Kubernetes 1.36 the name of a Service may begin with a digit. */ -}}
+{{- $begin := semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version | ternary "[a-z0-9]" "[a-z]" -}}
+{{- if not (regexMatch (printf "^%s[a-z0-9-]*$" $begin) $full) -}}
+{{- fail (printf "a Service cannot be named %s: set fullnameOverride to a name that begins with a letter and has no dots" $full) -}}
 {{- end -}}
 {{- $full -}}
 {{- end }}
