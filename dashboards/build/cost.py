@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.build.frame import dashboard, recorded, top
+from dashboards.build.frame import among, dashboard, recorded, top
 from dashboards.build.panels import (
     RATIO,
     TIMES,
@@ -68,21 +68,16 @@ def _workloads() -> Table:
         labels={"namespace": "Namespace", "workload": "Workload"},
         columns=(
             Column("Worker-hours", _WORST, WORKER_HOURS),
-            Column("Static peak", _among(_STATIC), WORKER_HOURS),
-            Column("Saved", _among(f"1 - ({_USED}) / ({_STATIC})"), RATIO),
-            Column("Time over target", _among(_OVER), RATIO, (_OBJECTIVE,)),
-            Column("At minimum", _among(_AT_MINIMUM), RATIO, (Limit(0.9, "the minimum is too high", YELLOW),)),
-            Column("Rescales", _among(_RESCALES), TIMES),
+            Column("Static peak", among(_STATIC, _WORST), WORKER_HOURS),
+            Column("Saved", among(f"1 - ({_USED}) / ({_STATIC})", _WORST), RATIO),
+            Column("Time over target", among(_OVER, _WORST), RATIO, (_OBJECTIVE,)),
+            Column("At minimum", among(_AT_MINIMUM, _WORST), RATIO, (Limit(0.9, "the minimum is too high", YELLOW),)),
+            Column("Rescales", among(_RESCALES, _WORST), TIMES),
         ),
         sort="Worker-hours",
         width=24,
         height=11,
     )
-
-
-def _among(expr: str) -> str:
-    """The series of the workloads of the table."""
-    return f"({expr}) and on (namespace, workload) {_WORST}"
 
 
 def _lines() -> tuple[Drawn, ...]:

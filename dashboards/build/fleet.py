@@ -2,7 +2,16 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.build.frame import BY_WORKLOAD, dashboard, of_workload, series, top
+from dashboards.build.frame import (
+    BY_WORKLOAD,
+    DECISION_LABELS,
+    among,
+    dashboard,
+    decisions,
+    of_workload,
+    series,
+    top,
+)
 from dashboards.build.panels import (
     NAME,
     ORANGE,
@@ -35,9 +44,6 @@ _HELD = of_workload("decision_info", matcher(GATES))
 # An unknown backlog time ranks first. The column stays empty: unknown is not a number.
 _HELD_ROWS = top(_MOST_ROWS, f"{_BACKLOG_TIME} and on (namespace, workload) {_HELD} or Inf * {_HELD}")
 _BEHIND = Limit(1, "the workload is behind its target")
-_LABELS = {"namespace": "Namespace", "workload": "Workload"}
-_WHY = {**_LABELS, "policy": "Policy", "reason": "Reason", "bound": "Bound"}
-_WHY_EXPR = f"max by (namespace, workload, policy, reason, bound) ({series('decision_info')})"
 
 
 def fleet() -> Dashboard:
@@ -76,14 +82,14 @@ def _worst() -> Table:
         shows=f"The {_MOST_ROWS} workloads with the largest backlog time relative to its target, and their decision.",
         unit=TIMES,
         limits=(_BEHIND,),
-        labels=_WHY,
+        labels=DECISION_LABELS,
         columns=(
             Column("Times target", _WORST, TIMES, (_BEHIND,)),
-            Column("Backlog time", _among(_BACKLOG_TIME, _WORST), SECONDS),
-            Column("Required", _among(of_workload("required_workers"), _WORST), WORKERS),
-            Column("Current", _among(_SPEC, _WORST), WORKERS),
-            Column("Maximum", _among(_MAX, _WORST), WORKERS),
-            Column("", _among(_WHY_EXPR, _WORST), NAME),
+            Column("Backlog time", among(_BACKLOG_TIME, _WORST), SECONDS),
+            Column("Required", among(of_workload("required_workers"), _WORST), WORKERS),
+            Column("Current", among(_SPEC, _WORST), WORKERS),
+            Column("Maximum", among(_MAX, _WORST), WORKERS),
+            Column("", among(decisions(), _WORST), NAME),
         ),
         sort="Times target",
         width=24,
@@ -97,22 +103,17 @@ def _held() -> Table:
         shows=f"Workloads whose size a gate holds: at most {_MOST_ROWS}, first those without a backlog time, then the "
         "longest. docs/decisions.md explains each reason.",
         unit=SECONDS,
-        labels=_WHY,
+        labels=DECISION_LABELS,
         columns=(
-            Column("Backlog time", _among(_BACKLOG_TIME, _HELD_ROWS), SECONDS),
-            Column("Sample age", _among(of_workload("sample_age_seconds"), _HELD_ROWS), SECONDS),
-            Column("Required", _among(of_workload("required_workers"), _HELD_ROWS), WORKERS),
-            Column("", _among(_WHY_EXPR, _HELD_ROWS), NAME),
+            Column("Backlog time", among(_BACKLOG_TIME, _HELD_ROWS), SECONDS),
+            Column("Sample age", among(of_workload("sample_age_seconds"), _HELD_ROWS), SECONDS),
+            Column("Required", among(of_workload("required_workers"), _HELD_ROWS), WORKERS),
+            Column("", among(decisions(), _HELD_ROWS), NAME),
         ),
         sort="Backlog time",
         width=24,
         height=9,
     )
-
-
-def _among(expr: str, chosen: str) -> str:
-    """The series of the chosen workloads."""
-    return f"{expr} and on (namespace, workload) {chosen}"
 
 
 def _lines() -> tuple[Drawn, ...]:

@@ -14,6 +14,14 @@ WORKLOAD_UID = "backlog-adapter-workload"
 WORKLOAD_MATCHERS = 'namespace=~"$namespace", workload=~"$workload"'
 PROCESS_MATCHERS = 'job=~"$job", instance=~"$instance"'
 BY_WORKLOAD = "by (namespace, workload)"
+# Of a decision: label -> title of its column.
+DECISION_LABELS = {
+    "namespace": "Namespace",
+    "workload": "Workload",
+    "policy": "Policy",
+    "reason": "Reason",
+    "bound": "Bound",
+}
 
 Section = tuple[str, tuple[Drawn, ...]]
 
@@ -26,6 +34,11 @@ def series(metric: str, *matchers: str) -> str:
 def of_workload(metric: str, *matchers: str) -> str:
     """One number for each workload, whatever the labels of the scraped pod."""
     return f"max {BY_WORKLOAD} ({series(metric, *matchers)})"
+
+
+def decisions() -> str:
+    """One series for each decision, with the labels DECISION_LABELS."""
+    return f"max by ({', '.join(DECISION_LABELS)}) ({series('decision_info')})"
 
 
 def of_process(metric: str, *matchers: str) -> str:
@@ -41,6 +54,11 @@ def recorded(rule: str) -> str:
 def top(count: int, expr: str) -> str:
     """The largest series."""
     return f"topk({count}, {expr})"
+
+
+def among(expr: str, chosen: str) -> str:
+    """The series of the chosen workloads."""
+    return f"{expr} and on (namespace, workload) {chosen}"
 
 
 def dashboard(

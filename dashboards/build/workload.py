@@ -2,7 +2,16 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.build.frame import WORKLOAD_UID, dashboard, of_workload, series, top
+from dashboards.build.frame import (
+    DECISION_LABELS,
+    WORKLOAD_UID,
+    among,
+    dashboard,
+    decisions,
+    of_workload,
+    series,
+    top,
+)
 from dashboards.build.panels import (
     BLUE,
     COUNT,
@@ -127,23 +136,19 @@ def _decision() -> tuple[Drawn, ...]:
 
 
 def _policies() -> Table:
-    info = f"max by (namespace, workload, policy, reason, bound) ({series('decision_info')})"
-    labels = {
-        "namespace": "Namespace",
-        "workload": "Workload",
-        "policy": "Policy",
-        "reason": "Reason",
-        "bound": "Bound",
-    }
+    required = of_workload("required_workers")
+    # A workload without a number ranks first. The column stays empty: unknown is not a number.
+    chosen = top(_MOST_LINES, f"{required} or Inf * {of_workload('decision_info')}")
     return Table(
         title="Newest decision",
-        shows=f"At most {_MOST_LINES} workloads. `backlog-adapter explain NAMESPACE/NAME` prints the whole decision.",
+        shows=f"At most {_MOST_LINES} workloads: those without a number, then the largest. "
+        "`backlog-adapter explain NAMESPACE/NAME` prints the whole decision.",
         unit=WORKERS,
-        labels=labels,
+        labels=DECISION_LABELS,
         columns=(
-            Column("Required", top(_MOST_LINES, of_workload("required_workers")), WORKERS),
-            Column("Wanted", top(_MOST_LINES, of_workload("wanted_workers")), WORKERS),
-            Column("", top(_MOST_LINES, info), NAME),
+            Column("Required", among(required, chosen), WORKERS),
+            Column("Wanted", among(of_workload("wanted_workers"), chosen), WORKERS),
+            Column("", among(decisions(), chosen), NAME),
         ),
         sort="Required",
         width=24,

@@ -33,6 +33,9 @@ HOURS = [
     workload("required_workers", "gone", "3 10 3x58 stale"),
 ]
 HELD = [held("unknown", "Expired"), held("late", "Stuck"), workload("backlog_time_seconds", "late", "90x180")]
+# 25 workloads; the largest has no number.
+MANY = [workload("decision_info", f"w{n}", "1x180", policy="drain", reason="Hold", bound="") for n in range(25)]
+MANY += [workload("required_workers", f"w{n}", f"{n}x180") for n in range(24)]
 UNKNOWN, LATE = ({"namespace": "shop", "workload": name} for name in ("unknown", "late"))
 
 
@@ -49,6 +52,19 @@ UNKNOWN, LATE = ({"namespace": "shop", "workload": name} for name in ("unknown",
             [
                 ({**UNKNOWN, "policy": "drain", "reason": "Expired"}, 1),
                 ({**LATE, "policy": "drain", "reason": "Stuck"}, 1),
+            ],
+        ),
+        (
+            "workload / Newest decision / A",
+            MANY,
+            [({"namespace": "shop", "workload": f"w{n}"}, n) for n in range(5, 24)],
+        ),
+        (
+            "workload / Newest decision / C",
+            MANY,
+            [
+                ({"namespace": "shop", "workload": f"w{n}", "policy": "drain", "reason": "Hold"}, 1)
+                for n in range(5, 25)
             ],
         ),
     ],
