@@ -77,10 +77,9 @@ def _meaning(recorded: RecordedDecision, name: Bound) -> str:
 
 
 def _limit(cut: Clamp) -> str:
-    least = None if cut.least is None else known(cut.least)
-    most = None if cut.most is None else known(cut.most)
-    parts = [f"at least {number(least)}"] if least is not None else []
-    return ", ".join([*parts, *([f"at most {number(most)}"] if most is not None else [])])
+    ends = {"at least": cut.least, "at most": cut.most}
+    limits = {end: known(column) for end, column in ends.items() if column is not None}
+    return ", ".join(f"{end} {number(limit)}" for end, limit in limits.items() if limit is not None)
 
 
 def _rule(recorded: RecordedDecision, name: str) -> str:
