@@ -34,7 +34,7 @@ READ = {
     "CPU": "cpu_ratio",
     "memory": "memory_ratio",
     "busiest subtask": "busiest_subtask_ratio",
-    "back pressure": "backpressured_ratio",
+    "backpressure": "backpressured_ratio",
     "partitions": "partitions",
     "workers": "workers",
     "HPA limits": "max_workers",

@@ -195,7 +195,7 @@ def test_s1_14_utilization_of_varga_is_the_mean_time_that_is_not_idle(recorded_t
     assert values(recorded_tick, "varga/restarting") == {("", "workers"): 2, ("", "fleet"): 2}
 
 
-def test_spark_names_come_out_of_the_metric_name_and_an_idle_query_has_no_utilisation(recorded_tick: list[Row]) -> None:
+def test_spark_names_come_out_of_the_metric_name_and_an_idle_query_has_no_utilization(recorded_tick: list[Row]) -> None:
     counted = {
         ("q1", "throughput_records_per_s"): 747.0,
         ("q2", "throughput_records_per_s"): 0.0,
