@@ -73,13 +73,16 @@ def stalled(values: Array, usable: Mask) -> Mask:
 def last_rate(at_s: Array, values: Array, usable: Mask) -> Array:
     """How fast a counter rose between its last two points; NaN if it rises in steps.
 
+    A counter that stood still once and has risen twice since was interrupted: it does not rise in steps.
     Shapes as in counter_rate. Returns shape (rows,), units of the counter per second.
     """
     if len(at_s) < 2:
         return np.full(values.shape[1], np.nan)
-    rose = np.diff(values, axis=0)
-    smooth = (usable[1:] & usable[:-1])[-1] & ((rose > 0) | ~usable[:-1]).all(axis=0)
-    return np.where(smooth, rose[-1] / (at_s[-1] - at_s[-2]), np.nan)
+    known, rose = usable[1:] & usable[:-1], np.diff(values, axis=0)
+    stood = known & (rose <= 0)
+    stops = stood[0] + (stood[1:] & ~stood[:-1]).sum(axis=0)
+    steady = known[-1] & ((stops == 0) | ((stops == 1) & (rose[-2:] > 0).all(axis=0)))
+    return np.where(steady, rose[-1] / (at_s[-1] - at_s[-2]), np.nan)
 
 
 def rate_rise(at_s: Array, values: Array, usable: Mask) -> Array:

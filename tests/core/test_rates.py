@@ -10,7 +10,7 @@ from builders import column
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.rates import counter_rate, rate_rise, robust_slope, since_reset
+from adapter.core.rates import counter_rate, last_rate, rate_rise, robust_slope, since_reset
 
 gaps_and_counts = st.lists(st.one_of(st.just(nan), st.integers(0, 50).map(float)), min_size=1, max_size=9)
 spans = st.lists(st.integers(1, 40), min_size=9, max_size=9)
@@ -145,6 +145,29 @@ def test_fewer_than_two_points_give_no_rate(rate, seen):
 def test_counts_beyond_2_to_the_53_are_still_rates():
     at_s, values = column(0, 15), column(2.0**53, 2.0**53 + 30_000)[:, None]
     assert rising(at_s, values, np.ones((2, 1), bool), column(0)) == column(2000)
+
+
+LAST_RATES = {
+    "a counter that rises at every point": ([0, 150, 300, 900], 40),
+    "a counter that rises at every second point": ([0, 150, 150, 300, 300, 450], nan),
+    "a counter that rises at three of four points": ([0, 150, 300, 450, 450, 600, 750, 900, 900, 1050, 1200], nan),
+    "a counter that stands still": ([0, 150, 300, 300], nan),
+    "the first rise after an interruption is of part of a tick": ([0, 150, 300, 300, 300, 600], nan),
+    "the second rise after an interruption": ([0, 150, 300, 300, 300, 600, 1500], 60),
+    "the second rise of a counter that stood still": ([0, 0, 0, 300, 1200], 60),
+    "an older sample is missing": ([0, nan, 300, 450], 10),
+    "the last sample is missing": ([0, 150, 300, nan], nan),
+    "a counter that was reset": ([900, 1050, 150, 300], 10),
+    "a single sample": ([150], nan),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), LAST_RATES.values(), ids=LAST_RATES)
+def test_the_newest_rate_is_that_between_the_last_two_points(values, expected):
+    counter = np.array(values, dtype=float)[:, None]
+    found = last_rate(15.0 * np.arange(len(values)), counter, since_reset(counter))[0]
+
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
 TICKS_S = [0, 15, 30, 45, 60]
