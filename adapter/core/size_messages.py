@@ -94,6 +94,8 @@ def _declined(d: "Decision") -> str:
     if here is not None and wanted is not None and wanted != here:
         more = d.keep_behind_s is not None and wanted > here
         return f"; {_what_if(d)}" if more else f"; the policy wants {workers(wanted)}"
+    if slowdown := _slowdown(d):
+        return slowdown
     expected = _expected(d)
     if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
         return expected
@@ -101,7 +103,16 @@ def _declined(d: "Decision") -> str:
     if needed == here:
         return expected
     effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"
-    return f"{expected}{'.' if expected else ';'} {count(needed)} {effect}; a rescale does not pay yet"
+    return f"{expected}{'.' if expected else ';'} {count(needed)} {effect}; {why_unchanged(d)}"
+
+
+def why_unchanged(d: "Decision") -> str:
+    """Why the policy keeps the present size although the load needs another one."""
+    more = (d.needed_workers or 0.0) > (d.current_workers or 0.0)
+    if more and d.keep_behind_s is not None and d.backlog_time_target_s is not None:
+        course = "stays" if d.keep_behind_s <= d.backlog_time_target_s else "falls"
+        return f"the backlog time {course} below {seconds(d.backlog_time_target_s)} without a rescale"
+    return "a rescale does not pay yet"
 
 
 def _expected(d: "Decision") -> str:
@@ -111,6 +122,17 @@ def _expected(d: "Decision") -> str:
     if d.keep_behind_s < 1:
         return "; no backlog is expected within 15 min"
     return f"; a backlog time of at most {seconds(d.keep_behind_s)} is expected within 15 min"
+
+
+def _slowdown(d: "Decision") -> str:
+    """The backlog to expect at a throughput below the capacity, where it alone exceeds the target."""
+    throughput, capacity, behind_s = d.throughput_records_per_s, d.capacity_records_per_s, d.keep_behind_s
+    if throughput is None or capacity is None or behind_s is None or capacity <= throughput:
+        return ""
+    if behind_s <= max(d.backlog_time_s or 0.0, d.backlog_time_target_s or inf):
+        return ""
+    reached = f"; at this throughput the backlog time would reach {seconds(behind_s)} within 15 min"
+    return f"{reached}; no scale-up yet, because {workers(d.current_workers)} can process more"
 
 
 def _load(d: "Decision") -> str:
@@ -136,13 +158,15 @@ def _forecast(d: "Decision") -> str:
 
 
 def _capacity(d: "Decision") -> str:
-    """The capacity, for the policies that size by it, unless it was observed."""
-    if not policy_of(d.policy).reads_capacity or d.confidence == "observed":
+    """The capacity, for the policies that size by it, unless the throughput shows it."""
+    if not policy_of(d.policy).reads_capacity:
         return ""
     if d.capacity_records_per_s is None:
         return ", capacity unknown"
     capacity = rate(d.capacity_records_per_s)
+    observed = "" if capacity == rate(d.throughput_records_per_s) else f", capacity {capacity}"
     return {
+        "observed": observed,
         "carried": f", capacity at least {capacity}",
         "prior": f", capacity {capacity} (configured)",
         "estimated": f", capacity {capacity} (estimated)",

@@ -15,6 +15,7 @@ from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import MEANINGS, Rules
 from adapter.core.signals import HORIZON_S
+from adapter.core.size_messages import why_unchanged
 from adapter.core.stops import LEAST_RESCALES
 from adapter.operations.number_text import ago, exact, number, rounded, time_text, title
 from adapter.operations.recorded_decision import RecordedDecision, known
@@ -102,7 +103,7 @@ def terms(recorded: RecordedDecision) -> Section:
         "wanted": policy_result.wanted_workers,
         "at least, by the window": recorded.columns["workload_status.peak_workers"],
     }
-    notes = {"needed": _rounding(recorded)}
+    notes = {"needed": _rounding(recorded), "wanted": _unchanged(recorded)}
     rows = [
         Row(name=name, value=_size(known(size)), note=notes.get(name, ""))
         for name, size in sizes.items()
@@ -139,6 +140,13 @@ def _rounding(recorded: RecordedDecision) -> str:
         return ""
     direction = "up" if needed > plain else "down"
     return f"rounded {direction} from {_size(plain)}: spreads {number(partitions)} partitions evenly"
+
+
+def _unchanged(recorded: RecordedDecision) -> str:
+    """Why the policy wants the present size, where it differs from the needed one."""
+    decision = recorded.decision
+    is_kept = decision.wanted_workers == decision.current_workers != decision.needed_workers
+    return f"the present size: {why_unchanged(decision)}" if is_kept and decision.needed_workers is not None else ""
 
 
 def _follows_partitions(recorded: RecordedDecision) -> bool:

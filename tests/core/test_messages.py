@@ -33,7 +33,8 @@ CALM = {"backlog_time_s": 0.0, "input_rate_records_per_s": 1000.0, "throughput_r
 OUTLOOK = {"change_workers": 16, "keep_behind_s": 140.0, "keep_after_s": 540.0}
 OUTLOOK |= {"change_behind_s": 45.0, "caught_up_s": 240.0}
 DRAIN = CALM | {"policy": "drain", "spec_workers": 12, "required_workers": 16, "wanted_workers": 16, **OUTLOOK}
-DRAIN |= {"confidence": "observed", "backlog_time_target_s": 60.0}
+DRAIN |= {"confidence": "observed", "capacity_records_per_s": 1000.0, "backlog_time_target_s": 60.0}
+SAME = {"required_workers": 12, "wanted_workers": 12, "needed_workers": 16}
 RATES = "backlog time 0.0 s, input 1 000/s, throughput 1 000/s"
 TERMS = "the load needs 20 workers: 15.0 to keep up plus 5.0 to catch up"
 
@@ -174,7 +175,12 @@ SENTENCES = {
         "needs 30 workers: 15.0 to keep up plus 5.0 to catch up, rounded up to spread the partitions evenly",
     ),
     "up, by the larger term": (
-        decision(Reason.UP, **BEHIND | {"policy": "netflix", "wanted_workers": 15, "confidence": "observed"}),
+        decision(
+            Reason.UP,
+            **BEHIND | {"policy": "netflix", "wanted_workers": 15},
+            confidence="observed",
+            capacity_records_per_s=1000.0,
+        ),
         "Scaling up from 10 to 20 workers: backlog time 30 s, input 1 500/s, throughput 1 000/s; the load "
         "needs 15 workers: the larger of 15.0 to keep up and 5.0 to catch up",
     ),
@@ -262,7 +268,24 @@ SENTENCES = {
             utilization_ratio=0.92,
         ),
         f"Holding 4 workers at 92 % utilization: {RATES}; no backlog is expected within 15 min. "
-        "6 would restore headroom; a rescale does not pay yet",
+        "6 would restore headroom; the backlog time stays below 60 s without a rescale",
+    ),
+    "hold without headroom while the backlog shrinks": (
+        decision(
+            Reason.HOLD,
+            **DRAIN | {"keep_behind_s": 90, "required_workers": 4, "spec_workers": 4, "wanted_workers": 4},
+            needed_workers=6,
+        ),
+        f"Holding 4 workers: {RATES}; a backlog time of at most 90 s is expected within 15 min. "
+        "6 would restore headroom; the backlog time falls below 60 s without a rescale",
+    ),
+    "hold at a throughput below the capacity": (
+        decision(
+            Reason.HOLD,
+            **DRAIN | {"capacity_records_per_s": 1200.0, "keep_behind_s": 1000.0} | SAME,
+        ),
+        f"Holding 12 workers: {RATES}, capacity 1 200/s; at this throughput the backlog time would reach 17 min "
+        "within 15 min; no scale-up yet, because 12 workers can process more",
     ),
     "hold without headroom at the maximum": (
         decision(
@@ -288,6 +311,7 @@ SENTENCES = {
             **CALM,
             policy="drain",
             confidence="observed",
+            capacity_records_per_s=1000.0,
             wanted_workers=7,
             bound=Bound.WINDOW,
             window_workers=10,
@@ -397,16 +421,21 @@ TRUST = {
     "carried": (1200.0, ", capacity at least 1 200/s"),
     "prior": (1200.0, ", capacity 1 200/s (configured)"),
     "estimated": (1200.0, ", capacity 1 200/s (estimated)"),
-    "observed": (1200.0, ""),
+    "observed": (1200.0, ", capacity 1 200/s"),
 }
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCE)
-def test_a_capacity_that_was_not_observed_is_marked(confidence):
+def test_the_capacity_is_shown_with_its_origin(confidence):
     capacity, expected = TRUST[confidence]
     known = {"confidence": confidence, "capacity_records_per_s": capacity}
     assert sentence(decision(Reason.HOLD, **CALM, policy="drain", **known)) == f"Holding 10 workers: {RATES}{expected}"
     assert sentence(decision(Reason.HOLD, **CALM, policy="dataflow", **known)) == f"Holding 10 workers: {RATES}"
+
+
+def test_a_capacity_that_the_throughput_shows_is_left_out():
+    known = {"confidence": "observed", "capacity_records_per_s": CALM["throughput_records_per_s"]}
+    assert sentence(decision(Reason.HOLD, **CALM, policy="drain", **known)) == f"Holding 10 workers: {RATES}"
 
 
 @pytest.mark.parametrize(("ratio", "named"), [(0.2, True), (0.49, True), (0.5, False), (None, False)])

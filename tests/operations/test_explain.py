@@ -244,3 +244,11 @@ def test_rounding_to_the_partitions_is_explained(partitions, needed):
                    partitions=partitions)  # fmt: skip
     terms = section(record_of(ticks, book(policy="netflix")), "Terms").splitlines()
     assert next(line for line in terms if "needed" in line).split(maxsplit=1) == ["needed", needed]
+
+
+def test_a_wanted_size_other_than_the_needed_one_is_explained():
+    """10 workers carry 1 000/s without headroom."""
+    ticks = steady(600, throughput=950, partitions=48.0)
+    rules = book(policy="drain", worker_capacity_records_per_s=100.0)
+    terms = section(record_of(ticks, rules), "Terms")
+    assert "wanted 10 the present size: the backlog time stays below 60 s without a rescale" in " ".join(terms.split())
