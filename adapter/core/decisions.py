@@ -81,7 +81,8 @@ class Decision:
     backlog_time_target_s: float | None = None
     sample_age_s: float | None = None
     workers_age_s: float | None = None
-    changed_age_s: float | None = None
+    changed_age_s: float | None = None  # since replicas changed or the job processed nothing
+    stopped_age_s: float | None = None  # since the job last processed nothing
     spec_changed_age_s: float | None = None  # since spec.replicas changed
     committed_age_s: float | None = None  # since held_workers was decided
     blocked_s: float | None = None  # no scale-up for this long

@@ -79,6 +79,12 @@ def _stuck(d: "Decision") -> str:
     return f"{hold_prefix(d)}: {waiting} and nothing is processed; more workers will not help: check the job"
 
 
+def _settling(d: "Decision") -> str:
+    stopped = d.stopped_age_s is not None and d.stopped_age_s == d.changed_age_s
+    event = "no records were processed" if stopped else "replicas changed"
+    return f"{hold_prefix(d)}: {event} {seconds(d.changed_age_s)} ago; waiting for stable rates"
+
+
 def _not_enacted(d: "Decision") -> str:
     target = d.required_workers if d.held_workers is None else d.held_workers
     late = f"The target of {workers(target)} is not enacted after {soon(d.committed_age_s)}"
@@ -197,10 +203,7 @@ class Reason(StrEnum):
     SETTLING = ReasonRecord(
         name="Settling",
         description="replicas changed or processing stopped: the target is held until rates are stable",
-        sentence=lambda d: (
-            f"{hold_prefix(d)}: replicas changed or processing stopped {seconds(d.changed_age_s)} ago; "
-            "waiting for stable rates"
-        ),
+        sentence=_settling,
         opens="when the settling time is over and rates are stable",
         opened_by={"gate_inputs.changed_age_s": inf},
         is_moving=True,

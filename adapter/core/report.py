@@ -172,6 +172,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "sample_age_s": tick.load_age_s,
             "workers_age_s": ages.workers_age_s,
             "changed_age_s": ages.changed_age_s,
+            "stopped_age_s": tick.at_s - tick.state.fast.disturbed_at_s,
             "spec_changed_age_s": ages.spec_changed_age_s,
             "committed_age_s": inputs.status.committed_age_s,
             "restarts": ages.failures,

@@ -280,6 +280,15 @@ def test_x_05_rates_after_a_change_are_those_of_the_new_size():
     assert decided[5].required_workers == 20
 
 
+def test_the_age_of_a_stop_and_that_of_a_rescale_differ():
+    stood = [tick(at_s, job(**counts(10), **flow(60) | {"backlog_records": at_s})) for at_s in range(75, 136, 15)]
+    goes_on = [tick(at_s, job(**counts(10), **flow(at_s - 75) | {"backlog_records": 9.0})) for at_s in (150, 165)]
+    stopped = history([*steady(**BEHIND), *stood, *goes_on], book(**ANY))[-1]
+    assert (stopped.reason, stopped.stopped_age_s, stopped.changed_age_s) == (Reason.SETTLING, 30, 30)
+    rescaled = history([*steady(**BEHIND), tick(75, job(**counts(20), **flow(75, **BEHIND)))], book(**ANY))[-1]
+    assert (rescaled.reason, rescaled.stopped_age_s, rescaled.changed_age_s) == (Reason.SETTLING, None, 0)
+
+
 def test_without_settling_a_change_still_waits_for_clean_rates():
     changed = [tick(at_s, job(**counts(20), **flow(at_s, **BEHIND))) for at_s in range(75, 106, 15)]
     decided = history([*steady(**BEHIND), *changed], book(settle_s=0.0, rescale_pause_s=0.0, **ANY))

@@ -138,8 +138,12 @@ SENTENCES = {
         "their pods, the quota and the nodes",
     ),
     "settling": (
-        decision(Reason.SETTLING, changed_age_s=30.0),
-        "Holding 10 workers: replicas changed or processing stopped 30 s ago; waiting for stable rates",
+        decision(Reason.SETTLING, changed_age_s=30.0, stopped_age_s=90.0),
+        "Holding 10 workers: replicas changed 30 s ago; waiting for stable rates",
+    ),
+    "settling after a stop": (
+        decision(Reason.SETTLING, changed_age_s=30.0, stopped_age_s=30.0),
+        "Holding 10 workers: no records were processed 30 s ago; waiting for stable rates",
     ),
     "discontinuity": (
         decision(Reason.DISCONTINUITY, backlog_records=1e6),
