@@ -108,6 +108,8 @@ def _declined(d: "Decision") -> str:
 
 def why_unchanged(d: "Decision") -> str:
     """Why the policy keeps the present size although the load needs another one."""
+    if d.blocking_rise_records_per_s is not None:
+        return f"the input may rise by {rate(d.blocking_rise_records_per_s)} before a scale-up can take effect"
     more = (d.needed_workers or 0.0) > (d.current_workers or 0.0)
     if more and d.keep_behind_s is not None and d.backlog_time_target_s is not None:
         course = "stays" if d.keep_behind_s <= d.backlog_time_target_s else "falls"

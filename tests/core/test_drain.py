@@ -374,6 +374,25 @@ def test_a_scale_down_waits_while_the_input_outgrows_the_headroom(rise, size):
     assert wanted(10, 300, 0, rise=rise, records=((10, 1000),), **CALM | COSTS) == size
 
 
+@pytest.mark.parametrize(
+    ("rise", "size"),
+    [
+        pytest.param(0.37, 3, id="by 4.9 % until the next rescale: noise"),
+        pytest.param(0.38, 10, id="by 5.1 %"),
+    ],
+)
+def test_without_headroom_a_rise_within_the_noise_blocks_no_scale_down(rise, size):
+    """10 workers of 100/s each, at an input of 300/s."""
+    known = CALM | COSTS | {"target_utilization_ratio": 1.0, "rescale_pause_s": 0.0, "worker_start_s": 40.0}
+    assert wanted(10, 300, 0, rise=rise, records=((10, 1000),), **known) == size
+
+
+@pytest.mark.parametrize(("workers", "rise", "named"), [(10, 1.9, 76), (10, 1.8, nan), (3, 1.9, nan)])
+def test_a_rise_is_named_only_where_it_prevents_a_scale_down(workers, rise, named):
+    found = policy_result(workers, 300, 0, rise=rise, records=((10, 1000),), **CALM | COSTS)
+    assert found.outlook.blocking_rise_records_per_s[0] == pytest.approx(named, nan_ok=True)
+
+
 def test_a_fit_with_large_errors_is_not_used():
     known = {"policy": "drain", "records": ((10, 1000),), "saturated": True, **CALM, **FORESEEING}
     stage = stage_input(10, 1000, fit=(0.0, 1.0, 1000.0), **known)

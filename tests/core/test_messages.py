@@ -264,6 +264,16 @@ SENTENCES = {
         f"Holding 12 workers: {RATES}; a backlog time of at most 20 s is expected within 15 min. 11 would be "
         "enough; a rescale does not pay yet",
     ),
+    "hold of a down that a rise prevents": (
+        decision(
+            Reason.HOLD,
+            **DRAIN | {"keep_behind_s": 0, "required_workers": 12, "wanted_workers": 12},
+            needed_workers=4,
+            blocking_rise_records_per_s=75.0,
+        ),
+        f"Holding 12 workers: {RATES}; no backlog is expected within 15 min. 4 would be enough; the input may rise by "
+        "75/s before a scale-up can take effect",
+    ),
     "hold without headroom": (
         decision(
             Reason.HOLD,

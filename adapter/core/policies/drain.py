@@ -122,8 +122,13 @@ def _rise(policy_input: PolicyInput) -> Array:
 
 
 def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
-    """Whether the input rises so fast that the low load, which would pay for a scale-down, is about to end."""
-    return _rise(policy_input) > _headroom(policy_input.rules) * policy_input.input_rate_records_per_s
+    """Whether the input rises so fast that the low load, which would pay for a scale-down, is about to end.
+
+    A rise within the noise does not count: without headroom any rise would block scale-downs.
+    """
+    rules = policy_input.rules
+    spare = np.maximum(_headroom(rules), rules.growth_noise_ratio)
+    return _rise(policy_input) > spare * policy_input.input_rate_records_per_s
 
 
 def _needed(policy_input: PolicyInput, capacity: _Capacity, calm: Mask, input_rate: Array) -> Array:
@@ -223,12 +228,14 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
     """The expected backlogs, NaN if the capacity is not proven. The present throughput may show a longer backlog."""
     behind_s = _behind_at_present(policy_input, highest)
     after_s = np.where(behind_s > ahead.keep_behind_s, horizon_s(policy_input.rules), ahead.keep_after_s)
+    blocks = (other < policy_input.workers) & _outgrows_headroom(policy_input)
     return Outlook(
         workers=other,
         keep_behind_s=np.where(proven, np.fmax(ahead.keep_behind_s, behind_s), np.nan),
         keep_after_s=np.where(proven, after_s, np.nan),
         change_behind_s=np.where(proven, ahead.change_behind_s, np.nan),
         caught_up_s=np.where(proven, ahead.caught_up_s, np.nan),
+        blocking_rise_records_per_s=np.where(blocks, _rise(policy_input), np.nan),
     )
 
 
