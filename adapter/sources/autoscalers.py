@@ -155,8 +155,8 @@ def add_workers(
 ) -> None:
     """Add the samples of all workloads. scales: a text in place of a scale is the reason why it is unknown.
 
-    A workload with two HPAs is a fault that names both, because either one's limits may apply. So are two HPAs that
-    scale one target for different workloads, because each worker may belong to either.
+    A workload with two HPAs is a fault that names both, because either one's limits may apply. So is a target that HPAs
+    scale for several workloads, because each worker may belong to any of them.
     """
     by_workload: dict[str, list[Autoscaler]] = defaultdict(list)
     by_target: dict[Target, list[Autoscaler]] = defaultdict(list)
@@ -176,11 +176,12 @@ def _two_autoscalers(workload: str, owners: list[Autoscaler]) -> str:
 
 
 def _shared_target(owners: list[Autoscaler]) -> str:
-    if len(owners) == 1:
+    workloads = sorted({workload for owner in owners for workload in owner.workloads})
+    if len(workloads) == 1:
         return ""
-    workloads = " and ".join(sorted({workload for owner in owners for workload in owner.workloads}))
+    scaled = f"HPA {owners[0].name} scales" if len(owners) == 1 else f"HPAs {_names(owners)} scale"
     return (
-        f"workloads {workloads} share the workers of {owners[0].target}, which HPAs {_names(owners)} scale: "
+        f"workloads {' and '.join(workloads)} share the workers of {owners[0].target}, which {scaled}: "
         "give each workload workers of its own"
     )
 

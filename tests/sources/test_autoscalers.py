@@ -149,6 +149,15 @@ def test_two_jobs_that_share_workers_are_a_fault_of_both_that_names_them() -> No
     assert seen(hpa(), clicks) == {("shop/orders", FAULT): sentence, ("shop/clicks", FAULT): sentence}
 
 
+def test_an_hpa_whose_metrics_name_two_workloads_is_a_fault_of_both() -> None:
+    both = [external(matchLabels={"workload": name}) for name in ("orders", "clicks")]
+    sentence = (
+        "workloads shop/clicks and shop/orders share the workers of Deployment shop/orders, which HPA shop/orders "
+        "scales: give each workload workers of its own"
+    )
+    assert seen(hpa(metrics=both)) == {("shop/orders", FAULT): sentence, ("shop/clicks", FAULT): sentence}
+
+
 def test_a_target_of_another_kind_or_namespace_is_not_shared() -> None:
     other = hpa("clicks", metrics=[external(matchLabels={"workload": "clicks"})])
     other["spec"]["scaleTargetRef"] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "orders"}
