@@ -48,7 +48,7 @@ class Work:
 class RunControl:
     """How the caller observes and ends a run."""
 
-    progress: Callable[[int, int, int], None]  # units done, units in all, groups left
+    progress: Callable[[int, int], None]  # units done, units in all
     stop: Event  # ends the run early when it is set
 
 
@@ -92,7 +92,7 @@ def run(spark: SparkSession, work: Work, out: Path, watch: RunControl) -> None:
             pool.shutdown(wait=False, cancel_futures=True)
             runner.cancel(running)
     if watch.stop.is_set() and (left := results.missing(out, work.units)):
-        raise BacktestError(f"stopped: {len(left)} of {len(work.units)} units are left; repeat the command to continue")
+        raise BacktestError(f"stopped: {len(left)} of {len(work.units)} runs are left; repeat the command to continue")
     if failures:
         listed = failures[:_MAX_LISTED] + [f"and {len(failures) - _MAX_LISTED} more"] * (len(failures) > _MAX_LISTED)
         raise BacktestError("; ".join(listed) + f"; all other results are stored in {out}")
@@ -132,7 +132,7 @@ def _collect(
     """Store results until all are in or the run is stopped; returns a sentence for each failed group."""
     failures, pending = [], set(running)
     finished = total - sum(map(len, running.values()))
-    watch.progress(finished, total, len(pending))
+    watch.progress(finished, total)
     while pending and not watch.stop.is_set():
         ended, pending = wait(pending, POLL_S, FIRST_COMPLETED)
         failed = {running[future]: error for future in ended if (error := future.exception()) is not None}
@@ -140,7 +140,7 @@ def _collect(
         arrived = {running[future]: future.result() for future in ended if running[future] not in failed}
         _save(out, arrived)
         finished += sum(map(len, arrived))
-        watch.progress(finished, total, len(pending))
+        watch.progress(finished, total)
     return failures
 
 

@@ -67,7 +67,7 @@ def save(folder: Path, units: Sequence[Unit], content: bytes) -> None:
         part.unlink(missing_ok=True)
         raise ResultsError(
             f"{path}: {len(content)} bytes cannot be written ({error.strerror}); free some space and run the same "
-            f"command again: it repeats the {len(units)} units of this file and no others"
+            f"command again: it repeats the {len(units)} runs of this file and no others"
         ) from None
 
 
@@ -104,9 +104,7 @@ def _tables(folder: Path, columns: list[str] | None = None) -> Iterable[pa.Table
             yield pq.read_table(path, columns=columns)
         except (OSError, pa.ArrowException) as error:
             cause = str(error).splitlines()[0]
-            raise ResultsError(
-                f"{path} is not a file of results ({cause}); remove it, and its units run again"
-            ) from None
+            raise ResultsError(f"{path} is not a file of results ({cause}); remove it and repeat the command") from None
 
 
 def _column(values: Array) -> "pa.Array[Any]":

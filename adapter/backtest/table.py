@@ -22,7 +22,7 @@ from rich.table import Table
 from adapter.backtest.summary import Summary
 
 Column: TypeAlias = tuple[str, str, str]  # heading, name of the score, format
-ProgressReport: TypeAlias = Callable[[int, int, int], None]  # units done, units in all, groups left
+ProgressReport: TypeAlias = Callable[[int, int], None]  # units done, units in all
 # A number on the page: its line here, and its formula in simulator/score.py.
 COLUMNS: tuple[Column, ...] = (
     ("worker-\nhours", "worker_hours", "{:,.1f}"),
@@ -73,10 +73,10 @@ def progress(console: Console, clock: Callable[[], float] = time.monotonic) -> I
         yield _line_progress(console, clock)
         return
     times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    columns = (TextColumn("units"), BarColumn(), MofNCompleteColumn(), *times)
+    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), *times)
     with Progress(*columns, console=console, speed_estimate_period=inf) as bar:  # a group of units takes minutes
-        task = bar.add_task("units", total=None)
-        yield lambda done, total, _: bar.update(task, completed=done, total=total)
+        task = bar.add_task("runs", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _line_progress(console: Console, clock: Callable[[], float]) -> ProgressReport:
@@ -84,17 +84,17 @@ def _line_progress(console: Console, clock: Callable[[], float]) -> ProgressRepo
     last_s, last_done = -inf, -1
     stored: int | None = None  # units done before this run
 
-    def report(done: int, total: int, groups: int) -> None:
+    def report(done: int, total: int) -> None:
         nonlocal last_s, last_done, stored
         now_s = clock()
         stored = done if stored is None else stored
         interval_s = _KEEP_ALIVE_S if done == last_done else 0.0 if done == total else _REPORT_EVERY_S
         if now_s - last_s >= interval_s:
             last_s, last_done = now_s, done
-            left = f", {groups} group{'s'[: groups > 1]} left" if groups else ""
-            if groups and done > stored:
-                left += f", about {(now_s - started_s) * (total - done) / (done - stored):.0f} s"
-            console.print(f"units {done}/{total} after {now_s - started_s:.0f} s{left}", highlight=False)
+            left = ""
+            if stored < done < total:
+                left = f", about {(now_s - started_s) * (total - done) / (done - stored):.0f} s left"
+            console.print(f"{done} of {total} runs done after {now_s - started_s:.0f} s{left}", highlight=False)
 
     return report
 

@@ -102,14 +102,14 @@ def groups(units: Iterable[Unit]) -> list[tuple[Unit, ...]]:
 
 
 def describe(group: Sequence[Unit]) -> str:
-    """A group for an error message: how many units, and their traces, policies and profiles."""
+    """A group for an error message: how many runs, and their traces, policies and profiles."""
     names: Mapping[str, list[str]] = {
         "trace": [unit.trace for unit in group],
         "policy": [unit.policy for unit in group],
         "profile": [unit.profile.name for unit in group],
     }
     listed = "; ".join(f"{name} {', '.join(sorted(set(values)))}" for name, values in names.items())
-    return f"{len(group)} unit{'s'[: len(group) > 1]} ({listed})"
+    return f"{len(group)} run{'s'[: len(group) > 1]} ({listed})"
 
 
 def _kind(unit: Unit) -> str:

@@ -29,7 +29,7 @@ def _outcome(session: Session, out: Path, fold: str) -> str:
     """The outcome of one run. Runs in STOPPED are stopped after the first group, the others at their end."""
     stop, reports = Event(), []
 
-    def progress(finished: int, total: int, _: int) -> None:
+    def progress(finished: int, total: int) -> None:
         reports.append(f"{finished}/{total}")
         if finished and (fold in STOPPED or finished == total):
             stop.set()

@@ -87,7 +87,7 @@ def test_a_lost_worker_is_replaced_and_two_cores_give_equal_results(one_core: Ru
 def test_a_failed_group_is_named_and_the_next_run_repeats_only_it(one_core: Run, run: Run) -> None:
     failed, mended = run.of("local[2,4]", "dies_always", "summed")
     baselines = sum(unit.policy == "static-peak" for unit in UNITS)
-    assert f"{baselines // 2} units (trace hour; policy static-peak; profile consumer-group): " in failed
+    assert f"{baselines // 2} runs (trace hour; policy static-peak; profile consumer-group): " in failed
     assert failed.startswith("BacktestError: ")
     assert failed.endswith(f"; all other results are stored in {run.out}")
     assert mended.split()[0] == f"{ALL - baselines}/{ALL}"
@@ -99,7 +99,7 @@ def test_a_failed_group_is_named_and_the_next_run_repeats_only_it(one_core: Run,
 def test_a_stopped_run_resumes_without_repeating_units(one_core: Run) -> None:
     stopped, resumed, again = one_core.result
     left = re.fullmatch(
-        rf"BacktestError: stopped: (\d+) of {ALL} units are left; repeat the command to continue", stopped
+        rf"BacktestError: stopped: (\d+) of {ALL} runs are left; repeat the command to continue", stopped
     )
     assert left
     assert 0 < int(left[1]) < ALL
@@ -110,7 +110,7 @@ def test_a_stopped_run_resumes_without_repeating_units(one_core: Run) -> None:
 @pytest.mark.spark
 def test_a_run_of_more_groups_than_threads_ends_when_it_is_stopped(run: Run) -> None:
     (stopped,) = run.of("local[1,4]", "crowd-stopped")
-    assert re.fullmatch(r"BacktestError: stopped: \d+ of \d+ units are left; repeat the command to continue", stopped)
+    assert re.fullmatch(r"BacktestError: stopped: \d+ of \d+ runs are left; repeat the command to continue", stopped)
 
 
 def test_a_worker_with_other_code_refuses_to_work() -> None:
@@ -127,7 +127,7 @@ def test_a_group_that_cannot_be_written_does_not_affect_others(tmp_path: Path) -
         ended: Future[bytes] = Future()
         ended.set_result(results.encoded(group, {"cost": np.ones(len(group))}))
         running[ended] = group
-    watch = job.RunControl(progress=lambda done, total, groups: None, stop=Event())
+    watch = job.RunControl(progress=lambda done, total: None, stop=Event())
     with pytest.raises(results.ResultsError, match="No space left on device"):
         job._collect(running, ALL, tmp_path, watch)
     assert set(results.missing(tmp_path, UNITS)) == set(GROUPS[0])
@@ -155,7 +155,7 @@ def test_a_file_that_is_not_a_result_is_named(tmp_path: Path) -> None:
     name = save(tmp_path, GROUPS[0])
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:100])
     with pytest.raises(
-        results.ResultsError, match=f"{name} is not a file of results .*; remove it, and its units run again"
+        results.ResultsError, match=f"{name} is not a file of results .*; remove it and repeat the command"
     ):
         results.done(tmp_path)
 

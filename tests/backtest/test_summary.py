@@ -141,14 +141,14 @@ def test_without_a_terminal_progress_is_printed_at_least_every_minute() -> None:
     now_s = 0.0
     console = Console(file=StringIO(), width=80)
     with table.progress(console, lambda: now_s) as result:
-        for at_s, done, groups in [(0, 0, 3), (1, 0, 3), (61, 0, 3), (62, 5, 2), (72, 6, 1), (73, 6, 1), (74, 9, 0)]:
+        for at_s, done in [(0, 0), (1, 0), (61, 0), (62, 5), (72, 6), (73, 6), (74, 9)]:
             now_s = float(at_s)
-            result(done, 9, groups)
+            result(done, 9)
     assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined] - a StringIO, given above
-        "units 0/9 after 0 s, 3 groups left",
-        "units 0/9 after 61 s, 3 groups left",
-        "units 6/9 after 72 s, 1 group left, about 36 s",
-        "units 9/9 after 74 s",
+        "0 of 9 runs done after 0 s",
+        "0 of 9 runs done after 61 s",
+        "6 of 9 runs done after 72 s, about 36 s left",
+        "9 of 9 runs done after 74 s",
     ]
 
 
@@ -156,11 +156,11 @@ def test_stored_results_do_not_shorten_the_remaining_time() -> None:
     now_s = 0.0
     console = Console(file=StringIO(), width=80)
     with table.progress(console, lambda: now_s) as result:
-        result(8, 12, 4)
+        result(8, 12)
         now_s = 60.0
-        result(9, 12, 3)
+        result(9, 12)
     assert console.file.getvalue().splitlines()[-1] == (  # type: ignore[attr-defined] - a StringIO, given above
-        "units 9/12 after 60 s, 3 groups left, about 180 s"
+        "9 of 12 runs done after 60 s, about 180 s left"
     )
 
 
@@ -170,7 +170,7 @@ def test_a_terminal_shows_the_remaining_time() -> None:
     with table.progress(console) as result:
         for at_s, done in [(0, 8), (60, 9), (300, 10)]:
             now_s = float(at_s)
-            result(done, 12, 2)
+            result(done, 12)
     assert (
         "10/12 0:05:00 left 0:05:00"
         in Text.from_ansi(

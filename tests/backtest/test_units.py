@@ -98,6 +98,6 @@ def test_a_group_is_at_most_some_minutes_of_work() -> None:
     assert max(map(len, long)) < 1000
 
 
-def test_the_description_of_a_group_lists_its_units() -> None:
-    assert describe(MADE[2:5]) == "3 units (trace hour; policy drain, varga; profile consumer-group)"
-    assert describe(MADE[:1]) == "1 unit (trace hour; policy drain; profile consumer-group)"
+def test_the_description_of_a_group_lists_its_runs() -> None:
+    assert describe(MADE[2:5]) == "3 runs (trace hour; policy drain, varga; profile consumer-group)"
+    assert describe(MADE[:1]) == "1 run (trace hour; policy drain; profile consumer-group)"
