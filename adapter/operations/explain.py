@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from adapter.core.decisions import Bound, Reason
+from adapter.core.formatting import workers
 from adapter.errors import AdapterError
 from adapter.operations.changes import MEASURED, Change, UnboundedDecision, decided_by, nearest, without_bound
 from adapter.operations.enactment import hpa_section
@@ -14,7 +15,8 @@ from adapter.operations.rows import Row, Section, render
 from adapter.operations.tables import Gate, Step, bound_table, gate_table
 from adapter.serving.snapshots.records import Record, decode
 
-_CHANGES = "What would change it: the target at the nearest other values of each input"
+_CHANGES = "What would change the target: each input, its value now, and the nearest values that would"
+_TITLES = {"held_workers": "previous target", "window_workers": "scale-down window"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +46,11 @@ def explain(record: Record) -> Explanation:
             summary(recorded),
             Section(_CHANGES, _change_rows(recorded, by, without, changes)),
             hpa_section(recorded),
-            Section("Gates, the first that is closed holds the target", tuple(map(_gate_row, gates))),
+            Section("Gates: the first closed gate holds the target", tuple(map(_gate_row, gates))),
             signals(recorded),
             capacity(recorded),
             terms(recorded),
-            Section("Bounds, in their order", tuple(map(_bound_row, bounds))),
+            Section("Bounds, in order", tuple(_bound_rows(bounds))),
             rules(recorded),
         ),
     )
@@ -72,9 +74,15 @@ def _gate_row(gate: Gate) -> Row:
     return Row(name=gate.name, value=state, note=gate.numbers, marked=gate.decided)
 
 
+def _bound_rows(bounds: tuple[Step, ...]) -> Iterator[Row]:
+    yield from (_bound_row(step) for step in bounds if step.limit)
+    if silent := ", ".join(step.name for step in bounds if not step.limit):
+        yield Row(name="do not apply", note=silent)
+
+
 def _bound_row(step: Step) -> Row:
     if step.before == step.after:
-        return Row(name=step.name, value="as it was" if step.limit else "does not apply", note=step.limit)
+        return Row(name=step.name, value="no change", note=step.limit)
     changed = f"{number(step.before)} -> {number(step.after)}"
     return Row(name=step.name, value=changed, note=f"{step.limit}: {step.meaning}", marked=True)
 
@@ -87,9 +95,13 @@ def _change_rows(
         found += _opened_rows(without)
     for name in sorted(dict.fromkeys(change.name for change in changes), key=lambda name: _rank(by, name)):
         both = [change for change in changes if change.name == name]
-        other = ", ".join(f"{number(c.required_workers)} at {exact(name, c.value)}" for c in both)
+        other = ", ".join(f"{_target(c)} at {exact(name, c.value)}" for c in both)
         found.append(Row(name=_input(recorded, name), value=rounded(name, both[0].now), note=other))
     return tuple(found)
+
+
+def _target(change: Change) -> str:
+    return "no target" if change.required_workers is None else workers(change.required_workers)
 
 
 def _rank(by: str, name: str) -> int:
@@ -100,7 +112,7 @@ def _rank(by: str, name: str) -> int:
 def _decider(recorded: RecordedDecision, by: str, changes: tuple[Change, ...]) -> str:
     if by == Bound.SINK:
         return "the sink"
-    return _input(recorded, by) if by else "no measured input by itself" if changes else "no input that was tried"
+    return _input(recorded, by) if by else "no single measured input" if changes else "no single input"
 
 
 def _meaning(by: str) -> str:
@@ -112,13 +124,13 @@ def _input(recorded: RecordedDecision, name: str) -> str:
     ends = {"max_workers": recorded.most_by, "min_workers": recorded.least_by}
     made = ends.get(name, name)
     if made == name:
-        return title(name)
+        return _TITLES.get(name) or title(name)
     return made if made.startswith("the HPA") else "the maximum" if name == "max_workers" else "the minimum"
 
 
 def _opened_rows(without: UnboundedDecision) -> Iterator[Row]:
     if isinstance(without.name, Reason):
-        yield Row(name="it opens", note=without.name.record.opens)
+        yield Row(name="the gate opens", note=without.name.record.opens)
     held = f", and {without.then} would hold it" if without.then is not None else ""
     name = "the sink" if without.name is Bound.SINK else without.name
     yield Row(name=f"without {name}", note=f"the target would be {number(without.required_workers)}{held}")

@@ -8,6 +8,7 @@ import numpy as np
 from adapter.core.capacity import PRIOR, Table, rate_at
 from adapter.core.decide import decide
 from adapter.core.decisions import CONFIDENCE
+from adapter.core.formatting import workers
 from adapter.core.parameters import columns
 from adapter.core.policies import policy_of
 from adapter.core.record import decision_input_of, table_in
@@ -60,14 +61,14 @@ def summary(recorded: RecordedDecision) -> Section:
     """The target, the range, and the present workers."""
     decision = recorded.decision
     counts = ((decision.spec_workers, "desired"), (decision.workers, "running"), (decision.ready_workers, "ready"))
-    workers = ", ".join(f"{number(count)} {state}" for count, state in counts if count is not None)
+    states = ", ".join(f"{number(count)} {state}" for count, state in counts if count is not None)
     limits = f"{number(decision.min_workers)} to {number(decision.max_workers)}"
     return Section(
         f"{decision.workload}, policy {decision.policy}",
         (
             Row(name="required workers", value=number(recorded.served), note=_origin(recorded)),
             Row(name="allowed", value=limits, note=_limited(recorded)),
-            Row(name="workers", value=_current(recorded), note=workers),
+            Row(name="workers", value=_current(recorded), note=states),
             *([Row(name="deciding stage", value=decision.stage)] if decision.stage else []),
             *([Row(name="bottleneck", value=decision.bottleneck)] if decision.bottleneck else []),
         ),
@@ -101,9 +102,9 @@ def terms(recorded: RecordedDecision) -> Section:
         "to catch up": policy_result.catch_up_workers,
         "needed": policy_result.needed_workers,
         "wanted": policy_result.wanted_workers,
-        "at least, by the window": recorded.columns["workload_status.peak_workers"],
+        "scale-down window": recorded.columns["workload_status.peak_workers"],
     }
-    notes = {"needed": _rounding(recorded), "wanted": _unchanged(recorded)}
+    notes = {"needed": _rounding(recorded), "wanted": _unchanged(recorded), "scale-down window": "no fewer workers"}
     rows = [
         Row(name=name, value=_size(known(size)), note=notes.get(name, ""))
         for name, size in sizes.items()
@@ -156,9 +157,10 @@ def _follows_partitions(recorded: RecordedDecision) -> bool:
 def _origin(recorded: RecordedDecision) -> str:
     parts = [f"{recorded.gate} is closed"] if recorded.gate is not None else []
     if recorded.bound:
-        parts.append(f"{number(unbounded(recorded))} before bounds, cut by {recorded.bound}")
+        parts.append(f"{number(unbounded(recorded))} before the bounds, changed by {recorded.bound}")
     if not parts:
-        parts = ["as the policy wants it", *(["and its sink keeps it"] if recorded.held_by_sink else [])]
+        parts = ["the size that the policy wants"]
+        parts += ["and the unhealthy sink holds it"] if recorded.held_by_sink else []
     return ", ".join(parts)
 
 
@@ -177,15 +179,15 @@ def _limited(recorded: RecordedDecision) -> str:
 
 
 def _at_work(recorded: RecordedDecision, table: Table) -> Row:
-    decision, workers = recorded.decision, recorded.columns["policy_input.workers"]
-    learned = known(rate_at(table, workers, recorded.columns["rules.scaling_exponent"]))
+    decision, present = recorded.decision, recorded.columns["policy_input.workers"]
+    learned = known(rate_at(table, present, recorded.columns["rules.scaling_exponent"]))
     now = decision.capacity_records_per_s
     value, note = rounded("_per_s", now), f"confidence: {decision.confidence}"
     if now is None and learned is not None:
         value = f"{rounded('_per_s', learned)} or more"
     elif now is not None and learned is not None and abs(now - learned) > _SAME_RATIO * learned:
         note = f"table says {rounded('_per_s', learned)}, now {value}; {note}"
-    return Row(name=f"{number(known(workers))} at work", value=value, note=note)
+    return Row(name=f"{number(known(present))} now", value=value, note=note)
 
 
 def _fullest(recorded: RecordedDecision) -> list[Row]:
@@ -203,22 +205,22 @@ def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
         shown = recorded.number(f"workload_status.{counted}") or 0.0
         note = "as configured"
         if not unset or recorded.rule(unset) == 1:
-            note = f"confidence: {number(shown)} rescale{'s'[: shown != 1]}, {_cost_origin(recorded, setting, shown)}"
+            note = f"{number(shown)} rescale{'s'[: shown != 1]} measured{_cost_origin(recorded, setting, shown)}"
         yield Row(name=name, value=time_text(recorded.rule(setting)), note=note)
 
 
 def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
     """The origin of a cost. shown: how many rescales have shown it."""
     if shown >= LEAST_RESCALES:
-        return "measured"
+        return ""
     pauses = recorded.number("workload_status.measured_pauses") or 0.0
     if setting == "metric_delay_s" and pauses >= LEAST_RESCALES and recorded.rule("rescale_pause_s") == 0:
-        return "the default while most rescales show no pause"
+        return "; the default while most rescales show no pause"
     if setting == "metric_delay_s":  # otherwise counts from the first rescale on
-        return f"the longest until {LEAST_RESCALES} are measured" if shown else "the default until one is measured"
+        return f"; the longest until {LEAST_RESCALES}" if shown else "; the default until 1"
     is_default = recorded.rule(setting) == known(getattr(_defaults(recorded), setting))
     early = "as configured or last shown" if setting == "rescale_pause_s" else "as configured"
-    return f"{'the default' if is_default else early} until {LEAST_RESCALES} are measured"
+    return f"; {'the default' if is_default else early} until {LEAST_RESCALES}"
 
 
 def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, seen_at_s: float) -> Row:
@@ -227,7 +229,7 @@ def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, s
         note = "as configured" if each == configured else f"as was carried, {rounded('_per_s', configured)} configured"
         return Row(name="each worker", value=rounded("_per_s", each), note=note)
     seen = ago(recorded.decision.at_s - seen_at_s)
-    return Row(name=f"{number(size)} workers", value=rounded("_per_s", rate), note=f"{CONFIDENCE[int(trust)]}, {seen}")
+    return Row(name=workers(size), value=rounded("_per_s", rate), note=f"{CONFIDENCE[int(trust)]}, {seen}")
 
 
 def _what_if(recorded: RecordedDecision) -> list[Row]:
@@ -235,16 +237,17 @@ def _what_if(recorded: RecordedDecision) -> list[Row]:
     behind_s = None if ahead is None else known(ahead.change_behind_s)
     if ahead is None or behind_s is None:
         return []
-    current, other = number(recorded.number("policy_input.workers")), number(known(ahead.workers))
+    current, other = workers(recorded.number("policy_input.workers")), workers(known(ahead.workers))
     kept_s, after_s, end_s = known(ahead.keep_behind_s), known(ahead.keep_after_s), known(ahead.caught_up_s)
     caught_up = f"caught up in {time_text(end_s)}" if end_s is not None and end_s < HORIZON_S else "not caught up"
-    kept = Row(name=f"with {current} workers", value=f"{time_text(kept_s)} behind", note=f"in {time_text(after_s)}")
-    changed = Row(name=f"with {other} workers", value=f"{time_text(behind_s)} behind", note=f"at most; {caught_up}")
+    when = f"in {time_text(after_s)}" if after_s else "now"
+    kept = Row(name=f"with {current}", value=f"{time_text(kept_s)} behind", note=when)
+    changed = Row(name=f"with {other}", value=f"{time_text(behind_s)} behind", note=f"at most; {caught_up}")
     return [kept] if other == current else [kept, changed]  # a change to the same size is none
 
 
-def _size(workers: float | None) -> str:
-    return UNKNOWN if workers is None else f"{workers:,.2f}".replace(",", " ").removesuffix(".00")
+def _size(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,.2f}".replace(",", " ").removesuffix(".00")
 
 
 def _set(name: str, value: float | None) -> str:
