@@ -60,8 +60,8 @@ def _trial(d: "Decision") -> str:
 
 
 def _latch(d: "Decision") -> str:
-    target = f"the target of {workers(d.held_workers)} from {soon(d.committed_age_s)} ago"
-    return f"; {target} stands until it is enacted"
+    decided = f"decided {soon(d.committed_age_s)} ago"
+    return f"; waiting for the HPA to enact the target of {workers(d.held_workers)}, {decided}"
 
 
 def _ineffective(d: "Decision") -> str:
@@ -108,13 +108,13 @@ class Bound(StrEnum):
     )
     LATCH = BoundRecord(
         name="latch",
-        description="a target that is not enacted yet stands for latch_s",
+        description="a target that is not enacted yet is held for latch_s",
         sentence=_latch,
         limit="held_workers",
     )
     MINUTE = BoundRecord(
         name="minute",
-        description=f"{_EACH_MINUTE}: between two minutes the target stands",
+        description=f"{_EACH_MINUTE} decides once a minute: the target is held in between",
         sentence=lambda d: f"; {d.policy} decides once a minute",
         lifted_by={"workload_status.between_minutes": 0},
     )

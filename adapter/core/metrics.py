@@ -62,7 +62,7 @@ def _both(name: str, meaning: str, unit: str, target: str, read: Callable[[Signa
 _ALL = (
     Metric(
         "required_workers",
-        "workers the policy asks for",
+        "workers that the policy requires",
         "workers",
         'AverageValue "1"; any other makes the size run away',
         lambda decision: decision.required_workers,
@@ -70,7 +70,7 @@ _ALL = (
     ),
     Metric(
         PADDED,
-        "required_workers, raised so that an HPA with a tolerance of 10 % reaches at least that size",
+        "required_workers, raised above 10 just enough that an HPA with a tolerance of 10 % follows it",
         "workers",
         'AverageValue "1", where an HPA cannot set its tolerance',
         lambda decision: _padded(decision.required_workers),

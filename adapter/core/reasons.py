@@ -215,7 +215,7 @@ class Reason(StrEnum):
             f"{hold_prefix(d)}: the backlog jumped to {count(d.backlog_records)} records; "
             "waiting for the next samples to confirm it"
         ),
-        opens="when the next samples confirm the backlog, or do not",
+        opens="with the next samples",
         opened_by={"gate_inputs.discontinuous": 0},
         is_moving=True,
     )

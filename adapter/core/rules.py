@@ -194,14 +194,14 @@ class Rules:
     # S1-18.
     down_window_s: float | None = _setting(
         None,
-        "a scale-down goes to the largest size wanted in this window, or sooner if the policy weighs what that saves",
+        "a scale-down goes to the largest size needed within this time, or sooner if the policy weighs what it saves",
         ge=0,
         le=86_400,
     )
     rescale_worth_s: float | None = _setting(
         None,
         "a scale-down waits until it would have saved this many seconds of the whole job's work, a quarter more for "
-        "each scale-down of the last day; one that was soon reverted counts three times",
+        "each scale-down of the last day; a scale-down that was soon reverted counts three times",
         ge=0,
         le=86_400,
     )
@@ -220,7 +220,7 @@ class Rules:
         le=86_400,
     )
     latch_s: float | None = _setting(
-        None, "time for which a target stands until it is enacted or exceeded", ge=0, le=86_400
+        None, "time for which a target is held until it is enacted or exceeded", ge=0, le=86_400
     )
     not_enacted_after_s: float = _setting(
         900.0, "time after which a target that is not enacted is reported: HPA limits, quota, behavior", ge=0, le=86_400
@@ -242,8 +242,8 @@ class Rules:
     )
     ineffective_block_s: float | None = _setting(
         None,
-        "duration of the first such block; it doubles, up to eight times, if the last block ended less than eight "
-        "times this ago",
+        "no scale-up for this long after a scale-up without effect; doubles, up to eight times, if the last such block "
+        "ended less than eight times this ago",
         ge=0,
         le=86_400,
     )

@@ -361,7 +361,7 @@ KNOWN = {
 CUTS = {
     Bound.NONE: "",
     Bound.WINDOW: "; the load needed 14 workers within down_window_s",
-    Bound.LATCH: "; the target of 15 workers from 5 min ago stands until it is enacted",
+    Bound.LATCH: "; waiting for the HPA to enact the target of 15 workers, decided 5 min ago",
     Bound.MINUTE: "; dataflow decides once a minute",
     Bound.PAUSE: "; a pause blocks this direction",
     Bound.FAILOVER: "; no scale-down while a failover is active",
