@@ -198,6 +198,7 @@ def _sizes(result: DecisionResult) -> dict[str, Array]:
         "keep_after_s": unknown if ahead is None else ahead.keep_after_s,
         "change_behind_s": unknown if ahead is None else ahead.change_behind_s,
         "caught_up_s": unknown if ahead is None else ahead.caught_up_s,
+        "calm": unknown if ahead is None else ahead.calm,
         "blocking_rise_records_per_s": unknown if ahead is None else ahead.blocking_rise_records_per_s,
     }
 

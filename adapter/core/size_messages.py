@@ -114,6 +114,8 @@ def why_unchanged(d: "Decision") -> str:
     if more and d.keep_behind_s is not None and d.backlog_time_target_s is not None:
         course = "stays" if d.keep_behind_s <= d.backlog_time_target_s else "falls"
         return f"the backlog time {course} below {seconds(d.backlog_time_target_s)} without a rescale"
+    if not more and d.calm == 0:
+        return "no scale-down while there is a backlog"
     return "a rescale does not pay yet"
 
 

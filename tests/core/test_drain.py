@@ -387,6 +387,11 @@ def test_without_headroom_a_rise_within_the_noise_blocks_no_scale_down(rise, siz
     assert wanted(10, 300, 0, rise=rise, records=((10, 1000),), **known) == size
 
 
+@pytest.mark.parametrize(("backlog", "calm"), [(0, True), (30_000, False)])
+def test_a_job_is_calm_once_it_has_caught_up(backlog, calm):
+    assert policy_result(10, 1000, 0, backlog, **CALM).outlook.calm[0] == calm
+
+
 @pytest.mark.parametrize(("workers", "rise", "named"), [(10, 1.9, 76), (10, 1.8, nan), (3, 1.9, nan)])
 def test_a_rise_is_named_only_where_it_prevents_a_scale_down(workers, rise, named):
     found = policy_result(workers, 300, 0, rise=rise, records=((10, 1000),), **CALM | COSTS)

@@ -264,6 +264,16 @@ SENTENCES = {
         f"Holding 12 workers: {RATES}; a backlog time of at most 20 s is expected within 15 min. 11 would be "
         "enough; a rescale does not pay yet",
     ),
+    "hold of a down until the job has caught up": (
+        decision(
+            Reason.HOLD,
+            **DRAIN | {"keep_behind_s": 0, "required_workers": 12, "wanted_workers": 12},
+            needed_workers=4,
+            calm=0.0,
+        ),
+        f"Holding 12 workers: {RATES}; no backlog is expected within 15 min. 4 would be enough; no scale-down "
+        "while there is a backlog",
+    ),
     "hold of a down that a rise prevents": (
         decision(
             Reason.HOLD,

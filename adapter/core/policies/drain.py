@@ -235,6 +235,7 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
         keep_after_s=np.where(proven, after_s, np.nan),
         change_behind_s=np.where(proven, ahead.change_behind_s, np.nan),
         caught_up_s=np.where(proven, ahead.caught_up_s, np.nan),
+        calm=_is_calm(policy_input).astype(np.float64),
         blocking_rise_records_per_s=np.where(blocks, _rise(policy_input), np.nan),
     )
 

@@ -53,6 +53,7 @@ class Outlook:
     keep_after_s: Array  # when it is reached
     change_behind_s: Array  # the longest backlog time at the other size
     caught_up_s: Array  # when its backlog is gone
+    calm: Array  # 1 if the job keeps pace without a backlog, otherwise 0
     blocking_rise_records_per_s: Array  # of the input, until a scale-up can take effect; NaN if it blocks no scale-down
 
 
