@@ -48,7 +48,7 @@ def _late(recorded: RecordedDecision) -> list[Row]:
     namespace = recorded.decision.workload.partition("/")[0]
     waited = f"for {time_text(recorded.number('workload_status.committed_age_s'))}"
     return [
-        Row(name=f"not enacted {waited}", note=f"kubectl -n {namespace} describe hpa: find the HPA that names it"),
-        Row(name="ScalingLimited there", note="its minReplicas, maxReplicas or behavior keep it"),
-        Row(name="else", note="look for a quota, for pods that are pending, and for its events"),
+        Row(name=f"not enacted {waited}", note=f"read its HPA: kubectl --namespace {namespace} describe hpa"),
+        Row(name="if ScalingLimited", note="minReplicas, maxReplicas or behavior of the HPA limit the change"),
+        Row(name="otherwise", note="look for a quota, for pending pods, and for events of the HPA"),
     ]

@@ -193,8 +193,8 @@ def _at_work(recorded: RecordedDecision, table: Table) -> Row:
 def _fullest(recorded: RecordedDecision) -> list[Row]:
     """The load at which the fullest worker fell behind."""
     ratio = recorded.number("policy_input.fullest_ratio")
-    note = "of its capacity: there the fullest worker fell behind"
-    return [Row(name="fullest worker", value=f"{ratio:.0%}", note=note)] if ratio is not None else []
+    note = "of its capacity was in use when it fell behind"
+    return [Row(name="fullest worker", value=rounded("_ratio", ratio), note=note)] if ratio is not None else []
 
 
 def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
@@ -226,7 +226,7 @@ def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
 def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, seen_at_s: float) -> Row:
     if trust == PRIOR:  # the entry is beyond all sizes
         each, configured = rate / size, recorded.rule("worker_capacity_records_per_s")
-        note = "as configured" if each == configured else f"as was carried, {rounded('_per_s', configured)} configured"
+        note = "as configured" if each == configured else f"as carried, {rounded('_per_s', configured)} configured"
         return Row(name="each worker", value=rounded("_per_s", each), note=note)
     seen = ago(recorded.decision.at_s - seen_at_s)
     return Row(name=workers(size), value=rounded("_per_s", rate), note=f"{CONFIDENCE[int(trust)]}, {seen}")

@@ -52,5 +52,5 @@ def test_a_target_that_is_not_enacted_names_the_commands_to_look_with():
     assert late.decision.reason is Reason.NOT_ENACTED
     _, (where, limits, *_) = shown(late)
     assert where.startswith("not enacted for ")
-    assert where.endswith("kubectl -n shop describe hpa: find the HPA that names it")
-    assert limits == "ScalingLimited there: its minReplicas, maxReplicas or behavior keep it"
+    assert where.endswith("read its HPA: kubectl --namespace shop describe hpa")
+    assert limits == "if ScalingLimited: minReplicas, maxReplicas or behavior of the HPA limit the change"

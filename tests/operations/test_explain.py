@@ -209,7 +209,7 @@ def test_the_load_at_which_the_fullest_worker_fell_behind_is_shown():
     record = growing(policy="drain")
     columns = {**record.record, "policy_input.fullest_ratio": 0.875}
     assert "fullest worker" not in section(record, "Capacity")
-    assert re.search("fullest worker +88%", section(replace(record, record=columns), "Capacity"))
+    assert re.search("fullest worker +88 %", section(replace(record, record=columns), "Capacity"))
 
 
 @pytest.mark.parametrize(("throughput", "sizes"), [(800, ["10"]), (400, ["10", "5"])])

@@ -112,7 +112,7 @@ def freshness(snapshot: Snapshot | None, now_s: float) -> tuple[str, str]:
     age_s = now_s - snapshot.at_s
     effect = "the API answers 503 and HPAs hold their size until"
     if snapshot.is_ahead(now_s):
-        return "stale", f"the last tick is {duration(-age_s)} in the future: compare clocks; {effect} it has come"
+        return "stale", f"the last tick is {duration(-age_s)} in the future: compare clocks; {effect} then"
     if age_s > snapshot.error_after_s:
         what = f"the last tick is {duration(age_s)} old, more than {duration(snapshot.error_after_s)}"
         return "stale", f"{what}: {effect} the pipeline decides again"
