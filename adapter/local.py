@@ -10,9 +10,8 @@ from math import inf
 from pathlib import Path
 
 import structlog
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 
 from adapter import config as configuration
 from adapter.apiserver.access import LoopbackAccess
@@ -125,8 +124,8 @@ class _View:
         return held.snapshot if held else None
 
     def print_line(self, text: str) -> None:
-        """Print plain text: its brackets are no markup, and a pipe gets whole lines."""
-        self._console.print(text, soft_wrap=True, markup=False, highlight=False)
+        """Print plain text; its brackets are no markup. A pipe gets whole lines."""
+        self._console.print(text, soft_wrap=not self._console.is_terminal, markup=False, highlight=False)
 
     def publish(self, snapshot: Snapshot) -> None:
         """Called by the pipeline once a tick."""
@@ -153,8 +152,8 @@ class _View:
             while not (stop.wait(0.2) or time.monotonic() >= ends_s):
                 pass
 
-    def _table(self) -> Table:
-        return terminal.table(self.snapshot(), time.time(), max(self._console.height - 6, 3))
+    def _table(self) -> Group:
+        return terminal.table(self._console, self.snapshot(), time.time())
 
     def _follow(self, stop: threading.Event, ends_s: float) -> None:
         while not (stop.wait(0.5) or time.monotonic() >= ends_s):

@@ -328,7 +328,7 @@ def test_hostile_labels_reach_neither_a_name_nor_the_terminal() -> None:
         screen = StringIO()
         at_s = int(time.time()) // 15 * 15
         console = Console(file=screen, width=300, force_terminal=True, color_system=None)
-        console.print(terminal.table(snapshot(made, at_s), at_s))
+        console.print(terminal.table(console, snapshot(made, at_s), at_s))
     assert decisions["shop/orders"].spec_workers == 4
     assert set(decisions) == {"shop/healthy", "shop/orders", "shop/a--forged--line--2J--0-title----script--evil"}
     assert all(line.isprintable() for line in screen.getvalue().split("\n"))

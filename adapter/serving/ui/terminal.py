@@ -1,9 +1,9 @@
 """The live table of `run`, and the summary at its end."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
-from rich import box
-from rich.table import Table
+from rich.console import Console, Group
 from rich.text import Text
 
 from adapter.core.messages import sentence
@@ -11,7 +11,6 @@ from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.ui import view
 from adapter.serving.ui.view import Urgency, WorkloadRow
 
-MOST_ROWS = 40
 _STYLES = {
     Urgency.NO_NUMBER: "bold red",
     Urgency.ATTENTION: "yellow",
@@ -19,24 +18,31 @@ _STYLES = {
     Urgency.MOVING: "cyan",
     Urgency.CALM: "green",
 }
-_NUMBERS = ("arrival\n/s", "throughput\n/s", "backlog", "backlog\ntime", "target", "required", "current")
+_HEAD = (
+    ("workload", "arrival", "throughput", "", "backlog", "", "", ""),
+    ("", "/s", "/s", "backlog", "time", "target", "required", "current"),
+)
+_INDENT = "  "
+_SHORTEST_NAME = 8
 _MOST_COUNTS = 10  # of a summary's line
 
 
-def table(snapshot: Snapshot | None, now_s: float, rows: int = MOST_ROWS) -> Table:
-    """One line a workload, most urgent first; what does not fit is counted, not hidden."""
+def table(console: Console, snapshot: Snapshot | None, now_s: float) -> Group:
+    """The numbers of each workload in a line and its sentence below, most urgent first, within the console.
+
+    Sentences are shortened first, from the least urgent; then workloads are left out and counted.
+    """
     _, notice = view.freshness(snapshot, now_s)
+    footer = Text(notice, style="dim").wrap(console, console.width)
     entries = view.urgent_first(snapshot.entries) if snapshot is not None else []
-    left_out = len(entries) - rows
-    more = f"; {left_out:,} more workloads are on the page" if left_out > 0 else ""
-    made = Table(box=box.SIMPLE_HEAD, caption=Text(notice + more, style="dim"), caption_justify="left", expand=True)
-    made.add_column("workload", no_wrap=True)
-    for name in _NUMBERS:
-        made.add_column(name, justify="right", no_wrap=True)
-    made.add_column("why", ratio=1, min_width=24)
-    for entry in entries[:rows]:
-        made.add_row(*_cells(view.workload_row(entry.decision)))
-    return made
+    room = max(console.height - len(_HEAD) - len(footer) - 1, 2)  # the last line is for what is left out
+    rows = [view.workload_row(entry.decision) for entry in entries[: room // 2]]
+    if len(entries) > len(rows):
+        footer.append(Text(f"{len(entries) - len(rows):,} more workloads are on the page", style="dim", no_wrap=True))
+    head, numbers = _aligned(rows, console.width)
+    sentences = _shortened([_sentence(row, console) for row in rows], room - len(rows), console.width)
+    pairs = zip(numbers, sentences, strict=True)
+    return Group(*head, *chain.from_iterable((line, *below) for line, below in pairs), *footer)
 
 
 def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s: float) -> str:
@@ -58,14 +64,43 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
     return "\n".join(lines)
 
 
-def _cells(row: WorkloadRow) -> tuple[Text, ...]:
-    style = _STYLES[row.urgency]
+def _aligned(rows: Sequence[WorkloadRow], width: int) -> tuple[list[Text], list[Text]]:
+    """The lines of the head and of the numbers, in columns. A name is cut before a number is."""
+    cells = [_cells(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*_HEAD, *cells, strict=True)]
+    name_width = max(min(widths[0], width - sum(each + 1 for each in widths[1:])), _SHORTEST_NAME)
+    lines = [_line(each, (name_width, *widths[1:])) for each in (*_HEAD, *cells)]
+    return lines[: len(_HEAD)], lines[len(_HEAD) :]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> Text:
+    name = Text(cells[0], style="bold")
+    name.truncate(widths[0], overflow="ellipsis", pad=True)
+    numbers = "".join(f" {cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True))
+    return Text.assemble(name, numbers, no_wrap=True, overflow="ellipsis")
+
+
+def _cells(row: WorkloadRow) -> tuple[str, ...]:
     numbers = (row.arrival, row.throughput, row.backlog, row.backlog_time, row.target, row.required, row.current)
-    return (
-        Text(f"{row.workload} {row.stage}".rstrip(), style="bold"),
-        *(Text(number, style="dim" if number == view.UNKNOWN else "") for number in numbers),
-        Text.assemble((row.reason, style), " ", row.sentence),
-    )
+    # Numbers have blanks within, so two blanks stand between them.
+    return (f"{row.workload} {row.stage}".rstrip(), *(f" {number}" for number in numbers))
+
+
+def _sentence(row: WorkloadRow, console: Console) -> list[Text]:
+    text = Text.assemble((row.reason, _STYLES[row.urgency]), ": ", row.sentence)
+    return [Text.assemble(_INDENT, line) for line in text.wrap(console, console.width - len(_INDENT))]
+
+
+def _shortened(sentences: Sequence[list[Text]], lines: int, width: int) -> Iterator[list[Text]]:
+    """Each sentence in at least one line, and together in at most this number of lines, which is not smaller."""
+    spare = lines - len(sentences)
+    for whole in sentences:
+        shown = whole[: 1 + spare]
+        spare -= len(shown) - 1
+        if len(shown) < len(whole):
+            shown[-1].truncate(width - 1)
+            shown[-1].append("…")
+        yield shown
 
 
 def _plural(number: int, noun: str) -> str:

@@ -1,5 +1,6 @@
 """The live table and the summary."""
 
+import pytest
 from decided import AT_S, decision, snapshot
 from rich.console import Console
 
@@ -8,19 +9,23 @@ from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.ui.terminal import summary, table
 
 
-def shown(held: Snapshot | None, rows: int = 40, width: int = 160) -> str:
-    console = Console(width=width, record=True, quiet=False, file=None, force_terminal=False)
+def shown(held: Snapshot | None, width: int = 160, height: int = 100) -> str:
+    console = Console(width=width, height=height, force_terminal=False)
     with console.capture() as captured:
-        console.print(table(held, AT_S + 3, rows))
+        console.print(table(console, held, AT_S + 3))
     return captured.get()
+
+
+def fleet(size: int) -> Snapshot:
+    return snapshot(*(decision(f"demo/job-{number:04d}") for number in range(size)))
 
 
 def test_the_table_has_the_columns_of_the_page_and_the_reason_in_a_sentence() -> None:
     text = shown(snapshot(decision(backlog_records=1234.0, backlog_time_s=3.3, spec_workers=6.0)))
 
-    for word in ("arrival", "throughput", "backlog", "time", "target", "required", "current", "why"):
+    for word in ("arrival", "throughput", "backlog", "time", "target", "required", "current"):
         assert word in text
-    for word in ("demo/steady", "370", "1 234", "3.3 s", "60 s", "4 of 6", "Hold", "Holding 4 workers"):
+    for word in ("demo/steady", "370", "1 234", "3.3 s", "60 s", "4 of 6", "Hold: Holding 4 workers"):
         assert word in text
     assert "decided 3 s ago" in text
 
@@ -39,17 +44,40 @@ def test_a_name_is_never_read_as_markup() -> None:
     assert "demo/[red]x[/red]" in shown(snapshot(decision("demo/[red]x[/red]")))
 
 
-def test_rows_that_do_not_fit_are_counted() -> None:
-    held = snapshot(*(decision(f"demo/job-{number:04d}") for number in range(1000)))
+@pytest.mark.parametrize("width", [20, 50, 80, 100, 160])
+@pytest.mark.parametrize("size", [0, 1, 9, 1000])
+def test_the_table_never_exceeds_the_terminal(width: int, size: int) -> None:
+    lines = shown(fleet(size), width, height=24).splitlines()
 
-    text = shown(held, rows=5)
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= width
 
-    assert "995 more workloads" in text
+
+def test_workloads_that_do_not_fit_are_counted() -> None:
+    text = shown(fleet(1000), height=15)
+
     assert text.count("demo/job-") == 5
+    assert text.endswith("995 more workloads are on the page\n")
 
 
-def test_a_narrow_terminal_still_shows_the_numbers() -> None:
-    assert "370" in shown(snapshot(decision()), width=100)
+def test_nine_workloads_fit_into_the_smallest_usual_terminal() -> None:
+    text = shown(fleet(9), width=80, height=24)
+
+    assert text.count("demo/job-") == text.count("Hold: Holding 4 workers") == 9
+
+
+def test_a_short_terminal_shortens_the_sentences_of_the_least_urgent_workloads() -> None:
+    held = snapshot(decision("demo/calm"), decision("demo/late", backlog_time_s=200.0, spec_workers=None))
+
+    late, calm = shown(held, width=40, height=9).split("demo/")[1:]
+    assert "throughput 370/s" in late
+    assert "…" in calm
+
+
+def test_in_a_narrow_terminal_names_are_cut_and_numbers_are_not() -> None:
+    text = shown(snapshot(decision("demo/a-very-long-name-of-a-workload", backlog_records=1234567.0)), width=80)
+
+    assert "demo/a-very-long-…     370        370  1 234 567     0 s   60 s        4       4" in text
 
 
 def test_the_summary_has_each_workload_with_its_sizes_and_last_reason() -> None:
