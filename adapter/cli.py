@@ -119,10 +119,11 @@ def check(config: ConfigFile) -> None:
     """Check a configuration, or values of the chart, without connecting: a line for each fault, and exit code 2."""
     from adapter import wiring
 
-    known = wiring.check(config)
+    known = wiring.load_config_or_values(config)
     parts = {"source": known.sources, "workload": known.workloads, "fleet": known.fleets}
     counted = (f"{len(each)} {name}{'' if len(each) == 1 else 's'}" for name, each in parts.items())
-    typer.echo(f"{config} is valid: {', '.join(counted)}")
+    idle = "" if known.workloads or known.fleets else "; name a workload or a fleet, otherwise nothing is scaled"
+    typer.echo(f"{config} is valid: {', '.join(counted)}{idle}")
 
 
 @app.command()

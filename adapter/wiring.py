@@ -43,7 +43,7 @@ def load(path: Path) -> Config:
     return _with_hints(configuration.load(path, CHECKS))
 
 
-def check(path: Path) -> Config:
+def load_config_or_values(path: Path) -> Config:
     """The configuration in a file, or in a values file of the chart. Raises ConfigError with all faults."""
     values = configuration.load_chart_values(path, CHECKS)
     return load(path) if values is None else _with_hints(values)

@@ -9,6 +9,7 @@ from adapter import __version__, cli
 from adapter.config import chart_values
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "config.yaml"
+CHART = Path(__file__).parents[1] / "charts" / "backlog-adapter"
 VALID = """
 sources: {kafka: {kind: kafka, bootstrap_servers: "broker:9092"}}
 workloads: [{name: orders, read: [{source: kafka, group: orders, topics: [orders]}]}]
@@ -90,7 +91,29 @@ def test_a_fault_of_chart_values_has_its_line(tmp_path: Path, capsys: pytest.Cap
     assert f"did you mean kafka? ({file} line 7)" in capsys.readouterr().err
 
 
-def test_the_chart_has_the_sources_that_check_assumes() -> None:
-    chart = Path(__file__).parents[1] / "charts" / "backlog-adapter" / "values.yaml"
-    sources = yaml.safe_load(chart.read_text("utf-8"))["config"].pop("sources")
-    assert sources == chart_values.RELEASE["sources"]
+@pytest.mark.parametrize("file", sorted((CHART / "ci").glob("*-values.yaml")), ids=lambda file: file.name)
+def test_check_accepts_values_that_helm_accepts(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["check", "--config", str(file)])
+    assert ended.value.code == 0, capsys.readouterr().err
+
+
+def test_check_says_that_values_without_config_scale_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "values.yaml"
+    assert checked(file, "serve: {replicas: 1}\nconfig:\n") == 0
+    assert capsys.readouterr().out == (
+        f"{file} is valid: 1 source, 0 workloads, 0 fleets; name a workload or a fleet, otherwise nothing is scaled\n"
+    )
+
+
+def test_a_configuration_without_sources_is_no_values_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked(tmp_path / "config.yaml", "workloads: []\npipeline: {checkpoint: /tmp/checkpoint}\n") == 2
+    assert "sources: is required" in capsys.readouterr().err
+
+
+def test_the_chart_has_the_sources_and_the_names_of_values_that_check_assumes() -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
+    assert values["config"]["sources"] == chart_values.RELEASE["sources"]
+    assert values.keys() == chart_values.VALUES | {"config", "pipeline"}

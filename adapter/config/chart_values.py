@@ -12,14 +12,26 @@ RELEASE: Mapping[str, Any] = {
 }
 
 
+# The values of the chart but `config` and `pipeline`. No setting at the top of a configuration has one of these names.
+VALUES = frozenset(
+    """
+    nameOverride fullnameOverride commonLabels commonAnnotations images apiService tls token rbac podSecurityContext
+    revisionHistoryLimit serve networkPolicy serviceMonitor podMonitor dashboards prometheusRule extraObjects
+    """.split()  # noqa: SIM905 - a list would have a line for each name
+)
+
+
 def is_chart_values(document: Document) -> bool:
-    """Whether a file is one of values: the configuration is below `config`."""
-    return isinstance(document.values.get("config"), Mapping) and "sources" not in document.values
+    """Whether a file is one of values, with or without `config`. A bare configuration has more than `pipeline`."""
+    names = document.values.keys()
+    if "config" in names and not isinstance(document.values["config"], Mapping | None):
+        return False
+    return "sources" not in names and ("config" in names or not names.isdisjoint(VALUES) or names <= {"pipeline"})
 
 
 def rendered(document: Document) -> Document:
     """The configuration of a values file, with the lines of that file."""
-    return document.below("config", _merge(RELEASE, document.values["config"]))
+    return document.below("config", _merge(RELEASE, document.values.get("config") or {}))
 
 
 def _merge(defaults: Mapping[Any, Any], given: Mapping[Any, Any]) -> dict[Any, Any]:
