@@ -254,7 +254,8 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     )
     if config is not None:
         options = replace(options, policies=command.parse_policies(policy or ""))
-        files = history_report.run(wiring.load(config), options, lambda line: typer.echo(line, err=True))
+        known = wiring.load_config_or_values(config)
+        files = history_report.run(known, options, lambda line: typer.echo(line, err=True))
     else:
         wanted = command.GridOptions(
             policies=policy or command.DEFAULT_POLICY,

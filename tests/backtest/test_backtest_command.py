@@ -121,6 +121,21 @@ def test_the_page_of_a_history_has_a_price_without_being_named(capsys: pytest.Ca
     assert capsys.readouterr().err.startswith("backlog-adapter: nowhere.yaml: cannot be read")
 
 
+def test_the_configuration_may_be_in_values_of_the_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(
+        """
+images: {registry: registry.example.com/team}
+config:
+  sources: {kafka: {kind: kafka, bootstrap_servers: "kafka:9092"}}
+  workloads: [{namespace: shop, name: orders, read: [{source: kafka, group: orders, topics: [orders]}]}]
+"""
+    )
+    with pytest.raises(SystemExit):
+        cli.main(["backtest", "--config", str(file), "--report", str(tmp_path / "orders.html")])
+    assert "shop/orders: no source in `read` stores past values" in capsys.readouterr().err
+
+
 def test_faults_of_options_and_traces_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["backtest", "--trace", str(tmp_path / "no.csv"), "--policy", "dra", "--seeds", "0"])
