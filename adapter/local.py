@@ -79,6 +79,7 @@ def run(config: Config | None, options: Options) -> None:
         view.telemetry.add(query_gauges(lambda: query_status(job)))
         view.server.start()
         started.callback(view.server.stop)
+        threading.Thread(target=view.announce_stop, args=(stop,), daemon=True).start()
         address = f"http://{LOOPBACK}:{view.server.port}"
         view.print_line(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
         job.start()
@@ -126,6 +127,11 @@ class _View:
     def print_line(self, text: str) -> None:
         """Print plain text; its brackets are no markup. A pipe gets whole lines."""
         self._console.print(text, soft_wrap=not self._console.is_terminal, markup=False, highlight=False)
+
+    def announce_stop(self, stop: threading.Event) -> None:
+        """Say so when the stop signal comes, because Spark must first start before it can end."""
+        stop.wait()
+        self.print_line("stopping; Spark ends first, which takes some seconds")
 
     def publish(self, snapshot: Snapshot) -> None:
         """Called by the pipeline once a tick."""

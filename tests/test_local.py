@@ -23,6 +23,7 @@ README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 FIRST_DECISION_WITHIN_S = 300.0  # 15 s on an idle machine
 ANSWERS_WITHIN_S = 60.0
+SAYS_SO_WITHIN_S = 5.0
 GONE_WITHIN_S = 30.0  # the Python workers of Spark end after the JVM
 ENDS_WITHIN_S = 200.0  # the command itself runs for 90 s, because Spark starts slowly on a busy machine
 
@@ -134,11 +135,14 @@ def test_it_answers_as_in_the_readme_until_ctrl_c(tmp_path: Path) -> None:
         assert re.search(r"^ +demo/steady +workers 4 ", run.printed, re.MULTILINE), run.printed
 
 
-def test_ctrl_c_while_spark_starts_ends_it(tmp_path: Path) -> None:
+def test_ctrl_c_while_spark_starts_ends_it_and_says_so_at_once(tmp_path: Path) -> None:
     with running(tmp_path, "--port", "0") as run:
         run.wait_for(lambda: "starting Spark" in run.printed, FIRST_DECISION_WITHIN_S)
         run.interrupt()
+        run.wait_for(lambda: "stopping" in run.printed, SAYS_SO_WITHIN_S)
+        assert run.process.poll() is None
         run.assert_clean_end()
+        assert "--for" not in run.printed
 
 
 def test_it_ends_by_itself_with_a_summary(tmp_path: Path) -> None:

@@ -58,9 +58,7 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
         decision = entry.decision
         lines.append(f"  {decision.workload:<{width}}  {_path(moves.get(decision.workload))}{sentence(decision)}")
     if not entries:
-        lines.append(
-            "  nothing was decided yet: Spark starts in 20 s on a free machine, later on a busy one; run it for longer"
-        )
+        lines.append("  nothing was decided yet")
     return "\n".join(lines)
 
 
