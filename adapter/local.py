@@ -90,9 +90,10 @@ def run(config: Config | None, options: Options) -> None:
             fleet.follow(address)
         view.watch(stop, ends_s)
         view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
-        if not (decided or stop.is_set()):
-            remedy = "mend any fault above, or give --for more time"
-            raise SetupError(f"expected a decision within {options.for_s:g} s, got none; {remedy}")
+        is_late = not (decided or stop.is_set())
+    if is_late:
+        remedy = "mend any fault above, or give --for more time: Spark starts in 20 s on a free machine"
+        raise SetupError(f"expected a decision within {options.for_s:g} s, got none; {remedy}")
 
 
 class _View:
