@@ -82,7 +82,11 @@ def run(config: Config | None, options: Options) -> None:
         threading.Thread(target=view.announce_stop, args=(stop,), daemon=True).start()
         address = f"http://{LOOPBACK}:{view.server.port}"
         view.print_line(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
-        job.start()
+        try:
+            job.start()
+        except SetupError:
+            if not stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
+                raise
         started.callback(job.stop)
         ends_s = inf if options.for_s is None else began_s + options.for_s
         decided = view.await_first(stop, began_s, ends_s)

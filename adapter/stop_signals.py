@@ -18,9 +18,10 @@ def stop_event() -> Iterator[threading.Event]:
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
 
-    def handle(number: int, _: object) -> None:
+    def handle(*_: object) -> None:
+        for each in handled:  # first, because another signal must not interrupt set(): it would wait for itself
+            signal.signal(each, signal.SIG_DFL)
         stop.set()
-        signal.signal(number, signal.SIG_DFL)
 
     for number in handled:
         signal.signal(number, handle)

@@ -68,9 +68,9 @@ class Run:
             assert time.monotonic() < end_s, self.printed
             pause.wait(0.1)
 
-    def interrupt(self) -> None:
-        """Sends Ctrl-C as a terminal does: also to the JVM and the workers."""
-        os.killpg(self.process.pid, signal.SIGINT)
+    def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Sends Ctrl-C as a terminal does, or another signal: also to the JVM and the workers."""
+        os.killpg(self.process.pid, number)
 
     def assert_clean_end(self) -> None:
         """Waits for exit code 0; no process and no folder is left."""
@@ -135,12 +135,12 @@ def test_it_answers_as_in_the_readme_until_ctrl_c(tmp_path: Path) -> None:
         assert re.search(r"^ +demo/steady +workers 4 ", run.printed, re.MULTILINE), run.printed
 
 
-def test_ctrl_c_while_spark_starts_ends_it_and_says_so_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "a signal that ends the JVM too"])
+def test_a_signal_while_spark_starts_ends_it_and_it_says_so_at_once(tmp_path: Path, number: signal.Signals) -> None:
     with running(tmp_path, "--port", "0") as run:
         run.wait_for(lambda: "starting Spark" in run.printed, FIRST_DECISION_WITHIN_S)
-        run.interrupt()
+        run.interrupt(number)
         run.wait_for(lambda: "stopping" in run.printed, SAYS_SO_WITHIN_S)
-        assert run.process.poll() is None
         run.assert_clean_end()
         assert "--for" not in run.printed
 

@@ -191,12 +191,18 @@ def _as_setup_error(conf: SparkConf, log: str) -> Iterator[None]:
     length = len(_content(log))
     try:
         yield
-    except (Py4JError, PySparkException) as error:
-        # An error in the JVM must be read before the JVM ends. Without a JVM the cause is in the log.
-        text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
-        first = text.partition("\n")[0].rstrip(".") + _last_cause(log, length)
+    except (Py4JError, PySparkException, OSError) as error:
+        first = _text_of(error).partition("\n")[0].rstrip(".") + _last_cause(log, length)
         master = conf.get("spark.master")
         raise SetupError(f"Spark does not start with --master {master}: {first}; for details see {log}") from None
+
+
+def _text_of(error: Exception) -> str:
+    """The message of an error. That of an error in the JVM must be read before the JVM ends; else it is in the log."""
+    try:
+        return str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
+    except (Py4JError, OSError):
+        return "the JVM has ended"
 
 
 def _last_cause(log: str, since: int) -> str:
