@@ -1,7 +1,6 @@
 """The command `backlog-adapter`."""
 
 import json
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ import typer
 
 from adapter import __version__
 from adapter.errors import AdapterError, ConfigError
+from adapter.options import Duration, LatePrice, Port, Price, Seeds, WorkerCapacity
 
 if TYPE_CHECKING:
     from adapter.config import Config
@@ -29,7 +29,6 @@ _ONLY_WITH = {  # an option of `backtest` -> the options that need it
     "trace": ("profile", "worker_capacity", "delay", "seeds", "master", "out"),
     "report": ("price", "late_price", "currency"),
 }
-_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _print_version(wanted: bool) -> None:
@@ -64,24 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
 
 
-def _duration_s(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h|)", text)
-    if found is None:
-        raise typer.BadParameter(f"expected a duration such as 120s, 2m or 1h, got {text!r}")
-    return float(found[1]) * _UNITS_S[found[2]]
-
-
 @app.command()
 def run(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Real sources; without it, an embedded simulated fleet.")
     ] = None,
-    for_: Annotated[
-        float | None, typer.Option("--for", parser=_duration_s, metavar="DURATION", help="End after so long: 120s, 2m.")
-    ] = None,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the page and the API on loopback; 0 selects a free port.")
-    ] = 8080,
+    for_: Duration = None,
+    port: Port = 8080,
 ) -> None:
     """Run everything in the foreground on loopback, with a live table and a page."""
     from adapter import local, wiring
@@ -203,14 +191,11 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         str | None, typer.Option(metavar="A,B", help="Policies and baselines; A:parameter=number changes a parameter.")
     ] = None,
     profile: Annotated[str, typer.Option(metavar="P,Q", help="With --trace: kinds of jobs.")] = "consumer-group",
-    worker_capacity: Annotated[
-        float | None,
-        typer.Option(metavar="RECORDS_PER_S", help="With --trace: what one worker carries; else assumed, and stated."),
-    ] = None,
+    worker_capacity: WorkerCapacity = None,
     delay: Annotated[
         str | None, typer.Option(metavar="0,120", help="With --trace: how old metrics are; else as profiles say.")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="With --trace: number of runs, each with another random seed.")] = 1,
+    seeds: Seeds = 1,
     master: Annotated[str | None, typer.Option(help="Spark's master; without it, Spark runs in this process.")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results; finished tasks are skipped.")] = Path(
         "backtest"
@@ -225,12 +210,8 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A page with charts, and its tables beside it.")
     ] = None,
-    price: Annotated[
-        float | None, typer.Option(min=0, help="Of a worker-hour; else rules.worker_hour_price, if any.")
-    ] = None,
-    late_price: Annotated[
-        float | None, typer.Option(min=0, help="Of a minute over the target; else rules.late_minute_price, if any.")
-    ] = None,
+    price: Price = None,
+    late_price: LatePrice = None,
     currency: Annotated[str, typer.Option(help="Of the prices.")] = "EUR",
 ) -> None:
     """Simulate policies on recorded loads, or on your own history: what they cost, how late, how many rescales."""

@@ -51,6 +51,27 @@ def test_check_prints_every_fault_with_its_path(tmp_path: Path, capsys: pytest.C
     assert "kafak" in faults
 
 
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ("run --for 0s", "--for: expected a duration of more than 0, such as 120s, 2m or 1h, got '0s'"),
+        ("run --for soon", "--for: expected a duration of more than 0, such as 120s, 2m or 1h, got 'soon'"),
+        ("run --port 99999", "--port: expected a port from 0 to 65535, got '99999'"),
+        ("run --port http", "--port: expected a port from 0 to 65535, got 'http'"),
+        ("backtest --worker-capacity abc", "--worker-capacity: expected more than 0 records/s, such as 500, got 'abc'"),
+        ("backtest --seeds few", "--seeds: expected a whole number from 1 to 1000, got 'few'"),
+        ("backtest --price -1", "--price: expected a price of at least 0, such as 0.04, got '-1'"),
+        ("backtest --late-price inf", "--late-price: expected a price of at least 0, such as 0.04, got 'inf'"),
+    ],
+)
+def test_a_wrong_number_of_an_option_is_refused_as_a_wrong_setting_is(
+    arguments: str, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments.split())
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"backlog-adapter: {fault}\n")
+
+
 VALUES = """
 images: {registry: registry.example.com/team}
 config:

@@ -1,0 +1,90 @@
+"""Options whose value is a number, each with an error that names the option, what was expected and what was given."""
+
+import re
+from collections.abc import Callable
+from sys import float_info
+from typing import Annotated, TypeVar
+
+import typer
+
+from adapter.errors import ConfigError
+
+Number = TypeVar("Number", int, float)
+
+_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _duration_s(option: str) -> Callable[[str], float]:
+    """Parse a duration of more than 0."""
+
+    def parse(text: str) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h|)", text)
+        seconds = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
+        if seconds <= 0:
+            raise ConfigError([f"{option}: expected a duration of more than 0, such as 120s, 2m or 1h, got {text!r}"])
+        return seconds
+
+    return parse
+
+
+def _number(kind: type[Number], option: str, expected: str, most: float = float_info.max) -> Callable[[str], Number]:
+    """Parse a number from 0 to `most`. expected: the end of "expected ...", for the error."""
+
+    def parse(text: str) -> Number:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = kind(-1)
+        if not 0 <= value <= most:
+            raise ConfigError([f"{option}: expected {expected}, got {text!r}"])
+        return value
+
+    return parse
+
+
+_PRICE = "a price of at least 0, such as 0.04"
+
+Duration = Annotated[
+    float | None,
+    typer.Option("--for", parser=_duration_s("--for"), metavar="DURATION", help="End after so long: 120s, 2m."),
+]
+Port = Annotated[
+    int,
+    typer.Option(
+        parser=_number(int, "--port", "a port from 0 to 65535", 65535),
+        metavar="PORT",
+        help="Port of the page and the API on loopback; 0 selects a free port.",
+    ),
+]
+WorkerCapacity = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number(float, "--worker-capacity", "more than 0 records/s, such as 500"),
+        metavar="RECORDS_PER_S",
+        help="With --trace: what one worker carries; else assumed, and stated.",
+    ),
+]
+Seeds = Annotated[
+    int,
+    typer.Option(
+        parser=_number(int, "--seeds", "a whole number from 1 to 1000"),
+        metavar="NUMBER",
+        help="With --trace: number of runs, each with another random seed.",
+    ),
+]
+Price = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number(float, "--price", _PRICE),
+        metavar="PRICE",
+        help="Of a worker-hour; else rules.worker_hour_price, if any.",
+    ),
+]
+LatePrice = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number(float, "--late-price", _PRICE),
+        metavar="PRICE",
+        help="Of a minute over the target; else rules.late_minute_price, if any.",
+    ),
+]
