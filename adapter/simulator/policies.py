@@ -21,6 +21,7 @@ from adapter.simulator.profiles import Profile
 _NUMBERS = [  # parameters that an operator may vary
     setting.name for setting in fields(Rules) if "one_of" not in setting.metadata and "hidden" not in setting.metadata
 ]
+_ALL = "; `backlog-adapter schema` lists the parameters as RuleSettings"
 DEFAULTS = "defaults"
 _EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
 
@@ -54,7 +55,7 @@ def _setting(policy: str, text: str) -> tuple[str, Any]:
     if name == DEFAULTS:
         raise ConfigError([f"{policy}: expected {DEFAULTS} without a number, got {text!r}"])
     if name not in _NUMBERS:
-        raise ConfigError([f"{policy}: there is no parameter {name!r}{nearest(name, _NUMBERS) or ''}"])
+        raise ConfigError([f"{policy}: there is no parameter {name!r}{nearest(name, _NUMBERS) or _ALL}"])
     try:
         number = float(value)
     except ValueError:
