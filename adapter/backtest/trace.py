@@ -17,6 +17,7 @@ PEAK_QUANTILE, PEAK_MEAN_S = 0.999, 300.0
 WINDOW_S, LEAD_S = 4 * 86_400.0, 6 * 3_600.0
 _SAME = 1e-3  # of a step: how far a row may lie from its place on the grid, because times are rounded
 _ROUNDING = 1e-9
+_LATEST_S = 1e11  # the year 5138 in seconds, 1973 in milliseconds
 
 
 class TraceError(AdapterError):
@@ -61,6 +62,9 @@ def read(path: Path) -> Trace:
     rows = np.array([_row(path, number, line) for number, line in enumerate(lines[1:], 2)])
     if len(rows) < 2:
         raise TraceError(f"{path}: expected at least two rows under the header, got {len(rows)}; a rate is per step")
+    if rows[0, 0] > _LATEST_S:
+        given = f"got {rows[0, 0]:.0f}, which looks like Unix milliseconds"
+        raise TraceError(f"{path}:2: expected seconds, {given}; divide the column by 1000")
     step_s = _step_s(path, rows[:, 0])
     if len(rows) * step_s < PEAK_MEAN_S:  # the peak is a mean over this long
         detail = f"got {len(rows)} rows of {step_s:g} s; record for longer"

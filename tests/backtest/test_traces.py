@@ -69,6 +69,10 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
         ("seconds,rate\n0,1\n5,2,3\n", ":3: expected two numbers, seconds,rate, got '5,2,3'; correct or remove"),
         ("seconds,rate\n0,1\n\n10,3\n", ":3: expected two numbers, seconds,rate, got ''; correct or remove"),
         ("seconds,rate\n0,1\n5,-2\n", ":3: expected a rate of at least 0, got -2; correct the row"),
+        (
+            "seconds,rate\n1700000000000,1\n1700000060000,2\n",
+            ":2: expected seconds, got 1700000000000, which looks like Unix milliseconds; divide the column by 1000",
+        ),
         ("seconds,rate\n0,1\n10,2\n5,3\n", ":4: expected a time after 10 s, got 5 s; sort the rows by time"),
         ("seconds,rate\n0,1\n5,2\n5,3\n", ":4: expected a time after 5 s, got 5 s; sort the rows by time"),
         (
@@ -91,6 +95,7 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
         "a column too many",
         "an empty line between",
         "a negative rate",
+        "milliseconds",
         "times that go back",
         "a time twice",
         "a gap",
