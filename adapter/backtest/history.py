@@ -132,7 +132,8 @@ def read(
                     [with_source(_read_piece(source, piece), config, name) for name, source in sources.items()]
                 )
             except SourceError as error:
-                cut = f"{error}; the history ends at {_at(piece[0] - ticks.step)} instead of {_at(ticks[-1])}"
+                ends = f"; the history ends at {_at(piece[0] - ticks.step)} instead of {_at(ticks[-1])}"
+                cut = f"{error}{ends if samples else ''}"
                 break
             if only:
                 table = table.filter(compute.is_in(table.column("workload"), pa.array((*only, EVERY))))
