@@ -25,12 +25,12 @@ _SCORES = (
     "cost",
     "lateness_cost",
     "currency",
-    "late_ratio",
+    "over_target_ratio",
     "p99_backlog_time_s",
     "rescales",
     "pause_s",
 )
-_CHANGES = ("workload", "policy", "at_s", "before_workers", "after_workers", "why")
+_CHANGES = ("workload", "loop", "policy", "at_s", "before_workers", "after_workers", "why")
 _SERIES = ("workload", "loop", "name", "at_s", "rate_records_per_s", "workers", "backlog_time_s")
 _CsvRow = tuple[object, ...]
 
@@ -105,25 +105,24 @@ def _scores(report: Report) -> Iterator[_CsvRow]:
             )
 
 
-def _changes(report: Report) -> Iterator[_CsvRow]:
-    for section in report.sections:
-        for track in (*section.simulated, *section.recommended):
-            for change in track.changes:
-                yield (
-                    section.title,
-                    track.name,
-                    _field(change.at_s),
-                    _field(change.before),
-                    _field(change.after),
-                    change.why,
-                )
-
-
-def _series(report: Report) -> Iterator[_CsvRow]:
+def _tracks(report: Report) -> Iterator[tuple[Section, str, Track]]:
+    """Every curve of workers, with its section and its loop."""
     for section in report.sections:
         for loop, tracks in (("closed", section.simulated), ("open", section.recommended)):
             for track in tracks:
-                yield from _track_rows(section, loop, track)
+                yield section, loop, track
+
+
+def _changes(report: Report) -> Iterator[_CsvRow]:
+    for section, loop, track in _tracks(report):
+        for change in track.changes:
+            workers = _field(change.before), _field(change.after)
+            yield section.title, loop, track.name, _field(change.at_s), *workers, change.why
+
+
+def _series(report: Report) -> Iterator[_CsvRow]:
+    for section, loop, track in _tracks(report):
+        yield from _track_rows(section, loop, track)
 
 
 def _track_rows(section: Section, loop: str, track: Track) -> Iterator[_CsvRow]:

@@ -12,12 +12,12 @@ MEASURED, SIMULATED = "measured", "simulated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change of a policy's number, in workers; NaN is no number."""
+    """A change of a policy's number or of simulated workers, in workers; NaN is no number."""
 
     at_s: float
     before: float
     after: float
-    why: str  # the sentence of the decision
+    why: str = ""  # the sentence of the decision; none for simulated workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
 from adapter.backtest.history import HistoryError
 from adapter.backtest.open_loop import Recommendations, metric_policies
 from adapter.backtest.report_charts import ACTUAL
-from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Score, Section, Track
+from adapter.backtest.report_content import MEASURED, SIMULATED, Change, Fact, HpaTarget, Score, Section, Track
 from adapter.backtest.rescales import rescales
 from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, simulate
 from adapter.backtest.timelines import Timeline
@@ -90,7 +90,17 @@ def _recommended_tracks(timeline: Timeline, recommendations: Sequence[Recommenda
 
 
 def _simulated_track(run: PolicyRun) -> Track:
-    return Track(name=run.policy, at_s=run.at_s, workers=run.workers, backlog_time_s=run.backlog_time_s)
+    found = np.flatnonzero(np.diff(run.workers)) + 1
+    at_s, before, after = (each.tolist() for each in (run.at_s[found], run.workers[found - 1], run.workers[found]))
+    return Track(
+        name=run.policy,
+        at_s=run.at_s,
+        workers=run.workers,
+        backlog_time_s=run.backlog_time_s,
+        changes=tuple(
+            Change(at_s=time_s, before=old, after=new) for time_s, old, new in zip(at_s, before, after, strict=True)
+        ),
+    )
 
 
 def _simulated_score(run: PolicyRun, target_s: float) -> Score:

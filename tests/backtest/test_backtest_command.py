@@ -33,7 +33,9 @@ def test_a_policy_accepts_parameters() -> None:
         pytest.param(
             "drain:utilisation=1", "drain:utilisation=1: there is no parameter 'utilisation'", id="no such one"
         ),
-        pytest.param("drain:foo=1", "no parameter 'foo'; `backlog-adapter schema` lists the parameters", id="nothing near"),
+        pytest.param(
+            "drain:foo=1", "no parameter 'foo'; `backlog-adapter schema` lists the parameters", id="nothing near"
+        ),
         pytest.param(
             "drain:target_utilization_ratio=1.5",
             "expected target_utilization_ratio to be a number more than 0 and at most 1, got '1.5'",

@@ -216,7 +216,8 @@ def test_tables_are_written_beside_the_page_with_every_number(tmp_path: Path) ->
 
     assert [path.name for path in files[1:]] == ["report-scores.csv", "report-changes.csv", "report-series.csv"]
     assert (scores[1]["worker_hours"], scores[1]["cost"], scores[0]["p99_backlog_time_s"]) == ("80", "40", "")
-    assert changes[0]["why"] == f"4 -> 6: {EVIL}"
+    assert scores[1]["over_target_ratio"] == "0"
+    assert [(row["loop"], row["why"]) for row in changes] == [(loop, f"4 -> 6: {EVIL}") for loop in ("closed", "open")]
     assert len(series) == 400
     assert {row["loop"] for row in series} == {"closed", "open"}
     assert set((tmp_path / "deep").iterdir()) == set(files)
@@ -296,6 +297,10 @@ def test_a_trace_becomes_a_section_in_its_own_unit() -> None:
     assert found.rate_records_per_s.max() == pytest.approx(150, rel=0.03)
     assert found.target is not None
     assert found.target.policy == "drain"
+    peak, drain = found.simulated
+    assert peak.changes == ()
+    first, *_, last = drain.changes
+    assert (first.before, last.after) == (drain.workers[0], drain.workers[-1])
 
 
 @pytest.mark.parametrize(
