@@ -4,7 +4,8 @@ import shutil
 import tempfile
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -79,20 +80,17 @@ def run(config: Config | None, options: Options) -> None:
         view.telemetry.add(query_gauges(lambda: query_status(job)))
         view.server.start()
         started.callback(view.server.stop)
-        threading.Thread(target=view.announce_stop, args=(stop,), daemon=True).start()
         address = f"http://{LOOPBACK}:{view.server.port}"
         view.print_line(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
-        try:
+        with view.starting(stop):
             job.start()
-        except SetupError:
-            if not stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
-                raise
         started.callback(job.stop)
         ends_s = inf if options.for_s is None else began_s + options.for_s
         decided = view.await_first(stop, began_s, ends_s)
-        if decided and fleet is not None:  # before it, its HPA would get 503s
-            fleet.follow(address)
-        view.watch(stop, ends_s)
+        if decided:
+            if fleet is not None:  # before it, its HPA would get 503s
+                fleet.follow(address)
+            view.watch(stop, ends_s)
         view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
         is_late = not (decided or stop.is_set())
     if is_late:
@@ -133,10 +131,24 @@ class _View:
         """Print plain text; its brackets are no markup. A pipe gets whole lines."""
         self._console.print(text, soft_wrap=not self._console.is_terminal, markup=False, highlight=False)
 
-    def announce_stop(self, stop: threading.Event) -> None:
-        """Say so when the stop signal comes, because Spark must first start before it can end."""
-        stop.wait()
-        self.print_line("stopping; Spark ends first, which takes some seconds")
+    @contextmanager
+    def starting(self, stop: threading.Event) -> Iterator[None]:
+        """Say at once that a stop signal has come, because Spark must start before it can end."""
+        is_over = threading.Event()
+
+        def announce() -> None:
+            stop.wait()
+            if not is_over.is_set():
+                self.print_line("stopping; Spark ends first, which takes some seconds")
+
+        threading.Thread(target=announce, daemon=True).start()
+        try:
+            yield
+        except SetupError:
+            if not stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
+                raise
+        finally:
+            is_over.set()
 
     def publish(self, snapshot: Snapshot) -> None:
         """Called by the pipeline once a tick."""
