@@ -73,16 +73,17 @@ def stalled(values: Array, usable: Mask) -> Mask:
 def last_rate(at_s: Array, values: Array, usable: Mask) -> Array:
     """How fast a counter rose between its last two points; NaN if it rises in steps.
 
-    A counter that stood still once and has risen twice since was interrupted: it does not rise in steps.
+    A counter that stood still once, for at least two ticks, and has risen twice since was interrupted.
     Shapes as in counter_rate. Returns shape (rows,), units of the counter per second.
     """
     if len(at_s) < 2:
         return np.full(values.shape[1], np.nan)
     known, rose = usable[1:] & usable[:-1], np.diff(values, axis=0)
-    stood = known & (rose <= 0)
-    stops = stood[0] + (stood[1:] & ~stood[:-1]).sum(axis=0)
-    steady = known[-1] & ((stops == 0) | ((stops == 1) & (rose[-2:] > 0).all(axis=0)))
-    return np.where(steady, rose[-1] / (at_s[-1] - at_s[-2]), np.nan)
+    stands = known & (rose <= 0)
+    stops = stands[0] + (stands[1:] & ~stands[:-1]).sum(axis=0)
+    long = stands[0] | (stands.sum(axis=0) >= 2)  # the first points may show only the end of it
+    interrupted = (stops == 1) & long & (rose[-2:] > 0).all(axis=0)
+    return np.where(known[-1] & ((stops == 0) | interrupted), rose[-1] / (at_s[-1] - at_s[-2]), np.nan)
 
 
 def rate_rise(at_s: Array, values: Array, usable: Mask) -> Array:
