@@ -60,6 +60,8 @@ def _trial(d: "Decision") -> str:
 
 
 def _latch(d: "Decision") -> str:
+    if d.hpa_off:
+        return ""
     decided = f"decided {soon(d.committed_age_s)} ago"
     return f"; waiting for the HPA to enact the target of {workers(d.held_workers)}, {decided}"
 

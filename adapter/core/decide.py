@@ -122,8 +122,7 @@ def _reason(inputs: DecisionInput, gate: IntArray, served: Array, stage: IntArra
     status = inputs.status
     current, target = status.current_workers, status.target_workers
     waits = (np.sign(served - current) == np.sign(target - current)) & (served != current)
-    is_off = (current == 0) & (inputs.range_.least > 0)  # the HPA, where a person or KEDA has set 0 replicas
-    overdue = waits & ~is_off & (status.committed_age_s >= status.rules.not_enacted_after_s)
+    overdue = waits & ~status.hpa_off & (status.committed_age_s >= status.rules.not_enacted_after_s)
     idle = _is_idle(inputs, stage)
     moved = np.select(
         [overdue, served > current, (served < current) & idle, served < current],

@@ -47,6 +47,7 @@ class WorkloadStatus:
     no_up: Mask  # scale-ups are paused
     no_down: Mask  # scale-downs are paused
     failover: Mask
+    hpa_off: Mask  # a person or KEDA has set 0 replicas, and the HPA's minReplicas is above 0
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
     between_minutes: Mask  # the policy decides once a minute, and no minute has ended since the previous tick
@@ -245,6 +246,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         no_up=no_up,
         no_down=no_down,
         failover=(tick.facts.failover == 1) | (rules.failover == 1),
+        hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
         between_minutes=where("decides_each_minute", rules.policy) & ~_minute_ended(tick),

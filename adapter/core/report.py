@@ -162,6 +162,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "ready_workers": tick.counts.ready_workers,
             "min_workers": inputs.range_.least,
             "max_workers": inputs.range_.most,
+            "hpa_off": inputs.status.hpa_off.astype(np.float64),
             "partitions": np.where(_lost(tick), np.nan, tick.facts.partitions),
             "partitions_age_s": tick.partitions_age_s,
             "sink_healthy": tick.facts.sink_healthy,

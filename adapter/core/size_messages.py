@@ -23,7 +23,7 @@ def _scaling(d: "Decision") -> str:
     here, target = d.current_workers, d.required_workers
     if here is None or target is None:
         return hold_prefix(d) if target is None else f"Scaling to {workers(target)}"
-    if here == 0 and d.min_workers:
+    if d.hpa_off:
         return f"Requiring {workers(target)} for a scale target at 0 replicas, where the HPA is off"
     return f"Scaling {'down' if target < here else 'up'} from {count(here)} to {workers(target)}"
 

@@ -23,7 +23,7 @@ def hpa_section(recorded: RecordedDecision) -> Section:
         )
     if status is None:
         return Section(title, (Row(name=f"metric {number(served)}", value="the number of workers is unknown"),))
-    if status == 0 and recorded.decision.min_workers:
+    if recorded.decision.hpa_off:
         return Section(title, (Row(name="0 replicas", value="the HPA is off: scale the target to 1 to switch it on"),))
     rows = [_by(name, tolerance, served, status) for name, tolerance in _TOLERANCES.items()]
     return Section(title, (*rows, *_late(recorded)))

@@ -404,11 +404,26 @@ def test_a_target_that_is_not_enacted_names_what_to_check():
     assert "maxReplicas, tolerance, behavior, and quota" in sentence(decided[-1])
 
 
+def without_workers(**signals):
+    """A job without workers for an hour."""
+    return last([tick(at_s, job(**counts(0) | flow(at_s) | signals)) for at_s in range(0, 3600, 15)], drain())
+
+
 def test_nobody_has_to_check_a_scale_target_at_0_replicas():
-    stopped = counts(0) | flow(900) | {"partitions": 12.0}
-    decided = last([*always(900), *(tick(at_s, job(**stopped)) for at_s in range(915, 3600, 15))], drain())
+    decided = without_workers(min_workers=1)
     assert decided.reason == Reason.UP
-    assert sentence(decided).startswith("Requiring 1 worker for a scale target at 0 replicas, where the HPA is off: ")
+    assert "for a scale target at 0 replicas, where the HPA is off: " in sentence(decided)
+
+
+@pytest.mark.parametrize(
+    "signals",
+    [{"min_workers": 0}, {"min_workers": 1, "spec_workers": None}],
+    ids=["an HPA that scales to zero", "a crashed job whose spec is unknown"],
+)
+def test_no_workers_do_not_mean_that_the_hpa_is_off(signals):
+    decided = without_workers(**signals)
+    assert decided.reason == Reason.NOT_ENACTED
+    assert "off" not in sentence(decided)
 
 
 def test_p_11_a_restart_continues_from_the_encoded_state():

@@ -400,6 +400,13 @@ def test_each_bound_has_its_sentence(bound):
     )
 
 
+def test_an_hpa_that_is_off_is_not_waited_for():
+    known = KNOWN | {"spec_workers": 0, "hpa_off": 1}
+    text = sentence(decision(Reason.UP, **CALM | known, bound=Bound.LATCH))
+    assert text.startswith("Requiring 10 workers for a scale target at 0 replicas, where the HPA is off: ")
+    assert "waiting" not in text
+
+
 def test_the_step_that_limits_a_scale_down_is_named():
     text = sentence(decision(Reason.DOWN, **CALM, required_workers=8, wanted_workers=2, bound=Bound.STEP))
     assert text.endswith("; max_step_down_workers limits the change")

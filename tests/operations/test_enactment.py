@@ -42,9 +42,14 @@ def test_without_a_target_the_hpa_keeps_its_replicas():
 
 
 def test_an_hpa_does_nothing_for_a_target_at_0_replicas():
-    stopped = growing({"spec_workers": 0.0, "workers": 0.0, "ready_workers": 0.0})
+    stopped = growing({"spec_workers": 0.0, "workers": 0.0, "ready_workers": 0.0, "min_workers": 1.0})
     (only,) = hpa_section(replay(stopped)).rows
     assert (only.name, only.value) == ("0 replicas", "the HPA is off: scale the target to 1 to switch it on")
+
+
+def test_an_hpa_that_scales_to_zero_also_scales_up_from_it():
+    stopped = growing({"spec_workers": 0.0, "workers": 0.0, "ready_workers": 0.0, "min_workers": 0.0})
+    assert shown(stopped)[0] == ["0 -> 1: at once, or in steps as its `behavior` says"] * 2
 
 
 def test_a_target_that_is_not_enacted_names_the_commands_to_look_with():
