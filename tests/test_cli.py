@@ -119,6 +119,23 @@ def test_check_accepts_values_that_helm_accepts(file: Path, capsys: pytest.Captu
     assert ended.value.code == 0, capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("sourcs: {}", "sourcs: is not a value of the chart; did you mean sources?"),
+        ("confg: {}", "confg: is not a value of the chart; did you mean config?"),
+        ("workloads: [orders]", "workloads: is not a value of the chart; move it below config"),
+        ("1: 2", "[1]: is not a value of the chart"),
+    ],
+)
+def test_check_refuses_the_names_that_helm_refuses(
+    line: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "values.yaml"
+    assert checked(file, f"serve: {{replicas: 1}}\n{line}\nglobal: {{}}\n") == 2
+    assert capsys.readouterr().err == f"backlog-adapter: {fault} ({file} line 2)\n"
+
+
 def test_check_says_that_values_without_config_scale_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from adapter.config.chart_values import is_chart_values, rendered
+from adapter.config.chart_values import is_chart_values, name_faults, rendered
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import Document, read, text_of
 from adapter.config.faults import Fault
@@ -98,7 +98,11 @@ def load_chart_values(path: Path, checks: Sequence[Check] = ()) -> Config | None
     Raises ConfigError with every fault.
     """
     document = read(text_of(path), str(path))
-    return _checked(rendered(document), checks) if is_chart_values(document) else None
+    if not is_chart_values(document):
+        return None
+    if faults := name_faults(document):
+        raise document.refuse(faults)
+    return _checked(rendered(document), checks)
 
 
 def json_schema() -> dict[str, Any]:

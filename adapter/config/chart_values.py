@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter.config.document import Document
+from adapter.config.faults import Fault, nearest
+from adapter.config.models import Config
 
 # What every release has: the defaults of values.yaml, and what the chart sets itself and the configuration requires.
 RELEASE: Mapping[str, Any] = {
@@ -27,6 +29,22 @@ def is_chart_values(document: Document) -> bool:
     if "config" in names and not isinstance(document.values["config"], Mapping | None):
         return False
     return "sources" not in names and ("config" in names or not names.isdisjoint(VALUES) or names <= {"pipeline"})
+
+
+def name_faults(document: Document) -> list[str]:
+    """A sentence for each name at the top of a values file that helm refuses."""
+    known = VALUES | {"config", "pipeline", "global"}
+    return [
+        Fault((name,), f"is not a value of the chart{_hint(name, known)}").sentence()
+        for name in document.values
+        if name not in known
+    ]
+
+
+def _hint(name: object, known: frozenset[str]) -> str:
+    return (
+        "; move it below config" if name in Config.model_fields else nearest(name, known | Config.model_fields.keys())
+    )
 
 
 def rendered(document: Document) -> Document:
