@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from adapter.core.decisions import Decision
 
 _FULL_RATIO = 0.9  # a stage with less load has busy time left
+_HORIZON_S = 900.0  # the outlook covers at least this long
 _HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
 
 
@@ -94,8 +95,6 @@ def _declined(d: "Decision") -> str:
     if here is not None and wanted is not None and wanted != here:
         more = d.keep_behind_s is not None and wanted > here
         return f"; {_what_if(d)}" if more else f"; the policy wants {workers(wanted)}"
-    if slowdown := _slowdown(d):
-        return slowdown
     expected = _expected(d)
     if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
         return expected
@@ -108,35 +107,43 @@ def _declined(d: "Decision") -> str:
 
 def why_unchanged(d: "Decision") -> str:
     """Why the policy keeps the present size although the load needs another one."""
+    if (d.needed_workers or 0.0) > (d.current_workers or 0.0):
+        return _why_no_scale_up(d)
     if d.blocking_rise_records_per_s is not None:
         return f"the input may rise by {rate(d.blocking_rise_records_per_s)} before a scale-up can take effect"
-    more = (d.needed_workers or 0.0) > (d.current_workers or 0.0)
-    if more and d.keep_behind_s is not None and d.backlog_time_target_s is not None:
-        course = "stays" if d.keep_behind_s <= d.backlog_time_target_s else "falls"
-        return f"the backlog time {course} below {seconds(d.backlog_time_target_s)} without a rescale"
-    if not more and d.calm == 0:
+    if d.calm == 0:
         return "no scale-down while there is a backlog"
     return "a rescale does not pay yet"
 
 
+def _why_no_scale_up(d: "Decision") -> str:
+    if _is_below_capacity(d):
+        return f"no scale-up yet, because {workers(d.current_workers)} can process more"
+    if d.keep_behind_s is None or d.backlog_time_target_s is None:
+        return "a rescale does not pay yet"
+    course = "stays" if d.keep_behind_s <= d.backlog_time_target_s else "falls"
+    return f"the backlog time {course} below {seconds(d.backlog_time_target_s)} without a rescale"
+
+
 def _expected(d: "Decision") -> str:
-    """The backlog that is expected without a change; the outlook covers 15 min or more."""
+    """The backlog that is expected without a change within the horizon, which is 15 min or longer."""
     if d.keep_behind_s is None:
         return ""
     if d.keep_behind_s < 1:
         return "; no backlog is expected within 15 min"
-    return f"; a backlog time of at most {seconds(d.keep_behind_s)} is expected within 15 min"
+    if _is_below_capacity(d):
+        reached = f"would reach {seconds(d.keep_behind_s)} in {soon(d.keep_after_s)}"
+        return f"; at this throughput the backlog time {reached}"
+    within = soon(max(d.keep_after_s or 0.0, _HORIZON_S))
+    return f"; a backlog time of at most {seconds(d.keep_behind_s)} is expected within {within}"
 
 
-def _slowdown(d: "Decision") -> str:
-    """The backlog to expect at a throughput below the capacity, where it alone exceeds the target."""
+def _is_below_capacity(d: "Decision") -> bool:
+    """Whether the expected backlog follows from a throughput below the capacity, and alone exceeds the target."""
     throughput, capacity, behind_s = d.throughput_records_per_s, d.capacity_records_per_s, d.keep_behind_s
     if throughput is None or capacity is None or behind_s is None or capacity <= throughput:
-        return ""
-    if behind_s <= max(d.backlog_time_s or 0.0, d.backlog_time_target_s or inf):
-        return ""
-    reached = f"; at this throughput the backlog time would reach {seconds(behind_s)} within 15 min"
-    return f"{reached}; no scale-up yet, because {workers(d.current_workers)} can process more"
+        return False
+    return behind_s > max(d.backlog_time_s or 0.0, d.backlog_time_target_s or inf)
 
 
 def _load(d: "Decision") -> str:

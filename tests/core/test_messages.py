@@ -306,10 +306,27 @@ SENTENCES = {
     "hold at a throughput below the capacity": (
         decision(
             Reason.HOLD,
-            **DRAIN | {"capacity_records_per_s": 1200.0, "keep_behind_s": 1000.0} | SAME,
+            **DRAIN | {"capacity_records_per_s": 1200.0, "keep_behind_s": 2000.0, "keep_after_s": 3000.0} | SAME,
         ),
-        f"Holding 12 workers: {RATES}, capacity 1 200/s; at this throughput the backlog time would reach 17 min "
-        "within 15 min; no scale-up yet, because 12 workers can process more",
+        f"Holding 12 workers: {RATES}, capacity 1 200/s; at this throughput the backlog time would reach 33 min "
+        "in 50 min. 16 would restore headroom; no scale-up yet, because 12 workers can process more",
+    ),
+    "hold of a down at a throughput below the capacity": (
+        decision(
+            Reason.HOLD,
+            **DRAIN
+            | {"capacity_records_per_s": 3000.0, "keep_behind_s": 2000.0, "keep_after_s": 3000.0}
+            | SAME
+            | {"needed_workers": 5, "calm": 0.0},
+        ),
+        f"Holding 12 workers: {RATES}, capacity 3 000/s; at this throughput the backlog time would reach 33 min "
+        "in 50 min. 5 would be enough; no scale-down while there is a backlog",
+    ),
+    "hold with a backlog that is expected late": (
+        decision(
+            Reason.HOLD, **DRAIN | {"keep_behind_s": 20.0, "keep_after_s": 3000.0} | SAME | {"needed_workers": 12}
+        ),
+        f"Holding 12 workers: {RATES}; a backlog time of at most 20 s is expected within 50 min",
     ),
     "hold without headroom at the maximum": (
         decision(
