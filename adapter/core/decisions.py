@@ -82,6 +82,7 @@ class Decision:
     calm: float | None = None  # 1 if the job keeps pace without a backlog, otherwise 0
     blocking_rise_records_per_s: float | None = None  # of the input, until a scale-up can take effect
     backlog_time_target_s: float | None = None
+    short_backlog_time_s: float | None = None  # a shorter backlog time counts as none
     sample_age_s: float | None = None
     workers_age_s: float | None = None
     changed_age_s: float | None = None  # since replicas changed or the job processed nothing

@@ -170,6 +170,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "slots_per_worker": tick.rules.slots_per_worker,
             "worker_capacity_records_per_s": of_stage["capacity_records_per_s"] / workers,
             "backlog_time_target_s": backlog_time_target(tick.rules),
+            "short_backlog_time_s": tick.rules.short_backlog_time_s,
             "sample_age_s": tick.load_age_s,
             "workers_age_s": ages.workers_age_s,
             "changed_age_s": ages.changed_age_s,

@@ -112,7 +112,8 @@ def why_unchanged(d: "Decision") -> str:
     if d.blocking_rise_records_per_s is not None:
         return f"the input may rise by {rate(d.blocking_rise_records_per_s)} before a scale-up can take effect"
     if d.calm == 0:
-        return "no scale-down while there is a backlog"
+        is_short = (d.backlog_time_s or 0.0) < (d.short_backlog_time_s or 0.0)
+        return f"no scale-down while {'the backlog grows' if is_short else 'there is a backlog'}"
     return "a rescale does not pay yet"
 
 

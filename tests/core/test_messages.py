@@ -35,6 +35,7 @@ OUTLOOK |= {"change_behind_s": 45.0, "caught_up_s": 240.0}
 DRAIN = CALM | {"policy": "drain", "spec_workers": 12, "required_workers": 16, "wanted_workers": 16, **OUTLOOK}
 DRAIN |= {"confidence": "observed", "capacity_records_per_s": 1000.0, "backlog_time_target_s": 60.0}
 SAME = {"required_workers": 12, "wanted_workers": 12, "needed_workers": 16}
+SHORT = {"short_backlog_time_s": 10.0, "keep_behind_s": 0.0}
 RATES = "backlog time 0.0 s, input 1 000/s, throughput 1 000/s"
 TERMS = "the load needs 20 workers: 15.0 to keep up plus 5.0 to catch up"
 
@@ -265,14 +266,14 @@ SENTENCES = {
         "enough; a rescale does not pay yet",
     ),
     "hold of a down until the job has caught up": (
-        decision(
-            Reason.HOLD,
-            **DRAIN | {"keep_behind_s": 0, "required_workers": 12, "wanted_workers": 12},
-            needed_workers=4,
-            calm=0.0,
-        ),
-        f"Holding 12 workers: {RATES}; no backlog is expected within 15 min. 4 would be enough; no scale-down "
-        "while there is a backlog",
+        decision(Reason.HOLD, **DRAIN | SAME | {"needed_workers": 4, "calm": 0.0, "backlog_time_s": 30.0, **SHORT}),
+        "Holding 12 workers: backlog time 30 s, input 1 000/s, throughput 1 000/s; no backlog is expected within 15 "
+        "min. 4 would be enough; no scale-down while there is a backlog",
+    ),
+    "hold of a down while the backlog grows": (
+        decision(Reason.HOLD, **DRAIN | SAME | {"needed_workers": 4, "calm": 0.0, "backlog_time_s": 4.5, **SHORT}),
+        "Holding 12 workers: backlog time 4.5 s, input 1 000/s, throughput 1 000/s; no backlog is expected within 15 "
+        "min. 4 would be enough; no scale-down while the backlog grows",
     ),
     "hold of a down that a rise prevents": (
         decision(
@@ -317,10 +318,10 @@ SENTENCES = {
             **DRAIN
             | {"capacity_records_per_s": 3000.0, "keep_behind_s": 2000.0, "keep_after_s": 3000.0}
             | SAME
-            | {"needed_workers": 5, "calm": 0.0},
+            | {"needed_workers": 5, "calm": 0.0, "short_backlog_time_s": 10.0},
         ),
         f"Holding 12 workers: {RATES}, capacity 3 000/s; at this throughput the backlog time would reach 33 min "
-        "in 50 min. 5 would be enough; no scale-down while there is a backlog",
+        "in 50 min. 5 would be enough; no scale-down while the backlog grows",
     ),
     "hold with a backlog that is expected late": (
         decision(
