@@ -102,11 +102,14 @@ def _declined(d: "Decision") -> str:
     if needed == here:
         return expected
     effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"
-    return f"{expected}{'.' if expected else ';'} {count(needed)} {effect}; {why_unchanged(d)}"
+    why = f"; {why_unchanged(d)}".removesuffix("; ")
+    return f"{expected}{'.' if expected else ';'} {count(needed)} {effect}{why}"
 
 
 def why_unchanged(d: "Decision") -> str:
-    """Why the policy keeps the present size although the load needs another one."""
+    """Why the policy keeps the present size although the load needs another one; "" if it has no outlook."""
+    if d.calm is None:
+        return ""
     if (d.needed_workers or 0.0) > (d.current_workers or 0.0):
         return _why_no_scale_up(d)
     if d.blocking_rise_records_per_s is not None:

@@ -586,6 +586,17 @@ def test_no_change_during_the_pause_of_a_rescale(policy):
     assert all(len(sizes(decided, changed, changed + 60)) == 1 for changed in changes)
 
 
+def test_the_outlook_of_one_stage_explains_no_need_of_another():
+    def both(at_s, first, second):
+        return tick(at_s, job(**counts(), stage="a", **flow(at_s, first)), job(stage="b", **flow(at_s, second)))
+
+    own, other = (
+        last([both(at_s, *rates) for at_s in range(0, 121, 15)], drain()) for rates in [(950, 700), (700, 950)]
+    )
+    assert "no backlog is expected within 15 min. 12 would restore headroom; the backlog time stays" in sentence(own)
+    assert sentence(other).endswith("capacity 1 000/s (configured); 12 would fit the load")
+
+
 def test_two_shards_decide_like_one():
     """The same jobs in one state and in two."""
     names = ["shop/a", "shop/b"]

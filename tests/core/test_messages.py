@@ -31,7 +31,7 @@ BEHIND = {
 }
 CALM = {"backlog_time_s": 0.0, "input_rate_records_per_s": 1000.0, "throughput_records_per_s": 1000.0}
 OUTLOOK = {"change_workers": 16, "keep_behind_s": 140.0, "keep_after_s": 540.0}
-OUTLOOK |= {"change_behind_s": 45.0, "caught_up_s": 240.0}
+OUTLOOK |= {"change_behind_s": 45.0, "caught_up_s": 240.0, "calm": 1.0}
 DRAIN = CALM | {"policy": "drain", "spec_workers": 12, "required_workers": 16, "wanted_workers": 16, **OUTLOOK}
 DRAIN |= {"confidence": "observed", "capacity_records_per_s": 1000.0, "backlog_time_target_s": 60.0}
 SAME = {"required_workers": 12, "wanted_workers": 12, "needed_workers": 16}
@@ -274,6 +274,15 @@ SENTENCES = {
         decision(Reason.HOLD, **DRAIN | SAME | {"needed_workers": 4, "calm": 0.0, "backlog_time_s": 4.5, **SHORT}),
         "Holding 12 workers: backlog time 4.5 s, input 1 000/s, throughput 1 000/s; no backlog is expected within 15 "
         "min. 4 would be enough; no scale-down while the backlog grows",
+    ),
+    "hold of a policy without an outlook": (
+        decision(Reason.HOLD, **CALM, policy="netflix", wanted_workers=10, needed_workers=8),
+        f"Holding 10 workers: {RATES}, capacity unknown; 8 would be enough",
+    ),
+    "hold of an up during a rise": (
+        decision(Reason.HOLD, **DRAIN | SAME | {"keep_behind_s": 0}, blocking_rise_records_per_s=75.0),
+        f"Holding 12 workers: {RATES}; no backlog is expected within 15 min. 16 would restore headroom; the backlog "
+        "time stays below 60 s without a rescale",
     ),
     "hold of a down that a rise prevents": (
         decision(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import book, steady
+from builders import book, counts, steady
 from records import growing, record_of
 
 from adapter.core.decisions import Bound, Reason
@@ -243,6 +243,12 @@ def test_rounding_to_the_partitions_is_explained(partitions, needed):
                    partitions=partitions)  # fmt: skip
     terms = section(record_of(ticks, book(policy="netflix")), "Terms").splitlines()
     assert next(line for line in terms if "needed" in line).split(maxsplit=1) == ["needed", needed]
+
+
+def test_a_policy_without_an_outlook_gives_no_cause():
+    ticks = steady(120, throughput=1000, growth=20, backlog=50, **counts(4))
+    terms = section(record_of(ticks, book(policy="netflix")), "Terms").splitlines()
+    assert [line.split() for line in terms if "wanted" in line] == [["wanted", "4", "the", "present", "size"]]
 
 
 def test_a_wanted_size_other_than_the_needed_one_is_explained():
