@@ -18,6 +18,7 @@ WINDOW_S, LEAD_S = 4 * 86_400.0, 6 * 3_600.0
 _SAME = 1e-3  # of a step: how far a row may lie from its place on the grid, because times are rounded
 _ROUNDING = 1e-9
 _LATEST_S = 1e11  # the year 5138 in seconds, 1973 in milliseconds
+_UNITS = ((1_000, "milliseconds"), (1_000_000, "microseconds"), (1_000_000_000, "nanoseconds"))
 
 
 class TraceError(AdapterError):
@@ -63,8 +64,9 @@ def read(path: Path) -> Trace:
     if len(rows) < 2:
         raise TraceError(f"{path}: expected at least two rows under the header, got {len(rows)}; a rate is per step")
     if rows[0, 0] > _LATEST_S:
-        given = f"got {rows[0, 0]:.0f}, which looks like Unix milliseconds"
-        raise TraceError(f"{path}:2: expected seconds, {given}; divide the column by 1000")
+        divisor, unit = next((one for one in _UNITS if rows[0, 0] <= _LATEST_S * one[0]), _UNITS[-1])
+        given = f"got {rows[0, 0]:.0f}, which looks like Unix {unit}"
+        raise TraceError(f"{path}:2: expected seconds, {given}; divide the column by {divisor}")
     step_s = _step_s(path, rows[:, 0])
     if len(rows) * step_s < PEAK_MEAN_S:  # the peak is a mean over this long
         detail = f"got {len(rows)} rows of {step_s:g} s; record for longer"

@@ -73,6 +73,11 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
             "seconds,rate\n1700000000000,1\n1700000060000,2\n",
             ":2: expected seconds, got 1700000000000, which looks like Unix milliseconds; divide the column by 1000",
         ),
+        (
+            "seconds,rate\n1700000000000000,1\n1700000060000000,2\n",
+            ":2: expected seconds, got 1700000000000000, which looks like Unix microseconds; "
+            "divide the column by 1000000",
+        ),
         ("seconds,rate\n0,1\n10,2\n5,3\n", ":4: expected a time after 10 s, got 5 s; sort the rows by time"),
         ("seconds,rate\n0,1\n5,2\n5,3\n", ":4: expected a time after 5 s, got 5 s; sort the rows by time"),
         (
@@ -96,6 +101,7 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
         "an empty line between",
         "a negative rate",
         "milliseconds",
+        "microseconds",
         "times that go back",
         "a time twice",
         "a gap",
