@@ -197,7 +197,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     ] = None,
     seeds: Seeds = 1,
     master: Annotated[str | None, typer.Option(help="Spark's master; without it, Spark runs in this process.")] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results; finished tasks are skipped.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results; finished runs are skipped.")] = Path(
         "backtest"
     ),
     from_: Annotated[

@@ -27,15 +27,17 @@ def _duration_s(option: str) -> Callable[[str], float]:
     return parse
 
 
-def _number(kind: type[Number], option: str, expected: str, most: float = float_info.max) -> Callable[[str], Number]:
-    """Parse a number from 0 to `most`. expected: the end of "expected ...", for the error."""
+def _number(
+    kind: type[Number], option: str, expected: str, *, least: float = 0.0, most: float = float_info.max
+) -> Callable[[str], Number]:
+    """Parse a number from `least` to `most`. expected: the end of "expected ...", for the error."""
 
     def parse(text: str) -> Number:
         try:
             value = kind(text)
         except ValueError:
             value = kind(-1)
-        if not 0 <= value <= most:
+        if not least <= value <= most:
             raise ConfigError([f"{option}: expected {expected}, got {text!r}"])
         return value
 
@@ -51,7 +53,7 @@ Duration = Annotated[
 Port = Annotated[
     int,
     typer.Option(
-        parser=_number(int, "--port", "a port from 0 to 65535", 65535),
+        parser=_number(int, "--port", "a port from 0 to 65535", most=65535),
         metavar="PORT",
         help="Port of the page and the API on loopback; 0 selects a free port.",
     ),
@@ -59,7 +61,7 @@ Port = Annotated[
 WorkerCapacity = Annotated[
     float | None,
     typer.Option(
-        parser=_number(float, "--worker-capacity", "more than 0 records/s, such as 500"),
+        parser=_number(float, "--worker-capacity", "more than 0 records/s, such as 500", least=float_info.min),
         metavar="RECORDS_PER_S",
         help="With --trace: what one worker carries; else assumed, and stated.",
     ),
@@ -67,9 +69,9 @@ WorkerCapacity = Annotated[
 Seeds = Annotated[
     int,
     typer.Option(
-        parser=_number(int, "--seeds", "a whole number from 1 to 1000"),
+        parser=_number(int, "--seeds", "a whole number from 1 to 1000", least=1, most=1000),
         metavar="NUMBER",
-        help="With --trace: number of runs, each with another random seed.",
+        help="With --trace: random seeds for each policy, trace and profile.",
     ),
 ]
 Price = Annotated[

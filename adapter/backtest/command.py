@@ -23,7 +23,6 @@ from adapter.simulator.profiles import PROFILES, Profile
 
 DEFAULT_POLICY = Rules().policy
 RUNNABLE = (*POLICIES, *BASELINES)
-MAX_SEEDS = 1000
 MOST_WORKERS = 10_000  # of a simulated job: the random numbers of four days take 1.4 GB
 FILE_WIDTH = 120  # of a table that is written to a file or pipe
 
@@ -53,11 +52,6 @@ def parse_grid(options: GridOptions) -> Grid:
     """Seeds are 1 to `seeds`. Raises ConfigError with every fault."""
     faults = [*_policy_faults(options.policies), *_unknown_names("--profile", options.profiles, PROFILES)]
     delays_s = [] if options.delays is None else [_delay_s(text, faults) for text in _names(options.delays)]
-    if not 1 <= options.seeds <= MAX_SEEDS:
-        faults.append(f"--seeds: expected 1 to {MAX_SEEDS}, got {options.seeds}")
-    capacity = options.worker_capacity_records_per_s
-    if capacity is not None and not 0 < capacity < float("inf"):
-        faults.append(f"--worker-capacity: expected more than 0 records/s, got {capacity:g}")
     if faults:
         raise ConfigError(faults)
     return Grid(
@@ -65,7 +59,7 @@ def parse_grid(options: GridOptions) -> Grid:
         profiles=tuple(PROFILES[name] for name in _names(options.profiles)),
         delays_s=tuple(delays_s) or (None,),
         seeds=tuple(range(1, options.seeds + 1)),
-        worker_capacity_records_per_s=capacity,
+        worker_capacity_records_per_s=options.worker_capacity_records_per_s,
     )
 
 

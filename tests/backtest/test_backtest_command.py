@@ -65,14 +65,12 @@ def test_an_invalid_policy_is_refused_with_a_remedy(requested: str, message: str
 
 def test_all_faults_of_a_policy_list_are_reported_at_once() -> None:
     with pytest.raises(ConfigError) as result:
-        grid(policies="dra,dataflo", profiles="consumer", delays="0,soon", seeds=0, worker_capacity_records_per_s=0.0)
+        grid(policies="dra,dataflo", profiles="consumer", delays="0,soon")
     assert [fault.split(":")[0] for fault in result.value.faults] == [
         "--policy",
         "--policy",
         "--profile",
         "--delay",
-        "--seeds",
-        "--worker-capacity",
     ]
 
 
@@ -141,10 +139,9 @@ config:
 
 def test_faults_of_options_and_traces_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        cli.main(["backtest", "--trace", str(tmp_path / "no.csv"), "--policy", "dra", "--seeds", "0"])
-    policy, seeds, file = capsys.readouterr().err.splitlines()
+        cli.main(["backtest", "--trace", str(tmp_path / "no.csv"), "--policy", "dra"])
+    policy, file = capsys.readouterr().err.splitlines()
     assert "--policy: there is no 'dra'" in policy
-    assert "--seeds: expected 1 to 1000, got 0" in seeds
     assert "no.csv: expected a file 'seconds,rate': No such file" in file
 
 

@@ -199,7 +199,6 @@ def test_a_full_disk_leaves_no_partial_scores(tmp_path: Path, found: list[Summar
         ({"delays": "0,soon"}, "--delay: expected seconds from 0 to 3600, got 'soon'"),
         ({"delays": "-1"}, "--delay: expected seconds from 0 to 3600, got '-1'"),
         ({"delays": "nan"}, "--delay: expected seconds from 0 to 3600, got 'nan'"),
-        ({"seeds": 0}, "--seeds: expected 1 to 1000, got 0"),
     ],
     ids=[
         "a policy with a slip",
@@ -209,7 +208,6 @@ def test_a_full_disk_leaves_no_partial_scores(tmp_path: Path, found: list[Summar
         "a delay that is no number",
         "a delay before now",
         "a delay that is NaN",
-        "no seed",
     ],
 )
 def test_an_invalid_name_or_number_is_refused_with_valid_ones(requested: dict[str, Any], result: str) -> None:
@@ -221,8 +219,8 @@ def test_an_invalid_name_or_number_is_refused_with_valid_ones(requested: dict[st
 
 def test_every_fault_of_a_command_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        command.parse_grid(command.GridOptions(policies="a,b", profiles="c", delays="x", seeds=0))
-    assert len(caught.value.faults) == 5
+        command.parse_grid(command.GridOptions(policies="a,b", profiles="c", delays="x"))
+    assert len(caught.value.faults) == 4
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "orders.csv").write_text("seconds,rate\n0,1\n150,2\n")
