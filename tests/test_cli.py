@@ -139,6 +139,18 @@ def test_check_refuses_the_names_that_helm_refuses(
     assert capsys.readouterr().err == f"backlog-adapter: {fault} ({file} line 2)\n"
 
 
+@pytest.mark.parametrize("command", ["run", "pipeline", "serve", "explain shop/orders"])
+def test_other_commands_refuse_values_with_one_fault(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(VALUES)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command.split(), "--config", str(file)])
+    fault = "expected a configuration with sources at the top, got values of the chart, which only check and backtest"
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"backlog-adapter: {file}: {fault} accept\n")
+
+
 def test_check_says_that_values_without_config_scale_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

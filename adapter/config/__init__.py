@@ -42,6 +42,7 @@ from adapter.config.sources import (
     TraceReading,
     TraceSource,
 )
+from adapter.errors import ConfigError
 
 __all__ = [
     "AnyReading",
@@ -81,7 +82,11 @@ _ENTRY = re.compile(r"\b(workloads|fleets)\[(\d+)\]")
 
 def load(path: Path, checks: Sequence[Check] = ()) -> Config:
     """Load the configuration from a file. Raises ConfigError with every fault; reads no other file."""
-    return parse(text_of(path), str(path), checks)
+    document = read(text_of(path), str(path))
+    if is_chart_values(document):  # their paths and addresses exist in the pods alone
+        fault = "expected a configuration with sources at the top, got values of the chart"
+        raise ConfigError([f"{path}: {fault}, which only check and backtest accept"])
+    return _checked(document, checks)
 
 
 def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
