@@ -21,7 +21,7 @@ from adapter.apiserver.server import Server
 from adapter.config import Config
 from adapter.core.messages import sentence
 from adapter.errors import SetupError
-from adapter.pipeline.checkpoint import LOG
+from adapter.pipeline.checkpoint import log_of
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.accounting import Accounting
 from adapter.serving.routes import Readiness, explain_routes, metric_routes, monitoring_routes
@@ -92,10 +92,8 @@ def run(config: Config | None, options: Options) -> None:
                 fleet.follow(address)
             view.watch(stop, ends_s)
         view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
-        is_late = not (decided or stop.is_set())
-    if is_late:
-        remedy = "mend any fault above, or give --for more time: Spark starts in 20 s on a free machine"
-        raise SetupError(f"expected a decision within {options.for_s:g} s, got none; {remedy}")
+        if not (decided or stop.is_set()):
+            raise SetupError(_without_decision(options, Path(log_of(config))))
 
 
 class _View:
@@ -193,11 +191,17 @@ def _embedded(url: str, checkpoint: Path) -> Config:
     return configuration.parse(text, "the embedded fleet")
 
 
+def _without_decision(options: Options, log: Path) -> str:
+    remedy = "mend any fault above, or give --for more time: Spark starts in 20 s on a free machine"
+    cause = f"; see the errors in {log}" if b"error" in log.read_bytes().lower() else ""  # it is never empty
+    return f"expected a decision within {options.for_s:g} s, got none; {remedy}{cause}"
+
+
 def _scratch(started: ExitStack) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="backlog-adapter-"))
 
-    def remove(kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not SetupError or not (folder / LOG).exists():  # the message names it
+    def remove(_: object, error: BaseException | None, *__: object) -> None:
+        if str(folder) not in str(error):  # otherwise the error names Spark's log
             shutil.rmtree(folder, ignore_errors=True)
 
     started.push(remove)

@@ -158,6 +158,14 @@ def test_without_a_decision_it_ends_with_an_error(tmp_path: Path) -> None:
     assert "expected a decision within 3 s, got none; mend any fault above, or give --for more time" in run.printed
 
 
+def test_without_a_decision_the_errors_of_spark_stay(tmp_path: Path) -> None:
+    environment = {**os.environ, "JAVA_TOOL_OPTIONS": "-Dof.a.test=Error"}  # the JVM writes its options into the log
+    with running(tmp_path, "--for", "3s", "--port", "0", environment=environment) as run:
+        assert run.process.wait(FIRST_DECISION_WITHIN_S) == 2
+    (log,) = tmp_path.glob("backlog-adapter-*/spark.log")
+    assert f"; see the errors in {log}" in run.printed
+
+
 def test_the_message_of_a_taken_port_names_the_option(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
