@@ -26,9 +26,9 @@ VALUES = frozenset(
 def is_chart_values(document: Document) -> bool:
     """Whether a file is one of values, with or without `config`. A bare configuration has more than `pipeline`."""
     names = document.values.keys()
-    if "config" in names and not isinstance(document.values["config"], Mapping | None):
+    if "sources" in names or not isinstance(document.values.get("config"), Mapping | None):
         return False
-    return "sources" not in names and ("config" in names or not names.isdisjoint(VALUES) or names <= {"pipeline"})
+    return not names.isdisjoint(VALUES | {"config"}) or names <= {"pipeline"}
 
 
 def name_faults(document: Document) -> list[str]:
