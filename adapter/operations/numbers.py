@@ -216,11 +216,12 @@ def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
     pauses = recorded.number("workload_status.measured_pauses") or 0.0
     if setting == "metric_delay_s" and pauses >= LEAST_RESCALES and recorded.rule("rescale_pause_s") == 0:
         return "; the default while most rescales show no pause"
+    until = f"counts until {LEAST_RESCALES} are measured"
     if setting == "metric_delay_s":  # otherwise counts from the first rescale on
-        return f"; the longest until {LEAST_RESCALES}" if shown else "; the default until 1"
+        return f"; the longest {until}" if shown else "; the default counts until one is measured"
     is_default = recorded.rule(setting) == known(getattr(_defaults(recorded), setting))
-    early = "as configured or last shown" if setting == "rescale_pause_s" else "as configured"
-    return f"; {'the default' if is_default else early} until {LEAST_RESCALES}"
+    early = "the configured or last" if setting == "rescale_pause_s" else "the configured"
+    return f"; {'the default' if is_default else early} {until}"
 
 
 def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, seen_at_s: float) -> Row:

@@ -144,7 +144,7 @@ SENTENCES = {
     ),
     "settling after a stop": (
         decision(Reason.SETTLING, changed_age_s=30.0, stopped_age_s=30.0),
-        "Holding 10 workers: no records were processed 30 s ago; waiting for stable rates",
+        "Holding 10 workers: processing last stood still 30 s ago; waiting for stable rates",
     ),
     "discontinuity": (
         decision(Reason.DISCONTINUITY, backlog_records=1e6),

@@ -156,8 +156,8 @@ def costs(record, name):
 @pytest.mark.parametrize(
     ("measured", "words"),
     [
-        (0.0, "0 rescales measured; the default until "),
-        (1.0, "1 rescale measured; {early} until 3"),
+        (0.0, "0 rescales measured; the default counts until "),
+        (1.0, "1 rescale measured; {early} counts until 3 are measured"),
         (4.0, "4 rescales measured"),
     ],
     ids=["none", "too few", "enough"],
@@ -190,7 +190,7 @@ def test_a_delay_that_does_not_count_is_not_named_as_measured():
         (
             "pause",
             "rescale_pause_s",
-            "0 rescales measured; as configured or last shown until 3",
+            "0 rescales measured; the configured or last counts until 3 are measured",
         ),
         ("delay", "metric_delay_s", "as configured"),
         ("warm up", "warm_up_s", "as configured"),
