@@ -70,7 +70,7 @@ _ALL = (
     ),
     Metric(
         PADDED,
-        "required_workers, raised above 10 just enough that an HPA with a tolerance of 10 % follows it",
+        "required_workers; above 10, raised just enough that an HPA with a tolerance of 10 % follows it",
         "workers",
         'AverageValue "1", where an HPA cannot set its tolerance',
         lambda decision: _padded(decision.required_workers),

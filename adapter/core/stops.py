@@ -27,7 +27,7 @@ _EARLY = ("delay_s",)
 
 
 def _second_longest(costs: Array) -> Array:
-    """The longest cost but one of at least two known ones, so that one odd rescale changes nothing."""
+    """The second-longest of at least two known costs, so that one odd rescale changes nothing."""
     second: Array = np.sort(np.where(np.isnan(costs), -np.inf, costs), axis=0)[-2]
     return second
 
