@@ -117,8 +117,9 @@ def policy_input(
 ) -> PolicyInput:
     """The input of a policy.
 
-    more: cpu, relayed (load), fullest_ratio, partition_behind_s, latest (input rate), rise (of it), fit and table
-    (default unknown), most (default 100), partitions (default most), saturated, level, bottleneck, and rules.
+    more: cpu, relayed (load), fullest_ratio, partition_behind_s, latest (input rate), confirmed (the same), rise (of
+    it), fit and table (default unknown), most (default 100), partitions (default most), saturated, level, bottleneck,
+    and rules.
     """
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     present, passed, grown, waiting = (line.copy() for line in lines)
@@ -130,6 +131,7 @@ def policy_input(
         throughput_records_per_s=passed,
         input_rate_records_per_s=np.maximum(passed + grown, 0.0),
         latest_input_rate_records_per_s=np.full(len(present), more.pop("latest", np.nan)),
+        confirmed_input_rate_records_per_s=np.full(len(present), more.pop("confirmed", np.nan)),
         latest_throughput_records_per_s=np.full(len(present), np.nan),
         input_rise_records_per_s2=np.full(len(present), more.pop("rise", np.nan)),
         growth_records_per_s=grown,

@@ -133,6 +133,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         throughput_records_per_s=signals.throughput_records_per_s,
         input_rate_records_per_s=signals.input_rate_records_per_s,
         latest_input_rate_records_per_s=tick.rates.latest_input_rate_records_per_s,
+        confirmed_input_rate_records_per_s=tick.rates.confirmed_input_rate_records_per_s,
         latest_throughput_records_per_s=tick.rates.latest_throughput_records_per_s,
         input_rise_records_per_s2=tick.rates.input_rise_records_per_s2,
         growth_records_per_s=signals.growth_records_per_s,

@@ -86,6 +86,13 @@ def last_rate(at_s: Array, values: Array, usable: Mask) -> Array:
     return np.where(known[-1] & ((stops == 0) | interrupted), rose[-1] / (at_s[-1] - at_s[-2]), np.nan)
 
 
+def confirmed_rate(at_s: Array, values: Array, usable: Mask) -> Array:
+    """The lower of the last two rates: in a step, the newest rate may be of the part of a tick. As last_rate."""
+    if len(at_s) < 3:
+        return np.full(values.shape[1], np.nan)
+    return np.minimum(last_rate(at_s[:-1], values[:-1], usable[:-1]), last_rate(at_s, values, usable))
+
+
 def rate_rise(at_s: Array, values: Array, usable: Mask) -> Array:
     """How fast the rate of a counter rises: the least of its last three changes, at least 0.
 

@@ -26,7 +26,12 @@ from adapter.core.state import WorkloadFacts
 
 Columns = Mapping[str, Array]
 FIT = ("a", "b", "c", "sigma")
-_PROPORTIONAL = ("relayed_load_ratio", "latest_input_rate_records_per_s", "input_rise_records_per_s2")  # with the input
+_PROPORTIONAL = (  # with the input
+    "relayed_load_ratio",
+    "latest_input_rate_records_per_s",
+    "confirmed_input_rate_records_per_s",
+    "input_rise_records_per_s2",
+)
 TABLE = tuple(f.name for f in fields(Table))
 RULES = tuple(f.name for f in fields(RuleColumns))
 

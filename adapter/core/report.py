@@ -201,6 +201,7 @@ def _sizes(result: DecisionResult) -> dict[str, Array]:
         "change_behind_s": unknown if ahead is None else ahead.change_behind_s,
         "caught_up_s": unknown if ahead is None else ahead.caught_up_s,
         "calm": unknown if ahead is None else ahead.calm,
+        "in_step": unknown if ahead is None else ahead.in_step.astype(np.float64),
         "blocking_rise_records_per_s": unknown if ahead is None else ahead.blocking_rise_records_per_s,
     }
 

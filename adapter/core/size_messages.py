@@ -121,6 +121,8 @@ def why_unchanged(d: "Decision") -> str:
 
 
 def _why_no_scale_up(d: "Decision") -> str:
+    if d.in_step:
+        return "no scale-up before the next tick shows the whole step of the input"
     if _is_below_capacity(d):
         return f"no scale-up yet, because {workers(d.current_workers)} can process more"
     if d.keep_behind_s is None or d.backlog_time_target_s is None:

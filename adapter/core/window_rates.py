@@ -5,7 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.gates import settle_s
-from adapter.core.rates import Mask, counter_rate, last_rate, rate_rise, rising, robust_slope, since_reset, stalled
+from adapter.core.rates import (
+    Mask,
+    confirmed_rate,
+    counter_rate,
+    last_rate,
+    rate_rise,
+    rising,
+    robust_slope,
+    since_reset,
+    stalled,
+)
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.signals import input_rate
@@ -24,6 +34,7 @@ class Rates:
     growth_records_per_s: Array
     input_rate_records_per_s: Array  # without what arrives in stuck partitions
     latest_input_rate_records_per_s: Array  # since the tick before
+    confirmed_input_rate_records_per_s: Array  # the lower of the latest two
     latest_throughput_records_per_s: Array
     input_rise_records_per_s2: Array  # NaN if unknown
     progressed: Mask  # something was processed since the tick before
@@ -54,6 +65,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         growth_records_per_s=growth,
         input_rate_records_per_s=first_known(arriving, input_rate(throughput, growth)),
         latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, far),
+        confirmed_input_rate_records_per_s=confirmed_rate(fast.at_s, fast.appended, far),
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, far),
         input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
         progressed=_progressed(fast),

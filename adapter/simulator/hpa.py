@@ -76,7 +76,8 @@ class Behavior:
     down: Direction = DOWN
 
 
-_ANY = Direction(window_s=0, policies=(RatePolicy(kind="Percent", value=400),))
+_PODS = RatePolicy(kind="Pods", value=1000)  # maxReplicas or more: one step may go all the way
+_ANY = Direction(window_s=0, policies=(RatePolicy(kind="Percent", value=400), _PODS))
 SHIPPED, EXACT = Behavior(up=_ANY, down=_ANY), Tolerance(up_ratio=0.0, down_ratio=0.0)  # as in our manifests
 
 

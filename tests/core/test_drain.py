@@ -347,6 +347,24 @@ def test_a_scale_up_carries_the_rise_of_the_input_until_the_next_one_can_follow(
     assert wanted(10, 1000, 500, latest=nan, rise=rise, **known) == 19
 
 
+@pytest.mark.parametrize(
+    ("latest", "confirmed", "lead_s", "size"),
+    [
+        pytest.param(3000, 1000, 130, 10, id="a step that may have begun within the tick"),
+        pytest.param(3000, 3000, 130, 38, id="a step that two ticks have shown, whatever the forecast's limit"),
+        pytest.param(1900, 1600, 130, 24, id="within the headroom"),
+        pytest.param(3000, 1000, 120, 29, id="a second scale-up can follow soon"),
+        pytest.param(3000, nan, 130, 29, id="unknown"),
+    ],
+)
+def test_an_expensive_scale_up_waits_until_a_tick_shows_the_whole_step(latest, confirmed, lead_s, size):
+    """10 workers of 100/s each, at an input of 1500/s in the mean of the window."""
+    known = CALM | COSTS | {"worker_start_s": 0.0, "warm_up_s": lead_s - 10.0}
+    found = policy_result(10, 1000, 500, latest=latest, confirmed=confirmed, **known)
+
+    assert (found.wanted_workers[0], found.outlook.in_step[0]) == (size, size == 10)
+
+
 def test_a_rise_is_not_added_to_an_expected_event():
     sizes = []
     for rise in (0.0, 10.0):

@@ -279,6 +279,11 @@ SENTENCES = {
         decision(Reason.HOLD, **CALM, policy="netflix", wanted_workers=10, needed_workers=8),
         f"Holding 10 workers: {RATES}, capacity unknown; 8 would be enough",
     ),
+    "hold within a step of the input": (
+        decision(Reason.HOLD, **DRAIN | SAME, in_step=1.0),
+        f"Holding 12 workers: {RATES}; a backlog time of at most 140 s is expected within 15 min. 16 would "
+        "restore headroom; no scale-up before the next tick shows the whole step of the input",
+    ),
     "hold of an up during a rise": (
         decision(Reason.HOLD, **DRAIN | SAME | {"keep_behind_s": 0}, blocking_rise_records_per_s=75.0),
         f"Holding 12 workers: {RATES}; no backlog is expected within 15 min. 16 would restore headroom; the backlog "

@@ -10,7 +10,7 @@ from builders import column
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.rates import counter_rate, last_rate, rate_rise, robust_slope, since_reset
+from adapter.core.rates import confirmed_rate, counter_rate, last_rate, rate_rise, robust_slope, since_reset
 
 gaps_and_counts = st.lists(st.one_of(st.just(nan), st.integers(0, 50).map(float)), min_size=1, max_size=9)
 spans = st.lists(st.integers(1, 40), min_size=9, max_size=9)
@@ -170,6 +170,13 @@ def test_the_newest_rate_is_that_between_the_last_two_points(values, expected):
     found = last_rate(15.0 * np.arange(len(values)), counter, since_reset(counter))[0]
 
     assert found == pytest.approx(expected, nan_ok=True)
+
+
+def test_the_confirmed_rate_is_the_lower_of_the_last_two():
+    at_s, counter = 15.0 * np.arange(4), np.array([[0.0, 0, 0], [150, 150, 150], [300, 900, 150], [900, 1050, 300]])
+
+    assert confirmed_rate(at_s, counter, since_reset(counter)) == pytest.approx([10, 10, nan], nan_ok=True)
+    assert np.isnan(confirmed_rate(at_s[:2], counter[:2], since_reset(counter[:2]))).all()
 
 
 @given(st.floats(18, 200), st.floats(0, 200))

@@ -161,8 +161,8 @@ class ExpectedBehaviour:
 
 
 BEHAVIOURS = [
-    # Sized at once for the rate of the last tick; 19 are needed, and 20 share 60 partitions evenly.
-    ExpectedBehaviour("drain", sizes=(10, 20), first_at_s=135),
+    # A tick after the step, for the newest rate; 19 are needed, and 20 share 60 partitions evenly.
+    ExpectedBehaviour("drain", sizes=(10, 20), first_at_s=150),
     # The pause of the first up is 45 000 records more to catch up with; 20 is the quantum that 90 % of CPU allow.
     ExpectedBehaviour("dataflow", sizes=(10, 15, 30, 20), first_at_s=150),
     # Hot, so it scales up at once, on a quarter of the step; four scale-downs, because it has no scale-down window.

@@ -77,14 +77,14 @@ def test_every_policy_stays_within_one_and_max_workers(policy: str) -> None:
 
 
 def test_our_policies_scale_up_through_the_shipped_hpa() -> None:
-    """At most 400 % more in 15 s."""
+    """One step may go all the way: the manifests allow as many pods as maxReplicas."""
     result = cases("dataflow")
     sizing, state = Autoscalers(result, World(result)), a_state([1.0])
     for tick in range(12):
         required, workers = sizing.sync(tick * TICK_S, samples(tick, np.array([4.5e6]), 1.0), state)
 
     assert required[0] > 5
-    assert workers.tolist() == [5]
+    assert workers.tolist() == required.tolist()
 
 
 def test_rules_contain_the_rescale_cost_and_metric_delay() -> None:

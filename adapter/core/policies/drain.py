@@ -34,6 +34,8 @@ _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing i
 _LONGEST_CATCH_UP_S = 600.0
 _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
 _MOST_RISEN = 2.0  # times the newest input; with 1.5, records were late in jobs with long pauses and late metrics
+_STEP_RATIO = 1.25  # of the rate in the tick before; the usual headroom covers less
+_LONG_LEAD_S = 120.0  # with less, a second scale-up costs less than the wait
 _ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
 
@@ -66,7 +68,9 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     larger = _needed(policy_input, capacity, calm, _input_to_carry(policy_input, highest))
     other = np.where(needed > workers, np.maximum(larger, one_more(workers, rules)), needed)
     ahead = _look_ahead(policy_input, capacity, highest, other)
-    up = (needed > workers) & (ahead.late | _misses_target(policy_input, capacity))
+    up = (
+        (needed > workers) & ~_is_in_step(policy_input, highest) & (ahead.late | _misses_target(policy_input, capacity))
+    )
     down = calm & ~_outgrows_headroom(policy_input) & (workers - needed > rules.tolerance_ratio * workers)
     return PolicyResult(
         wanted_workers=np.where(up | down | np.isnan(needed), other, workers),
@@ -110,15 +114,31 @@ def _input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
     After a step most of the rate window is old, so the newest rate counts. A rise is assumed to last until the next
     scale-up can take effect. A counter that rises in steps has no newest rate, and no rise.
     """
-    newest = np.minimum(policy_input.latest_input_rate_records_per_s, highest * policy_input.rules.forecast_cap_ratio)
+    most = np.fmax(highest * policy_input.rules.forecast_cap_ratio, policy_input.confirmed_input_rate_records_per_s)
+    newest = np.minimum(policy_input.latest_input_rate_records_per_s, most)
     return np.fmax(highest, np.minimum(newest + _rise(policy_input), _MOST_RISEN * newest))
+
+
+def _is_in_step(policy_input: PolicyInput, highest: Array) -> Mask:
+    """Whether the newest rate may be of a part of a step, and a second scale-up could correct the first one only late.
+
+    One more tick shows the whole step.
+    """
+    newest, confirmed = policy_input.latest_input_rate_records_per_s, policy_input.confirmed_input_rate_records_per_s
+    steps = (newest > _STEP_RATIO * confirmed) & (newest > highest)
+    in_step: Mask = steps & (_lead_s(policy_input.rules) > _LONG_LEAD_S)
+    return in_step
 
 
 def _rise(policy_input: PolicyInput) -> Array:
     """By how much the input rises until the next scale-up can take effect, records/s; 0 if unknown."""
-    rules = policy_input.rules
-    lead_s = rules.worker_start_s + first_known(rules.cooldown_up_s, warm_after_s(rules))
-    return np.nan_to_num(policy_input.input_rise_records_per_s2) * lead_s
+    return np.nan_to_num(policy_input.input_rise_records_per_s2) * _lead_s(policy_input.rules)
+
+
+def _lead_s(rules: RuleColumns) -> Array:
+    """Seconds until the scale-up after this one can take effect."""
+    lead_s: Array = rules.worker_start_s + first_known(rules.cooldown_up_s, warm_after_s(rules))
+    return lead_s
 
 
 def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
@@ -236,6 +256,7 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
         change_behind_s=np.where(proven, ahead.change_behind_s, np.nan),
         caught_up_s=np.where(proven, ahead.caught_up_s, np.nan),
         calm=_is_calm(policy_input).astype(np.float64),
+        in_step=(other > policy_input.workers) & _is_in_step(policy_input, highest),
         blocking_rise_records_per_s=np.where(blocks, _rise(policy_input), np.nan),
     )
 

@@ -23,6 +23,7 @@ class PolicyInput:
     throughput_records_per_s: Array
     input_rate_records_per_s: Array
     latest_input_rate_records_per_s: Array  # since the tick before, NaN for a counter that rises in steps
+    confirmed_input_rate_records_per_s: Array  # the lower of the latest two
     latest_throughput_records_per_s: Array  # likewise
     input_rise_records_per_s2: Array  # how fast the input rises, 0 if it does not, NaN unknown
     growth_records_per_s: Array  # signed
@@ -54,6 +55,7 @@ class Outlook:
     change_behind_s: Array  # the longest backlog time at the other size
     caught_up_s: Array  # when its backlog is gone
     calm: Array  # 1 if the job keeps pace without a backlog, otherwise 0
+    in_step: Mask  # no scale-up until the end of a step of the input shows its size
     blocking_rise_records_per_s: Array  # of the input, until a scale-up can take effect; NaN if it blocks no scale-down
 
 
