@@ -31,7 +31,7 @@ from adapter.core.state import ScaleUpTrial, Slow
 from adapter.core.stops import measure_stop
 
 _LONGEST_BLOCK = 8.0  # times the first one
-_FALLING_RATIO = 0.75
+_CHANGING_RATIO = 0.75
 _RISING_RATIO = 1.05  # less is noise, or the end of the warm-up
 _LONGEST_SLOW_S = 600.0  # after a rescale: pause, warm-up and late metrics of most jobs
 
@@ -72,7 +72,7 @@ def _observation(tick: Tick, *, minute: bool) -> Observation:
         at_s=tick.at_s,
         workers=tick.workers[tick.workload_index],
         throughput_records_per_s=np.where((exceeded | tick.behind) & ~tick.saturated, latest, throughput),
-        utilization_ratio=np.where(_falling(tick), np.nan, _busiest(tick)),
+        utilization_ratio=np.where(_is_changing(tick), np.nan, _busiest(tick)),
         saturated=tick.behind,
         doubtful=_perhaps_slow(tick)[tick.workload_index] | (tick.warm_age_s < tick.stage_rules.rate_window_s),
         overloaded=exceeded,
@@ -95,15 +95,16 @@ def _busiest(tick: Tick) -> Array:
     return largest(tick.now.complete_utilization_ratio, tick.workload_index, len(tick.workers))[tick.workload_index]
 
 
-def _falling(tick: Tick) -> Mask:
-    """Whether a stage with a backlog in its window now processes so much less that its utilization is of another load.
+def _is_changing(tick: Tick) -> Mask:
+    """Whether a stage now processes so much more or less than in its window that its utilization is of another load.
 
     Without a backlog, the rate falls between two ticks because offsets are committed in steps.
     """
     latest, whole = tick.rates.latest_throughput_records_per_s, tick.signals.throughput_records_per_s
     behind = tick.rates.highest_backlog_records > tick.stage_rules.short_backlog_time_s * whole
-    falling: Mask = behind & (latest < _FALLING_RATIO * whole)
-    return falling
+    falls, rises = behind & (latest < _CHANGING_RATIO * whole), whole < _CHANGING_RATIO * latest
+    changing: Mask = falls | rises
+    return changing
 
 
 def _perhaps_slow(tick: Tick) -> Mask:

@@ -417,6 +417,20 @@ def test_a_workload_that_is_not_saturated_shows_no_capacity():
     assert last(steady(90, throughput=1000)).worker_capacity_records_per_s is None
 
 
+@pytest.mark.parametrize("risen", [220, 900])
+def test_a_job_whose_load_rises_shows_no_capacity_by_the_mean_of_its_window(risen):
+    """Ten workers carry 1000/s. After the rise the mean of the window is of less load than the utilization."""
+    ticks, processed = [], 0.0
+    for at_s in np.arange(0.0, 301.0, 15.0):
+        load = 200.0 if at_s <= 225 else risen  # learned each minute, so also at 240 s
+        processed += load * 15
+        seen = {"processed_records": processed, "appended_records": processed, "backlog_records": 0.0}
+        ticks.append(tick(at_s, job(**counts(), **seen, utilization_ratio=load / 1000)))
+    shown = [found.worker_capacity_records_per_s for found in history(ticks, book(policy="drain"))]
+
+    assert min(each for each in shown if each is not None) == pytest.approx(100, rel=0.05)
+
+
 def two_stages(at_s, standing, **moving):
     """A stage that moves, and one with a backlog of which nothing is processed."""
     still = {"processed_records": 60, "appended_records": 60 + standing, "backlog_records": standing}
