@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A traceback with its variables would show the tokens of requests.
     plain = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
     processors = [*structlog.get_config()["processors"][:-1], plain]
-    structlog.configure(processors=processors, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    # Each line goes to the stderr of its time, which the live table of `run` replaces.
+    structlog.configure(processors=processors, logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     try:
         app(arguments, prog_name="backlog-adapter")
     except AdapterError as error:

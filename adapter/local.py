@@ -1,6 +1,7 @@
 """`run`: the whole product in the foreground on loopback, on the embedded fleet or on real sources."""
 
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -169,7 +170,9 @@ class _View:
         if not self._console.is_terminal:
             self._follow(stop, ends_s)
             return
-        with Live(console=self._console, refresh_per_second=2, get_renderable=self._table):
+        # Lines of the log that go to the same terminal must stand above the table.
+        log_shown = sys.stderr.isatty()
+        with Live(console=self._console, refresh_per_second=2, redirect_stderr=log_shown, get_renderable=self._table):
             while not (stop.wait(0.2) or time.monotonic() >= ends_s):
                 pass
 

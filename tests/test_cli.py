@@ -1,8 +1,11 @@
 """The options of the command itself, and `check`. The other subcommands are tested with the code that they start."""
 
+import io
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
+import structlog
 import yaml
 
 from adapter import __version__, cli
@@ -21,6 +24,16 @@ def test_version_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["--version"])
     assert (ended.value.code, capsys.readouterr().out) == (0, f"backlog-adapter {__version__}\n")
+
+
+def test_a_line_of_the_log_goes_to_the_stderr_of_its_time() -> None:
+    """The live table of `run` replaces stderr, so that the lines stand above the table."""
+    log = structlog.get_logger("access")
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    with redirect_stderr(io.StringIO()) as replaced:
+        log.warning("request", code=503)
+    assert "code=503" in replaced.getvalue()
 
 
 def test_check_says_that_a_configuration_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
