@@ -163,7 +163,7 @@ class Reason(StrEnum):
         description="the job reports that it is not running: the target is held",
         sentence=_holding("the job is not running; start it, or find out why it ended"),
         opens="when the job runs again",
-        opened_by={"gate_inputs.stopped": 0, "gate_inputs.changed_age_s": inf},
+        opened_by={"gate_inputs.stopped": 0},
         needs_attention=True,
     )
     FAILURES = ReasonRecord(
@@ -197,7 +197,7 @@ class Reason(StrEnum):
         description="a backlog waits and no stage processes records: more workers would not help, the target is held",
         sentence=_stuck,
         opens="when the job processes records again",
-        opened_by={"gate_inputs.nothing_moves": 0, "gate_inputs.changed_age_s": inf},
+        opened_by={"gate_inputs.nothing_moves": 0},
         needs_attention=True,
     )
     SETTLING = ReasonRecord(

@@ -12,6 +12,7 @@ from adapter.core.rules import POLICIES
 from adapter.errors import AdapterError
 from adapter.operations.changes import decided_by, nearest, without_bound
 from adapter.operations.recorded_decision import replay
+from adapter.operations.tables import gate_table
 
 
 @pytest.mark.parametrize(
@@ -75,10 +76,14 @@ def test_a_pipeline_with_other_partitions_has_the_predicted_target(value):
     assert growing({"partitions": value}).decision.required_workers == changes[value]
 
 
-def test_a_job_that_starts_to_run_has_no_rates_yet():
-    without = without_bound(replay(growing({"running": 0.0})))
+@pytest.mark.parametrize("signals", [{"running": 0.0}, {"throughput": 0.0}], ids=[Reason.NOT_RUNNING, Reason.STUCK])
+def test_without_the_closed_gate_the_next_closed_one_of_the_list_is_named(signals):
+    ticks = steady(600, **{"throughput": 1000.0, "growth": 200, "backlog": 5000, "partitions": 48.0} | signals)
+    recorded = replay(record_of(ticks, book(policy="drain")))
+    closed = [gate.name for gate in gate_table(recorded) if gate.closed]
+    without = without_bound(recorded)
     assert without is not None
-    assert (without.name, without.then) == (Reason.NOT_RUNNING, Reason.NO_DATA)
+    assert [without.name, without.then] == closed[:2]
 
 
 @pytest.mark.parametrize(
