@@ -90,7 +90,7 @@ def _parsed(text: str, where: str) -> tuple[yaml.Node, Any]:
             raise ConfigError([f"{where}: merges (<<) add more than {MOST_MERGED_KEYS} keys; write the settings out"])
         return root, loader.construct_document(root)
     except yaml.YAMLError as error:
-        raise ConfigError([f"{where}{_position(error)}: is not YAML: {_cause(error)}"]) from error
+        raise ConfigError([f"{where}{_position(error)}: {_cause(error)}"]) from error
     except (ValueError, LookupError) as error:  # an invalid number such as 0x or !!int ''
         raise ConfigError([f"{where}: is not YAML: a value is invalid for its type ({error})"]) from error
     except RecursionError as error:
@@ -124,8 +124,11 @@ def _position(error: yaml.YAMLError) -> str:
 
 
 def _cause(error: yaml.YAMLError) -> str:
+    if getattr(error, "context", None) == "expected a single document in the stream":
+        return "holds more than one document; keep one"
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
-    return f"{problem}; indent with spaces, not tabs" if "\\t" in problem else problem
+    hint = "; indent with spaces, not tabs" if "\\t" in problem else ""
+    return f"is not YAML: {problem}{hint}"
 
 
 def _unsupported(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:
