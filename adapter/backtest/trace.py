@@ -18,6 +18,7 @@ WINDOW_S, LEAD_S = 4 * 86_400.0, 6 * 3_600.0
 _SAME = 1e-3  # of a step: how far a row may lie from its place on the grid, because times are rounded
 _ROUNDING = 1e-9
 _LATEST_S = 1e11  # the year 5138 in seconds, 1973 in milliseconds
+_LONGEST_S = 366 * 86_400.0  # every 5 s of it are simulated: a year needs 1 GB
 _UNITS = ((1_000, "milliseconds"), (1_000_000, "microseconds"), (1_000_000_000, "nanoseconds"))
 
 
@@ -71,6 +72,9 @@ def read(path: Path) -> Trace:
     if len(rows) * step_s < PEAK_MEAN_S:  # the peak is a mean over this long
         detail = f"got {len(rows)} rows of {step_s:g} s; record for longer"
         raise TraceError(f"{path}: expected at least {PEAK_MEAN_S:g} s of load, {detail}")
+    if len(rows) * step_s > _LONGEST_S:
+        given = f"got {len(rows)} rows of {step_s:g} s; write the times in seconds, or cut the file"
+        raise TraceError(f"{path}: expected at most a year of load, {given}")
     trace = Trace(name=path.stem, step_s=step_s, rate=np.ascontiguousarray(rows[:, 1]))
     if peak(trace) <= 0:
         raise TraceError(f"{path}: nearly every rate is 0; record while the job has input")
@@ -148,20 +152,21 @@ def _row(path: Path, number: int, line: str) -> tuple[float, float]:
     parts = line.split(",")
     if len(parts) != 2:
         raise TraceError(f"{where}: expected two numbers, {HEADER}, got {line[:60]!r}; correct or remove the row")
-    at_s, rate = (_number(where, part) for part in parts)
+    at_s = _number(where, parts[0], "write seconds, such as 0, 60, 120")
+    rate = _number(where, parts[1], "fill the row, by interpolation for example")
     if rate < 0:
         raise TraceError(f"{where}: expected a rate of at least 0, got {parts[1].strip()}; correct the row")
     return at_s, rate
 
 
-def _number(where: str, text: str) -> float:
+def _number(where: str, text: str, fix: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
     if not isfinite(value):
         given = repr(text.strip()[:40]) if text.strip() else "nothing"
-        raise TraceError(f"{where}: expected a finite number, got {given}; fill the row, by interpolation for example")
+        raise TraceError(f"{where}: expected a finite number, got {given}; {fix}")
     return value
 
 
