@@ -5,8 +5,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -87,11 +87,13 @@ def run(config: Config | None, options: Options) -> None:
             job.start()
         started.callback(job.stop)
         ends_s = inf if options.for_s is None else began_s + options.for_s
-        decided = view.await_first(stop, began_s, ends_s)
-        if decided:
+
+        def follow() -> None:
+            view.print_line(f"first decision after {time.monotonic() - began_s:.1f} s")
             if fleet is not None:  # before it, its HPA would get 503s
                 fleet.follow(address)
-            view.watch(stop, ends_s)
+
+        decided = view.watch(stop, ends_s, follow)
         view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
         if not (decided or stop.is_set()):
             raise SetupError(_without_decision(options, Path(log_of(config))))
@@ -157,33 +159,33 @@ class _View:
         if decided and time.time() - snapshot.at_s < snapshot.error_after_s:
             self._first.set()
 
-    def await_first(self, stop: threading.Event, began_s: float, ends_s: float) -> bool:
-        """Wait for the first decision, the stop signal or the end. Returns whether there is a decision."""
-        while not (self._first.wait(0.2) or stop.is_set() or time.monotonic() >= ends_s):
-            pass
-        if self._first.is_set():
-            self.print_line(f"first decision after {time.monotonic() - began_s:.1f} s")
-        return self._first.is_set()
+    def watch(self, stop: threading.Event, ends_s: float, at_first: Callable[[], None]) -> bool:
+        """Show the table until the stop signal or the end; without a terminal, print one line for each change.
 
-    def watch(self, stop: threading.Event, ends_s: float) -> None:
-        """Show the table until the stop signal or the end; without a terminal, print one line for each change."""
-        if not self._console.is_terminal:
-            self._follow(stop, ends_s)
-            return
+        at_first: called after the first decision. Returns whether there was one.
+        """
+        decided = False
+        with self._live() if self._console.is_terminal else nullcontext():
+            while not (stop.wait(0.2) or time.monotonic() >= ends_s):
+                if self._first.is_set() and not decided:
+                    decided = True
+                    at_first()
+                if not self._console.is_terminal:
+                    self._print_changes()
+        return decided
+
+    def _live(self) -> Live:
         # Lines of the log that go to the same terminal must stand above the table.
         log_shown = sys.stderr.isatty()
-        with Live(console=self._console, refresh_per_second=2, redirect_stderr=log_shown, get_renderable=self._table):
-            while not (stop.wait(0.2) or time.monotonic() >= ends_s):
-                pass
+        return Live(console=self._console, refresh_per_second=2, redirect_stderr=log_shown, get_renderable=self._table)
 
     def _table(self) -> Group:
         return terminal.table(self._console, self.snapshot(), time.time())
 
-    def _follow(self, stop: threading.Event, ends_s: float) -> None:
-        while not (stop.wait(0.5) or time.monotonic() >= ends_s):
-            snapshot = self.snapshot()
-            for decision in self._changes.since_last(snapshot) if snapshot else ():
-                self.print_line(f"{decision.workload} {decision.reason}: {sentence(decision)}")
+    def _print_changes(self) -> None:
+        snapshot = self.snapshot()
+        for decision in self._changes.since_last(snapshot) if snapshot else ():
+            self.print_line(f"{decision.workload} {decision.reason}: {sentence(decision)}")
 
 
 def _embedded(url: str, checkpoint: Path) -> Config:

@@ -151,6 +151,24 @@ def test_it_ends_by_itself_with_a_summary(tmp_path: Path) -> None:
         assert re.search(r"\d workloads, \d+ rescales?$", run.printed, re.MULTILINE), run.printed
 
 
+def test_a_fault_is_shown_before_the_first_decision(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        f"""
+sources: {{broker: {{kind: kafka, bootstrap_servers: "127.0.0.1:1", deadline_s: 1}}}}
+workloads: [{{name: orders, read: [{{source: broker, group: orders, topics: [orders]}}]}}]
+timing: {{tick_s: 2}}
+pipeline: {{checkpoint: {tmp_path / "checkpoint"}}}
+"""
+    )
+    with running(tmp_path, "--port", "0", "--config", str(file)) as run:
+        run.wait_for(lambda: "NoDataYet: No sample of default/orders yet" in run.printed, FIRST_DECISION_WITHIN_S)
+        run.wait_for(lambda: "no answer from 127.0.0.1:1 within" in run.printed, ANSWERS_WITHIN_S)
+        run.interrupt()
+        run.assert_clean_end()
+    assert "no answer from 127.0.0.1:1 within" in run.printed.rpartition("1 workload, 0 rescales")[2]
+
+
 def test_without_a_decision_it_ends_with_an_error(tmp_path: Path) -> None:
     with running(tmp_path, "--for", "3s", "--port", "0") as run:  # Spark takes longer to start
         assert run.process.wait(FIRST_DECISION_WITHIN_S) == 2
