@@ -16,7 +16,7 @@ from adapter.backtest.trace import Trace, TraceError, fit_profile, peak, read
 from adapter.backtest.units import Grid, Unit, units
 from adapter.config.faults import nearest
 from adapter.core.rules import POLICIES, Rules
-from adapter.errors import ConfigError
+from adapter.errors import ConfigError, SetupError
 from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.policies import policy_rules
 from adapter.simulator.profiles import PROFILES, Profile
@@ -148,8 +148,13 @@ def simulate(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> Path:
     folder = results.opened(backtest.out / "units")
     if results.missing(folder, backtest.units):
         work = job.Work(units=backtest.units, traces={trace.name: trace for trace in backtest.traces})
-        with table.progress(Console(stderr=True)) as progress, opened() as spark:
-            job.run(spark, work, folder, job.RunControl(progress=progress, stop=stop))
+        try:
+            with table.progress(Console(stderr=True)) as progress, opened() as spark:
+                job.run(spark, work, folder, job.RunControl(progress=progress, stop=stop))
+        except SetupError:
+            if not stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
+                raise
+            raise job.stopped(folder, backtest.units) from None
     return folder
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
@@ -91,11 +92,17 @@ def run(spark: SparkSession, work: Work, out: Path, watch: RunControl) -> None:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             runner.cancel(running)
-    if watch.stop.is_set() and (left := results.missing(out, work.units)):
-        raise BacktestError(f"stopped: {len(left)} of {len(work.units)} runs are left; repeat the command to continue")
+    if watch.stop.is_set() and results.missing(out, work.units):
+        raise stopped(out, work.units)
     if failures:
         listed = failures[:_MAX_LISTED] + [f"and {len(failures) - _MAX_LISTED} more"] * (len(failures) > _MAX_LISTED)
         raise BacktestError("; ".join(listed) + f"; all other results are stored in {out}")
+
+
+def stopped(out: Path, units: tuple[Unit, ...]) -> BacktestError:
+    """The error of a run that was stopped before its end."""
+    left = len(results.missing(out, units))
+    return BacktestError(f"stopped: {left} of {len(units)} runs are left; repeat the command to continue")
 
 
 class _Runner:
@@ -122,7 +129,8 @@ class _Runner:
         while not all(
             future.done() for future in running
         ):  # wait() does not return futures that were cancelled in the queue
-            self._spark.sparkContext.cancelJobGroup(self._tag)
+            with suppress(Py4JError, OSError):  # a signal to the process group has also ended the JVM, and so the jobs
+                self._spark.sparkContext.cancelJobGroup(self._tag)
             time.sleep(POLL_S)
 
 
@@ -158,6 +166,9 @@ def _save(out: Path, arrived: Mapping[tuple[Unit, ...], bytes]) -> None:
 
 def _cause(error: BaseException) -> str:
     """The cause in one line, without the tracebacks, plan and Java stack of Spark's message."""
-    text = str(error).rpartition("Traceback (most recent call last):")[2]
+    try:
+        text = str(error).rpartition("Traceback (most recent call last):")[2]
+    except Exception:  # the message of a Java exception is in the JVM, which may have ended
+        return type(error).__name__
     lines = [line.strip() for line in text.splitlines() if line and not line[0].isspace()]
     return lines[0] if lines else type(error).__name__

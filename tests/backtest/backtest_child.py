@@ -13,7 +13,7 @@ from adapter.backtest import job, results
 from adapter.errors import AdapterError
 from adapter.pipeline.session import Session, settings
 
-STOPPED = ("stopped", "crowd-stopped")
+STOPPED = ("stopped", "crowd-stopped", "killed")
 
 
 def main(master: str, folder: str, *folds: str) -> None:
@@ -26,11 +26,16 @@ def main(master: str, folder: str, *folds: str) -> None:
 
 
 def _outcome(session: Session, out: Path, fold: str) -> str:
-    """The outcome of one run. Runs in STOPPED are stopped after the first group, the others at their end."""
+    """The outcome of one run. Runs in STOPPED are stopped after the first group, the others at their end.
+
+    killed: the JVM ends first, as with `timeout`, whose signal goes to the whole process group.
+    """
     stop, reports = Event(), []
 
     def progress(finished: int, total: int) -> None:
         reports.append(f"{finished}/{total}")
+        if finished and fold == "killed":
+            session.kill()
         if finished and (fold in STOPPED or finished == total):
             stop.set()
 

@@ -2,15 +2,19 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 from adapter import cli, wiring
 from adapter.backtest import command
+from adapter.backtest.job import BacktestError
 from adapter.backtest.units import Grid
-from adapter.errors import ConfigError
+from adapter.errors import ConfigError, SetupError
 
 
 def grid(**changes: Any) -> Grid:
@@ -114,6 +118,25 @@ def test_a_worker_capacity_that_needs_too_many_workers_is_refused_with_the_least
         ):
             requested(given)
     assert requested(0.3003)
+
+
+def test_a_signal_while_spark_starts_is_no_fault_of_spark(tmp_path: Path) -> None:
+    """`timeout` also ends the JVM, because its signal goes to the whole process group."""
+    file, stop = tmp_path / "load.csv", Event()
+    file.write_text("seconds,rate\n0,1500\n150,1500\n")
+    traces, wanted = command.read_request([file], command.GridOptions(policies="drain", profiles="consumer-group"))
+    backtest = command.trace_backtest(traces, wanted, tmp_path)
+
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        raise SetupError("Spark does not start with --master local[*,4]")
+        yield
+
+    with pytest.raises(SetupError, match="Spark does not start"):
+        command.run(backtest, opened, stop)
+    stop.set()
+    with pytest.raises(BacktestError, match=r"^stopped: (\d+) of \1 runs are left; repeat the command to continue"):
+        command.run(backtest, opened, stop)
 
 
 def test_the_page_of_a_history_has_a_price_without_being_named(capsys: pytest.CaptureFixture[str]) -> None:
