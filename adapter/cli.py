@@ -108,11 +108,13 @@ def check(config: ConfigFile) -> None:
     """Check a configuration, or values of the chart, without connecting: a line for each fault, and exit code 2."""
     from adapter import wiring
 
-    known = wiring.load_config_or_values(config)
+    values = wiring.load_values(config)
+    known = values or wiring.load(config)
+    kind = "is a valid configuration" if values is None else "has values of the chart with a valid config"
     parts = {"source": known.sources, "workload": known.workloads, "fleet": known.fleets}
     counted = (f"{len(each)} {name}{'' if len(each) == 1 else 's'}" for name, each in parts.items())
     idle = "" if known.workloads or known.fleets else "; name a workload or a fleet, otherwise nothing is scaled"
-    typer.echo(f"{config} is valid: {', '.join(counted)}{idle}")
+    typer.echo(f"{config} {kind}: {', '.join(counted)}{idle}")
 
 
 @app.command()
@@ -236,7 +238,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     )
     if config is not None:
         options = replace(options, policies=command.parse_policies(policy or ""))
-        known = wiring.load_config_or_values(config)
+        known = wiring.load_values(config) or wiring.load(config)
         files = history_report.run(known, options, lambda line: typer.echo(line, err=True))
     else:
         wanted = command.GridOptions(

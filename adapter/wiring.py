@@ -43,10 +43,10 @@ def load(path: Path) -> Config:
     return _with_hints(configuration.load(path, CHECKS))
 
 
-def load_config_or_values(path: Path) -> Config:
-    """The configuration in a file, or in a values file of the chart. Raises ConfigError with all faults."""
+def load_values(path: Path) -> Config | None:
+    """The configuration in a values file of the chart; None for another file. Raises ConfigError with all faults."""
     values = configuration.load_chart_values(path, CHECKS)
-    return load(path) if values is None else _with_hints(values)
+    return None if values is None else _with_hints(values)
 
 
 def _with_hints(config: Config) -> Config:

@@ -43,7 +43,7 @@ def test_check_says_that_a_configuration_is_valid(tmp_path: Path, capsys: pytest
         cli.main(["check", "--config", str(file)])
     assert (ended.value.code, capsys.readouterr().out) == (
         0,
-        f"{file} is valid: 1 source, 1 workload, 0 fleets\n",
+        f"{file} is a valid configuration: 1 source, 1 workload, 0 fleets\n",
     )
 
 
@@ -111,7 +111,7 @@ def test_check_reads_the_configuration_of_chart_values(tmp_path: Path, capsys: p
     file = tmp_path / "values.yaml"
     assert checked(file, VALUES) == 0
     printed = capsys.readouterr()
-    assert printed.out == f"{file} is valid: 2 sources, 1 workload, 0 fleets\n"
+    assert printed.out == f"{file} has values of the chart with a valid config: 2 sources, 1 workload, 0 fleets\n"
     assert "the number of workers" not in printed.err
 
 
@@ -170,7 +170,8 @@ def test_check_says_that_values_without_config_scale_nothing(
     file = tmp_path / "values.yaml"
     assert checked(file, "serve: {replicas: 1}\nconfig:\n") == 0
     assert capsys.readouterr().out == (
-        f"{file} is valid: 1 source, 0 workloads, 0 fleets; name a workload or a fleet, otherwise nothing is scaled\n"
+        f"{file} has values of the chart with a valid config: 1 source, 0 workloads, 0 fleets; "
+        "name a workload or a fleet, otherwise nothing is scaled\n"
     )
 
 
