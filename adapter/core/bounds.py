@@ -33,7 +33,7 @@ class BoundRecord:
 
 def _window(d: "Decision") -> str:
     if policy_of(d.policy).waits_until_warm and d.window_workers == d.current_workers:
-        return "; a scale-down does not pay yet: fewer workers must be enough for longer"
+        return "; not scaling down yet: the saving has not yet covered the cost of a rescale"
     return f"; the load needed {workers(d.window_workers)} within down_window_s"
 
 

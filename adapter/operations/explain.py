@@ -131,6 +131,12 @@ def _input(recorded: RecordedDecision, name: str) -> str:
 def _opened_rows(without: UnboundedDecision) -> Iterator[Row]:
     if isinstance(without.name, Reason):
         yield Row(name="the gate opens", note=without.name.record.opens)
-    held = f", and {without.then} would hold it" if without.then is not None else ""
     name = "the sink" if without.name is Bound.SINK else without.name
-    yield Row(name=f"without {name}", note=f"the target would be {number(without.required_workers)}{held}")
+    yield Row(name=f"without {name}", note=_target_without(without))
+
+
+def _target_without(without: UnboundedDecision) -> str:
+    then = without.then
+    if without.required_workers is None:
+        return f"there would still be no number{f', because of {then}' if then else ''}"
+    return f"the target would be {number(without.required_workers)}{f', and {then} would hold it' if then else ''}"

@@ -110,12 +110,13 @@ def _failed(recorded: RecordedDecision) -> str:
 
 
 def _present(recorded: RecordedDecision) -> str:
-    decision = recorded.decision
-    ready, desired = number(decision.ready_workers), number(recorded.number("workload_status.current_workers"))
-    waited = (
-        f"changed {ago(recorded.number('gate_inputs.spec_changed_age_s'))}, {_rule(recorded, 'in_flight_timeout_s')}"
-    )
-    return f"{ready} of {desired} ready, {waited}"
+    ready, desired = recorded.decision.ready_workers, recorded.number("workload_status.current_workers")
+    changed_age_s = recorded.number("gate_inputs.spec_changed_age_s")
+    present = "workers unknown"
+    if ready is not None and desired is not None:
+        present = f"{number(ready)} of {number(desired)} ready"
+    changed = "no change seen" if changed_age_s is None else f"changed {ago(changed_age_s)}"
+    return f"{present}, {changed}, {_rule(recorded, 'in_flight_timeout_s')}"
 
 
 def _settled(recorded: RecordedDecision) -> str:

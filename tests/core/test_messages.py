@@ -372,8 +372,8 @@ SENTENCES = {
             bound=Bound.WINDOW,
             window_workers=10,
         ),
-        f"Holding 10 workers: {RATES}; the policy wants 7 workers; a scale-down does not pay yet: fewer "
-        "workers must be enough for longer",
+        f"Holding 10 workers: {RATES}; the policy wants 7 workers; not scaling down yet: "
+        "the saving has not yet covered the cost of a rescale",
     ),
 }
 

@@ -223,7 +223,7 @@ def test_before_it_pays_the_sentence_says_so():
     held = next(d for d in fallen(400.0) if d.at_s == 900)
     assert (held.bound, held.wanted_workers, held.window_workers, held.required_workers) == (Bound.WINDOW, 5, 10, 10)
     assert sentence(held).endswith(
-        "the policy wants 5 workers; a scale-down does not pay yet: fewer workers must be enough for longer"
+        "the policy wants 5 workers; not scaling down yet: the saving has not yet covered the cost of a rescale"
     )
 
 

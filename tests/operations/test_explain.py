@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,13 @@ def test_the_deciding_gate_is_marked_with_what_opens_it():
     assert "the gate opens " in changing
     assert "when the pause ends or is removed" in changing
     assert "NotRunning would hold it" in changing
+
+
+def test_a_workload_without_any_sample_has_unknown_workers_and_no_number():
+    unknown = dict.fromkeys(("throughput", "workers", "spec_workers", "ready_workers"), nan)
+    record = record_of(steady(60, **unknown), book(policy="drain"))
+    assert "workers unknown, no change seen, in_flight_timeout_s 10 min" in section(record, "Gates")
+    assert "there would still be no number, because of WorkersUnknown" in section(record, "What would change")
 
 
 def test_gates_and_bounds_stand_in_their_order_and_lead_to_the_target():
