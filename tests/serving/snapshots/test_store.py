@@ -11,7 +11,7 @@ from serving_builders import AT_S, edited, entry, snapshot
 
 from adapter.apiserver.selectors import parse
 from adapter.serving.metric_reader import MetricQuery, MetricReader
-from adapter.serving.snapshots.snapshot import decode, encode
+from adapter.serving.snapshots.snapshot import VERSION, decode, encode
 from adapter.serving.snapshots.store import SnapshotStore
 
 
@@ -155,7 +155,7 @@ def test_the_body_is_the_encoded_snapshot() -> None:
         (b"", "not a snapshot"),
         (b"\x80", "not a snapshot"),
         (encode(snapshot(entry()))[:-20], "not a snapshot"),
-        (edited(encode(snapshot(entry())), lambda message: message.update(version=3)), "expected 4"),
+        (edited(encode(snapshot(entry())), lambda message: message.update(version=VERSION - 1)), f"expected {VERSION}"),
     ],
     ids=["empty", "no fields", "truncated", "another version"],
 )
