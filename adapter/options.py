@@ -1,4 +1,4 @@
-"""Options whose value is a number, each with an error that names the option, what was expected and what was given."""
+"""The options that take a number. The error of a wrong value names the option, the expected value and the given one."""
 
 import re
 from collections.abc import Callable

@@ -418,7 +418,7 @@ def test_nobody_has_to_check_a_scale_target_at_0_replicas():
 @pytest.mark.parametrize(
     "signals",
     [{"min_workers": 0}, {"min_workers": 1, "spec_workers": None}],
-    ids=["an HPA that scales to zero", "a crashed job whose spec is unknown"],
+    ids=["minReplicas is 0", "the job crashed and spec.replicas is unknown"],
 )
 def test_no_workers_do_not_mean_that_the_hpa_is_off(signals):
     decided = without_workers(**signals)
