@@ -41,7 +41,7 @@ from adapter.wiring import query_status
 
 LOOPBACK = "127.0.0.1"
 SEED = 1
-# The rules are short, so that two minutes show every kind of disturbance.
+# The rules are short, so that two minutes show every kind of disturbance, and scale-downs.
 _EMBEDDED = """
 sources:
   fleet: {{kind: trace, url: "{url}", deadline_s: 1}}
@@ -50,7 +50,7 @@ workloads:
 rules:
   {{rate_window_s: 10, settle_s: 6, stale_after_s: 6, error_after_s: 20, max_workers: 12, time_to_reduce_backlog_s: 20,
    backlog_time_target_s: 20, rescale_pause_s: 2, warm_up_s: 6, worker_start_s: 3, down_window_s: 20,
-   cooldown_down_s: 20, latch_s: 30}}
+   cooldown_down_s: 20, rescale_worth_s: 6, latch_s: 30}}
 timing: {{tick_s: 2, history_s: 30}}
 pipeline: {{checkpoint: "{checkpoint}"}}
 """
