@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.capacity import with_prior
+from adapter.core.forecast import steady_rise
 from adapter.core.fullest import partition_behind_s
 from adapter.core.gates import GateInputs
 from adapter.core.grouping import every, largest
@@ -135,7 +136,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         latest_input_rate_records_per_s=tick.rates.latest_input_rate_records_per_s,
         confirmed_input_rate_records_per_s=tick.rates.confirmed_input_rate_records_per_s,
         latest_throughput_records_per_s=tick.rates.latest_throughput_records_per_s,
-        input_rise_records_per_s2=tick.rates.input_rise_records_per_s2,
+        input_rise_records_per_s2=np.fmax(tick.rates.input_rise_records_per_s2, steady_rise(slow.points)),
         growth_records_per_s=signals.growth_records_per_s,
         highest_backlog_records=tick.rates.highest_backlog_records,
         rising=_rising(tick),

@@ -17,6 +17,7 @@ from adapter.core.forecast import (
     catch_up_from,
     fitted,
     recovery_rate,
+    steady_rise,
     trusted,
     widened,
 )
@@ -311,6 +312,35 @@ def test_s4_21_the_catch_up_includes_records_that_arrive_until_its_end():
 def test_p_10_the_recovery_rate_clears_at_least_the_backlog(a, b, c, buffered, catch_up_s):
     times = catch_up_from(now_s=0.0, restart_s=60.0, catch_up_s=catch_up_s)
     assert recovery_rate(curve(a, b, c), column(buffered), times)[0] >= buffered / catch_up_s
+
+
+RISES = {
+    "a ramp of 60/s in a minute": ((100, 160, 220, 280), 1.0),
+    "the least of three changes": ((100, 220, 280, 460), 1.0),
+    "a step within a minute": ((100, 100, 250, 400), 0.0),
+    "a step between two minutes": ((100, 100, 400, 400), 0.0),
+    "a rate that falls": ((400, 300, 200, 100), 0.0),
+    "one change is a fall": ((100, 160, 150, 280), 0.0),
+    "the newest four of more": ((900, 100, 160, 220, 280), 1.0),
+    "minutes without a point": ((100, nan, nan, 280, 340, 400), 1.0),
+    "a newest minute without a point": ((100, 160, 220, 280, nan), 1.0),
+    "three points": ((100, 160, 220), nan),
+    "four points in nine minutes": ((100, nan, nan, nan, nan, nan, 160, 220, 280), nan),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), RISES.values(), ids=RISES)
+def test_a_steady_rise_is_the_least_of_the_last_three_changes(values, expected):
+    assert steady_rise(history(*values))[0] == pytest.approx(expected, nan_ok=True)
+
+
+@given(st.floats(1, 1e4), st.floats(1, 1e4), st.floats(-300, 0))
+def test_a_step_is_no_steady_rise_whenever_it_comes(before, after, step_s):
+    """Each point is the mean of a minute."""
+    ends_s = np.arange(-1740.0, 60.0, 60.0)
+    share = np.clip((ends_s - step_s) / 60.0, 0.0, 1.0)
+
+    assert steady_rise((before + (after - before) * share)[:, None])[0] == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,16 @@ def test_the_first_scale_up_carries_a_step_that_begins_within_a_tick(name: str) 
     assert scores(outcome.tally)["late_pct"].max() == 0
 
 
+def test_a_steep_ramp_makes_no_record_late() -> None:
+    """From 6 000/s to 30 000/s in 15 minutes, three times, with noise; up to 0.7 % with the rise by samples alone."""
+    at_s = np.arange(9 * 3600 / STEP_S) * STEP_S
+    ramp = 6_000 + 24_000 * np.clip((at_s % 10_800 - 3600) / 900, 0, 1) * (at_s % 10_800 < 8_000)
+    ramp *= np.random.default_rng(1).normal(1.0, 0.03, len(ramp))
+    outcome = closed_loop.run([SimulatedJob(ramp, 0, "drain", PROFILES["flink-operator"], seed) for seed in (1, 2, 3)])
+
+    assert scores(outcome.tally)["late_pct"].max() == 0
+
+
 def test_s2_08_the_default_policy_follows_the_wave_of_the_pravega_demo() -> None:
     """A cosine from 0 to 30 000/s in 78 minutes, for six hours."""
     at_s = np.arange(6 * 3600 / STEP_S) * STEP_S
