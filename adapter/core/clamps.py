@@ -71,7 +71,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         sink_unhealthy=status.sink_unhealthy & (safe | where("checks_the_job", rules.policy)),
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
-        cooling_up=more & _is_cooling_up(inputs, waits, suspect),
+        cooling_up=more & _is_cooling_up(inputs, waits, suspect, stage),
         cooling_down=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
@@ -82,20 +82,29 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     )
 
 
-def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask) -> Mask:
-    """Whether a scale-up is too soon after the last change.
-
-    The gain of a trial is unknown until the new workers are warm.
-    """
+def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: IntArray) -> Mask:
+    """Whether a scale-up is too soon after the last change."""
     status, rules, changed_age_s = inputs.status, inputs.status.rules, inputs.gate_inputs.changed_age_s
     changed, warm_s = np.isfinite(changed_age_s), warm_after_s(rules)
     patient = where("waits_until_warm", rules.policy)
-    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, warm_s, np.nan))
+    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, _patience_s(inputs, stage), np.nan))
     separate = where("separate_cooldowns", rules.policy)
     age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
     cold = separate & changed & (status.spec_changed_age_s < np.fmin(warm_s, cooldown_up_s)) & (rules.safety != 0)
     cooling: Mask = cold | (waits & (age_s < cooldown_up_s)) | (suspect & (changed_age_s < rules.warm_up_s))
     return cooling
+
+
+def _patience_s(inputs: DecisionInput, stage: IntArray) -> Array:
+    """How long after a change a scale-up waits: until the workers are warm, because their gain is unknown before.
+
+    If the input exceeds what was observed of the workers that a scale-down left, it does not wait for the warm-up.
+    """
+    status, rules, known = inputs.status, inputs.status.rules, inputs.policy_input
+    able = (1 + known.rules.growth_noise_ratio) * rate_at(known.table, known.workers, known.rules.scaling_exponent)
+    too_few = pick((known.input_rate_records_per_s > able).astype(np.float64), stage) == 1
+    lowered = ~(status.raised_age_s <= status.spec_changed_age_s)
+    return warm_after_s(rules) - np.where(too_few & lowered, rules.warm_up_s, 0.0)
 
 
 def _window_workers(inputs: DecisionInput, needed: Array, pending: Array) -> Array:

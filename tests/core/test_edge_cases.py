@@ -238,6 +238,28 @@ def test_x_05_the_backlog_of_a_pause_causes_no_second_scale_up():
     assert len([at_s for at_s in ups if ups[0] < at_s <= ups[0] + 30 + 60]) == 0
 
 
+@pytest.mark.parametrize(
+    ("returned", "soonest_s", "latest_s"),
+    [(900.0, 120, 180), (520.0, 240, np.inf)],
+    ids=["more than the workers process when warm", "as much as they process"],
+)
+def test_after_a_scale_down_that_left_too_few_workers_a_scale_up_does_not_wait_for_the_warm_up(
+    returned, soonest_s, latest_s
+):
+    """The load returns with the scale-down, which pauses the job for a minute. It warms up for three."""
+
+    def load(at_s):
+        return 900.0 if at_s < 300 else 400.0 if running.workers == 10 else returned
+
+    running = Fluid(load, pause_s=60.0, warm_up_s=180.0)
+    rules = drain(rescale_pause_s=60.0, warm_up_s=180.0, rescale_worth_s=60.0, cooldown_up_s=None)
+    decided = closed(running, 1800, rules)
+    down_s = next(d.at_s for d in decided if d.reason == Reason.DOWN)
+    up_s = next((d.at_s for d in decided if d.at_s > down_s and d.reason == Reason.UP), np.inf)
+
+    assert soonest_s <= up_s - down_s <= latest_s
+
+
 def test_unschedulable_workers_are_removed_from_the_target():
     ticks = [
         tick(at_s, job(**counts(10, spec_workers=10 if at_s < 75 else 20), **flow(at_s, **BEHIND)))
