@@ -13,7 +13,7 @@ import numpy as np
 
 from adapter.core.capacity import CARRIED, Table, rate_at, size_for, strength, trust_at
 from adapter.core.limits import one_more
-from adapter.core.partitions import fewest_evenly_spread, whole
+from adapter.core.partitions import balanced, fewest_evenly_spread, whole
 from adapter.core.policies.interface import (
     Outlook,
     PolicyInput,
@@ -158,6 +158,7 @@ def _needed(policy_input: PolicyInput, capacity: _Capacity, calm: Mask, input_ra
     sized = whole(capacity.size(rate)) + rules.min_spare_workers
     sized = np.where(capacity.proven, sized, _unproven_size(policy_input, calm, sized))
     even = _evenly_spread(policy_input, capacity, sized, input_rate)
+    even = np.where(even > policy_input.workers, _nearest_while_behind(policy_input, sized, even), even)
     needed = np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
     return np.where(np.isnan(needed), np.nan, np.fmax(needed, _relayed(policy_input)))
 
@@ -218,6 +219,16 @@ def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array,
     even = fewest_evenly_spread(sized, partitions, slots, load, highest)
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
     return np.where(sized * slots > partitions, np.maximum(sized, even), even)
+
+
+def _nearest_while_behind(policy_input: PolicyInput, sized: Array, even: Array) -> Array:
+    """With a backlog the nearest of two evenly spread sizes, for a scale-up.
+
+    The smaller one carries the input, but the difference to it may be most of what clears the backlog.
+    """
+    above = balanced(sized, policy_input.partitions, policy_input.rules.slots_per_worker)
+    behind = policy_input.backlog_time_s > policy_input.rules.short_backlog_time_s
+    return np.where(behind & (sized - even > above - sized), above, even)
 
 
 def _look_ahead(policy_input: PolicyInput, capacity: _Capacity, highest: Array, other: Array) -> Ahead:
