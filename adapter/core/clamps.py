@@ -7,7 +7,7 @@ import numpy as np
 
 from adapter.core import gates
 from adapter.core.bounds import BOUNDS, Bound
-from adapter.core.capacity import rate_at
+from adapter.core.capacity import CARRIED, rate_at, trust_at
 from adapter.core.decision_input import DecisionInput
 from adapter.core.grouping import pick
 from adapter.core.limits import Range, one_more
@@ -83,11 +83,15 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
 
 
 def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: IntArray) -> Mask:
-    """Whether a scale-up is too soon after the last change."""
+    """Whether a scale-up is too soon after the last change.
+
+    The gain of a scale-up is unknown until its workers are warm.
+    """
     status, rules, changed_age_s = inputs.status, inputs.status.rules, inputs.gate_inputs.changed_age_s
     changed, warm_s = np.isfinite(changed_age_s), warm_after_s(rules)
+    patience_s = np.where(_lowered_too_far(inputs, stage), warm_s - rules.warm_up_s, warm_s)
     patient = where("waits_until_warm", rules.policy)
-    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, _patience_s(inputs, stage), np.nan))
+    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, patience_s, np.nan))
     separate = where("separate_cooldowns", rules.policy)
     age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
     cold = separate & changed & (status.spec_changed_age_s < np.fmin(warm_s, cooldown_up_s)) & (rules.safety != 0)
@@ -95,16 +99,15 @@ def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: Int
     return cooling
 
 
-def _patience_s(inputs: DecisionInput, stage: IntArray) -> Array:
-    """How long after a change a scale-up waits: until the workers are warm, because their gain is unknown before.
-
-    If the input exceeds what was observed of the workers that a scale-down left, it does not wait for the warm-up.
-    """
-    status, rules, known = inputs.status, inputs.status.rules, inputs.policy_input
-    able = (1 + known.rules.growth_noise_ratio) * rate_at(known.table, known.workers, known.rules.scaling_exponent)
-    too_few = pick((known.input_rate_records_per_s > able).astype(np.float64), stage) == 1
-    lowered = ~(status.raised_age_s <= status.spec_changed_age_s)
-    return warm_after_s(rules) - np.where(too_few & lowered, rules.warm_up_s, 0.0)
+def _lowered_too_far(inputs: DecisionInput, stage: IntArray) -> Mask:
+    """Whether the last change was no scale-up, and the input exceeds what the workers process when they are warm."""
+    status, known = inputs.status, inputs.policy_input
+    lowered = ~(status.raised_age_s <= np.fmax(status.spec_changed_age_s, warm_after_s(status.rules)))
+    able = rate_at(known.table, known.workers, known.rules.scaling_exponent)
+    able = np.where(trust_at(known.table, known.workers) > CARRIED, able, np.nan)
+    noise = 1 + known.rules.growth_noise_ratio
+    too_far: Mask = lowered & (pick(known.input_rate_records_per_s, stage) > pick(able * noise, stage))
+    return too_far
 
 
 def _window_workers(inputs: DecisionInput, needed: Array, pending: Array) -> Array:

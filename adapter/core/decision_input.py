@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.capacity import with_prior
-from adapter.core.forecast import steady_rise
 from adapter.core.fullest import partition_behind_s
 from adapter.core.gates import GateInputs
 from adapter.core.grouping import every, largest
@@ -28,6 +27,7 @@ from adapter.core.scale_down_cost import (
 )
 from adapter.core.signals import moves
 from adapter.core.state import WorkerCounts
+from adapter.core.window_rates import input_rise
 
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
 DAY_S = 86_400.0
@@ -136,7 +136,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         latest_input_rate_records_per_s=tick.rates.latest_input_rate_records_per_s,
         confirmed_input_rate_records_per_s=tick.rates.confirmed_input_rate_records_per_s,
         latest_throughput_records_per_s=tick.rates.latest_throughput_records_per_s,
-        input_rise_records_per_s2=np.fmax(tick.rates.input_rise_records_per_s2, steady_rise(slow.points)),
+        input_rise_records_per_s2=input_rise(tick.rates, slow.points, tick.stage_rules),
         growth_records_per_s=signals.growth_records_per_s,
         highest_backlog_records=tick.rates.highest_backlog_records,
         rising=_rising(tick),

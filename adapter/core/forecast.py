@@ -14,7 +14,7 @@ POINTS = 30  # one a minute
 STEP_S = 60.0  # from one point to the next: the bucket of S4-07
 LEAST_POINTS = 3  # of a line; a parabola takes one more. Through fewer points they show no error
 FIRM_POINTS = 10  # with fewer, chance decides the slope, and a parabola through noise is a trough
-RISE_POINTS = 4  # three changes, of which a step shows in at most two
+_RISE_POINTS = 4  # three changes, of which a step shows in at most two
 _RISE_STEPS = 8  # back to the oldest of them: a rescale hides the input for some minutes
 _BAND_SIGMAS = 3.0  # S4-14
 _LEAST_SIGMA_RATIO = 0.01  # of the level: a policy need not react to a deviation of one percent (S4-18)
@@ -127,11 +127,11 @@ def append_point(
 def steady_rise(points: Array) -> Array:
     """How fast the input rises: the least of its last three changes from minute to minute, at least 0.
 
-    A change over a minute stands out from the noise sooner than one over a tick. A step shows in at most two of them.
+    A step shows in at most two of them, if each point is the mean of its own minute.
     points: as in fitted. Returns records/s^2, shape (stages,); NaN with fewer than four points in eight minutes.
     """
     newest_first = points[: -_RISE_STEPS - 1 : -1]
-    ages = np.argsort(np.isnan(newest_first), axis=0, kind="stable")[:RISE_POINTS]  # of the known points
+    ages = np.argsort(np.isnan(newest_first), axis=0, kind="stable")[:_RISE_POINTS]  # of the known points
     rates = np.take_along_axis(newest_first, ages, axis=0)
     rises = (rates[:-1] - rates[1:]) / (np.diff(ages, axis=0) * STEP_S)
     steady: Array = np.maximum(rises.min(axis=0), 0.0)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.forecast import STEP_S, steady_rise
 from adapter.core.gates import settle_s
 from adapter.core.rates import (
     Mask,
@@ -36,7 +37,7 @@ class Rates:
     latest_input_rate_records_per_s: Array  # since the tick before
     confirmed_input_rate_records_per_s: Array  # the lower of the latest two
     latest_throughput_records_per_s: Array
-    input_rise_records_per_s2: Array  # NaN if unknown
+    input_rise_records_per_s2: Array  # from sample to sample; NaN if unknown
     progressed: Mask  # something was processed since the tick before
     stalled: Mask  # a steady counter stopped while a backlog waits
     rising: Mask  # the backlog rises, apart from its sawtooth
@@ -78,6 +79,16 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
         lowest_partition_backlog_records=np.fmin.reduce(np.where(near, fast.partition, np.nan), axis=0),
     )
+
+
+def input_rise(rates: Rates, points: Array, rules: RuleColumns) -> Array:
+    """How fast the input rises: from sample to sample, or from minute to minute, where noise hides less of it.
+
+    Minutes overlap in a longer window, and for a counter that rises in steps, which has no newest rate.
+    points: of the forecast.
+    """
+    apart = (rules.rate_window_s <= STEP_S) & np.isfinite(rates.latest_input_rate_records_per_s)
+    return np.fmax(rates.input_rise_records_per_s2, np.where(apart, steady_rise(points), np.nan))
 
 
 def _clean_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:

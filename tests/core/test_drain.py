@@ -244,13 +244,18 @@ def test_s4_36_partitions_spread_over_subtasks():
 
 
 @pytest.mark.parametrize(
-    ("input_rate", "backlog", "expected"),
-    [(2700, 270_000, 45), (2700, 200_000, 36), (3360, 0, 36)],
-    ids=["42 catch up, 45 is nearer than 36", "40 catch up, 36 is nearer", "42 without a backlog"],
+    ("input_rate", "backlog", "most", "expected"),
+    [(2700, 270_000, 60, 45), (2700, 200_000, 60, 36), (3360, 0, 60, 36), (2700, 270_000, 44, 36)],
+    ids=[
+        "42 catch up, 45 is nearer than 36",
+        "40 catch up, 36 is nearer",
+        "42 without a backlog",
+        "45 exceeds the most",
+    ],
 )
-def test_a_scale_up_that_catches_up_takes_the_nearest_size_that_spreads_evenly(input_rate, backlog, expected):
+def test_a_scale_up_that_catches_up_takes_the_nearest_size_that_spreads_evenly(input_rate, backlog, most, expected):
     """Of 180 partitions the fullest worker owns five with 36 workers, four with 45."""
-    rules = CALM | {"high_utilization_ratio": 1.0}
+    rules = CALM | {"high_utilization_ratio": 1.0, "most": most}
     assert needed(10, 1000, input_rate - 1000, backlog, partitions=180, **rules) == expected
 
 

@@ -3,14 +3,16 @@
 from itertools import pairwise
 from math import isnan, nan
 from statistics import linear_regression, median
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from builders import column
+from builders import column, rule_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.rates import confirmed_rate, counter_rate, last_rate, rate_rise, robust_slope, since_reset
+from adapter.core.window_rates import input_rise
 
 gaps_and_counts = st.lists(st.one_of(st.just(nan), st.integers(0, 50).map(float)), min_size=1, max_size=9)
 spans = st.lists(st.integers(1, 40), min_size=9, max_size=9)
@@ -217,3 +219,18 @@ def test_a_step_is_no_rise_whenever_it_comes(before, after, step_s):
     counter = (before * at_s + (after - before) * np.maximum(at_s - step_s, 0.0))[:, None]
 
     assert rate_rise(at_s, counter, since_reset(counter))[0] == pytest.approx(0, abs=1e-6)
+
+
+RAMP = np.array([nan] * 26 + [100.0, 160.0, 220.0, 280.0])[:, None]
+
+
+@pytest.mark.parametrize(
+    ("by_sample", "newest", "window_s", "expected"),
+    [(nan, 280, 60, 1.0), (0.5, 280, 60, 1.0), (2.0, 280, 60, 2.0), (0.5, 280, 120, 0.5), (nan, nan, 60, nan)],
+    ids=["by minute", "the larger is by minute", "the larger is by sample", "minutes overlap", "a counter in steps"],
+)
+def test_the_input_rises_by_the_larger_of_two_measures(by_sample, newest, window_s, expected):
+    rates = SimpleNamespace(input_rise_records_per_s2=column(by_sample), latest_input_rate_records_per_s=column(newest))
+    found = input_rise(rates, RAMP, rule_columns(rate_window_s=window_s))
+
+    assert found[0] == pytest.approx(expected, nan_ok=True)
