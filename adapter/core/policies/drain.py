@@ -158,7 +158,7 @@ def _needed(policy_input: PolicyInput, capacity: _Capacity, calm: Mask, input_ra
     sized = whole(capacity.size(rate)) + rules.min_spare_workers
     sized = np.where(capacity.proven, sized, _unproven_size(policy_input, calm, sized))
     even = _evenly_spread(policy_input, capacity, sized, input_rate)
-    even = _nearest_while_behind(policy_input, sized, even)
+    even = _nearest_while_late(policy_input, sized, even)
     needed = np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
     return np.where(np.isnan(needed), np.nan, np.fmax(needed, _relayed(policy_input)))
 
@@ -221,16 +221,16 @@ def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array,
     return np.where(sized * slots > partitions, np.maximum(sized, even), even)
 
 
-def _nearest_while_behind(policy_input: PolicyInput, sized: Array, even: Array) -> Array:
-    """For a scale-up with a backlog the nearest evenly spread size, because the next smaller one may clear it slowly.
+def _nearest_while_late(policy_input: PolicyInput, sized: Array, even: Array) -> Array:
+    """For a scale-up of a late job the nearest evenly spread size, because the next smaller one may clear it slowly.
 
     even: the smaller one, which stays where the maximum would cut the larger one to an uneven size.
     """
     rules, workers = policy_input.rules, policy_input.workers
     above = balanced(sized, policy_input.partitions, rules.slots_per_worker)
-    behind = (even > workers) & (policy_input.backlog_time_s > rules.short_backlog_time_s)
+    late = (even > workers) & (policy_input.backlog_time_s > rules.backlog_time_target_s)
     nearer = (sized - even > above - sized) & (above <= policy_input.most_workers)
-    return np.where(behind & nearer, above, even)
+    return np.where(late & nearer, above, even)
 
 
 def _look_ahead(policy_input: PolicyInput, capacity: _Capacity, highest: Array, other: Array) -> Ahead:
