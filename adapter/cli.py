@@ -237,12 +237,12 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         report=report or Path("backtest.html"),
     )
     if config is not None:
-        options = replace(options, policies=command.parse_policies(policy or ""))
+        options = replace(options, policies=() if policy is None else command.parse_policies(policy))
         known = wiring.load_values(config) or wiring.load(config)
         files = history_report.run(known, options, lambda line: typer.echo(line, err=True))
     else:
         wanted = command.GridOptions(
-            policies=policy or command.DEFAULT_POLICY,
+            policies=command.DEFAULT_POLICY if policy is None else policy,
             profiles=profile,
             delays=delay,
             seeds=seeds,

@@ -58,7 +58,7 @@ class SourceError(AdapterError):
 
 
 class SetupError(AdapterError):
-    """The machine lacks something; the message names it and the command that mends it."""
+    """The machine lacks something; the message names it and a command that provides it."""
 
 
 class CheckpointError(AdapterError):

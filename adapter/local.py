@@ -197,7 +197,7 @@ def _embedded(url: str, checkpoint: Path) -> Config:
 
 
 def _without_decision(options: Options, log: Path) -> str:
-    remedy = "mend any fault above, or give --for more time: Spark starts in 20 s on a free machine"
+    remedy = "fix any fault above, or give --for more time: Spark starts in 20 s on a free machine"
     cause = f"; see the errors in {log}" if b"error" in log.read_bytes().lower() else ""  # it is never empty
     return f"expected a decision within {options.for_s:g} s, got none; {remedy}{cause}"
 

@@ -173,7 +173,7 @@ def test_without_a_decision_it_ends_with_an_error(tmp_path: Path) -> None:
     with running(tmp_path, "--for", "3s", "--port", "0") as run:  # Spark takes longer to start
         assert run.process.wait(FIRST_DECISION_WITHIN_S) == 2
         assert not list(tmp_path.glob("backlog-adapter-*"))
-    assert "expected a decision within 3 s, got none; mend any fault above, or give --for more time" in run.printed
+    assert "expected a decision within 3 s, got none; fix any fault above, or give --for more time" in run.printed
 
 
 def test_without_a_decision_the_errors_of_spark_stay(tmp_path: Path) -> None:

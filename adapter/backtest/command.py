@@ -76,8 +76,8 @@ def read_request(paths: Iterable[Path], options: GridOptions) -> tuple[tuple[Tra
 
 
 def parse_policies(text: str) -> tuple[str, ...]:
-    """Comma-separated policies and baselines; an empty text is none. Raises ConfigError with every fault."""
-    if faults := _policy_faults(text) if _names(text) else []:
+    """Comma-separated policies and baselines. Raises ConfigError with every fault."""
+    if faults := _policy_faults(text):
         raise ConfigError(faults)
     return _names(text)
 

@@ -31,7 +31,7 @@ class MetricQuery(msgspec.Struct, frozen=True):
     metric: str
     selector: Selector = EVERYTHING
     subject: str = ""  # the object of the request, if it is not a workload
-    hint: str = ""  # how to mend a selector that matches nothing
+    hint: str = ""  # how to correct a selector that matches nothing
 
 
 class MetricValue(msgspec.Struct, frozen=True):

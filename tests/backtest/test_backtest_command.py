@@ -26,13 +26,13 @@ def test_a_policy_accepts_parameters() -> None:
 
     assert grid(policies=f"drain,{varied},keda-30s").policies == ("drain", varied, "keda-30s")
     assert command.parse_policies(varied) == (varied,)
-    assert command.parse_policies("") == ()
     assert command.parse_policies("drain:defaults+target_utilization_ratio=0.7")
 
 
 @pytest.mark.parametrize(
     ("requested", "message"),
     [
+        pytest.param("", "--policy: expected at least one of drain, ", id="no policy"),
         pytest.param("dra", "there is no 'dra'; did you mean drain? there are drain, ", id="no such policy"),
         pytest.param(
             "drain:utilisation=1", "drain:utilisation=1: there is no parameter 'utilisation'", id="no such one"

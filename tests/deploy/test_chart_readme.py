@@ -71,6 +71,11 @@ def test_the_notes_say_that_there_are_no_workloads(helm: Helm) -> None:
     assert "It has no workloads yet" not in notes(helm, "--set", "config.fleets[0].name=a,config.fleets[0].source=b")
 
 
+def test_the_notes_say_that_no_public_registry_has_the_images(helm: Helm) -> None:
+    assert "images.registry is not set" in notes(helm)
+    assert "images.registry is not set" not in notes(helm, "--set", "images.registry=registry.example.com/team")
+
+
 def test_the_notes_say_how_to_see_the_owner_of_the_other_group(helm: Helm) -> None:
     text = notes(helm, "--set", "apiService.external.create=false,apiService.custom.create=true")
     assert "kubectl get apiservice v1beta1.external.metrics.k8s.io" in text
