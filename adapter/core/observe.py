@@ -134,7 +134,7 @@ def _rules(state: State, samples: Samples, book: RuleBook, index: IntArray) -> t
     effective = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
     shown_s = largest(state.fast.stop.longest_s, index, len(names))
     rules = with_measured_cost(effective.values, slow.usual_rescale, shown_s)
-    return rules, effective.complaints
+    return parameters.with_events(rules, names, slow.facts.fleet, book, samples.at_s), effective.complaints
 
 
 def _healthy_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import get_type_hints
 
@@ -12,11 +12,10 @@ from adapter.core.policies import POLICIES
 from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.rules import ORDERED, UNTIL_MEASURED, Rules, contradiction, value_or_default
+from adapter.core.rules import ORDERED, UNTIL_MEASURED, Rules, contradiction
 from adapter.core.samples import Array, IntArray, first_known
 
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
-_CALENDAR = ("excluded", "expected_times", "expecting")  # columns that depend on the time
 _NAMES = tuple(name for name in _SETTINGS if name not in ("excluded", "expected"))
 _LEAST_LEAD_S = 600.0  # before an event, so that its workers are warm when it begins
 _CHOICES = {name: known["one_of"] for name, known in _SETTINGS.items() if "one_of" in known}
@@ -51,12 +50,30 @@ def columns(
     overrides: parameter -> (workloads,) the value that replaces the book's, otherwise NaN.
     """
     distinct, which = _distinct_rules(workloads, fleet.tobytes(), _ById(book))
-    table = np.array([[*_values(rules), *_calendar(rules, at_s)] for rules in distinct], dtype=np.float64)
-    spread = table.reshape(len(distinct), len(_NAMES) + len(_CALENDAR)).T[:, which]
-    values = dict(zip((*_NAMES, *_CALENDAR), spread, strict=True))
-    merged, wrong = _overridden(values, overrides)
+    table = np.array([_values(rules) for rules in distinct], dtype=np.float64)
+    spread = table.reshape(len(distinct), len(_NAMES)).T[:, which]
+    merged, wrong = _overridden(dict(zip(_NAMES, spread, strict=True)), overrides)
     complaints = {workloads[row]: f"{_IGNORED}: {'; '.join(faults)}" for row, faults in wrong.items()}
-    return Columns(values=RuleColumns(**{**merged, **_by_policy(merged)}), complaints=complaints)
+    excluded = np.array([any(period.holds(at_s) for period in rules.excluded) for rules in distinct], dtype=np.float64)
+    calendar = {"excluded": excluded[which], "expected_times": np.ones(len(which)), "expecting": np.zeros(len(which))}
+    return Columns(values=RuleColumns(**{**merged, **_by_policy(merged), **calendar}), complaints=complaints)
+
+
+def with_events(
+    rules: RuleColumns, workloads: tuple[str, ...], fleet: Array, book: RuleBook, at_s: float
+) -> RuleColumns:
+    """The rules with the events of `expected` that begin soon or last.
+
+    rules: with overrides and measured costs, because the workers for an event have to be warm when it begins.
+    """
+    distinct, which = _distinct_rules(workloads, fleet.tobytes(), _ById(book))
+    lead_s = np.maximum(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + rules.warm_up_s)
+    times, expecting = rules.expected_times, rules.expecting
+    for number, event in ((number, event) for number, each in enumerate(distinct) for event in each.expected):
+        near = (which == number) & (event.begin_s - lead_s <= at_s) & (at_s < event.end_s)
+        times = np.where(near & (at_s < event.begin_s), np.maximum(times, event.times), times)
+        expecting = np.where(near, 1.0, expecting)
+    return replace(rules, expected_times=times, expecting=expecting)
 
 
 def allowed(parameter: str, values: Array) -> Mask:
@@ -118,17 +135,6 @@ def _distinct_rules(workloads: tuple[str, ...], fleet: bytes, by_id: _ById) -> t
 @lru_cache(maxsize=4096)
 def _values(rules: Rules) -> tuple[float, ...]:
     return tuple(number_of(name, getattr(rules, name)) for name in _NAMES)
-
-
-def _calendar(rules: Rules, at_s: float) -> tuple[float, float, float]:
-    """The values of _CALENDAR at a time."""
-    warm_up_s = value_or_default(rules, "warm_up_s")
-    lead_s = max(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + warm_up_s)
-    return (
-        float(any(period.holds(at_s) for period in rules.excluded)),
-        max((event.times for event in rules.expected if event.is_ahead(at_s, lead_s)), default=1.0),
-        float(any(event.is_near(at_s, lead_s) for event in rules.expected)),
-    )
 
 
 def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:

@@ -31,11 +31,3 @@ class Event:
     begin_s: float  # Unix seconds
     end_s: float
     times: float  # the input of the event / the input before it
-
-    def is_ahead(self, at_s: float, lead_s: float) -> bool:
-        """Whether it begins within lead_s."""
-        return self.begin_s - lead_s <= at_s < self.begin_s
-
-    def is_near(self, at_s: float, lead_s: float) -> bool:
-        """Whether it begins within lead_s, or lasts."""
-        return self.begin_s - lead_s <= at_s < self.end_s

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.decisions import Bound
-from adapter.core.parameters import Columns, allowed, columns, number_of
+from adapter.core.parameters import Columns, allowed, columns, number_of, with_events
 from adapter.core.periods import Event, Period
 from adapter.core.rule_book import RuleBook
+from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import ORDERED, POLICIES, QUANTA, Rules
 from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, Array
 
@@ -23,6 +24,12 @@ HOUR = Period(days=(3,), begin_min=0, end_min=60)  # Unix time began on a Thursd
 
 def spread(book: RuleBook = DEFAULTS, at_s: float = 0.0, **overrides: Array) -> Columns:
     return columns(NAMES, np.full(len(NAMES), nan), book, at_s, overrides)
+
+
+def with_calendar(rules: Rules, at_s: float, **overrides: Array) -> RuleColumns:
+    """The columns at a time; the first workload has the rules, the second has the defaults."""
+    book = RuleBook(by_workload={"n/a": rules})
+    return with_events(spread(book, at_s, **overrides).values, NAMES, np.full(len(NAMES), nan), book, at_s)
 
 
 def test_each_workload_has_its_own_entry():
@@ -66,8 +73,14 @@ def test_a_workload_is_excluded_during_its_own_period(at_s, excluded):
 )
 def test_s1_an_expected_event_multiplies_the_input_before_it_and_lasts_until_its_end(at_s, times, expecting):
     events = Event(begin_s=3601, end_s=7201, times=2), Event(begin_s=3601, end_s=3700, times=1.5)
-    found = spread(RuleBook(by_workload={"n/a": Rules(expected=events)}), at_s).values
+    found = with_calendar(Rules(expected=events), at_s)
     assert (found.expected_times.tolist(), found.expecting.tolist()) == ([times, 1], [expecting, 0])
+
+
+def test_s1_an_expected_event_counts_earlier_for_workers_that_an_annotation_says_start_slowly():
+    rules = Rules(expected=(Event(begin_s=3600, end_s=7200, times=2),), rescale_pause_s=30.0, warm_up_s=60.0)
+    start_s = {"worker_start_s": column(1800, nan)}
+    assert [with_calendar(rules, at_s, **start_s).expecting[0] for at_s in (1709, 1710)] == [0, 1]
 
 
 def test_s4_30_failover_is_a_column():
