@@ -71,7 +71,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         sink_unhealthy=status.sink_unhealthy & (safe | where("checks_the_job", rules.policy)),
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
-        cooling_up=more & _is_cooling_up(inputs, waits, suspect, stage),
+        cooling_up=more & _is_cooling_up(inputs, waits, stage),
         cooling_down=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
@@ -82,31 +82,29 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     )
 
 
-def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: IntArray) -> Mask:
+def _is_cooling_up(inputs: DecisionInput, waits: Mask, stage: IntArray) -> Mask:
     """Whether a scale-up is too soon after the last change.
 
     The gain of a scale-up is unknown until its workers are warm.
     """
-    status, rules, changed_age_s = inputs.status, inputs.status.rules, inputs.gate_inputs.changed_age_s
-    changed, warm_s = np.isfinite(changed_age_s), warm_after_s(rules)
+    status, rules = inputs.status, inputs.status.rules
+    changed, warm_s = np.isfinite(inputs.gate_inputs.changed_age_s), warm_after_s(rules)
     patience_s = np.where(_lowered_too_far(inputs, stage), warm_s - rules.warm_up_s, warm_s)
     patient = where("waits_until_warm", rules.policy)
     cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, patience_s, np.nan))
     separate = where("separate_cooldowns", rules.policy)
     age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
     cold = separate & changed & (status.spec_changed_age_s < np.fmin(warm_s, cooldown_up_s)) & (rules.safety != 0)
-    cooling: Mask = cold | (waits & (age_s < cooldown_up_s)) | (suspect & (changed_age_s < rules.warm_up_s))
+    cooling: Mask = cold | (waits & (age_s < cooldown_up_s))
     return cooling
 
 
 def _lowered_too_far(inputs: DecisionInput, stage: IntArray) -> Mask:
     """Whether the last change was no scale-up, and the input exceeds what the workers process when they are warm."""
     status, known = inputs.status, inputs.policy_input
-    lowered = ~(status.raised_age_s <= np.fmax(status.spec_changed_age_s, warm_after_s(status.rules)))
-    able = rate_at(known.table, known.workers, known.rules.scaling_exponent)
-    able = np.where(trust_at(known.table, known.workers) > CARRIED, able, np.nan)
-    noise = 1 + known.rules.growth_noise_ratio
-    too_far: Mask = lowered & (pick(known.input_rate_records_per_s, stage) > pick(able * noise, stage))
+    raised = status.raised_age_s <= status.spec_changed_age_s
+    able = rate_at(known.table, known.workers, known.rules.scaling_exponent) * (1 + known.rules.growth_noise_ratio)
+    too_far: Mask = ~raised & (pick(known.input_rate_records_per_s, stage) > pick(able, stage))
     return too_far
 
 
@@ -122,10 +120,11 @@ def _window_workers(inputs: DecisionInput, needed: Array, pending: Array) -> Arr
 
 
 def _hot_partition_limit(inputs: DecisionInput) -> Array:
-    """The most workers that help a stage whose hottest partition alone fills a subtask, otherwise NaN."""
+    """The most workers that help a stage whose hottest partition is known to fill a subtask alone, otherwise NaN."""
     policy_input, heaviest = inputs.policy_input, inputs.blockers.hottest_partition_ratio
     rules, one, slots = policy_input.rules, np.ones(len(heaviest)), policy_input.rules.slots_per_worker
-    able = rate_at(policy_input.table, one, one) / slots
+    known = trust_at(policy_input.table, one) > CARRIED
+    able = np.where(known, rate_at(policy_input.table, one, one) / slots, np.nan)
     load = heaviest * policy_input.input_rate_records_per_s / policy_input.partitions
     most = np.ceil(hot_limit(policy_input.partitions, heaviest) / slots)
     return np.where(load > rules.high_utilization_ratio * able, most, np.nan)

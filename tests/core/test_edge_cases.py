@@ -341,6 +341,11 @@ def test_a_hot_partition_stays_hot_through_a_missing_sample():
     assert last([*ticks, *missed], drain()).required_workers == 6
 
 
+def test_a_hot_partition_limits_nothing_while_the_capacity_of_a_worker_is_unknown():
+    hot = {"partitions": 32, "hottest_partition_ratio": 4.0}
+    assert last(always(600, **hot), book(policy="segments")).required_workers == 32
+
+
 def test_a_slow_worker_is_named_and_causes_no_scale_up():
     found = last(always(60, throughput=700, slowest_worker_ratio=0.3), drain())
     assert (found.required_workers, found.slowest_worker_ratio) == (10, 0.3)

@@ -43,7 +43,7 @@ QUICK = {
     "failures_window_s": 120.0,
     "down_window_s": 45.0,
     "rescale_worth_s": 5.0,
-    "cooldown_up_s": 20.0,
+    "cooldown_up_s": 60.0,
     "latch_s": 90.0,
     "cooldown_down_s": 20.0,
     "ineffective_block_s": 60.0,
