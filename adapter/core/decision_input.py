@@ -103,7 +103,7 @@ def decision_input(tick: Tick) -> DecisionInput:
     )
 
 
-def overloaded(tick: Tick) -> Mask:
+def is_overloaded(tick: Tick) -> Mask:
     """Whether the input exceeds the throughput of a stage by more than noise."""
     noise = tick.stage_rules.growth_noise_ratio * tick.signals.throughput_records_per_s
     overloaded: Mask = tick.rates_known & _rising(tick) & (tick.signals.growth_records_per_s > noise)

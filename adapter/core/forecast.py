@@ -15,7 +15,7 @@ STEP_S = 60.0  # from one point to the next: the bucket of S4-07
 LEAST_POINTS = 3  # of a line; a parabola takes one more. Through fewer points they show no error
 FIRM_POINTS = 10  # with fewer, chance decides the slope, and a parabola through noise is a trough
 _RISE_POINTS = 4  # three changes, of which a step shows in at most two
-_RISE_STEPS = 8  # back to the oldest of them: a rescale hides the input for some minutes
+_RISE_STEPS = 8  # the newest minutes to search for these points: a rescale hides the input for some
 _BAND_SIGMAS = 3.0  # S4-14
 _LEAST_SIGMA_RATIO = 0.01  # of the level: a policy need not react to a deviation of one percent (S4-18)
 _FEW_SIGMA_RATIO = 0.03  # likewise, where chance may put few points on a line
@@ -67,7 +67,7 @@ class Fit:
         return np.where(rootless, 0.0, low_s), np.where(rootless, 0.0, high_s)
 
 
-def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S, trough_points: int = LEAST_POINTS + 1) -> Fit:
+def fit_curve(points: Array, outlier_run: Array, step_s: float = STEP_S, trough_points: int = LEAST_POINTS + 1) -> Fit:
     """Least squares: a trough if the parabola falls and rises by more than its errors, else a line (S4-13).
 
     points: shape (POINTS, stages), records/s, oldest first, NaN unknown. outlier_run: shape (stages,), how many of the
@@ -92,11 +92,11 @@ def fitted(points: Array, outlier_run: Array, step_s: float = STEP_S, trough_poi
     )
 
 
-def widened(fit: Fit, points: Array) -> Fit:
+def widen_sigma(fit: Fit, points: Array) -> Fit:
     """The fit with a larger sigma where few points are known, so that a forecast begins with the third one (S4-32).
 
     The error of a slope falls with the count ** 1.5.
-    points: of which some may wait for confirmation, in the form of fitted.
+    points: of which some may wait for confirmation, in the form of fit_curve.
     """
     count = np.isfinite(points).sum(axis=0)
     few = (count < FIRM_POINTS) & (count > 0)
@@ -107,7 +107,7 @@ def widened(fit: Fit, points: Array) -> Fit:
 def append_point(
     points: Array, outlier_run: Array, fit: Fit, newest: Array, most_outliers: Array
 ) -> tuple[Array, Array]:
-    """Append the next point: points and outlier_run, as in fitted, one step later.
+    """Append the next point: points and outlier_run, as in fit_curve, one step later.
 
     An outlier waits for confirmation. The first point inside the band drops all waiting outliers. most_outliers in a
     row form the new baseline (S4-16). They drop the points before them, and the first of them: a step within a minute
@@ -128,7 +128,7 @@ def steady_rise(points: Array) -> Array:
     """How fast the input rises: the least of its last three changes from minute to minute, at least 0.
 
     A step shows in at most two of them, if each point is the mean of its own minute.
-    points: as in fitted. Returns records/s^2, shape (stages,); NaN with fewer than four points in eight minutes.
+    points: as in fit_curve. Returns records/s^2, shape (stages,); NaN with fewer than four points in eight minutes.
     """
     newest_first = points[: -_RISE_STEPS - 1 : -1]
     ages = np.argsort(np.isnan(newest_first), axis=0, kind="stable")[:_RISE_POINTS]  # of the known points

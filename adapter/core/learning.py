@@ -17,8 +17,8 @@ from adapter.core.capacity import (
     utilization,
     with_prior,
 )
-from adapter.core.decision_input import DAY_S, overloaded
-from adapter.core.forecast import FIRM_POINTS, POINTS, STEP_S, append_point, fitted, widened
+from adapter.core.decision_input import DAY_S, is_overloaded
+from adapter.core.forecast import FIRM_POINTS, POINTS, STEP_S, append_point, fit_curve, widen_sigma
 from adapter.core.fullest import learn_fullest
 from adapter.core.grouping import largest
 from adapter.core.measured_cost import slow_time_unknown
@@ -34,6 +34,7 @@ _LONGEST_BLOCK = 8.0  # times the first one
 _CHANGING_RATIO = 0.75
 _RISING_RATIO = 1.05  # less is noise, or the end of the warm-up
 _LONGEST_SLOW_S = 600.0  # after a rescale: pause, warm-up and late metrics of most jobs
+_LONGEST_TRIAL_S = 3600.0  # after a scale-up; a lower throughput later need not be its effect
 
 
 def update_estimates(tick: Tick) -> Tick:
@@ -64,7 +65,7 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
 
 def _observation(tick: Tick, *, minute: bool) -> Observation:
     """What the table learns from: each minute, and on every tick where the capacity is hardly known."""
-    exceeded, throughput = overloaded(tick), tick.signals.throughput_records_per_s
+    exceeded, throughput = is_overloaded(tick), tick.signals.throughput_records_per_s
     # Earlier in the window, a stage that the input exceeds had less to do, or was still slow: take the last tick.
     latest = np.fmax(throughput, tick.rates.latest_throughput_records_per_s)
     healthy = tick.facts.sink_healthy[tick.workload_index] != 0
@@ -115,7 +116,7 @@ def _perhaps_slow(tick: Tick) -> Mask:
 
 
 def _aged(table: Table, at_s: float) -> Table:
-    """The table with observations of more than a day ago as estimates: jobs and records change."""
+    """The table with observations of sizes that were not in use for a day as estimates: jobs and records change."""
     old = (table.trust == OBSERVED) & (at_s - table.seen_at_s > DAY_S)
     return replace(table, trust=np.where(old, ESTIMATED, table.trust)) if old.any() else table
 
@@ -165,12 +166,13 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
 def _can_be_judged(tick: Tick, trial: ScaleUpTrial) -> Mask:
     """Whether the throughput of a stage shows the capacity that its last scale-up added.
 
-    That is when the stage is behind, its backlog grows again at the larger size and it becomes no faster, or when a
-    later stage is full for a rate window: before, the throughput includes a time of less load.
+    That is within an hour, when the stage is behind, its backlog grows again at the larger size and it becomes no
+    faster, or when a later stage is full for a rate window: before, the throughput includes a time of less load.
     """
     relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
     larger = (tick.workers[tick.workload_index] > trial.from_workers) & (trial.from_workers > 0)
-    return ((tick.behind & overloaded(tick) & ~_perhaps_warming(tick)) | relays) & larger
+    larger &= tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= _LONGEST_TRIAL_S
+    return ((tick.behind & is_overloaded(tick) & ~_perhaps_warming(tick)) | relays) & larger
 
 
 def _perhaps_warming(tick: Tick) -> Mask:
@@ -220,7 +222,7 @@ def _extend_forecast(tick: Tick, slow: Slow, minutes: int) -> Slow:
         slow,
         points=points,
         outlier_run=outlier_run,
-        fit=widened(fitted(points, outlier_run, trough_points=FIRM_POINTS), points),
+        fit=widen_sigma(fit_curve(points, outlier_run, trough_points=FIRM_POINTS), points),
         # Minutes have their own grid, because ticks need not divide a minute.
         newest_point_at_s=np.where(np.isnan(last_s), tick.at_s, last_s + minutes * STEP_S),
     )

@@ -15,11 +15,11 @@ from adapter.core.forecast import (
     Fit,
     append_point,
     catch_up_from,
-    fitted,
+    fit_curve,
     recovery_rate,
     steady_rise,
     trusted,
-    widened,
+    widen_sigma,
 )
 
 LINE, TROUGH, CREST = (10, 12, 14, 16), (9, 6, 5, 6, 9), (1, 4, 5, 4, 1)
@@ -37,7 +37,7 @@ def history(*values):
 
 
 def fit_of(*values, odd=0, step_s=1.0):
-    return fitted(history(*values), column(odd), step_s)
+    return fit_curve(history(*values), column(odd), step_s)
 
 
 def curve(a, b, c, sigma=0.0):
@@ -48,7 +48,7 @@ def push(values, *newest, most=3):
     """The points a stage keeps and its count of outliers, after new points one by one."""
     points, odd = history(*values), column(0)
     for value in newest:
-        points, odd = append_point(points, odd, fitted(points, odd, 1.0), column(value), column(most))
+        points, odd = append_point(points, odd, fit_curve(points, odd, 1.0), column(value), column(most))
     return [value for value in points[:, 0].tolist() if not isnan(value)], odd[0]
 
 
@@ -134,7 +134,7 @@ def test_no_rate_of_a_span_exceeds_its_highest(fit, t1_s, span_s, share):
 @given(st.lists(st.booleans(), min_size=POINTS, max_size=POINTS).filter(lambda seen: sum(seen) > 3), rates, small)
 def test_an_exact_line_is_recovered_and_has_no_errors(seen, newest, slope):
     t_s = np.arange(1.0 - POINTS, 1.0) * 60
-    found = fitted(np.where(seen, newest + slope * t_s, nan)[:, None], column(0), 60.0)
+    found = fit_curve(np.where(seen, newest + slope * t_s, nan)[:, None], column(0), 60.0)
     assert [found.b[0], found.c[0]] == pytest.approx((slope, newest), abs=1e-8)
     assert [found.a[0], found.sigma[0]] == pytest.approx((0, 0), abs=1e-8)
 
@@ -146,7 +146,7 @@ def test_an_exact_line_is_recovered_and_has_no_errors(seen, newest, slope):
 def test_an_exact_trough_is_recovered_and_has_no_errors(seen, a, bottom, level):
     t = np.arange(1.0 - POINTS, 1.0)
     values = np.where([True, *seen, True], a * (t + bottom) ** 2 + level, nan)[:, None]
-    found = fitted(values, column(0), 60.0)
+    found = fit_curve(values, column(0), 60.0)
     assert [found.a[0] * 60**2, found.b[0] * 60] == pytest.approx((a, 2 * a * bottom), abs=1e-6)
     assert [found.c[0], found.sigma[0]] == pytest.approx((a * bottom**2 + level, 0), abs=1e-6)
 
@@ -155,7 +155,7 @@ def test_an_exact_trough_is_recovered_and_has_no_errors(seen, a, bottom, level):
 def test_s4_14_any_points_give_numpys_own_fit_and_sigma_of_divisor_n(values):
     t_s, seen = np.arange(1.0 - POINTS, 1.0), np.isfinite(values)
     x, y = t_s[seen], np.array(values)[seen]
-    found = fitted(np.array(values)[:, None], column(0), 1.0)
+    found = fit_curve(np.array(values)[:, None], column(0), 1.0)
     expected = np.polyfit(x, y, 2 if found.a > 0 else 1)
     errors = y - np.polyval(expected, x)
     assert np.polyval([found.a[0], found.b[0], found.c[0]], x) == pytest.approx(np.polyval(expected, x), abs=1e-6)
@@ -173,7 +173,7 @@ def test_s4_13_a_fit_is_a_trough_if_and_only_if_the_parabola_falls_and_rises_by_
     band = 3 * sqrt(np.mean((y - np.polyval([a, b, c], x)) ** 2))
     if min(abs(slopes)) > level and abs(depth - band) > level:
         is_trough = slopes[0] < 0 < slopes[1] and depth > band
-        assert (fitted(np.array(values)[:, None], column(0), 1.0).a[0] > 0) == is_trough
+        assert (fit_curve(np.array(values)[:, None], column(0), 1.0).a[0] > 0) == is_trough
 
 
 STEP = (600,) * 20 + (1500,) * 5
@@ -227,7 +227,7 @@ def test_s4_16_the_point_between_two_levels_is_not_in_the_new_baseline():
 def test_s4_16_each_stage_has_its_own_number_of_outliers():
     points, odd = np.repeat(history(*LINE), 3, axis=1), column(0, 0, 0)
     for newest in (900, 800):
-        points, odd = append_point(points, odd, fitted(points, odd, 1.0), column(*[newest] * 3), column(1, 2, 3))
+        points, odd = append_point(points, odd, fit_curve(points, odd, 1.0), column(*[newest] * 3), column(1, 2, 3))
     assert np.isfinite(points).sum(axis=0).tolist() == [2, 1, 6]
     assert odd.tolist() == [0, 0, 2]
 
@@ -241,8 +241,8 @@ def test_s4_16_an_unknown_point_neither_counts_nor_resets():
 def test_after_a_reset_the_fit_starts_from_the_spike():
     points, odd = history(*LINE), column(0)
     for newest in (900, 910, 920, 930):
-        points, odd = append_point(points, odd, fitted(points, odd, 1.0), column(newest), column(3))
-    assert fitted(points, odd, 1.0).at(1.0)[0] == pytest.approx(940)
+        points, odd = append_point(points, odd, fit_curve(points, odd, 1.0), column(newest), column(3))
+    assert fit_curve(points, odd, 1.0).at(1.0)[0] == pytest.approx(940)
 
 
 @pytest.mark.parametrize(
@@ -251,18 +251,18 @@ def test_after_a_reset_the_fit_starts_from_the_spike():
 )
 def test_s4_32_a_forecast_of_few_points_has_a_wider_error(count, sigma):
     points = history(*[1000] * count)
-    fit = widened(fitted(points, column(0)), points)
+    fit = widen_sigma(fit_curve(points, column(0)), points)
     assert [fit.at(600.0)[0], fit.sigma[0]] == pytest.approx([1000, 1000 * sigma], abs=1e-9)
 
 
 def test_s4_13_a_trough_has_at_least_as_many_points_as_required():
-    assert fitted(history(*TROUGH), column(0), 1.0, trough_points=6).a[0] == 0
-    assert fitted(history(*TROUGH), column(0), 1.0, trough_points=5).a[0] == 1
+    assert fit_curve(history(*TROUGH), column(0), 1.0, trough_points=6).a[0] == 0
+    assert fit_curve(history(*TROUGH), column(0), 1.0, trough_points=5).a[0] == 1
 
 
 def test_s4_32_two_points_give_no_forecast():
     points = history(1000, 1000)
-    assert np.isnan(widened(fitted(points, column(0)), points).sigma[0])
+    assert np.isnan(widen_sigma(fit_curve(points, column(0)), points).sigma[0])
 
 
 @pytest.mark.parametrize(("newest", "outliers"), [(1029, 0), (971, 0), (1031, 1), (969, 1)])
@@ -357,7 +357,7 @@ def test_a_stage_does_not_depend_on_its_neighbours_to_the_last_bit(stages):
     def answers(chosen):
         points = np.array([values for values, _, _ in chosen]).T
         odd, newest = column(*[odd for _, odd, _ in chosen]), column(*[newest for _, _, newest in chosen])
-        fit = fitted(points, odd)
+        fit = fit_curve(points, odd)
         later, odd = append_point(points, odd, fit, newest, np.full(len(chosen), 3.0))
         return [*parts(fit), *later, odd, recovery_rate(fit, newest, VECTORS)]
 
@@ -369,7 +369,7 @@ def test_a_stage_does_not_depend_on_its_neighbours_to_the_last_bit(stages):
 
 def test_an_unknown_stage_stays_unknown_beside_known_ones():
     points, odd = np.column_stack([history(), history(*LINE)]), column(0, 0)
-    fit = fitted(points, odd, 1.0)
+    fit = fit_curve(points, odd, 1.0)
     found = [*parts(fit), fit.at(5.0), fit.integral(0.0, 5.0), fit.highest(0.0, 5.0)]
     found.append(recovery_rate(fit, column(0, 0), VECTORS))
     assert all(np.isnan(row[0]) and np.isfinite(row[1]) for row in found)
@@ -380,6 +380,6 @@ def test_an_unknown_stage_stays_unknown_beside_known_ones():
 
 def test_no_stages_give_no_fit():
     points, none = np.empty((POINTS, 0)), column()
-    fit = fitted(points, none)
+    fit = fit_curve(points, none)
     assert append_point(points, none, fit, none, none)[0].shape == (POINTS, 0)
     assert recovery_rate(fit, none, VECTORS).shape == (0,)

@@ -249,6 +249,22 @@ def test_a_scale_up_is_not_judged_while_its_workers_warm_up():
     assert Bound.INEFFECTIVE not in bounds
 
 
+def test_a_scale_up_of_more_than_an_hour_ago_is_not_judged():
+    """Two hours after a scale-up, each record takes longer, and the maximum holds the job for ten minutes."""
+    running = Fluid(lambda at_s: 800.0 if at_s < 600 else 1060.0 if at_s < 7200 else 1100.0, pause_s=20.0)
+    state, bounds = EMPTY, set()
+    while running.at_s < 8400:
+        most = 10 if running.at_s < 900 else 13 if running.at_s < 7800 else 200
+        running.each = 100.0 if running.at_s < 7200 else 80.0
+        state, decisions = advance(state, tick(running.at_s, running.rows()), book(policy="drain", max_workers=most))
+        (decided,) = rows(decisions)
+        bounds.add(decided.bound)
+        running.scale(decided.required_workers)
+        running.run(30)
+    assert Bound.INEFFECTIVE not in bounds
+    assert running.workers > 13
+
+
 def test_published_policies_have_no_block():
     running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0)
     decided = closed(running, 1500, book(policy="dataflow", max_workers=1000))
