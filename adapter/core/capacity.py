@@ -32,7 +32,7 @@ class Table:
     sizes: Array  # workers, ascending, NaN last
     rates: Array  # records/s that all of these workers carry
     trust: Array  # a level of CONFIDENCE
-    seen_at_s: Array  # about when it was last observed
+    seen_at_s: Array  # when the size was last in use, to within an hour
 
 
 _COLUMNS = tuple(column.name for column in fields(Table))

@@ -47,5 +47,5 @@ def learn_fullest(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
         partitions = tick.facts.partitions[tick.workload_index]
         fullest = load * fullest_ratio(workers * rules.slots_per_worker, partitions)
         behind &= (load < _TOGETHER_RATIO) & (fullest > _LEAST_RATIO)
-        learned = np.where(behind, np.fmin(learned, np.fmin(fullest, 1.0)), learned)
+        learned = np.where(behind, np.fmin(learned, fullest), learned)
     return replace(slow, fullest_ratio=learned)

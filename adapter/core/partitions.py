@@ -75,7 +75,7 @@ def fullest_ratio(subtasks: Array, partitions: Array) -> Array:
 
 
 def hot_limit(partitions: Array, hottest_partition_ratio: Array) -> Array:
-    """The workers beyond which the hottest partition limits the throughput; NaN if unknown.
+    """The subtasks beyond which the hottest partition limits the throughput; NaN if unknown.
 
     hottest_partition_ratio: its input / input of the mean partition, at least 1.
     """

@@ -201,7 +201,8 @@ class Rules:
     rescale_worth_s: float | None = _setting(
         None,
         "a scale-down waits until it would have saved this many seconds of the whole job's work, a quarter more for "
-        "each scale-down of the last day; a scale-down that was soon reverted counts three times",
+        "each scale-down of the last day; a scale-down that was soon reverted counts three times; with 0, a scale-down "
+        "waits for the whole down_window_s",
         ge=0,
         le=86_400,
     )

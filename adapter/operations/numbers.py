@@ -213,14 +213,14 @@ def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
     """The origin of a cost. shown: how many rescales have shown it."""
     if shown >= LEAST_RESCALES:
         return ""
+    is_default = recorded.rule(setting) == known(getattr(_defaults(recorded), setting))
     pauses = recorded.number("workload_status.measured_pauses") or 0.0
     if setting == "metric_delay_s" and pauses >= LEAST_RESCALES and recorded.rule("rescale_pause_s") == 0:
-        return "; the default while most rescales show no pause"
+        return f"; {'the default' if is_default else 'an earlier measurement'} counts while most rescales show no pause"
     until = f"counts until {LEAST_RESCALES} are measured"
     if setting == "metric_delay_s":  # otherwise counts from the first rescale on
         return f"; the longest {until}" if shown else "; the default counts until one is measured"
-    is_default = recorded.rule(setting) == known(getattr(_defaults(recorded), setting))
-    early = "the configured or last" if setting == "rescale_pause_s" else "the configured"
+    early = "the setting or longer" if setting == "rescale_pause_s" else "the configured"
     return f"; {'the default' if is_default else early} {until}"
 
 
@@ -229,8 +229,8 @@ def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, s
         each, configured = rate / size, recorded.rule("worker_capacity_records_per_s")
         note = "as configured" if each == configured else f"as carried, {rounded('_per_s', configured)} configured"
         return Row(name="each worker", value=rounded("_per_s", each), note=note)
-    seen = ago(recorded.decision.at_s - seen_at_s)
-    return Row(name=workers(size), value=rounded("_per_s", rate), note=f"{CONFIDENCE[int(trust)]}, {seen}")
+    used = ago(recorded.decision.at_s - seen_at_s)
+    return Row(name=workers(size), value=rounded("_per_s", rate), note=f"{CONFIDENCE[int(trust)]}, in use {used}")
 
 
 def _what_if(recorded: RecordedDecision) -> list[Row]:

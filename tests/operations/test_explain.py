@@ -189,7 +189,7 @@ def test_a_delay_that_does_not_count_is_not_named_as_measured():
     record = growing(policy="drain", rescale_pause_s=0.0)
     seen = {"workload_status.measured_pauses": 4.0, "workload_status.measured_delays": 1.0}
     (shown,) = costs(replace(record, record={**record.record, **seen}), "delay")
-    assert "1 rescale measured; the default while most rescales show no pause" in shown
+    assert "1 rescale measured; the default counts while most rescales show no pause" in shown
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_delay_that_does_not_count_is_not_named_as_measured():
         (
             "pause",
             "rescale_pause_s",
-            "0 rescales measured; the configured or last counts until 3 are measured",
+            "0 rescales measured; the setting or longer counts until 3 are measured",
         ),
         ("delay", "metric_delay_s", "as configured"),
         ("warm up", "warm_up_s", "as configured"),

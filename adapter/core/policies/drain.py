@@ -1,4 +1,4 @@
-"""`drain`: our own policy. It sizes by measured capacity, and rescales only if the present size misses the target.
+"""`drain`: our own policy. It sizes by measured capacity.
 
 Up: the load needs more workers, and the backlog time at the present size would exceed backlog_time_target_s within the
 horizon, or a stage without a backlog of its own is full. Down: there is no backlog and the load needs fewer workers; a

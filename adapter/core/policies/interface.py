@@ -24,7 +24,7 @@ class PolicyInput:
     input_rate_records_per_s: Array
     latest_input_rate_records_per_s: Array  # since the tick before, NaN for a counter that rises in steps
     confirmed_input_rate_records_per_s: Array  # the lower of the latest two
-    latest_throughput_records_per_s: Array  # likewise
+    latest_throughput_records_per_s: Array  # since the tick before, NaN for a counter that rises in steps
     input_rise_records_per_s2: Array  # how fast the input rises, 0 if it does not, NaN unknown
     growth_records_per_s: Array  # signed
     highest_backlog_records: Array  # of the window, before this tick

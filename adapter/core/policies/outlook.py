@@ -20,7 +20,7 @@ _LEAST_RATE = 1e-9  # records/s, instead of a division by 0
 class Ahead:
     """The result of `look_ahead`, of shape (stages,): seconds from now, HORIZON_S for never."""
 
-    late: Mask  # without a change the backlog exceeds the target when a change could be done, or never ends
+    late: Mask  # without a change the backlog exceeds the target when new workers could process, or it never ends
     keep_behind_s: Array  # the longest backlog time without a change
     keep_after_s: Array  # when it is reached
     change_behind_s: Array  # the longest backlog time with a change
