@@ -6,7 +6,7 @@ import numpy as np
 
 from adapter.core import gates
 from adapter.core.clamps import BoundInputs, apply_bounds, bound_inputs_of
-from adapter.core.decision_input import DecisionInput
+from adapter.core.decision_input import DecisionInput, WorkloadStatus
 from adapter.core.grouping import first_largest, pick
 from adapter.core.policies.interface import Outlook, PolicyResult
 from adapter.core.policies.sizing import size
@@ -119,12 +119,21 @@ def _held_target(inputs: DecisionInput, gate: IntArray) -> Array:
     return np.where(unknown, np.nan, held)
 
 
+def is_onward(status: WorkloadStatus, served: Array) -> Mask:
+    """Whether a new target and the one before it are on the same side of the current size.
+
+    Such a target keeps the date of the one before it, which is not enacted yet.
+    """
+    current, target = status.current_workers, status.target_workers
+    onward: Mask = (np.sign(served - current) == np.sign(target - current)) & (served != current)
+    return onward
+
+
 def _reason(inputs: DecisionInput, gate: IntArray, served: Array, stage: IntArray) -> IntArray:
     """The closed gate, otherwise the result of the decision."""
     status = inputs.status
-    current, target = status.current_workers, status.target_workers
-    waits = (np.sign(served - current) == np.sign(target - current)) & (served != current)
-    overdue = waits & ~status.hpa_off & (status.committed_age_s >= status.rules.not_enacted_after_s)
+    current = status.current_workers
+    overdue = is_onward(status, served) & ~status.hpa_off & (status.committed_age_s >= status.rules.not_enacted_after_s)
     idle = _is_idle(inputs, stage)
     moved = np.select(
         [overdue, served > current, (served < current) & idle, served < current],

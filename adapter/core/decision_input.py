@@ -21,9 +21,9 @@ from adapter.core.scale_down_cost import (
     Account,
     Bucket,
     CurrentSize,
+    bucket_s,
     default_worth_s,
     paying_workers,
-    window_s,
 )
 from adapter.core.signals import moves
 from adapter.core.state import WorkerCounts
@@ -286,7 +286,7 @@ def _window(tick: Tick) -> Array:
     running = Bucket(
         largest_workers=fast.peak_workers,
         age_s=tick.at_s - slow.history.bucket_at_s,
-        width_s=window_s(rules, worth_s) / len(slow.peaks),
+        width_s=bucket_s(rules, worth_s),
     )
     here = CurrentSize(current_workers=current, since_s=tick.at_s - fast.spec_changed_at_s)
     account = Account(largest_workers=slow.history.account_workers, age_s=tick.at_s - slow.history.account_at_s)

@@ -6,7 +6,7 @@ import numpy as np
 
 from adapter.core import gates
 from adapter.core.capacity import OBSERVED, rate_at
-from adapter.core.decide import DecisionResult
+from adapter.core.decide import DecisionResult, is_onward
 from adapter.core.decision_input import DecisionInput, budget_s, recent_downs, rescale_worth_s
 from adapter.core.grouping import largest
 from adapter.core.learning import extend_blocks
@@ -15,7 +15,7 @@ from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
 from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import Array, first_known
-from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, window_s
+from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, bucket_s
 from adapter.core.state import BUCKETS, Slow, State
 
 _STANDSTILL = [REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
@@ -25,8 +25,7 @@ def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Sta
     """The state after the decision."""
     fast, current, served = tick.state.fast, inputs.status.current_workers, result.served
     same = (served == fast.target_workers) | (np.isnan(served) & np.isnan(fast.target_workers))
-    # A target that goes further in the same direction before it is enacted keeps the date of the pending one.
-    onward = (np.sign(served - current) == np.sign(fast.target_workers - current)) & (served != current)
+    onward = is_onward(inputs.status, served)
     committed = ~same & np.isfinite(served)
     stalled = largest(tick.rates.stalled.astype(np.float64), tick.workload_index, len(current)) == 1
     peak, slow = _update_window(tick, inputs, result)
@@ -48,7 +47,7 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     """The largest size needed in the running bucket of the scale-down window, and the closed buckets."""
     slow, peak, current = tick.state.slow, tick.state.fast.peak_workers, inputs.status.current_workers
     needed = np.where(result.gate == gates.OPEN, result.policy_result.needed_workers, np.nan)
-    began_s, width_s = slow.history.bucket_at_s, window_s(tick.rules, rescale_worth_s(tick.rules, current)) / BUCKETS
+    began_s, width_s = slow.history.bucket_at_s, bucket_s(tick.rules, rescale_worth_s(tick.rules, current))
     counts = width_s > 0
     passed = np.where(counts, (tick.at_s - began_s) // np.where(counts, width_s, 1.0), 0.0)
     lost = (passed - 1) * width_s > tick.rules.error_after_s

@@ -11,6 +11,7 @@ import numpy as np
 
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
+from adapter.core.state import BUCKETS
 
 DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the next one
 REGRETTED_WITHIN_S = 1800.0
@@ -80,10 +81,13 @@ def _late_after_rescale_s(rules: RuleColumns) -> Array:
     return late_s
 
 
-def window_s(rules: RuleColumns, worth_s: Array) -> Array:
-    """The length of the scale-down window: long enough to see a scale-down by a quarter pay, 0 without a window."""
+def bucket_s(rules: RuleColumns, worth_s: Array) -> Array:
+    """The length of each part of the scale-down window, 0 without a window.
+
+    The window is long enough to see a scale-down by a quarter pay.
+    """
     seen_s = np.minimum(_SEEN_WORTHS * worth_s, _LONGEST_SEEN_S)
-    return np.where(rules.down_window_s > 0, np.fmax(rules.down_window_s, seen_s), 0.0)
+    return np.where(rules.down_window_s > 0, np.fmax(rules.down_window_s, seen_s), 0.0) / BUCKETS
 
 
 def paying_workers(peaks: Array, running: Bucket, account: Account, here: CurrentSize, worth_s: Array) -> Array:
