@@ -66,6 +66,12 @@ def _latch(d: "Decision") -> str:
     return f"; waiting for the HPA to enact the target of {workers(d.held_workers)}, {decided}"
 
 
+def _cooldown(d: "Decision") -> str:
+    if d.stopped_age_s is not None and d.stopped_age_s == d.changed_age_s:
+        return f"; in cooldown, {soon(d.stopped_age_s)} after processing stood still"
+    return f"; in cooldown, {soon(d.spec_changed_age_s)} after the last change"
+
+
 def _ineffective(d: "Decision") -> str:
     why = "the last scale-up gained too little or its workers did not start"
     return f"; more workers will not help: {why}; next attempt in {soon(d.blocked_s)}"
@@ -154,9 +160,16 @@ class Bound(StrEnum):
     )
     COOLDOWN = BoundRecord(
         name="cooldown",
-        description="the last change is more recent than cooldown_up_s or cooldown_down_s",
-        sentence=lambda d: f"; in cooldown, {soon(d.spec_changed_age_s)} after the last change",
-        lifted_by={"workload_status.spec_changed_age_s": inf, "workload_status.raised_age_s": inf},
+        description=(
+            "the last change is more recent than cooldown_up_s or cooldown_down_s; or the job stood still within "
+            "warm_up_s, and is behind at low utilization"
+        ),
+        sentence=_cooldown,
+        lifted_by={
+            "workload_status.spec_changed_age_s": inf,
+            "workload_status.raised_age_s": inf,
+            "gate_inputs.changed_age_s": inf,
+        },
     )
     BUDGET = BoundRecord(
         name="pause budget",

@@ -71,7 +71,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         sink_unhealthy=status.sink_unhealthy & (safe | where("checks_the_job", rules.policy)),
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
-        cooling_up=more & _is_cooling_up(inputs, waits, stage),
+        cooling_up=more & _is_cooling_up(inputs, waits, suspect, stage),
         cooling_down=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
@@ -82,20 +82,21 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     )
 
 
-def _is_cooling_up(inputs: DecisionInput, waits: Mask, stage: IntArray) -> Mask:
+def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: IntArray) -> Mask:
     """Whether a scale-up is too soon after the last change.
 
-    The gain of a scale-up is unknown until its workers are warm.
+    The gain of a scale-up is unknown until its workers are warm. After a stop, cold workers explain a backlog at low
+    utilization.
     """
-    status, rules = inputs.status, inputs.status.rules
-    changed, warm_s = np.isfinite(inputs.gate_inputs.changed_age_s), warm_after_s(rules)
+    status, rules, changed_age_s = inputs.status, inputs.status.rules, inputs.gate_inputs.changed_age_s
+    changed, warm_s = np.isfinite(changed_age_s), warm_after_s(rules)
     patience_s = np.where(_lowered_too_far(inputs, stage), warm_s - rules.warm_up_s, warm_s)
     patient = where("waits_until_warm", rules.policy)
     cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, patience_s, np.nan))
     separate = where("separate_cooldowns", rules.policy)
     age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
     cold = separate & changed & (status.spec_changed_age_s < np.fmin(warm_s, cooldown_up_s)) & (rules.safety != 0)
-    cooling: Mask = cold | (waits & (age_s < cooldown_up_s))
+    cooling: Mask = cold | (waits & (age_s < cooldown_up_s)) | (suspect & (changed_age_s < rules.warm_up_s))
     return cooling
 
 

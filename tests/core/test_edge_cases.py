@@ -346,6 +346,23 @@ def test_a_hot_partition_limits_nothing_while_the_capacity_of_a_worker_is_unknow
     assert last(always(600, **hot), book(policy="segments")).required_workers == 32
 
 
+def test_after_a_stop_a_job_behind_at_low_utilization_gets_no_worker_until_it_is_warm():
+    running = Fluid(lambda at_s: 750.0 if at_s < 690 else 1400.0, more=lambda at_s: {"utilization_ratio": 0.15})
+    state, decided = EMPTY, {}
+    rules = drain(warm_up_s=300.0, worker_capacity_records_per_s=100.0)
+    while running.at_s < 1080:
+        running.each = 0.0 if 600 <= running.at_s < 690 else 100.0
+        state, decisions = advance(state, tick(running.at_s, running.rows()), rules)
+        (decided[running.at_s],) = rows(decisions)
+        running.run()
+    late = [d for d in decided.values() if d.bound in (Bound.COOLDOWN, Bound.TRIAL)]
+    cooling = [d for d in late if d.bound == Bound.COOLDOWN]
+    assert late[: len(cooling)] == cooling
+    assert {d.required_workers for d in cooling} == {10}
+    assert (cooling[-1].at_s, late[len(cooling)].required_workers) == (915, 12)
+    assert "in cooldown, 5 min after processing stood still" in sentence(cooling[-1])
+
+
 def test_a_slow_worker_is_named_and_causes_no_scale_up():
     found = last(always(60, throughput=700, slowest_worker_ratio=0.3), drain())
     assert (found.required_workers, found.slowest_worker_ratio) == (10, 0.3)
