@@ -167,7 +167,10 @@ def _read(marker: Path) -> dict[str, Any]:
 
 def _write(marker: Path, content: dict[str, Any]) -> None:
     fresh = marker.with_suffix(".new")
-    fresh.write_text(json.dumps(content, indent=2) + "\n")
+    with fresh.open("w") as file:
+        file.write(json.dumps(content, indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())  # otherwise a crash of the machine may leave an empty marker, with which nothing starts
     os.replace(fresh, marker)
 
 
