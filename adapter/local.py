@@ -185,7 +185,8 @@ class _View:
     def _print_changes(self) -> None:
         snapshot = self.snapshot()
         for decision in self._changes.since_last(snapshot) if snapshot else ():
-            self.print_line(f"{decision.workload} {decision.reason}: {sentence(decision)}")
+            at = time.strftime("%H:%M:%S", time.localtime(decision.at_s))
+            self.print_line(f"{at} {decision.workload} {decision.reason}: {sentence(decision)}")
 
 
 def _embedded(url: str, checkpoint: Path) -> Config:

@@ -101,7 +101,7 @@ def shown(value: object) -> str:
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list | tuple):
-        return "a list"
+        return "a list" if value else "an empty list"
     if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER_BITS:
         return "a number with too many digits"
     if value is None:

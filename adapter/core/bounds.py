@@ -63,7 +63,9 @@ def _latch(d: "Decision") -> str:
     if d.hpa_off:
         return ""
     decided = f"decided {soon(d.committed_age_s)} ago"
-    return f"; waiting for the HPA to enact the target of {workers(d.held_workers)}, {decided}"
+    if d.required_workers == d.held_workers:
+        return f"; waiting for the HPA to enact the target of {workers(d.held_workers)}, {decided}"
+    return f"; it replaces the target of {workers(d.held_workers)}, {decided}, which the HPA has not enacted"
 
 
 def _cooldown(d: "Decision") -> str:
@@ -116,7 +118,7 @@ class Bound(StrEnum):
     )
     LATCH = BoundRecord(
         name="latch",
-        description="a target that is not enacted yet is held for latch_s",
+        description="a target that is not enacted yet is held for latch_s; one that goes further keeps its date",
         sentence=_latch,
         limit="held_workers",
     )

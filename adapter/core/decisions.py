@@ -89,7 +89,7 @@ class Decision:
     changed_age_s: float | None = None  # since replicas changed or the job processed nothing
     stopped_age_s: float | None = None  # since the job last processed nothing
     spec_changed_age_s: float | None = None  # since spec.replicas changed
-    committed_age_s: float | None = None  # since held_workers was decided
+    committed_age_s: float | None = None  # since a target on the same side of the current size was first decided
     blocked_s: float | None = None  # no scale-up for this long
     restarts: float | None = None  # unplanned ones within failures_window_s
     fleet: float | None = None  # index of the fleet that discovered the workload, None for a configured one

@@ -25,9 +25,13 @@ def stage_load(tick: Tick) -> Array:
 
 
 def true_rate(tick: Tick) -> Array:
-    """Records/s of each stage at full busy time, shape (stages,); NaN without busy time."""
+    """Records/s of each stage at full busy time, shape (stages,); NaN without busy time.
+
+    The busy time is the newest, so the throughput is that since the tick before, unless its counter rises in steps.
+    """
     busy = tick.now.utilization_ratio > 0
-    return np.where(busy, tick.rates.throughput_records_per_s / np.where(busy, tick.now.utilization_ratio, 1.0), np.nan)
+    rate = first_known(tick.rates.latest_throughput_records_per_s, tick.rates.throughput_records_per_s)
+    return np.where(busy, rate / np.where(busy, tick.now.utilization_ratio, 1.0), np.nan)
 
 
 def required_parallelism(tick: Tick) -> Array:

@@ -135,6 +135,8 @@ def _expected(d: "Decision") -> str:
     """The backlog that is expected without a change within the horizon, which is 15 min or longer."""
     if d.keep_behind_s is None:
         return ""
+    if (d.backlog_time_s or 0.0) >= max(d.keep_behind_s, 1.0):
+        return "; the backlog time is expected to fall"
     if d.keep_behind_s < 1:
         return "; no backlog is expected within 15 min"
     if _is_below_capacity(d):
@@ -213,8 +215,9 @@ def _rounded(d: "Decision") -> str:
 
 
 def _what_if(d: "Decision") -> str:
-    after = "now" if not d.keep_after_s else f"in {soon(d.keep_after_s)}"
-    keep = f"{workers(d.current_workers)} would be {seconds(d.keep_behind_s)} behind {after}"
+    after = f"would be {seconds(d.keep_behind_s)} behind in {soon(d.keep_after_s)}"
+    now = f"{'is' if d.current_workers == 1 else 'are'} {seconds(d.keep_behind_s)} behind now"
+    keep = f"{workers(d.current_workers)} {after if d.keep_after_s else now}"
     return f"{keep}; {_change(d)}" if d.change_behind_s is not None else keep
 
 

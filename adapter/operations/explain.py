@@ -15,7 +15,7 @@ from adapter.operations.rows import Row, Section, render
 from adapter.operations.tables import Gate, Step, bound_table, gate_table
 from adapter.serving.snapshots.records import Record, decode
 
-_CHANGES = "What would change the target: each input, its value now, and the nearest values that would"
+_CHANGES = "What would change the target: each input, its value now, and the nearest values that do"
 _TITLES = {"held_workers": "previous target", "window_workers": "scale-down window"}
 
 

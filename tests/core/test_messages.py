@@ -224,7 +224,7 @@ SENTENCES = {
     ),
     "up, of which no end is in sight": (
         decision(Reason.UP, **DRAIN | {"keep_after_s": 0, "keep_behind_s": 86_400.0, "caught_up_s": 86_400.0}),
-        f"Scaling up from 12 to 16 workers: {RATES}; 12 workers would be over a day behind now; 16 workers "
+        f"Scaling up from 12 to 16 workers: {RATES}; 12 workers are over a day behind now; 16 workers "
         "would be at most 45 s behind and not catch up within a day",
     ),
     "S4-32 up, ahead of the input": (
@@ -267,13 +267,13 @@ SENTENCES = {
     ),
     "hold of a down until the job has caught up": (
         decision(Reason.HOLD, **DRAIN | SAME | {"needed_workers": 4, "calm": 0.0, "backlog_time_s": 30.0, **SHORT}),
-        "Holding 12 workers: backlog time 30 s, input 1 000/s, throughput 1 000/s; no backlog is expected within 15 "
-        "min. 4 would be enough; no scale-down while there is a backlog",
+        "Holding 12 workers: backlog time 30 s, input 1 000/s, throughput 1 000/s; the backlog time is expected to "
+        "fall. 4 would be enough; no scale-down while there is a backlog",
     ),
     "hold of a down while the backlog grows": (
         decision(Reason.HOLD, **DRAIN | SAME | {"needed_workers": 4, "calm": 0.0, "backlog_time_s": 4.5, **SHORT}),
-        "Holding 12 workers: backlog time 4.5 s, input 1 000/s, throughput 1 000/s; no backlog is expected within 15 "
-        "min. 4 would be enough; no scale-down while the backlog grows",
+        "Holding 12 workers: backlog time 4.5 s, input 1 000/s, throughput 1 000/s; the backlog time is expected to "
+        "fall. 4 would be enough; no scale-down while the backlog grows",
     ),
     "hold of a policy without an outlook": (
         decision(Reason.HOLD, **CALM, policy="netflix", wanted_workers=10, needed_workers=8),
@@ -403,7 +403,7 @@ KNOWN = {
 CUTS = {
     Bound.NONE: "",
     Bound.WINDOW: "; the load needed 14 workers within down_window_s",
-    Bound.LATCH: "; waiting for the HPA to enact the target of 15 workers, decided 5 min ago",
+    Bound.LATCH: "; it replaces the target of 15 workers, decided 5 min ago, which the HPA has not enacted",
     Bound.MINUTE: "; dataflow decides once a minute",
     Bound.PAUSE: "; a pause blocks this direction",
     Bound.FAILOVER: "; no scale-down while a failover is active",
@@ -430,6 +430,11 @@ def test_each_bound_has_its_sentence(bound):
     assert sentence(decision(Reason.HOLD, **CALM, **KNOWN, bound=bound)) == (
         f"Holding 10 workers at 12 % utilization: {RATES}{CUTS[bound]}"
     )
+
+
+def test_a_target_that_stands_is_waited_for():
+    text = sentence(decision(Reason.HOLD, **CALM, **KNOWN | {"required_workers": 15}, bound=Bound.LATCH))
+    assert text.endswith("; waiting for the HPA to enact the target of 15 workers, decided 5 min ago")
 
 
 def test_an_hpa_that_is_off_is_not_waited_for():

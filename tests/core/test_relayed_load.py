@@ -3,7 +3,7 @@
 from math import isnan, nan
 
 import pytest
-from builders import TICK_S, book, counts, flow, history, job, last, tick
+from builders import TICK_S, Fluid, book, counts, flow, history, job, last, tick
 from policy_inputs import stage_input
 
 from adapter.core.decisions import Bound, Reason
@@ -87,6 +87,17 @@ JOIN = {  # two sources, of which only one is behind; operators that are not cha
     "Sink A": {"throughput_records_per_s": 350, "utilization_ratio": 0.2},
     "Sink B": {"throughput_records_per_s": 0, "utilization_ratio": 0.1},
 }
+
+
+def test_the_true_rate_follows_a_step_of_the_load_at_once():
+    """Ten workers process 100/s each. The busy time is the newest one, the window still has the time before."""
+    running, state, rates = Fluid(lambda at_s: 300.0 if at_s < 300 else 900.0), EMPTY, {}
+    while running.at_s < 400:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), book(**PLAIN, max_workers=10))
+        (decided,) = rows(decisions)
+        rates[running.at_s] = decided.true_rate_records_per_s
+        running.run()
+    assert [rate for at_s, rate in rates.items() if at_s >= 60] == pytest.approx([1000] * 23)
 
 
 def test_every_stage_of_a_complex_job_has_its_load_true_rate_and_parallelism():
