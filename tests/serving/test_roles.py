@@ -26,9 +26,12 @@ from adapter.serving.snapshots.store import SnapshotStore
 
 METRIC = f"/apis/{EXTERNAL_GROUP_VERSION}/namespaces/shop/required_workers"
 PROGRAM = """
+import signal
 import sys
 from adapter.config import Serving
 from adapter.serving.roles import serve
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)  # `nohup make test` ignores SIGHUP
 serve(Serving(port=int(sys.argv[1]), snapshot_url=sys.argv[2]), insecure_local=True)
 """
 
