@@ -168,15 +168,31 @@ def test_scale_up_only_if_the_present_size_misses_the_target():
     assert wanted(10, 1000, 5, **CALM) == 10  # 4.5 s behind, though 13 would be needed
 
 
-def behind(seconds):
+def behind(seconds, **rules):
     """One partition is this far behind, while 90 % of the capacity arrives and the whole backlog is small."""
-    stage = stage_input(100, 9000, 0, 900, policy="drain", records=((100, 10_000),), **CALM)
+    stage = stage_input(100, 9000, 0, 900, policy="drain", records=((100, 10_000),), **CALM | rules)
     return drain.size(replace(stage, partition_behind_s=column(seconds))).wanted_workers[0] > 100
 
 
 @pytest.mark.parametrize(("seconds", "goes_up"), [(nan, False), (60.0, False), (61.0, True)])
 def test_s4_38_scale_up_if_one_partition_misses_the_target(seconds, goes_up):
     assert behind(seconds) == goes_up
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "pause_s", "limit_s"),
+    [
+        pytest.param(0, 10, 60, id="metrics are on time"),
+        pytest.param(20, 10, 40, id="it has fallen behind for 20 s since the sample"),
+        pytest.param(120, 10, 30, id="half of the target at least"),
+        pytest.param(120, 59, 30, id="a rescale within the target"),
+        pytest.param(120, 60, 60, id="a rescale that takes as long as the target"),
+    ],
+)
+def test_late_metrics_bring_forward_the_scale_up_for_a_partition(delay_s, pause_s, limit_s):
+    rules = {"metric_delay_s": delay_s, "rescale_pause_s": pause_s, "warm_up_s": 0}
+    assert not behind(float(limit_s), **rules)
+    assert behind(limit_s + 1.0, **rules)
 
 
 def test_scale_up_if_the_backlog_would_outlast_the_horizon():

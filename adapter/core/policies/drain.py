@@ -252,9 +252,20 @@ def _misses_target(policy_input: PolicyInput, capacity: _Capacity) -> Mask:
     soon whose input the workers do not carry.
     """
     rules, event = policy_input.rules, _expected_input(policy_input)
-    uneven = policy_input.partition_behind_s > rules.backlog_time_target_s
+    uneven = policy_input.partition_behind_s > _partition_limit_s(rules)
     outgrown = (rules.expected_times > 1) & (event > capacity.assumed_records_per_s)
     return uneven | outgrown | is_full(policy_input)
+
+
+def _partition_limit_s(rules: RuleColumns) -> Array:
+    """How far the worst partition may be behind before the job scales up.
+
+    It has fallen further behind since a late sample, so it gets less than the target: at least half of it. A rescale
+    that itself takes longer than the target would make the job late sooner, so it waits for the whole target.
+    """
+    target_s = rules.backlog_time_target_s
+    limit_s = np.maximum(target_s - rules.metric_delay_s, target_s / 2)
+    return np.where(backlog_after_rescale_s(rules) < target_s, limit_s, target_s)
 
 
 def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Array, ahead: Ahead) -> Outlook:
