@@ -84,7 +84,8 @@ class Run:
 
     def leftovers(self) -> list[str]:
         """Processes with the mark, and temporary folders."""
-        found = [str(path) for path in self._folder.glob("backlog-adapter-*")]
+        temporary = ("backlog-adapter-*", "spark-*", "artifacts-*", "blockmgr-*")  # the last three are Spark's
+        found = [str(path) for name in temporary for path in self._folder.glob(name)]
         for environ in Path("/proc").glob("[0-9]*/environ"):
             with suppress(OSError):
                 if self.mark.encode() in environ.read_bytes().split(b"\0"):

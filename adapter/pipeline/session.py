@@ -2,9 +2,11 @@
 
 import os
 import pwd
+import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -37,11 +39,12 @@ JVM_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MinHeapFreeRatio=10 -X
 def settings(memory: str, master: str, state_partitions: int) -> dict[str, str]:
     """Spark's settings for micro-batches of a few seconds."""
     log = Path(str(files("adapter.pipeline"))) / "log4j2.properties"
+    temporary = shlex.quote(f"-Djava.io.tmpdir={tempfile.gettempdir()}")  # a JVM ignores TMPDIR
     chosen = {
         "spark.app.name": "backlog-adapter",
         "spark.master": master,
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": f"{JVM_FLAGS} -Dlog4j2.configurationFile={log.as_uri()}",
+        "spark.driver.extraJavaOptions": f"{JVM_FLAGS} -Dlog4j2.configurationFile={log.as_uri()} {temporary}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "false",

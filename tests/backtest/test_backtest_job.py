@@ -26,18 +26,22 @@ ALL = len(UNITS)
 
 
 class Run:
-    """Backtests in child processes; each leaves its files in a folder of its own and a mark for each unit folded."""
+    """Backtests in child processes; each leaves its files in a folder of its own and a mark for each unit folded.
+
+    What a killed JVM leaves is in a temporary folder, whose name has a space.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.out, self.marks = folder / "out", folder / "marks"
-        self.marks.mkdir(parents=True, exist_ok=True)
+        self.out, self.marks, self.temporary = folder / "out", folder / "marks", folder / "with space"
+        for needed in (self.marks, self.temporary):
+            needed.mkdir(parents=True, exist_ok=True)
         self.result: list[str] = []
 
     def of(self, master: str, *folds: str) -> list[str]:
         """One line a fold."""
         command = [sys.executable, str(HERE / "backtest_child.py"), master, str(self.out), *folds]
         path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
-        env = os.environ | {FOLDER: str(self.marks), "PYTHONPATH": path}
+        env = os.environ | {FOLDER: str(self.marks), "PYTHONPATH": path, "TMPDIR": str(self.temporary)}
         done = subprocess.run(command, capture_output=True, text=True, timeout=CHILD_WITHIN_S, env=env, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
@@ -111,6 +115,7 @@ def test_a_stopped_run_resumes_without_repeating_units(one_core: Run) -> None:
 def test_a_stopped_run_whose_jvm_was_killed_ends_with_the_same_error(run: Run) -> None:
     (stopped,) = run.of("local[1,4]", "killed")
     assert re.fullmatch(r"BacktestError: stopped: \d+ of \d+ runs are left; repeat the command to continue", stopped)
+    assert list(run.temporary.glob("spark-*")), "Spark's files are not in TMPDIR"
 
 
 @pytest.mark.spark
