@@ -134,6 +134,7 @@ def test_it_answers_as_in_the_readme_until_ctrl_c(tmp_path: Path) -> None:
         run.interrupt()
         run.assert_clean_end()
         assert re.search(r"^ +demo/steady +workers 4 ", run.printed, re.MULTILINE), run.printed
+        assert re.search(r"^\d\d:\d\d:\d\d demo/steady Hold: ", run.printed, re.MULTILINE), run.printed
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "a signal that ends the JVM too"])

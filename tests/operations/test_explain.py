@@ -185,11 +185,13 @@ def test_the_cost_of_a_rescale_is_shown_with_its_origin(name, counted, early, me
     assert words.format(early=early) in shown
 
 
-def test_a_delay_that_does_not_count_is_not_named_as_measured():
+@pytest.mark.parametrize(("delay_s", "origin"), [(0.0, "the default"), (30.0, "an earlier measurement")])
+def test_a_delay_that_does_not_count_is_not_named_as_measured(delay_s, origin):
     record = growing(policy="drain", rescale_pause_s=0.0)
     seen = {"workload_status.measured_pauses": 4.0, "workload_status.measured_delays": 1.0}
-    (shown,) = costs(replace(record, record={**record.record, **seen}), "delay")
-    assert "1 rescale measured; the default counts while most rescales show no pause" in shown
+    columns = {**record.record, **seen, "rules.metric_delay_s": delay_s}
+    (shown,) = costs(replace(record, record=columns), "delay")
+    assert f"1 rescale measured; {origin} counts while most rescales show no" in shown
 
 
 @pytest.mark.parametrize(
