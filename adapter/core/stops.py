@@ -44,7 +44,8 @@ _USUAL: dict[str, Callable[[Array], Array]] = {
 def measure_stop(tick: Tick) -> State:
     """The state with this tick's part of every rescale that is being measured.
 
-    A stop is the work that is missing, as time at the throughput before; a job that only has less input misses none.
+    A stop is the work that is missing, as time at the throughput before. A job that only has less input misses none,
+    unless a backlog waits.
     The longest stop of a rescale counts. After it the job warms up: with a backlog, its throughput rises.
     """
     state, fast, index = tick.state, tick.state.fast, tick.workload_index
@@ -100,7 +101,8 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     done = np.where(processed < stop.processed_records, processed, processed - stop.processed_records)
     arrived = done + backlog - stop.backlog_records
     usual = np.where(known, stop.before_records_per_s * span_s, 1.0)
-    missing_ratio = np.maximum(np.fmin(arrived, usual) - done, 0.0) / usual
+    waiting = np.maximum(stop.backlog_records - _BEHIND_S * stop.before_records_per_s, 0.0)
+    missing_ratio = np.maximum(np.fmin(arrived + waiting, usual) - done, 0.0) / usual
     low, stood = missing_ratio > 1 - _LOW_RATIO, missing_ratio > 1 - _STOOD_RATIO
     # A job that warms up misses work, too. After a standstill that is no part of the stop.
     continues = stood | (low & (stop.lost_s <= _LOW_RATIO * span_s))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from builders import EMPTY, JOB, TICK_S, Fluid, advance, book, counts, flow, job, rows, tick
 
+from adapter.core.periods import Event
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import POLICIES, UNTIL_MEASURED, Rules
 
@@ -42,8 +43,22 @@ def test_three_rescales_replace_the_setting(pause_s):
     assert learned(*[pause_s] * 3) == pytest.approx(pause_s, abs=TICK_S / 2)
 
 
+def test_a_rescale_of_a_job_that_catches_up_shows_the_whole_pause():
+    """After 300 s it processes 1 100/s of 800/s input for longer than it takes until the next rescale."""
+    assert learned(*[300.0] * 3) == pytest.approx(300.0, abs=TICK_S / 2)
+
+
 def test_two_rescales_do_not():
     assert learned(57.0, 57.0) == CONFIGURED_S
+
+
+@pytest.mark.parametrize(("rescales", "expecting"), [(2, 0.0), (3, 1.0)])
+def test_an_expected_event_counts_as_early_as_a_measured_pause_requires(rescales, expecting):
+    """The event begins 650 s after the last tick, within the pause of 300 s and the warm-up of 400 s."""
+    last_s = rescales * (LEFT_S + 300) + LEFT_S
+    event = Event(begin_s=last_s + 650, end_s=last_s + 900, times=1.5)
+    found = learned(*[300.0] * rescales, of="expecting", warm_up_s=400.0, expected=(event,))
+    assert found == expecting
 
 
 def test_one_odd_rescale_changes_nothing():
