@@ -99,10 +99,7 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     known = np.isfinite(stop.longest_s) & np.isfinite(processed + backlog)
     span_s = fast.at_s[-1] - stop.counted_at_s
     done = np.where(processed < stop.processed_records, processed, processed - stop.processed_records)
-    arrived = done + backlog - stop.backlog_records
-    usual = np.where(known, stop.before_records_per_s * span_s, 1.0)
-    waiting = np.maximum(stop.backlog_records - _BEHIND_S * stop.before_records_per_s, 0.0)
-    missing_ratio = np.maximum(np.fmin(arrived + waiting, usual) - done, 0.0) / usual
+    missing_ratio = _missing_ratio(stop, done, backlog, np.where(known, span_s, np.nan))
     low, stood = missing_ratio > 1 - _LOW_RATIO, missing_ratio > 1 - _STOOD_RATIO
     # A job that warms up misses work, too. After a standstill that is no part of the stop.
     continues = stood | (low & (stop.lost_s <= _LOW_RATIO * span_s))
@@ -133,6 +130,15 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
             stop.fastest_at_s,
         ),
     )
+
+
+def _missing_ratio(stop: RescaleStop, done: Array, backlog: Array, span_s: Array) -> Array:
+    """The work that is missing since the last count, as a share of what the job did before; NaN if it is unknown."""
+    usual = stop.before_records_per_s * span_s
+    waiting = np.maximum(stop.backlog_records - _BEHIND_S * stop.before_records_per_s, 0.0)
+    arrived = done + backlog - stop.backlog_records
+    ratio: Array = np.maximum(np.minimum(waiting + arrived, usual) - done, 0.0) / usual
+    return ratio
 
 
 def _has_ended(fast: Fast, stop: RescaleStop, index: IntArray) -> Mask:
