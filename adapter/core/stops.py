@@ -16,6 +16,7 @@ LEAST_RESCALES = 3  # fewer may all be odd
 _SEARCH_S = 300.0  # from the last change of the workers: new workers start, and metrics are late
 _LOW_RATIO = 0.75  # of the throughput before: commits every few seconds do not make as large a drop
 _STOOD_RATIO = 0.25
+_NOTHING_RATIO = 0.1  # less counts as nothing: a tick may begin or end outside the stop
 _LONGEST_S = 3600.0
 _FASTER_RATIO = 1.05  # less is noise, or the end of the warm-up
 _STEADY_S = 90.0  # no faster for so long: the job is warm
@@ -44,8 +45,8 @@ _USUAL: dict[str, Callable[[Array], Array]] = {
 def measure_stop(tick: Tick) -> State:
     """The state with this tick's part of every rescale that is being measured.
 
-    A stop is the work that is missing, as time at the throughput before. A job that only has less input misses none,
-    unless a backlog waits.
+    A stop is the work that is missing, as time at the throughput before: what has arrived, and while nothing is
+    processed also the backlog. A job that only has less input misses none.
     The longest stop of a rescale counts. After it the job warms up: with a backlog, its throughput rises.
     """
     state, fast, index = tick.state, tick.state.fast, tick.workload_index
@@ -135,8 +136,9 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
 def _missing_ratio(stop: RescaleStop, done: Array, backlog: Array, span_s: Array) -> Array:
     """The work that is missing since the last count, as a share of what the job did before; NaN if it is unknown."""
     usual = stop.before_records_per_s * span_s
-    waiting = np.maximum(stop.backlog_records - _BEHIND_S * stop.before_records_per_s, 0.0)
     arrived = done + backlog - stop.backlog_records
+    # A smaller job, a slow sink or records that no consumer can read also leave a backlog, but something is processed.
+    waiting = np.where(done < _NOTHING_RATIO * usual, stop.backlog_records, 0.0)
     ratio: Array = np.maximum(np.minimum(waiting + arrived, usual) - done, 0.0) / usual
     return ratio
 

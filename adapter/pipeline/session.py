@@ -39,12 +39,11 @@ JVM_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MinHeapFreeRatio=10 -X
 def settings(memory: str, master: str, state_partitions: int) -> dict[str, str]:
     """Spark's settings for micro-batches of a few seconds."""
     log = Path(str(files("adapter.pipeline"))) / "log4j2.properties"
-    temporary = shlex.quote(f"-Djava.io.tmpdir={tempfile.gettempdir()}")  # a JVM ignores TMPDIR
     chosen = {
         "spark.app.name": "backlog-adapter",
         "spark.master": master,
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": f"{JVM_FLAGS} -Dlog4j2.configurationFile={log.as_uri()} {temporary}",
+        "spark.driver.extraJavaOptions": f"{JVM_FLAGS} -Dlog4j2.configurationFile={log.as_uri()}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "false",
@@ -89,6 +88,7 @@ class Session:
         self._gateway: Any = None
         if SparkContext._active_spark_context is None:
             with opened_log(log) as file, _as_setup_error(conf, log):
+                _use_temporary_folder(conf)
                 self._gateway = _launch(conf, {"stdout": file, "stderr": file, "pass_fds": tuple(locked_files)})
         try:
             with _as_setup_error(conf, log):
@@ -171,6 +171,12 @@ def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[
     otherwise()
     thread.join(limit_s)
     return False
+
+
+def _use_temporary_folder(conf: SparkConf) -> None:
+    """Let the JVM use the temporary folder of this process: it ignores TMPDIR."""
+    flag, options = f"-Djava.io.tmpdir={tempfile.gettempdir()}", conf.get("spark.driver.extraJavaOptions", "")
+    conf.set("spark.driver.extraJavaOptions", f"{options} {shlex.quote(flag)}")
 
 
 def _start(conf: SparkConf, gateway: Any) -> None:

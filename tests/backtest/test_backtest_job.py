@@ -28,11 +28,11 @@ ALL = len(UNITS)
 class Run:
     """Backtests in child processes; each leaves its files in a folder of its own and a mark for each unit folded.
 
-    What a killed JVM leaves is in a temporary folder, whose name has a space.
+    What a killed JVM leaves is in a temporary folder, whose name has a space and quotes.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.out, self.marks, self.temporary = folder / "out", folder / "marks", folder / "with space"
+        self.out, self.marks, self.temporary = folder / "out", folder / "marks", folder / "it's \"a\" folder"
         for needed in (self.marks, self.temporary):
             needed.mkdir(parents=True, exist_ok=True)
         self.result: list[str] = []

@@ -185,8 +185,8 @@ def test_s4_38_scale_up_if_one_partition_misses_the_target(seconds, goes_up):
         pytest.param(0, 10, 60, id="metrics are on time"),
         pytest.param(20, 10, 40, id="it has fallen behind for 20 s since the sample"),
         pytest.param(120, 10, 30, id="half of the target at least"),
-        pytest.param(120, 59, 30, id="a rescale within the target"),
-        pytest.param(120, 60, 60, id="a rescale that takes as long as the target"),
+        pytest.param(120, 50, 50, id="a rescale takes longer"),
+        pytest.param(120, 90, 60, id="a rescale takes longer than the target"),
     ],
 )
 def test_late_metrics_bring_forward_the_scale_up_for_a_partition(delay_s, pause_s, limit_s):

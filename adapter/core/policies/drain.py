@@ -260,12 +260,13 @@ def _misses_target(policy_input: PolicyInput, capacity: _Capacity) -> Mask:
 def _partition_limit_s(rules: RuleColumns) -> Array:
     """How far the worst partition may be behind before the job scales up.
 
-    It has fallen further behind since a late sample, so it gets less than the target: at least half of it. A rescale
-    that itself takes longer than the target would make the job late sooner, so it waits for the whole target.
+    It may have fallen further behind since a late sample, so the limit is less than the target: at least half of it,
+    and at least the backlog of a rescale, which would otherwise cause the next one.
     """
     target_s = rules.backlog_time_target_s
-    limit_s = np.maximum(target_s - rules.metric_delay_s, target_s / 2)
-    return np.where(backlog_after_rescale_s(rules) < target_s, limit_s, target_s)
+    least_s = np.maximum(target_s / 2, backlog_after_rescale_s(rules))
+    limit_s: Array = np.minimum(np.maximum(target_s - rules.metric_delay_s, least_s), target_s)
+    return limit_s
 
 
 def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Array, ahead: Ahead) -> Outlook:
