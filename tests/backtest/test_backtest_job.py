@@ -32,7 +32,7 @@ class Run:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.out, self.marks, self.temporary = folder / "out", folder / "marks", folder / "it's \"a\" folder"
+        self.out, self.marks, self.temporary = folder / "out", folder / "marks", folder / 'it\'s "a" folder'
         for needed in (self.marks, self.temporary):
             needed.mkdir(parents=True, exist_ok=True)
         self.result: list[str] = []

@@ -69,6 +69,36 @@ def test_a_job_without_a_pause_needs_none():
     assert learned(0.0, 0.0, 0.0) == 0.0
 
 
+def unreadable(running):
+    """40 000 records that no consumer can read, such as markers of transactions."""
+    rows, waits = running.rows(), running.appended - running.processed
+    return [row for row in rows if row[2] != "backlog_records"] + job(backlog_records=waits + 40_000)
+
+
+def slow_sink(running, second):
+    """The sink halves its speed after each rescale, for some minutes."""
+    running.sink = lambda at_s: 500.0 if 320 <= second < LEFT_S else np.inf
+
+
+def backlog_of_an_hour(at_s):
+    return 60_000.0 if at_s < 60 else 500.0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"load": backlog_of_an_hour, "change": slow_sink}, id="a slow sink"),
+        pytest.param(
+            {"load": lambda at_s: 200.0 if at_s % LEFT_S >= 250 else 900.0, "rows": unreadable},
+            id="less input and records that no consumer can read",
+        ),
+    ],
+)
+@pytest.mark.parametrize("of", ["rescale_pause_s", "metric_delay_s"])
+def test_a_job_with_a_backlog_that_processes_less_for_another_reason_does_not_stop(given, of):
+    assert learned(0.0, 0.0, 0.0, of=of, **given) == 0.0
+
+
 def test_old_rescales_are_forgotten():
     assert learned(*[20.0] * 3, *[90.0] * 4) == pytest.approx(90.0, abs=TICK_S / 2)
 
