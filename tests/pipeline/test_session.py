@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import threading
@@ -88,7 +89,8 @@ def test_a_call_into_an_ended_jvm_counts_as_done() -> None:
 
 @pytest.mark.spark
 def test_a_failed_start_of_spark_leaves_no_jvm_with_the_lock(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", REFUSED, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    program, environment = [sys.executable, "-c", REFUSED, str(tmp_path)], os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120)
     assert "nonsense" in done.stdout
     assert done.returncode == 0, done.stderr
 
