@@ -208,7 +208,7 @@ class Bound(StrEnum):
     )
     PARTITIONS = BoundRecord(
         name="partitions",
-        description="at most as many workers as the partitions can feed",
+        description="at most as many workers as the partitions can feed, unless a gate holds the target",
         sentence=_partitions,
         limit="partitions",
         is_cap=True,

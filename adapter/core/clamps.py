@@ -24,6 +24,7 @@ from adapter.core.scale_down_cost import warm_after_s
 class BoundInputs:
     """What the bounds read; every array has the shape (workloads,)."""
 
+    held: Mask  # a gate holds the target
     no_up: Mask  # scale-ups are paused
     no_down: Mask  # scale-downs are paused
     failover: Mask  # traffic of another region may come back
@@ -64,6 +65,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     # Published policies wait after a change, not when a workload is first seen.
     waits = where("waits_until_warm", rules.policy) | np.isfinite(inputs.gate_inputs.changed_age_s)
     return BoundInputs(
+        held=~free,
         no_up=status.no_up,
         no_down=status.no_down,
         failover=status.failover,
@@ -139,7 +141,7 @@ def table(
     def stay(mask: Mask) -> Array:
         return np.where(mask, current, np.nan)
 
-    unhealthy = bound_inputs.sink_unhealthy
+    unhealthy, fed = bound_inputs.sink_unhealthy, range_.most < range_.allowed
     window = np.minimum(whole(bound_inputs.window_workers), current)
     return (
         Clamp(Bound.WINDOW, window, None),
@@ -155,8 +157,8 @@ def table(
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
         Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
         Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),
-        Clamp(Bound.MAX, None, np.where(range_.by_partitions, np.nan, range_.most)),
-        Clamp(Bound.PARTITIONS, None, np.where(range_.by_partitions, range_.most, np.nan)),
+        Clamp(Bound.MAX, None, range_.allowed),
+        Clamp(Bound.PARTITIONS, None, np.where(fed & ~bound_inputs.held, range_.most, np.nan)),
         Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
         Clamp(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),
     )
@@ -179,7 +181,8 @@ def apply_bounds(
 ) -> tuple[Array, IntArray]:
     """The bounded size, and the last bound that changed it (an index into BOUNDS). An unknown size stays unknown.
 
-    Maximum, partitions, minimum and memory come last, so they apply even during a pause.
+    Maximum, partitions, minimum and memory come last, so they apply even during a pause. The partitions do not lower a
+    target that a gate holds: while a job restarts, a count may be of a part of them.
     """
     size, which = wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)
     for cut in table(wanted, current, rules, range_, bound_inputs):

@@ -17,7 +17,7 @@ class Range:
 
     least: Array
     most: Array
-    by_partitions: Mask  # the partitions set `most`
+    allowed: Array  # `most` without the partitions
     by_memory: Mask  # max_partitions_per_worker sets `least`
 
 
@@ -31,7 +31,7 @@ def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
     most = np.fmin(allowed, whole(partitions / rules.slots_per_worker))
     floor = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
     least = np.minimum(np.fmax(floor, memory_floor(partitions, rules.max_partitions_per_worker)), most)
-    return Range(least=least, most=most, by_partitions=most < allowed, by_memory=least > floor)
+    return Range(least=least, most=most, allowed=allowed, by_memory=least > floor)
 
 
 def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:

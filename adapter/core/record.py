@@ -184,7 +184,7 @@ def _limit(name: str) -> Callable[[Columns, Array], dict[str, Array]]:
             rules = replace(rules, **{name: value})
         facts = {
             "partitions": columns["policy_input.partitions"],
-            "max_workers": np.where(columns["range.by_partitions"] == 1, np.nan, columns["range.most"]),
+            "max_workers": columns["range.allowed"],
             "min_workers": np.where(columns["range.by_memory"] == 1, np.nan, columns["range.least"]),
         }
         unknown = dict.fromkeys((f.name for f in fields(WorkloadFacts)), np.full_like(value, np.nan))

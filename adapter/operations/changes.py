@@ -107,7 +107,7 @@ def _range_end(recorded: RecordedDecision) -> str:
     """The end of the range that the target is at. Some policies respect the range, so no bound applies."""
     if recorded.served != recorded.number("range.most"):
         return ""
-    return "partitions" if recorded.number("range.by_partitions") == 1 else "max_workers"
+    return "partitions" if recorded.by_partitions else "max_workers"
 
 
 def _present(recorded: RecordedDecision) -> list[tuple[str, float]]:

@@ -49,9 +49,14 @@ class RecordedDecision:
         return known(self.result.served)
 
     @property
+    def by_partitions(self) -> bool:
+        """Whether the partitions set the maximum."""
+        return bool(self.columns["range.most"][0] < self.columns["range.allowed"][0])
+
+    @property
     def most_by(self) -> str:
         """The origin of the maximum."""
-        if self.number("range.by_partitions") == 1:
+        if self.by_partitions:
             return "the partitions"
         most, rule = self.columns["range.most"][0], self.columns["rules.max_workers"][0]
         return "the HPA's maxReplicas" if most < rule else "max_workers"

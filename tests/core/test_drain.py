@@ -384,6 +384,7 @@ def test_a_scale_up_carries_the_rise_of_the_input_until_the_next_one_can_follow(
     [
         pytest.param(3000, 1000, 130, 10, id="a step that may have begun within the tick"),
         pytest.param(3000, 3000, 130, 38, id="a step that two ticks have shown, whatever the forecast's limit"),
+        pytest.param(3000, 2000, 130, 29, id="a rise for two ticks, which is no step"),
         pytest.param(1900, 1600, 130, 24, id="within the headroom"),
         pytest.param(3000, 1000, 120, 29, id="a second scale-up can follow soon"),
         pytest.param(3000, nan, 130, 29, id="unknown"),

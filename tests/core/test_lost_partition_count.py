@@ -70,6 +70,22 @@ def test_s2_18_the_age_of_a_count_survives_a_restart():
     assert fold(ticks[10:], book(), stored) == fold(ticks[10:], book(), state)
 
 
+# --- a part of them
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_partial_count_while_a_job_restarts_does_not_lower_the_target(policy):
+    """Some workers report their partitions earlier than others."""
+
+    def seen(at_s):
+        partitions = 4.0 if 150 < at_s <= 180 else 20.0
+        return tick(at_s, job(**counts(10), **flow(at_s), partitions=partitions))
+
+    found = {d.at_s: d for d in history([seen(at_s) for at_s in range(0, 300, 15)], book(policy=policy))}
+    targets = {found[at_s].required_workers for at_s in range(165, 300, 15)}
+    assert targets == {found[150].required_workers}
+
+
 # --- policies that follow it
 
 

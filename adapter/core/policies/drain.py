@@ -122,10 +122,10 @@ def _input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
 def _is_in_step(policy_input: PolicyInput, highest: Array) -> Mask:
     """Whether the newest rate may be of a part of a step, and a second scale-up could correct the first one only late.
 
-    One more tick shows the whole step.
+    One more tick shows the whole step. An input that rose before, too, rises in no step.
     """
     newest, confirmed = policy_input.latest_input_rate_records_per_s, policy_input.confirmed_input_rate_records_per_s
-    steps = (newest > _STEP_RATIO * confirmed) & (newest > highest)
+    steps = (newest > _STEP_RATIO * confirmed) & (newest > highest) & (confirmed <= highest)
     in_step: Mask = steps & (_lead_s(policy_input.rules) > _LONG_LEAD_S)
     return in_step
 
