@@ -278,6 +278,12 @@ def rescale_worth_s(rules: RuleColumns, workers: Array) -> Array:
     return first_known(rules.rescale_worth_s, own)
 
 
+def due_worth_s(tick: Tick, workers: Array) -> Array:
+    """The work that the next scale-down has to save, in seconds: more after recent ones."""
+    worth_s: Array = rescale_worth_s(tick.rules, workers) * (1 + recent_downs(tick) / DOWNS_DOUBLE)
+    return worth_s
+
+
 def _window(tick: Tick) -> Array:
     """The largest size needed in the scale-down window, or in the part of it that pays if a rescale has a cost."""
     fast, slow, rules = tick.state.fast, tick.state.slow, tick.rules
@@ -290,7 +296,6 @@ def _window(tick: Tick) -> Array:
     )
     here = CurrentSize(current_workers=current, since_s=tick.at_s - fast.spec_changed_at_s)
     account = Account(largest_workers=slow.history.account_workers, age_s=tick.at_s - slow.history.account_at_s)
-    dearer = 1 + recent_downs(tick) / DOWNS_DOUBLE
-    paying = paying_workers(slow.peaks, running, account, here, worth_s * dearer)
+    paying = paying_workers(slow.peaks, running, account, here, due_worth_s(tick, current))
     whole = np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers)
     return np.where(worth_s > 0, paying, whole)

@@ -7,7 +7,7 @@ import numpy as np
 from adapter.core import gates
 from adapter.core.capacity import OBSERVED, rate_at
 from adapter.core.decide import DecisionResult, is_onward
-from adapter.core.decision_input import DecisionInput, budget_s, recent_downs, rescale_worth_s
+from adapter.core.decision_input import DecisionInput, budget_s, due_worth_s, recent_downs, rescale_worth_s
 from adapter.core.grouping import largest
 from adapter.core.learning import extend_blocks
 from adapter.core.observe import Tick
@@ -15,7 +15,7 @@ from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
 from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import Array, first_known
-from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, bucket_s
+from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, bucket_s, seconds_to_pay
 from adapter.core.state import BUCKETS, Slow, State
 
 _STANDSTILL = [REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
@@ -54,6 +54,7 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     slow, passed = _begin_bucket(tick, slow, passed, width_s), np.nan_to_num(passed)
     slow = _update_account(slow, passed, began_s, np.where(lost, np.nan, peak), current)
     slow = replace(slow, peaks=_close_buckets(slow.peaks, passed, lost, peak, current))
+    slow = _restart_account(tick, slow, width_s, current) if (passed > 0).any() else slow
     return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
 
 
@@ -95,6 +96,20 @@ def _update_account(slow: Slow, passed: Array, began_s: Array, needed: Array, cu
         was,
         account_at_s=np.where(closed, np.where(ends, np.nan, at_s), was.account_at_s),
         account_workers=np.where(closed, np.where(ends, np.nan, workers), was.account_workers),
+    )
+    return replace(slow, history=history)
+
+
+def _restart_account(tick: Tick, slow: Slow, width_s: Array, current: Array) -> Slow:
+    """The account of the closed buckets alone where it pays sooner, because the need has fallen since the other began."""
+    was, worth_s = slow.history, due_worth_s(tick, current)
+    workers, at_s = np.maximum.reduce(slow.peaks, axis=0), was.bucket_at_s - BUCKETS * width_s
+    due_s = at_s + seconds_to_pay(workers, current, worth_s)
+    sooner = due_s < np.nan_to_num(was.account_at_s + seconds_to_pay(was.account_workers, current, worth_s), nan=np.inf)
+    history = replace(
+        was,
+        account_at_s=np.where(sooner, at_s, was.account_at_s),
+        account_workers=np.where(sooner, workers, was.account_workers),
     )
     return replace(slow, history=history)
 

@@ -105,12 +105,13 @@ def paying_workers(peaks: Array, running: Bucket, account: Account, here: Curren
     spans.append((np.maximum(running.largest_workers, account.largest_workers), account.age_s))
     least = here.current_workers
     for largest, span_s in spans:
-        pays = _share_saved(largest, here) * np.fmin(span_s, here.since_s) >= worth_s
+        pays = np.fmin(span_s, here.since_s) >= seconds_to_pay(largest, here.current_workers, worth_s)
         least = np.where(pays, np.fmin(least, largest), least)
     return least
 
 
-def _share_saved(largest: Array, here: CurrentSize) -> Array:
-    current = here.current_workers
-    share: Array = 1 - np.divide(largest, current, out=np.full(len(current), np.nan), where=current > 0)
-    return share
+def seconds_to_pay(largest: Array, current: Array, worth_s: Array) -> Array:
+    """Seconds in which `largest` workers instead of `current` ones save worth_s; infinite if they are not fewer."""
+    share = 1 - np.divide(largest, current, out=np.full(len(current), np.nan), where=current > 0)
+    saves = share > 0
+    return np.where(np.isnan(share), np.nan, np.where(saves, worth_s / np.where(saves, share, 1.0), np.inf))

@@ -280,6 +280,13 @@ def test_a_quarter_that_is_not_needed_for_hours_is_removed_after_many_scale_down
     assert 600 + 3600 < down < 600 + 7200
 
 
+@pytest.mark.simulation
+def test_a_quarter_is_removed_also_after_a_gradual_fall():
+    """The account then begins with the window, not with the first worker that was not needed."""
+    down = counted(10.0, later=600.0, falls_s=3600.0, until_s=36_000.0)
+    assert 600 + 7200 < down < 600 + 10_800
+
+
 def test_scale_downs_are_counted_and_fade():
     state, rules, downs_at_s = EMPTY, book(**HUNDRED, rescale_worth_s=0.0, down_window_s=0.0), []
     running = Fluid(lambda at_s: 800.0 if at_s < 300 else (400.0 if at_s < 900 else 100.0))
@@ -295,10 +302,10 @@ def test_scale_downs_are_counted_and_fade():
     assert (state.slow.history.downs[0], state.slow.history.downs_at_s[0]) == (pytest.approx(faded), downs_at_s[-1])
 
 
-def counted(downs, ago_s=0.0, later=400.0, until_s=7200.0):
+def counted(downs, ago_s=0.0, later=400.0, falls_s=0.0, until_s=7200.0):
     """When workers are removed after a fall of the load from 800 in a job that had a number of scale-downs before."""
     rules = book(**HUNDRED, rescale_worth_s=300.0)
-    state, running = EMPTY, Fluid(lambda at_s: 800.0 if at_s < 600 else later)
+    state, running = EMPTY, Fluid(lambda at_s: np.interp(at_s, [600, 600 + falls_s], [800.0, later]))
     while running.at_s < until_s:
         state, decisions = advance(state, tick(running.at_s, running.rows()), rules)
         if rows(decisions)[0].reason == Reason.DOWN:
