@@ -63,7 +63,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     more, fewer = free & ~(pending > current), free & ~(pending < current)
     suspect = free & behind & idle & (current > 0)
     # Published policies wait after a change, not when a workload is first seen.
-    waits = where("waits_until_warm", rules.policy) | np.isfinite(inputs.gate_inputs.changed_age_s)
+    waits = where("waits_until_warm", rules.policy) | status.rescaled
     return BoundInputs(
         held=~free,
         no_up=status.no_up,
@@ -97,7 +97,8 @@ def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: Int
     cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, patience_s, np.nan))
     separate = where("separate_cooldowns", rules.policy)
     age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
-    cold = separate & changed & (status.spec_changed_age_s < np.fmin(warm_s, cooldown_up_s)) & (rules.safety != 0)
+    cold_s = np.where(separate & status.rescaled & (rules.safety != 0), np.fmin(warm_s, cooldown_up_s), 0.0)
+    cold = status.spec_changed_age_s < cold_s
     cooling: Mask = cold | (waits & (age_s < cooldown_up_s)) | (suspect & (changed_age_s < rules.warm_up_s))
     return cooling
 

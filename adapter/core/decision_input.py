@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.capacity import with_prior
+from adapter.core.formatting import DAY_S
 from adapter.core.fullest import partition_behind_s
 from adapter.core.gates import GateInputs
 from adapter.core.grouping import every, largest
@@ -16,21 +17,12 @@ from adapter.core.rates import Mask
 from adapter.core.relayed_load import fullest_load
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
-from adapter.core.scale_down_cost import (
-    DOWNS_DOUBLE,
-    Account,
-    Bucket,
-    CurrentSize,
-    bucket_s,
-    default_worth_s,
-    paying_workers,
-)
+from adapter.core.scale_down_window import window_workers
 from adapter.core.signals import moves
 from adapter.core.state import WorkerCounts
 from adapter.core.window_rates import input_rise
 
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
-DAY_S = 86_400.0
 _HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
 
 
@@ -41,6 +33,7 @@ class WorkloadStatus:
     current_workers: Array  # spec.replicas of the scale target, otherwise the running workers
     target_workers: Array  # the last target
     committed_age_s: Array  # since it was decided
+    rescaled: Mask  # a change of the workers was seen
     spec_changed_age_s: Array
     raised_age_s: Array  # since spec.replicas last rose
     peak_workers: Array  # the largest size needed in the scale-down window; the current size if a change does not pay
@@ -108,13 +101,6 @@ def is_overloaded(tick: Tick) -> Mask:
     noise = tick.stage_rules.growth_noise_ratio * tick.signals.throughput_records_per_s
     overloaded: Mask = tick.rates_known & _rising(tick) & (tick.signals.growth_records_per_s > noise)
     return overloaded
-
-
-def recent_downs(tick: Tick) -> Array:
-    """Scale-downs of the last day, shape (workloads,); older ones fade."""
-    history = tick.state.slow.history
-    faded: Array = history.downs * np.exp(-(tick.at_s - history.downs_at_s) / DAY_S)
-    return np.nan_to_num(faded)
 
 
 def budget_s(tick: Tick) -> Array:
@@ -241,9 +227,10 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         current_workers=first_known(tick.counts.spec_workers, tick.workers),
         target_workers=fast.target_workers,
         committed_age_s=tick.at_s - fast.committed_at_s,
+        rescaled=np.isfinite(fast.changed_at_s),
         spec_changed_age_s=tick.at_s - fast.spec_changed_at_s,
         raised_age_s=tick.at_s - fast.spec_raised_at_s,
-        peak_workers=_window(tick),
+        peak_workers=window_workers(tick),
         budget_s=budget_s(tick),
         no_up=no_up,
         no_down=no_down,
@@ -270,32 +257,3 @@ def _shown(cost: Array) -> Array:
     """How many of the last rescales have shown a cost, which has the shape (rescales, workloads)."""
     shown: Array = np.isfinite(cost).sum(axis=0).astype(np.float64)
     return shown
-
-
-def rescale_worth_s(rules: RuleColumns, workers: Array) -> Array:
-    """The work of the whole job that a scale-down has to save, in seconds; NaN where the whole window counts."""
-    own = np.where(where("waits_until_warm", rules.policy), default_worth_s(rules, workers), np.nan)
-    return first_known(rules.rescale_worth_s, own)
-
-
-def due_worth_s(tick: Tick, workers: Array) -> Array:
-    """The work that the next scale-down has to save, in seconds: more after recent ones."""
-    worth_s: Array = rescale_worth_s(tick.rules, workers) * (1 + recent_downs(tick) / DOWNS_DOUBLE)
-    return worth_s
-
-
-def _window(tick: Tick) -> Array:
-    """The largest size needed in the scale-down window, or in the part of it that pays if a rescale has a cost."""
-    fast, slow, rules = tick.state.fast, tick.state.slow, tick.rules
-    current = first_known(tick.counts.spec_workers, tick.workers)
-    worth_s = rescale_worth_s(rules, current)
-    running = Bucket(
-        largest_workers=fast.peak_workers,
-        age_s=tick.at_s - slow.history.bucket_at_s,
-        width_s=bucket_s(rules, worth_s),
-    )
-    here = CurrentSize(current_workers=current, since_s=tick.at_s - fast.spec_changed_at_s)
-    account = Account(largest_workers=slow.history.account_workers, age_s=tick.at_s - slow.history.account_at_s)
-    paying = paying_workers(slow.peaks, running, account, here, due_worth_s(tick, current))
-    whole = np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers)
-    return np.where(worth_s > 0, paying, whole)

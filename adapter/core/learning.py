@@ -17,8 +17,9 @@ from adapter.core.capacity import (
     utilization,
     with_prior,
 )
-from adapter.core.decision_input import DAY_S, is_overloaded
+from adapter.core.decision_input import is_overloaded
 from adapter.core.forecast import FIRM_POINTS, POINTS, STEP_S, append_point, fit_curve, widen_sigma
+from adapter.core.formatting import DAY_S
 from adapter.core.fullest import learn_fullest
 from adapter.core.grouping import largest
 from adapter.core.measured_cost import slow_time_unknown

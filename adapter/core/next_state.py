@@ -7,7 +7,7 @@ import numpy as np
 from adapter.core import gates
 from adapter.core.capacity import OBSERVED, rate_at
 from adapter.core.decide import DecisionResult, is_onward
-from adapter.core.decision_input import DecisionInput, budget_s, due_worth_s, recent_downs, rescale_worth_s
+from adapter.core.decision_input import DecisionInput, budget_s
 from adapter.core.grouping import largest
 from adapter.core.learning import extend_blocks
 from adapter.core.observe import Tick
@@ -16,6 +16,7 @@ from adapter.core.reasons import REASONS, Reason
 from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, bucket_s, seconds_to_pay
+from adapter.core.scale_down_window import due_worth_s, recent_downs, rescale_worth_s
 from adapter.core.state import BUCKETS, Slow, State
 
 _STANDSTILL = [REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
@@ -101,7 +102,7 @@ def _update_account(slow: Slow, passed: Array, began_s: Array, needed: Array, cu
 
 
 def _restart_account(tick: Tick, slow: Slow, width_s: Array, current: Array) -> Slow:
-    """The account of the closed buckets alone where it pays sooner, because the need has fallen since the other began."""
+    """The account of the closed buckets alone where it pays sooner, because the need has fallen meanwhile."""
     was, worth_s = slow.history, due_worth_s(tick, current)
     workers, at_s = np.maximum.reduce(slow.peaks, axis=0), was.bucket_at_s - BUCKETS * width_s
     due_s = at_s + seconds_to_pay(workers, current, worth_s)

@@ -201,7 +201,9 @@ def _sizes(result: DecisionResult) -> dict[str, Array]:
         "change_behind_s": unknown if ahead is None else ahead.change_behind_s,
         "caught_up_s": unknown if ahead is None else ahead.caught_up_s,
         "calm": unknown if ahead is None else ahead.calm,
-        "in_step": unknown if ahead is None else ahead.in_step.astype(np.float64),
+        "in_step": unknown if ahead is None else ahead.in_step,
+        "full_stage": unknown if ahead is None else ahead.full_stage,
+        "expected_times": unknown if ahead is None else ahead.expected_times,
         "blocking_rise_records_per_s": unknown if ahead is None else ahead.blocking_rise_records_per_s,
     }
 

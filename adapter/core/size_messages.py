@@ -4,13 +4,12 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from adapter.core.bounds import Bound
-from adapter.core.formatting import DAY_S, RESOURCES, count, rate, seconds, share, soon, workers
+from adapter.core.formatting import DAY_S, RESOURCES, count, rate, seconds, share, soon, times, workers
 from adapter.core.policies import policy_of
 
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
 
-_FULL_RATIO = 0.9  # a stage with less load has busy time left
 _HORIZON_S = 900.0  # the outlook covers at least this long
 _HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
 
@@ -48,7 +47,7 @@ def scale_up(d: "Decision") -> str:
 def _full_stage(d: "Decision") -> str:
     """The load of a stage without a backlog of its own, where the backlog of the job gives no reason to scale up."""
     behind = max(d.keep_behind_s or 0.0, d.backlog_time_s or 0.0) > (d.backlog_time_target_s or 0.0)
-    if d.relayed_load_ratio is None or d.relayed_load_ratio < _FULL_RATIO or behind:
+    if not d.full_stage or behind:
         return ""
     load = share(d.load_ratio)
     return f"stage {d.bottleneck} needs {load} of its busy time; the load needs {workers(d.wanted_workers)}"
@@ -171,6 +170,8 @@ def _worst(d: "Decision") -> str:
 
 
 def _forecast(d: "Decision") -> str:
+    if d.expected_times is not None:
+        return f" ({times(d.expected_times)} in an expected event)"
     ahead = d.forecast_input_rate_records_per_s
     differs = ahead is not None and rate(ahead) != rate(d.input_rate_records_per_s)
     return f" (forecast {rate(ahead)})" if differs else ""

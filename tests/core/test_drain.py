@@ -398,6 +398,12 @@ def test_an_expensive_scale_up_waits_until_a_tick_shows_the_whole_step(latest, c
     assert (found.wanted_workers[0], found.outlook.in_step[0]) == (size, size == 10)
 
 
+@pytest.mark.parametrize("up_backlog_time_s", [20.0, 120.0])
+def test_a_parameter_of_another_policy_delays_no_scale_down(up_backlog_time_s):
+    level = {"level": True, "cpu": 0.3, "up_backlog_time_s": up_backlog_time_s}
+    assert wanted(10, 1000, 0, 30_000, saturated=False, records=((10, 3000),), **CALM, **level) == 5
+
+
 def test_a_rise_is_not_added_to_an_expected_event():
     sizes = []
     for rise in (0.0, 10.0):

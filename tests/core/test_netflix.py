@@ -3,6 +3,7 @@
 from math import ceil, nan
 
 import pytest
+from builders import book, counts, history, job, tick
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from policy_inputs import stage_input, terms, wanted
@@ -239,3 +240,14 @@ def test_the_needed_size_is_reported_without_a_change():
     policy_result = netflix.size(stage_input(10, 10_000, 0, 300_000, cpu=0.1, records=TABLE, rescale_pause_s=0))
     assert policy_result.wanted_workers == 10
     assert policy_result.needed_workers == 5  # 10,500/s: 4.3
+
+
+def test_s4_29_a_stop_of_a_job_that_was_never_rescaled_begins_no_cooldown():
+    def seen(at_s):
+        stopped_s = min(max(at_s - 105, 0), 45)
+        processed = 1000 * (at_s - stopped_s)
+        flow = {"processed_records": processed, "appended_records": 1000 * at_s, "backlog_records": 1000 * stopped_s}
+        return tick(at_s, job(**counts(10), **flow, utilization_ratio=0.3))
+
+    found = history([seen(at_s) for at_s in range(0, 900, 15)], book(policy="netflix", no_backlog_time_s=60.0))
+    assert found[-1].required_workers == 5

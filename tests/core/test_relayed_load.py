@@ -49,6 +49,11 @@ def test_the_sentence_names_the_load_of_the_later_stage():
     assert "stage Map needs 100 % of its busy time; the load needs 13 workers" in sentence(found)
 
 
+def test_the_sentence_names_a_stage_that_is_full_by_the_own_limit_of_the_job():
+    found = last(ticks(utilization_ratio=0.84), book(**PLAIN, high_utilization_ratio=0.82))
+    assert "stage Map needs 84 % of its busy time" in sentence(found)
+
+
 @pytest.mark.parametrize("policy", ["dataflow", "beam-flink"])
 def test_the_published_policies_have_no_term_for_such_a_stage(policy):
     assert last(ticks(), book(policy=policy)).required_workers == 10

@@ -273,7 +273,7 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
     """The expected backlogs, NaN if the capacity is not proven. The present throughput may show a longer backlog."""
     behind_s = _behind_at_present(policy_input, highest)
     after_s = np.where(behind_s > ahead.keep_behind_s, horizon_s(policy_input.rules), ahead.keep_after_s)
-    blocks = (other < policy_input.workers) & _outgrows_headroom(policy_input)
+    blocks, times = (other < policy_input.workers) & _outgrows_headroom(policy_input), policy_input.rules.expected_times
     return Outlook(
         workers=other,
         keep_behind_s=np.where(proven, np.fmax(ahead.keep_behind_s, behind_s), np.nan),
@@ -281,7 +281,9 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
         change_behind_s=np.where(proven, ahead.change_behind_s, np.nan),
         caught_up_s=np.where(proven, ahead.caught_up_s, np.nan),
         calm=_is_calm(policy_input).astype(np.float64),
-        in_step=(other > policy_input.workers) & _is_in_step(policy_input, highest),
+        in_step=((other > policy_input.workers) & _is_in_step(policy_input, highest)).astype(np.float64),
+        full_stage=is_full(policy_input).astype(np.float64),
+        expected_times=np.where(times > 1, times, np.nan),
         blocking_rise_records_per_s=np.where(blocks, _rise(policy_input), np.nan),
     )
 

@@ -55,7 +55,9 @@ class Outlook:
     change_behind_s: Array  # the longest backlog time at the other size
     caught_up_s: Array  # when its backlog is gone
     calm: Array  # 1 if the job keeps pace without a backlog, otherwise 0
-    in_step: Mask  # no scale-up until the end of a step of the input shows its size
+    in_step: Array  # 1 if no scale-up is decided before the end of a step of the input shows its size, otherwise 0
+    full_stage: Array  # 1 if a stage without a backlog of its own is full, otherwise 0
+    expected_times: Array  # an expected event multiplies the input by it; NaN without one
     blocking_rise_records_per_s: Array  # of the input, until a scale-up can take effect; NaN if it blocks no scale-down
 
 
@@ -73,6 +75,7 @@ class PolicyResult:
 Formula = Callable[[PolicyInput], PolicyResult]
 
 
+_JUMP_S = 120.0  # of the backlog time, which the window does not show yet
 _ROUNDING = 1e-6  # growth below this share of the throughput is a rounding error of its slope
 
 
@@ -102,7 +105,7 @@ def keeps_pace(policy_input: PolicyInput) -> Mask:
     """Whether the backlog does not grow: neither by the rates nor, which shows earlier, above its previous maximum."""
     noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
     risen = policy_input.backlog_records - policy_input.highest_backlog_records
-    far = policy_input.backlog_time_s > policy_input.rules.up_backlog_time_s  # a jump that the window does not show yet
+    far = policy_input.backlog_time_s > _JUMP_S
     level = positive_growth(policy_input) <= 0
     return level & (_text_alone(policy_input) | ~((risen > noise) | far))
 
