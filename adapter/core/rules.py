@@ -120,7 +120,8 @@ class Rules:
     )
     worker_hour_price: float | None = _setting(
         None,
-        "price of a worker-hour; `drain` weighs it against that of a late minute, and reports show it",
+        "price of a worker-hour; `drain` weighs it against that of a late minute unless rescale_worth_s is set, and "
+        "reports show it",
         gt=0,
         le=1e9,
     )
@@ -202,7 +203,7 @@ class Rules:
         None,
         "a scale-down waits until it would have saved this many seconds of the whole job's work, a quarter more for "
         "each scale-down of the last day; a scale-down that was soon reverted counts three times; with 0, a scale-down "
-        "waits for the whole down_window_s",
+        "waits for the whole down_window_s; without effect if that is 0",
         ge=0,
         le=86_400,
     )

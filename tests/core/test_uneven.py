@@ -65,12 +65,16 @@ def test_the_sentence_names_the_worst_partition_if_the_sum_hides_it():
     assert "worst" not in sentence(lagging(*QUIET, 1000, 1050))
 
 
-def learned(*records, minutes=0, partitions=25):
+def learned(*records, minutes=0, partitions=25, backlog=0):
     """The load at which the fullest of ten workers fell behind. It has 3 of 25 partitions, which is 1.2 of the mean."""
     ticks = [
         tick(
             15.0 * number,
-            job(**flow(15.0 * number), **counts(10, partitions=partitions), highest_partition_backlog_records=waiting),
+            job(
+                **flow(15.0 * number, backlog=backlog),
+                **counts(10, partitions=partitions),
+                highest_partition_backlog_records=waiting,
+            ),
         )
         for number, waiting in enumerate((*records, *(0,) * 4 * minutes))
     ]
@@ -84,6 +88,8 @@ def learned(*records, minutes=0, partitions=25):
     [
         pytest.param((*QUIET, *range(1300, 1400, 10)), {}, 0.96, id="35 s behind at 80 % of all: 96 % of the fullest"),
         pytest.param((*QUIET, *range(1100, 1200, 10)), {}, nan, id="30 s behind is in time"),
+        pytest.param((*QUIET, *range(1300, 1400, 10)), {"backlog": 15_000}, 0.96, id="all are 15 s behind"),
+        pytest.param((*QUIET, *range(1300, 1400, 10)), {"backlog": 20_000}, nan, id="all are 20 s behind"),
         pytest.param((*QUIET, *range(1400, 1300, -10)), {}, nan, id="it catches up"),
         pytest.param((*QUIET, *range(1600, 1700, 10)), {"partitions": 20}, 0.8, id="an even spread"),
         pytest.param((*QUIET, *range(1300, 1400, 10)), {"partitions": None}, nan, id="partitions are unknown"),
