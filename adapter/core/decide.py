@@ -1,6 +1,6 @@
 """Decision inputs -> the target and its reason: gates, then the policy, then the bounds. Reads nothing else."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,12 +9,11 @@ from adapter.core.clamps import BoundInputs, apply_bounds, bound_inputs_of
 from adapter.core.decision_input import DecisionInput, WorkloadStatus
 from adapter.core.grouping import first_largest, pick
 from adapter.core.policies.interface import Outlook, PolicyResult
-from adapter.core.policies.sizing import size
+from adapter.core.policies.sizing import OUTLOOK, size
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
 from adapter.core.samples import Array, IntArray, first_known
 
-OUTLOOK = tuple(f.name for f in fields(Outlook))
 _INDEX = {reason: number for number, reason in enumerate(REASONS)}
 _UNKNOWN = [_INDEX[reason] for reason in (Reason.NO_DATA, Reason.STALE, Reason.NO_WORKERS)]
 

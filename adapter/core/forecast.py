@@ -144,31 +144,14 @@ def trusted(fit: Fit, level: Array, error_ratio: Array) -> Mask:
     return known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatchUp:
-    """The times of S4-19 and S4-20, seconds after the newest point: shape (stages,), or one for all stages."""
-
-    t1_s: Array | float  # now
-    t2_s: Array | float  # records that arrive until then are to be recovered
-    t3_s: Array | float  # the new size must still keep up then
-    catch_up_s: Array | float  # how long the recovery may take, above 0
-
-
-def catch_up_from(now_s: Array | float, restart_s: Array | float, catch_up_s: Array | float) -> CatchUp:
-    """The safe interpretation of S4-21: the catch-up includes all records that arrive until its end.
-
-    now_s: after the newest point. restart_s: until the new workers process records.
-    """
-    end_s = now_s + restart_s + catch_up_s
-    return CatchUp(t1_s=now_s, t2_s=end_s, t3_s=end_s, catch_up_s=catch_up_s)
-
-
-def recovery_rate(fit: Fit, buffered_records: Array, times: CatchUp) -> Array:
+def recovery_rate(fit: Fit, buffered_records: Array, begin_s: Array, end_s: Array, catch_up_s: Array | float) -> Array:
     """Arriving and waiting records over the time allowed: totalEvents / catchUpTime (S4-19, S4-20).
 
+    begin_s, end_s: t1 and t2 of S4-20, seconds after the newest point. catch_up_s: above 0.
     Returns records/s; NaN without a fit.
     """
-    return (fit.integral(times.t1_s, times.t2_s) + buffered_records) / times.catch_up_s
+    rate: Array = (fit.integral(begin_s, end_s) + buffered_records) / catch_up_s
+    return rate
 
 
 def _is_outlier(fit: Fit, newest: Array) -> Mask:

@@ -8,13 +8,12 @@ import pytest
 from builders import column
 from hypothesis import given
 from hypothesis import strategies as st
+from policy_inputs import terms
 
 from adapter.core.forecast import (
     POINTS,
-    CatchUp,
     Fit,
     append_point,
-    catch_up_from,
     fit_curve,
     recovery_rate,
     steady_rise,
@@ -24,7 +23,7 @@ from adapter.core.forecast import (
 
 LINE, TROUGH, CREST = (10, 12, 14, 16), (9, 6, 5, 6, 9), (1, 4, 5, 4, 1)
 SLIDE = (-1, 1, 0, 0, 1, -1)  # the slide's errors in an order that leaves the fit level: no slope, and no trough
-VECTORS = CatchUp(t1_s=0.0, t2_s=180.0, t3_s=480.0, catch_up_s=300.0)
+VECTORS = (0.0, 180.0, 300.0)  # t1, t2 and the catch-up, seconds; t3 is 480
 
 rates = st.floats(0, 1e6, allow_subnormal=False).map(lambda rate: round(rate, 3))
 histories = st.lists(st.one_of(st.just(nan), rates), min_size=POINTS, max_size=POINTS)
@@ -298,20 +297,19 @@ TARGETS = {
 @pytest.mark.parametrize(("buffered", "recovery"), TARGETS.values(), ids=TARGETS)
 def test_s4_19_the_recovery_rate_of_the_target_vectors(buffered, recovery):
     fit = curve(0, 10, 10_000)
-    assert fit.at(VECTORS.t3_s) == 14_800
-    assert recovery_rate(fit, column(buffered), VECTORS)[0] == pytest.approx(recovery, nan_ok=True)
+    assert fit.at(480.0) == 14_800
+    assert recovery_rate(fit, column(buffered), *VECTORS)[0] == pytest.approx(recovery, nan_ok=True)
 
 
 def test_s4_21_the_catch_up_includes_records_that_arrive_until_its_end():
-    times = catch_up_from(now_s=10.0, restart_s=60.0, catch_up_s=300.0)
-    assert (times.t1_s, times.t2_s, times.t3_s, times.catch_up_s) == (10, 370, 370, 300)
-    assert recovery_rate(curve(0, 0, 1000), column(0), times)[0] == pytest.approx(1200)
+    found = terms("netflix", 10, 1000, cpu=0.5, records=((10, 1000),), rescale_pause_s=60.0, catch_up_s=300.0)
+    assert found[2] == pytest.approx(10 * 1.2)  # 360 s of the input within 300 s
 
 
 @given(st.floats(0, 1e-3), st.floats(-1, 1), rates, st.floats(0, 1e9), st.floats(1, 3600))
 def test_p_10_the_recovery_rate_clears_at_least_the_backlog(a, b, c, buffered, catch_up_s):
-    times = catch_up_from(now_s=0.0, restart_s=60.0, catch_up_s=catch_up_s)
-    assert recovery_rate(curve(a, b, c), column(buffered), times)[0] >= buffered / catch_up_s
+    found = recovery_rate(curve(a, b, c), column(buffered), 0.0, 60.0 + catch_up_s, catch_up_s)
+    assert found[0] >= buffered / catch_up_s
 
 
 RISES = {
@@ -359,7 +357,7 @@ def test_a_stage_does_not_depend_on_its_neighbours_to_the_last_bit(stages):
         odd, newest = column(*[odd for _, odd, _ in chosen]), column(*[newest for _, _, newest in chosen])
         fit = fit_curve(points, odd)
         later, odd = append_point(points, odd, fit, newest, np.full(len(chosen), 3.0))
-        return [*parts(fit), *later, odd, recovery_rate(fit, newest, VECTORS)]
+        return [*parts(fit), *later, odd, recovery_rate(fit, newest, *VECTORS)]
 
     together, backward = answers(stages), answers(stages[::-1])
     assert same(together, [row[::-1] for row in backward])
@@ -371,7 +369,7 @@ def test_an_unknown_stage_stays_unknown_beside_known_ones():
     points, odd = np.column_stack([history(), history(*LINE)]), column(0, 0)
     fit = fit_curve(points, odd, 1.0)
     found = [*parts(fit), fit.at(5.0), fit.integral(0.0, 5.0), fit.highest(0.0, 5.0)]
-    found.append(recovery_rate(fit, column(0, 0), VECTORS))
+    found.append(recovery_rate(fit, column(0, 0), *VECTORS))
     assert all(np.isnan(row[0]) and np.isfinite(row[1]) for row in found)
     later, odd = append_point(points, odd, fit, column(nan, nan), column(3, 3))
     assert np.isnan(later[:, 0]).all()
@@ -382,4 +380,4 @@ def test_no_stages_give_no_fit():
     points, none = np.empty((POINTS, 0)), column()
     fit = fit_curve(points, none)
     assert append_point(points, none, fit, none, none)[0].shape == (POINTS, 0)
-    assert recovery_rate(fit, none, VECTORS).shape == (0,)
+    assert recovery_rate(fit, none, *VECTORS).shape == (0,)

@@ -33,7 +33,7 @@ from dataclasses import replace
 import numpy as np
 
 from adapter.core.capacity import CARRIED, rate_at, size_for, trust_at
-from adapter.core.forecast import Fit, catch_up_from, recovery_rate, trusted
+from adapter.core.forecast import Fit, recovery_rate, trusted
 from adapter.core.partitions import balanced, whole
 from adapter.core.policies.interface import PolicyInput, PolicyResult, lasting_backlog_time
 from adapter.core.rates import Mask
@@ -50,12 +50,13 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     rules, workers, present = policy_input.rules, policy_input.workers, policy_input.input_rate_records_per_s
     behind = policy_input.backlog_time_s > rules.significant_backlog_time_s
     hot = policy_input.utilization_ratio > rules.safe_utilization_ratio
-    times = catch_up_from(policy_input.fit_age_s, rules.rescale_pause_s, rules.catch_up_s)
-    curve = _curve(policy_input, times.t3_s)
+    begin_s, end_s = policy_input.fit_age_s, policy_input.fit_age_s + rules.rescale_pause_s + rules.catch_up_s
+    curve = _curve(policy_input, end_s)
     most = present * np.where(rules.safety == 0, _ANY, rules.forecast_cap_ratio)
-    at_most = (most * (times.t2_s - times.t1_s) + policy_input.backlog_records) / rules.catch_up_s
-    recovery = np.fmin(recovery_rate(curve, policy_input.backlog_records, times), at_most)
-    workload = np.clip(curve.at(times.t3_s), present, most)  # at least the present one: S4-05
+    at_most = (most * (end_s - begin_s) + policy_input.backlog_records) / rules.catch_up_s
+    arriving = recovery_rate(curve, policy_input.backlog_records, begin_s, end_s, rules.catch_up_s)
+    recovery = np.fmin(arriving, at_most)
+    workload = np.clip(curve.at(end_s), present, most)  # at least the present one: S4-05
     rises = workload > present * (1 + rules.growth_noise_ratio)
     late = ((behind | hot) & ~_catches_up(policy_input)) | (rises & _outgrown(policy_input, workload))
     keep, catch = _carrying(policy_input, workload, late), _carrying(policy_input, recovery, late)

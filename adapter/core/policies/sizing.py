@@ -12,14 +12,14 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray
 
 _SIZES = ("wanted_workers", "keep_up_workers", "catch_up_workers", "needed_workers")
-_OUTLOOK = tuple(f.name for f in fields(Outlook))
+OUTLOOK = tuple(f.name for f in fields(Outlook))
 _FORMULAS: tuple[Formula, ...] = tuple(import_module(f"{__package__}.{policy.module}").size for policy in POLICIES)
 
 
 def size(policy_input: PolicyInput, policy: IntArray) -> PolicyResult:
     """The sizes of all stages. policy: index into POLICIES, shape (stages,)."""
     sizes = {name: np.full(len(policy), np.nan) for name in _SIZES}
-    outlook = {name: np.full(len(policy), np.nan) for name in _OUTLOOK}
+    outlook = {name: np.full(len(policy), np.nan) for name in OUTLOOK}
     for number, formula in enumerate(_FORMULAS):
         rows = policy == number
         if rows.any():
