@@ -65,7 +65,7 @@ def rate_at(table: Table, size: Array, exponent: Array) -> Array:
     C(m) * (size / m) ** exponent (S4-25 has exponent 1). More workers never carry less.
     size: at least 0. exponent: in (0, 1]. Both of the shape (stages,).
     """
-    return _interpolated(table.sizes, _never_falling(table.rates), size, exponent)
+    return _interpolate(table.sizes, _highest_so_far(table.rates), size, exponent)
 
 
 def size_for(table: Table, rate: Array, exponent: Array) -> Array:
@@ -73,7 +73,7 @@ def size_for(table: Table, rate: Array, exponent: Array) -> Array:
 
     0 for rate 0: any rate above it needs a whole worker once rounded up.
     """
-    return _interpolated(_never_falling(table.rates), table.sizes, rate, 1.0 / exponent)
+    return _interpolate(_highest_so_far(table.rates), table.sizes, rate, 1.0 / exponent)
 
 
 def trust_at(table: Table, size: Array) -> Array:
@@ -200,7 +200,7 @@ def _is_outdated(was: _Entry, rate: Array, at_s: float) -> Mask:
     return outdated
 
 
-def _interpolated(keys: Array, values: Array, wanted: Array, power: Array) -> Array:
+def _interpolate(keys: Array, values: Array, wanted: Array, power: Array) -> Array:
     """The value at `wanted`, linear between neighbouring keys; beyond the last key it grows with that power of the key.
 
     keys, values: (SLOTS, stages), neither falling, NaN last; (0, 0) precedes them. Of equal keys the smaller value
@@ -214,17 +214,17 @@ def _interpolated(keys: Array, values: Array, wanted: Array, power: Array) -> Ar
     ratio = (wanted - low_key) / np.where(high_key > low_key, high_key - low_key, 1.0)
     found: Array = (1 - ratio) * low + ratio * high
     far = np.flatnonzero(~(high_key >= wanted))
-    found[far] = _extrapolated(low_key[far], low[far], wanted[far], power[far])
+    found[far] = _extrapolate(low_key[far], low[far], wanted[far], power[far])
     return found
 
 
-def _extrapolated(last_key: Array, last: Array, wanted: Array, power: Array) -> Array:
+def _extrapolate(last_key: Array, last: Array, wanted: Array, power: Array) -> Array:
     with np.errstate(over="ignore"):  # a tiny exponent may need infinitely many workers; a bound limits them
         found: Array = last * (wanted / np.where(last_key > 0, last_key, np.nan)) ** power
     return found
 
 
-def _never_falling(rates: Array) -> Array:
+def _highest_so_far(rates: Array) -> Array:
     risen = rates.copy()
     for slot in range(1, SLOTS):
         np.maximum(risen[slot - 1], risen[slot], out=risen[slot])
@@ -240,7 +240,7 @@ def _with_entry(table: Table, rows: IntArray, entry: Array) -> Array:
     sizes, _, _, seen_at_s = columns
     turn = np.select([sizes == entry[0], np.isnan(sizes)], [-np.inf, np.finfo(np.float64).min], seen_at_s)
     columns[:, turn.argmin(axis=0), np.arange(len(rows))] = entry
-    return _ordered(columns)
+    return _sort_by_size(columns)
 
 
 def _without_low_bounds(columns: Array, entry: Array, exponent: Array) -> Array:
@@ -252,9 +252,9 @@ def _without_low_bounds(columns: Array, entry: Array, exponent: Array) -> Array:
     bounds = (entry[2] > CARRIED) & (trust == CARRIED)
     if not bounds.any():
         return columns
-    firm = _table(_ordered(np.where(trust > CARRIED, columns, np.nan)))
+    firm = _table(_sort_by_size(np.where(trust > CARRIED, columns, np.nan)))
     expected = np.array([rate_at(firm, size, exponent) for size in sizes])
-    return _ordered(np.where(bounds & (rates <= expected), np.nan, columns))
+    return _sort_by_size(np.where(bounds & (rates <= expected), np.nan, columns))
 
 
 def _with_fallen_capacity(columns: Array, entry: Array, observed: Mask) -> Array:
@@ -268,7 +268,7 @@ def _with_fallen_capacity(columns: Array, entry: Array, observed: Mask) -> Array
     return np.array([sizes, rates, np.where(outdated, np.fmin(trust, ESTIMATED), trust), seen_at_s])
 
 
-def _ordered(columns: Array) -> Array:
+def _sort_by_size(columns: Array) -> Array:
     """The columns in the order of the sizes; NaN last."""
     return np.take_along_axis(columns, columns[:1].argsort(axis=1, kind="stable"), axis=1)
 

@@ -92,7 +92,7 @@ def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: Int
     """
     status, rules, changed_age_s = inputs.status, inputs.status.rules, inputs.gate_inputs.changed_age_s
     changed, warm_s = np.isfinite(changed_age_s), warm_after_s(rules)
-    patience_s = np.where(_lowered_too_far(inputs, stage), warm_s - rules.warm_up_s, warm_s)
+    patience_s = np.where(_has_too_few(inputs, stage), warm_s - rules.warm_up_s, warm_s)
     patient = where("waits_until_warm", rules.policy)
     cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, patience_s, np.nan))
     separate = where("separate_cooldowns", rules.policy)
@@ -103,7 +103,7 @@ def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: Int
     return cooling
 
 
-def _lowered_too_far(inputs: DecisionInput, stage: IntArray) -> Mask:
+def _has_too_few(inputs: DecisionInput, stage: IntArray) -> Mask:
     """Whether the last change was no scale-up, and the input exceeds what the workers process when they are warm."""
     status, known = inputs.status, inputs.policy_input
     raised = status.raised_age_s <= status.spec_changed_age_s

@@ -99,7 +99,7 @@ def decision_input(tick: Tick) -> DecisionInput:
 def is_overloaded(tick: Tick) -> Mask:
     """Whether the input exceeds the throughput of a stage by more than noise."""
     noise = tick.stage_rules.growth_noise_ratio * tick.signals.throughput_records_per_s
-    overloaded: Mask = tick.rates_known & _rising(tick) & (tick.signals.growth_records_per_s > noise)
+    overloaded: Mask = tick.rates_known & _is_rising(tick) & (tick.signals.growth_records_per_s > noise)
     return overloaded
 
 
@@ -125,7 +125,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         input_rise_records_per_s2=input_rise(tick.rates, slow.points, tick.stage_rules),
         growth_records_per_s=signals.growth_records_per_s,
         highest_backlog_records=tick.rates.highest_backlog_records,
-        rising=_rising(tick),
+        rising=_is_rising(tick),
         backlog_records=signals.due_backlog_records,
         backlog_time_s=signals.due_backlog_time_s,
         lowest_backlog_time_s=signals.lowest_backlog_time_s,
@@ -143,7 +143,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
     )
 
 
-def _rising(tick: Tick) -> Mask:
+def _is_rising(tick: Tick) -> Mask:
     """Whether the backlog rises and exceeds what accumulates between two commits."""
     rises = tick.rates.rising
     rising: Mask = rises & (tick.signals.due_backlog_time_s > tick.stage_rules.short_backlog_time_s)
@@ -238,22 +238,22 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        between_minutes=where("decides_each_minute", rules.policy) & ~_minute_ended(tick),
-        measured_pauses=_shown(tick.state.slow.last_rescales.pause_s),
-        measured_delays=rules.measures_delay * _shown(tick.state.slow.last_rescales.delay_s),
-        measured_warm_ups=rules.measures_warm_up * _shown(tick.state.slow.last_rescales.warm_up_s),
+        between_minutes=where("decides_each_minute", rules.policy) & ~_is_new_minute(tick),
+        measured_pauses=_count_known(tick.state.slow.last_rescales.pause_s),
+        measured_delays=rules.measures_delay * _count_known(tick.state.slow.last_rescales.delay_s),
+        measured_warm_ups=rules.measures_warm_up * _count_known(tick.state.slow.last_rescales.warm_up_s),
         rules=rules,
     )
 
 
-def _minute_ended(tick: Tick) -> Mask:
+def _is_new_minute(tick: Tick) -> Mask:
     """Whether the forecast has a point that is newer than the previous tick, shape (1,)."""
     last_s = tick.state.fast.at_s[-2:-1]
     ended: Mask = tick.state.slow.newest_point_at_s > (last_s if last_s.size else -np.inf)
     return ended
 
 
-def _shown(cost: Array) -> Array:
+def _count_known(cost: Array) -> Array:
     """How many of the last rescales have shown a cost, which has the shape (rescales, workloads)."""
     shown: Array = np.isfinite(cost).sum(axis=0).astype(np.float64)
     return shown

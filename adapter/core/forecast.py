@@ -74,20 +74,20 @@ def fit_curve(points: Array, outlier_run: Array, step_s: float = STEP_S, trough_
     newest known points may be outliers; the fit leaves them out until later points confirm them (S4-17). trough_points:
     the fewest points of a trough.
     """
-    known = np.isfinite(points) & ~_waiting(points, outlier_run)
+    known = np.isfinite(points) & ~_unconfirmed_points(points, outlier_run)
     axes = _axes(known)
     level = _total(np.where(known, points, 0.0)) / axes.count
     errors = [np.where(seen, point - level, 0.0) for seen, point in zip(known, points, strict=True)]
     slope, errors = _remove_term(errors, axes.first)
     curve, bent_errors = _remove_term(errors, axes.second)
-    bent_sigma = np.sqrt(_squared(bent_errors) / axes.count)
+    bent_sigma = np.sqrt(_sum_of_squares(bent_errors) / axes.count)
     trough = axes.is_trough(slope, curve, _BAND_SIGMAS * bent_sigma) & (axes.count >= trough_points)
     curve = np.where(trough | np.isnan(curve), curve, 0.0)
     return Fit(
         a=curve / step_s**2,
         b=(slope - curve * (2 * axes.middle + axes.lean)) / step_s,
         c=level - slope * axes.middle + curve * (axes.middle * (axes.middle + axes.lean) - axes.spread),
-        sigma=np.where(trough, bent_sigma, np.sqrt(_squared(errors) / axes.count)),
+        sigma=np.where(trough, bent_sigma, np.sqrt(_sum_of_squares(errors) / axes.count)),
         step_s=step_s,
     )
 
@@ -118,8 +118,8 @@ def append_point(
     run = outlier_run + outlier
     settled = np.isfinite(newest) & ~outlier
     overturned = outlier & (run >= most_outliers)
-    confirmed = _waiting(points, outlier_run - 1)
-    dropped = (_waiting(points, outlier_run) & settled) | (~confirmed & overturned)
+    confirmed = _unconfirmed_points(points, outlier_run - 1)
+    dropped = (_unconfirmed_points(points, outlier_run) & settled) | (~confirmed & overturned)
     older = np.where(dropped[1:], np.nan, points[1:])
     return np.concatenate([older, newest[None]]), np.where(settled | overturned, 0.0, run)
 
@@ -165,7 +165,7 @@ def _is_outlier(fit: Fit, newest: Array) -> Mask:
     return outlier
 
 
-def _waiting(points: Array, outlier_run: Array) -> Mask:
+def _unconfirmed_points(points: Array, outlier_run: Array) -> Mask:
     """The newest outlier_run known points, and the unknown ones among and after them."""
     newer = np.cumsum(np.isfinite(points[::-1]), axis=0, dtype=np.int8)[::-1]
     waiting: Mask = newer <= outlier_run
@@ -205,7 +205,7 @@ def _axes(known: Mask) -> _Axes:
     count = np.where(count < LEAST_POINTS, np.nan, count)  # NaN reaches all results
     middle = _total(seen * step for seen, step in zip(known, steps, strict=True)) / count
     first = [seen * (step - middle) for seen, step in zip(known, steps, strict=True)]
-    width = _squared(first)
+    width = _sum_of_squares(first)
     lean, spread = _total(u * u * u for u in first) / width, width / count
     second = [u * (u - lean) - seen * spread for seen, u in zip(known, first, strict=True)]
     return _Axes(count=count, middle=middle, lean=lean, spread=spread, first=first, second=second)
@@ -213,11 +213,11 @@ def _axes(known: Mask) -> _Axes:
 
 def _remove_term(errors: list[Array], power: list[Array]) -> tuple[Array, list[Array]]:
     """The share of a polynomial in the errors, and the errors without it."""
-    share = _total(error * u for error, u in zip(errors, power, strict=True)) / _squared(power)
+    share = _total(error * u for error, u in zip(errors, power, strict=True)) / _sum_of_squares(power)
     return share, [error - share * u for error, u in zip(errors, power, strict=True)]
 
 
-def _squared(rows: list[Array]) -> Array:
+def _sum_of_squares(rows: list[Array]) -> Array:
     return _total(row * row for row in rows)
 
 

@@ -49,7 +49,7 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
         running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
         sink_healthy_seen_at_s=np.where(np.isfinite(now.sink_healthy), samples.at_s, fast.sink_healthy_seen_at_s),
-        hpa_seen_at_s=np.where(_hpa_known(now) | _faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
+        hpa_seen_at_s=np.where(_has_hpa(now) | _faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
     )
     slow = _with_overrides(replace(state.slow, facts=after), samples, workloads)
     return State(fast=_with_counts(_with_points(fast, samples, stages), samples, workloads), slow=slow)
@@ -65,7 +65,7 @@ def _differs(now: Array, before: Array) -> Mask:
     return differs
 
 
-def _hpa_known(facts: WorkloadFacts) -> Mask:
+def _has_hpa(facts: WorkloadFacts) -> Mask:
     newest: Array = np.fmax.reduce([getattr(facts, name) for name in HPA])
     return np.isfinite(newest)
 
@@ -141,7 +141,7 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
     same = slow.workloads == samples.workloads and book.by_workload.keys() <= set(slow.workloads)
     if same and slow.stages == samples.stages:
         return slow.workloads, slow.stages
-    named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _discovered(samples)
+    named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _fleet_workloads(samples)
     if same and named >= set(slow.workloads) and slow.stages == _with_whole_stages(slow.workloads, samples.stages):
         return slow.workloads, slow.stages
     counted_at_s = np.fmax(state.fast.workers_seen_at_s, state.fast.partitions_seen_at_s)
@@ -164,7 +164,7 @@ def _with_whole_stages(workloads: Iterable[str], stages: Collection[Stage]) -> t
     return tuple(sorted([*stages, *((workload, WHOLE) for workload in workloads if workload not in named)]))
 
 
-def _discovered(samples: Samples) -> set[str]:
+def _fleet_workloads(samples: Samples) -> set[str]:
     """Workloads that a fleet discovered. An HPA alone adds none: it may name one that does not exist."""
     in_fleet = np.isfinite(samples.whole("fleet"))
     return {name for name, found in zip(samples.workloads, in_fleet, strict=True) if found}

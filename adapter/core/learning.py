@@ -59,7 +59,7 @@ def _minutes(tick: Tick) -> int:
 def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
     """The capacity table after this tick."""
     slow, before = tick.state.slow, tick.state.slow.table
-    table = _aged(before, tick.at_s) if minute else before
+    table = _without_old_observations(before, tick.at_s) if minute else before
     after = learn(table, _observation(tick, minute=minute), tick.stage_rules.scaling_exponent)
     return slow if after is before else replace(slow, table=after)
 
@@ -116,7 +116,7 @@ def _perhaps_slow(tick: Tick) -> Mask:
     return recent & slow_time_unknown(tick.rules, tick.state.slow.usual_rescale)
 
 
-def _aged(table: Table, at_s: float) -> Table:
+def _without_old_observations(table: Table, at_s: float) -> Table:
     """The table with observations of sizes that were not in use for a day as estimates: jobs and records change."""
     old = (table.trust == OBSERVED) & (at_s - table.seen_at_s > DAY_S)
     return replace(table, trust=np.where(old, ESTIMATED, table.trust)) if old.any() else table
@@ -154,7 +154,7 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
     trial, judged = slow.trial, _can_be_judged(tick, slow.trial)
     if not judged.any():
         return slow
-    failed = judged & _gained_too_little(tick, trial)
+    failed = judged & _gains_too_little(tick, trial)
     trial = replace(
         trial,
         from_workers=np.where(judged, np.nan, trial.from_workers),
@@ -187,7 +187,7 @@ def _perhaps_warming(tick: Tick) -> Mask:
     return warming
 
 
-def _gained_too_little(tick: Tick, trial: ScaleUpTrial) -> Mask:
+def _gains_too_little(tick: Tick, trial: ScaleUpTrial) -> Mask:
     """Whether a scale-up added less than ineffective_gain_ratio of what its workers should add."""
     rules, before = tick.stage_rules, trial.from_records_per_s
     grown = tick.workers[tick.workload_index] / np.where(trial.from_workers > 0, trial.from_workers, np.nan)

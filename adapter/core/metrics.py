@@ -46,7 +46,7 @@ def _not_negative(change: float | None) -> float | None:
     return None if change is None else max(change, 0.0)
 
 
-def _padded(workers: float | None) -> float | None:
+def _above_tolerance(workers: float | None) -> float | None:
     """The workers, raised so that an HPA with the default tolerance of 10 % reaches at least that size.
 
     It exceeds 1.1 * (workers - 1) by a thousandth. At the required size the HPA stays: a size that it exceeded would
@@ -73,7 +73,7 @@ _ALL = (
         "required_workers; above 10, raised just enough that an HPA with a tolerance of 10 % follows it",
         "workers",
         'AverageValue "1", where an HPA cannot set its tolerance',
-        lambda decision: _padded(decision.required_workers),
+        lambda decision: _above_tolerance(decision.required_workers),
         age_s=lambda decision: decision.decided_age_s,
     ),
     _both(

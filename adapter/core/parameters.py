@@ -52,7 +52,7 @@ def columns(
     distinct, which = _distinct_rules(workloads, fleet.tobytes(), _ById(book))
     table = np.array([_values(rules) for rules in distinct], dtype=np.float64)
     spread = table.reshape(len(distinct), len(_NAMES)).T[:, which]
-    merged, wrong = _overridden(dict(zip(_NAMES, spread, strict=True)), overrides)
+    merged, wrong = _apply_overrides(dict(zip(_NAMES, spread, strict=True)), overrides)
     complaints = {workloads[row]: f"{_IGNORED}: {'; '.join(faults)}" for row, faults in wrong.items()}
     excluded = np.array([any(period.holds(at_s) for period in rules.excluded) for rules in distinct], dtype=np.float64)
     calendar = {"excluded": excluded[which], "expected_times": np.ones(len(which)), "expecting": np.zeros(len(which))}
@@ -149,14 +149,14 @@ def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-def _overridden(
+def _apply_overrides(
     values: Mapping[str, Array], overrides: Mapping[str, Array]
 ) -> tuple[Mapping[str, Array], Mapping[int, list[str]]]:
     """The values with their overrides, and the faults of each row whose overrides are ignored."""
     given = {name: mask for name, column in overrides.items() if (mask := np.isfinite(column)).any()}
     merged = {**values, **{name: np.where(mask, overrides[name], values[name]) for name, mask in given.items()}}
     wrong: dict[int, list[str]] = defaultdict(list)
-    for row, fault in (*_out_of_bounds(merged, given), *_contradicting(merged, given)):
+    for row, fault in (*_out_of_bounds(merged, given), *_contradictions(merged, given)):
         wrong[row].append(fault)
     for name in given if wrong else ():
         merged[name][list(wrong)] = values[name][list(wrong)]
@@ -169,7 +169,7 @@ def _out_of_bounds(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> It
             yield row, f"expected {name} to be {expected(name)}, got {merged[name][row]:.15g}"
 
 
-def _contradicting(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> Iterator[tuple[int, str]]:
+def _contradictions(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> Iterator[tuple[int, str]]:
     for order in ORDERED:
         lower, upper, _ = order
         ours = [given[name] for name in (lower, upper) if name in given]

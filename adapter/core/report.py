@@ -50,7 +50,7 @@ def rows(decisions: Decisions) -> list[Decision]:
     if not decisions.text:
         return []
     texts = zip(*(decisions.text[name] for name in TEXTS), strict=True)
-    numbers = zip(*(_known(decisions.numbers[name]) for name in NUMBERS), strict=True)
+    numbers = zip(*(_none_for_unknown(decisions.numbers[name]) for name in NUMBERS), strict=True)
     return [
         Decision(
             at_s=decisions.at_s,
@@ -71,7 +71,7 @@ def rows(decisions: Decisions) -> list[Decision]:
     ]
 
 
-def _known(column: Array) -> list[float | None]:
+def _none_for_unknown(column: Array) -> list[float | None]:
     return [None if isnan(value) else value for value in column.tolist()]
 
 
@@ -84,18 +84,18 @@ def _text(tick: Tick, result: DecisionResult, samples: Samples) -> Mapping[str, 
     stages = [*(stage for _, stage in tick.state.slow.stages), WHOLE]  # the last for an index of -1
     return {
         "workload": tick.state.slow.workloads,
-        "policy": _named(POLICIES, tick.rules.policy),
-        "reason": _named([reason.value for reason in REASONS], result.reason),
-        "bound": _named([bound.value for bound in BOUNDS], result.bound),
-        "confidence": _named(CONFIDENCE, trust),
+        "policy": _names_at(POLICIES, tick.rules.policy),
+        "reason": _names_at([reason.value for reason in REASONS], result.reason),
+        "bound": _names_at([bound.value for bound in BOUNDS], result.bound),
+        "confidence": _names_at(CONFIDENCE, trust),
         "fault": _faults(tick, result, samples.faults),
         "dispute": disputes(tick, samples.disputes),
-        "stage": _named(stages, result.stage),
-        "bottleneck": _named(stages, bottleneck(tick)),
+        "stage": _names_at(stages, result.stage),
+        "bottleneck": _names_at(stages, bottleneck(tick)),
     }
 
 
-def _named(names: Sequence[str], place: Array | IntArray) -> tuple[str, ...]:
+def _names_at(names: Sequence[str], place: Array | IntArray) -> tuple[str, ...]:
     return tuple(np.array(names, dtype=object)[place.astype(np.int64)].tolist())
 
 
@@ -105,7 +105,7 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
         return ("",) * len(names)
     of_all = np.where(np.isin(result.gate, _MISSING_SAMPLES) | _lost(tick), faults.get(EVERY, ""), "").tolist()
     return tuple(
-        _together(_together(_own(faults.get(name, ""), every), complaints.get(name, "")), falling.get(name, ""))
+        _together(_together(_own_fault(faults.get(name, ""), every), complaints.get(name, "")), falling.get(name, ""))
         for name, every in zip(names, of_all, strict=True)
     )
 
@@ -116,7 +116,7 @@ def _lost(tick: Tick) -> Mask:
     return lost
 
 
-def _own(fault: str, every: str) -> str:
+def _own_fault(fault: str, every: str) -> str:
     """The fault of one workload. A source that names the workload replaces the faults of all workloads."""
     named = any(part in fault for part in every.split("; ") if part)
     return fault if named else _together(fault, every)

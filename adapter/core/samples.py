@@ -148,7 +148,7 @@ def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple
         by_workload={
             n: _column(workloads, of_workload[rows], value[rows]) for n, rows in seen.items() if n not in _STAGE_SIGNALS
         },
-        faults=_joined([*faults, *((columns.workload.names[at], contested(each)) for at, each in claims.items())]),
+        faults=_join_faults([*faults, *((columns.workload.names[at], contested(each)) for at, each in claims.items())]),
     )
 
 
@@ -178,14 +178,14 @@ def _claims(columns: SampleColumns) -> dict[int, list[float]]:
     return {code: np.unique(fleet[workload == code]).tolist() for code in np.flatnonzero(lowest < highest).tolist()}
 
 
-def _joined(faults: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _join_faults(faults: Iterable[tuple[str, str]]) -> dict[str, str]:
     sentences: dict[str, list[str]] = {}
     for workload, sentence in sorted(set(faults)):
         sentences.setdefault(workload, []).append(sentence)
-    return {workload: _summed(each) for workload, each in sentences.items()}
+    return {workload: _join_sentences(each) for workload, each in sentences.items()}
 
 
-def _summed(sentences: list[str]) -> str:
+def _join_sentences(sentences: list[str]) -> str:
     more = len(sentences) - MOST_FAULTS
     return "; ".join([*sentences[:MOST_FAULTS], *([f"{more} more"] if more > 0 else [])])
 

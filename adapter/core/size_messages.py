@@ -74,7 +74,7 @@ def hold(d: "Decision") -> str:
     """Why the size stays."""
     if _knows_partitions_alone(d):
         return f"{hold_prefix(d)}: {_terms(d)}"
-    return f"{hold_prefix(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{_declined(d)}"
+    return f"{hold_prefix(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{_other_size(d)}"
 
 
 def _utilization(d: "Decision") -> str:
@@ -88,13 +88,13 @@ def _resource(d: "Decision") -> str:
     return f"{fullest} " if used and used[fullest] >= (d.utilization_ratio or 0.0) else ""
 
 
-def _declined(d: "Decision") -> str:
+def _other_size(d: "Decision") -> str:
     """The size that was not taken: a bound prevents it, or it is not worth a rescale."""
     here, wanted = d.required_workers, d.wanted_workers
     if here is not None and wanted is not None and wanted != here:
         more = d.keep_behind_s is not None and wanted > here
         return f"; {_what_if(d)}" if more else f"; the policy wants {workers(wanted)}"
-    expected = _expected(d)
+    expected = _expected_backlog(d)
     if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
         return expected
     needed = ceil(min(d.needed_workers, d.max_workers or inf) - 1e-9)
@@ -130,7 +130,7 @@ def _why_no_scale_up(d: "Decision") -> str:
     return f"the backlog time {course} below {seconds(d.backlog_time_target_s)} without a rescale"
 
 
-def _expected(d: "Decision") -> str:
+def _expected_backlog(d: "Decision") -> str:
     """The backlog that is expected without a change within the horizon, which is 15 min or longer."""
     if d.keep_behind_s is None:
         return ""
@@ -205,10 +205,10 @@ def _terms(d: "Decision") -> str:
         terms = f"{terms} plus {catch_up}" if policy.adds_terms else f"the larger of {terms} and {catch_up}"
     elif d.utilization_ratio is not None:
         terms += f",{_utilization(d)}"
-    return f"{need}: {terms}{_rounded(d)}"
+    return f"{need}: {terms}{_rounding(d)}"
 
 
-def _rounded(d: "Decision") -> str:
+def _rounding(d: "Decision") -> str:
     total = ceil((d.keep_up_workers or 0) + (d.catch_up_workers or 0) - 1e-9)
     policy = policy_of(d.policy)  # the size of a policy that does not add its terms has other reasons to exceed them
     rounds = policy.adds_terms and policy.spreads_evenly

@@ -204,7 +204,7 @@ def aligned(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, s
         return state
     places = {"stage": _places(slow.stages, stages), "workload": _places(slow.workloads, workloads)}
     named = replace(slow, workloads=workloads, stages=stages)
-    return State(fast=_moved(state.fast, places), slow=_moved(named, places))
+    return State(fast=_reorder(state.fast, places), slow=_reorder(named, places))
 
 
 def _places(old: tuple[object, ...], new: tuple[object, ...]) -> list[int]:
@@ -212,7 +212,7 @@ def _places(old: tuple[object, ...], new: tuple[object, ...]) -> list[int]:
     return [at.get(name, -1) for name in new]
 
 
-def _moved(group: Any, places: dict[str, list[int]]) -> Any:
+def _reorder(group: Any, places: dict[str, list[int]]) -> Any:
     """A group with the entries of each array at their new places."""
     axes = {name: known["axis"] for name, known in _metadata(type(group)).items() if known.get("axis")}
     found = {name: _each(getattr(group, name), partial(_take, places=places[to])) for name, to in axes.items()}
@@ -229,14 +229,14 @@ def _take(values: Array, places: list[int]) -> Array:
 
 def layout() -> str:
     """A hash of the names, types, axes and order of all fields of the state."""
-    text = json.dumps([_described(Fast), _described(Slow)])
+    text = json.dumps([_describe(Fast), _describe(Slow)])
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _described(group: Any) -> list[Any]:
+def _describe(group: Any) -> list[Any]:
     metadata, kinds = _metadata(group), dict(_kinds(group))
     return [
-        [name, dict(metadata[name]), _described(kinds[name]) if is_dataclass(kinds.get(name)) else []]
+        [name, dict(metadata[name]), _describe(kinds[name]) if is_dataclass(kinds.get(name)) else []]
         for name in metadata
     ]
 

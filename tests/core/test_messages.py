@@ -236,7 +236,8 @@ SENTENCES = {
     "up, ahead of an expected event": (
         decision(Reason.UP, **DRAIN | {"keep_behind_s": 0, "keep_after_s": 0}, expected_times=3.0),
         "Scaling up from 12 to 16 workers: backlog time 0.0 s, input 1 000/s (3.0 times in an expected event), "
-        "throughput 1 000/s; 12 workers are 0.0 s behind now; 16 workers would be at most 45 s behind and catch up in 4 min",
+        "throughput 1 000/s; 12 workers are 0.0 s behind now; 16 workers would be at most 45 s behind and catch up in "
+        "4 min",
     ),
     "down": (
         decision(Reason.DOWN, **CALM, required_workers=9, wanted_workers=9, utilization_ratio=0.62),

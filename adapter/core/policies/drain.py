@@ -64,8 +64,8 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     rules, workers, capacity = policy_input.rules, policy_input.workers, _capacity(policy_input)
     highest = np.fmax(forecast_input_rate(policy_input), _expected_input(policy_input))
     calm = _is_calm(policy_input)
-    needed = _needed(policy_input, capacity, calm, highest)
-    larger = _needed(policy_input, capacity, calm, _input_to_carry(policy_input, highest))
+    needed = _needed_workers(policy_input, capacity, calm, highest)
+    larger = _needed_workers(policy_input, capacity, calm, _input_to_carry(policy_input, highest))
     other = np.where(needed > workers, np.maximum(larger, one_more(workers, rules)), needed)
     ahead = _look_ahead(policy_input, capacity, highest, other)
     up = (
@@ -151,7 +151,7 @@ def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
     return _rise(policy_input) > spare * policy_input.input_rate_records_per_s
 
 
-def _needed(policy_input: PolicyInput, capacity: _Capacity, calm: Mask, input_rate: Array) -> Array:
+def _needed_workers(policy_input: PolicyInput, capacity: _Capacity, calm: Mask, input_rate: Array) -> Array:
     """Whole workers with spare ones, such that partitions spread evenly; without input only the spare ones."""
     rules = policy_input.rules
     rate = np.maximum(_keep_up_rate(rules, input_rate), _catch_up_rate(policy_input, input_rate))
@@ -160,10 +160,10 @@ def _needed(policy_input: PolicyInput, capacity: _Capacity, calm: Mask, input_ra
     even = _evenly_spread(policy_input, capacity, sized, input_rate)
     even = _nearest_while_late(policy_input, sized, even)
     needed = np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
-    return np.where(np.isnan(needed), np.nan, np.fmax(needed, _relayed(policy_input)))
+    return np.where(np.isnan(needed), np.nan, np.fmax(needed, _workers_of_full_stage(policy_input)))
 
 
-def _relayed(policy_input: PolicyInput) -> Array:
+def _workers_of_full_stage(policy_input: PolicyInput) -> Array:
     """Workers that carry the input of the fullest stage without a backlog of its own, NaN without such a stage.
 
     The backlog of such a stage waits at the source, whose reported backlog may not show it.

@@ -58,9 +58,9 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     recovery = np.fmin(arriving, at_most)
     workload = np.clip(curve.at(end_s), present, most)  # at least the present one: S4-05
     rises = workload > present * (1 + rules.growth_noise_ratio)
-    late = ((behind | hot) & ~_catches_up(policy_input)) | (rises & _outgrown(policy_input, workload))
-    keep, catch = _carrying(policy_input, workload, late), _carrying(policy_input, recovery, late)
-    needed = _needed(policy_input, np.maximum(keep, catch), workload)  # S4-20's larger rate, as its size
+    late = ((behind | hot) & ~_catches_up(policy_input)) | (rises & _outgrows_table(policy_input, workload))
+    keep, catch = _workers_by_table(policy_input, workload, late), _workers_by_table(policy_input, recovery, late)
+    needed = _needed_workers(policy_input, np.maximum(keep, catch), workload)  # S4-20's larger rate, as its size
 
     calm = (lasting_backlog_time(policy_input) <= rules.no_backlog_time_s) & ~rises
     down = calm & np.isfinite(policy_input.utilization_ratio)
@@ -85,7 +85,7 @@ def _catches_up(policy_input: PolicyInput) -> Mask:
     return catches_up
 
 
-def _outgrown(policy_input: PolicyInput, workload: Array) -> Mask:
+def _outgrows_table(policy_input: PolicyInput, workload: Array) -> Mask:
     """Whether the forecast exceeds what the table gives for the present workers (S4-32)."""
     rules, table, workers = policy_input.rules, policy_input.table, policy_input.workers
     able = rate_at(table, workers, np.ones_like(workers))
@@ -114,7 +114,7 @@ def _curve(policy_input: PolicyInput, until_s: Array | float) -> Fit:
     )
 
 
-def _carrying(policy_input: PolicyInput, rate: Array, late: Mask) -> Array:
+def _workers_by_table(policy_input: PolicyInput, rate: Array, late: Mask) -> Array:
     """The workers that carry a rate by the table (S4-23..26); with an empty table the present ones, unless late."""
     workers, throughput = policy_input.workers, policy_input.throughput_records_per_s
     moving = moves(throughput)
@@ -123,7 +123,7 @@ def _carrying(policy_input: PolicyInput, rate: Array, late: Mask) -> Array:
     return first_known(by_table, np.where(late, first_record, workers))
 
 
-def _needed(policy_input: PolicyInput, carrying: Array, workload: Array) -> Array:
+def _needed_workers(policy_input: PolicyInput, carrying: Array, workload: Array) -> Array:
     """Whole workers that carry the load, stay below the utilization (S4-27) and share the partitions evenly (S4-37)."""
     rules, throughput = policy_input.rules, policy_input.throughput_records_per_s
     moving = moves(throughput)

@@ -32,7 +32,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     lag = np.where(policy_input.bottleneck, gated, -1.0)
     busy = policy_input.utilization_ratio / rules.varga_utilization_ratio
 
-    ratio = np.maximum(_tolerated(lag, rules), np.where(np.isnan(busy), 1.0, _tolerated(busy, rules)))
+    ratio = np.maximum(_with_tolerance(lag, rules), np.where(np.isnan(busy), 1.0, _with_tolerance(busy, rules)))
     sized = whole(workers * ratio)
     least = np.where((workers > 0) | (policy_input.backlog_records > 0), 1.0, 0.0)
     wanted = np.maximum(sized, least)
@@ -44,6 +44,6 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     )
 
 
-def _tolerated(ratio: Array, rules: RuleColumns) -> Array:
+def _with_tolerance(ratio: Array, rules: RuleColumns) -> Array:
     """The ratio of a metric to its target as an HPA takes it."""
     return np.where(np.abs(ratio - 1.0) <= rules.tolerance_ratio, 1.0, ratio)
