@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
+from io import BytesIO
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,8 +17,8 @@ from kubernetes import client, config
 from adapter.config import KubernetesSource
 from adapter.errors import SourceError
 from adapter.file_stamps import file_stamps
+from adapter.http_body import BodyError, LargeBodyError, read_body
 from adapter.sources.autoscalers import Autoscaler, Scale, Target, add_workers, autoscalers, scale_of, subresource_scale
-from adapter.sources.bodies import Body, BodyError, LargeBodyError
 from adapter.sources.sample_table import SampleTable
 
 _HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -26,7 +27,6 @@ _CA_FILE = config.incluster_config.SERVICE_CERT_FILENAME
 _PAGE = 500  # objects an answer, a tenth where they are too large; an HPA is about 2 KB, a Deployment 5
 _MOST_LISTS = 20  # namespaces to list one by one; for more, one list of the whole cluster
 _CONNECTIONS = 8  # scale subresources are read one by one: 700 at 8 ms each would take longer than the deadline
-_CHUNK_BYTES = 1 << 16
 _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
 
@@ -232,7 +232,7 @@ def _opened(name: str, settings: KubernetesSource) -> Get:
         try:
             if answer.status != HTTPStatus.OK:
                 raise _RefusedError(answer.status, path, answer.reason or "")
-            return msgspec.json.decode(_body(answer, deadline_at_s))
+            return msgspec.json.decode(read_body(answer, BytesIO(), deadline_at_s).getbuffer())
         except BodyError as error:
             refused = _LargeAnswerError if isinstance(error, LargeBodyError) else _RefusedError
             raise refused(answer.status, path, str(error)) from error
@@ -249,15 +249,6 @@ def _as(form: type[_T], answer: Any, path: str) -> _T:
         return msgspec.convert(answer, type=form)
     except msgspec.ValidationError as error:
         raise _RefusedError(HTTPStatus.OK, path, f"not an answer of the Kubernetes API: {error}") from error
-
-
-def _body(answer: urllib3.HTTPResponse, deadline_at_s: float) -> memoryview:
-    body = Body(answer.headers.get("content-encoding", ""))
-    while chunk := answer.read1(_CHUNK_BYTES, decode_content=False):  # what has arrived, so that the deadline holds
-        if time.monotonic() > deadline_at_s:
-            raise BodyError("the answer did not end in time")
-        body.add(chunk)
-    return body.finish().getbuffer()
 
 
 def _api(name: str, settings: KubernetesSource) -> client.ApiClient:

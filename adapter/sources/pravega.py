@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import BytesIO
 from urllib.parse import quote
 
 import httpx
@@ -11,7 +12,7 @@ import pyarrow as pa
 from adapter.config import Config, PravegaReading, PravegaSource
 from adapter.errors import SourceError
 from adapter.file_stamps import FileStamp
-from adapter.sources.bodies import ACCEPTED, BodyError, read_body
+from adapter.http_body import ACCEPTED, BodyError, read_body
 from adapter.sources.sample_table import SampleTable
 from adapter.sources.scaling_policy import policy_text
 from adapter.sources.segments import ScalingEvent, scaling_events, segments_at
@@ -91,7 +92,7 @@ class PravegaReader:
         self._deadline_at_s = time.monotonic() + self._deadline_s
         try:
             return policy_text(self._get(self._connected(), scope, stream, ""))
-        except (_UnknownError, BodyError, ValueError, httpx.TransportError) as error:
+        except (_UnknownError, ValueError, httpx.TransportError) as error:
             cause = str(error) or type(error).__name__
             raise SourceError(self._name, f"stream {scope}/{stream} of {self._url}: {cause}") from error
 
@@ -140,7 +141,7 @@ class PravegaReader:
             raise httpx.ReadTimeout("the requests before it took too long")
         with client.stream("GET", f"{self._url}{path}{rest}", timeout=left_s, headers=ACCEPTED) as answer:
             self._check(answer.status_code)
-            return read_body(answer, self._deadline_at_s).getvalue()
+            return read_body(answer, BytesIO(), self._deadline_at_s).getvalue()
 
     def _check(self, status: int) -> None:
         if status in (401, 403):

@@ -19,7 +19,7 @@ import pyarrow as pa
 from adapter.config import PrometheusSource
 from adapter.errors import SourceError
 from adapter.file_stamps import FileStamp
-from adapter.sources.bodies import ACCEPTED, BodyError, read_body_async
+from adapter.http_body import ACCEPTED, BodyError, LargeBodyError, read_body_async
 from adapter.sources.prometheus_answers import QueryError, ResultCollector, Series, decode
 from adapter.sources.prometheus_plan import Query, check, queries
 from adapter.sources.tls import tls_context, tls_stamps
@@ -111,6 +111,8 @@ class PrometheusReader:
             return decode(answer.status_code, answer.headers.get("content-type", ""), body, MOST_VALUES[kind])
         except QueryError as error:
             return error
+        except LargeBodyError as error:
+            return QueryError(f"{error}; narrow the query")
         except BodyError as error:
             return QueryError(str(error))
         # httpx does not wrap a TLS alert that arrives after the handshake.

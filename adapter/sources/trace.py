@@ -16,7 +16,7 @@ from pyarrow import json as pa_json
 from adapter.config import TraceSource
 from adapter.core.samples import EVERY, OVERRIDES, STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.errors import SourceError, plain
-from adapter.sources.bodies import ACCEPTED, BodyError, read_body
+from adapter.http_body import ACCEPTED, BodyError, read_body
 from adapter.sources.names import slug
 from adapter.sources.sample_table import FAULT, SCHEMA, coded
 
@@ -58,7 +58,7 @@ class TraceReader:
         try:
             # `answer.content` would stay in memory until the next full garbage collection.
             with self._client.stream("GET", "/samples", params=query, headers=ACCEPTED) as answer:
-                body = read_body(answer.raise_for_status(), time.monotonic() + self._deadline_s)
+                body = read_body(answer.raise_for_status(), BytesIO(), time.monotonic() + self._deadline_s)
             table = _parse(body) if body.tell() else SCHEMA.empty_table()
         except (httpx.HTTPError, BodyError) as error:
             raise SourceError(self._name, f"the fleet does not answer: {error or type(error).__name__}") from error

@@ -24,6 +24,7 @@ from adapter.config import Basic, Config, KubernetesSource, rule_book
 from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
 from adapter.errors import LONGEST_FAULT
+from adapter.http_body import LARGEST_BODY
 from adapter.pipeline.datasource import Reader
 from adapter.pipeline.fold import by_shard, fold_ticks
 from adapter.pipeline.job import CORE
@@ -35,7 +36,6 @@ from adapter.pipeline.source_runner import serialized
 from adapter.serving.snapshots.snapshot import Snapshot, encode
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.ui import terminal
-from adapter.sources.bodies import LARGEST_BODY
 from adapter.sources.prometheus import MOST_VALUES
 
 FIRST_S = 1_750_000_020

@@ -17,8 +17,8 @@ from sample_rows import rows_of
 
 from adapter.config import KubernetesSource, PravegaSource, TraceSource
 from adapter.errors import SourceError
+from adapter.http_body import LARGEST_BODY
 from adapter.sources import Source
-from adapter.sources.bodies import LARGEST_BODY
 from adapter.sources.kubernetes import KubernetesReader
 from adapter.sources.pravega import PravegaReader, StreamRead
 from adapter.sources.sample_table import FAULT
@@ -87,6 +87,7 @@ WRONG: dict[str, tuple[Answer, str]] = {
     "an endless body": (endless, TOO_LARGE),
     "a gzip bomb": (says(BOMB, Content_Encoding="gzip"), TOO_LARGE),
     "half a gzipped body": (says(gzip.compress(b"[]")[:-4], Content_Encoding="gzip"), "a part of it"),
+    "bytes after a gzipped body": (says(gzip.compress(b"[]") + b" ", Content_Encoding="gzip"), "got more bytes"),
     "an encoding that was not offered": (says(b"[]", Content_Encoding="br"), "got Content-Encoding 'br'"),
     "a web page": (says(b"<html>" + EVIL.encode(), content_type="text/html"), "not "),
     "nested too deeply": (says(b"[" * 100_000), "not "),

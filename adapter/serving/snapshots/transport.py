@@ -5,8 +5,6 @@ import random
 import ssl
 import threading
 import time
-import zlib
-from collections.abc import Iterable, Iterator
 from mmap import mmap
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import structlog
 
 from adapter.errors import SourceError
 from adapter.failure_logger import FailureLogger, one_line
+from adapter.http_body import ACCEPTED, LARGEST_BODY, read_body
 from adapter.serving.snapshots.store import SnapshotStore
 
 SNAPSHOT_PATH = "/v1/snapshot"
@@ -22,7 +21,6 @@ EVERY_S = 1.0
 DEADLINE_S = 3.0
 LONGEST_PULL_S = 10.0  # of the whole body; DEADLINE_S limits each of its pieces
 LONGEST_RETRY_S = 8.0
-LARGEST_BODY = 64 * 2**20  # bytes, unpacked: about 150 000 workloads; two bodies exceed the server's memory limit
 MESSAGE_TYPE = "application/vnd.msgpack"
 JSON = "application/json"
 
@@ -116,8 +114,10 @@ class Follower:
                 response.read()  # an unread body would close the connection
                 return
             _check(response)
-            body = unpacked(_in_time(response), response.headers.get("Content-Encoding", ""), LARGEST_BODY)
-        if self._store.put(body):  # a refused snapshot may be accepted later
+            # An anonymous mmap uses memory only for written pages, is not copied while it grows, and returns all pages
+            # to the system with the snapshot. The heap would retain as much again for the next one.
+            body = read_body(response, mmap(-1, LARGEST_BODY), time.monotonic() + LONGEST_PULL_S)
+        if self._store.put(memoryview(body)[: body.tell()]):  # a refused snapshot may be accepted later
             self._etag = response.headers.get("ETag", "")
 
     def _opened(self) -> httpx.Client:
@@ -134,7 +134,7 @@ class Follower:
         return self._client
 
     def _headers(self) -> dict[str, str]:
-        headers = {"Accept": MESSAGE_TYPE, "Accept-Encoding": "gzip"}
+        headers = {"Accept": MESSAGE_TYPE, **ACCEPTED}
         if self._etag:
             headers["If-None-Match"] = self._etag
         if self._token_file is not None:
@@ -152,39 +152,6 @@ class Follower:
             pause_s = EVERY_S if self.pull() else min(pause_s * 2, LONGEST_RETRY_S)
             # Jitter, so that replicas that failed together do not retry together.
             self._stop.wait(pause_s * random.uniform(0.9, 1.1))  # noqa: S311  # not a secret
-
-
-def unpacked(chunks: Iterable[bytes], encoding: str, largest: int) -> memoryview:
-    """Join and unpack the chunks of a body. encoding: its Content-Encoding.
-
-    Unpacks at most `largest` bytes. Raises ValueError if the body is larger, is truncated, or has another encoding
-    than gzip.
-    """
-    if encoding not in ("", "identity", "gzip"):
-        raise ValueError(f"expected a plain or gzipped body, got Content-Encoding {encoding!r}")
-    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
-    # An anonymous mmap uses memory only for written pages, is not copied while it grows, and returns all pages to the
-    # system with the snapshot. The heap would retain as much again for the next one.
-    body = mmap(-1, largest + 1)
-    try:
-        for chunk in chunks:
-            piece = chunk if unpack is None else unpack.decompress(chunk, largest + 1 - body.tell())
-            if body.tell() + len(piece) > largest:
-                raise ValueError(f"expected at most {largest} bytes, got more")
-            body.write(piece)
-    except zlib.error as error:
-        raise ValueError(f"expected a gzipped body: {error}") from error
-    if unpack is not None and not unpack.eof:
-        raise ValueError("expected a complete gzipped body, got a part of it")
-    return memoryview(body)[: body.tell()]
-
-
-def _in_time(response: httpx.Response) -> Iterator[bytes]:
-    ends_s = time.monotonic() + LONGEST_PULL_S
-    for chunk in response.iter_raw():
-        if time.monotonic() > ends_s:
-            raise TimeoutError(f"expected the whole snapshot within {LONGEST_PULL_S:g} s, got a part of it")
-        yield chunk
 
 
 def _check(response: httpx.Response) -> None:
