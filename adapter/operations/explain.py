@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from adapter.core.decisions import Bound, Reason
 from adapter.core.formatting import workers
-from adapter.errors import AdapterError
+from adapter.errors import AdapterError, plain, printable
 from adapter.operations.changes import MEASURED, Change, UnboundedDecision, decided_by, nearest, without_bound
 from adapter.operations.enactment import hpa_section
 from adapter.operations.number_text import exact, number, rounded, title
@@ -61,12 +61,12 @@ def explained(body: bytes) -> Explanation:
     try:
         return explain(decode(body))
     except ValueError as error:
-        raise AdapterError(f"{error}: use the release that runs the pipeline") from error
+        raise AdapterError(f"{plain(str(error))}: use the release that runs the pipeline") from error
 
 
 def lines(explanation: Explanation, *more: Section) -> list[str]:
     """The explanation, and more sections, as plain text at most rows.COLUMNS wide. A marked line begins with ">"."""
-    return render(explanation.sentence, (*explanation.sections, *more))
+    return [printable(line) for line in render(explanation.sentence, (*explanation.sections, *more))]
 
 
 def _gate_row(gate: Gate) -> Row:

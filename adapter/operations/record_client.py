@@ -1,8 +1,10 @@
 """Fetch the record of a decision from a running pipeline."""
 
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,14 @@ import httpx
 import msgspec
 
 from adapter.config import Config
-from adapter.errors import AdapterError
+from adapter.errors import AdapterError, plain
+from adapter.http_body import ACCEPTED, BodyError, read_body
 from adapter.serving.snapshots.records import PATH
 from adapter.serving.snapshots.transport import bearer
 
 LOCAL_URL = "http://127.0.0.1:8080"  # where `run` listens
 _DEADLINE_S = 10.0
+_FIX = "give the address of a pipeline of this release, or of `run`, with --url"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,26 +57,29 @@ def fetch(workload: str, address: Address) -> bytes:
     if not address.url.lower().startswith(("http://", "https://")):
         raise AdapterError(f"--url: expected an address with http:// or https://, got {address.url!r}")
     path = f"{PATH}/{quote(namespace, safe='')}/{quote(name, safe='')}"
-    answer = _get(address, path)
-    parsed = _parsed(answer.content)
-    if answer.status_code == httpx.codes.OK and parsed:
-        return answer.content
-    if answer.status_code == httpx.codes.UNAUTHORIZED:
+    status, body = _get(address, path)
+    parsed = _parsed(body)
+    if status == httpx.codes.OK and parsed:
+        return body
+    if status == httpx.codes.UNAUTHORIZED:
         given = f"does not accept the token in {address.token_file}" if address.token_file else "requires a token"
         raise AdapterError(f"{address.url} {given}: give the pipeline's own with --token-file or --config")
     if "message" in parsed and "details" not in parsed:  # a Status, but not that of an unknown path
-        raise AdapterError(str(parsed["message"]))
-    raise AdapterError(
-        f"{address.url} answers {answer.status_code} and knows no records: give the address of a pipeline of this "
-        "release, or of `run`, with --url"
-    )
+        raise AdapterError(plain(str(parsed["message"])))
+    raise AdapterError(f"{address.url} answers {status} and knows no records: {_FIX}")
 
 
-def _get(address: Address, path: str) -> httpx.Response:
+def _get(address: Address, path: str) -> tuple[int, bytes]:
     url = address.url.rstrip("/")
+    ends_s = time.monotonic() + _DEADLINE_S
     try:
-        with httpx.Client(verify=_trusted(address), timeout=_DEADLINE_S, trust_env=False) as client:
-            return client.get(url + path, headers=_headers(address))
+        with (
+            httpx.Client(verify=_trusted(address), timeout=_DEADLINE_S, trust_env=False) as client,
+            client.stream("GET", url + path, headers={**ACCEPTED, **_headers(address)}) as answer,
+        ):
+            return answer.status_code, read_body(answer, BytesIO(), ends_s).getvalue()
+    except BodyError as error:
+        raise AdapterError(f"{url}: {error}; {_FIX}") from error
     except httpx.ConnectError as error:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             cause = f"the certificate of {url} is not trusted ({error})"
@@ -108,7 +115,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
     """The JSON object of an answer, empty if it is not one."""
     try:
         parsed = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}
 

@@ -1,19 +1,23 @@
 """`backlog-adapter explain` against a pipeline's own port on loopback."""
 
+import gzip
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 import trustme
 import yaml
 from flask import Flask
+from hostile_server import http_server, send
+from msgspec.json import encode
 from records import growing
 
 from adapter import cli, config
@@ -21,6 +25,7 @@ from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.core.decisions import Decision
+from adapter.http_body import LARGEST_BODY
 from adapter.operations import record_client
 from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.records import Record
@@ -260,6 +265,40 @@ def test_a_record_of_another_release_is_refused(plain: str, capsys: pytest.Captu
     with started(Server(app, "127.0.0.1", 0)) as server:
         assert run("shop/orders", "--url", f"http://127.0.0.1:{server.port}") == 2
     assert "a record of release 9.0" in capsys.readouterr().err
+
+
+HOSTILE: dict[str, tuple[bytes, dict[str, Any], str]] = {
+    "a body without a limit": (
+        gzip.compress(b" " * (LARGEST_BODY + 1)),
+        {"Content_Encoding": "gzip"},
+        f"the answer is larger than {LARGEST_BODY} bytes; give the address of a pipeline",
+    ),
+    "bytes that are not UTF-8": (b'{"message": "\xff"}', {}, "answers 200 and knows no records"),
+    "deep nesting": (b"[" * 100_000, {}, "answers 200 and knows no records"),
+    "escape sequences": (b'{"message": "\\u001b[2Jgone"}', {"status": 404}, "backlog-adapter: \\x1b[2Jgone"),
+    "a record of another release": (
+        encode(replace(RECORD, version="\x1b[2J9.0")),
+        {},
+        "a record of release \\x1b[2J9.0, this is",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_answer_is_one_printable_sentence(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    body, more, words = HOSTILE[name]
+    with http_server(lambda request, form: send(request, body, **more)) as url:
+        assert run("shop/orders", "--url", url) == 2
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert printed.removesuffix("\n").isprintable()
+
+
+def test_a_sentence_with_escape_sequences_is_printed_as_their_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    body = encode(replace(RECORD, sentence="\x1b[2JScaling up"))
+    with http_server(lambda request, form: send(request, body)) as url:
+        assert run("shop/orders", "--url", url) == 0
+    assert capsys.readouterr().out.startswith("\\x1b[2JScaling up")
 
 
 def test_without_numpy_the_error_names_the_remedy(plain: str) -> None:

@@ -47,7 +47,7 @@ def decode(body: bytes) -> Record:
     """Decode JSON. Raises ValueError if it is not a record of this release."""
     try:
         found = msgspec.json.decode(body, type=Record)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not a record: {error}") from error
     if found.version != __version__:
         raise ValueError(f"a record of release {found.version}, this is {__version__}")
