@@ -9,13 +9,11 @@ from typing import Any
 import msgspec
 import urllib3
 from kubernetes.client.api_client import ApiClient
-from kubernetes.client.configuration import Configuration
 from kubernetes.client.exceptions import ApiException
-from kubernetes.config import load_incluster_config, load_kube_config
 from kubernetes.config.config_exception import ConfigException
 
 from adapter.errors import SourceError
-from adapter.failure_logger import one_line
+from adapter.kubeconfig import read_kubeconfig, read_service_account
 
 SOURCE = "kubernetes"  # what a SourceError of ours names
 DEADLINE_S = 5.0
@@ -105,7 +103,11 @@ class ClusterApi:
     def _connected(self) -> ApiClient:
         with self._lock:
             if self._client is None:
-                self._client = ApiClient(_configuration(self._kubeconfig))
+                path = self._kubeconfig
+                settings = read_service_account(SOURCE) if path is None else read_kubeconfig(SOURCE, path)
+                settings.retries = False  # `retry` does, within a deadline
+                settings.connection_pool_maxsize = CONNECTIONS
+                self._client = ApiClient(settings)
             return self._client
 
 
@@ -146,23 +148,3 @@ def _read(what: str, status: int, content: bytes) -> tuple[int, Any]:
         if status >= 400:
             return status, content.decode("utf-8", "replace")
         raise SourceError(SOURCE, f"{what}: expected JSON in an answer of {status}: {error}") from error
-
-
-def _configuration(kubeconfig: str | None) -> Configuration:
-    configuration = Configuration()
-    configuration.retries = False  # `retry` does, within a deadline
-    configuration.connection_pool_maxsize = CONNECTIONS
-    if kubeconfig is None:
-        load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # theirs
-        configuration.proxy = None  # HTTPS_PROXY is for what is outside the cluster
-        return configuration
-    try:
-        load_kube_config(  # type: ignore[no-untyped-call]  # theirs
-            config_file=kubeconfig, client_configuration=configuration, persist_config=False
-        )
-    except Exception as error:  # a half-written file makes the reader fail in many ways
-        # The message quotes what the reader did not understand, perhaps the token.
-        cause = one_line(error).partition("{")[0]
-        fix = "write it to another file and rename that file, so that no reader sees half of it"
-        raise ConfigException(f"expected a kubeconfig in {kubeconfig}: {cause}; {fix}") from None
-    return configuration

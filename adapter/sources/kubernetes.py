@@ -18,6 +18,7 @@ from adapter.config import KubernetesSource
 from adapter.errors import SourceError
 from adapter.file_stamps import file_stamps
 from adapter.http_body import BodyError, LargeBodyError, read_body
+from adapter.kubeconfig import read_kubeconfig, read_service_account
 from adapter.sources.autoscalers import Autoscaler, Scale, Target, add_workers, autoscalers, scale_of, subresource_scale
 from adapter.sources.sample_table import SampleTable
 
@@ -253,20 +254,8 @@ def _as(form: type[_T], answer: Any, path: str) -> _T:
 
 def _api(name: str, settings: KubernetesSource) -> client.ApiClient:
     """A client from the configured kubeconfig, else from the pod's service account, else from the default file."""
-    chosen = client.Configuration()
-    load: Any = config  # the client has no type hints for these functions
-    try:
-        if settings.kubeconfig is None and settings.context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-            load.load_incluster_config(client_configuration=chosen)
-            chosen.proxy = None  # HTTPS_PROXY is for what is outside the cluster
-        else:
-            load.load_kube_config(
-                settings.kubeconfig, settings.context, client_configuration=chosen, persist_config=False
-            )
-    except (config.ConfigException, load.kube_config.yaml.YAMLError, OSError) as error:
-        raise SourceError(
-            name, f"kubeconfig: {error}; set kubeconfig, or run in a pod with a service account"
-        ) from error
+    is_in_pod = settings.kubeconfig is None and settings.context is None and "KUBERNETES_SERVICE_HOST" in os.environ
+    chosen = read_service_account(name) if is_in_pod else read_kubeconfig(name, settings.kubeconfig, settings.context)
     chosen.connection_pool_maxsize = _CONNECTIONS
     chosen.retries = 0  # the next tick is the retry
     return client.ApiClient(chosen)

@@ -309,8 +309,8 @@ def test_an_unusable_kubeconfig_is_named_beside_the_fault_of_another_source(tmp_
         made = made.model_copy(update={"sources": {**made.sources, "cluster": cluster}})
         at_s = int(time.time()) // 15 * 15
         decisions = {entry.decision.workload: entry.decision for entry in snapshot(made, at_s).entries}
-    assert "cluster: kubeconfig: " in sentence(decisions["shop/healthy"])
-    assert "cluster: kubeconfig: " in sentence(decisions["shop/orders"])
+    assert "cluster: expected a kubeconfig in " in sentence(decisions["shop/healthy"])
+    assert "cluster: expected a kubeconfig in " in sentence(decisions["shop/orders"])
     assert "bad: " in sentence(decisions["shop/orders"])
 
 

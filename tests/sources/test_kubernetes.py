@@ -297,6 +297,7 @@ def test_kubernetes_has_no_past(late_s: float, answers: bool) -> None:
         pytest.param(None, "No configuration found", id="no file"),
         pytest.param("a: [", "while parsing", id="no YAML"),
         pytest.param("{}", "Invalid kube-config file", id="no cluster"),
+        pytest.param("1", "TypeError", id="a number"),
     ],
 )
 def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_the_source(
@@ -305,8 +306,17 @@ def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_the_source(
     file = tmp_path / "kubeconfig"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(SourceError, match=rf"^kubernetes: kubeconfig: .*{cause}"):
+    with pytest.raises(SourceError, match=rf"^kubernetes: expected a kubeconfig in {file}: .*{cause}"):
         seen(KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S))
+
+
+def test_the_error_of_a_kubeconfig_does_not_contain_its_token(tmp_path: Path) -> None:
+    """The client's message has the entry of the user in which it misses a key."""
+    file = tmp_path / "kubeconfig"
+    file.write_text(kubeconfig("http://127.0.0.1:1", token="secret").replace('"user": {', '"usr": {'))
+    with pytest.raises(SourceError, match="Expected key user in ") as raised:
+        seen(KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S))
+    assert "secret" not in str(raised.value)
 
 
 def test_the_proxy_of_the_environment_is_not_used_in_the_cluster(

@@ -1,0 +1,40 @@
+"""The settings of a client of the Kubernetes API, from the service account of a pod or from a kubeconfig."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kubernetes.client.configuration import Configuration
+from kubernetes.config import load_incluster_config, load_kube_config
+from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
+
+from adapter.errors import SourceError
+
+
+def read_service_account(source: str) -> Configuration:
+    """The settings for a pod, whose token the client reads anew every minute. Raises SourceError of that source."""
+    configuration = Configuration()
+    with _source_errors(source, "the service account of a pod", "set kubeconfig, or run in a pod with one"):
+        load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # theirs
+    configuration.proxy = None  # HTTPS_PROXY is for what is outside the cluster
+    return configuration
+
+
+def read_kubeconfig(source: str, file: str | None, context: str | None = None) -> Configuration:
+    """The settings in a file, by default kubectl's. Raises SourceError of that source, without credentials."""
+    configuration = Configuration()
+    fix = "set kubeconfig to a whole file, and replace it by a rename, so that no reader sees half of it"
+    with _source_errors(source, f"a kubeconfig in {file or KUBE_CONFIG_DEFAULT_LOCATION}", fix):
+        load_kube_config(  # type: ignore[no-untyped-call]  # theirs
+            file, context, client_configuration=configuration, persist_config=False
+        )
+    return configuration
+
+
+@contextmanager
+def _source_errors(source: str, expected: str, fix: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # a half-written file makes the reader fail in many ways
+        # The message quotes what the reader did not understand, perhaps the token.
+        cause = f"{type(error).__name__}: {str(error).partition('{')[0]}"
+        raise SourceError(source, f"expected {expected}: {cause}; {fix}") from None
