@@ -45,8 +45,12 @@ class _UnknownError(Exception):
     """Why the segments of one stream are unknown."""
 
 
+class _RefusedError(_UnknownError):
+    """The controller does not admit this client."""
+
+
 class _NoAnswer(str):
-    """Why the segments of one stream are unknown, if the controller did not answer."""
+    """Why the segments of one stream are unknown, if the controller did not answer or refused the request."""
 
 
 class PravegaReader:
@@ -117,6 +121,8 @@ class PravegaReader:
         """The events of the ticks, oldest first, or the reason why they are unknown."""
         try:
             return self._events(client, read, ticks)
+        except _RefusedError as refused:
+            return _NoAnswer(refused)
         except (_UnknownError, BodyError) as unknown:
             return str(unknown)
         except ValueError as error:
@@ -140,17 +146,18 @@ class PravegaReader:
         if left_s <= 0:
             raise httpx.ReadTimeout("the requests before it took too long")
         with client.stream("GET", f"{self._url}{path}{rest}", timeout=left_s, headers=ACCEPTED) as answer:
-            self._check(answer.status_code)
+            _check(answer.status_code)
             return read_body(answer, BytesIO(), self._deadline_at_s).getvalue()
 
-    def _check(self, status: int) -> None:
-        if status in (401, 403):
-            text = f"{self._url} answered {status}: it requires a client certificate; check tls"
-            raise SourceError(self._name, text)
-        if status == 404:
-            raise _UnknownError("it does not exist (deleted?)")
-        if status != 200:
-            raise _UnknownError(f"the controller answered {status}")
+
+def _check(status: int) -> None:
+    if status in (401, 403):
+        fix = "allow this client to read the stream; tls.cert_file and tls.key_file are its only credentials"
+        raise _RefusedError(f"the controller answered {status}: {fix}")
+    if status == 404:
+        raise _UnknownError("it does not exist (deleted?)")
+    if status != 200:
+        raise _UnknownError(f"the controller answered {status}")
 
 
 def _add_segments(table: SampleTable, read: StreamRead, history: list[ScalingEvent] | str, ticks: range) -> None:

@@ -113,6 +113,20 @@ def test_a_stream_that_times_out_does_not_affect_other_streams() -> None:
     assert (clicks.workload, clicks.signal, clicks.value) == ("shop/clicks", "partitions", 2.0)
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_stream_does_not_affect_other_streams(status: int) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return history(request) if "clicks" in request.url.path else httpx.Response(status)
+
+    both = reader(answer, StreamRead("shop/secret", "s1", "secret"), CLICKS)
+    secret, clicks = rows_of(both.samples(MERGED_S + 10, MERGED_S + 10, 15))
+    assert secret.text == (
+        f"stream s1/secret: the controller answered {status}: allow this client to read the stream; "
+        "tls.cert_file and tls.key_file are its only credentials"
+    )
+    assert (clicks.workload, clicks.signal, clicks.value) == ("shop/clicks", "partitions", 2.0)
+
+
 def test_names_are_escaped_in_the_path() -> None:
     paths: list[bytes] = []
 
@@ -125,8 +139,8 @@ def test_names_are_escaped_in_the_path() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refusal_is_an_error_of_the_source_with_its_fix(status: int) -> None:
-    with pytest.raises(SourceError, match=rf"^pravega: http://controller:10080 answered {status}: .*check tls"):
+def test_a_controller_that_refuses_all_streams_is_an_error_of_the_source(status: int) -> None:
+    with pytest.raises(SourceError, match=rf"^pravega: the controller answered {status}: .*tls\.cert_file"):
         reader(always(status)).samples(15, 15, 15)
 
 
