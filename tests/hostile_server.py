@@ -1,5 +1,6 @@
 """An HTTP server on loopback whose every answer is written by a test."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +21,15 @@ def send(
         request.send_header(name.replace("_", "-"), value)
     request.end_headers()
     request.wfile.write(body)
+
+
+def trickle(request: BaseHTTPRequestHandler, form: Form) -> None:
+    """Send a byte every 50 ms for 20 s."""
+    request.send_response_only(200)
+    request.end_headers()
+    for _ in range(400):
+        request.wfile.write(b" ")
+        time.sleep(0.05)
 
 
 @contextmanager

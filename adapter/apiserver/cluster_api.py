@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
 from adapter.errors import SourceError
+from adapter.http_body import read_body
 from adapter.kubeconfig import read_kubeconfig, read_service_account
 
 SOURCE = "kubernetes"  # what a SourceError of ours names
@@ -89,16 +91,16 @@ class ClusterApi:
         return status, content
 
     def _exchange(self, method: str, path: str, body: object, deadline_s: float) -> tuple[int, bytes]:
+        ends_s = time.monotonic() + deadline_s
         # Not the typed methods: their models cost 20 MB of memory, and few paths are used.
         client = self._connected()
         headers = {"Accept": JSON, "Content-Type": APPLY if method == "PATCH" else JSON}
         request = client.param_serialize(method, path, header_params=headers, body=body, auth_settings=["BearerToken"])
         answer = client.call_api(*request, _request_timeout=deadline_s)
-        content: bytes = answer.response.read(LARGEST_BYTES + 1)
-        if len(content) > LARGEST_BYTES:
-            answer.response.close()
-            raise ValueError(f"expected at most {LARGEST_BYTES} bytes")
-        return answer.status, content
+        try:
+            return answer.status, read_body(answer.response, BytesIO(), ends_s, LARGEST_BYTES).getvalue()
+        finally:
+            answer.response.close()  # a connection whose answer was read to its end is already back in the pool
 
     def _connected(self) -> ApiClient:
         with self._lock:

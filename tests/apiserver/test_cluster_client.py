@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hostile_server import http_server, trickle
 from pod_environment import unused_proxy
 
 from adapter.apiserver.cluster_api import LARGEST_BYTES, ClusterApi
@@ -62,7 +64,7 @@ def test_a_success_without_json_is_a_fault(api: ClusterApi, cluster: Cluster, bo
 
 def test_an_answer_that_is_too_long_is_not_read(api: ClusterApi, cluster: Cluster) -> None:
     cluster.failures.append((200, b"[" + b" " * LARGEST_BYTES + b"]"))
-    with pytest.raises(SourceError, match=f"expected at most {LARGEST_BYTES} bytes"):
+    with pytest.raises(SourceError, match=f"the answer is larger than {LARGEST_BYTES} bytes"):
         api.get(CONFIG_MAP)
     assert api.get(CONFIG_MAP)[0] == 200
 
@@ -78,6 +80,13 @@ def test_an_api_that_does_not_answer_costs_no_more_than_the_deadline(api: Cluste
     cluster.silent = True
     with pytest.raises(SourceError, match="timed out"):
         api.get(CONFIG_MAP, deadline_s=0.1)
+
+
+def test_an_answer_that_trickles_ends_at_the_deadline(tmp_path: Path) -> None:
+    with http_server(trickle) as url:
+        api = ClusterApi(write_kubeconfig(tmp_path, int(url.rpartition(":")[2])))
+        with closing(api), pytest.raises(SourceError, match="the answer did not end in time"):
+            api.get(CONFIG_MAP, deadline_s=1.0)
 
 
 def test_an_unreachable_api_raises_a_source_error(api: ClusterApi, cluster: Cluster) -> None:

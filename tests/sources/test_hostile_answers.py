@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile_server import Answer, Form, http_server, send
+from hostile_server import Answer, Form, http_server, send, trickle
 from sample_rows import rows_of
 
 from adapter.config import KubernetesSource, PravegaSource, TraceSource
@@ -125,21 +125,10 @@ def test_an_answer_that_is_no_list_of_objects_is_named(body: str, tmp_path: Path
 
 
 def test_a_body_that_trickles_ends_at_the_deadline(tmp_path: Path) -> None:
-    sent: list[bytes] = []
-
-    def trickle(request: Any, form: Form) -> None:
-        request.send_response(200)
-        request.end_headers()
-        for _ in range(400):
-            request.wfile.write(b" ")
-            sent.append(b" ")
-            time.sleep(0.05)
-
     with http_server(trickle) as url:
         reader = kubernetes(url, tmp_path, deadline_s=1.0)
         with closing(reader), pytest.raises(SourceError, match="the answer did not end in time"):  # type: ignore[type-var]
             reader.samples(int(time.time()), int(time.time()), 15)
-    assert len(sent) < 400
 
 
 @pytest.mark.parametrize("kind", ["kubernetes", "pravega"])
