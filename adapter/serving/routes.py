@@ -19,7 +19,7 @@ from adapter.serving.providers import ExternalMetrics, ObjectMetrics
 from adapter.serving.snapshots import records
 from adapter.serving.snapshots.records import RecordOf
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.snapshots.transport import MESSAGE_TYPE, SNAPSHOT_PATH, token_matches
+from adapter.serving.snapshots.transport import MESSAGE_TYPE, SNAPSHOT_PATH, TokenFile
 from adapter.serving.telemetry import Telemetry
 
 # A server without a snapshot waits this long for the first pull. Then it is ready without one: discovery must answer
@@ -102,12 +102,15 @@ def explain_routes(store: SnapshotStore, record_of: RecordOf) -> Routes:
 
 
 def _guarded_routes(routes: Routes, token_file: str | None) -> Routes:
-    return routes if token_file is None else {path: _guarded(read, token_file) for path, read in routes.items()}
+    if token_file is None:
+        return routes
+    token = TokenFile(token_file)
+    return {path: _guarded(read, token) for path, read in routes.items()}
 
 
-def _guarded(read: Handler, token_file: str) -> Handler:
+def _guarded(read: Handler, token: TokenFile) -> Handler:
     def answer(request: Request, **parts: str) -> Answer:
-        if not token_matches(token_file, request.header(b"authorization")):
+        if not token.matches(request.header(b"authorization")):
             raise unauthorized()
         return read(request, **parts)
 

@@ -31,17 +31,23 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _log = structlog.get_logger(__name__)
 
 
-def token_matches(token_file: str, authorization: str) -> bool:
-    """Whether an Authorization header has the token of the file, which is read each time so that it can be rotated.
+class TokenFile:
+    """A file with a bearer token, which is read for each request so that it can be rotated."""
 
-    An empty or unreadable file rejects all clients.
-    """
-    try:
-        expected = bearer(token_file)
-    except (OSError, ValueError) as error:
-        _log.error("the token file cannot be read, so all clients are rejected", file=token_file, cause=str(error))
-        return False
-    return hmac.compare_digest(expected.encode(), authorization.encode(errors="replace"))
+    def __init__(self, path: str) -> None:
+        self._path = path
+        began, over = "the token file cannot be read, so all clients are rejected", "the token file can be read again"
+        self._failures = FailureLogger(_log, began, over, file=path)
+
+    def matches(self, authorization: str) -> bool:
+        """Whether an Authorization header has the token. An empty or unreadable file rejects all clients."""
+        try:
+            expected = bearer(self._path)
+        except (OSError, ValueError) as error:
+            self._failures.failed(str(error), is_grave=True)
+            return False
+        self._failures.succeeded()
+        return hmac.compare_digest(expected.encode(), authorization.encode(errors="replace"))
 
 
 def bearer(token_file: str) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from serving_builders import decision, entry, snapshot
 
 from adapter import __version__
@@ -75,6 +76,16 @@ def test_a_record_requires_the_token_of_a_snapshot(tmp_path: Path) -> None:
     assert client.get("/explain/shop/orders", headers={"Authorization": "Bearer guess"}).status_code == 401
     assert client.get("/explain/shop/nobody").status_code == 401, "an unauthenticated client learns no names"
     assert client.get("/explain/shop/orders", headers={"Authorization": "Bearer secret"}).status_code == 200
+
+
+def test_an_unreadable_token_file_is_logged_once_until_it_can_be_read_again(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    client = publisher(store_of("shop/orders"), token)
+    with structlog.testing.capture_logs() as logs:
+        assert [client.get("/explain/shop/orders").status_code for _ in range(3)] == [401, 401, 401]
+        token.write_text("secret")
+        assert client.get("/explain/shop/orders", headers={"Authorization": "Bearer secret"}).status_code == 200
+    assert [(log["log_level"], log["file"]) for log in logs] == [("error", str(token)), ("info", str(token))]
 
 
 def test_records_of_another_release_and_other_bodies_are_refused() -> None:
