@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
-import numpy as np
-
 from adapter import config as configuration
 from adapter.backtest import history, open_loop, report, sections
 from adapter.backtest.command import assumption
@@ -73,17 +71,17 @@ def history_report(
 ) -> Report:
     """The report of a recorded history."""
     found = timelines(recorded.samples, float(recorded.ticks.step))
-    policies = options.policies or open_loop.configured_policies(book, tuple(found))
+    rules = open_loop.rules_by_workload(recorded.samples, book)
+    policies = options.policies or tuple(dict.fromkeys(own.policy for own in rules.values()))
     ours = open_loop.metric_policies(policies)
     progress = _Progress("replaying the policies", say)
-    recommendations = open_loop.recommend(recorded.samples, book, ours, progress=progress) if ours else {}
+    recommendations = open_loop.recommend(recorded.samples, rules, ours, progress=progress) if ours else {}
     made = []
     for name, timeline in found.items():
         say(f"simulating {name}")
         own = [one for (workload, _), one in recommendations.items() if workload == name]
-        rules = book.of(name, _fleet(recorded, name))
-        section = sections.history_section(timeline, own, rules, policies=policies, seed=options.seed)
-        made.append(replace(section, prices=options.prices.or_else(Prices.of(rules))))
+        section = sections.history_section(timeline, own, rules[name], policies=policies, seed=options.seed)
+        made.append(replace(section, prices=options.prices.or_else(Prices.of(rules[name]))))
     begin, end = (
         datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M") for at_s in (recorded.ticks[0], recorded.ticks[-1])
     )
@@ -110,14 +108,6 @@ def write_trace_report(traces: Sequence[Trace], grid: Grid, options: ReportOptio
         made.append(replace(section, prices=options.prices))
     page = Report(title="Backtest", sections=tuple(made), currency=options.currency, notes=(_LATENESS,))
     return report.write(options.report, page)
-
-
-def _fleet(recorded: RecordedHistory, workload: str) -> int | None:
-    for tick in recorded.samples:
-        if workload in tick.workloads:
-            fleet = tick.whole("fleet")[tick.workloads.index(workload)]
-            return None if np.isnan(fleet) else int(fleet)
-    return None
 
 
 class _Progress:

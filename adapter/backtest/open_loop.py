@@ -1,6 +1,6 @@
 """Open loop: recorded ticks -> what each policy recommends while the job runs as it was recorded."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,25 +33,22 @@ class Recommendations:
 
 def recommend(
     samples: Sequence[Samples],
-    book: RuleBook,
+    rules: Mapping[str, Rules],
     policies: Sequence[str],
     progress: Callable[[float], None] = lambda share: None,
 ) -> dict[tuple[str, str], Recommendations]:
     """(workload, policy) -> its recommendations. All policies are lanes of one fold.
 
+    rules: of each workload of the samples.
     policies: each by its name or as "name:parameter=number+parameter=number". No recommendation is enacted: the next
     samples are the recorded ones, so a policy keeps recommending what the job did not do.
     """
-    fleets = {name: fleet for tick in samples for name, fleet in _fleets(tick)}
-    names = tuple(sorted(fleets))
     lanes = RuleBook(
         by_workload={
-            _lane(policy, name): _lane_rules(policy, book.of(name, fleets[name]))
-            for policy in policies
-            for name in names
+            _lane(policy, name): _lane_rules(policy, own) for policy in policies for name, own in rules.items()
         }
     )
-    recorders = {_lane(policy, name): _LaneRecorder(len(samples)) for policy in policies for name in names}
+    recorders = {lane: _LaneRecorder(len(samples)) for lane in lanes.by_workload}
     in_order = sorted(policies, key=lambda policy: _lane(policy, ""))
     lane_samples = (_repeat(tick, in_order) for tick in samples)
     for tick, (_, decisions) in enumerate(replay(lane_samples, lanes)):
@@ -61,18 +58,22 @@ def recommend(
     return {
         (name, policy): recorders[_lane(policy, name)].recommendations(name, policy, at_s)
         for policy in policies
-        for name in names
+        for name in rules
     }
+
+
+def rules_by_workload(samples: Sequence[Samples], book: RuleBook) -> dict[str, Rules]:
+    """The rules of each workload, sorted by name. A workload that a fleet found has the rules of that fleet."""
+    fleets: dict[str, int | None] = {}
+    for tick in samples:
+        for name, fleet in zip(tick.workloads, tick.whole("fleet").tolist(), strict=True):
+            fleets[name] = fleets.get(name) if np.isnan(fleet) else int(fleet)
+    return {name: book.of(name, fleets[name]) for name in sorted(fleets)}
 
 
 def metric_policies(policies: Iterable[str]) -> tuple[str, ...]:
     """The policies that the adapter serves as a metric, with or without parameters; baselines are left out."""
     return tuple(policy for policy in policies if policy.partition(":")[0] in POLICIES)
-
-
-def configured_policies(book: RuleBook, workloads: Sequence[str]) -> tuple[str, ...]:
-    """The policies that the configuration sets for these workloads, without duplicates."""
-    return tuple(dict.fromkeys(book.of(name, None).policy for name in workloads))
 
 
 class _LaneRecorder:
@@ -131,11 +132,6 @@ def _lane_rules(policy: str, rules: Rules) -> Rules:
 
 def _lane(policy: str, workload: str) -> str:
     return f"{policy}{_SEPARATOR}{workload}"
-
-
-def _fleets(tick: Samples) -> Iterator[tuple[str, int | None]]:
-    for name, fleet in zip(tick.workloads, tick.whole("fleet").tolist(), strict=True):
-        yield name, None if np.isnan(fleet) else int(fleet)
 
 
 def _repeat(tick: Samples, policies: Sequence[str]) -> Samples:

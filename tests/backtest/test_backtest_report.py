@@ -366,6 +366,21 @@ def test_a_policy_with_parameters_is_a_metric_policy(past: RecordedHistory) -> N
     assert np.nanmin(found.recommended[2].workers) < 20
 
 
+def test_a_workload_of_a_fleet_is_replayed_with_the_rules_of_the_fleet(past: RecordedHistory) -> None:
+    unknown, known = np.array([np.nan]), np.array([0.0])
+    samples = tuple(
+        replace(tick, by_workload={**tick.by_workload, "fleet": unknown if place % 7 else known})
+        for place, tick in enumerate(past.samples)
+    )
+    book = RuleBook(by_workload={}, by_fleet=(Rules(policy="varga", min_workers=20, max_workers=30),))
+    (found,) = history_report.history_report(
+        replace(past, samples=samples), book, history_report.ReportOptions(start="-1h"), lambda _: None
+    ).sections
+
+    assert [score.name for score in found.scores] == ["actual", "varga"]
+    assert np.nanmin(found.recommended[1].workers) == 20
+
+
 def test_a_workload_without_workers_is_shown_and_not_simulated() -> None:
     samples = busy_day().samples(900, without=("spec_workers", "workers", "ready_workers"))
     blind = past_of(samples)
