@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapter.backtest.history import HistoryError
-from adapter.backtest.rescales import Rescale, rescales
+from adapter.backtest.rescales import Rescale, rescales, worker_changes
 from adapter.backtest.timelines import Timeline, bridged, gaps
 from adapter.core.rates import Mask
 from adapter.core.rules import Rules, value_or_default
@@ -110,10 +110,11 @@ def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
 
 def _clean(timeline: Timeline) -> Mask:
     """Where the number of workers has been constant for _CLEAN_S and throughput and workers are known."""
-    workers = timeline.workers
-    moved = np.concatenate([[False], (np.diff(workers) != 0) & np.isfinite(np.diff(workers))])
-    since = np.maximum.accumulate(np.where(moved, timeline.at_s, -np.inf))
-    known: Mask = (timeline.at_s - since > _CLEAN_S) & np.isfinite(timeline.throughput_records_per_s * workers)
+    workers, changed_s = timeline.workers, np.full(len(timeline.at_s), -np.inf)
+    changes = worker_changes(workers)
+    changed_s[changes] = timeline.at_s[changes]
+    since_s = timeline.at_s - np.maximum.accumulate(changed_s)
+    known: Mask = (since_s > _CLEAN_S) & np.isfinite(timeline.throughput_records_per_s * workers)
     return known
 
 

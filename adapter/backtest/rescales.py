@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.backtest.timelines import Timeline
+from adapter.core.samples import Array, IntArray
 
 _BEFORE_S = 120.0  # window of the median throughput before a change
 _SEARCH_S = 300.0  # a stop that begins later is not this change's
@@ -39,20 +40,32 @@ def rescales(timeline: Timeline, worker_capacity_records_per_s: float) -> tuple[
     return tuple(_rescale(timeline, tick, worker_capacity_records_per_s) for tick in _changes(timeline))
 
 
+def worker_changes(workers: Array) -> IntArray:
+    """The ticks whose number of workers differs from the last known one before."""
+    return np.flatnonzero(np.nan_to_num(np.diff(_carried(workers)))) + 1
+
+
+def _carried(values: Array) -> Array:
+    """The values; an unknown one is the last known one before."""
+    known = np.where(np.isfinite(values), np.arange(len(values)), 0)
+    return values[np.maximum.accumulate(known)]
+
+
 def _changes(timeline: Timeline) -> Iterator[int]:
     """The ticks at which the number of workers changes."""
     workers, last_s = timeline.workers, -np.inf
-    for tick in (np.flatnonzero(np.diff(workers)) + 1).tolist():
-        if np.isfinite(workers[tick]) and np.isfinite(workers[tick - 1]) and workers[tick] > 0:
+    for tick in worker_changes(workers).tolist():
+        if workers[tick] > 0:
             if timeline.at_s[tick] - last_s > _SEARCH_S:
                 yield tick
             last_s = timeline.at_s[tick]
 
 
 def _rescale(timeline: Timeline, tick: int, capacity: float) -> Rescale:
-    workers = timeline.workers
+    workers = _carried(timeline.workers)
     begin, end = _stop(timeline, tick)
-    first_ratio, warm_up_s = _warming(timeline, end, capacity)
+    is_seen = np.isfinite(_before(timeline, tick))  # not in an outage, whose end says nothing about the stop
+    first_ratio, warm_up_s = _warming(timeline, end, capacity) if is_seen else (np.nan, np.nan)
     return Rescale(
         at_s=float(timeline.at_s[tick]),
         up=bool(workers[tick] > workers[tick - 1]),
@@ -66,13 +79,12 @@ def _rescale(timeline: Timeline, tick: int, capacity: float) -> Rescale:
 
 def _start(timeline: Timeline, tick: int) -> float:
     """The time from the request for this number of workers until they are ready."""
-    spec, ready = timeline.spec_workers, timeline.ready_workers
-    if ready[tick] != spec[tick] or np.isnan(spec[: tick + 1]).all():
+    spec = timeline.spec_workers
+    requested = worker_changes(spec[: tick + 1])
+    if timeline.ready_workers[tick] != _carried(spec)[tick] or not len(requested) or np.isnan(spec[requested[-1] - 1]):
         return np.nan
-    other = np.flatnonzero(spec[:tick] != spec[tick])
-    requested = int(other[-1]) + 1 if len(other) else 0
-    waited_s = float(timeline.at_s[tick] - timeline.at_s[requested])
-    return waited_s if requested and 0 <= waited_s <= _LONGEST_START_S else np.nan
+    waited_s = float(timeline.at_s[tick] - timeline.at_s[requested[-1]])
+    return waited_s if waited_s <= _LONGEST_START_S else np.nan
 
 
 def _before(timeline: Timeline, tick: int) -> float:

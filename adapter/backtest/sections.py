@@ -10,7 +10,7 @@ from adapter.backtest.history import HistoryError
 from adapter.backtest.open_loop import Recommendations, metric_policies
 from adapter.backtest.report_charts import ACTUAL
 from adapter.backtest.report_content import MEASURED, SIMULATED, Change, Fact, HpaTarget, Score, Section, Track
-from adapter.backtest.rescales import rescales
+from adapter.backtest.rescales import rescales, worker_changes
 from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, simulate
 from adapter.backtest.timelines import Timeline
 from adapter.backtest.trace import Trace, resample
@@ -119,7 +119,6 @@ def _simulated_score(run: PolicyRun, target_s: float) -> Score:
 def _actual_score(timeline: Timeline, job: CalibratedJob | None, target_s: float) -> Score:
     """The score of what ran. Rescales and pauses as far as the history shows them."""
     workers = timeline.workers
-    changes = np.diff(workers[np.isfinite(workers)])
     found = rescales(timeline, job.profile.worker_capacity_records_per_s if job else np.nan)
     pauses_s = [rescale.pause_s for rescale in found if math.isfinite(rescale.pause_s)]
     return Score(
@@ -129,7 +128,7 @@ def _actual_score(timeline: Timeline, job: CalibratedJob | None, target_s: float
         late_ratio=_or_none(late_ratio(timeline.backlog_time_s, target_s)),
         late_minutes=_late_minutes(timeline.at_s, timeline.backlog_time_s, target_s),
         p99_s=_p99(timeline.backlog_time_s),
-        rescales=int(np.count_nonzero(changes)),
+        rescales=len(worker_changes(workers)),
         pause_s=sum(pauses_s) if len(pauses_s) == len(found) else None,
     )
 

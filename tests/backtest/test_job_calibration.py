@@ -7,7 +7,7 @@ from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 
 from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
 from adapter.backtest.history import HistoryError
-from adapter.backtest.rescales import rescales
+from adapter.backtest.rescales import rescales, worker_changes
 from adapter.backtest.timelines import Timeline, timelines
 from adapter.core.rules import Rules
 from adapter.core.samples import Samples
@@ -45,6 +45,7 @@ def two_stages(lost: frozenset[tuple[str, int]], signals: frozenset[str]) -> lis
 
 
 COUNTERS = frozenset({"appended_records", "processed_records"})
+WORKERS = ("spec_workers", "workers", "ready_workers")
 ALL = COUNTERS | {"backlog_records", "utilization_ratio"}
 
 
@@ -181,9 +182,8 @@ def test_without_an_outage_none_is_reported(whole_day: CalibratedJob) -> None:
 
 
 def test_without_workers_the_capacity_is_an_error() -> None:
-    unknown = ("spec_workers", "workers", "ready_workers")
     with pytest.raises(HistoryError, match="the capacity of a worker is unknown"):
-        calibrate(course(busy_day(), without=unknown), RULES)
+        calibrate(course(busy_day(), without=WORKERS), RULES)
 
 
 def test_counters_that_move_once_a_minute_are_read_at_their_own_pace() -> None:
@@ -216,6 +216,49 @@ def test_changes_in_quick_succession_are_merged() -> None:
     quick = course(busy_day(sizes={0: 10, 3000: 14, 3060: 16, 6000: 12}))
 
     assert [rescale.up for rescale in rescales(quick, 100.0)] == [True, False]
+
+
+def test_a_change_behind_an_unknown_number_of_workers_is_a_change() -> None:
+    assert worker_changes(np.array([np.nan, 3, 3, np.nan, 5, 5, np.nan, 5, np.nan])).tolist() == [4]
+
+
+def course_without_changes(job: PastJob) -> Timeline:
+    """The workers are unknown in each tick in which they change."""
+    samples = job.samples(HOURS_3)
+    for place in worker_changes(course(job).ready_workers):
+        for signal in WORKERS:
+            samples[place].by_workload[signal][:] = np.nan
+    (found,) = timelines(samples, 15.0).values()
+    return found
+
+
+def test_a_rescale_behind_a_missing_sample_is_measured_as_any_other(whole_day: CalibratedJob) -> None:
+    holed = course_without_changes(busy_day())
+
+    assert [rescale.up for rescale in rescales(holed, 100.0)] == [True, False, True, False]
+    found = estimates(calibrate(holed, RULES))
+    for name, own in estimates(whole_day).items():
+        assert found[name].value == pytest.approx(own.value, abs=15 if own.unit == "s" else 0.02 * own.value)
+    assert found["worker start"].observations == 2
+
+
+def test_the_warm_up_behind_a_missing_sample_is_no_capacity() -> None:
+    job = busy_day(sizes={0: 12, 1800: 18, 2700: 12, 3600: 18}, pause_s=60, warm_up_s=600, warm_ratio=0.2)
+    whole, holed = (calibrate(each, RULES) for each in (course(job), course_without_changes(job)))
+
+    assert estimates(holed)["worker capacity"].value == estimates(whole)["worker capacity"].value
+
+
+def test_a_rescale_in_an_outage_is_a_change_of_unknown_length() -> None:
+    samples = [seen for seen in busy_day().samples(HOURS_3) if not 1800 < seen.at_s - BEGIN_S < 3000]
+    kept = {seen.at_s: seen for seen in samples}
+    ticks = [kept.get(at_s, Samples(at_s=at_s)) for at_s in BEGIN_S + np.arange(0.0, HOURS_3, 15)]
+    (holed,) = timelines(ticks, 15.0).values()
+    hidden, *others = rescales(holed, 100.0)
+
+    assert (hidden.up, hidden.at_s) == (True, BEGIN_S + 3000)
+    assert np.isnan([hidden.start_s, hidden.pause_s, hidden.first_ratio, hidden.warm_up_s]).all()
+    assert [rescale.up for rescale in others] == [False, True, False]
 
 
 @pytest.mark.parametrize(
