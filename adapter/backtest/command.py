@@ -10,6 +10,7 @@ from threading import Event
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from adapter.backtest import job, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, fit_profile, peak, read
@@ -170,7 +171,7 @@ def show(out: Path, tables: Iterable[Table]) -> None:
     for one in tables:
         console.print(one)
         console.print()
-    console.print(f"written: {out}/scores.csv, {out}/scores.parquet", highlight=False, soft_wrap=True)
+    console.print(Text(f"written: {out}/scores.csv, {out}/scores.parquet"), soft_wrap=True)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from adapter.backtest.summary import Summary
 
@@ -49,7 +50,7 @@ def tables(
         title = f"{trace} · {profile} · metrics {delay_s:g} s late"
         seeds = max(row.seeds for row in rows)
         table = Table(
-            title=title if seeds == 1 else f"{title} · medians of {seeds} seeds",
+            title=Text(title if seeds == 1 else f"{title} · medians of {seeds} seeds", "table.title"),
             title_justify="left",
             box=box.SIMPLE_HEAD,
             show_edge=False,

@@ -109,6 +109,17 @@ def test_a_table_lists_policies_in_the_given_order(found: list[Summary]) -> None
     assert rows[0][1:3] == ["13.0", "0.000"]
 
 
+def test_brackets_in_the_name_of_a_trace_or_folder_are_no_markup(
+    found: list[Summary], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = table.tables([replace(found[0], trace="shop[prod] [/b]")], [found[0].policy])
+    command.show(Path("runs[may]/a[/b]:key:"), tables)
+    first, *_, last = capsys.readouterr().out.splitlines()
+
+    assert first.startswith("shop[prod] [/b] · netflix")
+    assert last == "written: runs[may]/a[/b]:key:/scores.csv, runs[may]/a[/b]:key:/scores.parquet"
+
+
 def test_unknown_is_not_shown_as_a_number(found: list[Summary]) -> None:
     without = replace(found[0], scores={})
     console = Console(width=120)
