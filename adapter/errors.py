@@ -33,6 +33,20 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
+def cause_of(error: BaseException) -> str:
+    """The cause of an error of Spark in one line, without the Python traceback, plan and Java stack of its message."""
+    try:
+        message = str(error)
+    except Exception:  # the message of a Java exception is in the JVM, which may have ended
+        return type(error).__name__
+    text = message.rpartition("Traceback (most recent call last):")[2]
+    lines = [line.strip() for line in text.splitlines() if line and not line[0].isspace()]
+    if lines and "An error occurred while calling " in lines[0]:  # py4j's; Java's causes follow
+        causes = [line for line in lines if line.startswith((": ", "Caused by: "))]
+        return " ".join(causes).removeprefix(": ") or lines[0]
+    return lines[0] if lines else type(error).__name__
+
+
 class AdapterError(Exception):
     """Base of all errors that are shown to the user as one sentence, without a traceback."""
 

@@ -20,7 +20,7 @@ from adapter.backtest import results
 from adapter.backtest.release import release
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import Unit, describe, groups
-from adapter.errors import AdapterError
+from adapter.errors import AdapterError, cause_of
 
 POLL_S = 0.5
 MIN_CONCURRENT_GROUPS = 8
@@ -144,7 +144,7 @@ def _collect(
     while pending and not watch.stop.is_set():
         ended, pending = wait(pending, POLL_S, FIRST_COMPLETED)
         failed = {running[future]: error for future in ended if (error := future.exception()) is not None}
-        failures += [f"{describe(group)}: {_cause(error)}" for group, error in failed.items()]
+        failures += [f"{describe(group)}: {cause_of(error)}" for group, error in failed.items()]
         arrived = {running[future]: future.result() for future in ended if running[future] not in failed}
         _save(out, arrived)
         finished += sum(map(len, arrived))
@@ -162,13 +162,3 @@ def _save(out: Path, arrived: Mapping[tuple[Unit, ...], bytes]) -> None:
             faults.append(str(error))
     if faults:
         raise results.ResultsError("; ".join(faults))
-
-
-def _cause(error: BaseException) -> str:
-    """The cause in one line, without the tracebacks, plan and Java stack of Spark's message."""
-    try:
-        text = str(error).rpartition("Traceback (most recent call last):")[2]
-    except Exception:  # the message of a Java exception is in the JVM, which may have ended
-        return type(error).__name__
-    lines = [line.strip() for line in text.splitlines() if line and not line[0].isspace()]
-    return lines[0] if lines else type(error).__name__

@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from adapter.config import Config
 from adapter.core import engine, state
 from adapter.core.rule_book import RuleBook
+from adapter.errors import cause_of
 from adapter.pipeline.checkpoint import Checkpoint, claim, needs_empty_stream
 from adapter.pipeline.fold import Core
 from adapter.pipeline.java import check_java
@@ -221,17 +222,3 @@ class StreamingJob:
         progress = query.lastProgress
         if progress is not None and "triggerExecution" in progress["durationMs"]:
             self.phases_s = {phase: took_ms / 1000 for phase, took_ms in progress["durationMs"].items()}
-
-
-def cause_of(error: BaseException) -> str:
-    """The cause in one line: Spark's messages add a Python traceback, a plan and a Java stack trace."""
-    try:
-        message = str(error)
-    except Exception:  # the message of a Java exception is in the JVM, which may have ended
-        return type(error).__name__
-    text = message.rpartition("Traceback (most recent call last):")[2]
-    lines = [line.strip() for line in text.splitlines() if line and not line[0].isspace()]
-    if lines and "An error occurred while calling " in lines[0]:  # py4j's; Java's causes follow
-        causes = [line for line in lines if line.startswith((": ", "Caused by: "))]
-        return " ".join(causes).removeprefix(": ") or lines[0]
-    return lines[0] if lines else type(error).__name__

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backtest_folds import FOLDER, TRACES, UNITS, summed
+from py4j.protocol import Py4JError
 
 from adapter.backtest import job, results
 from adapter.backtest.units import Unit, groups
@@ -142,6 +143,15 @@ def test_a_group_that_cannot_be_written_does_not_affect_others(tmp_path: Path) -
     with pytest.raises(results.ResultsError, match="No space left on device"):
         job._collect(running, ALL, tmp_path, watch)
     assert set(results.missing(tmp_path, UNITS)) == set(GROUPS[0])
+
+
+def test_a_failed_group_is_named_with_its_causes_in_java(tmp_path: Path) -> None:
+    failed: Future[bytes] = Future()
+    failed.set_exception(Py4JError("An error occurred while calling o7.collect.\n: java.io.EOFException\n\tat spark"))
+    watch = job.RunControl(progress=lambda done, total: None, stop=Event())
+
+    (sentence,) = job._collect({failed: GROUPS[0]}, ALL, tmp_path, watch)
+    assert sentence.endswith(": java.io.EOFException")
 
 
 def test_a_full_disk_is_reported_and_old_results_stay(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pipeline_stream import OPENER, RULES, config_of
 from py4j.protocol import Py4JError
 
 import adapter
-from adapter.pipeline.job import RestartPolicy, StreamingJob, cause_of
+from adapter.pipeline.job import RestartPolicy, StreamingJob
 from adapter.pipeline.session import MOST_LOG_BYTES, done_within, opened_log
 
 # In a process of its own: the tests of a run share one session, and a second one would be borrowed.
@@ -115,22 +115,3 @@ def test_each_start_without_a_tick_doubles_the_time_for_the_next_until_the_pipel
     assert [policy.stall_limit_s(15, failed_starts) for failed_starts in range(4)] == [90.0, 180.0, 360.0, 360.0]
     assert policy.stall_limit_s(60, 0) == 4 * 60.0
     assert policy.dead_after_s(15) == 90.0 + 180.0 + 360.0
-
-
-def test_an_error_whose_message_ended_with_the_jvm_is_named_by_its_type() -> None:
-    class JavaError(Py4JError):
-        def __str__(self) -> str:
-            raise ConnectionRefusedError
-
-    assert cause_of(JavaError()) == "JavaError"
-    assert cause_of(Py4JError("no memory")) == "no memory"
-
-
-def test_an_error_of_java_is_named_by_its_causes() -> None:
-    error = Py4JError(
-        "An error occurred while calling o7.getResult.\n"
-        ": org.apache.spark.SparkException: Exception thrown in awaitResult: \n\tat org.apache.spark\n"
-        "Caused by: java.io.EOFException\n\t... 3 more\n"
-    )
-    expected = "org.apache.spark.SparkException: Exception thrown in awaitResult: Caused by: java.io.EOFException"
-    assert cause_of(error) == expected
