@@ -64,17 +64,6 @@ def work_lower_bound(task: SizingTask) -> float:
     return must_records / float((task.capacity_records / sizes).max()) * task.slot_s / 3600
 
 
-def static_optimum(task: SizingTask) -> int | None:
-    """The smallest constant size that is never late, None without one. The initial backlog is 0."""
-    sizes = np.arange(task.capacity_records.shape[-1])
-    never = np.ones(len(sizes), dtype=bool)
-    waiting, allowed = np.zeros(len(sizes)), _allowed_records(task)
-    for slot, capacity in enumerate(_by_slot(task)):
-        waiting = np.maximum(waiting + task.arrival_records[slot] - capacity, 0.0)
-        never &= waiting <= allowed[slot + 1] + 1e-6
-    return int(sizes[never][0]) + 1 if never.any() else None
-
-
 def upper(task: SizingTask, pause_s: float, price_s: float) -> WorkerPlan:
     """A plan: a size for each slot. No record is processed for pause_s after each change.
 

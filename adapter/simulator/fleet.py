@@ -71,11 +71,6 @@ class SimulatedFleet:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     @property
-    def workloads(self) -> tuple[str, ...]:
-        """The workloads as "namespace/name", sorted."""
-        return tuple(f"{demo.NAMESPACE}/{name}" for name in demo.NAMES)
-
-    @property
     def events(self) -> tuple[ScaleEvent, ...]:
         """Every change of a worker count since the start, oldest first."""
         with self._lock:

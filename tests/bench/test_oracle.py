@@ -15,7 +15,6 @@ from bench.oracle import (
     WorkerPlan,
     capacity_records,
     lower,
-    static_optimum,
     upper,
     work_lower_bound,
 )
@@ -51,7 +50,7 @@ def test_a_step_is_followed_if_it_pays() -> None:
 
     assert upper(task, 0.0, 600.0).rescales == 1
     assert upper(task, 0.0, 60_000.0).rescales == 0
-    assert set(upper(task, 0.0, 60_000.0).workers) == {static_optimum(task)}
+    assert set(upper(task, 0.0, 60_000.0).workers) == {6.0}
 
 
 def test_a_step_is_drained_as_late_as_allowed() -> None:
@@ -83,14 +82,6 @@ def test_without_input_one_worker_remains() -> None:
     plan = upper(a_task([0.0] * 60), 30.0, 600.0)
 
     assert (set(plan.workers), plan.worker_hours, plan.rescales, plan.infeasible_slots) == ({1.0}, 1.0, 0, 0)
-
-
-def test_the_static_optimum_is_the_smallest_size_that_is_never_late() -> None:
-    burst = a_task([2.0] * 30 + [8.0] * 5 + [2.0] * 30)
-
-    assert static_optimum(a_task([6.3] * 300)) == 7
-    assert static_optimum(burst) == 4  # 40 - 5 * 4 wait, and they came in less than five slots
-    assert static_optimum(a_task([9.0] * 60, sizes=4)) is None
 
 
 def test_the_work_alone_is_a_lower_bound() -> None:

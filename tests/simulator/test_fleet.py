@@ -275,7 +275,7 @@ def closed_loop(rules: Rules, tick_s: int, seconds: int) -> tuple[dict[str, list
     """The sizes of every decided tick and the rescaled workloads, without Spark and HTTP."""
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
-    book = RuleBook(by_workload=dict.fromkeys(fleet.workloads, rules))
+    book = RuleBook(by_workload=dict.fromkeys(fleet.moves(), rules))
     state = EMPTY
     sizes: dict[str, list[float]] = defaultdict(list)
     for at_s in range(START_S - PAST_S + tick_s, START_S + seconds + 1, tick_s):
