@@ -28,7 +28,6 @@ class SizingTask:
 
     arrival_records: Array  # (slots,)
     capacity_records: Array  # of 1, 2 ... workers in a slot: (sizes,), or (slots, sizes) if it changes
-    slot_s: float = SLOT_S
     slo_s: float = SLO_S  # no record may wait longer
 
 
@@ -43,14 +42,14 @@ class WorkerPlan:
     infeasible_slots: int  # at whose end a record has waited too long although all workers run
 
 
-def capacity_records(profile: Profile, even: bool = False, slot_s: float = SLOT_S) -> Array:
+def capacity_records(profile: Profile, even: bool = False) -> Array:
     """Records that 1 .. max_workers workers process in a slot, shape (max_workers,).
 
     The busiest worker, with whole partitions of unequal weight, limits all: c * P / ceil(P / n) / (1 + skew).
     even: share the work perfectly instead. Source: Theodolite's demand by simulation, as a formula.
     """
     sizes = np.arange(1.0, profile.max_workers + 1)
-    capacity: Array = profile.worker_capacity_records_per_s * slot_s * sizes**profile.scaling_exponent
+    capacity: Array = profile.worker_capacity_records_per_s * SLOT_S * sizes**profile.scaling_exponent
     if even or not profile.partitions:
         return capacity
     shared = profile.partitions / np.ceil(profile.partitions / sizes) / sizes
@@ -61,7 +60,7 @@ def work_lower_bound(task: SizingTask) -> float:
     """Worker-hours for the records at the best rate of any size, without those that may still wait at the end."""
     sizes = np.arange(1, task.capacity_records.shape[-1] + 1)
     must_records = float(task.arrival_records.sum()) - float(_allowed_records(task)[-1])
-    return must_records / float((task.capacity_records / sizes).max()) * task.slot_s / 3600
+    return must_records / float((task.capacity_records / sizes).max()) * SLOT_S / 3600
 
 
 def upper(task: SizingTask, pause_s: float, price_s: float) -> WorkerPlan:
@@ -73,7 +72,7 @@ def upper(task: SizingTask, pause_s: float, price_s: float) -> WorkerPlan:
     played_plan.py finds the margin with which a plan is in time in the simulator.
     """
     grid = _grid(task, price_s, -_SLACK)
-    ahead = max(1, int(np.ceil(pause_s / task.slot_s)))
+    ahead = max(1, int(np.ceil(pause_s / SLOT_S)))
     workers = cheapest_path(grid, _pausing(task, grid, pause_s, price_s), ahead).workers
     changed = np.flatnonzero(np.diff(workers)) + 1
     hours = float(workers.sum()) * grid.slot_hours
@@ -115,7 +114,7 @@ def _by_slot(task: SizingTask) -> Array:
 def _allowed_records(task: SizingTask) -> Array:
     """Records that arrive in the slo_s before the begin of each slot and the end of the last, shape (slots + 1,)."""
     arrived = np.concatenate(([0.0], np.cumsum(task.arrival_records)))
-    at_s = np.arange(len(arrived)) * task.slot_s
+    at_s = np.arange(len(arrived)) * SLOT_S
     allowed: Array = arrived - np.interp(at_s - task.slo_s, at_s, arrived)
     return allowed
 
@@ -126,7 +125,7 @@ def _grid(task: SizingTask, price_s: float, slack: int) -> DiscreteLoad:
     one = float(capacity[:, 0].max()) or 1.0
     unit = one / max(1, round(_UNITS * one / max(float(allowed.max()), one)))
     slots, sizes = capacity.shape
-    hours = task.slot_s / 3600
+    hours = SLOT_S / 3600
     return DiscreteLoad(
         unit_records=unit,
         arrivals=_whole(task.arrival_records, unit),
@@ -146,8 +145,8 @@ def _whole(records: Array, unit_records: float) -> IntArray:
 def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, price_s: float) -> Moves:
     """Changes to any size: slots without work, then one slot in which the work resumes."""
     capacity = _by_slot(task)
-    whole = max(1, int(np.ceil(pause_s / task.slot_s)))
-    share = whole - pause_s / task.slot_s  # of the last slot, after the pause
+    whole = max(1, int(np.ceil(pause_s / SLOT_S)))
+    share = whole - pause_s / SLOT_S  # of the last slot, after the pause
     # rounding may favour a size whose capacity is no whole number of units by one unit, which is charged at its begin
     inexact = np.abs(capacity / grid.unit_records - grid.capacity).max(axis=0) > 1e-6
     costs = np.arange(1.0, capacity.shape[1] + 1)[:, None] * grid.slot_hours
@@ -235,9 +234,9 @@ def _late_slots(task: SizingTask, workers: Array, changed: IntArray, pause_s: fl
     """The slots of a plan of whole workers that end with late records, simulated exactly; shape (slots,)."""
     stopped_s = np.zeros(len(workers))
     for slot in changed:
-        left_s = pause_s - np.arange(len(workers) - slot) * task.slot_s
-        stopped_s[slot:] = np.maximum(stopped_s[slot:], np.clip(left_s, 0.0, task.slot_s))
-    capacity = _by_slot(task)[np.arange(len(workers)), workers.astype(int) - 1] * (1 - stopped_s / task.slot_s)
+        left_s = pause_s - np.arange(len(workers) - slot) * SLOT_S
+        stopped_s[slot:] = np.maximum(stopped_s[slot:], np.clip(left_s, 0.0, SLOT_S))
+    capacity = _by_slot(task)[np.arange(len(workers)), workers.astype(int) - 1] * (1 - stopped_s / SLOT_S)
     total = np.cumsum(task.arrival_records - capacity)
     waiting = total - np.minimum.accumulate(np.minimum(total, 0.0))
     late: NDArray[np.bool_] = waiting > _allowed_records(task)[1:] + 1e-6 * np.maximum(task.arrival_records, 1.0)

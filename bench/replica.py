@@ -93,11 +93,11 @@ class Replica:
 
 
 @contextmanager
-def replica(identities: Identities, cluster: Cluster, workloads: int = WORKLOADS) -> Iterator[Replica]:
+def replica(identities: Identities, cluster: Cluster) -> Iterator[Replica]:
     """Run `serve` while the block lasts. Raises RuntimeError with the process's output if it does not start."""
     folder, port = identities.folder, free_port()
     with ExitStack() as started:
-        fleet = Fleet(workloads)
+        fleet = Fleet(WORKLOADS)
         fleet.start(started)
         certificate, key = identities.serving
         url = f"http://127.0.0.1:{fleet.server.port}"
@@ -107,7 +107,7 @@ def replica(identities: Identities, cluster: Cluster, workloads: int = WORKLOADS
         program = [sys.executable, "-m", "adapter", "serve", "--config", str(config)]
         process = started.enter_context(running(program, out))
         trust = identities.context("proxy")
-        wait_until(lambda: answers(port, trust, path(workloads - 1)), process, out, STARTS_WITHIN_S)
+        wait_until(lambda: answers(port, trust, path(WORKLOADS - 1)), process, out, STARTS_WITHIN_S)
         yield Replica(process.pid, port, fleet)
 
 

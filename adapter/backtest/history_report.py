@@ -36,7 +36,6 @@ class ReportOptions:
     prices: Prices = field(default_factory=Prices)  # what is not priced here has the price of the rules
     currency: str = "EUR"
     report: Path = Path("backtest.html")
-    seed: int = 0
 
 
 def run(config: Config, options: ReportOptions, say: Callable[[str], None]) -> tuple[Path, ...]:
@@ -80,7 +79,7 @@ def history_report(
     for name, timeline in found.items():
         say(f"simulating {name}")
         own = [one for (workload, _), one in recommendations.items() if workload == name]
-        section = sections.history_section(timeline, own, rules[name], policies=policies, seed=options.seed)
+        section = sections.history_section(timeline, own, rules[name], policies)
         made.append(replace(section, prices=options.prices.or_else(Prices.of(rules[name]))))
     begin, end = (
         datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M") for at_s in (recorded.ticks[0], recorded.ticks[-1])

@@ -37,19 +37,14 @@ def trace_section(trace: Trace, profile: Profile, policies: Sequence[str], seed:
 
 
 def history_section(
-    timeline: Timeline,
-    recommendations: Sequence[Recommendations],
-    rules: Rules,
-    *,
-    policies: Sequence[str],
-    seed: int = 0,
+    timeline: Timeline, recommendations: Sequence[Recommendations], rules: Rules, policies: Sequence[str]
 ) -> Section:
     """The actual run, the recommendations of each policy for it (open loop), and simulations (closed loop).
 
     If the history is not sufficient to simulate the job, the section states why.
     """
     target_s = rules.backlog_time_target_s
-    job, runs, note = _simulated_job(timeline, rules, policies, seed)
+    job, runs, note = _simulated_job(timeline, rules, policies)
     return Section(
         title=timeline.workload,
         target_s=target_s,
@@ -65,14 +60,14 @@ def history_section(
 
 
 def _simulated_job(
-    timeline: Timeline, rules: Rules, policies: Sequence[str], seed: int
+    timeline: Timeline, rules: Rules, policies: Sequence[str]
 ) -> tuple[CalibratedJob | None, dict[str, PolicyRun], str]:
     """The job, its runs, and a note; no runs if the history does not describe the job well enough."""
     try:
         job = calibrate(timeline, rules)
     except HistoryError as error:
         return None, {}, f"Not simulated: {error}."
-    return job, simulate(job, policies, float(timeline.at_s[0]), seed), ""
+    return job, simulate(job, policies, float(timeline.at_s[0])), ""
 
 
 def _actual_track(timeline: Timeline) -> Track:

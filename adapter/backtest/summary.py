@@ -66,13 +66,13 @@ def summarize(rows: Columns) -> list[Summary]:
     ]
 
 
-def interval(values: Array, seed: int = 0) -> Interval:
+def interval(values: Array) -> Interval:
     """The median of runs, shape (runs,), with its percentile bootstrap interval; NaN if a run is unknown."""
     if np.isnan(values).any():
         return Interval(median=math.nan, low=math.nan, high=math.nan)
     if len(values) == 1:
         return Interval(median=values[0], low=values[0], high=values[0])
-    picks = np.random.default_rng((seed, len(values))).integers(len(values), size=(_RESAMPLES, len(values)))
+    picks = np.random.default_rng((0, len(values))).integers(len(values), size=(_RESAMPLES, len(values)))
     low, high = np.quantile(np.median(values[picks], axis=1), (0.025, 0.975))
     return Interval(median=float(np.median(values)), low=float(low), high=float(high))
 
