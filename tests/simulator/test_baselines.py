@@ -376,17 +376,6 @@ def test_flinks_scale_ups_are_immediate_and_end_the_wait_of_scale_downs() -> Non
     assert np.isnan(sizes[615.0])
 
 
-def test_a_scale_up_without_effect_is_repeated_unless_detection_is_on() -> None:
-    def second(detects: bool) -> float:
-        peer = Flink(job(), replace(UNALIGNED, scaling_effectiveness_detection_enabled=detects))
-        sizes = [peer.wanted(falling_behind(at_s)) for at_s in syncs(15.0)]
-        grown = float(sizes[-1][0])
-        return float(peer.wanted(falling_behind(30.0, spec_workers=grown))[0])
-
-    assert second(detects=False) > 8
-    assert np.isnan(second(detects=True))
-
-
 @pytest.mark.parametrize(
     ("partitions", "size", "balanced", "even"),
     [

@@ -24,8 +24,9 @@ _METER_S = 60.0  # span of Flink's numRecordsInPerSecond
 class FlinkParameters:
     """`job.autoscaler.*`, by the options' names and with their defaults; durations in seconds.
 
-    Left out, as they are off by default: restart time tracking, observed scalability, memory pressure and tuning,
-    quotas, excluded periods. One stage has no backpressure. A sync takes 15 s (standalone 10 s, operator 60 s).
+    Left out, as they are off by default: effectiveness detection, restart time tracking, observed scalability, memory
+    pressure and tuning, quotas, excluded periods. One stage has no backpressure. A sync takes 15 s (standalone 10 s,
+    operator 60 s).
     """
 
     metrics_window_s: float = 900.0
@@ -44,8 +45,6 @@ class FlinkParameters:
     observed_true_processing_rate_lag_threshold_s: float = 30.0
     observed_true_processing_rate_switch_threshold: float = 0.15
     observed_true_processing_rate_min_observations: int = 2
-    scaling_effectiveness_detection_enabled: bool = False
-    scaling_effectiveness_threshold: float = 0.1
     scaling_parallelism_alignment_mode: str = "BALANCED"  # or EVENLY_SPREAD or OFF
 
 
@@ -131,22 +130,19 @@ class Flink:
         self._window = SampleWindow(lanes, parameters.metrics_window_s, settle_s=settle_s, gauges=2)
         self._meter = SampleWindow(lanes, _METER_S)
         self._delayed = DelayedScaleDown(lanes, parameters.scale_down_interval_s)
-        self._expected = _Expected(lanes)
 
     def wanted(self, seen: Observation) -> Array:
         """The parallelism to rescale to now, shape (L,); NaN for none."""
         rates, current = self._collected(seen), seen.spec_workers
-        able = rates.true_processing
-        decides = self._window.fresh & self._window.full & ~np.isnan(able) & ~np.isnan(rates.target)
+        known = ~np.isnan(rates.true_processing) & ~np.isnan(rates.target)
+        decides = self._window.fresh & self._window.full & known
         size = np.where(decides, self._parallelism(rates, current), np.nan)
         outside = outside_bounds(self._parameters, rates)
         self._delayed.clear(size >= current)
         down, was_outside = self._delayed.recommend(seen.at_s, np.where(size < current, size, np.nan), outside)
-        up = np.where((size > current) & outside & ~self._ineffective(current, able), size, np.nan)
+        up = np.where((size > current) & outside, size, np.nan)
         chosen = np.where(was_outside & ~np.isnan(down), down, up)
-        changes = ~np.isnan(chosen)
-        self._delayed.clear(changes)
-        self._expected.changed(changes, current, chosen, able)
+        self._delayed.clear(~np.isnan(chosen))
         return chosen
 
     def _collected(self, seen: Observation) -> Rates:
@@ -186,26 +182,3 @@ class Flink:
         aligned = self._alignment.upwards(size)
         end = np.where(size > current, most, np.minimum(current, most))
         return np.where((size != current) & (aligned <= end), aligned, size)
-
-    def _ineffective(self, current: Array, able: Array) -> Mask:
-        p = self._parameters
-        if not p.scaling_effectiveness_detection_enabled:
-            return np.zeros(len(current), dtype=bool)
-        return self._expected.gain_ratio(current, able) < p.scaling_effectiveness_threshold
-
-
-class _Expected:
-    """The expected gain of each job's last change, if it was a scale-up."""
-
-    def __init__(self, lanes: int) -> None:
-        self._size, self._able, self._gain = (np.full(lanes, np.nan) for _ in range(3))
-
-    def changed(self, changes: Mask, current: Array, chosen: Array, able: Array) -> None:
-        self._size = np.where(changes, np.where(chosen > current, chosen, np.nan), self._size)
-        self._able = np.where(changes, able, self._able)
-        self._gain = np.where(changes, able * (chosen / np.maximum(current, 1.0) - 1), self._gain)
-
-    def gain_ratio(self, current: Array, able: Array) -> Array:
-        """Achieved over expected increase of the rate; NaN where there is nothing to compare."""
-        known = (self._size == current) & np.isfinite(able) & (self._gain > 0)
-        return np.where(known, (able - self._able) / np.where(known, self._gain, 1.0), np.nan)
