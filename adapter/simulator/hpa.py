@@ -18,6 +18,7 @@ from adapter.core.samples import Array
 
 MOST_WORKERS = 2**31 - 1
 _MOST_MILLI = 2**63 - 1
+_REQUEST_MILLI = 1000.0  # CPU request of each pod
 _QUANTITY = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]{1,9})|([numkMGTPE]))?")
 _SUFFIXES = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _UNCHECKED_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten for which the controller does not check for overflow
@@ -113,7 +114,6 @@ class PodCpu:
     usage_milli: Array  # total CPU of the ready pods, whole
     unready: Array | float = 0.0  # see unready(); includes pending pods
     missing: Array | float = 0.0  # pods without a sample
-    request_milli: Array | float = 1000.0  # CPU request of each pod
 
 
 def milli(quantity: str) -> int:
@@ -160,12 +160,12 @@ def by_utilization(pods: PodCpu, target_percent: int, spec_workers: Array, toler
     For a scale-up, unready and missing pods count as idle; for a scale-down, missing pods count as full. No change if
     this reverses the direction or brings the ratio into the tolerance. NaN where no pod is ready.
     """
-    seen = _ratio(pods, pods.usage_milli, pods.ready, target_percent)
+    seen = _ratio(pods.usage_milli, pods.ready, target_percent)
     waiting = np.where(seen > 1, pods.unready, 0.0)
     absent = np.where(seen == 1, 0.0, pods.missing)
-    full_milli = np.floor(np.multiply(pods.request_milli, max(100, target_percent)) / 100)
+    full_milli = _REQUEST_MILLI * max(100, target_percent) / 100
     counted = pods.ready + waiting + absent
-    ratio = _ratio(pods, pods.usage_milli + np.where(seen < 1, absent * full_milli, 0.0), counted, target_percent)
+    ratio = _ratio(pods.usage_milli + np.where(seen < 1, absent * full_milli, 0.0), counted, target_percent)
     wanted = _workers(ratio * counted)
     down, up = (ratio < 1) & (waiting + absent > 0), (ratio > 1) & (waiting + absent > 0)
     turned = (down & ((seen > 1) | (wanted > spec_workers))) | (up & ((seen < 1) | (wanted < spec_workers)))
@@ -213,8 +213,8 @@ def _workers(wanted: Array) -> Array:
     return np.clip(np.ceil(wanted), 0.0, MOST_WORKERS)
 
 
-def _ratio(pods: PodCpu, usage_milli: Array, counted: Array, target_percent: int) -> Array:
-    requested = np.where(counted > 0, counted * pods.request_milli, np.nan)
+def _ratio(usage_milli: Array, counted: Array, target_percent: int) -> Array:
+    requested = np.where(counted > 0, counted * _REQUEST_MILLI, np.nan)
     return np.floor(usage_milli * 100 / requested) / target_percent
 
 

@@ -103,23 +103,6 @@ def test_keda_divides_the_lag_by_its_threshold(
 
 
 @pytest.mark.parametrize(
-    ("lag", "partitions", "allow_idle", "even", "expected"),
-    [
-        pytest.param(100, 3, True, False, 100, id="idle consumers are allowed: 10 for 3 partitions"),
-        pytest.param(45, 12, False, True, 60, id="45 needs 5, the next divisor of 12 is 6"),
-        pytest.param(75, 7, False, True, 70, id="beyond all divisors it is the partitions"),
-        pytest.param(11, 7, False, True, 70, id="a prime has 1 and itself"),
-        pytest.param(0, 7, False, True, 10, id="no lag is one share"),
-    ],
-)
-def test_kedas_options_change_the_size(
-    lag: float, partitions: float, allow_idle: bool, even: bool, expected: float
-) -> None:
-    options = KedaParameters(allow_idle_consumers=allow_idle, ensure_even_distribution_of_partitions=even)
-    assert KedaKafka(job(partitions=partitions), options).metric(np.array([float(lag)])) == [expected]
-
-
-@pytest.mark.parametrize(
     ("name", "lag", "expected"),
     [
         pytest.param("keda-10", 90.0, 9.0, id="by default 10 records are a worker's share"),
@@ -170,11 +153,6 @@ def test_late_samples_of_a_pause_do_not_count_either() -> None:
     peer = BASELINES["hpa-cpu-70"](job())
     result = {at_s for at_s in syncs(240.0) if not np.isnan(peer.wanted(restarted_cpu(at_s, 120.0))[0])}
     assert result == {0.0, 15.0, 225.0, 240.0}
-
-
-def test_cpu_of_a_pause_counts_if_pods_stay() -> None:
-    peer = HpaCpu(job(), CpuParameters(rescale_restarts_workers=False))
-    assert not any(np.isnan(peer.wanted(restarted_cpu(at_s))[0]) for at_s in syncs(150.0))
 
 
 # HPA on the input rate

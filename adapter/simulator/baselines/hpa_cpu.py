@@ -17,13 +17,14 @@ class CpuParameters:
     average_utilization: int = 80  # per cent of a worker's request of one CPU
     tolerance: Tolerance = field(default_factory=Tolerance)
     metric_window_s: float = 15.0  # window of a CPU sample: metrics-server's resolution
-    # A rescale restarts all pods. This favours the baseline: in Flink's reactive mode and in consumer groups pods stay,
-    # and their CPU around the pause counts.
-    rescale_restarts_workers: bool = True
 
 
 class HpaCpu:
-    """An HPA without `behavior`. Starting pods, and pods whose sample is older than their readiness, do not count."""
+    """An HPA without `behavior`. Starting pods, and pods whose sample is older than their readiness, do not count.
+
+    A rescale restarts all pods. This favours the baseline: in Flink's reactive mode and in consumer groups pods stay,
+    and their CPU around the pause counts.
+    """
 
     def __init__(self, job: OperatorSettings, parameters: CpuParameters) -> None:
         self.hpa: Hpa | None = Hpa(max_workers=job.max_workers, behavior=None)
@@ -32,8 +33,7 @@ class HpaCpu:
 
     def wanted(self, seen: Observation) -> Array:
         """The proposal of the CPU metric, shape (L,); NaN where no pod's sample counts."""
-        fresh = self._restarted(seen) if self._parameters.rescale_restarts_workers else np.zeros(len(seen.cpu_ratio))
-        counted = np.where((fresh > 0) | np.isnan(seen.cpu_ratio), 0.0, seen.ready_workers)
+        counted = np.where(self._restarted(seen) | np.isnan(seen.cpu_ratio), 0.0, seen.ready_workers)
         pods = PodCpu(
             ready=counted,
             usage_milli=np.floor(np.where(counted > 0, seen.cpu_ratio, 0.0) * 1000.0 * counted),
