@@ -10,7 +10,7 @@ import numpy as np
 
 from adapter.core.rules import POLICIES
 from adapter.core.samples import Array
-from adapter.simulator.scenario import END_S, NAMES, STEP_S, TICK_S, ScenarioTick, play
+from bench.scenario import END_S, NAMES, STEP_S, TICK_S, ScenarioTick, play
 from bench.svg import Point, head, path, text
 
 FILE = Path(__file__).parents[1] / "docs" / "scenario.svg"

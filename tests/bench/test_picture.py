@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from adapter.simulator.scenario import NAMES, play
 from bench.picture import FILE, draw
+from bench.scenario import NAMES, play
 
 SVG = "{http://www.w3.org/2000/svg}"
 README = Path(__file__).parents[2] / "README.md"

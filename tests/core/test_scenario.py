@@ -1,13 +1,11 @@
 """S0-28 / S3-10, the scenario of both sources: balance, a step of the input, keep up, catch up, a new balance.
 
-First as published, with rescales that cost nothing: a fluid job of 100 records/s a worker is folded through `advance`;
+As published, with rescales that cost nothing: a fluid job of 100 records/s a worker is folded through `advance`;
 R is 60 s. Decisions are read on the minute. The rates are those of the last window, so that a number of the table is
-met one window after it became true. Then closed, each policy with its defaults: starts and pauses of 30 s, and an HPA.
+met one window after it became true. Each policy with starts, pauses and an HPA: tests/bench/test_closed_scenario.py.
 """
 
 from dataclasses import dataclass
-from functools import cache
-from itertools import groupby, pairwise
 
 import pytest
 from builders import book, counts, history, job, last, tick
@@ -15,14 +13,11 @@ from builders import book, counts, history, job, last, tick
 from adapter.core.decisions import Reason
 from adapter.core.engine import advance
 from adapter.core.report import rows
-from adapter.core.rules import POLICIES, Rules
 from adapter.core.state import EMPTY
-from adapter.simulator import scenario
-from adapter.simulator.scenario import END_S, NAMES, STEP_S, TICK_S
 
 CAPACITY = 100  # records/s a worker
 BALANCE, STEPPED = 1000, 1500
-START_S, PAUSE_S = int(Rules().worker_start_s), int(Rules().rescale_pause_s)
+STEP_S = 120
 
 
 @dataclass
@@ -145,110 +140,3 @@ def test_s0_28_the_whole_scenario_in_a_closed_loop():
     assert max(sizes) == 20
     assert sizes[-3:] == [17, 17, 17]
     assert running.appended == running.processed
-
-
-@dataclass(frozen=True)
-class ExpectedBehaviour:
-    """The behaviour of a policy in the closed loop. sizes: its targets, in order.
-
-    outgrown: the workers of the balance do not carry the new input, so that a backlog grows until more have started.
-    """
-
-    policy: str
-    sizes: tuple[int, ...]
-    first_at_s: int | None
-    outgrown: bool = True
-
-
-BEHAVIOURS = [
-    # A tick after the step, for the newest rate; 19 are needed, and 20 share 60 partitions evenly.
-    ExpectedBehaviour("drain", sizes=(10, 20), first_at_s=150),
-    # The pause of the first up is 45 000 records more to catch up with; 20 is the quantum that 90 % of CPU allow.
-    ExpectedBehaviour("dataflow", sizes=(10, 15, 30, 20), first_at_s=150),
-    # Hot, so it scales up at once, on a quarter of the step; four scale-downs, because it has no scale-down window.
-    ExpectedBehaviour("beam-flink", sizes=(10, 12, 30, 26, 25, 24, 22), first_at_s=135),
-    # 15 are 70 % busy and carry the new input; the backlog of each pause looks like load.
-    ExpectedBehaviour("varga", sizes=(15, 22, 28, 23), first_at_s=135, outgrown=False),
-    # As many as the stream has segments.
-    ExpectedBehaviour("segments", sizes=(10, 20), first_at_s=150),
-    # 60 % of 17 workers, and 20 share the partitions evenly: at 1 500/s they are 75 % busy, under its 80 %.
-    ExpectedBehaviour("netflix", sizes=(20,), first_at_s=None, outgrown=False),
-]
-every_policy = pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=lambda behaviour: behaviour.policy)
-
-
-@cache
-def story():
-    return scenario.play()
-
-
-def seen(behaviour, name):
-    """One column of the story: tick -> the policy's value."""
-    return {scene.at_s: round(float(getattr(scene, name)[NAMES.index(behaviour.policy)]), 6) for scene in story()}
-
-
-def changes(behaviour):
-    """Tick -> by how many workers the HPA changed the size then."""
-    sizes = seen(behaviour, "spec_workers")
-    return {at_s: sizes[at_s] - sizes[before] for before, at_s in pairwise(sizes) if sizes[at_s] != sizes[before]}
-
-
-def within(column, from_s, to_s):
-    """The values of the ticks from from_s to to_s, both included."""
-    return [value for at_s, value in column.items() if from_s <= at_s <= to_s]
-
-
-def test_s0_28_the_table_has_every_policy():
-    assert tuple(behaviour.policy for behaviour in BEHAVIOURS) == POLICIES
-
-
-@pytest.mark.simulation
-@every_policy
-def test_s0_28_closed_the_sizes_of_every_policy(behaviour):
-    sizes = seen(behaviour, "spec_workers")
-    assert tuple(size for size, _ in groupby(sizes.values())) == behaviour.sizes
-    assert next(iter(changes(behaviour)), None) == behaviour.first_at_s
-
-
-@pytest.mark.simulation
-@every_policy
-def test_s0_28_1_closed_in_balance_nothing_changes_and_nothing_waits(behaviour):
-    assert not within(changes(behaviour), 0, STEP_S)
-    assert set(within(seen(behaviour, "throughput_records_per_s"), 0, STEP_S)) == {BALANCE}
-    assert set(within(seen(behaviour, "backlog_records"), 0, STEP_S)) == {0}
-
-
-@pytest.mark.simulation
-@every_policy
-def test_s0_28_2_closed_the_backlog_grows_until_more_workers_have_started(behaviour):
-    started_s = (behaviour.first_at_s or END_S) + START_S
-    backlog = within(seen(behaviour, "backlog_records"), STEP_S, started_s)
-    each_s = STEPPED - BALANCE if behaviour.outgrown else 0
-    assert {(after - before) / TICK_S for before, after in pairwise(backlog)} == {each_s}
-
-
-@pytest.mark.simulation
-@every_policy
-def test_s0_28_3_4_closed_the_backlog_falls_once_all_workers_run(behaviour):
-    last_up_s = max((at_s for at_s, more in changes(behaviour).items() if more > 0), default=STEP_S)
-    end_s = min((at_s for at_s in changes(behaviour) if at_s > last_up_s), default=END_S)
-    backlog = within(seen(behaviour, "backlog_records"), last_up_s + START_S + PAUSE_S, end_s)
-    assert all(after < before or after == before == 0 for before, after in pairwise(backlog))
-    assert backlog[-1] < STEPPED * Rules().short_backlog_time_s
-
-
-@pytest.mark.simulation
-@every_policy
-def test_s0_11_s0_28_4_closed_no_scale_down_with_ten_seconds_of_backlog(behaviour):
-    late = seen(behaviour, "backlog_time_s")
-    downs = [at_s for at_s, more in changes(behaviour).items() if more < 0]
-    assert max((late[at_s] for at_s in downs), default=0) < Rules().short_backlog_time_s
-
-
-@pytest.mark.simulation
-@every_policy
-def test_s0_28_5_closed_the_new_balance_is_calm_and_carries_the_input(behaviour):
-    assert not within(changes(behaviour), END_S - 600, END_S)
-    assert set(within(seen(behaviour, "throughput_records_per_s"), END_S - 600, END_S)) == {STEPPED}
-    assert set(within(seen(behaviour, "backlog_time_s"), END_S - 600, END_S)) == {0}
-    assert seen(behaviour, "ready_workers")[END_S] == behaviour.sizes[-1] >= STEPPED / CAPACITY
