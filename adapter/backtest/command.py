@@ -141,7 +141,8 @@ def run(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> None:
     folder = simulate(backtest, opened, stop)
     rows = summary.scores_by_seed(results.load(folder, backtest.units))
     summaries = summary.summarize(rows)
-    publish(backtest.out, rows, summaries, table.tables(summaries, backtest.policies))
+    summary.write(backtest.out, rows, summaries)
+    show(backtest.out, table.tables(summaries, backtest.policies))
 
 
 def simulate(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> Path:
@@ -151,18 +152,12 @@ def simulate(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> Path:
         work = job.Work(units=backtest.units, traces={trace.name: trace for trace in backtest.traces})
         try:
             with table.progress(Console(stderr=True)) as progress, opened() as spark:
-                job.run(spark, work, folder, job.RunControl(progress=progress, stop=stop))
+                job.run(spark, work, folder, progress, stop)
         except SetupError:
             if not stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
                 raise
             raise job.stopped(folder, backtest.units) from None
     return folder
-
-
-def publish(out: Path, rows: results.Columns, summaries: Sequence[summary.Summary], tables: Iterable[Table]) -> None:
-    """Write the scores and print the tables. Raises ResultsError."""
-    summary.write(out, rows, summaries)
-    show(out, tables)
 
 
 def show(out: Path, tables: Iterable[Table]) -> None:

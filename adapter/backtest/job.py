@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from adapter.backtest import results
 from adapter.backtest.release import release
+from adapter.backtest.table import ProgressReport
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import Unit, describe, groups
 from adapter.errors import AdapterError, cause_of
@@ -46,14 +47,6 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunControl:
-    """How the caller observes and ends a run."""
-
-    progress: Callable[[int, int], None]  # units done, units in all
-    stop: Event  # ends the run early when it is set
-
-
-@dataclass(frozen=True, kw_only=True)
 class GroupTask:
     """The work of a Spark worker on one group. Only the traces travel apart from it, as a broadcast."""
 
@@ -76,9 +69,10 @@ class GroupTask:
         yield pa.RecordBatch.from_arrays([content], ["content"])
 
 
-def run(spark: SparkSession, work: Work, out: Path, watch: RunControl) -> None:
+def run(spark: SparkSession, work: Work, out: Path, progress: ProgressReport, stop: Event) -> None:
     """Run the units without a result in the folder, and store the results of each group as it ends.
 
+    stop: ends the run early when it is set.
     Raises BacktestError if a group failed all of Spark's tries (the others are run) or the run was stopped, and
     ResultsError if results cannot be stored.
     """
@@ -88,11 +82,11 @@ def run(spark: SparkSession, work: Work, out: Path, watch: RunControl) -> None:
     with ThreadPoolExecutor(min(len(pending), concurrent) or 1, "backtest") as pool:
         running = {pool.submit(runner.results_of, group): group for group in pending}
         try:
-            failures = _collect(running, len(work.units), out, watch)
+            failures = _collect(running, len(work.units), out, progress, stop)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             runner.cancel(running)
-    if watch.stop.is_set() and results.missing(out, work.units):
+    if stop.is_set() and results.missing(out, work.units):
         raise stopped(out, work.units)
     if failures:
         listed = failures[:_MAX_LISTED] + [f"and {len(failures) - _MAX_LISTED} more"] * (len(failures) > _MAX_LISTED)
@@ -135,20 +129,20 @@ class _Runner:
 
 
 def _collect(
-    running: Mapping["Future[bytes]", tuple[Unit, ...]], total: int, out: Path, watch: RunControl
+    running: Mapping["Future[bytes]", tuple[Unit, ...]], total: int, out: Path, progress: ProgressReport, stop: Event
 ) -> list[str]:
     """Store results until all are in or the run is stopped; returns a sentence for each failed group."""
     failures, pending = [], set(running)
     finished = total - sum(map(len, running.values()))
-    watch.progress(finished, total)
-    while pending and not watch.stop.is_set():
+    progress(finished, total)
+    while pending and not stop.is_set():
         ended, pending = wait(pending, POLL_S, FIRST_COMPLETED)
         failed = {running[future]: error for future in ended if (error := future.exception()) is not None}
         failures += [f"{describe(group)}: {cause_of(error)}" for group, error in failed.items()]
         arrived = {running[future]: future.result() for future in ended if running[future] not in failed}
         _save(out, arrived)
         finished += sum(map(len, arrived))
-        watch.progress(finished, total)
+        progress(finished, total)
     return failures
 
 

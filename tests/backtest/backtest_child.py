@@ -43,7 +43,7 @@ def _outcome(session: Session, out: Path, fold: str) -> str:
     name = "summed" if fold in STOPPED else fold
     work = job.Work(units=units_of(traces, name), traces=traces)
     try:
-        job.run(session.spark, work, out, job.RunControl(progress=progress, stop=stop))
+        job.run(session.spark, work, out, progress, stop)
     except AdapterError as error:
         return f"{type(error).__name__}: {error}"
     return " ".join(reports)

@@ -139,18 +139,16 @@ def test_a_group_that_cannot_be_written_does_not_affect_others(tmp_path: Path) -
         ended: Future[bytes] = Future()
         ended.set_result(results.encoded(group, {"cost": np.ones(len(group))}))
         running[ended] = group
-    watch = job.RunControl(progress=lambda done, total: None, stop=Event())
     with pytest.raises(results.ResultsError, match="No space left on device"):
-        job._collect(running, ALL, tmp_path, watch)
+        job._collect(running, ALL, tmp_path, lambda done, total: None, Event())
     assert set(results.missing(tmp_path, UNITS)) == set(GROUPS[0])
 
 
 def test_a_failed_group_is_named_with_its_causes_in_java(tmp_path: Path) -> None:
     failed: Future[bytes] = Future()
     failed.set_exception(Py4JError("An error occurred while calling o7.collect.\n: java.io.EOFException\n\tat spark"))
-    watch = job.RunControl(progress=lambda done, total: None, stop=Event())
 
-    (sentence,) = job._collect({failed: GROUPS[0]}, ALL, tmp_path, watch)
+    (sentence,) = job._collect({failed: GROUPS[0]}, ALL, tmp_path, lambda done, total: None, Event())
     assert sentence.endswith(": java.io.EOFException")
 
 
