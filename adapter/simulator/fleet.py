@@ -2,17 +2,20 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import msgspec
 import numpy as np
 import pyarrow as pa
 
+from adapter.apiserver.access import LoopbackAccess
+from adapter.apiserver.answer import Answer
+from adapter.apiserver.app import create_app
+from adapter.apiserver.request import Request
+from adapter.apiserver.server import Server
+from adapter.apiserver.status import bad_request
 from adapter.simulator import demo, fluid, hpa
 from adapter.sources.sample_table import SampleTable
 
@@ -60,7 +63,7 @@ class SimulatedFleet:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._server: _Server | None = None
+        self._server: Server | None = None
         self.advance()
 
     @property
@@ -68,7 +71,7 @@ class SimulatedFleet:
         """The address that serves /samples; available after start()."""
         if self._server is None:
             raise RuntimeError("the fleet has no address before start()")
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self._server.port}"
 
     @property
     def events(self) -> tuple[ScaleEvent, ...]:
@@ -85,8 +88,8 @@ class SimulatedFleet:
 
     def start(self) -> None:
         """Step in real time and serve /samples on a free loopback port."""
-        server = self._server = _Server(self)
-        self._run(lambda: server.serve_forever(poll_interval=0.1))
+        self._server = Server(create_app({"/samples": self._answer}, access=LoopbackAccess()), "127.0.0.1", 0)
+        self._server.start()
         self._run(self._step)
 
     def follow(self, api_url: str) -> None:
@@ -97,8 +100,7 @@ class SimulatedFleet:
         """End every thread and close the port. Idempotent."""
         self._stopped.set()
         if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
+            self._server.stop()
         for thread in self._threads:
             thread.join()
         self._server, self._threads = None, []
@@ -138,6 +140,11 @@ class SimulatedFleet:
                 name = f"{demo.NAMESPACE}/{demo.NAMES[index]}"
                 self._events.append(ScaleEvent(self._now_s, name, int(present[index]), int(workers[index])))
             self._state = fluid.rescale(self._job_model, self._state, workers)
+
+    def _answer(self, request: Request) -> Answer:
+        """GET /samples?start=&end=&step= (whole seconds) -> one row a line, as JSON."""
+        rows = self.samples(*_window(request.query)).to_pylist()
+        return Answer(200, msgspec.json.Encoder().encode_lines(rows), "application/x-ndjson")
 
     def _run(self, target: Callable[[], None]) -> None:
         thread = threading.Thread(target=target, daemon=True)
@@ -209,47 +216,11 @@ def _workers(index: int, state: fluid.JobState) -> dict[str, float]:
     }
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, fleet: SimulatedFleet) -> None:
-        self.fleet = fleet
-        super().__init__(("127.0.0.1", 0), _SamplesHandler)
-
-
-class _SamplesHandler(BaseHTTPRequestHandler):
-    server: _Server
-    timeout = 5.0  # of the connection; a stalled client occupies one thread until then
-
-    def do_GET(self) -> None:
-        """GET /samples?start=&end=&step= (whole seconds) -> one row a line, as JSON."""
-        parts = urlsplit(self.path)
-        if parts.path != "/samples":
-            return self._send(HTTPStatus.NOT_FOUND, [{"message": "there is no such path; request /samples"}])
-        try:
-            window = _window(parts.query)
-        except ValueError as error:
-            return self._send(HTTPStatus.BAD_REQUEST, [{"message": str(error)}])
-        return self._send(HTTPStatus.OK, self.server.fleet.samples(*window).to_pylist())
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing: the terminal shows the table."""
-
-    def _send(self, status: HTTPStatus, lines: Sequence[object]) -> None:
-        body = msgspec.json.Encoder().encode_lines(lines)
-        self.send_response(status)
-        self.send_header("Content-Type", "application/x-ndjson")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-def _window(query: str) -> tuple[int, int, int]:
-    fields = parse_qs(query)
+def _window(query: Mapping[str, str]) -> tuple[int, int, int]:
     try:
-        start_s, end_s, step_s = (int(fields[name][0]) for name in ("start", "end", "step"))
-    except (KeyError, ValueError) as error:
-        raise ValueError("start, end and step are required, in whole seconds") from error
+        start_s, end_s, step_s = (int(query[name]) for name in ("start", "end", "step"))
+    except (KeyError, ValueError):
+        raise bad_request("start, end and step are required, in whole seconds") from None
     if step_s < 1:
-        raise ValueError(f"step must be at least 1 s, got {step_s}")
+        raise bad_request(f"step must be at least 1 s, got {step_s}")
     return start_s, end_s, step_s

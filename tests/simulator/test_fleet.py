@@ -217,6 +217,7 @@ def test_samples_over_http_until_it_is_stopped() -> None:
             bad = client.get("/samples", params={"start": START_S, "end": START_S, "step": 0})
             incomplete = client.get("/samples", params={"start": "soon"})
             missing = client.get("/")
+            foreign = client.get("/samples", headers={"Host": "rebound.example"})
     finally:
         fleet.stop()
         fleet.stop()
@@ -225,7 +226,7 @@ def test_samples_over_http_until_it_is_stopped() -> None:
         fleet.samples(START_S - 30, START_S, 15)
     )
     assert (bad.status_code, bad.json()["message"]) == (400, "step must be at least 1 s, got 0")
-    assert (incomplete.status_code, missing.status_code) == (400, 404)
+    assert (incomplete.status_code, missing.status_code, foreign.status_code) == (400, 404, 403)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port or 0), timeout=1)
 
