@@ -5,19 +5,20 @@ import time
 from dataclasses import dataclass
 
 import structlog
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.config import Config
 from adapter.core import engine, state
 from adapter.core.rule_book import RuleBook
-from adapter.errors import cause_of
+from adapter.errors import SetupError, cause_of
 from adapter.pipeline.checkpoint import Checkpoint, claim, needs_empty_stream
 from adapter.pipeline.fold import Core
 from adapter.pipeline.java import check_java
 from adapter.pipeline.publish import Publish, Publisher
 from adapter.pipeline.query import OPENER, QueryPlan, start_query
-from adapter.pipeline.session import Session, done_within, settings
+from adapter.pipeline.session import JVM_ERRORS, Session, done_within, settings
 
 CORE = Core(
     advance=engine.advance,
@@ -84,7 +85,7 @@ class StreamingJob:
         """Check Java, lock the checkpoint, start Spark and the query.
 
         master: Spark's master; None runs in this process on pipeline.cores.
-        Raises SetupError or CheckpointError, and Spark's own errors if it does not start.
+        Raises SetupError or CheckpointError.
         """
         check_java()
         self._checkpoint = claim(self._config)
@@ -92,9 +93,11 @@ class StreamingJob:
         self._master = master or f"local[{self._config.pipeline.cores},{TASK_TRIES}]"
         try:
             self._begin()
-        except BaseException:
-            self._end()
-            self._checkpoint.close()
+        except BaseException as error:
+            self._finish()
+            if isinstance(error, JVM_ERRORS):
+                text = f"the streaming query does not start: {cause_of(error)}; for details see {self._checkpoint.log}"
+                raise SetupError(text) from error
             raise
         self._thread.start()
 
@@ -123,8 +126,16 @@ class StreamingJob:
         self._started_s = time.monotonic()
         try:
             self._query = start_query(self._session.spark, self._plan, self._checkpoint.stream, self.publisher)
-        except Py4JJavaError as error:  # as with an empty `metadata`; the supervisor tries again
+        except (Py4JJavaError, PySparkException) as error:  # as with a bad `metadata`; the supervisor tries again
             self.failure, self._jvm_is_usable = cause_of(error), True
+
+    def _finish(self) -> None:
+        """Stop the query and Spark, and release the checkpoint."""
+        try:
+            self._end()
+        finally:
+            if self._checkpoint is not None:
+                self._checkpoint.close()
 
     def _end(self) -> None:
         """Stop the query and Spark in any state."""
@@ -143,6 +154,13 @@ class StreamingJob:
             self._session.kill()
 
     def _supervise(self) -> None:
+        try:
+            self._watch()
+        finally:  # otherwise stop() would leave the JVM, which holds the lock of the checkpoint
+            self._finish()
+
+    def _watch(self) -> None:
+        """Restart the query whenever it fails, until stop()."""
         policy = self._policy
         backoff_s = policy.first_backoff_s
         while not self._stopping.wait(CHECK_EVERY_S):
@@ -158,9 +176,6 @@ class StreamingJob:
                 self._lasting_failures = self._lasting_failures + 1 if is_lasting else 0
                 self._restart(backoff_s)
                 backoff_s = min(2 * backoff_s, policy.most_backoff_s)
-        self._end()
-        if self._checkpoint is not None:
-            self._checkpoint.close()
 
     def _restart(self, backoff_s: float) -> None:
         """End the query, wait backoff_s (return if stop() is called), and start it again.
@@ -203,8 +218,8 @@ class StreamingJob:
                 self._jvm_is_usable = True
                 return cause_of(cause) if cause else "the query ended by itself"
             self._note_phases(self._query)
-        except (Py4JError, OSError) as error:
-            return f"the JVM has ended ({cause_of(error)})"
+        except JVM_ERRORS as error:
+            return f"the JVM has ended or is broken ({cause_of(error)})"
         return self._stalled()
 
     def _stalled(self) -> str | None:

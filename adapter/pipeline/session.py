@@ -29,6 +29,7 @@ JVM_ENDS_WITHIN_S = 15.0
 SPARK_STOPS_WITHIN_S = 15.0
 USER_NAME = "backlog-adapter"
 MOST_LOG_BYTES = 4_000_000
+JVM_ERRORS = (Py4JError, PySparkException, OSError)  # PySpark converts many exceptions of Java to its own
 _CAUSE = "Caused by: "  # in a Java stack trace; the last one is the root cause
 # The heap is small (the state is in RocksDB), so the serial collector and the first compiler tier take no more time and
 # save about 150 MB. The heap returns what a large batch needed: about 200 MB at 40 000 workloads.
@@ -160,7 +161,7 @@ def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[
     """
 
     def run() -> None:
-        with suppress(Py4JError, PySparkException, OSError):
+        with suppress(*JVM_ERRORS):
             step()
 
     thread = threading.Thread(target=run, name="bounded", daemon=True)
@@ -200,7 +201,7 @@ def _as_setup_error(conf: SparkConf, log: str) -> Iterator[None]:
     length = len(_content(log))
     try:
         yield
-    except (Py4JError, PySparkException, OSError) as error:
+    except JVM_ERRORS as error:
         first = _text_of(error).partition("\n")[0].rstrip(".") + _last_cause(log, length)
         master = conf.get("spark.master")
         raise SetupError(f"Spark does not start with --master {master}: {first}; for details see {log}") from None

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pipeline_stream import decisions, plain_fold, spans
+from pipeline_stream import config_of, decisions, plain_fold, spans
 
+from adapter.pipeline.checkpoint import claim
 from adapter.serving.snapshots.snapshot import Snapshot, decode
 
 HERE = Path(__file__).parent
@@ -72,3 +74,17 @@ def test_a_run_after_a_kill_equals_an_undisturbed_run(tmp_path: Path) -> None:
     expected = plain_fold(spans(tmp_path)[0][0], int(found[-1].at_s))
     for snapshot in found:
         assert decisions(snapshot) == expected[int(snapshot.at_s)]
+
+
+def test_a_jvm_that_is_killed_while_the_query_starts_is_an_error_of_the_start(tmp_path: Path) -> None:
+    claim(config_of(tmp_path)).close()
+    metadata = tmp_path / "checkpoint" / "stream" / "metadata"
+    metadata.parent.mkdir()
+    os.mkfifo(metadata)  # the JVM waits for a writer
+    with child(tmp_path) as process, metadata.open("wb"):
+        (jvm,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(jvm), signal.SIGKILL)
+        assert process.wait(60) == 1
+    last = (tmp_path / "child.log").read_text().splitlines()[-1]
+    assert last.startswith("adapter.errors.SetupError: the streaming query does not start: ")
+    claim(config_of(tmp_path), 0.0).close()

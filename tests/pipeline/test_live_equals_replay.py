@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 from pipeline_stream import FIRST_TICK_WITHIN_S, OPENER, RULES, Stream, config_of, decisions, plain_fold, spans
+from pyspark.errors import IllegalArgumentException
+from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.core.decisions import Reason
 from adapter.core.rule_book import RuleBook
+from adapter.pipeline.checkpoint import claim
 from adapter.pipeline.job import CORE, RestartPolicy, StreamingJob
 from adapter.pipeline.query import QueryPlan
 from adapter.pipeline.session import Session
@@ -90,6 +93,42 @@ def test_a_query_that_fails_in_publish_is_restarted_and_loses_no_tick(
     first = spans(stream.folder)[0][0]
     newest = snapshots[-1]
     assert decisions(newest) == plain_fold(first, int(newest.at_s))[int(newest.at_s)]
+
+
+def failing(error: Exception, times: int) -> property:
+    """A progress of a query whose first readings fail."""
+    errors = [error] * times
+
+    def progress(query: StreamingQuery) -> None:
+        if errors:
+            raise errors.pop()
+
+    return property(progress)
+
+
+def test_an_exception_of_spark_in_its_progress_restarts_the_query(
+    spark: Session, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StreamingQuery, "lastProgress", failing(IllegalArgumentException("no class"), times=1))
+    policy = RestartPolicy(first_backoff_s=0.1)
+    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
+    job.start()
+    try:
+        stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)
+    finally:
+        job.stop()
+    assert job.restarts == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_supervisor_that_fails_releases_the_checkpoint(
+    spark: Session, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StreamingQuery, "lastProgress", failing(KeyError("durationMs"), times=1))
+    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER)
+    job.start()
+    claim(stream.plan.config, FIRST_TICK_WITHIN_S).close()
+    job.stop()
 
 
 def test_a_query_that_stalls_is_restarted_with_more_time_until_it_publishes(

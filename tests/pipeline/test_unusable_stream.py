@@ -45,6 +45,11 @@ def move_offsets_ahead(folder: Path) -> None:
             file.unlink()
 
 
+def rename_query(folder: Path) -> None:
+    (folder / ".metadata.crc").unlink()
+    (folder / "metadata").write_text('{"id":"none"}')
+
+
 def stop_in_the_first_write(folder: Path) -> None:
     """Leaves the stream as a JVM that ended while it wrote the offsets of its first batch."""
     for logged in ("commits", "state"):
@@ -75,6 +80,7 @@ def run(stream: Stream, ticks: int) -> StreamingJob:
         pytest.param(cut("offsets/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated offsets"),
         pytest.param(cut("commits/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated commits"),
         pytest.param(cut("metadata", 0), "No content to map due to end-of-input", id="empty metadata"),
+        pytest.param(rename_query, "Invalid UUID string: none", id="metadata of no query"),
         pytest.param(cut("state/0/0/[0-9]*", 0.5), "[CANNOT_LOAD_STATE_STORE", id="truncated state"),
         pytest.param(stop_in_the_first_write, "should be empty on batch 0", id="an unfinished first write"),
         pytest.param(move_offsets_ahead, "the newest tick is of 20", id="a tick of a clock that was a year ahead"),
