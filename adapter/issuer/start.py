@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from adapter.apiserver.cluster_api import ClusterApi
 from adapter.apiserver.probes import Checks
 from adapter.config import Issuer, Serving
+from adapter.errors import SetupError
 from adapter.issuer.certificates import Certificates, Files
 from adapter.issuer.lease import Lease
 from adapter.issuer.objects import secret_path
@@ -28,7 +29,10 @@ def host_of(service: str) -> str:
 
 
 def start_issuer(settings: Serving, api: ClusterApi, api_services: tuple[str, ...], stack: ExitStack) -> Checks:
-    """Start to issue, if the settings want it; closing the stack stops it. Returns the checks of readiness."""
+    """Start to issue, if the settings want it; closing the stack stops it. Returns the checks of readiness.
+
+    Raises SetupError if the certificate cannot be written.
+    """
     issuer = settings.issuer
     if issuer is None:
         return {}
@@ -40,7 +44,7 @@ def start_issuer(settings: Serving, api: ClusterApi, api_services: tuple[str, ..
     checks: Checks = {}
     if issuer.secret is not None:
         certificates = _certificates(settings, issuer, api, api_services)
-        certificates.begin()
+        _begin(certificates, Path(str(settings.cert_file)))
         checks = {"certificate": certificates.is_issued}
         parts.append(certificates)
     if issuer.token_secret is not None:
@@ -51,6 +55,14 @@ def start_issuer(settings: Serving, api: ClusterApi, api_services: tuple[str, ..
     rounds.start()
     stack.callback(rounds.stop)
     return checks
+
+
+def _begin(certificates: Certificates, file: Path) -> None:
+    try:
+        certificates.begin()
+    except OSError as error:
+        fix = f"mount a writable volume at {file.parent}"
+        raise SetupError(f"serving.cert_file: {file} cannot be written: {error.strerror}; {fix}") from error
 
 
 def _certificates(settings: Serving, issuer: Issuer, api: ClusterApi, api_services: tuple[str, ...]) -> Certificates:
