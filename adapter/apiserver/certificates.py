@@ -84,8 +84,26 @@ def subject(certificate: bytes) -> str:
         return "unreadable"
 
 
+def has_signed(authority: x509.Certificate, leaf: x509.Certificate) -> bool:
+    """Whether a CA signed a certificate."""
+    try:
+        leaf.verify_directly_issued_by(authority)
+    except (InvalidSignature, UnsupportedAlgorithm, TypeError, ValueError):  # another key, kind of key or issuer
+        return False
+    return True
+
+
+def dns_names(certificate: x509.Certificate) -> list[str]:
+    """The host names of a certificate. Clients ignore the common name."""
+    try:
+        names = _extension(certificate, x509.SubjectAlternativeName)
+    except UNREADABLE:
+        return []
+    return [] if names is None else names.get_values_for_type(x509.DNSName)
+
+
 def _signed(ca: x509.Certificate, leaf: x509.Certificate) -> bool:
-    return ca == leaf or (_may_sign(ca) and _serves_clients(ca) and _issued(ca, leaf))
+    return ca == leaf or (_may_sign(ca) and _serves_clients(ca) and has_signed(ca, leaf))
 
 
 def _may_sign(ca: x509.Certificate) -> bool:
@@ -98,14 +116,6 @@ def _may_sign(ca: x509.Certificate) -> bool:
 def _serves_clients(certificate: x509.Certificate) -> bool:
     usages = _extension(certificate, x509.ExtendedKeyUsage)
     return usages is None or not _FOR_CLIENTS.isdisjoint(usages)
-
-
-def _issued(ca: x509.Certificate, leaf: x509.Certificate) -> bool:
-    try:
-        leaf.verify_directly_issued_by(ca)
-    except (InvalidSignature, UnsupportedAlgorithm, TypeError, ValueError):  # another key, type of key or issuer
-        return False
-    return True
 
 
 def _client(leaf: x509.Certificate) -> Identity | None:

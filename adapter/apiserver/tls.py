@@ -7,6 +7,7 @@ from pathlib import Path
 import structlog
 from cryptography import x509
 
+from adapter.apiserver.certificates import dns_names
 from adapter.errors import ConfigError
 from adapter.file_stamps import file_stamps
 
@@ -101,20 +102,11 @@ class LiveTls:
         return x509.load_pem_x509_certificates(Path(self._cert_file).read_bytes())[0]
 
     def _check_names(self) -> None:
-        present = _names(self._leaf)
+        present = dns_names(self._leaf)
         missing = [name for name in self._names if not any(_covers(pattern, name) for pattern in present)]
         if missing:
             fix = f"issue it with the DNS names {', '.join(missing)}"
             _log.warning("the certificate lacks a host name of this server", names=present, missing=missing, fix=fix)
-
-
-def _names(certificate: x509.Certificate) -> list[str]:
-    """The DNS names of a certificate. Clients ignore the common name."""
-    try:
-        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except (x509.ExtensionNotFound, ValueError):
-        return []
-    return extension.value.get_values_for_type(x509.DNSName)
 
 
 def _covers(pattern: str, name: str) -> bool:

@@ -7,18 +7,12 @@ from pathlib import Path
 
 import structlog
 
+from adapter.apiserver.certificates import has_signed
+from adapter.apiserver.cluster_api import SOURCE
 from adapter.errors import SourceError
 from adapter.issuer.files import replace_file
-from adapter.issuer.keys import (
-    KeyPair,
-    bundle_pem,
-    has_signed,
-    new_authority,
-    new_leaf,
-    read_bundle,
-    read_pair,
-)
-from adapter.issuer.objects import SOURCE, Api, data_of, read
+from adapter.issuer.keys import KeyPair, bundle_pem, new_authority, new_leaf, read_bundle, read_pair
+from adapter.issuer.objects import Api, data_of, read
 from adapter.issuer.state import CA, Places, State, leaf_of
 from adapter.issuer.steps import Bundle, IssueLeaf, Lives, MakeAuthority, Publish, Step, Trust, next_step
 

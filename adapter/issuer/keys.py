@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from adapter.apiserver.certificates import UNREADABLE, authorities
+from adapter.apiserver.certificates import UNREADABLE, authorities, dns_names
 
 # The clocks of nodes differ: a certificate is valid from this long before it is issued.
 SKEW_S = 300.0
@@ -44,24 +43,11 @@ class KeyPair:
 
     def covers(self, host: str) -> bool:
         """Whether the certificate is for this host."""
-        try:
-            names = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except (x509.ExtensionNotFound, ValueError):
-            return False
-        return host in names.get_values_for_type(x509.DNSName)
+        return host in dns_names(self.certificate)
 
     def key_pem(self) -> bytes:
         """The private key in PEM."""
         return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def has_signed(authority: x509.Certificate, leaf: x509.Certificate) -> bool:
-    """Whether a CA signed a certificate."""
-    try:
-        leaf.verify_directly_issued_by(authority)
-    except (InvalidSignature, TypeError, ValueError):  # another key, kind of key or issuer
-        return False
-    return True
 
 
 def ends_s(certificate: x509.Certificate) -> float:

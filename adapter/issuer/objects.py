@@ -5,9 +5,10 @@ from binascii import Error as Base64Error
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from adapter.apiserver.cluster_api import SOURCE
 from adapter.errors import SourceError
 
-SOURCE = "kubernetes"  # what a SourceError names
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 Object = Mapping[str, Any]
 
@@ -29,6 +30,12 @@ class Api(Protocol):
 def secret_path(namespace: str, name: str) -> str:
     """The API path of a Secret."""
     return f"/api/v1/namespaces/{namespace}/secrets/{name}"
+
+
+def owner_of(api_service: Object) -> str:
+    """The Service that an APIService leads to, as namespace/name."""
+    service = api_service["spec"].get("service")
+    return "kube-apiserver" if service is None else f"{service['namespace']}/{service['name']}"
 
 
 def read(api: Api, path: str) -> Object:

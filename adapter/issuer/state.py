@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from adapter.apiserver.cluster_api import SOURCE
 from adapter.errors import SourceError
 from adapter.issuer.keys import KeyPair, bundle_pem, read_bundle, read_pair
 from adapter.issuer.objects import (
-    SOURCE,
+    API_SERVICES,
     Api,
     Object,
     data_of,
     decoded,
     encoded,
+    owner_of,
     read,
     read_if_any,
     write,
@@ -19,7 +21,6 @@ from adapter.issuer.objects import (
 )
 from adapter.issuer.steps import Bundle, Found
 
-API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 CA, CA_KEY, LEAF, LEAF_KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
 
 
@@ -116,12 +117,6 @@ def _services(api: Api, places: Places) -> Mapping[str, Object]:
     for name in places.api_services:
         path = f"{API_SERVICES}/{name}"
         item = read_if_any(api, path)
-        if item is not None and _owner(item) == places.service:
+        if item is not None and owner_of(item) == places.service:
             found[path] = item
     return found
-
-
-def _owner(api_service: Object) -> str:
-    """The Service that an APIService leads to, as namespace/name."""
-    service = api_service.get("spec", {}).get("service") or {}
-    return f"{service.get('namespace')}/{service.get('name')}"

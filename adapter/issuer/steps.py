@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from cryptography import x509
 
-from adapter.issuer.keys import KeyPair, ends_s, has_signed
+from adapter.apiserver.certificates import has_signed
+from adapter.issuer.keys import KeyPair, ends_s
 
 # In a bundle. Another writer that empties the Secret again and again must not fill the APIServices.
 MOST_AUTHORITIES = 8

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import structlog
 
+from adapter.apiserver.cluster_api import SOURCE
 from adapter.errors import SourceError
 from adapter.issuer.files import replace_file
-from adapter.issuer.objects import SOURCE, Api, data_of, read, write_data
+from adapter.issuer.objects import Api, data_of, read, write_data
 
 KEY = "token"
 _BYTES = 36  # 48 characters

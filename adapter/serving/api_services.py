@@ -7,10 +7,11 @@ from typing import Any
 import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from adapter.apiserver.cluster_api import SOURCE
 from adapter.errors import SourceError
 from adapter.failure_logger import FailureLogger
+from adapter.issuer.objects import API_SERVICES, owner_of
 
-PATH = "/apis/apiregistration.k8s.io/v1/apiservices"
 EVERY_S = 60.0
 # Status and document of a path of the cluster's API; raises SourceError.
 Get = Callable[[str], tuple[int, Any]]
@@ -72,14 +73,13 @@ class ApiServices:
 
     def _owner(self, name: str) -> str:
         """The Service as namespace/name; "" without one."""
-        status, document = self._get(f"{PATH}/{name}")
+        status, document = self._get(f"{API_SERVICES}/{name}")
         if status == 404:
             return ""
         if status != 200:
             hint = "; allow get of apiservices in apiregistration.k8s.io" if status in (401, 403) else ""
-            raise SourceError("kubernetes", f"GET {PATH}/{name}: expected 200, got {status}{hint}")
+            raise SourceError(SOURCE, f"GET {API_SERVICES}/{name}: expected 200, got {status}{hint}")
         try:
-            service = document["spec"].get("service")
-            return "kube-apiserver" if service is None else f"{service['namespace']}/{service['name']}"
+            return owner_of(document)
         except (AttributeError, KeyError, TypeError) as error:
-            raise SourceError("kubernetes", f"GET {PATH}/{name}: expected an APIService") from error
+            raise SourceError(SOURCE, f"GET {API_SERVICES}/{name}: expected an APIService") from error

@@ -5,13 +5,14 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from adapter.apiserver.certificates import has_signed
 from adapter.errors import SourceError
 from adapter.issuer.certificates import Certificates, Clocks, Files
-from adapter.issuer.keys import KeyPair, has_signed, read_bundle, read_pair
+from adapter.issuer.keys import KeyPair, read_bundle, read_pair
 from adapter.issuer.lease import Lease
-from adapter.issuer.objects import decoded, encoded, secret_path
+from adapter.issuer.objects import API_SERVICES, decoded, encoded, secret_path
 from adapter.issuer.rounds import Rounds
-from adapter.issuer.state import API_SERVICES, Places, leaf_of
+from adapter.issuer.state import Places, leaf_of
 from adapter.issuer.steps import Bundle, Lives
 from adapter.issuer.token import SharedToken
 

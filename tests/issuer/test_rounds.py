@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from issuer_builders import (
     API_SERVICES,
     HOST,
@@ -26,7 +27,7 @@ from issuer_builders import (
 )
 from structlog.testing import capture_logs
 
-from adapter.issuer.keys import read_bundle
+from adapter.issuer.keys import bundle_pem, read_bundle
 
 
 @pytest.fixture
@@ -183,6 +184,18 @@ def test_a_damaged_secret_is_repaired_and_what_is_served_stays_trusted(
     pass_time(cluster, LIVES.publish_s + PERIOD_S, replica)
     assert served(replica).certificate == issued(cluster).certificate != before.certificate
     assert verifies(cluster.bundle()[:1], served(replica), cluster.now_s), "of the newest CA"
+
+
+def test_a_trusted_ca_with_an_unknown_kind_of_key_has_signed_nothing(cluster: Cluster, replica: Replica) -> None:
+    replica.rounds.once()
+    (authority,) = cluster.bundle()
+    known, unknown = bytes.fromhex("2a8648ce3d0201"), bytes.fromhex("2a8648ce3d0209")  # the first is id-ecPublicKey
+    der = authority.public_bytes(Encoding.DER).replace(known, unknown)
+    cluster.edit_data(OWN, ca_crt=bundle_pem([x509.load_der_x509_certificate(der), authority]))
+    with capture_logs() as logs:
+        replica.rounds.once()
+    assert {line["log_level"] for line in logs} == {"info"}
+    assert verifies(cluster.bundle(), served(replica), cluster.now_s)
 
 
 def test_a_damaged_secret_of_the_pipeline_is_repaired(cluster: Cluster, replica: Replica) -> None:
