@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from adapter.apiserver.cluster_api import ClusterApi
-from adapter.errors import AdapterError
+from adapter.errors import AdapterError, plain
 
 METRIC = "required_workers"
 KIND = "deployments.apps"  # of the objects that stand for workloads
@@ -59,10 +59,10 @@ def _discovered(get: Get, api: _Api) -> str:
         raise AdapterError(
             f"{path}: no APIService serves it; set apiService.external.create or apiService.custom.create"
         )
-    if status != 200 or not isinstance(document, dict):
+    if status != 200:
         hint = "read the condition Available of `kubectl describe apiservice`"
         raise AdapterError(f"{path}: {status} {_message(document)}; {hint}")
-    if api.name not in {each.get("name") for each in document.get("resources", [])}:
+    if api.name not in _values(document, "resources", "name"):
         raise AdapterError(
             f"{path}: another adapter answers, it lists no {api.name}; "
             "read the Service of `kubectl get apiservices`, and keep one owner of the group"
@@ -73,15 +73,20 @@ def _discovered(get: Get, api: _Api) -> str:
 def _answered(get: Get, api: _Api, namespace: str, name: str) -> str:
     path = api.path(namespace, name)
     status, document = get(path)
-    if status == 200 and isinstance(document, dict):
-        values = ", ".join(str(item.get("value")) for item in document.get("items", []))
-        return f"{METRIC} of {namespace}/{name} is {values}"
+    if status == 200 and (numbers := _values(document, "items", "value")):
+        return f"{METRIC} of {namespace}/{name} is {plain(', '.join(numbers))}"
     if status in _NO_NUMBER and isinstance(document, dict):
         return f"{METRIC} of {namespace}/{name} has no number yet: {_message(document)}"
     raise AdapterError(f"{path}: {status} {_message(document)}")
 
 
+def _values(document: object, field: str, key: str) -> list[str]:
+    """A text of each object in a list of a document. Go writes an empty list as null."""
+    found = document.get(field) if isinstance(document, dict) else None
+    return [str(each.get(key)) for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
 def _message(document: object) -> str:
     """The message of a Status; kube-apiserver's proxy answers with plain text."""
     text = document.get("message", "") if isinstance(document, dict) else str(document)
-    return str(text).strip() or "without a message"
+    return plain(str(text).strip()) or "without a message"

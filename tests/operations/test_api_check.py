@@ -116,6 +116,13 @@ def test_a_workload_without_a_number_passes_with_the_adapters_reason(
             "503 error trying to reach service",
             id="the server went away",
         ),
+        pytest.param({EXTERNAL: (200, {"resources": None})}, "another adapter answers", id="a null list"),
+        pytest.param({EXTERNAL: (200, {"resources": ["a", {"name": []}]})}, "another adapter", id="a list of texts"),
+        pytest.param({EXTERNAL: (200, ["a"])}, "another adapter answers", id="a list as document"),
+        pytest.param(
+            {EXTERNAL: (200, LISTED), OF_ORDERS: (200, {"items": None})}, "orders: 200 without a message", id="no items"
+        ),
+        pytest.param({EXTERNAL: (502, "\x1b[2J" + "a" * 70_000)}, "502 \\x1b[2Jaaa", id="a long text with codes"),
     ],
 )
 def test_it_fails_where_the_adapter_does_not_answer(
@@ -125,6 +132,7 @@ def test_it_fails_where_the_adapter_does_not_answer(
     code, _, err = run(cluster, capsys)
     assert code == 2
     assert message in err
+    assert len(err) < 1000
 
 
 def test_an_unknown_api_is_refused(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
