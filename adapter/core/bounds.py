@@ -32,14 +32,14 @@ class BoundRecord:
 
 
 def _window(d: "Decision") -> str:
-    if policy_of(d.policy).waits_until_warm and d.window_workers == d.current_workers:
+    if policy_of(d.policy).waits_until_warm and d.window_workers == d.reference_workers:
         return "; not scaling down yet: the saving has not yet covered the cost of a rescale"
     return f"; the load needed {workers(d.window_workers)} within down_window_s"
 
 
 def _shrinks(d: "Decision") -> bool:
     """Whether the policy wants fewer workers than there are."""
-    here = d.current_workers
+    here = d.reference_workers
     return d.wanted_workers is not None and here is not None and d.wanted_workers < here
 
 

@@ -97,7 +97,7 @@ class Decision:
     fleet: float | None = None  # index of the fleet that discovered the workload, None for a configured one
 
     @property
-    def current_workers(self) -> float | None:
+    def reference_workers(self) -> float | None:
         """`spec.replicas` of the scale target; the running workers where it is unknown."""
         return self.workers if self.spec_workers is None else self.spec_workers
 

@@ -89,7 +89,7 @@ def _not_enacted(d: "Decision") -> str:
     target = d.required_workers if d.held_workers is None else d.held_workers
     late = f"The target of {workers(target)} is not enacted after {soon(d.committed_age_s)}"
     check = "check the HPA's maxReplicas, tolerance, behavior, and quota"
-    return f"{late}: the scale target has {count(d.current_workers)}; {check}"
+    return f"{late}: the scale target has {count(d.reference_workers)}; {check}"
 
 
 def _holding(why: str) -> Callable[["Decision"], str]:

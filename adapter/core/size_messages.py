@@ -20,7 +20,7 @@ def hold_prefix(d: "Decision") -> str:
 
 
 def _scaling(d: "Decision") -> str:
-    here, target = d.current_workers, d.required_workers
+    here, target = d.reference_workers, d.required_workers
     if here is None or target is None:
         return hold_prefix(d) if target is None else f"Scaling to {workers(target)}"
     if d.hpa_off:
@@ -30,7 +30,7 @@ def _scaling(d: "Decision") -> str:
 
 def scale_prefix(d: "Decision") -> str:
     """The beginning of a sentence: the target stays, or leads to another size."""
-    return hold_prefix(d) if d.required_workers in (None, d.current_workers) else _scaling(d)
+    return hold_prefix(d) if d.required_workers in (None, d.reference_workers) else _scaling(d)
 
 
 def scale_up(d: "Decision") -> str:
@@ -109,7 +109,7 @@ def why_unchanged(d: "Decision") -> str:
     """Why the policy keeps the present size although the load needs another one; "" if it has no outlook."""
     if d.calm is None:
         return ""
-    if (d.needed_workers or 0.0) > (d.current_workers or 0.0):
+    if (d.needed_workers or 0.0) > (d.reference_workers or 0.0):
         return _why_no_scale_up(d)
     if d.blocking_rise_records_per_s is not None:
         return f"the input may rise by {rate(d.blocking_rise_records_per_s)} before a scale-up can take effect"
@@ -123,7 +123,7 @@ def _why_no_scale_up(d: "Decision") -> str:
     if d.in_step:
         return "no scale-up before the next tick shows the whole step of the input"
     if _is_below_capacity(d):
-        return f"no scale-up yet, because {workers(d.current_workers)} can process more"
+        return f"no scale-up yet, because {workers(d.reference_workers)} can process more"
     if d.keep_behind_s is None or d.backlog_time_target_s is None:
         return "a rescale does not pay yet"
     course = "stays" if d.keep_behind_s <= d.backlog_time_target_s else "falls"
@@ -217,8 +217,8 @@ def _rounding(d: "Decision") -> str:
 
 def _what_if(d: "Decision") -> str:
     after = f"would be {seconds(d.keep_behind_s)} behind in {soon(d.keep_after_s)}"
-    now = f"{'is' if d.current_workers == 1 else 'are'} {seconds(d.keep_behind_s)} behind now"
-    keep = f"{workers(d.current_workers)} {after if d.keep_after_s else now}"
+    now = f"{'is' if d.reference_workers == 1 else 'are'} {seconds(d.keep_behind_s)} behind now"
+    keep = f"{workers(d.reference_workers)} {after if d.keep_after_s else now}"
     return f"{keep}; {_change(d)}" if d.change_behind_s is not None else keep
 
 

@@ -146,7 +146,7 @@ def _rounding(recorded: RecordedDecision) -> str:
 def _unchanged(recorded: RecordedDecision) -> str:
     """Why the policy wants the present size, where it differs from the needed one."""
     decision = recorded.decision
-    is_kept = decision.wanted_workers == decision.current_workers != decision.needed_workers is not None
+    is_kept = decision.wanted_workers == decision.reference_workers != decision.needed_workers is not None
     return f"the present size: {why_unchanged(decision)}".removesuffix(": ") if is_kept else ""
 
 

@@ -27,7 +27,7 @@ Read = Callable[[Decision], float | None]
 # Series of a workload: name -> meaning, number.
 _SERIES: dict[str, tuple[str, Read]] = {
     **{name: (f"{metric.meaning} [{metric.unit}]", metric.read) for name, metric in METRICS.items()},
-    "spec_workers": ("spec.replicas of the scale target", lambda decision: decision.current_workers),
+    "spec_workers": ("spec.replicas of the scale target", lambda decision: decision.spec_workers),
     "current_workers": ("workers that exist", lambda decision: decision.workers),
     "ready_workers": ("workers that are ready", lambda decision: decision.ready_workers),
     "wanted_workers": ("workers the policy wants before bounds", lambda decision: decision.wanted_workers),

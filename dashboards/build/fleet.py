@@ -39,7 +39,7 @@ _MOST_LINES = 10
 _BACKLOG_TIME, _TARGET = of_workload("backlog_time_seconds"), of_workload("backlog_time_target_seconds")
 _RATIO = f"{_BACKLOG_TIME} / {_TARGET}"
 _WORST = top(_MOST_ROWS, _RATIO)
-_SPEC, _MAX = of_workload("spec_workers"), of_workload("max_workers")
+_SIZE, _MAX = f"({of_workload('spec_workers')} or {of_workload('current_workers')})", of_workload("max_workers")
 _HELD = of_workload("decision_info", matcher(GATES))
 # An unknown backlog time ranks first. The column stays empty: unknown is not a number.
 _HELD_ROWS = top(_MOST_ROWS, f"{_BACKLOG_TIME} and on (namespace, workload) {_HELD} or Inf * {_HELD}")
@@ -61,7 +61,7 @@ def _counts() -> tuple[Drawn, ...]:
     return (
         _count("Workloads", "Workloads with a decision.", f"count({every})"),
         _count("Behind", "Backlog time above its target.", f"sum({_BACKLOG_TIME} > bool {_TARGET})", any_of),
-        _count("At maximum", "spec.replicas is at the maximum.", f"sum({_SPEC} >= bool {_MAX})", any_of, ORANGE),
+        _count("At maximum", "spec.replicas is at the maximum.", f"sum({_SIZE} >= bool {_MAX})", any_of, ORANGE),
         _count("Held", "A gate holds the size.", f"sum({held}) or vector(0)", any_of, ORANGE),
         _count("Need a person", "The reason needs a person.", f"sum({attention}) or vector(0)", any_of),
         _count("Without a number", "No number of workers is served.", unknown, any_of),
@@ -87,7 +87,7 @@ def _worst() -> Table:
             Column("Times target", _WORST, TIMES, (_BEHIND,)),
             Column("Backlog time", among(_BACKLOG_TIME, _WORST), SECONDS),
             Column("Required", among(of_workload("required_workers"), _WORST), WORKERS),
-            Column("Current", among(_SPEC, _WORST), WORKERS),
+            Column("Current", among(_SIZE, _WORST), WORKERS),
             Column("Maximum", among(_MAX, _WORST), WORKERS),
             Column("", among(decisions(), _WORST), NAME),
         ),

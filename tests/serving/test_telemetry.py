@@ -149,6 +149,14 @@ def test_the_bounds_and_faults_of_a_workload_are_shown() -> None:
     }
 
 
+def test_running_workers_are_not_desired_ones() -> None:
+    store = SnapshotStore(clock=lambda: AT_S + 1)
+    telemetry = Telemetry(store, workloads=True)
+    store.put(snapshot(entry(spec_workers=None, workers=4.0)))
+    assert shown(telemetry, "current_workers") == {("shop", "orders"): 4}
+    assert shown(telemetry, "spec_workers") == {}
+
+
 def test_the_version_and_role_of_a_process_are_shown() -> None:
     telemetry = bare()
     telemetry.add(build_info("serve"))
