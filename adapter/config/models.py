@@ -31,7 +31,6 @@ from adapter.config.values import (
 
 _PIPELINE_PORT = 8443  # a process without privileges can bind it
 _SERVING_PORT = 6443
-_OWN_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105  # the path in every pod
 
 Host = Annotated[
     Text, Field(description="Address to listen on; by default all addresses, of IPv4 and IPv6, as a pod requires.")

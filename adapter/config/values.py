@@ -15,7 +15,6 @@ _LABEL_VALUE = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
-_ORIGIN = "https://[^/?#@]+/?"
 _API = re.compile(r"/api/v1(/query(_range)?)?/?$")
 _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # a token of RFC 9110
 _MEMORY = r"[1-9][0-9]*[kmgt]"
@@ -104,14 +103,6 @@ def _is_broker(text: str) -> bool:
     return found is not None and 1 <= int(found["port"] or _DEFAULT_PORT) <= 65535
 
 
-def _origin(text: str) -> str:
-    if not _url(text).startswith("https:"):
-        raise refusal(f"expected https://host, got {shown(text)}: a token requires TLS")
-    if not re.fullmatch(_ORIGIN, text):
-        raise refusal(f"expected https://host with nothing behind it, got {shown(text)}")
-    return text
-
-
 def _pattern(text: str) -> str:
     try:
         matcher(text)
@@ -187,7 +178,6 @@ Labels = dict[Annotated[str, AfterValidator(_label_key)], Annotated[str, AfterVa
 Url = Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "^https?://[^/@]+(/.*)?$"})]
 PrometheusUrl = Annotated[Url, AfterValidator(_prometheus_url)]
 Brokers = Annotated[str, Field(min_length=1), AfterValidator(_brokers)]
-Origin = Annotated[str, AfterValidator(_origin), Field(json_schema_extra={"pattern": f"^{_ORIGIN}$"})]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
 Memory = Annotated[str, AfterValidator(_memory), Field(json_schema_extra={"pattern": f"^{_MEMORY}$"})]
 Instant = Annotated[datetime, BeforeValidator(_instant), AfterValidator(_zoned)]

@@ -107,11 +107,6 @@ class StreamingJob:
         if self._thread.is_alive():
             self._thread.join()
 
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the job has stopped. Returns False if it still runs after timeout_s."""
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
-
     def alive(self) -> bool:
         """Whether restarts of the query can still help: for a liveness probe."""
         return self._idle_s(self._created_s) <= self._policy.dead_after_s(self._config.timing.tick_s)

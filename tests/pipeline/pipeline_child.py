@@ -14,6 +14,7 @@ from pipeline_stream import OPENER, RULES, config_of
 
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.snapshots.snapshot import Snapshot, encode
+from adapter.stop_signals import stop_event
 
 
 def main(folder: Path, dies_at: int, master: str | None = None) -> None:
@@ -28,10 +29,10 @@ def main(folder: Path, dies_at: int, master: str | None = None) -> None:
             file.write(b64encode(encode(snapshot)) + b"\n")
 
     job = StreamingJob(config_of(folder), RULES, publish, opener=OPENER)
-    signal.signal(signal.SIGTERM, lambda *_: job.stop())
-    job.start(master)
-    while not job.wait(0.1):
-        pass
+    with stop_event() as stop:
+        job.start(master)
+        stop.wait()
+        job.stop()
 
 
 if __name__ == "__main__":
