@@ -75,7 +75,7 @@ def run(
     """Run everything in the foreground on loopback, with a live table and a page."""
     from adapter import local, wiring
 
-    local.run(None if config is None else wiring.load(config), local.Options(port=port, for_s=for_))
+    local.run(None if config is None else wiring.load(config), port, for_)
 
 
 @app.command()

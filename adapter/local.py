@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from adapter.serving.routes import Readiness, explain_routes, metric_routes, mon
 from adapter.serving.snapshots.records import RecordOf
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry, build_info, query_gauges, server_gauges
+from adapter.serving.telemetry import Telemetry, build_info, server_gauges
 from adapter.serving.ui import terminal
 from adapter.serving.ui.history import History
 from adapter.serving.ui.page import page_routes
@@ -37,7 +36,6 @@ from adapter.serving.ui.view import Changes
 from adapter.simulator import demo
 from adapter.simulator.fleet import SimulatedFleet
 from adapter.stop_signals import stop_event
-from adapter.wiring import query_status
 
 LOOPBACK = "127.0.0.1"
 SEED = 1
@@ -56,16 +54,11 @@ pipeline: {{checkpoint: "{checkpoint}"}}
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """port: of the API and the page on loopback, 0 is any free one. for_s: end after so long; None is never."""
+def run(config: Config | None, port: int, for_s: float | None) -> None:
+    """Run until the stop signal, or for `for_s`. Raises SetupError or CheckpointError.
 
-    port: int
-    for_s: float | None = None
-
-
-def run(config: Config | None, options: Options) -> None:
-    """Run until the stop signal. config: None is the embedded fleet. Raises SetupError or CheckpointError."""
+    config: None is the embedded fleet. port: of the API and the page on loopback; 0 is any free one.
+    """
     console = Console()
     began_s = time.monotonic()
     with stop_event() as stop, ExitStack() as started:
@@ -75,10 +68,10 @@ def run(config: Config | None, options: Options) -> None:
             fleet.start()
             started.callback(fleet.stop)
             config = _embedded(fleet.url, _scratch(started))
-        view = _View(console, options.port)
+        view = _View(console, port)
         job = StreamingJob(config, configuration.rule_book(config), view.publish)
         view.record_of = job.publisher.record
-        view.telemetry.add(query_gauges(lambda: query_status(job)))
+        view.telemetry.add(job.gauges)
         view.server.start()
         started.callback(view.server.stop)
         address = f"http://{LOOPBACK}:{view.server.port}"
@@ -86,7 +79,7 @@ def run(config: Config | None, options: Options) -> None:
         with view.starting(stop):
             job.start()
         started.callback(job.stop)
-        ends_s = inf if options.for_s is None else began_s + options.for_s
+        ends_s = inf if for_s is None else began_s + for_s
 
         def follow() -> None:
             view.print_line(f"first decision after {time.monotonic() - began_s:.1f} s")
@@ -96,7 +89,7 @@ def run(config: Config | None, options: Options) -> None:
         decided = view.watch(stop, ends_s, follow)
         view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
         if not (decided or stop.is_set()):
-            raise SetupError(_without_decision(options, Path(log_of(config))))
+            raise SetupError(_without_decision(ends_s - began_s, Path(log_of(config))))
 
 
 class _View:
@@ -197,10 +190,10 @@ def _embedded(url: str, checkpoint: Path) -> Config:
     return configuration.parse(text, "the embedded fleet")
 
 
-def _without_decision(options: Options, log: Path) -> str:
+def _without_decision(for_s: float, log: Path) -> str:
     remedy = "fix any fault above, or give --for more time: Spark starts in 20 s on a free machine"
     cause = f"; see the errors in {log}" if b"error" in log.read_bytes().lower() else ""  # it is never empty
-    return f"expected a decision within {options.for_s:g} s, got none; {remedy}{cause}"
+    return f"expected a decision within {for_s:g} s, got none; {remedy}{cause}"
 
 
 def _scratch(started: ExitStack) -> Path:

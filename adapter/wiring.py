@@ -22,7 +22,7 @@ from adapter.pipeline.session import Session, settings
 from adapter.serving.routes import Readiness, monitoring_routes, publisher_routes
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import QueryStatus, Telemetry, build_info, certificate, query_gauges, server_gauges
+from adapter.serving.telemetry import Telemetry, build_info, certificate, server_gauges
 from adapter.serving.ui.view import Changes
 from adapter.sources import kafka, needs, prometheus_plan
 from adapter.stop_signals import stop_event
@@ -79,7 +79,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
     tls = _pipeline_tls(config)
     server = Server(app, settings.host, settings.port, tls)
     ends_s = certificate(lambda: None if tls is None else tls.certificate_ends_at_s())
-    for gauges in (build_info("pipeline"), query_gauges(lambda: query_status(job)), server_gauges(server), ends_s):
+    for gauges in (build_info("pipeline"), job.gauges, server_gauges(server), ends_s):
         telemetry.add(gauges)
     with stop_event() as stop, ExitStack() as started:
         server.start()
@@ -88,17 +88,6 @@ def pipeline(config: Config, master: str | None = None) -> None:
         job.start(master)
         started.callback(job.stop)
         stop.wait()
-
-
-def query_status(job: StreamingJob) -> QueryStatus:
-    """The state of the job's query, for telemetry."""
-    publisher = job.publisher
-    return QueryStatus(
-        lateness_s=publisher.lateness_s,
-        phases_s=job.phases_s,
-        restarts=job.restarts,
-        shards_at_fault=publisher.shards_at_fault,
-    )
 
 
 def _pipeline_tls(config: Config) -> LiveTls | None:

@@ -2,9 +2,11 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import structlog
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
@@ -110,6 +112,19 @@ class StreamingJob:
     def alive(self) -> bool:
         """Whether restarts of the query can still help: for a liveness probe."""
         return self._idle_s(self._created_s) <= self._policy.dead_after_s(self._config.timing.tick_s)
+
+    def gauges(self) -> Iterator[Metric]:
+        """For Telemetry.add."""
+        yield CounterMetricFamily("backlog_adapter_query_restarts", "restarts of the streaming query", self.restarts)
+        name, text = "backlog_adapter_shards_at_fault", "shards whose last tick raised an error"
+        yield GaugeMetricFamily(name, text, self.publisher.shards_at_fault)
+        if self.publisher.lateness_s is not None:
+            name, text = "backlog_adapter_tick_lateness_seconds", "from the last tick to its publication"
+            yield GaugeMetricFamily(name, text, self.publisher.lateness_s)
+        phases = GaugeMetricFamily("backlog_adapter_phase_seconds", "phases of the last micro-batch", labels=["phase"])
+        for phase, took_s in self.phases_s.items():
+            phases.add_metric([phase], took_s)
+        yield phases
 
     def _begin(self) -> None:
         assert self._checkpoint is not None  # noqa: S101 - start() claims it first

@@ -22,7 +22,7 @@ class QueryPlan:
     config: Config
     rules: RuleBook
     core: Core
-    opener: str = OPENER  # "module:function" that opens a source by name in a Spark worker
+    opener: str  # "module:function" that opens a source by name in a Spark worker
 
 
 def start_query(

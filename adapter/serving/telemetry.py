@@ -2,8 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -114,35 +113,6 @@ def build_info(role: str) -> Gauges:
         family = GaugeMetricFamily(f"{PREFIX}_build_info", "version and role; always 1", labels=["version", "role"])
         family.add_metric([__version__, role], 1)
         yield family
-
-    return gauges
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryStatus:
-    """The state of the streaming query."""
-
-    lateness_s: float | None  # from the last tick to its publication; None before the first
-    phases_s: Mapping[str, float]  # duration of each phase of the last micro-batch, by Spark's name
-    restarts: int
-    shards_at_fault: int  # shards whose last tick raised an error
-
-
-def query_gauges(status: Callable[[], QueryStatus]) -> Gauges:
-    """The streaming query of a pipeline."""
-
-    def gauges() -> Iterator[Metric]:
-        now = status()
-        yield CounterMetricFamily(f"{PREFIX}_query_restarts", "restarts of the streaming query", value=now.restarts)
-        name, text = f"{PREFIX}_shards_at_fault", "shards whose last tick raised an error"
-        yield GaugeMetricFamily(name, text, value=now.shards_at_fault)
-        if now.lateness_s is not None:
-            name, text = f"{PREFIX}_tick_lateness_seconds", "from the last tick to its publication"
-            yield GaugeMetricFamily(name, text, value=now.lateness_s)
-        phases = GaugeMetricFamily(f"{PREFIX}_phase_seconds", "phases of the last micro-batch", labels=["phase"])
-        for phase, took_s in now.phases_s.items():
-            phases.add_metric([phase], took_s)
-        yield phases
 
     return gauges
 

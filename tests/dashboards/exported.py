@@ -8,13 +8,16 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapter.apiserver.server import Server
+from adapter.config import Config
 from adapter.core.decisions import Bound, Decision, Reason
+from adapter.core.rule_book import RuleBook
 from adapter.log_queue import queued_logging
+from adapter.pipeline.job import StreamingJob
 from adapter.serving.api_services import ApiServices
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import QueryStatus, Telemetry, build_info, certificate, query_gauges, server_gauges
+from adapter.serving.telemetry import Telemetry, build_info, certificate, server_gauges
 
 AT_S = 1_767_323_045.0
 # The owner of each APIService; the first is the process itself.
@@ -22,6 +25,7 @@ OWNERS = {
     "v1beta1.external.metrics.k8s.io": "streaming/backlog-adapter",
     "v1beta1.custom.metrics.k8s.io": "monitoring/prometheus-adapter",
 }
+_CONFIG = {"sources": {"trace": {"kind": "trace", "file": "trace.csv"}}, "pipeline": {"checkpoint": "/nowhere"}}
 _TEXT = {"workload", "at_s", "policy", "reason", "bound", "confidence", "fault", "stage"}
 
 
@@ -46,7 +50,8 @@ def exported_series() -> list[tuple[str, dict[str, str]]]:
 def exposed() -> list[Metric]:
     """What a scrape of such a process reads."""
     telemetry = Telemetry(_store(), workloads=True)
-    status = QueryStatus(lateness_s=1.0, phases_s={"addBatch": 1.0}, restarts=0, shards_at_fault=0)
+    job = StreamingJob(Config.model_validate(_CONFIG), RuleBook(by_workload={}), lambda snapshot: None)
+    job.publisher.lateness_s, job.phases_s = 1.0, {"addBatch": 1.0}
     services = ApiServices(_owned, list(OWNERS), OWNERS["v1beta1.external.metrics.k8s.io"])
     services.refresh()
     for code in (200, 503):
@@ -55,7 +60,7 @@ def exposed() -> list[Metric]:
     with queued_logging(io.StringIO()) as log:
         for gauges in (
             *(build_info(role) for role in ("pipeline", "serve")),
-            query_gauges(lambda: status),
+            job.gauges,
             server_gauges(server),
             certificate(lambda: AT_S),
             services.gauges,

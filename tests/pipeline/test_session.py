@@ -110,6 +110,18 @@ def test_a_pipeline_is_alive_while_it_publishes(tmp_path: Path, limit_s: float, 
     assert job.alive() == alive
 
 
+def shown(job: StreamingJob) -> dict[str, float]:
+    return {sample.name: sample.value for family in job.gauges() for sample in family.samples}
+
+
+def test_the_state_of_the_streaming_query_is_shown(tmp_path: Path) -> None:
+    job = StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None)
+    state = {"backlog_adapter_query_restarts_total": 0, "backlog_adapter_shards_at_fault": 0}
+    assert shown(job) == state, "there is no lateness before the first tick"
+    job.publisher.lateness_s, job.phases_s = 1.5, {"addBatch": 0.9}
+    assert shown(job) == state | {"backlog_adapter_tick_lateness_seconds": 1.5, "backlog_adapter_phase_seconds": 0.9}
+
+
 def test_each_start_without_a_tick_doubles_the_time_for_the_next_until_the_pipeline_is_dead() -> None:
     policy = RestartPolicy()
     assert [policy.stall_limit_s(15, failed_starts) for failed_starts in range(4)] == [90.0, 180.0, 360.0, 360.0]

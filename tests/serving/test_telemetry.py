@@ -12,7 +12,7 @@ from adapter import __version__
 from adapter.apiserver.app import create_app
 from adapter.serving.routes import Readiness, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import QueryStatus, Telemetry, build_info, certificate, query_gauges
+from adapter.serving.telemetry import Telemetry, build_info, certificate
 
 DAY_S = 86_400.0
 
@@ -161,22 +161,6 @@ def test_the_version_and_role_of_a_process_are_shown() -> None:
     telemetry = bare()
     telemetry.add(build_info("serve"))
     assert shown(telemetry, "build_info") == {("serve", __version__): 1}
-
-
-def test_the_state_of_the_streaming_query_is_shown() -> None:
-    telemetry = bare()
-    status = QueryStatus(lateness_s=1.5, phases_s={"addBatch": 0.9, "walCommit": 0.1}, restarts=2, shards_at_fault=1)
-    telemetry.add(query_gauges(lambda: status))
-    assert shown(telemetry, "tick_lateness_seconds") == {(): 1.5}
-    assert shown(telemetry, "phase_seconds") == {("addBatch",): 0.9, ("walCommit",): 0.1}
-    assert shown(telemetry, "query_restarts_total") == {(): 2}
-    assert shown(telemetry, "shards_at_fault") == {(): 1}
-
-
-def test_a_query_without_a_tick_has_no_lateness() -> None:
-    telemetry = bare()
-    telemetry.add(query_gauges(lambda: QueryStatus(lateness_s=None, phases_s={}, restarts=0, shards_at_fault=0)))
-    assert shown(telemetry, "tick_lateness_seconds") == {}
 
 
 @pytest.mark.parametrize(
