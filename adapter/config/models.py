@@ -96,6 +96,11 @@ class Workload(Model):
         default=None, description="Prevent scale-down while traffic may return; the file's `failover` by default."
     )
 
+    @property
+    def id(self) -> str:
+        """Its name in samples and decisions, as namespace/name."""
+        return f"{self.namespace}/{self.name}"
+
 
 class Fleet(Model):
     """Many workloads, discovered by the queries of a preset or by a pattern of consumer groups."""
@@ -168,6 +173,11 @@ class Timing(Model):
     most_ticks: int = Field(
         default=20, ge=1, le=10_000, description="Most missed ticks in one batch; 20 of 15 s are 300 s."
     )
+
+    @property
+    def source_window_s(self) -> int:
+        """The time over which sources compute rates and compare partitions."""
+        return max(60, 4 * self.tick_s)  # PromQL's rate() needs two scrapes, and many are 30 s apart
 
 
 class Pipeline(Model):

@@ -82,7 +82,7 @@ def rule_sources(config: "Config") -> RuleSources:
     """All `rules` of a file."""
     return RuleSources(
         workloads=[
-            Entry(Layer(("workloads", at, "rules"), one.rules), one.labels, f"{one.namespace}/{one.name}")
+            Entry(Layer(("workloads", at, "rules"), one.rules), one.labels, one.id)
             for at, one in enumerate(config.workloads)
         ],
         fleets=[Entry(Layer(("fleets", at, "rules"), one.rules), one.labels) for at, one in enumerate(config.fleets)],
@@ -112,7 +112,7 @@ def rule_book(config: "Config") -> RuleBook:
         for fleet, entry in zip(config.fleets, sources.fleets, strict=True)
     ]
     return RuleBook(
-        by_workload={f"{one.namespace}/{one.name}": of(one, sources.layers(entry)[0]) for one, entry in workloads},
+        by_workload={one.id: of(one, sources.layers(entry)[0]) for one, entry in workloads},
         by_fleet=tuple(fleet[-1][1] for fleet in fleets),
         by_match=tuple(tuple(MatchedRules(match, rules) for match, rules in fleet if match) for fleet in fleets),
     )

@@ -125,7 +125,7 @@ class SnapshotBuilder:
         self._error_after_s = max(each.error_after_s for each in every)
         own, of_fleets = [each.labels for each in config.workloads], [fleet.labels for fleet in config.fleets]
         self._label_sets, codes = label_sets_of([{}, *own, *of_fleets])
-        names = [f"{each.namespace}/{each.name}" for each in config.workloads]
+        names = [each.id for each in config.workloads]
         self._code = dict(zip(names, codes[1:], strict=False))
         self._fleet_codes = codes[1 + len(names) :]
         self._static: tuple[list[str], bytes] = [], b""

@@ -131,7 +131,7 @@ def workloads_of(config: Config, source: str) -> list[str]:
     """The configured workloads that read from a source; one of kind kubernetes is read for all of them."""
     of_all = isinstance(config.sources[source], KubernetesSource)
     return [
-        f"{workload.namespace}/{workload.name}"
+        workload.id
         for workload in config.workloads
         if of_all or any(reading.source == source for reading in workload.read)
     ]

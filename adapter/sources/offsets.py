@@ -25,8 +25,6 @@ Partition = tuple[str, int]  # topic and number
 Input = tuple[str, str]  # group and topic
 Committed = Mapping[str, Mapping[Partition, int] | str]  # group -> committed offset of each partition, or a fault
 _Key = TypeVar("_Key")
-_SHORTEST_WINDOW_S = 60
-_WINDOW_TICKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class ReadPlan:
     explicit: tuple[GroupRead, ...] = ()
     patterns: tuple[GroupPattern, ...] = ()
     offset_reset: str = "latest"  # where groups start to read a partition without a commit
-    window_s: int = _SHORTEST_WINDOW_S  # the time over which partitions are compared
+    window_s: int = 60  # the time over which partitions are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class Offsets:
 def read_plan(config: Config, name: str) -> ReadPlan:
     """What the configuration reads from the Kafka source of that name."""
     explicit = [
-        _configured_read(f"{workload.namespace}/{workload.name}", own)
+        _configured_read(workload.id, own)
         for workload in config.workloads
         if (own := [each for each in workload.read if isinstance(each, KafkaReading) and each.source == name])
     ]
@@ -89,8 +87,7 @@ def read_plan(config: Config, name: str) -> ReadPlan:
     ]
     source = config.sources[name]
     assert isinstance(source, KafkaSource)  # noqa: S101 - the callers read Kafka sources alone
-    window_s = max(_SHORTEST_WINDOW_S, _WINDOW_TICKS * config.timing.tick_s)
-    return ReadPlan(tuple(explicit), tuple(patterns), source.offset_reset, window_s)
+    return ReadPlan(tuple(explicit), tuple(patterns), source.offset_reset, config.timing.source_window_s)
 
 
 def _configured_read(workload: str, readings: Iterable[KafkaReading]) -> GroupRead:

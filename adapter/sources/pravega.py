@@ -34,7 +34,7 @@ class StreamRead:
 def stream_reads(config: Config, name: str) -> tuple[StreamRead, ...]:
     """What the configuration reads from the Pravega source of that name."""
     return tuple(
-        StreamRead(f"{workload.namespace}/{workload.name}", reading.scope, reading.stream)
+        StreamRead(workload.id, reading.scope, reading.stream)
         for workload in config.workloads
         for reading in workload.read
         if isinstance(reading, PravegaReading) and reading.source == name

@@ -19,7 +19,7 @@ def ranks(config: Config, source: str) -> dict[str, int]:
     for workload in config.workloads:
         names = [reading.source for reading in workload.read]
         if source in names:
-            found[f"{workload.namespace}/{workload.name}"] = 1 + names.index(source)
+            found[workload.id] = 1 + names.index(source)
     return found
 
 

@@ -10,7 +10,6 @@ from adapter.errors import ConfigError
 from adapter.sources import presets, promql
 
 LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refuse large bodies
-SHORTEST_WINDOW_S = 60  # rate() needs two scrapes, and many are 30 s apart
 
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Each value is as long as its placeholder, so that the position of a fault is its position in the user's text.
@@ -64,7 +63,7 @@ class _QueryRead:
 
 def queries(config: Config, name: str) -> tuple[Query, ...]:
     """The queries of the Prometheus source of that name. Raises ConfigError for an unknown preset."""
-    window = f"{max(SHORTEST_WINDOW_S, 4 * config.timing.tick_s)}s"
+    window = f"{config.timing.source_window_s}s"
     groups: dict[tuple[object, ...], list[_QueryRead]] = {}
     for read in _reads(config, name):
         groups.setdefault(read.group, []).append(read)
@@ -101,14 +100,14 @@ def _configured(config: Config, name: str) -> Iterator[tuple[str, PrometheusRead
 def _reads(config: Config, name: str) -> Iterator[_QueryRead]:
     for i, workload in enumerate(config.workloads):
         for j, reading in enumerate(workload.read):
-            path, workload_id = f"workloads[{i}].read[{j}]", f"{workload.namespace}/{workload.name}"
+            path = f"workloads[{i}].read[{j}]"
             if isinstance(reading, PrometheusReading) and reading.source == name:
                 preset = presets.load(reading.preset) if reading.preset else None
                 signals = {**(preset.signals if preset else {}), **reading.signals}
-                yield _QueryRead(path, workload_id, reading.match, preset, signals)
+                yield _QueryRead(path, workload.id, reading.match, preset, signals)
             elif isinstance(reading, PravegaReading) and _rates_of(config, reading) == name:
                 match = {"scope": reading.scope, "stream": reading.stream}
-                yield _QueryRead(path, workload_id, match, None, presets.stream_rates())
+                yield _QueryRead(path, workload.id, match, None, presets.stream_rates())
 
 
 def _rates_of(config: Config, reading: PravegaReading) -> str | None:
