@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from adapter.backtest.units import Unit
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
+from adapter.file_replacement import replace_file
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]  # by name, one row per unit
 PREFIX, SUFFIX = "units-", ".parquet"
@@ -56,15 +57,9 @@ def save(folder: Path, units: Sequence[Unit], content: bytes) -> None:
     """Write the encoded results of a group into the folder. Raises ResultsError and leaves no partial file."""
     name = hashlib.sha256(" ".join(unit.id for unit in units).encode()).hexdigest()[:16]
     path = folder / f"{PREFIX}{name}{SUFFIX}"
-    part = folder / f".{path.name}.part"
     try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        replace_file(path, content)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise ResultsError(
             f"{path}: {len(content)} bytes cannot be written ({error.strerror}); free some space and run the same "
             f"command again: it repeats the {len(units)} runs of this file and no others"

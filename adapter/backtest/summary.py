@@ -1,9 +1,10 @@
 """Scores of each policy on each trace, as medians and intervals over the seeds."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from adapter.backtest.results import Columns, ResultsError
 from adapter.core.samples import Array, IntArray
+from adapter.file_replacement import replace_file
 from adapter.simulator.score import SUMS, Tally, scores
 
 KEY = ("trace", "profile", "delay_s", "policy")
@@ -80,9 +82,12 @@ def interval(values: Array) -> Interval:
 def write(folder: Path, rows: Columns, summaries: Sequence[Summary]) -> None:
     """Write scores.parquet with a row per seed, and scores.csv with medians and intervals. Raises ResultsError."""
     medians = pa.Table.from_pylist([dict(_csv_row(summary)) for summary in summaries])
+    parquet, text = BytesIO(), BytesIO()
+    pq.write_table(pa.table(dict(rows)), parquet)
+    csv.write_csv(medians, text)
     try:
-        _replace(folder / "scores.parquet", lambda path: pq.write_table(pa.table(dict(rows)), path))
-        _replace(folder / "scores.csv", lambda path: csv.write_csv(medians, path))
+        replace_file(folder / "scores.parquet", parquet.getvalue())
+        replace_file(folder / "scores.csv", text.getvalue())
     except OSError as error:
         cause = error.strerror or str(error)
         raise ResultsError(
@@ -109,12 +114,3 @@ def _csv_row(summary: Summary) -> Mapping[str, object]:
     for name, found in summary.scores.items():
         row |= {name: found.median, f"{name}_low": found.low, f"{name}_high": found.high}
     return row
-
-
-def _replace(path: Path, write_to: Callable[[Path], object]) -> None:
-    part = path.with_name(f".{path.name}.part")
-    try:
-        write_to(part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

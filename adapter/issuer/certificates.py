@@ -10,7 +10,7 @@ import structlog
 from adapter.apiserver.certificates import has_signed
 from adapter.apiserver.cluster_api import SOURCE
 from adapter.errors import SourceError
-from adapter.issuer.files import replace_file
+from adapter.file_replacement import replace_file
 from adapter.issuer.keys import KeyPair, bundle_pem, new_authority, new_leaf, read_bundle, read_pair
 from adapter.issuer.objects import Api, data_of, read
 from adapter.issuer.state import CA, Places, State, leaf_of
@@ -83,7 +83,7 @@ class Certificates:
         leaf, trusted = leaf_of(data), read_bundle(data.get(CA, b""))
         # A new CA without a certificate yet: the other server's may come first.
         if trusted:
-            replace_file(self._files.authorities, bundle_pem(trusted))
+            replace_file(self._files.authorities, bundle_pem(trusted), is_private=True)
         if leaf is None or not _is_trusted(leaf, trusted):
             raise SourceError(SOURCE, f"{self._places.own}: expected a certificate and its CA, got no usable ones")
         self._write_file(leaf)
@@ -116,7 +116,8 @@ class Certificates:
                 _log.info("issued a certificate", host=host)
 
     def _write_file(self, leaf: KeyPair) -> None:
-        replace_file(self._files.certificate, bundle_pem([leaf.certificate]) + leaf.key_pem())
+        content = bundle_pem([leaf.certificate]) + leaf.key_pem()
+        replace_file(self._files.certificate, content, is_private=True)
 
 
 def _content(path: Path) -> bytes:

@@ -8,7 +8,7 @@ import structlog
 
 from adapter.apiserver.cluster_api import SOURCE
 from adapter.errors import SourceError
-from adapter.issuer.files import replace_file
+from adapter.file_replacement import replace_file
 from adapter.issuer.objects import Api, data_of, read, write_data
 
 KEY = "token"
@@ -40,7 +40,7 @@ class SharedToken:
         token = _token(data_of(read(self._api, self._path)))
         if not token:
             raise SourceError(SOURCE, f"{self._path}: expected a token, got none yet")
-        replace_file(self._file, token)
+        replace_file(self._file, token, is_private=True)
 
 
 def _token(data: Mapping[str, bytes]) -> bytes:

@@ -21,6 +21,7 @@ import pyspark
 
 from adapter.config import Config
 from adapter.errors import CheckpointError, SetupError
+from adapter.file_replacement import replace_file
 
 FORMAT = 1
 MARKER = "backlog-adapter.json"
@@ -166,12 +167,7 @@ def _read(marker: Path) -> dict[str, Any]:
 
 
 def _write(marker: Path, content: dict[str, Any]) -> None:
-    fresh = marker.with_suffix(".new")
-    with fresh.open("w") as file:
-        file.write(json.dumps(content, indent=2) + "\n")
-        file.flush()
-        os.fsync(file.fileno())  # otherwise a crash of the machine may leave an empty marker, with which nothing starts
-    os.replace(fresh, marker)
+    replace_file(marker, f"{json.dumps(content, indent=2)}\n".encode())
 
 
 def _mismatch(folder: Path, fault: str) -> CheckpointError:

@@ -86,7 +86,7 @@ def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Pat
     config = config_of(tmp_path)
     folder = Path(config.pipeline.checkpoint)
     folder.mkdir(exist_ok=True)
-    (folder / MARKER).with_suffix(".new").symlink_to("/dev/full")
+    (folder / f".{MARKER}.part").symlink_to("/dev/full")
     with pytest.raises(SetupError) as raised:
         claim(config)
     assert str(raised.value) == (

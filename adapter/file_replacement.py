@@ -1,0 +1,27 @@
+"""Replace a file, so that neither a reader nor a crash of the machine sees half of it."""
+
+import os
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes, *, is_private: bool = False) -> None:
+    """Write a file whole or not at all, and its folder if necessary. A file with this content stays as it is.
+
+    is_private: only this user may read it. Raises OSError, and leaves no partial file.
+    """
+    if path.exists() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    if is_private:  # an older one may have another mode
+        part.unlink(missing_ok=True)
+    flags, mode = (os.O_EXCL, 0o600) if is_private else (os.O_TRUNC, 0o666)
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | flags, mode), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
