@@ -153,7 +153,7 @@ def _explained(body: bytes, configured: "Config | None", workload: str) -> str:
         from adapter.operations.streams import stream_section
     except ModuleNotFoundError as error:  # the image of `serve` carries no numbers
         raise AdapterError(f"{error.name} is not installed here: ask in the pipeline's pod, or add --json") from error
-    explained = explain.explained(body)
+    explained = explain.explain_body(body)
     streams = [] if configured is None else [stream_section(configured, workload)]
     lines = explain.lines(explained, *streams)
     end = lines.index("")

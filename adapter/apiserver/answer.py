@@ -45,7 +45,7 @@ def exposition(write: Callable[[], bytes]) -> Handler:
     return lambda request: Answer(200, write(), EXPOSITION)
 
 
-def validated(
+def with_etag(
     request: Request, body: bytes, content_type: str = JSON, headers: Mapping[str, str] | None = None
 ) -> Answer:
     """A body with an ETag, or 304 for a client that has it already."""

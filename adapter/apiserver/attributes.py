@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from adapter.apiserver.cache import cached
+from adapter.apiserver.cache import cache
 from adapter.apiserver.status import Document, StatusError
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -29,7 +29,7 @@ class Attributes(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-@cached(entries=4096, longest=256)
+@cache(entries=4096, longest=256)
 def attributes(method: str, path: str) -> Attributes:
     """Read method and path as kube-apiserver does (k8s.io/apiserver, RequestInfoFactory)."""
     segments = path.strip("/").split("/")

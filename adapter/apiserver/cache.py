@@ -14,7 +14,7 @@ _TEXT_BYTES = 100  # of a string besides its characters
 _ENTRY_BYTES = 1_000  # of an entry besides its strings
 
 
-def cached(entries: int, longest: int) -> Callable[[Function], Function]:
+def cache(entries: int, longest: int) -> Callable[[Function], Function]:
     """Cache the results of a function of strings.
 
     entries: the least recently used result is dropped first. longest: characters of all arguments together; the result

@@ -20,7 +20,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from adapter.apiserver.identity import Identity, authenticated
+from adapter.apiserver.identity import Identity, add_authenticated
 
 CREDENTIAL = "authentication.kubernetes.io/credential-id"  # the key in `extra` of the certificate's fingerprint
 UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")  # in a subject: the user's uid
@@ -125,7 +125,7 @@ def _client(leaf: x509.Certificate) -> Identity | None:
         return None
     groups = tuple(_values(leaf, NameOID.ORGANIZATION_NAME))
     extra = {CREDENTIAL: (f"X509SHA256={leaf.fingerprint(SHA256()).hex()}",)}
-    return authenticated(Identity(names[-1], groups, uids[0] if uids else "", extra))
+    return add_authenticated(Identity(names[-1], groups, uids[0] if uids else "", extra))
 
 
 def _values(leaf: x509.Certificate, kind: x509.ObjectIdentifier) -> list[str]:

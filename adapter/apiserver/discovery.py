@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from adapter.apiserver.answer import Answer, Handler, Routes, json, validated
+from adapter.apiserver.answer import Answer, Handler, Routes, json, with_etag
 from adapter.apiserver.negotiation import AGGREGATED, aggregated_version, check_json
 from adapter.apiserver.request import Request
 from adapter.apiserver.status import Document
@@ -38,7 +38,7 @@ class ApiGroup:
 
 def routes(groups: Sequence[ApiGroup]) -> Routes:
     """The routes of discovery and of every group."""
-    bodies = {version: msgspec.json.encode(aggregated(groups, version)) for version in AGGREGATED}
+    bodies = {version: msgspec.json.encode(aggregate(groups, version)) for version in AGGREGATED}
     found: dict[str, Handler] = {"/apis": partial(_root, json(group_list(groups)), bodies)}
     for group in groups:
         found[f"/apis/{group.name}"] = partial(_plain, json({"kind": "APIGroup", "apiVersion": "v1"} | _group(group)))
@@ -64,7 +64,7 @@ def resource_list(group: ApiGroup, version: str) -> Document:
     return {**names, "resources": resources}
 
 
-def aggregated(groups: Sequence[ApiGroup], version: str) -> Document:
+def aggregate(groups: Sequence[ApiGroup], version: str) -> Document:
     """`/apis` as aggregated discovery. version: of apidiscovery.k8s.io.
 
     Without its resources, `kubectl api-resources` would show no metric. The newest version of a group comes first.
@@ -141,4 +141,4 @@ def _root(document: Answer, bodies: dict[str, bytes], request: Request) -> Answe
     if version is None:
         return _plain(document, request)
     headers = {"Cache-Control": "public", "Vary": "Accept"}
-    return validated(request, bodies[version], AGGREGATED[version], headers)
+    return with_etag(request, bodies[version], AGGREGATED[version], headers)

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from adapter.apiserver.cache import ByteCache, weight
 from adapter.apiserver.certificates import authorities, holder
-from adapter.apiserver.identity import Identity, authenticated
+from adapter.apiserver.identity import Identity, add_authenticated
 from adapter.apiserver.request import Headers
 
 _MALFORMED_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -99,7 +99,7 @@ class IdentityHeaders:
         picked = tuple([pair for pair in headers if pair[0].startswith(prefixes)])
         found = self._cache.get(picked)
         if found is None:
-            found = (named_by(self.names, picked),)
+            found = (user_in(self.names, picked),)
             self._cache.put(picked, found, weight(text for pair in picked for text in pair))
         return found[0]
 
@@ -124,7 +124,7 @@ def _is_front_proxy(settings: FrontProxy, certificate: bytes, now_s: float) -> b
     return not settings.allowed_names or found.common_name in settings.allowed_names
 
 
-def named_by(names: HeaderNames, headers: Headers) -> Identity | None:
+def user_in(names: HeaderNames, headers: Headers) -> Identity | None:
     """The user that the headers name; None if they name none. X_Remote_User is another header than X-Remote-User."""
     lines = [(name.decode("latin-1"), header_text(value)) for name, value in headers]
     user = _first(lines, names.user)
@@ -137,7 +137,7 @@ def named_by(names: HeaderNames, headers: Headers) -> Identity | None:
             if name.startswith(prefix):
                 key = _extra_key(name[len(prefix) :])
                 extra[key] = (*extra.get(key, ()), value)
-    return authenticated(Identity(user, groups, _first(lines, names.uid), extra))
+    return add_authenticated(Identity(user, groups, _first(lines, names.uid), extra))
 
 
 def _extra_key(encoded: str) -> str:

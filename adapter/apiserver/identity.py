@@ -42,7 +42,7 @@ ANONYMOUS = Identity("system:anonymous", (UNAUTHENTICATED,))
 LOCAL = Identity("local", (MASTERS, AUTHENTICATED))
 
 
-def authenticated(identity: Identity) -> Identity:
+def add_authenticated(identity: Identity) -> Identity:
     """Add the group of every authenticated user, to which Kubernetes binds the rights to discovery."""
     decided = AUTHENTICATED in identity.groups or UNAUTHENTICATED in identity.groups
     if decided or identity.user == ANONYMOUS.user:

@@ -1,7 +1,7 @@
 """The Accept header: this server writes JSON, and discovery also in its aggregated form."""
 
 from adapter.apiserver.answer import JSON
-from adapter.apiserver.cache import cached
+from adapter.apiserver.cache import cache
 from adapter.apiserver.status import not_acceptable
 
 # By version of apidiscovery.k8s.io; API servers before Kubernetes 1.30 ask for v2beta1.
@@ -22,13 +22,13 @@ def aggregated_version(accept: str) -> str | None:
     return _aggregated_version(accept) if "as=" in accept else None
 
 
-@cached(entries=1024, longest=1024)
+@cache(entries=1024, longest=1024)
 def _accepts_json(accept: str) -> bool:
     """Whether a clause allows JSON in its plain form; `as` asks for another one, such as Table."""
     return any(media in _RANGES and "as" not in parameters for media, parameters in _clauses(accept))
 
 
-@cached(entries=1024, longest=1024)
+@cache(entries=1024, longest=1024)
 def _aggregated_version(accept: str) -> str | None:
     for media, parameters in _clauses(accept):
         if media not in _RANGES:

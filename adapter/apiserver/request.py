@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from adapter.apiserver.cache import cached
+from adapter.apiserver.cache import cache
 from adapter.apiserver.status import bad_request
 
 # (name in lower case, value) in their order, a name as often as it was sent. WSGI joins repeated headers with commas,
@@ -67,7 +67,7 @@ def _headers_of_wsgi(environ: Mapping[str, Any]) -> Headers:
     )
 
 
-@cached(entries=4096, longest=512)
+@cache(entries=4096, longest=512)
 def parse_query(query: str) -> Mapping[str, str]:
     """The first value of each parameter. Raises StatusError (400)."""
     if len(query) > LONGEST_QUERY:

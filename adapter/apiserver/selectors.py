@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from adapter.apiserver.cache import cached
+from adapter.apiserver.cache import cache
 from adapter.apiserver.status import Document
 
 Labels = Mapping[str, str]
@@ -89,7 +89,7 @@ class Selector:
 EVERYTHING = Selector()
 
 
-@cached(entries=4096, longest=256)
+@cache(entries=4096, longest=256)
 def parse(text: str) -> Selector:
     """Parse a selector in the grammar of Kubernetes; an empty text matches everything. Raises SelectorError."""
     if len(text) > LONGEST:

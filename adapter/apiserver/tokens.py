@@ -11,7 +11,7 @@ import msgspec
 from adapter.apiserver.cache import weight
 from adapter.apiserver.cluster_api import SOURCE, ClusterApi, RetryPolicy, retry
 from adapter.apiserver.front_proxy import header_text
-from adapter.apiserver.identity import Identity, authenticated
+from adapter.apiserver.identity import Identity, add_authenticated
 from adapter.apiserver.request import Request
 from adapter.apiserver.review_cache import CacheSettings, ReviewCache
 from adapter.errors import SourceError
@@ -100,4 +100,4 @@ def _identity(user: _User) -> Identity:
     if not user.username:
         raise SourceError(SOURCE, "expected a username in a TokenReview that accepts a token")
     extra = {key: tuple(values) for key, values in (user.extra or {}).items()}
-    return authenticated(Identity(user.username, tuple(user.groups or ()), user.uid, extra))
+    return add_authenticated(Identity(user.username, tuple(user.groups or ()), user.uid, extra))

@@ -9,7 +9,7 @@ import numpy as np
 
 from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import Rescale, rescales, worker_changes
-from adapter.backtest.timelines import Timeline, bridged, gaps
+from adapter.backtest.timelines import Timeline, gaps, interpolate
 from adapter.core.rates import Mask
 from adapter.core.rules import Rules, value_or_default
 from adapter.core.samples import Array
@@ -128,7 +128,7 @@ def _input(timeline: Timeline) -> Array:
             "input_rate_records_per_s, or choose a period in which it was recorded"
         )
     steps = round(timeline.step_s / STEP_S) if timeline.step_s % STEP_S == 0 else 0
-    full = bridged(rate)
+    full = interpolate(rate)
     if steps:
         return np.repeat(full, steps)
     at_s = np.arange(timeline.at_s[0], timeline.at_s[-1], STEP_S)

@@ -147,7 +147,7 @@ def run(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> None:
 
 def simulate(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> Path:
     """Simulate the units without results; the folder of the results. Spark starts only if a result is missing."""
-    folder = results.opened(backtest.out / "units")
+    folder = results.open_folder(backtest.out / "units")
     if results.missing(folder, backtest.units):
         work = job.Work(units=backtest.units, traces={trace.name: trace for trace in backtest.traces})
         try:
@@ -156,7 +156,7 @@ def simulate(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> Path:
         except SetupError:
             if not stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
                 raise
-            raise job.stopped(folder, backtest.units) from None
+            raise job.stop_error(folder, backtest.units) from None
     return folder
 
 

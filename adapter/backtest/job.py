@@ -65,7 +65,7 @@ class GroupTask:
             )
         function = getattr(import_module(unit.module), unit.function.partition(":")[2])
         numbers = function(self.units, self.traces.value)
-        content = pa.array([results.encoded(self.units, numbers)], pa.binary())
+        content = pa.array([results.encode(self.units, numbers)], pa.binary())
         yield pa.RecordBatch.from_arrays([content], ["content"])
 
 
@@ -87,13 +87,13 @@ def run(spark: SparkSession, work: Work, out: Path, progress: ProgressReport, st
             pool.shutdown(wait=False, cancel_futures=True)
             runner.cancel(running)
     if stop.is_set() and results.missing(out, work.units):
-        raise stopped(out, work.units)
+        raise stop_error(out, work.units)
     if failures:
         listed = failures[:_MAX_LISTED] + [f"and {len(failures) - _MAX_LISTED} more"] * (len(failures) > _MAX_LISTED)
         raise BacktestError("; ".join(listed) + f"; all other results are stored in {out}")
 
 
-def stopped(out: Path, units: tuple[Unit, ...]) -> BacktestError:
+def stop_error(out: Path, units: tuple[Unit, ...]) -> BacktestError:
     """The error of a run that was stopped before its end."""
     left = len(results.missing(out, units))
     return BacktestError(f"stopped: {left} of {len(units)} runs are left; repeat the command to continue")

@@ -25,7 +25,7 @@ class ResultsError(AdapterError):
     """The folder of results cannot be written or read; its files stay unchanged. The message states what to do."""
 
 
-def encoded(units: Sequence[Unit], numbers: Mapping[str, Array]) -> bytes:
+def encode(units: Sequence[Unit], numbers: Mapping[str, Array]) -> bytes:
     """The results of one group as a Parquet file. numbers: shape (units,), or (units, k) for k in a row."""
     columns: dict[str, object] = {
         "id": [unit.id for unit in units],
@@ -41,7 +41,7 @@ def encoded(units: Sequence[Unit], numbers: Mapping[str, Array]) -> bytes:
     return file.getvalue()
 
 
-def opened(folder: Path) -> Path:
+def open_folder(folder: Path) -> Path:
     """Create the folder if necessary. Raises ResultsError if it is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -66,14 +66,14 @@ def save(folder: Path, units: Sequence[Unit], content: bytes) -> None:
         ) from None
 
 
-def done(folder: Path) -> frozenset[str]:
+def finished_ids(folder: Path) -> frozenset[str]:
     """The ids of the units whose results are in the folder. Raises ResultsError."""
     return frozenset(str(value) for table in _tables(folder, ["id"]) for value in table["id"].to_pylist())
 
 
 def missing(folder: Path, units: Iterable[Unit]) -> tuple[Unit, ...]:
     """The units whose results are not in the folder yet. Raises ResultsError."""
-    here = done(folder)
+    here = finished_ids(folder)
     return tuple(unit for unit in units if unit.id not in here)
 
 

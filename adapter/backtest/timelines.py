@@ -70,7 +70,7 @@ def timelines(samples: Sequence[Samples], step_s: float) -> dict[str, Timeline]:
     }
 
 
-def bridged(values: Array) -> Array:
+def interpolate(values: Array) -> Array:
     """Interpolate NaN linearly; before the first and after the last known value, repeat that value."""
     known = np.isfinite(values)
     if not known.any():
@@ -207,6 +207,6 @@ def _age(at_s: Array, step_s: float, input_rate: Array, backlog: Array) -> Array
     """
     if not np.isfinite(input_rate).any():
         return np.full_like(at_s, np.nan)
-    brought = np.cumsum(bridged(input_rate)) * step_s
+    brought = np.cumsum(interpolate(input_rate)) * step_s
     age = at_s - np.interp(brought - backlog, brought, at_s)
     return np.where(backlog > 0, age, np.where(np.isnan(backlog), np.nan, 0.0))

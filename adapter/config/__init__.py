@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from adapter.config.chart_values import is_chart_values, name_faults, rendered
+from adapter.config.chart_values import chart_config, is_chart_values, name_faults
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import Document, read, text_of
 from adapter.config.faults import Fault
@@ -107,7 +107,7 @@ def load_chart_values(path: Path, checks: Sequence[Check] = ()) -> Config | None
         return None
     if faults := name_faults(document):
         raise document.refuse(faults)
-    return _checked(rendered(document), checks)
+    return _checked(chart_config(document), checks)
 
 
 def json_schema() -> dict[str, Any]:

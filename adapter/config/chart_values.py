@@ -47,7 +47,7 @@ def _hint(name: object, known: frozenset[str]) -> str:
     )
 
 
-def rendered(document: Document) -> Document:
+def chart_config(document: Document) -> Document:
     """The configuration of a values file, with the lines of that file."""
     return document.below("config", _merge(RELEASE, document.values.get("config") or {}))
 

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 from pydantic import ValidationError
 
-from adapter.config.faults import Fault, Path, one_of, shown
+from adapter.config.faults import Fault, Path, one_of, value_text
 from adapter.config.models import Fleet, RuleMatch, Timing
 from adapter.config.rule_layers import Entry, Layer, Layers, RuleSources
 from adapter.config.settings import match_entry, relations, valid_settings
@@ -59,7 +59,7 @@ def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> I
     if source is None:  # without a source there is no kind, and so no model to report it
         yield Fault(path, f"is required: expected one of {', '.join(kinds)}" if kinds else _NO_SOURCE)
     elif not isinstance(source, str):
-        yield Fault(path, f"expected the name of a source, got {shown(source)}")
+        yield Fault(path, f"expected the name of a source, got {value_text(source)}")
     elif kinds.get(source) == "kubernetes":
         yield Fault(path, f"{source} is of kind kubernetes, which is read for every workload; remove this entry")
     yield from _unknown(source, path, kinds)
@@ -82,7 +82,7 @@ def _deadlines(given: Given) -> Iterator[Fault]:
     for name, source in _mapping(given, "sources").items():
         deadline_s = source.get("deadline_s", _DEADLINE_S) if isinstance(source, Mapping) else None
         if tick_s is not None and _is_number(deadline_s) and deadline_s >= tick_s:
-            given_s = shown(deadline_s) if "deadline_s" in source else f"{shown(deadline_s)} (default)"
+            given_s = value_text(deadline_s) if "deadline_s" in source else f"{value_text(deadline_s)} (default)"
             text = f"expected less than timing.tick_s = {tick_s}, got {given_s}; a late source must not delay the tick"
             yield Fault(("sources", name, "deadline_s"), text)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from adapter.config.faults import Fault, Path, path_of, shown
+from adapter.config.faults import Fault, Path, path_of, value_text
 from adapter.errors import ConfigError
 
 _KINDS = ("str", "int", "float", "bool", "null", "map", "seq", "merge")
@@ -72,7 +72,7 @@ def read(text: str, where: str) -> Document:
     """Parse a text. Raises ConfigError if it is empty, not YAML, not a mapping, or has a duplicate key."""
     root, values = _parsed(text, where)
     if not isinstance(values, dict):
-        raise ConfigError([f"{where}: expected a mapping with sources and pipeline, got {shown(values)}"])
+        raise ConfigError([f"{where}: expected a mapping with sources and pipeline, got {value_text(values)}"])
     return Document(values, where, root)
 
 

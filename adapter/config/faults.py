@@ -58,10 +58,10 @@ class Fault:
 
     def sentence(self) -> str:
         """The fault as a sentence that begins with its path."""
-        return f"{written(self.path)}: {self.text}"
+        return f"{path_text(self.path)}: {self.text}"
 
 
-def written(path: Path) -> str:
+def path_text(path: Path) -> str:
     """A path as text: workloads[1].labels["example.com/team"]."""
     return "".join(_written_step(step) for step in path).removeprefix(".") or "the file"
 
@@ -93,10 +93,10 @@ def nearest(name: object, names: Iterable[str]) -> str:
 def one_of(name: object, names: Iterable[str]) -> str:
     """The message for an unknown name."""
     known = list(names)
-    return f"expected one of {', '.join(known)}, got {shown(name)}{nearest(name, known)}"
+    return f"expected one of {', '.join(known)}, got {value_text(name)}{nearest(name, known)}"
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """A value as short text; a mapping or list only by its type."""
     if isinstance(value, Mapping):
         return "a mapping"
@@ -153,7 +153,7 @@ def _quoted(text: str) -> list[str]:
 
 def _without_secret(path: Path, given: object) -> str:
     """A value as text, unless its name suggests a secret: messages appear in logs."""
-    return "a value that is not shown" if any(SECRET.search(str(step)) for step in path) else shown(given)
+    return "a value that is not shown" if any(SECRET.search(str(step)) for step in path) else value_text(given)
 
 
 def _type_hint(path: Path, kind: str, given: object) -> str:

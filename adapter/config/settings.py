@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pydantic
 from pydantic import PlainValidator, ValidationError, ValidationInfo
 
-from adapter.config.faults import shown
+from adapter.config.faults import value_text
 from adapter.config.model import Model, setting
 from adapter.config.patterns import WorkloadMatch
 from adapter.config.rule_layers import Entry, Layer, Layers, MatchEntry, RuleSources
@@ -75,7 +75,7 @@ def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[t
 
 
 def _shown_setting(name: str, merged: Mapping[str, Any], rules: Mapping[str, Any]) -> str:
-    return f"{name} = {shown(rules[name])}{'' if name in merged else ' (default)'}"
+    return f"{name} = {value_text(rules[name])}{'' if name in merged else ' (default)'}"
 
 
 def rule_sources(config: "Config") -> RuleSources:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
-from adapter.config.faults import SECRET, nearest, refusal, shown
+from adapter.config.faults import SECRET, nearest, refusal, value_text
 from adapter.config.patterns import matcher
 
 _LABEL_VALUE = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
@@ -34,20 +34,20 @@ _SERVER_PROPERTIES = ("bootstrap.servers", "metadata.broker.list")
 def _name(text: str) -> str:
     if not re.fullmatch(_LABEL_VALUE, text):
         allowed = "at most 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
-        raise refusal(f"expected {allowed}, got {shown(text)}")
+        raise refusal(f"expected {allowed}, got {value_text(text)}")
     return text
 
 
 def _namespace(text: str) -> str:
     if not re.fullmatch(_DNS_LABEL, text):
-        raise refusal(f"expected at most 63 lower-case letters, digits or '-' (a DNS label), got {shown(text)}")
+        raise refusal(f"expected at most 63 lower-case letters, digits or '-' (a DNS label), got {value_text(text)}")
     return text
 
 
 def _service(text: str) -> str:
     if not re.fullmatch(_SERVICE, text):
         raise refusal(
-            f"expected the namespace and the name of a Service, as monitoring/backlog-adapter, got {shown(text)}"
+            f"expected the namespace and the name of a Service, as monitoring/backlog-adapter, got {value_text(text)}"
         )
     return text
 
@@ -56,7 +56,7 @@ def _label_key(text: str) -> str:
     prefix, slash, name = text.rpartition("/")
     prefix_is_valid = not slash or (len(prefix) <= _LONGEST_PREFIX and re.fullmatch(_DNS_NAME, prefix))
     if not (prefix_is_valid and re.fullmatch(_LABEL_VALUE, name)):
-        raise refusal(f"expected a label key such as team or example.com/team, got {shown(text)}")
+        raise refusal(f"expected a label key such as team or example.com/team, got {value_text(text)}")
     if text in _RESERVED_LABELS:
         raise refusal("is reserved: the adapter sets it; choose another label key")
     return text
@@ -81,12 +81,12 @@ def _prometheus_url(text: str) -> str:
     if "?" in text or "#" in text:
         raise refusal("expected an address without ? and #, got one with them; parameters belong into parameters")
     if _API.search(text):
-        raise refusal(f"expected {_API.sub('', text)} without /api/v1, which the adapter adds, got {shown(text)}")
+        raise refusal(f"expected {_API.sub('', text)} without /api/v1, which the adapter adds, got {value_text(text)}")
     return text
 
 
 def _shown_address(text: str) -> str:
-    return "a text with @ that is not shown; user and password do not belong here" if "@" in text else shown(text)
+    return "a text with @ that is not shown; user and password do not belong here" if "@" in text else value_text(text)
 
 
 def _brokers(text: str) -> str:
@@ -107,13 +107,13 @@ def _pattern(text: str) -> str:
     try:
         matcher(text)
     except ValueError as error:
-        raise refusal(f"expected a regular expression, got {shown(text)}: {error}") from error
+        raise refusal(f"expected a regular expression, got {value_text(text)}: {error}") from error
     return text
 
 
 def _memory(text: str) -> str:
     if not re.fullmatch(_MEMORY, text):
-        raise refusal(f"expected a size such as 1g or 1500m, got {shown(text)}")
+        raise refusal(f"expected a size such as 1g or 1500m, got {value_text(text)}")
     return text
 
 
@@ -123,7 +123,7 @@ def _instant(value: object) -> object:
     try:
         return datetime.fromisoformat(value)
     except ValueError as error:
-        raise refusal(f"expected a time such as 2026-01-31T18:00:00Z, got {shown(value)}") from error
+        raise refusal(f"expected a time such as 2026-01-31T18:00:00Z, got {value_text(value)}") from error
 
 
 def _zoned(value: datetime) -> datetime:
@@ -135,7 +135,7 @@ def _zoned(value: datetime) -> datetime:
 def _minutes(value: object) -> int:
     found = re.fullmatch(_TIME_OF_DAY, value) if isinstance(value, str) else None
     if found is None:
-        raise refusal(f"expected a time of the day from 00:00 to 23:59, got {shown(value)}")
+        raise refusal(f"expected a time of the day from 00:00 to 23:59, got {value_text(value)}")
     return 60 * int(found[1]) + int(found[2])
 
 
@@ -144,13 +144,13 @@ def _zone(text: str) -> str:
         ZoneInfo(text)
     except (KeyError, ValueError, OSError):  # a missing file, an invalid file name, a folder
         hint = nearest(text, sorted(available_timezones()))
-        raise refusal(f"expected a time zone such as UTC or Europe/Berlin, got {shown(text)}{hint}") from None
+        raise refusal(f"expected a time zone such as UTC or Europe/Berlin, got {value_text(text)}{hint}") from None
     return text
 
 
 def _header(text: str) -> str:
     if not re.fullmatch(_HEADER_NAME, text):
-        raise refusal(f"expected the name of a header such as X-Scope-OrgID, got {shown(text)}")
+        raise refusal(f"expected the name of a header such as X-Scope-OrgID, got {value_text(text)}")
     if SECRET.search(text):
         raise refusal("may not carry a secret in this file; use bearer_token_file or basic")
     return text
@@ -158,7 +158,7 @@ def _header(text: str) -> str:
 
 def _header_value(text: str) -> str:
     if not (text.isascii() and text.isprintable()):
-        raise refusal(f"expected one line of ASCII characters, got {shown(text)}")
+        raise refusal(f"expected one line of ASCII characters, got {value_text(text)}")
     return text
 
 

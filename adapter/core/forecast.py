@@ -138,7 +138,7 @@ def steady_rise(points: Array) -> Array:
     return steady
 
 
-def trusted(fit: Fit, level: Array, error_ratio: Array) -> Mask:
+def is_trusted(fit: Fit, level: Array, error_ratio: Array) -> Mask:
     """Whether there is a fit whose errors are small relative to the level (records/s); shape (stages,)."""
     known: Mask = fit.sigma < error_ratio * level
     return known

@@ -11,7 +11,7 @@ from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, WHOLE, Array, Samples, first_known
-from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, aligned
+from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, align
 
 Stage = tuple[str, str]
 FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
@@ -36,7 +36,7 @@ REPLACED_S = 120.0  # a stage whose siblings report for this much longer was rem
 def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     """The state with this tick's samples in it. A signal that is missing keeps its last known value."""
     workloads, stages = _current_names(state, samples, book)
-    state = aligned(state, workloads, stages)
+    state = align(state, workloads, stages)
     before, now = state.slow.facts, _facts(samples, workloads)
     after = WorkloadFacts(**{name: first_known(getattr(now, name), getattr(before, name)) for name in _FACTS})
     # The sum over another set of partitions, or of another source, is another counter: its difference is no progress.
@@ -125,7 +125,7 @@ def rated_workers(fast: Fast, at_s: float, rules: RuleColumns) -> Array:
     return first_known(ready, counts.workers, counts.spec_workers)
 
 
-def trimmed(fast: Fast, oldest_s: Array) -> Fast:
+def trim(fast: Fast, oldest_s: Array) -> Fast:
     """The group without the points that are older than the windows of their stage. oldest_s: (stages,)."""
     keep = fast.at_s >= oldest_s.min(initial=fast.at_s[-1])
     at_s = fast.at_s[keep]

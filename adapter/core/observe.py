@@ -8,7 +8,7 @@ import numpy as np
 
 from adapter.core import parameters
 from adapter.core.grouping import largest, smallest
-from adapter.core.ingest import HEALTH, count_failures, ingest, rated_workers, reindex, trimmed, without_deleted_hpas
+from adapter.core.ingest import HEALTH, count_failures, ingest, rated_workers, reindex, trim, without_deleted_hpas
 from adapter.core.measured_cost import with_measured_cost
 from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
@@ -84,7 +84,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     rules, complaints = _rules(state, samples, book, index)
     stage_rules = rules if plain else rules.at(index)
     state = count_failures(without_deleted_hpas(state, at_s, rules), samples, rules)
-    state = replace(state, fast=trimmed(state.fast, at_s - FAR_WINDOWS * stage_rules.rate_window_s))
+    state = replace(state, fast=trim(state.fast, at_s - FAR_WINDOWS * stage_rules.rate_window_s))
 
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
     rates = window_rates(state.fast, now, stage_rules, index)

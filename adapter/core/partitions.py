@@ -40,7 +40,7 @@ def next_down(size: Array, partitions: Array, rule: IntArray) -> Array:
     return _pick(size, partitions, rule, "down")
 
 
-def balanced(workers: Array, partitions: Array, slots: Array) -> Array:
+def even_size(workers: Array, partitions: Array, slots: Array) -> Array:
     """Whole workers, rounded up until the fullest subtask has one partition less (S4-37).
 
     Unchanged if the spread is even, if no subtask has more than one partition, or if the partitions are unknown.

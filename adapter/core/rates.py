@@ -55,7 +55,7 @@ def _slope(at_s: Array, values: Array) -> Array:
     return np.where(spread > 0, (apart_s * risen).sum(axis=0) / np.where(spread > 0, spread, 1.0), np.nan)
 
 
-def stalled(values: Array, usable: Mask) -> Mask:
+def is_stalled(values: Array, usable: Mask) -> Mask:
     """Whether a counter that rose at every usable point, at least twice, has not risen at the last two; shape (rows,).
 
     This finds an interruption on the second tick. One rise alone may be the step of a counter that rises in steps.
@@ -111,7 +111,7 @@ def rate_rise(at_s: Array, values: Array, usable: Mask) -> Array:
     return np.where(known, np.maximum(rises.min(axis=0), 0.0), np.nan)
 
 
-def rising(at_s: Array, values: Array, usable: Mask) -> Mask:
+def is_rising(at_s: Array, values: Array, usable: Mask) -> Mask:
     """Whether all usable points of the newer half exceed all of the older half; shape (rows,).
 
     A sawtooth does not rise, however it falls on the ticks.

@@ -45,7 +45,7 @@ _PREFIXES: Mapping[type, str] = {
 }
 
 
-def recorded(inputs: DecisionInput, result: DecisionResult) -> dict[str, Array]:
+def record_columns(inputs: DecisionInput, result: DecisionResult) -> dict[str, Array]:
     """The records of all workloads of a tick: name of an input -> shape (workloads,); a mask is 1 or 0."""
     of_stage = {f"policy_input.{f.name}": getattr(inputs.policy_input, f.name) for f in _plain(PolicyInput)}
     of_stage |= {f"scale_up_blockers.{f.name}": getattr(inputs.blockers, f.name) for f in fields(ScaleUpBlockers)}

@@ -20,7 +20,7 @@ from adapter.core.policies.interface import forecast_input_rate
 from adapter.core.policies.sizing import backlog_time_target
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS
-from adapter.core.record import recorded
+from adapter.core.record import record_columns
 from adapter.core.relayed_load import bottleneck, required_parallelism, stage_load, true_rate
 from adapter.core.rules import POLICIES
 from adapter.core.samples import EVERY, WHOLE, Array, IntArray, Samples
@@ -41,7 +41,7 @@ def report(tick: Tick, inputs: DecisionInput, result: DecisionResult, samples: S
         numbers=_numbers(tick, inputs, result),
         stages=tuple(slow.stages[place] for place in visible),
         stage_numbers=_stage_numbers(tick, visible),
-        record=recorded(inputs, result),
+        record=record_columns(inputs, result),
     )
 
 

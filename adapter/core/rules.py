@@ -294,7 +294,7 @@ def value_or_default(rules: Rules, name: str) -> float:
 
 
 MEANINGS = {  # of each setting, also by which policies
-    setting.name: policies.described(setting.name, setting.metadata["meaning"])
+    setting.name: policies.describe(setting.name, setting.metadata["meaning"])
     for setting in fields(Rules)
     if "hidden" not in setting.metadata
 }

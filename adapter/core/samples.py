@@ -148,7 +148,9 @@ def assemble_columns(at_s: float, columns: SampleColumns, faults: Iterable[tuple
         by_workload={
             n: _column(workloads, of_workload[rows], value[rows]) for n, rows in seen.items() if n not in _STAGE_SIGNALS
         },
-        faults=_join_faults([*faults, *((columns.workload.names[at], contested(each)) for at, each in claims.items())]),
+        faults=_join_faults(
+            [*faults, *((columns.workload.names[at], fleet_conflict(each)) for at, each in claims.items())]
+        ),
     )
 
 
@@ -158,7 +160,7 @@ def usable(value: Array) -> NDArray[np.bool_]:
     return fits
 
 
-def contested(fleets: Iterable[float]) -> str:
+def fleet_conflict(fleets: Iterable[float]) -> str:
     """The fault of a workload that several fleets find. fleets: their indices in the configuration."""
     names = " and ".join(f"fleets[{fleet:g}]" for fleet in fleets)
     return f"{names} both find this workload: change their match, groups or namespace so that one of them does"

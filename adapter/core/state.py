@@ -197,7 +197,7 @@ def _empty_group(group: Any, **texts: tuple[str, ...]) -> Any:
 EMPTY = State(fast=_empty_group(Fast), slow=_empty_group(Slow, **dict.fromkeys(_NAMES, ())))
 
 
-def aligned(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, str], ...]) -> State:
+def align(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, str], ...]) -> State:
     """The state with exactly these workloads and stages: new ones are unknown, absent ones are dropped."""
     slow = state.slow
     if (slow.workloads, slow.stages) == (workloads, stages):

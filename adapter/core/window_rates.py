@@ -10,12 +10,12 @@ from adapter.core.rates import (
     Mask,
     confirmed_rate,
     counter_rate,
+    is_rising,
+    is_stalled,
     last_rate,
     rate_rise,
-    rising,
     robust_slope,
     since_reset,
-    stalled,
 )
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
@@ -70,10 +70,10 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, far),
         input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
         progressed=_progressed(fast),
-        stalled=stalled(fast.processed, far) & (fast.backlog[-1] > 0),
+        stalled=is_stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.
-        rising=rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
-        falling=rising(fast.at_s, -fast.backlog, near),
+        rising=is_rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
+        falling=is_rising(fast.at_s, -fast.backlog, near),
         backlog_records=fast.backlog[-1],
         lowest_backlog_records=np.fmin.reduce(seen, axis=0),
         highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),

@@ -71,10 +71,10 @@ def write(api: Api, path: str, found: Object, fields: Object) -> None:
 
 def data_of(secret: Object) -> Mapping[str, bytes]:
     """The decoded data of a Secret."""
-    return {key: decoded(text) for key, text in (secret.get("data") or {}).items()}
+    return {key: decode(text) for key, text in (secret.get("data") or {}).items()}
 
 
-def decoded(text: object) -> bytes:
+def decode(text: object) -> bytes:
     """The bytes of base64; empty if it is none."""
     try:
         return base64.b64decode(text or "") if isinstance(text, str) else b""
@@ -82,11 +82,11 @@ def decoded(text: object) -> bytes:
         return b""
 
 
-def encoded(content: bytes) -> str:
+def encode(content: bytes) -> str:
     """Bytes as base64, as Kubernetes writes them in JSON."""
     return base64.b64encode(content).decode()
 
 
 def write_data(api: Api, path: str, found: Object, data: Mapping[str, bytes]) -> None:
     """Apply the whole data of a Secret. Keys that this process wrote before and now leaves out are removed."""
-    write(api, path, found, {"data": {key: encoded(content) for key, content in data.items()}})
+    write(api, path, found, {"data": {key: encode(content) for key, content in data.items()}})

@@ -11,8 +11,8 @@ from adapter.issuer.objects import (
     Api,
     Object,
     data_of,
-    decoded,
-    encoded,
+    decode,
+    encode,
     owner_of,
     read,
     read_if_any,
@@ -56,7 +56,7 @@ class State:
 
     def published(self) -> Mapping[str, Bundle]:
         """The CAs in each place where clients read them, by the path of its object."""
-        services = {path: decoded(item["spec"].get("caBundle")) for path, item in self._services.items()}
+        services = {path: decode(item["spec"].get("caBundle")) for path, item in self._services.items()}
         places = {self._places.peer: data_of(self._peer).get(CA, b""), **services}
         return {path: read_bundle(pem) for path, pem in places.items()}
 
@@ -86,7 +86,7 @@ class State:
         if path == self._places.peer:
             self._write_peer(self.leaves[self._places.peer_host])
         else:
-            fields = {"spec": {"caBundle": encoded(bundle_pem(self.trusted))}}
+            fields = {"spec": {"caBundle": encode(bundle_pem(self.trusted))}}
             write(self._api, path, self._services[path], fields)
 
     def _write_own(self, authority: KeyPair, trusted: Bundle, leaf: KeyPair | None) -> None:

@@ -8,7 +8,7 @@ from adapter.core.formatting import workers
 from adapter.errors import AdapterError, plain, printable
 from adapter.operations.changes import MEASURED, Change, UnboundedDecision, decided_by, nearest, without_bound
 from adapter.operations.enactment import hpa_section
-from adapter.operations.number_text import exact, number, rounded, title
+from adapter.operations.number_text import exact, number, title, with_unit
 from adapter.operations.numbers import capacity, rules, signals, summary, terms
 from adapter.operations.recorded_decision import RecordedDecision, replay
 from adapter.operations.rows import Row, Section, render
@@ -56,7 +56,7 @@ def explain(record: Record) -> Explanation:
     )
 
 
-def explained(body: bytes) -> Explanation:
+def explain_body(body: bytes) -> Explanation:
     """The explanation of an encoded record. Raises AdapterError if this release cannot read it."""
     try:
         return explain(decode(body))
@@ -96,7 +96,7 @@ def _change_rows(
     for name in sorted(dict.fromkeys(change.name for change in changes), key=lambda name: _rank(by, name)):
         both = [change for change in changes if change.name == name]
         other = ", ".join(f"{_target(c)} at {exact(name, c.value)}" for c in both)
-        found.append(Row(name=_input(recorded, name), value=rounded(name, both[0].now), note=other))
+        found.append(Row(name=_input(recorded, name), value=with_unit(name, both[0].now), note=other))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ _IN_SECONDS_UNTIL_S = 600.0
 _SUFFIXES = ("_records_per_s", "_records", "_workers", "_ratio", "_s")
 
 
-def rounded(name: str, value: float | None) -> str:
+def with_unit(name: str, value: float | None) -> str:
     """A rounded number with its unit."""
     if value is None:
         return UNKNOWN

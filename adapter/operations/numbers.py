@@ -18,7 +18,7 @@ from adapter.core.rules import MEANINGS, Rules
 from adapter.core.signals import HORIZON_S
 from adapter.core.size_messages import why_unchanged
 from adapter.core.stops import LEAST_RESCALES
-from adapter.operations.number_text import ago, exact, number, rounded, time_text, title
+from adapter.operations.number_text import ago, exact, number, time_text, title, with_unit
 from adapter.operations.recorded_decision import RecordedDecision, known
 from adapter.operations.rows import Row, Section
 from adapter.operations.tables import unbounded
@@ -81,7 +81,7 @@ def signals(recorded: RecordedDecision) -> Section:
     seen = f"last sample {ago(decision.sample_age_s)}, workers counted {ago(decision.workers_age_s)}"
     values = {name: getattr(decision, name) for name in _SIGNALS}
     values |= {name: value for name in _OF_ENGINES if (value := getattr(decision, name)) is not None}
-    rows = [Row(name=title(name), value=rounded(name, value)) for name, value in values.items() if value is not None]
+    rows = [Row(name=title(name), value=with_unit(name, value)) for name, value in values.items() if value is not None]
     silent = ", ".join(title(name) for name, value in values.items() if value is None)
     return Section(f"Signals ({seen})", (*rows, *([Row(name=UNKNOWN, note=silent)] if silent else [])))
 
@@ -182,11 +182,11 @@ def _at_work(recorded: RecordedDecision, table: Table) -> Row:
     decision, present = recorded.decision, recorded.columns["policy_input.workers"]
     learned = known(rate_at(table, present, recorded.columns["rules.scaling_exponent"]))
     now = decision.capacity_records_per_s
-    value, note = rounded("_per_s", now), f"confidence: {decision.confidence}"
+    value, note = with_unit("_per_s", now), f"confidence: {decision.confidence}"
     if now is None and learned is not None:
-        value = f"{rounded('_per_s', learned)} or more"
+        value = f"{with_unit('_per_s', learned)} or more"
     elif now is not None and learned is not None and abs(now - learned) > _SAME_RATIO * learned:
-        note = f"table says {rounded('_per_s', learned)}, now {value}; {note}"
+        note = f"table says {with_unit('_per_s', learned)}, now {value}; {note}"
     return Row(name=f"{number(known(present))} now", value=value, note=note)
 
 
@@ -194,7 +194,7 @@ def _fullest(recorded: RecordedDecision) -> list[Row]:
     """The load at which the fullest worker fell behind."""
     ratio = recorded.number("policy_input.fullest_ratio")
     note = "of its capacity was in use when it fell behind"
-    return [Row(name="fullest worker", value=rounded("_ratio", ratio), note=note)] if ratio is not None else []
+    return [Row(name="fullest worker", value=with_unit("_ratio", ratio), note=note)] if ratio is not None else []
 
 
 def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
@@ -227,10 +227,10 @@ def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
 def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, seen_at_s: float) -> Row:
     if trust == PRIOR:  # the entry is beyond all sizes
         each, configured = rate / size, recorded.rule("worker_capacity_records_per_s")
-        note = "as configured" if each == configured else f"as carried, {rounded('_per_s', configured)} configured"
-        return Row(name="each worker", value=rounded("_per_s", each), note=note)
+        note = "as configured" if each == configured else f"as carried, {with_unit('_per_s', configured)} configured"
+        return Row(name="each worker", value=with_unit("_per_s", each), note=note)
     used = ago(recorded.decision.at_s - seen_at_s)
-    return Row(name=workers(size), value=rounded("_per_s", rate), note=f"{CONFIDENCE[int(trust)]}, in use {used}")
+    return Row(name=workers(size), value=with_unit("_per_s", rate), note=f"{CONFIDENCE[int(trust)]}, in use {used}")
 
 
 def _what_if(recorded: RecordedDecision) -> list[Row]:

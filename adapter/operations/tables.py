@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from adapter.core import clamps, gates
 from adapter.core.clamps import Clamp
 from adapter.core.decisions import Bound, Reason
-from adapter.operations.number_text import ago, number, rounded, yes_or_no
+from adapter.operations.number_text import ago, number, with_unit, yes_or_no
 from adapter.operations.recorded_decision import RecordedDecision, known
 
 InputText = Callable[[RecordedDecision], str]
@@ -83,7 +83,7 @@ def _limit(cut: Clamp) -> str:
 
 
 def _rule(recorded: RecordedDecision, name: str) -> str:
-    return f"{name} {rounded(name, recorded.rule(name))}"
+    return f"{name} {with_unit(name, recorded.rule(name))}"
 
 
 def _paused(recorded: RecordedDecision) -> str:
@@ -120,7 +120,7 @@ def _present(recorded: RecordedDecision) -> str:
 
 
 def _settled(recorded: RecordedDecision) -> str:
-    settles_s = rounded("settle_s", known(gates.settle_s(recorded.inputs.gate_inputs.rules)))
+    settles_s = with_unit("settle_s", known(gates.settle_s(recorded.inputs.gate_inputs.rules)))
     changed = f"last change {ago(recorded.number('gate_inputs.changed_age_s'))}"
     return f"{changed}, settling {settles_s}, {_rule(recorded, 'rate_window_s')}"
 

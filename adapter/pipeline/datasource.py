@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from adapter.config import Timing
 from adapter.errors import SourceError
 from adapter.pipeline.packing import pack
-from adapter.pipeline.source_runner import deserialized, fault_table, runner_of, workloads_of
+from adapter.pipeline.source_runner import deserialize, fault_table, runner_of, workloads_of
 from adapter.pipeline.ticks import check_clock, first_offset, next_offset, ticks_between
 from adapter.sources.precedence import with_source
 from adapter.sources.sample_table import SCHEMA
@@ -96,5 +96,5 @@ class Reader(DataSourceStreamReader):
         try:
             table = runner_of(self._config_json, self._opener, source).samples(ticks)
         except SourceError as error:
-            table = fault_table(workloads_of(deserialized(self._config_json), source), ticks, str(error))
-        return with_source(table, deserialized(self._config_json), source)
+            table = fault_table(workloads_of(deserialize(self._config_json), source), ticks, str(error))
+        return with_source(table, deserialize(self._config_json), source)

@@ -23,7 +23,7 @@ def check_java() -> int:
     if program is None:
         raise SetupError(f"Java is missing: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
     output = _version_output(program)
-    major = parsed_version(output)
+    major = parse_version(output)
     if major is None:
         raise SetupError(f"{program} -version prints no version: {output.strip()!r}; {INSTALL}")
     if major < OLDEST:
@@ -31,7 +31,7 @@ def check_java() -> int:
     return major
 
 
-def parsed_version(output: str) -> int | None:
+def parse_version(output: str) -> int | None:
     """The major version in the output of `java -version`: 17 of "17.0.15", 8 of "1.8.0_402"; None without one."""
     found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found.group(1)) if found else None

@@ -13,7 +13,7 @@ from adapter.core.decisions import Decisions
 from adapter.core.rates import Mask
 from adapter.core.samples import EVERY, Array, IntArray, Names, Samples
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
-from adapter.sources.sample_table import TEXTS, coded, samples_of
+from adapter.sources.sample_table import TEXTS, names_in, samples_of
 
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
@@ -28,7 +28,7 @@ def pack(table: pa.Table, ticks: range, heartbeat: bool) -> Iterator[tuple[int, 
         return
     names = [*TEXTS, *(name for name in ("source",) if name in table.column_names)]
     numbers = [name for name in ("value", "rank") if name in table.column_names]
-    texts = {name: coded(table, name) for name in names}
+    texts = {name: names_in(table, name) for name in names}
     value = table.column("value").to_numpy()
     own, shared = _places(table.column("at_s").to_numpy(), texts["workload"], np.isfinite(value), ticks)
     for number, (at, shard) in enumerate(product(ticks, SHARD_KEYS)):

@@ -10,7 +10,7 @@ from adapter.config import Config
 from adapter.core.rule_book import RuleBook
 from adapter.pipeline.datasource import SamplesSource
 from adapter.pipeline.fold import DECISIONS, Core, Fold
-from adapter.pipeline.source_runner import serialized
+from adapter.pipeline.source_runner import serialize
 
 OPENER = "adapter.sources.opening:open_source"
 
@@ -32,7 +32,7 @@ def start_query(
     session.dataSource.register(SamplesSource)
     rows = (
         session.readStream.format(SamplesSource.name())
-        .option("config", serialized(plan.config))
+        .option("config", serialize(plan.config))
         .option("opener", plan.opener)
         .load()
     )

@@ -88,7 +88,7 @@ class Session:
         conf = SparkConf().setAll(list(chosen.items()))
         self._gateway: Any = None
         if SparkContext._active_spark_context is None:
-            with opened_log(log) as file, _as_setup_error(conf, log):
+            with open_log(log) as file, _as_setup_error(conf, log):
                 _use_temporary_folder(conf)
                 self._gateway = _launch(conf, {"stdout": file, "stderr": file, "pass_fds": tuple(locked_files)})
         try:
@@ -130,7 +130,7 @@ class Session:
         _reset_pyspark()
 
 
-def opened_log(path: str) -> IO[str]:
+def open_log(path: str) -> IO[str]:
     """Open the log to append to it, because it may have the cause of the last crash.
 
     A large log moves to `path`.1, of which the newest MOST_LOG_BYTES stay.

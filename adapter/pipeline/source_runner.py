@@ -105,18 +105,18 @@ def runner_of(config_json: str, opener: str, name: str) -> SourceRunner:
     for key in [key for key in _runners if key[0] != digest]:
         _runners.pop(key).close()
     if (digest, opener, name) not in _runners:
-        _runners[digest, opener, name] = SourceRunner(deserialized(config_json), name, _imported(opener))
+        _runners[digest, opener, name] = SourceRunner(deserialize(config_json), name, _imported(opener))
     return _runners[digest, opener, name]
 
 
-def serialized(config: Config) -> str:
+def serialize(config: Config) -> str:
     """The configuration as JSON, which crosses processes."""
     return config.model_dump_json(by_alias=True)
 
 
 @lru_cache(maxsize=1)
-def deserialized(config_json: str) -> Config:
-    """Reverse serialized(), once a process."""
+def deserialize(config_json: str) -> Config:
+    """Reverse serialize(), once a process."""
     return Config.model_validate_json(config_json)
 
 

@@ -9,14 +9,14 @@ from adapter.errors import ClockError
 MOST_BEHIND_S = 300
 
 
-def aligned(now_s: float, tick_s: int) -> int:
+def last_tick(now_s: float, tick_s: int) -> int:
     """The last whole tick at or before now_s."""
     return int(now_s // tick_s) * tick_s
 
 
 def first_offset(now_s: float, timing: Timing) -> int:
     """The offset of a first start: history_s ago, at least one tick, so that the first batch is not empty."""
-    return aligned(now_s - max(timing.history_s, timing.tick_s), timing.tick_s)
+    return last_tick(now_s - max(timing.history_s, timing.tick_s), timing.tick_s)
 
 
 def check_clock(start_s: int, now_s: float, timing: Timing) -> None:
@@ -30,16 +30,16 @@ def next_offset(start_s: int, now_s: float, timing: Timing) -> int:
 
     After an outage longer than history_s, the stream skips the time before that, which would delay the present.
     """
-    present_s = aligned(now_s, timing.tick_s)
+    present_s = last_tick(now_s, timing.tick_s)
     most_s = timing.most_ticks * timing.tick_s
-    begin_s = max(start_s, present_s - max(aligned(timing.history_s, timing.tick_s), most_s))
+    begin_s = max(start_s, present_s - max(last_tick(timing.history_s, timing.tick_s), most_s))
     return max(start_s, min(present_s, begin_s + most_s))
 
 
 def ticks_between(start_s: int, end_s: int, timing: Timing) -> range:
     """The newest most_ticks ticks of the batch (start_s, end_s], in order; empty if start_s >= end_s."""
     begin_s = max(start_s, end_s - timing.most_ticks * timing.tick_s)
-    return range(aligned(begin_s, timing.tick_s) + timing.tick_s, end_s + 1, timing.tick_s)
+    return range(last_tick(begin_s, timing.tick_s) + timing.tick_s, end_s + 1, timing.tick_s)
 
 
 def _utc(at_s: float) -> str:

@@ -65,18 +65,18 @@ def _group(path: str) -> str:
 def _line(handled: Handled) -> dict[str, object]:
     request, identity = handled.request, handled.identity
     line: dict[str, object] = {
-        "caller": None if identity is None else shown(identity.user),
-        "agent": shown(request.header(b"user-agent")),
-        "method": shown(request.method),
-        "uri": shown(request.uri),
+        "caller": None if identity is None else log_text(identity.user),
+        "agent": log_text(request.header(b"user-agent")),
+        "method": log_text(request.method),
+        "uri": log_text(request.uri),
         "code": handled.code,
         "took_ms": round(handled.took_s * 1000, 1),
     }
     audit_id = request.header(b"audit-id")
-    return line | {"audit_id": shown(audit_id)} if audit_id else line
+    return line | {"audit_id": log_text(audit_id)} if audit_id else line
 
 
-def shown(text: str) -> str:
+def log_text(text: str) -> str:
     """Text of a client in a form that is safe in a log line: short, with control characters escaped."""
     cut = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
     return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")

@@ -89,10 +89,10 @@ class Lookup:
     def _nearest_to(self, term: Requirement) -> str:
         if term.key != "workload" and term.key not in (keys := self._all.keys):
             near = nearest(term.key, keys)
-            return f"nearest label is {near}" if near else f"labels are {shortened(sorted(keys))}"
+            return f"nearest label is {near}" if near else f"labels are {shorten(sorted(keys))}"
         values = list(self._namespace.workloads if term.key == "workload" else self._all.by(term.key))
         near = nearest(term.values[0] if term.values else "", values)
-        return f"nearest is {near}" if near else f"values are {shortened(values)}"
+        return f"nearest is {near}" if near else f"values are {shorten(values)}"
 
 
 def _comparisons(candidates: int, *terms: Requirement) -> int:
@@ -107,7 +107,7 @@ def nearest(word: str, names: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def shortened(names: Sequence[str]) -> str:
+def shorten(names: Sequence[str]) -> str:
     """The first names, and the number of the others."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + more

@@ -9,7 +9,7 @@ from adapter.apiserver.status import bad_request, not_found, unavailable
 from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
 from adapter.core.metrics import METRICS, Metric
-from adapter.serving.lookup import Lookup, nearest, shortened
+from adapter.serving.lookup import Lookup, nearest, shorten
 from adapter.serving.metric_api import MetricQuery, MetricValue
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import Held, SnapshotStore
@@ -175,7 +175,7 @@ def _too_old(metric: Metric, entry: Entry, age_s: float) -> str:
 
 
 def _ambiguous(found: Sequence[Candidate], query: MetricQuery) -> str:
-    names = shortened([candidate.labels["workload"] + _stage_suffix(candidate) for candidate in found])
+    names = shorten([candidate.labels["workload"] + _stage_suffix(candidate) for candidate in found])
     subject = f'selector "{query.selector}"' if query.selector.requirements else "a request without selector"
     return (
         f"{subject} picks {len(found)} in namespace {query.namespace}, and an HPA would add them up: {names}; "

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from adapter import __version__
 from adapter.apiserver import discovery, probes
-from adapter.apiserver.answer import Answer, Handler, Routes, exposition, json, matches, text, validated
+from adapter.apiserver.answer import Answer, Handler, Routes, exposition, json, matches, text, with_etag
 from adapter.apiserver.negotiation import check_json
 from adapter.apiserver.probes import PING, Checks
 from adapter.apiserver.request import Request
@@ -131,4 +131,4 @@ def _snapshot(store: SnapshotStore, request: Request) -> Answer:
 
 def _openapi(document: bytes, request: Request) -> Answer:
     check_json(request.header(b"accept"))
-    return validated(request, document)
+    return with_etag(request, document)

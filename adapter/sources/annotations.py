@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from adapter.config.faults import one_of, shown
+from adapter.config.faults import one_of, value_text
 from adapter.core.parameters import allowed, expected, number_of
 from adapter.core.rules import Rules
 from adapter.core.samples import OVERRIDE, OVERRIDES
@@ -96,7 +96,7 @@ def _unknown(key: str) -> str:
     """Cached, because a wrong key comes again every tick and the search for the nearest name is slow."""
     near = get_close_matches(_name(key), _NAMES, n=1)
     hint = f"did you mean {_NAMES[near[0]]}?" if near else f"expected {', '.join(_FEW)} or {RULES}<parameter>"
-    return f"annotation {shown(key)} is unknown; {hint}"
+    return f"annotation {value_text(key)} is unknown; {hint}"
 
 
 def _fixed(key: str) -> str:
@@ -110,7 +110,7 @@ def _direction(ours: Mapping[str, str], faults: list[str]) -> tuple[bool, bool]:
         return False, False
     if text.lower() not in _DIRECTIONS:
         expectation = "expected up, down or both: both directions are paused until it is corrected"
-        faults.append(f"annotation {PAUSE} is {shown(text)}, {expectation}")
+        faults.append(f"annotation {PAUSE} is {value_text(text)}, {expectation}")
     return _DIRECTIONS.get(text.lower(), (True, True))
 
 
@@ -128,14 +128,14 @@ def _expiry(ours: Mapping[str, str], key: str, faults: list[str]) -> float:
     except (ValueError, OverflowError):
         pass
     example = "a time with its zone such as 2026-01-31T18:00:00Z"
-    faults.append(f"annotation {key}: expected {example}, got {shown(text)}; {consequence}")
+    faults.append(f"annotation {key}: expected {example}, got {value_text(text)}; {consequence}")
     return _FOREVER_S
 
 
 def _failover(ours: Mapping[str, str], faults: list[str]) -> bool:
     text = ours.get(FAILOVER, "false")
     if text.lower() not in ("true", "false"):
-        faults.append(f"annotation {FAILOVER}: expected true or false, got {shown(text)}; it is ignored")
+        faults.append(f"annotation {FAILOVER}: expected true or false, got {value_text(text)}; it is ignored")
     return text.lower() == "true"
 
 
@@ -147,7 +147,7 @@ def _value(parameter: str, text: str) -> float:
         return number_of(parameter, text)
     number = _number(text)
     if not allowed(parameter, np.array([number])).all():
-        raise _InvalidError(f"expected {expected(parameter)}, got {shown(text)}")
+        raise _InvalidError(f"expected {expected(parameter)}, got {value_text(text)}")
     return number
 
 
@@ -157,4 +157,4 @@ def _number(text: str) -> float:
             return float(text)
     except ValueError:
         pass
-    raise _InvalidError(f"expected a number, got {shown(text)}")
+    raise _InvalidError(f"expected a number, got {value_text(text)}")

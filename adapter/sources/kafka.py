@@ -18,7 +18,7 @@ from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_errors import share_group_fault
-from adapter.sources.kafka_properties import Inputs, exists, inputs, merged, without_secrets
+from adapter.sources.kafka_properties import Inputs, exists, inputs, merge, without_secrets
 from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
 from adapter.sources.kafka_silence import SilentGroups
 from adapter.sources.offsets import (
@@ -163,7 +163,7 @@ class KafkaReader:
             self._last_error = error.str()
 
     def _no_answer(self, error: str) -> str:
-        cause = without_secrets(self._last_error or error, merged(self._name, self._settings))
+        cause = without_secrets(self._last_error or error, merge(self._name, self._settings))
         return f"no answer from {self._settings.bootstrap_servers} within {self._settings.deadline_s:g} s: {cause}"
 
 
@@ -173,7 +173,7 @@ def _check(name: str, settings: KafkaSource) -> None:
     Files may exist only where the pipeline runs; without one of them, librdkafka cannot check the security settings.
     """
     mounted = exists(settings.properties_file)
-    properties = merged(name, settings if mounted else settings.model_copy(update={"properties_file": None}))
+    properties = merge(name, settings if mounted else settings.model_copy(update={"properties_file": None}))
     if mounted and all(exists(value) for key, value in properties.items() if key.endswith(".location")):
         _client(name, settings, lambda error: None)
     else:
@@ -181,7 +181,7 @@ def _check(name: str, settings: KafkaSource) -> None:
 
 
 def _client(name: str, settings: KafkaSource, on_error: OnError) -> Any:
-    properties = merged(name, settings)
+    properties = merge(name, settings)
     _check_protocol(name, settings.bootstrap_servers, properties.get("security.protocol", "plaintext"))
     return _opened(name, settings, properties, on_error)
 

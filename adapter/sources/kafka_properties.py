@@ -34,7 +34,7 @@ def parse(text: str) -> dict[str, str]:
     return settings
 
 
-def merged(name: str, settings: KafkaSource) -> dict[str, str]:
+def merge(name: str, settings: KafkaSource) -> dict[str, str]:
     """The properties of the configuration over those of the file. Raises SourceError if the file cannot be read."""
     if settings.properties_file is None:
         return dict(settings.properties)
@@ -55,7 +55,7 @@ def exists(file: str | None) -> bool:
 
 def inputs(name: str, settings: KafkaSource) -> Inputs:
     """What librdkafka reads only when a client is opened: the properties, and the files of keys and certificates."""
-    properties = merged(name, settings)
+    properties = merge(name, settings)
     return properties, file_stamps(properties[key] for key in sorted(properties) if key.endswith(".location"))
 
 

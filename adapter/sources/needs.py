@@ -14,7 +14,7 @@ from adapter.config import (
     PrometheusReading,
     TraceReading,
 )
-from adapter.config.faults import written
+from adapter.config.faults import path_text
 from adapter.config.settings import rule_sources
 from adapter.core.policies import POLICIES, Need
 from adapter.core.rules import Rules
@@ -59,7 +59,7 @@ def _unmet_needs(config: Config) -> list[_UnmetNeed]:
         for layers in sources.layers(entry):
             layer = layers.strongest(["policy"])
             policy: str = layer.settings.get("policy", Rules().policy)
-            place = written((*layer.path, "policy")) if "policy" in layer.settings else ""
+            place = path_text((*layer.path, "policy")) if "policy" in layer.settings else ""
             for need in NEEDS[policy]:
                 if provided.isdisjoint(need.signals):
                     unmet.setdefault((place, policy, need), {})[path] = None

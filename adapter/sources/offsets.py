@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from adapter.config import Config, KafkaReading, KafkaSource
 from adapter.config.patterns import matcher
-from adapter.core.samples import contested
+from adapter.core.samples import fleet_conflict
 from adapter.sources.names import MOST_WORKLOADS, slug
 from adapter.sources.partition_history import History, Position, advance, hottest_ratio, marker_keys, stuck_backlog
 from adapter.sources.sample_table import SampleTable
@@ -146,7 +146,7 @@ def _discovered_read(workload: str, same: list[tuple[GroupPattern, str]], commit
     pattern, group = same[0]
     fleets = sorted({each.fleet for each, _ in same})
     if len(fleets) > 1:
-        return GroupRead(workload, fleet=pattern.fleet, fault=contested(fleets))
+        return GroupRead(workload, fleet=pattern.fleet, fault=fleet_conflict(fleets))
     if len(same) > 1:
         names = " and ".join(name for _, name in same)
         fault = f"groups {names} have the same workload name: configure each of them as a workload"

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapter.config import Config, KubernetesSource
-from adapter.sources.sample_table import coded
+from adapter.sources.sample_table import names_in
 
 UNNAMED = 1_000  # rank of a source that no entry of `read` names, such as that of a fleet
 _DIRECT = -1  # rank of the API server, which counts replicas itself
@@ -25,7 +25,7 @@ def ranks(config: Config, source: str) -> dict[str, int]:
 
 def with_source(table: pa.Table, config: Config, source: str) -> pa.Table:
     """The samples of one source with its name and its rank, which joining reads."""
-    names = coded(table, "workload")
+    names = names_in(table, "workload")
     direct = isinstance(config.sources[source], KubernetesSource)
     alone = sum(not isinstance(each, KubernetesSource) for each in config.sources.values()) == 1
     known: Mapping[str, int] = {} if direct or alone else ranks(config, source)

@@ -124,7 +124,7 @@ def _of_reads(group: list[_QueryRead], window: str) -> Iterator[Query]:
             keys = tuple(sorted(first.match)) if signal in joinable else ()
             stage_label = _stage_label(first.preset, signal)
             labels = (*keys, first.preset.workload_label if first.preset else None, stage_label)
-            text = presets.filled(template, _match(batch), _distinct(labels), window)
+            text = presets.fill(template, _match(batch), _distinct(labels), window)
             yield Query(_paths(batch), signal, text, ConfiguredWorkloads(keys, _by_values(keys, batch)), stage_label)
 
 
@@ -137,7 +137,7 @@ def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:
     for signal, template in {**(preset.signals if preset else {}), **fleet.signals}.items():
         stage_label = None if signal in WORKLOAD_SIGNALS else fleet.stage_label or _stage_label(preset, signal)
         by = _distinct((namespace_label, workload_label, stage_label))
-        yield Query(f"fleets[{index}]", signal, presets.filled(template, match, by, window), owners, stage_label)
+        yield Query(f"fleets[{index}]", signal, presets.fill(template, match, by, window), owners, stage_label)
 
 
 def _batches(group: list[_QueryRead], places: int) -> Iterator[list[_QueryRead]]:
@@ -191,10 +191,10 @@ def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
     for signal, template in reads.signals.items():
         own = presets.template_faults({signal: template})
         yield from own
-        fault = None if own else promql.fault(presets.filled(template, *_SAME_LENGTH))
+        fault = None if own else promql.fault(presets.fill(template, *_SAME_LENGTH))
         if fault:
             yield f"signals.{signal}: is not valid PromQL, {fault}"
-        elif not own and fleet_label and promql.drops(presets.filled(template, "", (fleet_label,), "60s"), fleet_label):
+        elif not own and fleet_label and promql.drops(presets.fill(template, "", (fleet_label,), "60s"), fleet_label):
             yield f"signals.{signal}: its result lacks the workload label {fleet_label!r}; aggregate by ($by)"
 
 

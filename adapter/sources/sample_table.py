@@ -51,7 +51,7 @@ class SampleTable:
 
 def samples_of(at_s: int, table: pa.Table) -> Samples:
     """The rows of one tick as aligned arrays. With the columns of with_source, sources have a precedence."""
-    texts = {name: coded(table, name) for name in TEXTS}
+    texts = {name: names_in(table, name) for name in TEXTS}
     workload, signal, text = texts["workload"], texts["signal"], texts["text"]
     is_fault = np.array([name == FAULT for name in signal.names], dtype=bool)[signal.codes]
     faults = {
@@ -63,7 +63,7 @@ def samples_of(at_s: int, table: pa.Table) -> Samples:
     columns = SampleColumns(workload=workload, stage=texts["stage"], signal=signal, value=value)
     contradictions: dict[str, Dispute] = {}
     if "rank" in table.column_names:
-        rank, texts["source"] = table.column("rank").to_numpy(), coded(table, "source")
+        rank, texts["source"] = table.column("rank").to_numpy(), names_in(table, "source")
         contradictions = disputes(texts, rank, value)
         chosen = np.where(chosen_rows(texts, rank, value), value, np.nan)
         columns = with_counter_sources(replace(columns, value=chosen), rank)
@@ -79,7 +79,7 @@ def samples_by_tick(table: pa.Table, ticks: range) -> Iterator[Samples]:
         yield samples_of(tick_s, ordered.slice(first, end - first))
 
 
-def coded(table: pa.Table, name: str) -> Names:
+def names_in(table: pa.Table, name: str) -> Names:
     """A text column as its distinct texts and a code for each row."""
     column: Any = table.column(name)
     if not pa.types.is_dictionary(column.type):

@@ -18,7 +18,7 @@ from adapter.core.samples import EVERY, OVERRIDES, STAGE_SIGNALS, WORKLOAD_SIGNA
 from adapter.errors import SourceError, plain
 from adapter.http_body import ACCEPTED, BodyError, read_body
 from adapter.sources.names import slug
-from adapter.sources.sample_table import FAULT, SCHEMA, coded
+from adapter.sources.sample_table import FAULT, SCHEMA, names_in
 
 LONGEST_ROW_BYTES = 1 << 20  # the parser reads blocks of this size; a longer row may not fit into two of them
 _SIGNALS = (*STAGE_SIGNALS, *WORKLOAD_SIGNALS, FAULT)
@@ -87,7 +87,7 @@ def read(name: str, file: str) -> pa.Table:
 
 def at_ticks(table: pa.Table, ticks: range) -> pa.Table:
     """For each tick T and workload the rows of its newest time in (T - step, T], with T as their time."""
-    at_s, workload = table.column("at_s").to_numpy(), coded(table, "workload")
+    at_s, workload = table.column("at_s").to_numpy(), names_in(table, "workload")
     number = -((ticks.start - at_s) // ticks.step)  # of the first tick at or after a row
     inside = np.flatnonzero((number >= 0) & (number < len(ticks)))
     at_s, number = at_s[inside], number[inside]
@@ -107,7 +107,7 @@ def _parse(body: BytesIO) -> pa.Table:
     table.validate(full=True)  # the text is UTF-8
     place = SCHEMA.get_field_index("text")
     text: Any = compute.fill_null(table.column("text"), "")  # type: ignore[type-var]  # the stubs know no columns here
-    texts = coded(table.set_column(place, "text", text), "text")
+    texts = names_in(table.set_column(place, "text", text), "text")
     safe = pa.array([plain(each) for each in texts.names], pa.string())
     return table.set_column(place, "text", safe.take(pa.array(texts.codes, pa.int64())))
 
@@ -133,7 +133,9 @@ def _table_fault(table: pa.Table) -> str:
     if missing:
         return f"a row has no {missing[0]}"
     signals: set[Any] = set(compute.unique(table.column("signal")).to_pylist())
-    named = all(map(_is_workload, coded(table, "workload").names)) and all(map(_is_stage, coded(table, "stage").names))
+    named = all(map(_is_workload, names_in(table, "workload").names)) and all(
+        map(_is_stage, names_in(table, "stage").names)
+    )
     value = table.column("value").to_numpy()
     if signals <= _KNOWN and named and (np.isfinite(value) & (value >= 0)).all():
         return ""

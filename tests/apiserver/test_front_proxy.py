@@ -8,7 +8,7 @@ from access_builders import CERTIFICATES, CLIENTS, CONFIG, NOW_S, PROXIES, SETTI
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apiserver.front_proxy import FrontProxy, HeaderNames, front_proxy, identify, named_by
+from adapter.apiserver.front_proxy import FrontProxy, HeaderNames, front_proxy, identify, user_in
 from adapter.apiserver.identity import AUTHENTICATED, MASTERS, Identity
 from adapter.apiserver.request import Headers
 
@@ -23,7 +23,7 @@ def wire(headers: Sequence[tuple[str, str]]) -> Headers:
 
 
 def who(identity: str, *headers: tuple[str, str], settings: FrontProxy = SETTINGS) -> Identity | None:
-    return identify(settings, CERTIFICATES[identity], named_by(settings.headers, wire(headers)), NOW_S)
+    return identify(settings, CERTIFICATES[identity], user_in(settings.headers, wire(headers)), NOW_S)
 
 
 def test_the_aggregator_names_the_user() -> None:
@@ -136,7 +136,7 @@ def test_an_expired_certificate_is_refused_on_an_open_connection_too() -> None:
     """ath-10427"""
     assert identify(SETTINGS, CERTIFICATES["alice"], None, UNTIL_S) is not None
     assert identify(SETTINGS, CERTIFICATES["alice"], None, UNTIL_S + 1) is None
-    assert identify(SETTINGS, PROXY, named_by(SETTINGS.headers, wire(ALICE)), UNTIL_S + 1) is None
+    assert identify(SETTINGS, PROXY, user_in(SETTINGS.headers, wire(ALICE)), UNTIL_S + 1) is None
 
 
 def test_a_cluster_without_cas_accepts_no_certificate() -> None:

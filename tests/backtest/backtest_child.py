@@ -20,7 +20,7 @@ def main(master: str, folder: str, *folds: str) -> None:
     session = Session(settings("512m", master, 1), f"{folder}.log")
     try:
         for fold in folds:
-            _say(_outcome(session, results.opened(Path(folder)), fold))
+            _say(_outcome(session, results.open_folder(Path(folder)), fold))
     finally:
         session.close()
 

@@ -137,7 +137,7 @@ def test_a_group_that_cannot_be_written_does_not_affect_others(tmp_path: Path) -
     running: dict[Future[bytes], tuple[Unit, ...]] = {}
     for group in GROUPS:
         ended: Future[bytes] = Future()
-        ended.set_result(results.encoded(group, {"cost": np.ones(len(group))}))
+        ended.set_result(results.encode(group, {"cost": np.ones(len(group))}))
         running[ended] = group
     with pytest.raises(results.ResultsError, match="No space left on device"):
         job._collect(running, ALL, tmp_path, lambda done, total: None, Event())
@@ -167,7 +167,7 @@ def test_a_full_disk_is_reported_and_old_results_stay(tmp_path: Path) -> None:
 def test_an_unwritable_folder_is_refused_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(results.ResultsError, match="results cannot be written here"):
-        results.opened(tmp_path / "file" / "out")
+        results.open_folder(tmp_path / "file" / "out")
 
 
 def test_a_file_that_is_not_a_result_is_named(tmp_path: Path) -> None:
@@ -176,16 +176,16 @@ def test_a_file_that_is_not_a_result_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         results.ResultsError, match=f"{name} is not a file of results .*; remove it and repeat the command"
     ):
-        results.done(tmp_path)
+        results.finished_ids(tmp_path)
 
 
 def test_a_file_that_was_half_written_does_not_count(tmp_path: Path) -> None:
     (tmp_path / ".units-0123.parquet.part").write_bytes(b"PAR1")
-    assert results.done(tmp_path) == frozenset()
+    assert results.finished_ids(tmp_path) == frozenset()
 
 
 def save(folder: Path, group: tuple[results.Unit, ...]) -> str:
     """The name of the file that the group's results are in now."""
-    before = {path.name for path in results.opened(folder).iterdir()}
-    results.save(folder, group, results.encoded(group, {"cost": np.ones(len(group))}))
+    before = {path.name for path in results.open_folder(folder).iterdir()}
+    results.save(folder, group, results.encode(group, {"cost": np.ones(len(group))}))
     return next(path.name for path in folder.iterdir() if path.name not in before)

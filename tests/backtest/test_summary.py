@@ -48,7 +48,7 @@ def numbers(group: tuple[Unit, ...]) -> dict[str, Any]:
 def folder(tmp_path: Path) -> Path:
     """Where all results are already."""
     for group in groups(UNITS):
-        results.save(results.opened(tmp_path / "units"), group, results.encoded(group, numbers(group)))
+        results.save(results.open_folder(tmp_path / "units"), group, results.encode(group, numbers(group)))
     return tmp_path
 
 

@@ -70,7 +70,7 @@ def test_only_the_named_profiles_are_run(folder: Path) -> None:
 def test_tables_have_the_named_policies_in_their_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     question = ("--profiles", "netflix", "--delays", "0")
     for group in groups(requested(folder, *question).units):
-        results.save(results.opened(folder / "out" / "units"), group, results.encoded(group, numbers(group)))
+        results.save(results.open_folder(folder / "out" / "units"), group, results.encode(group, numbers(group)))
     policies.main(words(folder, *question))
     result = capsys.readouterr().out
     table = result[result.index("hours · netflix") :]

@@ -60,6 +60,6 @@ def test_the_configuration_of_the_page_reads_all_that_its_policy_needs() -> None
 
 def test_the_preset_of_the_page_is_valid() -> None:
     preset = presets.parse(yaml.safe_load(FENCES[1])["name"], FENCES[1])
-    queries = [presets.filled(text, "", (preset.workload_label,), "60s") for text in preset.signals.values()]
+    queries = [presets.fill(text, "", (preset.workload_label,), "60s") for text in preset.signals.values()]
     assert [promql.fault(query) for query in queries] == [None, None]
     assert not any(promql.drops(query, preset.workload_label) for query in queries)

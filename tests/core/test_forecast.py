@@ -15,9 +15,9 @@ from adapter.core.forecast import (
     Fit,
     append_point,
     fit_curve,
+    is_trusted,
     recovery_rate,
     steady_rise,
-    trusted,
     widen_sigma,
 )
 
@@ -347,7 +347,7 @@ def test_a_step_is_no_steady_rise_whenever_it_comes(before, after, step_s):
     ids=["errors below a tenth", "a tenth", "no fit", "unknown level", "no level"],
 )
 def test_a_forecast_is_trusted_while_its_errors_are_small(sigma, level, expected):
-    assert trusted(curve(0, 0, 1000, sigma), column(level), column(0.1)).tolist() == [expected]
+    assert is_trusted(curve(0, 0, 1000, sigma), column(level), column(0.1)).tolist() == [expected]
 
 
 @given(st.lists(st.tuples(histories, st.integers(0, 4), st.one_of(st.just(nan), rates)), min_size=2, max_size=6))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.partitions import (
-    balanced,
+    even_size,
     fewest_evenly_spread,
     hot_limit,
     memory_floor,
@@ -122,20 +122,20 @@ def spread(partitions, subtasks):
     ],
 )
 def test_s4_37_the_fullest_subtask_gets_one_partition_less(workers, partitions, slots, expected):
-    assert balanced(column(workers), column(partitions), column(slots))[0] == expected
+    assert even_size(column(workers), column(partitions), column(slots))[0] == expected
 
 
 def test_s4_36_three_workers_of_two_slots_may_differ_by_two_partitions_and_four_do_not():
     slots, partitions = 2, 8
     fullest, emptiest = spread(partitions, 3 * slots)
     assert slots * (fullest - emptiest) == 2
-    workers = balanced(column(3), column(partitions), column(slots))[0]
+    workers = even_size(column(3), column(partitions), column(slots))[0]
     assert spread(partitions, workers * slots) == (1, 1)
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 8))
 def test_s4_37_no_fewer_workers_and_a_fullest_subtask_that_is_less_full(workers, partitions, slots):
-    after = int(balanced(column(workers), column(partitions), column(slots))[0])
+    after = int(even_size(column(workers), column(partitions), column(slots))[0])
     (before, least), (fullest, _) = spread(partitions, workers * slots), spread(partitions, after * slots)
     assert after >= workers
     assert fullest <= before - 1 or before == least or before == 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.engine import advance
-from adapter.core.state import EMPTY, VERSION, aligned, decode, encode_fast, encode_slow, layout
+from adapter.core.state import EMPTY, VERSION, align, decode, encode_fast, encode_slow, layout
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -33,7 +33,7 @@ def test_a_decoded_state_equals_the_encoded_one(ticks):
 @given(st.lists(st.tuples(NAMES, NAMES), max_size=4, unique=True))
 def test_any_name_survives_encoding(stages):
     workloads = tuple(sorted({workload for workload, _ in stages}))
-    state = aligned(EMPTY, workloads, tuple(sorted(stages)))
+    state = align(EMPTY, workloads, tuple(sorted(stages)))
     back = decode(VERSION, encode_fast(state), encode_slow(state))
     assert (back.slow.workloads, back.slow.stages) == (workloads, tuple(sorted(stages)))
 
@@ -91,7 +91,7 @@ def test_aligned_keeps_present_workloads_and_drops_the_others():
     state = folded(
         [tick(0, job("n/a", workers=1, backlog_records=5), job("n/c", workers=3, backlog_records=7))], book("n/a")
     )
-    moved = aligned(state, ("n/b", "n/c"), (("n/b", ""), ("n/c", "")))
+    moved = align(state, ("n/b", "n/c"), (("n/b", ""), ("n/c", "")))
     assert np.array_equal(moved.fast.counts.workers, [np.nan, 3], equal_nan=True)
     assert np.array_equal(moved.fast.backlog, [[np.nan, 7]], equal_nan=True)
 

@@ -10,7 +10,7 @@ from adapter.errors import SourceError
 from adapter.issuer.certificates import Certificates, Clocks, Files
 from adapter.issuer.keys import KeyPair, read_bundle, read_pair
 from adapter.issuer.lease import Lease
-from adapter.issuer.objects import API_SERVICES, decoded, encoded, secret_path
+from adapter.issuer.objects import API_SERVICES, decode, encode, secret_path
 from adapter.issuer.rounds import Rounds
 from adapter.issuer.state import Places, leaf_of
 from adapter.issuer.steps import Bundle, Lives
@@ -93,16 +93,16 @@ class Cluster:
         found["metadata"]["resourceVersion"] = version
 
     def data(self, path: str) -> dict[str, bytes]:
-        return {key: decoded(text) for key, text in self.objects[path].get("data", {}).items()}
+        return {key: decode(text) for key, text in self.objects[path].get("data", {}).items()}
 
     def edit_data(self, path: str, **changes: bytes | None) -> None:
         """Replaces keys of a Secret, or removes them; `_` stands for a dot."""
         data = {**self.data(path), **{key.replace("_", "."): content for key, content in changes.items()}}
-        self.edit(path, {"data": {key: encoded(content) for key, content in data.items() if content is not None}})
+        self.edit(path, {"data": {key: encode(content) for key, content in data.items() if content is not None}})
 
     def bundle(self, name: str = OURS) -> Bundle:
         """The CAs in an APIService."""
-        return read_bundle(decoded(self.objects[f"{API_SERVICES}/{name}"]["spec"].get("caBundle")))
+        return read_bundle(decode(self.objects[f"{API_SERVICES}/{name}"]["spec"].get("caBundle")))
 
 
 class Replica:

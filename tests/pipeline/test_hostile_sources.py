@@ -32,7 +32,7 @@ from adapter.pipeline.packing import pack_decisions, unpack
 from adapter.pipeline.publish import SnapshotBuilder
 from adapter.pipeline.query import OPENER
 from adapter.pipeline.shards import shard_of
-from adapter.pipeline.source_runner import serialized
+from adapter.pipeline.source_runner import serialize
 from adapter.serving.snapshots.snapshot import Snapshot, encode
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.ui import terminal
@@ -91,7 +91,7 @@ def config(bad: str, healthy: str, workloads: int = 1, deadline_s: float = DEADL
 
 def snapshot(settings: Config, at_s: int) -> Snapshot:
     """What the pipeline publishes after one tick."""
-    reader = Reader(serialized(settings), OPENER)
+    reader = Reader(serialize(settings), OPENER)
     tick_s = settings.timing.tick_s
     shards: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
     for part in reader.partitions({"at": at_s - tick_s}, {"at": at_s}):
@@ -238,7 +238,7 @@ def decided(answer: Answer, ticks: int = 24) -> list[Decision]:
                 "pipeline": {"checkpoint": "/nowhere"},
             }
         )
-        reader, rows = Reader(serialized(settings), OPENER), list[tuple[int, bytes]]()
+        reader, rows = Reader(serialize(settings), OPENER), list[tuple[int, bytes]]()
         for at_s in range(FIRST_S, FIRST_S + 15 * ticks, 15):
             for part in reader.partitions({"at": at_s - 15}, {"at": at_s}):
                 rows += [(at, samples) for shard, at, samples in reader.read(part) if shard == shard_of("shop/orders")]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapter.pipeline.java import parsed_version
+from adapter.pipeline.java import parse_version
 
 CHECK = """
 from adapter.errors import SetupError
@@ -43,7 +43,7 @@ def java(folder: Path, version: str) -> str:
     ],
 )
 def test_the_version_is_parsed_from_the_output_of_java(output: str, major: int | None) -> None:
-    assert parsed_version(output) == major
+    assert parse_version(output) == major
 
 
 def test_the_error_of_a_missing_java_has_the_install_command(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 
 import adapter
 from adapter.pipeline.job import RestartPolicy, StreamingJob
-from adapter.pipeline.session import MOST_LOG_BYTES, done_within, opened_log
+from adapter.pipeline.session import MOST_LOG_BYTES, done_within, open_log
 
 # In a process of its own: the tests of a run share one session, and a second one would be borrowed.
 REFUSED = """
@@ -44,14 +44,14 @@ def log(tmp_path: Path) -> Path:
 
 def test_a_restart_appends_to_the_log_of_the_last_crash(log: Path) -> None:
     for line in ("OutOfMemoryError\n", "started again\n"):
-        with opened_log(str(log)) as file:
+        with open_log(str(log)) as file:
             file.write(line)
     assert log.read_text() == "OutOfMemoryError\nstarted again\n"
 
 
 def test_the_end_of_a_large_log_is_kept_once(log: Path) -> None:
     log.write_bytes(b"x" + b"y" * MOST_LOG_BYTES)
-    opened_log(str(log)).close()
+    open_log(str(log)).close()
     assert log.read_bytes() == b""
     assert log.with_name("spark.log.1").read_bytes() == b"y" * MOST_LOG_BYTES
 
@@ -60,7 +60,7 @@ def test_a_large_older_log_is_shortened_although_the_new_one_is_small(log: Path)
     older = log.with_name("spark.log.1")
     older.write_bytes(b"x" + b"y" * MOST_LOG_BYTES)
     log.write_text("started\n")
-    opened_log(str(log)).close()
+    open_log(str(log)).close()
     assert older.stat().st_size == MOST_LOG_BYTES
     assert log.read_text() == "started\n"
 

@@ -12,7 +12,7 @@ from sample_rows import Row, rows_of, table_of
 
 from adapter.config import Config, parse
 from adapter.errors import SourceError
-from adapter.pipeline.source_runner import SourceRunner, deserialized, fault_table, runner_of, serialized, workloads_of
+from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of, serialize, workloads_of
 from adapter.sources.sample_table import FAULT
 
 TICKS = range(10, 12)
@@ -152,10 +152,10 @@ def test_a_source_that_raised_is_freed_when_it_is_dropped(error: type[Exception]
 def test_a_source_stays_open_until_the_configuration_changes(tmp_path: Path) -> None:
     opener = "recorded_source:open_source"
     before = config_of(tmp_path)
-    first = runner_of(serialized(before), opener, "recorded")
-    assert runner_of(serialized(before), opener, "recorded") is first
+    first = runner_of(serialize(before), opener, "recorded")
+    assert runner_of(serialize(before), opener, "recorded") is first
     after = config_of(tmp_path, timing={"tick_s": 2})
-    assert runner_of(serialized(after), opener, "recorded") is not first
+    assert runner_of(serialize(after), opener, "recorded") is not first
 
 
 def test_the_fault_of_a_source_concerns_every_tick_and_its_workloads(tmp_path: Path) -> None:
@@ -181,4 +181,4 @@ pipeline: {checkpoint: /var/lib/checkpoint}
 
 def test_a_serialized_configuration_is_complete() -> None:
     config = parse(EVERYTHING, "everything")
-    assert deserialized(serialized(config)) == config
+    assert deserialize(serialize(config)) == config

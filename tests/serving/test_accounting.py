@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from adapter.apiserver.app import Handled
 from adapter.apiserver.identity import Identity
 from adapter.apiserver.request import Request
-from adapter.serving.accounting import LONGEST_SHOWN, REPEAT_S, Accounting, Level, shown
+from adapter.serving.accounting import LONGEST_SHOWN, REPEAT_S, Accounting, Level, log_text
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 
@@ -141,12 +141,12 @@ def test_an_unknown_caller_is_logged_as_none() -> None:
     ids=["plain", "letters", "line feed", "terminal", "direction", "half a character", "as long as may be", "longer"],
 )
 def test_text_of_a_client_is_logged_as_one_short_line(given: str, expected: str) -> None:
-    assert shown(given) == expected
+    assert log_text(given) == expected
 
 
 @given(st.text(max_size=2 * LONGEST_SHOWN))
 def test_any_text_of_a_client_is_printable_and_bounded(text: str) -> None:
-    line = shown(text)
+    line = log_text(text)
     assert line.isprintable()
     assert len(line) <= 12 * LONGEST_SHOWN
     line.encode()

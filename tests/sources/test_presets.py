@@ -68,7 +68,7 @@ def test_s1_10_s1_11_s1_14_have_a_preset_with_the_published_metrics() -> None:
 def test_every_query_of_every_preset_parses_and_keeps_the_workload(name: str, match: str) -> None:
     preset = presets.load(name)
     for template in preset.signals.values():
-        text = presets.filled(template, match, (preset.workload_label, "another"), "60s")
+        text = presets.fill(template, match, (preset.workload_label, "another"), "60s")
         assert promql.fault(text) is None
         assert not promql.drops(text, preset.workload_label)
 
@@ -81,7 +81,7 @@ def test_the_description_of_the_spark_preset_states_that_it_has_no_lag() -> None
 def test_a_dollar_sign_without_a_placeholder_stays() -> None:
     template = 'label_replace(a{$match, b=~"c$"}, "q", "$1", "n", "${2}$$match")'
     assert (
-        presets.filled(template, 'x="y"', (), "60s") == 'label_replace(a{x="y", b=~"c$"}, "q", "$1", "n", "${2}$match")'
+        presets.fill(template, 'x="y"', (), "60s") == 'label_replace(a{x="y", b=~"c$"}, "q", "$1", "n", "${2}$match")'
     )
 
 

@@ -167,7 +167,7 @@ def policy_of(name: str) -> Policy:
     return _BY_NAME.get(name) or Policy(name=name, module="", needs=())
 
 
-def described(parameter: str, meaning: str) -> str:
+def describe(parameter: str, meaning: str) -> str:
     """The meaning of a parameter of Rules, with the policies that it concerns and what each does while it is unset."""
     concerned = " and ".join(policy.name for policy in POLICIES if parameter in policy.parameters)
     unset = ", ".join(f"{policy.name} {done}" for policy in POLICIES if (done := _while_unset(policy, parameter)))

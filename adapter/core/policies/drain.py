@@ -13,7 +13,7 @@ import numpy as np
 
 from adapter.core.capacity import CARRIED, Table, rate_at, size_for, strength, trust_at
 from adapter.core.limits import one_more
-from adapter.core.partitions import balanced, fewest_evenly_spread, whole
+from adapter.core.partitions import even_size, fewest_evenly_spread, whole
 from adapter.core.policies.interface import (
     Outlook,
     PolicyInput,
@@ -227,7 +227,7 @@ def _nearest_while_late(policy_input: PolicyInput, sized: Array, even: Array) ->
     even: the smaller one, which stays where the maximum would cut the larger one to an uneven size.
     """
     rules, workers = policy_input.rules, policy_input.workers
-    above = balanced(sized, policy_input.partitions, rules.slots_per_worker)
+    above = even_size(sized, policy_input.partitions, rules.slots_per_worker)
     late = (even > workers) & (policy_input.backlog_time_s > rules.backlog_time_target_s)
     nearer = (sized - even > above - sized) & (above <= policy_input.most_workers)
     return np.where(late & nearer, above, even)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.capacity import Table
-from adapter.core.forecast import Fit, trusted
+from adapter.core.forecast import Fit, is_trusted
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
@@ -134,7 +134,7 @@ def forecast_input_rate(policy_input: PolicyInput) -> Array:
     rules, present = policy_input.rules, policy_input.input_rate_records_per_s
     fit, begin_s, horizon_s = policy_input.fit, policy_input.fit_age_s, rules.forecast_horizon_s
     highest = fit.highest(begin_s, begin_s + horizon_s)
-    used = trusted(fit, present, rules.forecast_error_ratio) & (horizon_s > 0)
+    used = is_trusted(fit, present, rules.forecast_error_ratio) & (horizon_s > 0)
     return np.where(used, np.clip(highest, present, present * rules.forecast_cap_ratio), present)
 
 

@@ -33,8 +33,8 @@ from dataclasses import replace
 import numpy as np
 
 from adapter.core.capacity import CARRIED, rate_at, size_for, trust_at
-from adapter.core.forecast import Fit, recovery_rate, trusted
-from adapter.core.partitions import balanced, whole
+from adapter.core.forecast import Fit, is_trusted, recovery_rate
+from adapter.core.partitions import even_size, whole
 from adapter.core.policies.interface import PolicyInput, PolicyResult, lasting_backlog_time
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
@@ -102,7 +102,7 @@ def _curve(policy_input: PolicyInput, until_s: Array | float) -> Fit:
     fit, present = policy_input.fit, policy_input.input_rate_records_per_s
     rules = policy_input.rules
     text = rules.safety == 0
-    used = trusted(fit, present, np.where(text, _ANY, rules.forecast_error_ratio))
+    used = is_trusted(fit, present, np.where(text, _ANY, rules.forecast_error_ratio))
     change = np.abs(fit.at(until_s) - fit.at(0.0))
     certain = np.clip(1 - _TREND_SIGMAS * fit.sigma / np.where(change > 0, change, 1.0), 0.0, 1.0)
     share = np.where(text, 1.0, certain)
@@ -131,4 +131,4 @@ def _needed_workers(policy_input: PolicyInput, carrying: Array, workload: Array)
     cool = policy_input.workers * policy_input.utilization_ratio * work / rules.sized_utilization_ratio
     cool *= np.where(rules.safety == 0, 1.0, 1 - _MEASURED_WITHIN)
     sized = np.maximum(whole(np.fmax(carrying, cool)), 1.0)
-    return balanced(sized, policy_input.partitions, rules.slots_per_worker)
+    return even_size(sized, policy_input.partitions, rules.slots_per_worker)

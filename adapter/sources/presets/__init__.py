@@ -100,7 +100,7 @@ def template_faults(signals: Mapping[str, str]) -> list[str]:
     return faults
 
 
-def filled(template: str, match: str, by: tuple[str, ...], window: str) -> str:
+def fill(template: str, match: str, by: tuple[str, ...], window: str) -> str:
     """Fill in a template. match: comma-separated matchers; by: labels to group by; window: such as 60s.
 
     A dollar sign that does not begin a placeholder stays ("$1" of label_replace).
