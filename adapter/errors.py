@@ -1,4 +1,4 @@
-"""What can go wrong, as types.
+"""The exceptions that users see.
 
 AdapterError
 ├── ConfigError      the configuration, every fault at once

@@ -41,10 +41,10 @@ def figures() -> Iterator[Figure]:
         identities = issue(Path(folder))
         cluster = stack.enter_context(run_cluster(authentication_config(identities), Path(folder)))
         ours = stack.enter_context(replica(identities, cluster))
-        stranger = identities.context(NO_CERTIFICATE)
+        client = identities.context(NO_CERTIFICATE)
         yield Figure("memory (RSS) before", (rss_mib(ours.pid),), "MiB")
         for name, count, sent in STAGES:
-            attack = threading.Thread(target=_connect, args=(stack, stranger, ours.port, count, sent))
+            attack = threading.Thread(target=_connect, args=(stack, client, ours.port, count, sent))
             attack.start()
             took_ms = tuple(_answered(identities, ours.port, attack))
             yield Figure(f"memory (RSS) with {name}", (rss_mib(ours.pid),), "MiB", AIM)

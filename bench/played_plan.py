@@ -33,7 +33,7 @@ LATE = PlanLimit(slo_s=oracle.SLO_S, price_s=PRICE_S, score="late_pct", most_pct
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayedPlan:
-    """A plan and what it came to in the simulator."""
+    """A plan with its simulated score."""
 
     margin_ratio: float  # of the capacity that the plan does not count on
     sums: Mapping[str, Array]  # one row of Tally.sums

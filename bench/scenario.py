@@ -54,10 +54,10 @@ class ScenarioTick:
 
 def play() -> tuple[ScenarioTick, ...]:
     """Run the scenario; returns its ticks from 0 to END_S."""
-    return tuple(scene for scene in _scenes() if scene.at_s >= 0)
+    return tuple(scene for scene in _ticks() if scene.at_s >= 0)
 
 
-def _scenes() -> Iterator[ScenarioTick]:
+def _ticks() -> Iterator[ScenarioTick]:
     """Counts -> advance -> HPA -> workers -> counts."""
     jobs, now = _jobs(), fluid.initial_state(np.full(len(NAMES), WORKERS), PARTITIONS)
     book = RuleBook(by_workload={f"scenario/{name}": Rules(policy=name) for name in NAMES})

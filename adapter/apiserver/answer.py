@@ -1,4 +1,4 @@
-"""What a path answers, before it becomes an HTTP response."""
+"""The response type of handlers."""
 
 import hashlib
 from collections.abc import Callable, Mapping

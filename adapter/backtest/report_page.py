@@ -31,7 +31,7 @@ def page(report: Report) -> str:
     return template.substitute(
         title=_text(report.title),
         notes=_list(report.notes),
-        sections="\n".join(_chapter(number, section, report) for number, section in sections),
+        sections="\n".join(_section_page(number, section, report) for number, section in sections),
         # "</" in a string would end the script element.
         figures=json.dumps(drawn, allow_nan=False, separators=(",", ":")).replace("</", "<\\/"),
         plotly=get_plotlyjs(),
@@ -43,7 +43,7 @@ def costs(section: Section, score: Score) -> tuple[float | None, float | None]:
     return section.prices.workers(score.worker_hours), section.prices.lateness(score.late_minutes)
 
 
-def _chapter(number: int, section: Section, report: Report) -> str:
+def _section_page(number: int, section: Section, report: Report) -> str:
     parts = [f"<h2>{_text(section.title)}</h2>"]
     if section.target is not None:
         parts.append(_target(section.target))

@@ -30,7 +30,7 @@ def seconds(value: float | None, minutes_from_s: float = 600) -> str:
 
 
 def soon(value: float | None) -> str:
-    """A duration that is usually minutes."""
+    """A duration, in minutes from two minutes on."""
     return seconds(value, minutes_from_s=120)
 
 

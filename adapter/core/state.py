@@ -1,4 +1,4 @@
-"""What the fold carries from tick to tick, as named arrays in two groups, and both groups as bytes.
+"""The memory of a shard between two ticks, as named arrays in two groups, and the encoding of both.
 
 The last axis of an array runs over stages or workloads, as `axis` says. Unknown is NaN; times are Unix seconds.
 "As last seen" keeps the last known number while nothing newer is reported.

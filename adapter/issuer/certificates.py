@@ -13,8 +13,8 @@ from adapter.errors import SourceError
 from adapter.file_replacement import replace_file
 from adapter.issuer.keys import KeyPair, bundle_pem, new_authority, new_leaf, read_bundle, read_pair
 from adapter.issuer.objects import Api, data_of, read
-from adapter.issuer.state import CA, Places, State, leaf_of
-from adapter.issuer.steps import Bundle, IssueLeaf, Lives, MakeAuthority, Publish, Step, Trust, next_step
+from adapter.issuer.state import CA, ObjectPaths, State, leaf_of
+from adapter.issuer.steps import Bundle, IssueLeaf, Lifetimes, MakeAuthority, Publish, Step, Trust, next_step
 
 _MOST_STEPS = 10  # in one round; a first one has five
 
@@ -38,16 +38,18 @@ class Clocks:
 
 
 class Certificates:
-    """Issues and rotates what is at `places`, and copies it to `files`."""
+    """Issues and rotates what is at `paths`, and copies it to `files`."""
 
-    def __init__(self, api: Api, places: Places, files: Files, lives: Lives, clocks: Clocks = Clocks()) -> None:
+    def __init__(
+        self, api: Api, paths: ObjectPaths, files: Files, lifetimes: Lifetimes, clocks: Clocks = Clocks()
+    ) -> None:
         self._api = api
-        self._places = places
+        self._paths = paths
         self._files = files
-        self._lives = lives
+        self._lifetimes = lifetimes
         self._clocks = clocks
         self._is_issued = False
-        self._published: tuple[Bundle, float] | None = None  # what all places have, and since when this replica knows
+        self._published: tuple[Bundle, float] | None = None  # what all paths have, and since when this replica knows
 
     def is_issued(self) -> bool:
         """Whether the file has an issued certificate."""
@@ -60,32 +62,32 @@ class Certificates:
         self._is_issued = _is_trusted(leaf, read_bundle(authorities))
         if leaf is None:
             now_s = self._clocks.unix_s()
-            unknown = new_authority(now_s, self._lives.leaf_s)
-            self._write_file(new_leaf(unknown, self._places.own_host, now_s, self._lives.leaf_s))
+            unknown = new_authority(now_s, self._lifetimes.leaf_s)
+            self._write_file(new_leaf(unknown, self._paths.own_host, now_s, self._lifetimes.leaf_s))
 
-    def lead(self) -> None:
+    def reconcile(self) -> None:
         """Take every step that is due. Raises SourceError."""
         for _ in range(_MOST_STEPS):
-            state = State(self._api, self._places)
+            state = State(self._api, self._paths)
             found = state.found(self._published_for_s(state))
-            step = next_step(found, self._lives, self._clocks.unix_s())
+            step = next_step(found, self._lifetimes, self._clocks.unix_s())
             if step is None:
                 return
             self._take(step, state)
 
-    def stand_by(self) -> None:
+    def on_lost_lease(self) -> None:
         """Forget what this replica saw as the leader: another one rotates."""
         self._published = None
 
-    def follow(self) -> None:
+    def sync_files(self) -> None:
         """Copy the CAs and the certificate to the files. Raises SourceError for what cannot be used."""
-        data = data_of(read(self._api, self._places.own))
+        data = data_of(read(self._api, self._paths.own))
         leaf, trusted = leaf_of(data), read_bundle(data.get(CA, b""))
         # A new CA without a certificate yet: the other server's may come first.
         if trusted:
             replace_file(self._files.authorities, bundle_pem(trusted), is_private=True)
         if leaf is None or not _is_trusted(leaf, trusted):
-            raise SourceError(SOURCE, f"{self._places.own}: expected a certificate and its CA, got no usable ones")
+            raise SourceError(SOURCE, f"{self._paths.own}: expected a certificate and its CA, got no usable ones")
         self._write_file(leaf)
         self._is_issued = True
 
@@ -101,18 +103,18 @@ class Certificates:
         now_s = self._clocks.unix_s()
         match step:
             case MakeAuthority(keep):
-                new = new_authority(now_s, self._lives.authority_s)
+                new = new_authority(now_s, self._lifetimes.authority_s)
                 state.write_authority(new, (new.certificate, *keep))
-                _log.info("made a CA", secret=self._places.own, also_trusted=len(keep))
+                _log.info("made a CA", secret=self._paths.own, also_trusted=len(keep))
             case Trust(bundle):
                 state.write_authority(state.signer(), bundle)
-                _log.info("no certificate of an older CA is left; trusting the newest alone", secret=self._places.own)
+                _log.info("no certificate of an older CA is left; trusting the newest alone", secret=self._paths.own)
             case Publish(paths):
                 for path in paths:
                     state.publish(path)
-                _log.info("published the CAs", places=paths, count=len(state.trusted))
+                _log.info("published the CAs", paths=paths, count=len(state.trusted))
             case IssueLeaf(host):
-                state.write_leaf(host, new_leaf(state.signer(), host, now_s, self._lives.leaf_s))
+                state.write_leaf(host, new_leaf(state.signer(), host, now_s, self._lifetimes.leaf_s))
                 _log.info("issued a certificate", host=host)
 
     def _write_file(self, leaf: KeyPair) -> None:

@@ -12,9 +12,9 @@ from adapter.errors import SetupError
 from adapter.issuer.certificates import Certificates, Files
 from adapter.issuer.lease import Lease
 from adapter.issuer.objects import secret_path
-from adapter.issuer.rounds import Part, Rounds
-from adapter.issuer.state import Places
-from adapter.issuer.steps import Lives
+from adapter.issuer.reconcile_loop import LeaderTask, ReconcileLoop
+from adapter.issuer.state import ObjectPaths
+from adapter.issuer.steps import Lifetimes
 from adapter.issuer.token import SharedToken
 
 # Rounds while a CA is published: each replica trusts the CA before a certificate of it is used.
@@ -40,18 +40,18 @@ def start_issuer(settings: Serving, api: ClusterApi, api_services: tuple[str, ..
     namespace = str(settings.service).partition("/")[0]
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{issuer.lease}"
     lease = Lease(api, path, socket.gethostname(), _MISSED_ROUNDS * period_s)
-    parts: list[Part] = []
+    tasks: list[LeaderTask] = []
     checks: Checks = {}
     if issuer.secret is not None:
         certificates = _certificates(settings, issuer, api, api_services)
         _begin(certificates, Path(str(settings.cert_file)))
         checks = {"certificate": certificates.is_issued}
-        parts.append(certificates)
+        tasks.append(certificates)
     if issuer.token_secret is not None:
-        parts.append(
+        tasks.append(
             SharedToken(api, secret_path(namespace, issuer.token_secret), Path(str(settings.snapshot_token_file)))
         )
-    rounds = Rounds(lease, parts, period_s)
+    rounds = ReconcileLoop(lease, tasks, period_s)
     rounds.start()
     stack.callback(rounds.stop)
     return checks
@@ -68,7 +68,7 @@ def _begin(certificates: Certificates, file: Path) -> None:
 def _certificates(settings: Serving, issuer: Issuer, api: ClusterApi, api_services: tuple[str, ...]) -> Certificates:
     service = str(settings.service)
     namespace = service.partition("/")[0]
-    places = Places(
+    paths = ObjectPaths(
         own=secret_path(namespace, str(issuer.secret)),
         own_host=host_of(service),
         peer=secret_path(namespace, str(issuer.pipeline_secret)),
@@ -77,4 +77,4 @@ def _certificates(settings: Serving, issuer: Issuer, api: ClusterApi, api_servic
         api_services=api_services,
     )
     files = Files(Path(str(settings.cert_file)), Path(str(settings.snapshot_ca_file)))
-    return Certificates(api, places, files, Lives(issuer.leaf_life_s, issuer.ca_life_s, issuer.publish_s))
+    return Certificates(api, paths, files, Lifetimes(issuer.leaf_life_s, issuer.ca_life_s, issuer.publish_s))

@@ -25,7 +25,7 @@ CA, CA_KEY, LEAF, LEAF_KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class ObjectPaths:
     """Where certificates are.
 
     own, peer: the API paths of the Secrets of these servers, with the CA's key, and of one other server. own_host,
@@ -44,21 +44,21 @@ class Places:
 class State:
     """The objects as they were read. A write fails if the object has changed since."""
 
-    def __init__(self, api: Api, places: Places) -> None:
+    def __init__(self, api: Api, paths: ObjectPaths) -> None:
         self._api = api
-        self._places = places
-        self._own, self._peer = read(api, places.own), read(api, places.peer)
-        self._services = dict(_services(api, places))
+        self._paths = paths
+        self._own, self._peer = read(api, paths.own), read(api, paths.peer)
+        self._services = dict(_services(api, paths))
         self._data = data_of(self._own)
         self.authority = _pair(self._data, CA, CA_KEY)
         self.trusted = read_bundle(self._data.get(CA, b""))
-        self.leaves = {places.own_host: leaf_of(self._data), places.peer_host: leaf_of(data_of(self._peer))}
+        self.leaves = {paths.own_host: leaf_of(self._data), paths.peer_host: leaf_of(data_of(self._peer))}
 
     def published(self) -> Mapping[str, Bundle]:
         """The CAs in each place where clients read them, by the path of its object."""
         services = {path: decode(item["spec"].get("caBundle")) for path, item in self._services.items()}
-        places = {self._places.peer: data_of(self._peer).get(CA, b""), **services}
-        return {path: read_bundle(pem) for path, pem in places.items()}
+        paths = {self._paths.peer: data_of(self._peer).get(CA, b""), **services}
+        return {path: read_bundle(pem) for path, pem in paths.items()}
 
     def found(self, published_for_s: float) -> Found:
         """What decides the next step."""
@@ -67,35 +67,35 @@ class State:
     def signer(self) -> KeyPair:
         """The CA that signs. Raises SourceError without one."""
         if self.authority is None:
-            raise SourceError(SOURCE, f"{self._places.own}: expected a CA and its key")
+            raise SourceError(SOURCE, f"{self._paths.own}: expected a CA and its key")
         return self.authority
 
     def write_authority(self, authority: KeyPair, trusted: Bundle) -> None:
         """Replace the CA and the CAs before it; the certificate of these servers stays."""
-        self._write_own(authority, trusted, self.leaves[self._places.own_host])
+        self._write_own(authority, trusted, self.leaves[self._paths.own_host])
 
     def write_leaf(self, host: str, leaf: KeyPair) -> None:
         """Replace the certificate of a host."""
-        if host == self._places.peer_host:
+        if host == self._paths.peer_host:
             self._write_peer(leaf)
         else:
             self._write_own(self.signer(), self.trusted, leaf)
 
     def publish(self, path: str) -> None:
         """Write the trusted CAs to the object at a path."""
-        if path == self._places.peer:
-            self._write_peer(self.leaves[self._places.peer_host])
+        if path == self._paths.peer:
+            self._write_peer(self.leaves[self._paths.peer_host])
         else:
             fields = {"spec": {"caBundle": encode(bundle_pem(self.trusted))}}
             write(self._api, path, self._services[path], fields)
 
     def _write_own(self, authority: KeyPair, trusted: Bundle, leaf: KeyPair | None) -> None:
         data = {CA: bundle_pem(trusted), CA_KEY: authority.key_pem(), **_leaf_data(leaf)}
-        write_data(self._api, self._places.own, self._own, data)
+        write_data(self._api, self._paths.own, self._own, data)
 
     def _write_peer(self, leaf: KeyPair | None) -> None:
         data = {CA: bundle_pem(self.trusted), **_leaf_data(leaf)}
-        write_data(self._api, self._places.peer, self._peer, data)
+        write_data(self._api, self._paths.peer, self._peer, data)
 
 
 def leaf_of(data: Mapping[str, bytes]) -> KeyPair | None:
@@ -111,12 +111,12 @@ def _leaf_data(leaf: KeyPair | None) -> Mapping[str, bytes]:
     return {} if leaf is None else {LEAF: bundle_pem([leaf.certificate]), LEAF_KEY: leaf.key_pem()}
 
 
-def _services(api: Api, places: Places) -> Mapping[str, Object]:
+def _services(api: Api, paths: ObjectPaths) -> Mapping[str, Object]:
     """The APIServices that lead to the Service: one of another adapter is never written."""
     found = {}
-    for name in places.api_services:
+    for name in paths.api_services:
         path = f"{API_SERVICES}/{name}"
         item = read_if_any(api, path)
-        if item is not None and owner_of(item) == places.service:
+        if item is not None and owner_of(item) == paths.service:
             found[path] = item
     return found

@@ -20,8 +20,8 @@ Bundle = tuple[x509.Certificate, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Lives:
-    """Of certificates, and the pause between publishing a CA and using it. A CA lives three leaves or longer."""
+class Lifetimes:
+    """Of certificates, and the pause between publishing a CA and using it. A CA outlives three leaves."""
 
     leaf_s: float
     authority_s: float
@@ -55,9 +55,9 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Write the trusted CAs to these places."""
+    """Write the trusted CAs to these paths."""
 
-    places: tuple[str, ...]
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +70,19 @@ class IssueLeaf:
 Step = MakeAuthority | Trust | Publish | IssueLeaf
 
 
-def next_step(found: Found, lives: Lives, now_s: float) -> Step | None:
+def next_step(found: Found, lifetimes: Lifetimes, now_s: float) -> Step | None:
     """The next step; None if there is nothing to do now."""
     authority = found.authority
     if authority is None or authority.is_due(now_s):
         return MakeAuthority(_unexpired(_known(found), now_s)[: MOST_AUTHORITIES - 1])
-    trusted = _trusted(authority, found.trusted, lives, now_s)
+    trusted = _trusted(authority, found.trusted, lifetimes, now_s)
     if trusted != found.trusted:
         return Trust(trusted)
-    places = tuple(name for name, bundle in found.published.items() if bundle != trusted)
-    if places:
-        return Publish(places)
+    paths = tuple(name for name, bundle in found.published.items() if bundle != trusted)
+    if paths:
+        return Publish(paths)
     # While only this CA is trusted, no client has another certificate to lose.
-    if len(trusted) > 1 and found.published_for_s < lives.publish_s:
+    if len(trusted) > 1 and found.published_for_s < lifetimes.publish_s:
         return None
     due = (host for host, leaf in found.leaves.items() if _is_due(leaf, host, authority, now_s))
     return next((IssueLeaf(host) for host in due), None)
@@ -90,8 +90,8 @@ def next_step(found: Found, lives: Lives, now_s: float) -> Step | None:
 
 def _known(found: Found) -> Bundle:
     """The CAs that clients trust now, the newest first: servers may still have certificates of them."""
-    places = [each for bundle in found.published.values() for each in bundle]
-    known = dict.fromkeys([*found.trusted, *places])
+    paths = [each for bundle in found.published.values() for each in bundle]
+    known = dict.fromkeys([*found.trusted, *paths])
     return tuple(sorted(known, key=lambda each: each.not_valid_before_utc, reverse=True))
 
 
@@ -99,10 +99,10 @@ def _unexpired(bundle: Bundle, now_s: float) -> Bundle:
     return tuple(each for each in bundle if ends_s(each) > now_s)
 
 
-def _trusted(authority: KeyPair, bundle: Bundle, lives: Lives, now_s: float) -> Bundle:
+def _trusted(authority: KeyPair, bundle: Bundle, lifetimes: Lifetimes, now_s: float) -> Bundle:
     """The CA, and those before it until every leaf of theirs has expired."""
     ours = authority.certificate
-    if now_s >= authority.issued_s + lives.publish_s + lives.leaf_s:
+    if now_s >= authority.issued_s + lifetimes.publish_s + lifetimes.leaf_s:
         return (ours,)
     return (ours, *(each for each in _unexpired(bundle, now_s) if each != ours))
 

@@ -25,17 +25,17 @@ class SharedToken:
         self._path = path
         self._file = file
 
-    def lead(self) -> None:
+    def reconcile(self) -> None:
         """Make a token if there is none. Raises SourceError."""
         found = read(self._api, self._path)
         if not _token(data_of(found)):
             write_data(self._api, self._path, found, {KEY: secrets.token_urlsafe(_BYTES).encode()})
             _log.info("made a token", secret=self._path)
 
-    def stand_by(self) -> None:
+    def on_lost_lease(self) -> None:
         """Nothing: a token is made in one step."""
 
-    def follow(self) -> None:
+    def sync_files(self) -> None:
         """Copy the token to the file. Raises SourceError."""
         token = _token(data_of(read(self._api, self._path)))
         if not token:

@@ -17,7 +17,7 @@ OPENER = "adapter.sources.opening:open_source"
 
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """What the query runs."""
+    """Configuration, rules and core of the streaming query."""
 
     config: Config
     rules: RuleBook

@@ -27,6 +27,6 @@ class SilentGroups:
         self._overdue = [group for group, limit_s in self._limits_s.items() if now_s - self._since_s[group] >= limit_s]
 
     def restart(self) -> None:
-        """Begin anew for another client, which gets more time for the groups that were the reason for it."""
+        """Start over with a new client; double the limit of the groups that caused the change."""
         self._limits_s |= {group: min(2 * self._limits_s[group], _LAST_LIMIT_S) for group in self._overdue}
         self._since_s, self._overdue = {}, []

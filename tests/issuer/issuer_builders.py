@@ -11,9 +11,9 @@ from adapter.issuer.certificates import Certificates, Clocks, Files
 from adapter.issuer.keys import KeyPair, read_bundle, read_pair
 from adapter.issuer.lease import Lease
 from adapter.issuer.objects import API_SERVICES, decode, encode, secret_path
-from adapter.issuer.rounds import Rounds
-from adapter.issuer.state import Places, leaf_of
-from adapter.issuer.steps import Bundle, Lives
+from adapter.issuer.reconcile_loop import ReconcileLoop
+from adapter.issuer.state import ObjectPaths, leaf_of
+from adapter.issuer.steps import Bundle, Lifetimes
 from adapter.issuer.token import SharedToken
 
 HOST, PEER_HOST = "adapter.monitoring.svc", "adapter-pipeline.monitoring.svc"
@@ -26,11 +26,11 @@ OURS, THEIRS, ABSENT = (
     "v1beta1.custom.metrics.k8s.io",
     "v1beta2.custom.metrics.k8s.io",
 )
-LIVES = Lives(leaf_s=1200, authority_s=3600, publish_s=60)
+LIVES = Lifetimes(leaf_s=1200, authority_s=3600, publish_s=60)
 PERIOD_S = 10.0
 NOW_S = 1_800_000_000.0
 
-PLACES = Places(
+PLACES = ObjectPaths(
     own=OWN,
     own_host=HOST,
     peer=PEER,
@@ -108,15 +108,15 @@ class Cluster:
 class Replica:
     """One server with its files."""
 
-    def __init__(self, cluster: Cluster, folder: Path, identity: str, lives: Lives = LIVES) -> None:
+    def __init__(self, cluster: Cluster, folder: Path, identity: str, lifetimes: Lifetimes = LIVES) -> None:
         self.files = Files(folder / "tls.pem", folder / "ca.crt")
         self.token = folder / "token"
         clocks = Clocks(lambda: cluster.now_s, lambda: cluster.now_s)
-        self.certificates = Certificates(cluster, PLACES, self.files, lives, clocks)
+        self.certificates = Certificates(cluster, PLACES, self.files, lifetimes, clocks)
         self.certificates.begin()
         self.lease = Lease(cluster, LEASE, identity, 3 * PERIOD_S, clocks.timer_s)
-        parts = [self.certificates, SharedToken(cluster, TOKEN, self.token)]
-        self.rounds = Rounds(self.lease, parts, PERIOD_S)
+        tasks = [self.certificates, SharedToken(cluster, TOKEN, self.token)]
+        self.rounds = ReconcileLoop(self.lease, tasks, PERIOD_S)
 
 
 def served(replica: Replica) -> KeyPair:

@@ -7,9 +7,9 @@ from issuer_builders import OWN, PEER, PERIOD_S, Cluster, Replica, issued, pass_
 from structlog.testing import capture_logs
 
 from adapter.issuer.keys import read_bundle
-from adapter.issuer.steps import Bundle, Lives
+from adapter.issuer.steps import Bundle, Lifetimes
 
-SHORT = Lives(leaf_s=360, authority_s=1080, publish_s=60)
+SHORT = Lifetimes(leaf_s=360, authority_s=1080, publish_s=60)
 EVENTS = st.sampled_from(["nothing", "one is away", "other is away", "the Secret is lost", "the CA's key is lost"])
 
 

@@ -64,7 +64,7 @@ class Changes:
 
 
 def urgency(decision: Decision) -> Urgency:
-    """The first that applies."""
+    """The urgency of a workload; the first rule that applies decides."""
     if decision.required_workers is None:
         return Urgency.NO_NUMBER
     if decision.reason.record.needs_attention:

@@ -15,31 +15,31 @@ from adapter.issuer.lease import Lease
 _log = structlog.get_logger(__name__)
 
 
-class Part(Protocol):
-    """Something that one replica makes and every replica uses."""
+class LeaderTask(Protocol):
+    """A task of the leader, whose result every replica reads."""
 
-    def lead(self) -> None:
+    def reconcile(self) -> None:
         """Make what is missing or due. Raises SourceError."""
 
-    def stand_by(self) -> None:
+    def on_lost_lease(self) -> None:
         """Another replica leads."""
 
-    def follow(self) -> None:
+    def sync_files(self) -> None:
         """Use what there is. Raises SourceError."""
 
 
-class Rounds:
+class ReconcileLoop:
     """Every `period_s`: take or renew the Lease, make what is due if this replica holds it, and use what there is.
 
-    A part that fails does not keep the others from working.
+    A task that fails does not keep the others from working.
     """
 
-    def __init__(self, lease: Lease, parts: Sequence[Part], period_s: float) -> None:
+    def __init__(self, lease: Lease, tasks: Sequence[LeaderTask], period_s: float) -> None:
         self._lease = lease
         self._period_s = period_s
         self._leads = False
         self._election = FailureLogger(_log, "cannot renew the Lease; not issuing", "renewing the Lease again")
-        self._parts = [(part, *_failure_loggers(type(part).__name__)) for part in parts]
+        self._tasks = [(task, *_failure_loggers(type(task).__name__)) for task in tasks]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="issuer", daemon=True)
 
@@ -60,9 +60,9 @@ class Rounds:
         """One round."""
         self._leads = False
         self._election.attempt(self._elect)
-        for part, leading, following in self._parts:
-            leading.attempt(part.lead if self._leads else part.stand_by)
-            following.attempt(part.follow)
+        for task, leading, following in self._tasks:
+            leading.attempt(task.reconcile if self._leads else task.on_lost_lease)
+            following.attempt(task.sync_files)
 
     def _elect(self) -> None:
         self._leads = self._lease.hold()
@@ -73,6 +73,6 @@ class Rounds:
 
 
 def _failure_loggers(what: str) -> tuple[FailureLogger, FailureLogger]:
-    """For making a part and for using it."""
+    """For a task of the leader, and for reading its result."""
     leading = FailureLogger(_log, "cannot be issued; retrying", "is issued again", what=what)
     return leading, FailureLogger(_log, "cannot be read; the last one stays", "is read again", what=what)
