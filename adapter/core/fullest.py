@@ -39,13 +39,13 @@ def learn_fullest(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
     rules, behind_s = tick.stage_rules, partition_behind_s(tick)
     learned = slow.fullest_ratio + minutes * _FORGOTTEN_A_MINUTE
     learned = np.where(learned < 1, learned, np.nan)
-    # Otherwise the job recovers from a rescale.
-    hidden = tick.signals.backlog_time_s < np.fmax(rules.short_backlog_time_s, behind_s / 2)
-    behind = (behind_s > rules.backlog_time_target_s / 2) & hidden & tick.rates_known & ~tick.discontinuous
+    partitions = tick.facts.partitions[tick.workload_index]
+    others_s = tick.signals.backlog_time_s - behind_s / partitions
+    alone = others_s < rules.short_backlog_time_s  # otherwise the job recovers from a rescale
+    behind = (behind_s > rules.backlog_time_target_s / 2) & alone & tick.rates_known & ~tick.discontinuous
     if behind.any():
         load = tick.signals.input_rate_records_per_s / tick.signals.capacity_records_per_s
         workers = tick.workers[tick.workload_index]
-        partitions = tick.facts.partitions[tick.workload_index]
         fullest = load * fullest_ratio(workers * rules.slots_per_worker, partitions)
         behind &= (load < _TOGETHER_RATIO) & (fullest > _LEAST_RATIO)
         learned = np.where(behind, np.fmin(learned, fullest), learned)

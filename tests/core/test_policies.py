@@ -152,10 +152,6 @@ def test_without_partitions_the_quanta_are_those_of_the_maximum():
     assert wanted("dataflow", 60, 1000, cpu=0.1, most=100) == 50
 
 
-def test_s3_13_s3_14_more_partitions_than_workers_leave_the_quanta_of_the_maximum():
-    assert wanted("dataflow", 60, 1000, cpu=0.1, most=60, partitions=1000) == 30
-
-
 def test_each_stage_is_sized_by_its_own_policy():
     stages = stage_input([10, 10], [1000, 1000], [500, 500], [0, 0], cpu=0.5, quanta="none")
     policy_result = size(stages, np.array([POLICIES.index("dataflow"), POLICIES.index("beam-flink")]))

@@ -13,6 +13,7 @@ from adapter.core.policies.interface import (
     lasting_backlog_time,
     positive_growth,
 )
+from adapter.core.samples import first_known
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
@@ -27,7 +28,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     short = lasting_backlog_time(policy_input) <= rules.short_backlog_time_s
 
     quanta = rules.quanta.astype(np.int64)
-    parts = np.fmin(policy_input.partitions, policy_input.most_workers)  # S3-13: one disk for each machine at most
+    parts = first_known(policy_input.partitions, policy_input.most_workers)  # S3-13: one disk for each machine at most
     total = whole(needed + extra)  # above every quantum a bound limits it
     larger = np.maximum(np.maximum(next_up(total, parts, quanta), total), workers)
     smaller = next_down(workers, parts, quanta)
