@@ -14,6 +14,7 @@ from uuid import uuid4
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import Broadcast
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from adapter.backtest import results
@@ -120,10 +121,10 @@ class _Runner:
     def cancel(self, running: Mapping["Future[bytes]", object]) -> None:
         """Cancel the running jobs. A job that is being submitted meanwhile is cancelled by the next iteration."""
         self._cancelled.set()
-        while not all(
-            future.done() for future in running
-        ):  # wait() does not return futures that were cancelled in the queue
-            with suppress(Py4JError, OSError):  # a signal to the process group has also ended the JVM, and so the jobs
+        # wait() does not return futures that were cancelled in the queue.
+        while not all(future.done() for future in running):
+            # A signal to the process group has also ended the JVM, and so the jobs.
+            with suppress(Py4JError, PySparkException, OSError):
                 self._spark.sparkContext.cancelJobGroup(self._tag)
             time.sleep(POLL_S)
 
