@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from stat import S_IMODE
 
 
 def replace_file(path: Path, content: bytes, *, is_private: bool = False) -> None:
@@ -9,19 +10,19 @@ def replace_file(path: Path, content: bytes, *, is_private: bool = False) -> Non
 
     is_private: only this user may read it. Raises OSError, and leaves no partial file.
     """
-    if path.exists() and path.read_bytes() == content:
+    mode = 0o600 if is_private else 0o666
+    if path.exists() and path.read_bytes() == content and (not is_private or S_IMODE(path.stat().st_mode) == mode):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     if is_private:  # an older one may have another mode
         part.unlink(missing_ok=True)
-    flags, mode = (os.O_EXCL, 0o600) if is_private else (os.O_TRUNC, 0o666)
+    exclusive = os.O_EXCL if is_private else os.O_TRUNC
     try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | flags, mode), "wb") as file:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | exclusive, mode), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    except OSError:
+    finally:
         part.unlink(missing_ok=True)
-        raise

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 
 from kubernetes.client.configuration import Configuration
 from kubernetes.config import load_incluster_config, load_kube_config
+from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
+from yaml import MarkedYAMLError
 
 from adapter.errors import SourceError
 
@@ -22,7 +24,10 @@ def read_service_account(source: str) -> Configuration:
 def read_kubeconfig(source: str, file: str | None, context: str | None = None) -> Configuration:
     """The settings in a file, by default kubectl's. Raises SourceError of that source, without credentials."""
     configuration = Configuration()
-    fix = "set kubeconfig to a whole file, and replace it by a rename, so that no reader sees half of it"
+    fix = (
+        "set kubeconfig and context to what exists, or run in a pod with a service account; replace the file by a "
+        "rename, so that no reader sees half of it"
+    )
     with _source_errors(source, f"a kubeconfig in {file or KUBE_CONFIG_DEFAULT_LOCATION}", fix):
         load_kube_config(  # type: ignore[no-untyped-call]  # theirs
             file, context, client_configuration=configuration, persist_config=False
@@ -35,6 +40,13 @@ def _source_errors(source: str, expected: str, fix: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a half-written file makes the reader fail in many ways
-        # The message quotes what the reader did not understand, perhaps the token.
-        cause = f"{type(error).__name__}: {str(error).partition('{')[0]}"
-        raise SourceError(source, f"expected {expected}: {cause}; {fix}") from None
+        raise SourceError(source, f"expected {expected}: {_cause(error)}; {fix}") from None
+
+
+def _cause(error: Exception) -> str:
+    """The cause without the text that the reader did not understand, which may be a token."""
+    if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
+        return f"no YAML in line {error.problem_mark.line + 1}"
+    if isinstance(error, ConfigException | OSError):
+        return str(error).partition("{")[0].strip()
+    return type(error).__name__

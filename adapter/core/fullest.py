@@ -40,7 +40,7 @@ def learn_fullest(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
     learned = slow.fullest_ratio + minutes * _FORGOTTEN_A_MINUTE
     learned = np.where(learned < 1, learned, np.nan)
     partitions = tick.facts.partitions[tick.workload_index]
-    others_s = tick.signals.backlog_time_s - behind_s / partitions
+    others_s = tick.signals.backlog_time_s - behind_s / np.where(partitions > 0, partitions, np.nan)
     alone = others_s < rules.short_backlog_time_s  # otherwise the job recovers from a rescale
     behind = (behind_s > rules.backlog_time_target_s / 2) & alone & tick.rates_known & ~tick.discontinuous
     if behind.any():

@@ -55,7 +55,7 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     slow, passed = _begin_bucket(tick, slow, passed, width_s), np.nan_to_num(passed)
     slow = _update_account(slow, passed, began_s, np.where(lost, np.nan, peak), current)
     slow = replace(slow, peaks=_close_buckets(slow.peaks, passed, lost, peak, current))
-    slow = _restart_account(tick, slow, width_s, current) if (passed > 0).any() else slow
+    slow = _restart_account(tick, slow, passed > 0, current) if (passed > 0).any() else slow
     return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
 
 
@@ -101,12 +101,16 @@ def _update_account(slow: Slow, passed: Array, began_s: Array, needed: Array, cu
     return replace(slow, history=history)
 
 
-def _restart_account(tick: Tick, slow: Slow, width_s: Array, current: Array) -> Slow:
-    """The account of the closed buckets alone where it pays sooner, because the need has fallen meanwhile."""
+def _restart_account(tick: Tick, slow: Slow, closed: Mask, current: Array) -> Slow:
+    """The account of the closed buckets alone where it pays sooner, because the need has fallen meanwhile.
+
+    closed: the workloads of which a bucket was closed at this tick.
+    """
     was, worth_s = slow.history, due_worth_s(tick, current)
+    width_s = bucket_s(tick.rules, rescale_worth_s(tick.rules, current))
     workers, at_s = np.maximum.reduce(slow.peaks, axis=0), was.bucket_at_s - BUCKETS * width_s
-    due_s = at_s + seconds_to_pay(workers, current, worth_s)
-    sooner = due_s < np.nan_to_num(was.account_at_s + seconds_to_pay(was.account_workers, current, worth_s), nan=np.inf)
+    due_s = was.account_at_s + seconds_to_pay(was.account_workers, current, worth_s)
+    sooner = closed & (at_s + seconds_to_pay(workers, current, worth_s) < np.nan_to_num(due_s, nan=np.inf))
     history = replace(
         was,
         account_at_s=np.where(sooner, at_s, was.account_at_s),

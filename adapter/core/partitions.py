@@ -60,7 +60,7 @@ def fewest_evenly_spread(
     The fullest subtask limits the throughput. If it would be busier than high_ratio while the average is target_ratio,
     it gets as many partitions less as that takes, down to one. The result may be slightly below `workers` and never
     exceeds the partitions. It is `workers` if the partitions are unknown. This is S4-37 with a limit instead of a rule.
-    workers: whole. slots: as in balanced. All of the shape (rows,).
+    workers: whole. slots: as in even_size. All of the shape (rows,).
     """
     parts, spread = _positive(partitions), _positive(workers * slots)
     fullest = whole(parts / spread)

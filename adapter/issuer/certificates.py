@@ -49,7 +49,7 @@ class Certificates:
         self._lifetimes = lifetimes
         self._clocks = clocks
         self._is_issued = False
-        self._published: tuple[Bundle, float] | None = None  # what all paths have, and since when this replica knows
+        self._published: tuple[Bundle, float] | None = None  # what all objects have, and since when this replica knows
 
     def is_issued(self) -> bool:
         """Whether the file has an issued certificate."""

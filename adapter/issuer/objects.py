@@ -32,10 +32,13 @@ def secret_path(namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{namespace}/secrets/{name}"
 
 
-def owner_of(api_service: Object) -> str:
-    """The Service that an APIService leads to, as namespace/name."""
-    service = api_service["spec"].get("service")
-    return "kube-apiserver" if service is None else f"{service['namespace']}/{service['name']}"
+def owner_of(path: str, api_service: Object) -> str:
+    """The Service that the APIService at a path leads to, as namespace/name. Raises SourceError if it is none."""
+    try:
+        service = api_service["spec"].get("service")
+        return "kube-apiserver" if service is None else f"{service['namespace']}/{service['name']}"
+    except (AttributeError, KeyError, TypeError) as error:
+        raise SourceError(SOURCE, f"GET {path}: expected an APIService") from error
 
 
 def read(api: Api, path: str) -> Object:

@@ -51,9 +51,9 @@ def start_issuer(settings: Serving, api: ClusterApi, api_services: tuple[str, ..
         tasks.append(
             SharedToken(api, secret_path(namespace, issuer.token_secret), Path(str(settings.snapshot_token_file)))
         )
-    rounds = ReconcileLoop(lease, tasks, period_s)
-    rounds.start()
-    stack.callback(rounds.stop)
+    loop = ReconcileLoop(lease, tasks, period_s)
+    loop.start()
+    stack.callback(loop.stop)
     return checks
 
 

@@ -55,10 +55,10 @@ class State:
         self.leaves = {paths.own_host: leaf_of(self._data), paths.peer_host: leaf_of(data_of(self._peer))}
 
     def published(self) -> Mapping[str, Bundle]:
-        """The CAs in each place where clients read them, by the path of its object."""
+        """The CAs that clients read, by the path of the object that has them."""
         services = {path: decode(item["spec"].get("caBundle")) for path, item in self._services.items()}
-        paths = {self._paths.peer: data_of(self._peer).get(CA, b""), **services}
-        return {path: read_bundle(pem) for path, pem in paths.items()}
+        pems = {self._paths.peer: data_of(self._peer).get(CA, b""), **services}
+        return {path: read_bundle(pem) for path, pem in pems.items()}
 
     def found(self, published_for_s: float) -> Found:
         """What decides the next step."""
@@ -117,6 +117,6 @@ def _services(api: Api, paths: ObjectPaths) -> Mapping[str, Object]:
     for name in paths.api_services:
         path = f"{API_SERVICES}/{name}"
         item = read_if_any(api, path)
-        if item is not None and owner_of(item) == paths.service:
+        if item is not None and owner_of(path, item) == paths.service:
             found[path] = item
     return found

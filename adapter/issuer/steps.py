@@ -35,8 +35,8 @@ class Found:
     authority: KeyPair | None  # the CA that signs; None if it is missing or unreadable
     trusted: Bundle  # the CA that signs and those before it
     leaves: Mapping[str, KeyPair | None]  # by host
-    published: Mapping[str, Bundle]  # by the name of a place where clients read it
-    published_for_s: float  # how long all places have had `trusted`
+    published: Mapping[str, Bundle]  # by the path of the object where clients read it
+    published_for_s: float  # how long all these objects have had `trusted`
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def next_step(found: Found, lifetimes: Lifetimes, now_s: float) -> Step | None:
 
 def _known(found: Found) -> Bundle:
     """The CAs that clients trust now, the newest first: servers may still have certificates of them."""
-    paths = [each for bundle in found.published.values() for each in bundle]
-    known = dict.fromkeys([*found.trusted, *paths])
+    published = [each for bundle in found.published.values() for each in bundle]
+    known = dict.fromkeys([*found.trusted, *published])
     return tuple(sorted(known, key=lambda each: each.not_valid_before_utc, reverse=True))
 
 

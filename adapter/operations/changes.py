@@ -93,8 +93,8 @@ def decided_by(recorded: RecordedDecision, changes: Iterable[Change]) -> str:
     limit = bound.record.limit if bound else _range_end(recorded)
     if any(change.name == limit and (bound or change.value > change.now) for change in changes):
         return limit
-    by_partitions = policy_of(recorded.decision.policy).follows_partitions
-    measured = (*MEASURED, "partitions") if by_partitions else MEASURED
+    follows = policy_of(recorded.decision.policy).follows_partitions
+    measured = (*MEASURED, "partitions") if follows else MEASURED
     return bound or next((change.name for change in changes if change.name in measured), "")
 
 

@@ -79,7 +79,4 @@ class ApiServices:
         if status != 200:
             hint = "; allow get of apiservices in apiregistration.k8s.io" if status in (401, 403) else ""
             raise SourceError(SOURCE, f"GET {API_SERVICES}/{name}: expected 200, got {status}{hint}")
-        try:
-            return owner_of(document)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise SourceError(SOURCE, f"GET {API_SERVICES}/{name}: expected an APIService") from error
+        return owner_of(f"{API_SERVICES}/{name}", document)

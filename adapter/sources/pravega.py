@@ -49,7 +49,7 @@ class _RefusedError(_UnknownError):
     """The controller does not admit this client."""
 
 
-class _NoAnswer(str):
+class _Unavailable(str):
     """Why the segments of one stream are unknown, if the controller did not answer or refused the request."""
 
 
@@ -83,7 +83,7 @@ class PravegaReader:
         client = self._connected()
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
             histories = list(pool.map(lambda read: self._history(client, read, ticks), self._reads))
-        unanswered = [history for history in histories if isinstance(history, _NoAnswer)]
+        unanswered = [history for history in histories if isinstance(history, _Unavailable)]
         if unanswered and len(unanswered) == len(histories):
             raise SourceError(self._name, unanswered[0])
         table = SampleTable()
@@ -122,14 +122,14 @@ class PravegaReader:
         try:
             return self._events(client, read, ticks)
         except _RefusedError as refused:
-            return _NoAnswer(refused)
+            return _Unavailable(refused)
         except (_UnknownError, BodyError) as unknown:
             return str(unknown)
         except ValueError as error:
             return f"not a list of scaling events: {error}"
         except httpx.TransportError as error:
             cause = str(error) or type(error).__name__
-            return _NoAnswer(f"no answer from {self._url} within {self._deadline_s:g} s: {cause}")
+            return _Unavailable(f"no answer from {self._url} within {self._deadline_s:g} s: {cause}")
 
     def _events(self, client: httpx.Client, read: StreamRead, ticks: range) -> list[ScalingEvent]:
         """The first event is the one in force when the ticks begin. Without any, read the stream's whole life."""
@@ -146,18 +146,17 @@ class PravegaReader:
         if left_s <= 0:
             raise httpx.ReadTimeout("the requests before it took too long")
         with client.stream("GET", f"{self._url}{path}{rest}", timeout=left_s, headers=ACCEPTED) as answer:
-            _check(answer.status_code)
+            self._check(answer.status_code)
             return read_body(answer, BytesIO(), self._deadline_at_s).getvalue()
 
-
-def _check(status: int) -> None:
-    if status in (401, 403):
-        fix = "allow this client to read the stream; tls.cert_file and tls.key_file are its only credentials"
-        raise _RefusedError(f"the controller answered {status}: {fix}")
-    if status == 404:
-        raise _UnknownError("it does not exist (deleted?)")
-    if status != 200:
-        raise _UnknownError(f"the controller answered {status}")
+    def _check(self, status: int) -> None:
+        if status in (401, 403):
+            fix = "allow this client to read the stream; tls.cert_file and tls.key_file are its only credentials"
+            raise _RefusedError(f"{self._url} answered {status}: {fix}")
+        if status == 404:
+            raise _UnknownError("it does not exist (deleted?)")
+        if status != 200:
+            raise _UnknownError(f"the controller answered {status}")
 
 
 def _add_segments(table: SampleTable, read: StreamRead, history: list[ScalingEvent] | str, ticks: range) -> None:

@@ -61,7 +61,7 @@ def _counts() -> tuple[Drawn, ...]:
     return (
         _count("Workloads", "Workloads with a decision.", f"count({every})"),
         _count("Behind", "Backlog time above its target.", f"sum({_BACKLOG_TIME} > bool {_TARGET})", any_of),
-        _count("At maximum", "spec.replicas is at the maximum.", f"sum({_SIZE} >= bool {_MAX})", any_of, ORANGE),
+        _count("At maximum", "The workers are at the maximum.", f"sum({_SIZE} >= bool {_MAX})", any_of, ORANGE),
         _count("Held", "A gate holds the size.", f"sum({held}) or vector(0)", any_of, ORANGE),
         _count("Need a person", "The reason needs a person.", f"sum({attention}) or vector(0)", any_of),
         _count("Without a number", "No number of workers is served.", unknown, any_of),

@@ -5,7 +5,7 @@ from math import ceil, inf, nan
 
 import numpy as np
 import pytest
-from builders import column
+from builders import book, column, counts, history, job, tick
 from hypothesis import given
 from hypothesis import strategies as st
 from policy_inputs import bounded, stage_input
@@ -396,6 +396,28 @@ def test_an_expensive_scale_up_waits_until_a_tick_shows_the_whole_step(latest, c
     found = policy_result(10, 1000, 500, latest=latest, confirmed=confirmed, **known)
 
     assert (found.wanted_workers[0], found.outlook.in_step[0]) == (size, size == 10)
+
+
+@pytest.mark.parametrize("tick_s", [15, 30])
+@pytest.mark.parametrize("times", [1.3, 2.0])
+def test_a_rise_in_every_tick_delays_a_scale_up_by_two_ticks_at_most(tick_s, times):
+    """10 workers of 100/s each process 700/s, and the input rises from 600 s on."""
+    at_s = np.arange(0, 901, tick_s)
+    rates = 700 * times ** np.maximum(0, (at_s - 600) / tick_s)
+    appended = np.cumsum(rates * tick_s)
+    processed = np.cumsum(np.minimum(rates, 1000) * tick_s)
+    ticks = [
+        tick(
+            float(now_s), job(**counts(10), appended_records=came, processed_records=went, backlog_records=came - went)
+        )
+        for now_s, came, went in zip(at_s, appended, processed, strict=True)
+    ]
+    rules = book(policy="drain", worker_capacity_records_per_s=100, rescale_pause_s=30.0, warm_up_s=60.0,
+                 worker_start_s=60.0, metric_delay_s=0.0, rate_window_s=60)  # fmt: skip
+    found = {d.at_s: d.required_workers for d in history(ticks, rules)}
+    short = next(now_s for now_s, rate in zip(at_s, rates, strict=True) if rate > 1000)
+    assert found[600] == 10
+    assert found[short + 2 * tick_s] > 10
 
 
 @pytest.mark.parametrize("up_backlog_time_s", [20.0, 120.0])

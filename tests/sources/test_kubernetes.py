@@ -295,7 +295,9 @@ def test_kubernetes_has_no_past(late_s: float, answers: bool) -> None:
     ("text", "cause"),
     [
         pytest.param(None, "No configuration found", id="no file"),
-        pytest.param("a: [", "while parsing", id="no YAML"),
+        pytest.param("a: [", "no YAML in line 1", id="no YAML"),
+        pytest.param("a: !secret", "no YAML in line 1", id="a tag"),
+        pytest.param("a: *secret", "no YAML in line 1", id="an alias"),
         pytest.param("{}", "Invalid kube-config file", id="no cluster"),
         pytest.param("1", "TypeError", id="a number"),
     ],

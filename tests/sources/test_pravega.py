@@ -121,7 +121,7 @@ def test_a_refused_stream_does_not_affect_other_streams(status: int) -> None:
     both = reader(answer, StreamRead("shop/secret", "s1", "secret"), CLICKS)
     secret, clicks = rows_of(both.samples(MERGED_S + 10, MERGED_S + 10, 15))
     assert secret.text == (
-        f"stream s1/secret: the controller answered {status}: allow this client to read the stream; "
+        f"stream s1/secret: http://controller:10080 answered {status}: allow this client to read the stream; "
         "tls.cert_file and tls.key_file are its only credentials"
     )
     assert (clicks.workload, clicks.signal, clicks.value) == ("shop/clicks", "partitions", 2.0)
@@ -140,7 +140,7 @@ def test_names_are_escaped_in_the_path() -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_controller_that_refuses_all_streams_is_an_error_of_the_source(status: int) -> None:
-    with pytest.raises(SourceError, match=rf"^pravega: the controller answered {status}: .*tls\.cert_file"):
+    with pytest.raises(SourceError, match=rf"^pravega: http://controller:10080 answered {status}: .*tls\.cert_file"):
         reader(always(status)).samples(15, 15, 15)
 
 

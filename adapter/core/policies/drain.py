@@ -125,7 +125,8 @@ def _is_in_step(policy_input: PolicyInput, highest: Array) -> Mask:
     One more tick shows the whole step. An input that rose before, too, rises in no step.
     """
     newest, confirmed = policy_input.latest_input_rate_records_per_s, policy_input.confirmed_input_rate_records_per_s
-    steps = (newest > _STEP_RATIO * confirmed) & (newest > highest) & (confirmed <= highest)
+    rose = (confirmed > highest) | (_rise(policy_input) > 0)
+    steps = (newest > _STEP_RATIO * confirmed) & (newest > highest) & ~rose
     in_step: Mask = steps & (_lead_s(policy_input.rules) > _LONG_LEAD_S)
     return in_step
 
