@@ -125,10 +125,9 @@ def _is_in_step(policy_input: PolicyInput, highest: Array) -> Mask:
     One more tick shows the whole step. An input that rose before, too, rises in no step.
     """
     newest, confirmed = policy_input.latest_input_rate_records_per_s, policy_input.confirmed_input_rate_records_per_s
-    rose = (confirmed > highest) | (_rise(policy_input) > 0)
-    steps = (newest > _STEP_RATIO * confirmed) & (newest > highest) & ~rose
-    in_step: Mask = steps & (_lead_s(policy_input.rules) > _LONG_LEAD_S)
-    return in_step
+    rises = _rise(policy_input) > 0
+    steps = (newest > _STEP_RATIO * confirmed) & (confirmed <= highest) & (highest < newest) & ~rises
+    return np.asarray(steps & (_lead_s(policy_input.rules) > _LONG_LEAD_S))
 
 
 def _rise(policy_input: PolicyInput) -> Array:
