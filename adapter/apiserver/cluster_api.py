@@ -100,7 +100,7 @@ class ClusterApi:
         try:
             return answer.status, read_body(answer.response, BytesIO(), ends_s, LARGEST_BYTES).getvalue()
         finally:
-            answer.response.close()  # a connection whose answer was read to its end is already back in the pool
+            answer.response.close()  # after a complete answer, the connection is already back in the pool
 
     def _connected(self) -> ApiClient:
         with self._lock:

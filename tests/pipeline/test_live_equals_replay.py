@@ -95,6 +95,14 @@ def test_a_query_that_fails_in_publish_is_restarted_and_loses_no_tick(
     assert decisions(newest) == plain_fold(first, int(newest.at_s))[int(newest.at_s)]
 
 
+def run_until_a_tick(job: StreamingJob, stream: Stream) -> None:
+    job.start()
+    try:
+        stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)
+    finally:
+        job.stop()
+
+
 def failing(error: Exception, times: int) -> property:
     """A progress of a query whose first readings fail."""
     errors = [error] * times
@@ -112,11 +120,7 @@ def test_an_exception_of_spark_in_its_progress_restarts_the_query(
     monkeypatch.setattr(StreamingQuery, "lastProgress", failing(IllegalArgumentException("no class"), times=1))
     policy = RestartPolicy(first_backoff_s=0.1)
     job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
-    job.start()
-    try:
-        stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)
-    finally:
-        job.stop()
+    run_until_a_tick(job, stream)
     assert job.restarts == 1
 
 
@@ -136,10 +140,6 @@ def test_a_query_that_stalls_is_restarted_with_more_time_until_it_publishes(
 ) -> None:
     policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=1, stalled_ticks=0, starts=6)
     job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
-    job.start()
-    try:
-        stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)
-    finally:
-        job.stop()
+    run_until_a_tick(job, stream)
     assert job.restarts > 0
     assert "no tick was published" in capsys.readouterr().out

@@ -20,7 +20,7 @@ class CpuParameters:
 
 
 class HpaCpu:
-    """An HPA without `behavior`. Starting pods, and pods whose sample is older than their readiness, do not count.
+    """An HPA without `behavior`. It ignores pods that are starting or have no sample since they became ready.
 
     A rescale restarts all pods. This favours the baseline: in Flink's reactive mode and in consumer groups pods stay,
     and their CPU around the pause counts.
