@@ -363,6 +363,13 @@ def test_after_a_stop_a_job_behind_at_low_utilization_gets_no_worker_until_it_is
     assert "in cooldown, 5 min after processing stood still" in sentence(cooling[-1])
 
 
+def test_the_cooldown_of_a_scale_down_is_named_by_the_last_change_also_after_a_stop():
+    running = Fluid(lambda at_s: 300.0, workers=14, sink=lambda at_s: 0.0 if 180 <= at_s < 240 else np.inf)
+    held = closed(running, 540, drain(cooldown_down_s=600.0, down_window_s=0.0))[-1]
+    assert (held.bound, held.wanted_workers) == (Bound.COOLDOWN, 4)
+    assert sentence(held).endswith("; in cooldown, 9 min after the last change")
+
+
 def test_a_slow_worker_is_named_and_causes_no_scale_up():
     found = last(always(60, throughput=700, slowest_worker_ratio=0.3), drain())
     assert (found.required_workers, found.slowest_worker_ratio) == (10, 0.3)
