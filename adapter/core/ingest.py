@@ -219,9 +219,11 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     raised = now.spec_workers > was.spec_workers
     adopted = respecified & ~_towards_target(fast, now.spec_workers)
     first = seen & np.isnan(fast.spec_changed_at_s)
+    # A count from before a change of the desired workers says nothing about the new ones.
+    held = {name: np.where(respecified, np.nan, getattr(was, name)) for name in _COUNTS}
     return replace(
         fast,
-        counts=WorkerCounts(**{name: first_known(getattr(now, name), getattr(was, name)) for name in _COUNTS}),
+        counts=WorkerCounts(**{name: first_known(getattr(now, name), held[name]) for name in _COUNTS}),
         workers_seen_at_s=np.where(seen, samples.at_s, fast.workers_seen_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
         lost_at_s=np.where(lost, samples.at_s, fast.lost_at_s),

@@ -167,6 +167,16 @@ def test_missing_worker_counts_are_replaced_by_the_last_ones():
     assert (decided[-1].reason, decided[-1].workers, decided[-1].workers_age_s) == (Reason.UP, 10, 15)
 
 
+@pytest.mark.parametrize("lost", ["ready_workers", "workers"])
+def test_a_count_that_is_lost_does_not_contradict_a_later_change_of_the_spec(lost):
+    def seen(at_s):
+        known = counts(10) if at_s < 60 else counts(20) | {lost: None}
+        return tick(at_s, job(**known, **flow(at_s)))
+
+    decided = history([seen(at_s) for at_s in range(0, 901, 15)], book(**ANY))
+    assert {found.reason for found in decided if found.at_s >= 180} == {Reason.HOLD}
+
+
 def test_a_failed_source_holds_the_target_then_ends_it_then_recovers():
     silence = [tick(at_s) for at_s in range(75, 301, 15)]
     back = steady(375, from_s=315, **BEHIND)
