@@ -210,24 +210,27 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     rows = reindex([samples.whole(name) for name in _COUNTS], samples.workloads, workloads)
     now, was = WorkerCounts(**dict(zip(_COUNTS, rows, strict=True))), fast.counts
     seen = np.isfinite(rows).any(axis=0)
-    respecified = np.abs(now.spec_workers - was.spec_workers) > 0
+    # Without spec.replicas, the existing workers show a rescale.
+    unspecified = np.isnan(now.spec_workers) & np.isnan(was.spec_workers)
+    desired, before = (np.where(unspecified, each.workers, each.spec_workers) for each in (now, was))
+    rescaled, raised = np.abs(desired - before) > 0, desired > before
     # One pod of many that restarts does not distort the rates.
     many = np.abs(now.ready_workers - was.ready_workers) > _FEW_RATIO * was.ready_workers
     disturbing = many & ~_flaps(fast, now, samples.at_s)
     lost = disturbing & (now.ready_workers < np.minimum(was.ready_workers, now.spec_workers))
-    changed = respecified | (np.abs(now.workers - was.workers) > 0) | disturbing
-    raised = now.spec_workers > was.spec_workers
-    adopted = respecified & ~_towards_target(fast, now.spec_workers)
+    changed = rescaled | (np.abs(now.workers - was.workers) > 0) | disturbing
+    # A crash may be what changed the existing workers: it lowers no target.
+    adopted = rescaled & ~unspecified & ~_towards_target(fast, now.spec_workers)
     first = seen & np.isnan(fast.spec_changed_at_s)
     # A count from before a change of the desired workers says nothing about the new ones.
-    held = {name: np.where(respecified, np.nan, getattr(was, name)) for name in _COUNTS}
+    held = {name: np.where(rescaled, np.nan, getattr(was, name)) for name in _COUNTS}
     return replace(
         fast,
         counts=WorkerCounts(**{name: first_known(getattr(now, name), held[name]) for name in _COUNTS}),
         workers_seen_at_s=np.where(seen, samples.at_s, fast.workers_seen_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
         lost_at_s=np.where(lost, samples.at_s, fast.lost_at_s),
-        spec_changed_at_s=np.where(first | respecified, samples.at_s, fast.spec_changed_at_s),
+        spec_changed_at_s=np.where(first | rescaled, samples.at_s, fast.spec_changed_at_s),
         spec_raised_at_s=np.where(raised, samples.at_s, fast.spec_raised_at_s),
         all_ready_at_s=np.where(now.ready_workers >= now.spec_workers, samples.at_s, fast.all_ready_at_s),
         target_workers=np.where(adopted, now.spec_workers, fast.target_workers),

@@ -115,8 +115,8 @@ class Fast:
     changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed, flaps excepted
     lost_at_s: Array = field(metadata=_by("workload"))  # ready workers were last lost, likewise
     disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, was stuck or did not run
-    spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last changed
-    spec_raised_at_s: Array = field(metadata=_by("workload"))  # spec.replicas last rose
+    spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas, if unknown the workers, last changed
+    spec_raised_at_s: Array = field(metadata=_by("workload"))  # the same last rose
     running_seen_at_s: Array = field(metadata=_by("workload"))  # whether the job runs was last reported
     sink_healthy_seen_at_s: Array = field(metadata=_by("workload"))  # the health of its sink was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))

@@ -316,6 +316,23 @@ def test_a_target_that_is_not_enacted_is_reported_after_15_min():
     assert {decided[at_s].required_workers for at_s in reported} == {decided[first].required_workers}
 
 
+def test_without_a_spec_the_existing_workers_show_a_rescale():
+    def decided(*missing):
+        running = Fluid(step(700.0, 1500.0, 600), pause_s=60.0, missing=lambda at_s: missing)
+        found = closed(running, 1800, book(policy="drain", rescale_worth_s=0.0))
+        return [(d.required_workers, d.spec_changed_age_s) for d in found]
+
+    assert decided("spec_workers", "ready_workers") == decided()
+
+
+def test_without_a_spec_a_worker_that_is_missing_for_a_tick_does_not_lower_the_target():
+    def seen(at_s):
+        return tick(at_s, job(workers=9.0 if at_s == 300 else 10.0, **flow(at_s, 900), utilization_ratio=0.9))
+
+    decided = history([seen(at_s) for at_s in range(0, 601, TICK_S)], book(**HUNDRED))
+    assert {d.required_workers for d in decided[2:]} == {10}
+
+
 # --- failures
 
 
