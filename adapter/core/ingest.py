@@ -109,7 +109,8 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
     total = np.where(recent, was.failures, 0.0) + restarts - was.restarts
     history = replace(
         was,
-        restarts=first_known(restarts, was.restarts),
+        # The tick after a fall is compared with nothing: the fall may have been a missing pod.
+        restarts=np.where(restarts < was.restarts, np.nan, first_known(restarts, was.restarts)),
         failures=np.where(failed, total, was.failures),
         failed_at_s=np.where(failed, samples.at_s, was.failed_at_s),
     )

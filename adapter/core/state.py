@@ -75,7 +75,7 @@ class WorkloadFacts:
 class WorkloadHistory:
     """Failures and scale-downs of each workload."""
 
-    restarts: Array  # the counter, as last seen
+    restarts: Array  # the counter, as last seen; unknown after a fall
     failures: Array  # unplanned restarts in a row, each within failures_window_s of the one before
     failed_at_s: Array  # the last of them
     budget_s: Array  # pause that scale-downs may still cost, as of budget_at_s; NaN before the first one
