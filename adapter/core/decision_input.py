@@ -8,7 +8,7 @@ from adapter.core.capacity import with_prior
 from adapter.core.formatting import DAY_S
 from adapter.core.fullest import partition_behind_s
 from adapter.core.gates import GateInputs
-from adapter.core.grouping import every, largest
+from adapter.core.grouping import every, largest, some
 from adapter.core.limits import Range, limits, pauses
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
@@ -178,8 +178,8 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         stopped=tick.facts.running == 0,
         failures=np.where(recent, history.failures, 0.0),
         rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),
-        discontinuous=~every(~tick.discontinuous, tick.counting, workload_index, count),
-        nothing_moves=~every(~_stands(tick), tick.counting, workload_index, count)
+        discontinuous=some(tick.discontinuous, tick.counting, workload_index, count),
+        nothing_moves=some(_stands(tick), tick.counting, workload_index, count)
         & ~_some_stage_moves(tick)
         & (desired > 0),
         rules=rules,
@@ -189,7 +189,7 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
 def _stands(tick: Tick) -> Mask:
     """Whether a backlog of a stage waits and nothing is processed."""
     idle = (tick.signals.throughput_records_per_s >= 0) & ~_stage_moves(tick)
-    stands: Mask = idle & (tick.signals.backlog_records > 0)
+    stands: Mask = idle & (tick.signals.due_backlog_records > 0)
     return stands
 
 
@@ -201,7 +201,7 @@ def _stands_alone(tick: Tick) -> Mask:
 
 def _some_stage_moves(tick: Tick) -> Mask:
     """Whether a stage of each workload processes records."""
-    return ~every(~_stage_moves(tick), np.ones_like(tick.counting), tick.workload_index, len(tick.workers))
+    return some(_stage_moves(tick), np.ones_like(tick.counting), tick.workload_index, len(tick.workers))
 
 
 def _stage_moves(tick: Tick) -> Mask:

@@ -30,6 +30,13 @@ def every(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> 
     return some
 
 
+def some(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> Mask:
+    """Whether a condition holds for a counting stage of each workload."""
+    found = np.zeros(count, dtype=bool)
+    found[workload_index[counting & holds]] = True
+    return found
+
+
 def first_largest(values: Array, counting: Mask, workload_index: IntArray, count: int) -> IntArray:
     """The first counting stage with the largest value of each workload, as an index; -1 without a counting stage.
 

@@ -49,7 +49,7 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
         running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
         sink_healthy_seen_at_s=np.where(np.isfinite(now.sink_healthy), samples.at_s, fast.sink_healthy_seen_at_s),
-        hpa_seen_at_s=np.where(_has_hpa(now) | _faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
+        hpa_seen_at_s=np.where(_has_hpa(now) | faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
     )
     slow = _with_overrides(replace(state.slow, facts=after), samples, workloads)
     return State(fast=_with_counts(_with_points(fast, samples, stages), samples, workloads), slow=slow)
@@ -70,7 +70,7 @@ def _has_hpa(facts: WorkloadFacts) -> Mask:
     return np.isfinite(newest)
 
 
-def _faulty(samples: Samples, workloads: tuple[str, ...]) -> Mask:
+def faulty(samples: Samples, workloads: tuple[str, ...]) -> Mask:
     """Whether a source failed, so that a missing HPA may still exist."""
     if EVERY in samples.faults or not samples.faults:
         return np.full(len(workloads), EVERY in samples.faults)

@@ -10,6 +10,8 @@ from adapter.core.rescale_stop import RescaleCost
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, first_known
 
+_MOST_PAUSES = 4.0  # of the configured pause: a job that stops for longer after a rescale may be stuck
+
 
 def with_measured_cost(rules: RuleColumns, cost: RescaleCost, shown_s: Array) -> RuleColumns:
     """The rules with the measured cost of a rescale, for a policy that weighs it (S1).
@@ -19,6 +21,7 @@ def with_measured_cost(rules: RuleColumns, cost: RescaleCost, shown_s: Array) ->
     for load. shown_s: the longest stop of that rescale so far, NaN without a rescale; shape (workloads,).
     """
     learns = where("waits_until_warm", rules.policy)
+    shown_s = np.minimum(shown_s, _MOST_PAUSES * rules.rescale_pause_s)
     delay, warm_up = rules.measures_delay == 1, rules.measures_warm_up == 1
     return replace(
         rules,

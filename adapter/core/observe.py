@@ -8,7 +8,17 @@ import numpy as np
 
 from adapter.core import parameters
 from adapter.core.grouping import largest, smallest
-from adapter.core.ingest import HEALTH, count_failures, ingest, rated_workers, reindex, trim, without_deleted_hpas
+from adapter.core.ingest import (
+    HEALTH,
+    REPLACED_S,
+    count_failures,
+    faulty,
+    ingest,
+    rated_workers,
+    reindex,
+    trim,
+    without_deleted_hpas,
+)
 from adapter.core.measured_cost import with_measured_cost
 from adapter.core.policies.sizing import where
 from adapter.core.rates import Mask
@@ -91,7 +101,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     fast = _with_latest(state.fast, now, rates, stage_rules)
     state = replace(state, fast=fast)
 
-    load_age_s, partitions_age_s = at_s - smallest(fast.seen_at_s, index, len(names)), at_s - fast.partitions_seen_at_s
+    seen_at_s = np.where(faulty(samples, names)[index], fast.seen_at_s, _load_seen_at_s(fast, index, len(names)))
+    load_age_s, partitions_age_s = at_s - smallest(seen_at_s, index, len(names)), at_s - fast.partitions_seen_at_s
     loaded = load_age_s <= rules.error_after_s
     alone = where("follows_partitions", rules.policy) & np.isfinite(partitions_age_s) & ~loaded
     known = np.isfinite(rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records)
@@ -104,7 +115,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         state=state,
         workload_index=index,
         plain=plain,
-        counting=np.isfinite(fast.seen_at_s) | alone[index],
+        counting=(np.isfinite(seen_at_s) | alone[index]) & ~_is_quiet(signals, stage_rules, index, len(names)),
         partitions_only=alone,
         rules=rules,
         stage_rules=stage_rules,
@@ -151,6 +162,12 @@ def _with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns
     return replace(fast, signals=_latest(fast, now, rates, rules))
 
 
+def _load_seen_at_s(fast: Fast, index: IntArray, count: int) -> Array:
+    """When throughput and backlog of each stage were last seen; NaN where only its siblings still report them."""
+    moved = largest(fast.seen_at_s, index, count)[index] - fast.seen_at_s > REPLACED_S
+    return np.where(moved, np.nan, fast.seen_at_s)
+
+
 def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> LatestSignals:
     """The latest known signals; those of an expired stage are unknown."""
     was, at_s = fast.signals, fast.at_s[-1]
@@ -177,15 +194,26 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> 
 
 
 def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns) -> Mask:
-    """Whether a backlog within the target does not rise, and no worker is full.
+    """Whether a backlog within the target, or one that stays the same, does not rise, and no worker is full.
 
     Offsets that are committed in steps, and records that no consumer can read, look like that. While the utilization is
     unknown, a backlog that falls counts as that of full workers.
     """
     busy = now.utilization_ratio
     not_full = np.where(np.isfinite(busy), busy < rules.high_utilization_ratio, ~rates.falling)
-    level: Mask = not_full & ~rates.rising & (signals.lowest_backlog_time_s < rules.backlog_time_target_s)
+    moved_records = np.fmax(rates.highest_backlog_records, rates.backlog_records) - rates.lowest_backlog_records
+    stays = ~rates.falling & (moved_records <= rules.short_backlog_time_s * signals.throughput_records_per_s)
+    within = signals.lowest_backlog_time_s < rules.backlog_time_target_s
+    level: Mask = not_full & ~rates.rising & (stays | within)
     return level
+
+
+def _is_quiet(signals: Signals, rules: RuleColumns, index: IntArray, workloads: int) -> Mask:
+    """Whether a stage processes nothing, and has so few records that they may be markers on a topic without input."""
+    fastest = largest(signals.throughput_records_per_s, index, workloads)[index]
+    few = signals.due_backlog_records <= rules.short_backlog_time_s * fastest
+    quiet: Mask = (signals.throughput_records_per_s == 0) & (fastest > 0) & few & (signals.due_backlog_records > 0)
+    return quiet
 
 
 def _warm_age_s(fast: Fast, rules: RuleColumns, index: IntArray) -> Array:
@@ -212,7 +240,7 @@ def _discontinuous(state: State, rates: Rates, rules: RuleColumns) -> Mask:
     fell = throughput + rates.growth_records_per_s < -rules.growth_noise_ratio * throughput
     if len(points) < 2:
         return fell
-    usual = np.maximum(points[-2], throughput * _USUAL_S)
+    usual = np.maximum(first_known(*points[-2::-1]), throughput * _USUAL_S)
     jumped: Mask = fell | (points[-1] > _JUMP * usual)
     return jumped
 

@@ -111,6 +111,52 @@ def test_the_backlog_of_stuck_partitions_needs_no_workers():
     assert together.required_workers > 12
 
 
+def test_stuck_partitions_do_not_hold_the_workers_of_an_idle_job():
+    """The backlog of a partition that needs a repair waits while the others have no input."""
+
+    def stuck(running):
+        rows = [row for row in running.rows() if row[2] != "backlog_records"]
+        waits = running.appended - running.processed
+        return rows + job(backlog_records=waits + 5000, stuck_backlog_records=5000.0)
+
+    running, state = Fluid(lambda at_s: 900.0 if at_s < 300 else 0.0, workers=12), EMPTY
+    while running.at_s <= 1800:
+        state, decisions = advance(state, tick(running.at_s, stuck(running)), drain(down_window_s=600.0))
+        running.scale(rows(decisions)[0].required_workers)
+        running.run()
+    assert running.workers == 1
+
+
+@pytest.mark.parametrize("at_night", [1.0, 0.5])
+@pytest.mark.parametrize("missing", [(), ("utilization_ratio",)], ids=str)
+def test_records_that_no_consumer_can_read_need_no_workers_however_low_the_input_is(at_night, missing):
+    """A hundred partitions with one marker each are a backlog time of 100 s and more."""
+    running, state, most = Fluid(lambda at_s: 400.0 if at_s < 3600 else at_night, workers=5), EMPTY, 0
+    while running.at_s <= 9000:
+        seen = [(*row[:3], row[3] + 100 * (row[2] == "backlog_records")) for row in running.rows()]
+        seen = [row for row in seen if row[2] not in missing]
+        state, decisions = advance(state, tick(running.at_s, seen), book(policy="drain"))
+        most = max(most, rows(decisions)[0].required_workers or 0)
+        running.scale(rows(decisions)[0].required_workers)
+        running.run()
+    assert most == 5
+
+
+def test_a_job_that_stops_for_good_after_a_rescale_is_stuck():
+    """Before a pause is measured, a stop of up to four times rescale_pause_s counts as the pause of the rescale."""
+    running, state, reasons = Fluid(lambda at_s: 800.0), EMPTY, {}
+    while running.at_s <= 600:
+        state, decisions = advance(state, tick(running.at_s, running.rows()), book(policy="drain"))
+        reasons[running.at_s] = rows(decisions)[0].reason
+        if running.at_s == 300:
+            running.pause_s = 3600.0
+            running.scale(12)
+        running.run()
+    assert {reason for at_s, reason in reasons.items() if 315 <= at_s <= 420} == {Reason.SETTLING}
+    # The rate window holds a minute of the standstill.
+    assert {reason for at_s, reason in reasons.items() if at_s > 300 + 120 + 60} == {Reason.STUCK}
+
+
 def test_the_pause_of_a_rescale_is_settling_and_not_stuck():
     """The backlog time meanwhile is by the last rate that was known."""
     decided = at(closed(Fluid(lambda at_s: 1500.0, pause_s=30.0), 400, drain()))
@@ -165,6 +211,18 @@ def test_a_backlog_jump_needs_a_second_tick():
     assert decided[90].required_workers == 10
     assert decided[105].required_workers == 78  # 2 million within 300 s, and a minute of the 900/s besides
     assert last(jump, drain(max_step_up_workers=20)).required_workers == 30  # step limits apply
+
+
+def test_a_backlog_jump_after_a_missing_sample_needs_a_second_tick_too():
+    def sample(at_s):
+        return job(**counts(), **flow(at_s, 900) | {"backlog_records": 2e6 if at_s == 90 else 0.0})
+
+    decided = at(history([tick(at_s, *[sample(at_s)] * (at_s != 75)) for at_s in range(0, 121, 15)], drain()))
+    assert (decided[75].reason, decided[90].reason, decided[105].reason) == (
+        Reason.STALE,
+        Reason.DISCONTINUITY,
+        Reason.HOLD,
+    )
 
 
 # --- samples: gone, wrong, late, old

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from builders import book, counts, flow, fold, history, job, last, steady, tick
+from builders import JOB, book, counts, flow, fold, history, job, last, steady, tick
 
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance
@@ -412,6 +412,24 @@ def test_a_renamed_stage_holds_the_target_until_the_old_one_expires():
     assert (by_time[195].reason, by_time[195].stage) == (Reason.UP, "new")
 
 
+def moved(at_s, faults=()):
+    """After a minute the load is that of a stage, and the whole job still reports the CPU of its containers."""
+    stage = "read" if at_s > 60 else ""
+    return tick(at_s, job(**counts(), cpu_ratio=0.9), job(stage=stage, **flow(at_s, **BEHIND)), faults=faults)
+
+
+def test_a_stage_whose_load_moved_to_another_stage_counts_no_longer():
+    by_time = {found.at_s: found for found in history([moved(at_s) for at_s in range(0, 901, 15)], book(**ANY))}
+    assert {by_time[at_s].reason for at_s in range(75, 181, 15)} == {Reason.STALE}
+    assert {by_time[at_s].stage for at_s in range(195, 901, 15)} == {"read"}
+    assert {by_time[at_s].reason for at_s in range(195, 901, 15)} <= {Reason.UP, Reason.NOT_ENACTED}
+
+
+def test_a_stage_whose_load_is_missing_while_a_source_fails_still_counts():
+    found = last([moved(at_s, faults=[(JOB, "kafka does not answer")]) for at_s in range(0, 901, 15)], book(**ANY))
+    assert found.reason == Reason.EXPIRED
+
+
 def test_a_fault_of_an_unknown_workload_is_no_decision():
     assert fold([tick(0, faults=[("shop/two names", "one slug")])], RuleBook(by_workload={})) == [[]]
 
@@ -456,6 +474,11 @@ def test_a_stage_that_stands_does_not_keep_another_one_from_being_scaled_up(stan
 def test_a_job_with_a_stage_that_stands_is_not_scaled_down():
     idle = [two_stages(at_s, 1000, throughput=10) for at_s in range(0, 3601, 15)]
     assert last(idle, book(worker_capacity_records_per_s=100.0)).required_workers == 10
+
+
+def test_markers_on_a_topic_without_input_do_not_keep_a_job_from_being_scaled_down():
+    idle = [two_stages(at_s, 12, throughput=10) for at_s in range(0, 3601, 15)]
+    assert last(idle, book(policy="drain", worker_capacity_records_per_s=100.0)).required_workers == 1
 
 
 def test_utilization_is_estimated_from_a_configured_capacity():
