@@ -15,6 +15,7 @@ from adapter.core.rates import (
     last_rate,
     rate_rise,
     robust_slope,
+    since_jump,
     since_reset,
 )
 from adapter.core.rule_columns import RuleColumns
@@ -92,11 +93,12 @@ def input_rise(rates: Rates, points: Array, rules: RuleColumns) -> Array:
 
 
 def _clean_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
-    """Which points of twice the window follow the last reset, and the last change once it has settled."""
+    """Which points of twice the window follow the last reset and jump, and the last change once it has settled."""
     changed_at_s = np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
     settled_at_s = np.nan_to_num(changed_at_s + settle_s(rules), nan=-np.inf)
     oldest_s = np.maximum(fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s, settled_at_s)
-    clean: Mask = (fast.at_s[:, None] >= oldest_s) & since_reset(fast.processed, fast.appended)
+    counters = fast.processed, fast.appended
+    clean: Mask = (fast.at_s[:, None] >= oldest_s) & since_reset(*counters) & since_jump(*counters)
     return clean
 
 

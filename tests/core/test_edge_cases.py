@@ -240,6 +240,48 @@ def test_a_counter_reset_gives_no_rate():
     assert {d.throughput_records_per_s for at_s, d in decided.items() if at_s >= 30} == {900}
 
 
+def skip(at_s):
+    """The group is out of range and goes on at the end: five million records are skipped."""
+    skipped = 5e6 * (at_s >= 600)
+    return {
+        "processed_records": 800 * at_s + skipped,
+        "backlog_records": 5e6 - skipped,
+        "appended_records": 5e6 + 800 * at_s,
+    }
+
+
+def partial(*signals):
+    """One of twelve series of a sum is missing in one sample."""
+
+    def seen(at_s):
+        whole = {"processed_records": 1e8 + 800 * at_s, "appended_records": 1e8 + 800 * at_s, "backlog_records": 0.0}
+        return whole | {name: whole[name] * 11 / 12 for name in signals if at_s == 600}
+
+    return seen
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(skip, id="skipped records"),
+        pytest.param(partial("processed_records", "appended_records"), id="a partial sum"),
+        pytest.param(partial("appended_records"), id="a partial sum of the input"),
+    ],
+)
+def test_x_04_a_jump_of_a_counter_gives_no_rate(seen):
+    ticks = [tick(at_s, job(**counts(), **seen(at_s), utilization_ratio=0.8)) for at_s in range(0, 2401, 15)]
+    decided = at(history(ticks, book(policy="drain", max_workers=10)))
+    assert {d.throughput_records_per_s for at_s, d in decided.items() if at_s >= 30} == {800}
+    assert {d.required_workers for at_s, d in decided.items() if at_s >= 30} == {10}
+    assert {at_s for at_s, d in decided.items() if d.reason == Reason.NO_DATA} <= {0, 15, 600, 615, 630}
+
+
+def test_a_step_of_the_load_to_a_hundredfold_has_a_rate_three_ticks_later():
+    load = Fluid(lambda at_s: 8.0 if at_s < 600 else 800.0)
+    decided = at(closed(load, 900, drain(), follows=lambda at_s: False))
+    assert decided[690].throughput_records_per_s == 800
+
+
 @pytest.mark.parametrize("value", [None, nan, inf, -inf, -1.0], ids=str)
 @pytest.mark.parametrize("signal", ["processed_records", "backlog_records"])
 def test_x_06_a_missing_or_invalid_series_holds_the_target(signal, value):

@@ -273,7 +273,7 @@ def unit_free(found):
 
 
 def test_the_histories_reach_every_reason_and_every_bound():
-    seen = [d for seed in range(3) for d in decisions_of(seed)]
+    seen = [d for seed in range(5) for d in decisions_of(seed)]
     assert set(Reason) - {d.reason for d in seen} == set()
     assert set(Bound) - {d.bound for d in seen} <= {Bound.BUDGET}  # it takes more scale-downs: see test_next_state
 
