@@ -176,7 +176,7 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         in_flight=_workers_in_flight(tick.counts),
         too_few=(ready >= 1) & (ready < spec) & ~(fast.all_ready_at_s >= fast.spec_changed_at_s),
         stopped=tick.facts.running == 0,
-        failures=np.where(recent, history.failures, 0.0),
+        failures=np.where(recent, history.failures, np.where(np.isnan(history.restarts), np.nan, 0.0)),
         rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),
         discontinuous=some(tick.discontinuous, tick.counting, workload_index, count),
         nothing_moves=some(_stands(tick), tick.counting, workload_index, count)

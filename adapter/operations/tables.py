@@ -106,7 +106,9 @@ def _worker_count_age(recorded: RecordedDecision) -> str:
 
 
 def _failed(recorded: RecordedDecision) -> str:
-    return f"{number(recorded.number('gate_inputs.failures'))} restarts, {_rule(recorded, 'max_failures')}"
+    failures = recorded.number("gate_inputs.failures")
+    restarts = "restarts unknown" if failures is None else f"{number(failures)} restarts"
+    return f"{restarts}, {_rule(recorded, 'max_failures')}"
 
 
 def _present(recorded: RecordedDecision) -> str:

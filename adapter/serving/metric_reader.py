@@ -133,7 +133,7 @@ def _value_of(metric: Metric, found: Candidate, snapshot: Snapshot, now_s: float
         raise unavailable(_no_number(metric, entry.decision))
     age_s = _age_s(metric, entry.decision, now_s)
     if age_s > entry.error_after_s:
-        raise unavailable(_too_old(metric, entry, age_s))
+        raise unavailable(_too_old(metric, entry, age_s, now_s))
     return MetricValue(metric.name, found.labels, value, entry.decision.at_s, round(snapshot.window_s))
 
 
@@ -169,9 +169,12 @@ def _age_s(metric: Metric, decision: Decision, now_s: float) -> float:
     return now_s - decision.at_s + (sample_age_s or 0.0)
 
 
-def _too_old(metric: Metric, entry: Entry, age_s: float) -> str:
+def _too_old(metric: Metric, entry: Entry, age_s: float, now_s: float) -> str:
     what = f"no {metric.name} for {entry.decision.workload}: its newest sample is {age_s:.0f} s old"
-    return f"{what}, the limit is {entry.error_after_s:.0f} s; {FIX}"
+    decided_s = now_s - entry.decision.at_s
+    # A sample that was old when the pipeline decided is the source's fault.
+    fix = f"the decision was: {sentence(entry.decision)}" if decided_s < age_s / 2 else FIX
+    return f"{what}, the limit is {entry.error_after_s:.0f} s; {fix}"
 
 
 def _ambiguous(found: Sequence[Candidate], query: MetricQuery) -> str:

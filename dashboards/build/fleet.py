@@ -57,13 +57,14 @@ def _counts() -> tuple[Drawn, ...]:
     any_of = "at least one workload"
     every = of_workload("decision_info")
     held, attention = (of_workload("decision_info", matcher(reasons)) for reasons in (GATES, ATTENTION))
+    none = f"0 * count({every})"  # without any decision the number is unknown, not 0
     unknown = f"count({every}) - (count({of_workload('required_workers')}) or vector(0))"
     return (
         _count("Workloads", "Workloads with a decision.", f"count({every})"),
         _count("Behind", "Backlog time above its target.", f"sum({_BACKLOG_TIME} > bool {_TARGET})", any_of),
         _count("At maximum", "The workers are at the maximum.", f"sum({_SIZE} >= bool {_MAX})", any_of, ORANGE),
-        _count("Held", "A gate holds the size.", f"sum({held}) or vector(0)", any_of, ORANGE),
-        _count("Need a person", "The reason needs a person.", f"sum({attention}) or vector(0)", any_of),
+        _count("Held", "A gate holds the size.", f"sum({held}) or {none}", any_of, ORANGE),
+        _count("Need a person", "The reason needs a person.", f"sum({attention}) or {none}", any_of),
         _count("Without a number", "No number of workers is served.", unknown, any_of),
     )
 

@@ -139,7 +139,7 @@ def _ticks() -> tuple[Drawn, ...]:
 
 def _sources() -> tuple[Drawn, ...]:
     faults = f"sum by (namespace) ({of_workload('source_fault')})"
-    unknown = f"sum({of_workload('decision_info', matcher(UNKNOWN))}) or vector(0)"
+    unknown = f"sum({of_workload('decision_info', matcher(UNKNOWN))}) or 0 * count({of_workload('decision_info')})"
     return (
         chart(
             "Workloads whose source fails",

@@ -60,8 +60,8 @@ class Limit:
     color: str = RED
 
 
-# The defaults of stale_after_s and error_after_s.
-SAMPLE_AGES = (Limit(60, "the size is held", YELLOW), Limit(180, "no number is served"))
+# Several samples are missing; the default of error_after_s.
+SAMPLE_AGES = (Limit(60, "the size is held since the first missing sample", YELLOW), Limit(180, "no number is served"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

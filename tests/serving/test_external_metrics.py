@@ -160,8 +160,14 @@ def test_x06_a_number_expires_by_the_age_of_its_samples_too(age_s: float) -> Non
     assert code(given) == (200 if age_s < 30 else 503)
     if age_s > 30:
         assert message(given).startswith(
-            "no required_workers for shop/orders: its newest sample is 181 s old, the limit is 180 s; is the pipeline"
+            "no required_workers for shop/orders: its newest sample is 181 s old, the limit is 180 s; the decision was: "
         )
+
+
+def test_a_number_that_expires_because_the_pipeline_is_late_says_so() -> None:
+    given = ask("", entry(sample_age_s=30.0, reason=Reason.STALE), age_s=151.0)
+    assert code(given) == 503
+    assert "its newest sample is 181 s old, the limit is 180 s; is the pipeline running" in message(given)
 
 
 def test_a_paused_size_does_not_expire_with_its_samples() -> None:
