@@ -16,7 +16,7 @@ from adapter.serving.snapshots.workloads import Namespace, by_namespace
 
 _TOO_OLD = "the newest snapshot is too old to serve: compare the clocks, or the pipeline is late"
 _TOO_OLD_FIRST = (
-    "the first snapshot is too old to serve: a pipeline that restarts from its checkpoint repeats its last batch, "
+    "the first snapshot is too old to serve: a pipeline that starts replays its history or its last batch, "
     "and its first tick replaces that; if this warning is repeated, compare the clocks"
 )
 
