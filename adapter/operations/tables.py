@@ -117,13 +117,14 @@ def _present(recorded: RecordedDecision) -> str:
     present = "workers unknown"
     if ready is not None and desired is not None:
         present = f"{number(ready)} of {number(desired)} ready"
-    changed = "no change seen" if changed_age_s is None else f"changed {ago(changed_age_s)}"
+    rescaled = recorded.number("workload_status.rescaled") == 1  # the first count is no change
+    changed = f"changed {ago(changed_age_s)}" if rescaled else "no change seen"
     return f"{present}, {changed}, {_rule(recorded, 'in_flight_timeout_s')}"
 
 
 def _settled(recorded: RecordedDecision) -> str:
     settles_s = with_unit("settle_s", known(gates.settle_s(recorded.inputs.gate_inputs.rules)))
-    changed = f"last change {ago(recorded.number('gate_inputs.changed_age_s'))}"
+    changed = f"last change or stop {ago(recorded.number('gate_inputs.changed_age_s'))}"
     return f"{changed}, settling {settles_s}, {_rule(recorded, 'rate_window_s')}"
 
 

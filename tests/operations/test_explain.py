@@ -156,6 +156,15 @@ def test_the_present_capacity_stands_beside_the_learned_one_if_they_differ(now, 
     assert words in at_work
 
 
+@pytest.mark.parametrize(("workers", "noted"), [(10, False), (12, True)])
+def test_a_capacity_that_follows_from_other_sizes_is_named_as_such(workers, noted):
+    """Twelve workers have just started, and only ten were observed."""
+    stream = {"throughput": 1000, "growth": 200, "backlog": 5000}
+    ticks = [*steady(600, **stream), *steady(630, 615, **stream, **counts(workers))]
+    at_work = section(record_of(ticks, book(policy="drain")), "Capacity").splitlines()[-1]
+    assert ("confidence: observed of other sizes" in at_work) == noted
+
+
 def costs(record, name):
     """The lines of one cost of a rescale."""
     return [line for line in section(record, "Capacity").splitlines() if f"  {name} " in line]
