@@ -73,6 +73,10 @@ def read(text: str, where: str) -> Document:
     root, values = _parsed(text, where)
     if not isinstance(values, dict):
         raise ConfigError([f"{where}: expected a mapping with sources and pipeline, got {value_text(values)}"])
+    if "sources" not in values and {"apiVersion", "kind"} <= values.keys():
+        raise ConfigError(
+            [f"{where}: expected a configuration with sources and pipeline, got a manifest of Kubernetes"]
+        )
     return Document(values, where, root)
 
 

@@ -28,6 +28,17 @@ _WIDEST_NUMBER_BITS = 128  # Python refuses to print very long integers
 _QUANTITY = re.compile(r"(?P<number>[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) *(?P<unit>s|m|min|h|d|)")
 _UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 
+_PERCENT = 100
+_MOST_LISTED = 20  # settings in a message
+# Examples for a value of the wrong type. Key: the type of the error, and the setting or the model.
+_EXAMPLES = {
+    ("model_type", "Pause"): "{direction: both}",
+    ("string_type", "bootstrap_servers"): '"kafka-0:9092,kafka-1:9092"',
+    ("tuple_type", "days"): "[sat, sun]",
+    ("tuple_type", "excluded_periods"): '[{from: "22:00", to: "06:00"}]',
+    ("tuple_type", "topics"): "[orders, payments]",
+}
+
 _EXPECTED = {
     "bool_type": "true or false",
     "datetime_type": "a time such as 2026-01-31T18:00:00Z",
@@ -99,7 +110,7 @@ def one_of(name: object, names: Iterable[str]) -> str:
 def value_text(value: object) -> str:
     """A value as short text; a mapping or list only by its type."""
     if isinstance(value, Mapping):
-        return "a mapping"
+        return "a mapping" if value else "an empty mapping"
     if isinstance(value, list | tuple):
         return "a list" if value else "an empty list"
     if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER_BITS:
@@ -132,14 +143,18 @@ def translate(error: ErrorDetails, names: Mapping[str, str]) -> Fault:
     if kind == "missing":
         return Fault(path, f"is required: {names.get(str(path[-1]), 'expected a value, got nothing')}")
     if kind == "extra_forbidden":
-        hint = nearest(path[-1], names) or f"; expected one of {', '.join(names)}"
-        return Fault(path, f"is not a setting here{hint}")
+        return Fault(path, f"is not a setting here{nearest(path[-1], names) or _listed(names)}")
     if kind == "literal_error":
         return Fault(path, one_of(given, _quoted(context["expected"])))
     if kind.startswith("union_tag"):
         return _unknown_kind(path, given, context)
     expected = _EXPECTED.get(kind, error["msg"]).format(**context)
-    return Fault(path, f"expected {expected}, got {_without_secret(path, given)}{_type_hint(path, kind, given)}")
+    return Fault(path, f"expected {expected}, got {_without_secret(path, given)}{_fix(error)}")
+
+
+def _listed(names: Mapping[str, str]) -> str:
+    many = len(names) > _MOST_LISTED
+    return "; `backlog-adapter schema` lists the settings" if many else f"; expected one of {', '.join(names)}"
 
 
 def _unknown_kind(path: Path, given: object, context: Mapping[str, Any]) -> Fault:
@@ -156,9 +171,16 @@ def _without_secret(path: Path, given: object) -> str:
     return "a value that is not shown" if any(SECRET.search(str(step)) for step in path) else value_text(given)
 
 
-def _type_hint(path: Path, kind: str, given: object) -> str:
+def _fix(error: ErrorDetails) -> str:
+    """The end of a message: how to write the value, "" if its intent is unknown."""
+    kind, given, context = error["type"], error["input"], error.get("ctx", {})
+    name = str(error["loc"][-1]) if error["loc"] else context.get("class_name", "")
+    if example := _EXAMPLES.get((kind, name)):
+        return f"; an example is {example}"
+    if name.endswith("_ratio") and context.get("le") == 1 and 2 <= given <= _PERCENT:
+        return f"; write {given / _PERCENT:g} for {given:g} %"
     if kind in ("float_type", "int_type") and isinstance(given, str):
-        return _number_hint(given, in_seconds=str(path[-1]).endswith("_s"))
+        return _number_hint(given, in_seconds=name.endswith("_s"))
     return "; write it in quotes" if kind == "string_type" and isinstance(given, bool | int | float) else ""
 
 

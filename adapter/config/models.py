@@ -244,7 +244,9 @@ class Serving(Model):
 class Config(Model):
     """The whole file."""
 
-    sources: dict[Name, AnySource] = Field(min_length=1, description="The systems to read, by a name of your choice.")
+    sources: dict[Name, AnySource] = Field(
+        min_length=1, description="The systems to read, by a name of your choice, each with its kind."
+    )
     workloads: Annotated[tuple[Workload, ...], LISTED] = Field(default=(), description="Workloads, one by one.")
     fleets: Annotated[tuple[Fleet, ...], LISTED] = Field(
         default=(), description="Workloads discovered by queries or a pattern."
@@ -263,5 +265,5 @@ class Config(Model):
         default=False, description="Prevent scale-down while traffic may return, for workloads that do not set it."
     )
     timing: Timing = Field(default=Timing(), description="The tick and the history.")
-    pipeline: Pipeline = Field(description="Settings of the process that makes the decisions.")
+    pipeline: Pipeline = Field(description="Settings of the process that makes the decisions; checkpoint is required.")
     serving: Serving = Field(default=Serving(), description="Settings of the process that serves the metrics API.")

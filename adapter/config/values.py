@@ -67,14 +67,19 @@ def _label_value(text: str) -> str:
 
 
 def _url(text: str) -> str:
+    if not _is_url(text):
+        fix = f"; write http://{text}" if "://" not in text and _is_url(f"http://{text}") else ""
+        raise refusal(f"expected http://host or https://host, got {_shown_address(text)}{fix}")
+    return text
+
+
+def _is_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not parts.username
     except ValueError:  # an invalid bracket or port
-        valid = False
-    if not valid or re.search(r"\s", text):
-        raise refusal(f"expected http://host or https://host, got {_shown_address(text)}")
-    return text
+        return False
+    return valid and not re.search(r"\s", text)
 
 
 def _prometheus_url(text: str) -> str:

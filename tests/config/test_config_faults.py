@@ -95,19 +95,24 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
     ("text", "sentence"),
     [
         pytest.param(whole("servin: {}"), "servin: is not a setting here; did you mean serving?", id="an unknown part"),
-        pytest.param("sources: {}\npipeline: {checkpoint: c}", "sources: expected at least one entry", id="no source"),
+        pytest.param(
+            "sources: {}\npipeline: {checkpoint: c}", "at least one entry, got an empty mapping", id="no source"
+        ),
         pytest.param("sources: {}\npipeline: {}", "pipeline.checkpoint: is required: Directory", id="no checkpoint"),
         pytest.param(
             whole("timing: {tick_s: 1.5}"), "timing.tick_s: expected a whole number, got 1.5", id="a broken tick"
         ),
         pytest.param(whole("timing: {tick_s: yes}"), "timing.tick_s: expected a whole number, got true", id="a yes"),
         pytest.param(whole("timing: 5"), "timing: expected a mapping, got 5", id="a number for a mapping"),
-        pytest.param(whole("workloads: {}"), "workloads: expected a list, got a mapping", id="a mapping for a list"),
+        pytest.param(
+            whole("workloads: {a: {}}"), "workloads: expected a list, got a mapping", id="a mapping for a list"
+        ),
         pytest.param(
             source("url: a"), "sources.it.kind: expected one of prometheus, kafka", id="a source without kind"
         ),
         pytest.param(source("kind: kafak"), "got 'kafak'; did you mean kafka?", id="a misspelt kind"),
         pytest.param(source('kind: prometheus, url: "p:9090"'), "sources.it.url: expected http://host", id="no scheme"),
+        pytest.param(source('kind: pravega, url: "p:9090"'), "got 'p:9090'; write http://p:9090 (", id="the scheme"),
         pytest.param(source('kind: prometheus, url: "http://"'), "sources.it.url: expected http://host", id="no host"),
         pytest.param(source('kind: pravega, url: "ftp://a"'), "sources.it.url: expected http://host", id="ftp"),
         pytest.param(
@@ -206,6 +211,16 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             kafka("properties: {enable.idempotence: true}"),
             'sources.it.properties["enable.idempotence"]: expected text, got true; write it in quotes',
             id="a property that is not text",
+        ),
+        pytest.param(
+            source("kind: kafka, bootstrap_servers: [a, b]"),
+            'expected text, got a list; an example is "kafka-0:9092,kafka-1:9092"',
+            id="a list of brokers",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod",
+            "c.yaml: expected a configuration with sources and pipeline, got a manifest of Kubernetes",
+            id="a manifest",
         ),
         pytest.param(whole("pipeline_: 1"), "did you mean pipeline?", id="an underscore too many"),
         pytest.param(
@@ -359,7 +374,7 @@ def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: st
         ),
         pytest.param(
             reading("source: kafka, group: g, topics: t"),
-            "read[0].topics: expected a list, got 't'",
+            "read[0].topics: expected a list, got 't'; an example is [orders, payments]",
             id="one topic as text",
         ),
         pytest.param(
@@ -397,6 +412,9 @@ def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: st
         ),
         pytest.param(
             workload("pause: {direction: upp}"), "direction: expected one of up, down, both, got 'upp'", id="upp"
+        ),
+        pytest.param(
+            workload("pause: both"), "expected a mapping, got 'both'; an example is {direction: both}", id="pause: both"
         ),
         pytest.param(
             workload("pause: {direction: up, until: 2026-01-31}"),
@@ -458,12 +476,20 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
         ),
         pytest.param(
             workload("rules: {pause_up_until_s: 5}"),
-            "rules.pause_up_until_s: is not a setting here",
+            "rules.pause_up_until_s: is not a setting here; `backlog-adapter schema` lists the settings (",
             id="a hidden setting",
         ),
         pytest.param(
-            workload("rules: {down_cpu_ratio: 1.5}"), "rules.down_cpu_ratio: expected at most 1, got 1.5", id="a bound"
+            workload("rules: {down_cpu_ratio: 1.5}"),
+            "rules.down_cpu_ratio: expected at most 1, got 1.5 (c",
+            id="a bound",
         ),
+        pytest.param(
+            workload("rules: {target_utilization_ratio: 80}"),
+            "target_utilization_ratio: expected at most 1, got 80; write 0.8 for 80 % (",
+            id="a percentage",
+        ),
+        pytest.param(whole("rules: {forecast_cap_ratio: 80}"), "expected at most 10, got 80 (c", id="a multiple"),
         pytest.param(whole("rules: {rate_window_s: 0}"), "rules.rate_window_s: expected more than 0, got 0", id="zero"),
         pytest.param(
             workload("rules: {min_workers: 200}"),
@@ -646,7 +672,9 @@ PERIOD = "from: 22:00, to: 06:00"
             id="a day in full",
         ),
         pytest.param(
-            workload(f"excluded_periods: [{{days: mon, {PERIOD}}}]"), "days: expected a list, got 'mon'", id="one day"
+            workload(f"excluded_periods: [{{days: mon, {PERIOD}}}]"),
+            "got 'mon'; an example is [sat, sun]",
+            id="one day",
         ),
         pytest.param(
             workload(f"excluded_periods: [{{days: [], {PERIOD}}}]"), "days: expected at least one entry", id="no day"
