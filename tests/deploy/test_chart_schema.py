@@ -114,6 +114,7 @@ KAFKA = {"kind": "kafka", "bootstrap_servers": "kafka:9092"}
         ('pipeline.persistence.accessModes=["ReadOnlyMany"]', "/pipeline/persistence/accessModes/0", "must be one of"),
         ('pipeline.secretMounts={"kafka": "run/kafka"}', "/pipeline/secretMounts/kafka", "does not match pattern"),
         ('pipeline.extraEnv=[{"value": "a"}]', "/pipeline/extraEnv/0", "missing property 'name'"),
+        ('images.registry="https://registry.example.com/team"', "/images/registry", "does not match pattern"),
         ('images.pullPolicy="always"', "/images/pullPolicy", "must be one of"),
         ('images.serve="backlog-adapter-serve@sha256:1"', "/images/serve", "does not match pattern"),
         ('images.digests.serve="sha256:1"', "/images/digests/serve", "does not match pattern"),
