@@ -225,7 +225,8 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     from adapter.stop_signals import stop_event
 
     if (trace is None) == (config is None):
-        raise ConfigError(["backtest: expected either --trace FILE or --config FILE"])
+        given = "neither" if trace is None else "both"
+        raise ConfigError([f"backtest: expected either --trace FILE or --config FILE, got {given}"])
     if faults := list(_out_of_place(context)):
         raise ConfigError(faults)
     options = history_report.ReportOptions(

@@ -15,7 +15,9 @@ from adapter.errors import SourceError
 def read_service_account(source: str) -> Configuration:
     """The settings for a pod, whose token the client reads anew every minute. Raises SourceError of that source."""
     configuration = Configuration()
-    with _source_errors(source, "the service account of a pod", "set kubeconfig, or run in a pod with one"):
+    with _source_errors(
+        source, "the service account of a pod", "set kubeconfig (check-api: --kubeconfig), or run in a pod with one"
+    ):
         load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # theirs
     configuration.proxy = None  # HTTPS_PROXY is for what is outside the cluster
     return configuration
@@ -25,8 +27,8 @@ def read_kubeconfig(source: str, file: str | None, context: str | None = None) -
     """The settings in a file, by default kubectl's. Raises SourceError of that source, without credentials."""
     configuration = Configuration()
     fix = (
-        "set kubeconfig and context to what exists, or run in a pod with a service account; replace the file by a "
-        "rename, so that no reader sees half of it"
+        "set kubeconfig (check-api: --kubeconfig) and context to what exists, or run in a pod with a service account; "
+        "replace the file by a rename, so that no reader sees half of it"
     )
     with _source_errors(source, f"a kubeconfig in {file or KUBE_CONFIG_DEFAULT_LOCATION}", fix):
         load_kube_config(  # type: ignore[no-untyped-call]  # theirs
@@ -48,5 +50,6 @@ def _cause(error: Exception) -> str:
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         return f"no YAML in line {error.problem_mark.line + 1}"
     if isinstance(error, ConfigException | OSError):
-        return str(error).partition("{")[0].strip()
+        text = str(error).partition("{")[0].strip().removesuffix(".")
+        return "the file is missing or empty" if text.endswith("No configuration found") else text
     return type(error).__name__

@@ -97,6 +97,8 @@ def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) ->
     folder = Path(config.pipeline.checkpoint)
     try:
         return _claimed(folder, config, orphan_gone_within_s)
+    except FileExistsError as error:
+        raise SetupError(f"pipeline.checkpoint: expected a folder, and {folder} is a file; choose another") from error
     except OSError as error:
         fix = _FIXES.get(error.errno or 0, "choose a writable folder")
         raise SetupError(f"pipeline.checkpoint: {folder} cannot be written: {error.strerror}; {fix}") from error

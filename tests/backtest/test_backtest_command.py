@@ -199,12 +199,16 @@ def test_an_invalid_master_ends_the_command_with_a_message(
     assert "Master must either be yarn or start with spark" in (out / "spark.log").read_text()
 
 
-@pytest.mark.parametrize("options", [[], ["--trace", "load.csv", "--config", "adapter.yaml"]])
-def test_either_traces_or_a_history_are_required(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("options", "given"), [([], "neither"), (["--trace", "load.csv", "--config", "adapter.yaml"], "both")]
+)
+def test_either_traces_or_a_history_are_required(
+    options: list[str], given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["backtest", *options])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "backlog-adapter: backtest: expected either --trace FILE or --config FILE\n"
+    assert capsys.readouterr().err.endswith(f"backtest: expected either --trace FILE or --config FILE, got {given}\n")
 
 
 def test_an_invalid_trace_ends_the_command_with_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,6 +135,22 @@ def test_it_fails_where_the_adapter_does_not_answer(
     assert len(err) < 1000
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--kubeconfig", "/nofile"], "a kubeconfig in /nofile: the file is missing or empty; set kubeconfig"),
+        ([], "the service account of a pod: Service host/port is not set; set kubeconfig (check-api: --kubeconfig),"),
+    ],
+)
+def test_a_missing_kubeconfig_or_service_account_is_named(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(SystemExit):
+        cli.main(["check-api", *options])
+    assert message in capsys.readouterr().err
+
+
 def test_an_unknown_api_is_refused(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(cluster, capsys, "--api", "metrics")
     assert (code, err) == (2, "backlog-adapter: --api: expected external or custom, got 'metrics'\n")

@@ -76,9 +76,9 @@ def test_a_checkpoint_in_use_is_refused_until_it_is_released(tmp_path: Path) -> 
     claim(config, orphan_gone_within_s=0.0).close()
 
 
-def test_a_folder_that_cannot_be_written_is_reported_with_its_name(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_reported_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").write_text("a file")
-    with pytest.raises(SetupError, match=r"pipeline\.checkpoint: .* cannot be written: "):
+    with pytest.raises(SetupError, match=r"pipeline\.checkpoint: expected a folder, and .*/checkpoint is a file"):
         claim(config_of(tmp_path))
 
 

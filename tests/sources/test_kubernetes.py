@@ -294,7 +294,7 @@ def test_kubernetes_has_no_past(late_s: float, answers: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        pytest.param(None, "No configuration found", id="no file"),
+        pytest.param(None, "the file is missing or empty", id="no file"),
         pytest.param("a: [", "no YAML in line 1", id="no YAML"),
         pytest.param("a: !secret", "no YAML in line 1", id="a tag"),
         pytest.param("a: *secret", "no YAML in line 1", id="an alias"),
