@@ -71,7 +71,7 @@ def _has_hpa(facts: WorkloadFacts) -> Mask:
 
 
 def faulty(samples: Samples, workloads: tuple[str, ...]) -> Mask:
-    """Whether a source failed, so that a missing HPA may still exist."""
+    """Whether a source failed, so that what is missing may still exist."""
     if EVERY in samples.faults or not samples.faults:
         return np.full(len(workloads), EVERY in samples.faults)
     return np.array([workload in samples.faults for workload in workloads], dtype=bool)

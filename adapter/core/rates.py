@@ -32,7 +32,7 @@ def since_jump(*counters: Array) -> Mask:
     """Which points are at or after the last rise that is too large for the work of one tick.
 
     A group that skips records, and a part of a sum that returns after a missing sample, look like that. A real step of
-    that size has a rate one tick later. Shapes as in since_reset.
+    that size has a rate half a window later. Shapes as in since_reset.
     """
     usable = np.ones(counters[0].shape, dtype=bool)
     for values in counters:
