@@ -32,6 +32,7 @@ from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, Workloa
 from adapter.core.window_rates import FAR_WINDOWS, Rates, window_rates
 
 _USUAL_S = 120.0  # a backlog of less than this time is no jump
+_MARKERS = 2.0  # records of each partition that may be markers of transactions, which no consumer can read
 _JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
 
 
@@ -107,7 +108,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     alone = where("follows_partitions", rules.policy) & np.isfinite(partitions_age_s) & ~loaded
     known = np.isfinite(rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records)
     signals = _signals(fast, rates, stage_rules)
-    level = _level(signals, rates, now, stage_rules)
+    level = _level(signals, rates, now, stage_rules, state.slow.facts.partitions[index])
     late = known & ~level & (signals.lowest_backlog_time_s > stage_rules.short_backlog_time_s)
     warm_age_s = _warm_age_s(fast, stage_rules, index)
     return Tick(
@@ -193,18 +194,17 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> 
     )
 
 
-def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns) -> Mask:
-    """Whether a backlog within the target, or one that stays the same, does not rise, and no worker is full.
+def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns, partitions: Array) -> Mask:
+    """Whether a backlog within the target, or of a few records, does not rise, and no worker is full.
 
     Offsets that are committed in steps, and records that no consumer can read, look like that. While the utilization is
     unknown, a backlog that falls counts as that of full workers.
     """
     busy = now.utilization_ratio
     not_full = np.where(np.isfinite(busy), busy < rules.high_utilization_ratio, ~rates.falling)
-    moved_records = np.fmax(rates.highest_backlog_records, rates.backlog_records) - rates.lowest_backlog_records
-    stays = ~rates.falling & (moved_records <= rules.short_backlog_time_s * signals.throughput_records_per_s)
+    few = rates.lowest_backlog_records <= _MARKERS * partitions
     within = signals.lowest_backlog_time_s < rules.backlog_time_target_s
-    level: Mask = not_full & ~rates.rising & (stays | within)
+    level: Mask = not_full & ~rates.rising & (few | within)
     return level
 
 

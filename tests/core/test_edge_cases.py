@@ -131,7 +131,8 @@ def test_stuck_partitions_do_not_hold_the_workers_of_an_idle_job():
 @pytest.mark.parametrize("missing", [(), ("utilization_ratio",)], ids=str)
 def test_records_that_no_consumer_can_read_need_no_workers_however_low_the_input_is(at_night, missing):
     """A hundred partitions with one marker each are a backlog time of 100 s and more."""
-    running, state, most = Fluid(lambda at_s: 400.0 if at_s < 3600 else at_night, workers=5), EMPTY, 0
+    load, known = (lambda at_s: 400.0 if at_s < 3600 else at_night), {"partitions": 100.0}
+    running, state, most = Fluid(load, workers=5, more=lambda at_s: known), EMPTY, 0
     while running.at_s <= 9000:
         seen = [(*row[:3], row[3] + 100 * (row[2] == "backlog_records")) for row in running.rows()]
         seen = [row for row in seen if row[2] not in missing]
