@@ -74,7 +74,8 @@ def faulty(samples: Samples, workloads: tuple[str, ...]) -> Mask:
     """Whether a source failed, so that what is missing may still exist."""
     if EVERY in samples.faults or not samples.faults:
         return np.full(len(workloads), EVERY in samples.faults)
-    return np.array([workload in samples.faults for workload in workloads], dtype=bool)
+    failed = samples.faults.keys() - samples.noted
+    return np.array([workload in failed for workload in workloads], dtype=bool)
 
 
 def without_deleted_hpas(state: State, at_s: float, rules: RuleColumns) -> State:

@@ -180,7 +180,7 @@ def add_counts(
     counts = _counts(positions, markers, plan.offset_reset) | {"partitions": float(partitions)}
     table.add(offsets.at_s, read.workload, fleet | counts | _of_history(history, plan.window_s))
     for assumption in _assumptions(positions, len(markers), plan.offset_reset):
-        table.add_fault(offsets.at_s, read.workload, assumption)
+        table.add_note(offsets.at_s, read.workload, assumption)
     return history
 
 

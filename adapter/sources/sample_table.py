@@ -12,12 +12,13 @@ from adapter.errors import plain
 from adapter.sources.joining import chosen_rows, disputes, with_counter_sources
 
 FAULT = "fault"  # the signal of a row that states why a number is missing
+NOTE = 1.0  # the value of a FAULT that states an assumption: the source has answered
 _TYPES: dict[str, pa.DataType] = {
     "at_s": pa.int64(),  # Unix seconds of the tick
     "workload": pa.string(),  # "namespace/name", or EVERY for a fault of all workloads
     "stage": pa.string(),  # an operator of the workload, "" for the whole workload
     "signal": pa.string(),  # of core.samples.STAGE_SIGNALS, WORKLOAD_SIGNALS or OVERRIDES, or FAULT
-    "value": pa.float64(),  # finite; 0.0 with FAULT
+    "value": pa.float64(),  # finite; with FAULT 0.0, or NOTE
     "text": pa.string(),  # the message of a FAULT, else ""
 }
 SCHEMA = pa.schema(_TYPES)
@@ -40,6 +41,10 @@ class SampleTable:
         """Add the reason why a workload, or EVERY workload, has no number. message: may quote other systems."""
         self._extend(1, at_s=at_s, workload=workload, stage="", text=plain(message), signal=FAULT, value=0.0)
 
+    def add_note(self, at_s: int, workload: str, message: str) -> None:
+        """Add an assumption behind the numbers of a workload."""
+        self._extend(1, at_s=at_s, workload=workload, stage="", text=message, signal=FAULT, value=NOTE)
+
     def finish(self) -> pa.Table:
         """All samples as a table of SCHEMA."""
         return pa.table(self._columns, schema=SCHEMA)
@@ -59,6 +64,7 @@ def samples_of(at_s: int, table: pa.Table) -> Samples:
         for one, other in zip(workload.codes[is_fault].tolist(), text.codes[is_fault].tolist(), strict=True)
     }
     value = table.column("value").to_numpy()
+    failed = {workload.names[code] for code in workload.codes[is_fault & (value != NOTE)].tolist()}
     # assemble_columns ignores the values of FAULT rows: FAULT is not the name of a signal.
     columns = SampleColumns(workload=workload, stage=texts["stage"], signal=signal, value=value)
     contradictions: dict[str, Dispute] = {}
@@ -67,7 +73,8 @@ def samples_of(at_s: int, table: pa.Table) -> Samples:
         contradictions = disputes(texts, rank, value)
         chosen = np.where(chosen_rows(texts, rank, value), value, np.nan)
         columns = with_counter_sources(replace(columns, value=chosen), rank)
-    return replace(assemble_columns(at_s, columns, faults), disputes=contradictions)
+    noted = frozenset(name for name, _ in faults if name not in failed)
+    return replace(assemble_columns(at_s, columns, faults), disputes=contradictions, noted=noted)
 
 
 def samples_by_tick(table: pa.Table, ticks: range) -> Iterator[Samples]:

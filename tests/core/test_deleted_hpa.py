@@ -1,5 +1,7 @@
 """The limits, pauses and overrides of an HPA end soon after the HPA was deleted or stopped using our metrics."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from builders import JOB, TICK_S, book, counts, flow, history, job, tick
@@ -10,8 +12,8 @@ from adapter.core.samples import EVERY
 PAUSED = {"min_workers": 2, "max_workers": 12, "pause_up": 1, "pause_down": 1}
 
 
-def decided(hpa, until_s=600, read_until_s=120, faults=()):
-    """A job whose HPA is read until read_until_s; faults: of the ticks after that."""
+def decided(hpa, until_s=600, read_until_s=120, faults=(), noted=()):
+    """A job whose HPA is read until read_until_s; faults: of the ticks after that. noted: as in Samples."""
     ticks = [
         tick(
             at_s,
@@ -20,6 +22,7 @@ def decided(hpa, until_s=600, read_until_s=120, faults=()):
         )
         for at_s in np.arange(0, until_s + 1, TICK_S).tolist()
     ]
+    ticks = [replace(each, noted=frozenset(noted)) for each in ticks]
     return {decision.at_s: decision for decision in history(ticks, book())}
 
 
@@ -43,6 +46,11 @@ def test_an_override_ends_with_the_hpa():
 @pytest.mark.parametrize("of", [EVERY, JOB])
 def test_a_pause_stays_while_a_source_fails(of):
     assert decided(PAUSED, faults=[(of, "kubernetes: connection refused")])[600].reason == Reason.PAUSED
+
+
+def test_a_pause_ends_although_a_source_states_an_assumption():
+    note = "1 partition has no committed offset: no backlog assumed"
+    assert decided(PAUSED, faults=[(JOB, note)], noted=[JOB])[600].reason != Reason.PAUSED
 
 
 def test_a_pause_that_is_read_again_is_active_again():
