@@ -146,9 +146,8 @@ class KafkaReader:
         if 0 <= now_s - self._listed_at_s < _GROUPS_AGE_S:  # negative after the clock was set back
             return
         before, self._groups = self._groups, requests.groups()
-        if self._groups.complete:
-            self._listed_at_s = now_s
-        else:
+        self._listed_at_s = now_s  # also of a part: the wait for a broker that is away takes most of the deadline
+        if not self._groups.complete:
             self._groups = replace(before, consumers=before.consumers | self._groups.consumers)
 
     def _share_group_faults(self, requests: KafkaRequests, silent: set[str]) -> dict[str, str]:

@@ -192,6 +192,18 @@ def test_groups_are_listed_once_a_minute(later_s: int, listings: int) -> None:
     assert cluster.requests.count("groups") == listings
 
 
+def test_groups_are_listed_once_a_minute_too_while_a_broker_is_away() -> None:
+    cluster = Cluster("a_tick", "after_retention")
+    cluster.by_kind["groups"] = [
+        [{"groups": answer["groups"], "errors": [AWAY]}] for (answer,) in cluster.by_kind["groups"]
+    ]
+    source = KafkaReader("kafka", SETTINGS, PLAN, lambda: NOW_S, cluster.open)
+    seen(source)
+    assert seen(source)[("web/clicks-eu", "backlog_records")] == 177.0
+    assert cluster.requests.count("groups") == 1
+
+
+AWAY = {"error": "_TRANSPORT", "text": "a broker does not answer"}
 SHARE_GROUP = "has no committed offset and is no consumer group: share groups (KIP-932) are not supported"
 
 
