@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from adapter.core.samples import EVERY
-from adapter.sources.names import slug
+from adapter.sources.names import stage_slug
 from adapter.sources.prometheus_fleets import FleetNames, Labels
 from adapter.sources.prometheus_plan import DiscoveredWorkloads, Query
 from adapter.sources.sample_table import SampleTable
@@ -131,7 +131,7 @@ class ResultCollector:
     def add(self, query: Query, series: Iterable[Series]) -> None:
         """Add the result of a query."""
         for one in series:
-            stage = slug(one.metric.get(query.stage_label, "")) if query.stage_label else ""
+            stage = stage_slug(one.metric.get(query.stage_label, "")) if query.stage_label else ""
             if query.stage_label and not stage:
                 self._add_missing_label(query, query.stage_label, one)
                 continue

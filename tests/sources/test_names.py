@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.sources.names import slug
+from adapter.sources.names import LONGEST, slug, stage_slug
 
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 
@@ -30,3 +30,13 @@ def test_a_name_becomes_the_label_value_nearest_to_it(name: str, expected: str) 
 def test_a_slug_is_a_valid_label_value_and_its_own_slug(name: str) -> None:
     assert LABEL_VALUE.fullmatch(slug(name))
     assert slug(slug(name)) == slug(name)
+
+
+@given(st.text(alphabet="abc-. ", min_size=LONGEST + 1, max_size=200), st.text(alphabet="abc-. ", max_size=200))
+def test_long_names_that_begin_alike_are_different_stages(name: str, more: str) -> None:
+    assert LABEL_VALUE.fullmatch(stage_slug(name))
+    assert (stage_slug(name) == stage_slug(name + more)) == (more == "")
+
+
+def test_a_short_name_of_a_stage_is_its_slug() -> None:
+    assert stage_slug("Source: orders") == slug("Source: orders")
