@@ -102,12 +102,18 @@ def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
     return Autoscaler(
         name=f"{meta['namespace']}/{meta['name']}",
         workloads=workloads,
-        target=Target(target.get("apiVersion", "apps/v1"), target["kind"], meta["namespace"], target["name"]),
+        target=Target(_api_version(target), target["kind"], meta["namespace"], target["name"]),
         min_workers=spec.get("minReplicas", 1),
         max_workers=spec["maxReplicas"],
         annotations=parse(meta.get("annotations", {})),
         wrong_targets=tuple(_wrong_targets(spec)),
     )
+
+
+def _api_version(target: Json) -> str:
+    """The version to read a target with. The HPA controller ignores the version in an HPA, which may be an old one."""
+    given: str = target.get("apiVersion", "apps/v1")
+    return "apps/v1" if given.startswith("apps/") else given
 
 
 def _wrong_targets(spec: Json) -> Iterator[str]:

@@ -66,6 +66,14 @@ def test_an_hpa_has_limits_pauses_and_the_replicas_of_its_target() -> None:
     }
 
 
+@pytest.mark.parametrize("version", ["apps/v1", "apps/v1beta1", "extensions/v1beta1"])
+def test_an_old_version_of_apps_is_read_as_the_present_one(version: str) -> None:
+    old = hpa()
+    old["spec"]["scaleTargetRef"]["apiVersion"] = version
+    (found,) = autoscalers([old])
+    assert found.target.api_version == ("apps/v1" if version.startswith("apps/") else version)
+
+
 def test_the_default_minimum_of_an_hpa_is_1() -> None:
     assert seen(hpa())[("shop/orders", "min_workers")] == 1.0
 
