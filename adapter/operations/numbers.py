@@ -182,7 +182,7 @@ def _at_work(recorded: RecordedDecision, table: Table) -> Row:
     decision, present = recorded.decision, recorded.columns["policy_input.workers"]
     learned = known(rate_at(table, present, recorded.columns["rules.scaling_exponent"]))
     now = decision.capacity_records_per_s
-    of = "" if (table.sizes[:, 0] == present).any() else " of other sizes"
+    of = "" if (table.sizes[:, 0] == present).any() else " at other sizes"
     value, note = with_unit("_per_s", now), f"confidence: {decision.confidence}{of if now is not None else ''}"
     if now is None and learned is not None:
         value = f"{with_unit('_per_s', learned)} or more"

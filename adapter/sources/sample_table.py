@@ -42,8 +42,8 @@ class SampleTable:
         self._extend(1, at_s=at_s, workload=workload, stage="", text=plain(message), signal=FAULT, value=0.0)
 
     def add_note(self, at_s: int, workload: str, message: str) -> None:
-        """Add an assumption behind the numbers of a workload."""
-        self._extend(1, at_s=at_s, workload=workload, stage="", text=message, signal=FAULT, value=NOTE)
+        """Add an assumption behind the numbers of a workload. message: as of a fault."""
+        self._extend(1, at_s=at_s, workload=workload, stage="", text=plain(message), signal=FAULT, value=NOTE)
 
     def finish(self) -> pa.Table:
         """All samples as a table of SCHEMA."""

@@ -162,7 +162,7 @@ def test_a_capacity_that_follows_from_other_sizes_is_named_as_such(workers, note
     stream = {"throughput": 1000, "growth": 200, "backlog": 5000}
     ticks = [*steady(600, **stream), *steady(630, 615, **stream, **counts(workers))]
     at_work = section(record_of(ticks, book(policy="drain")), "Capacity").splitlines()[-1]
-    assert ("confidence: observed of other sizes" in at_work) == noted
+    assert ("confidence: observed at other sizes" in at_work) == noted
 
 
 def costs(record, name):

@@ -138,3 +138,13 @@ def test_counters_of_another_source_are_no_progress() -> None:
         throughputs.append(decisions.numbers["throughput_records_per_s"][0])
     assert {round(each) for each in throughputs if each == each} == {1000}
     assert throughputs[-1] == throughputs[-1]
+
+
+def test_a_note_alone_is_no_failure_of_a_source():
+    table = SampleTable()
+    table.add_note(AT_S, "shop/orders", "1 partition has no committed offset")
+    for add in (table.add_note, table.add_fault):
+        add(AT_S, "shop/clicks", f"said by {add.__name__}")
+    found = samples_of(AT_S, table.finish())
+    assert found.faults["shop/orders"] == "1 partition has no committed offset"
+    assert found.noted == {"shop/orders"}
