@@ -166,6 +166,8 @@ of_coredns() { echo "coredns-$coredns-$(cat "$here"/coredns/{go.mod,go.sum,main.
 
 # The layers of every checkout stay in the store, 3 GB after the first: a full one starts again.
 bound_image_store() {
+  # A build that was interrupted leaves its layers mounted.
+  ! mountpoint -q "$tools/image-store/overlay" || umount --recursive "$tools/image-store/overlay"
   [ ! -d "$tools/image-store" ] || [ "$(du -sm "$tools/image-store" | cut -f 1)" -lt 10240 ] || rm -rf "$tools/image-store"
 }
 
