@@ -13,7 +13,10 @@ PAUSED = {"min_workers": 2, "max_workers": 12, "pause_up": 1, "pause_down": 1}
 
 
 def decided(hpa, until_s=600, read_until_s=120, faults=(), noted=()):
-    """A job whose HPA is read until read_until_s; faults: of the ticks after that. noted: as in Samples."""
+    """The decisions of a job whose HPA is read until read_until_s.
+
+    faults: of the later ticks. noted: the workloads whose faults are assumptions alone.
+    """
     ticks = [
         tick(
             at_s,
