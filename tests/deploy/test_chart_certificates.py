@@ -243,6 +243,16 @@ def test_no_ca_is_needed_without_an_api_service(render: Render) -> None:
         pytest.param([*SECRET[:2], SECRET[3]], "tls.serve.caBundle is required", id="a certificate without its CA"),
         pytest.param([f"tls.serve.caBundle={CA}"], "/tls/serve/existingSecret", id="a CA without its certificate"),
         pytest.param(["tls.serve.caBundle=-----BEGIN"], "/tls/serve/caBundle", id="a CA that is not in base64"),
+        pytest.param(
+            ["token.existingSecret=orders-backlog-adapter-token"],
+            "token.existingSecret is orders-backlog-adapter-token, which is the name of a Secret of the chart",
+            id="a Secret that an upgrade deletes",
+        ),
+        pytest.param(
+            ["tls.issuerRef.kind=Issuer,tls.issuerRef.name=internal"],
+            "tls.issuerRef is set and tls.mode is self: set tls.mode to cert-manager",
+            id="an issuer in another mode",
+        ),
         pytest.param(["tls.mode=helm"], "/tls/mode", id="an unknown mode"),
         pytest.param(["tls.issuerRef.kind=ClusterIssuer"], "/tls/issuerRef", id="an issuer without a name"),
     ],

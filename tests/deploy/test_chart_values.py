@@ -94,6 +94,20 @@ def test_a_claim_that_exists_holds_the_checkpoint(render: Render) -> None:
     assert not [name for kind, name in objects if kind == "PersistentVolumeClaim"]
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("existingClaim=state", "persistence.enabled is false: set it to true"),
+        ("enabled=true,existingClaim=orders-backlog-adapter-checkpoint", "the name of the chart's claim"),
+    ],
+)
+def test_a_claim_that_would_have_no_effect_or_be_deleted_is_refused(helm: Helm, values: str, message: str) -> None:
+    options = ",".join(f"pipeline.persistence.{value}" for value in values.split(","))
+    done = helm("template", "orders", str(CHART), "--set", options)
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
 def test_a_claim_has_the_access_mode_class_and_annotations_of_the_values(render: Render) -> None:
     values = ["enabled=true", "accessModes={ReadWriteOncePod}", "storageClass=fast", r"annotations.helm\.sh/a=keep"]
     objects = render(*(f"pipeline.persistence.{value}" for value in values))

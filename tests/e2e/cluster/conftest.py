@@ -23,21 +23,21 @@ def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, systems: Sy
     controlplane.kubectl("create", "namespace", NAMESPACE)
     authorities = {role: given_secret(controlplane, run / "given", role) for role in (NAME, f"{NAME}-pipeline")}
     ca = base64.b64encode(authorities[NAME].path.read_bytes()).decode()
-    tls: dict[str, Any] = {"mode": "secret", "pipeline": {"existingSecret": f"{NAME}-pipeline-tls"}}
-    tls["serve"] = {"existingSecret": f"{NAME}-tls", "caBundle": ca}
+    tls: dict[str, Any] = {"mode": "secret", "pipeline": {"existingSecret": f"{NAME}-pipeline-given"}}
+    tls["serve"] = {"existingSecret": f"{NAME}-given", "caBundle": ca}
     adapter = Adapter(controlplane, kubelet, run / "adapter")
     adapter.install({**values(systems), "tls": tls})
     return adapter
 
 
 def given_secret(plane: ControlPlane, folder: Path, role: str) -> Authority:
-    """Makes the Secret ROLE-tls; returns its CA."""
+    """Makes the Secret ROLE-given; returns its CA."""
     folder.mkdir(exist_ok=True)
     authority = Authority(folder, f"{role}-ca")
     certificate, key = authority.issue(role, addresses=(f"{role}.{NAMESPACE}.svc",))
     files = {"ca.crt": authority.path, "tls.crt": certificate, "tls.key": key}
     options = [f"--from-file={name}={path}" for name, path in files.items()]
-    plane.kubectl("create", "secret", "generic", f"{role}-tls", "-n", NAMESPACE, *options)
+    plane.kubectl("create", "secret", "generic", f"{role}-given", "-n", NAMESPACE, *options)
     return authority
 
 

@@ -55,7 +55,7 @@ def test_a_given_certificate_of_another_ca_takes_over_without_a_failed_request(
     (run / "rotation").mkdir()
     authority = Authority(run / "rotation", "serving-ca")
     certificate, key = (path.read_bytes() for path in authority.issue(NAME, addresses=(HOST,)))
-    old, new = adapter.secret(f"{NAME}-tls")["ca.crt"], authority.path.read_bytes()
+    old, new = adapter.secret(f"{NAME}-given")["ca.crt"], authority.path.read_bytes()
 
     trust(adapter, old + new)
     continue_traffic(traffic)  # kube-apiserver does not report when it uses the new CA bundle
@@ -80,7 +80,7 @@ def trust(adapter: Adapter, cas: bytes) -> None:
 
 def write_secret(plane: ControlPlane, files: dict[str, bytes]) -> None:
     patch = {"data": {name: base64.b64encode(content).decode() for name, content in files.items()}}
-    path = f"/api/v1/namespaces/{NAMESPACE}/secrets/{NAME}-tls"
+    path = f"/api/v1/namespaces/{NAMESPACE}/secrets/{NAME}-given"
     plane.api.request("PATCH", path, patch, "application/merge-patch+json")
 
 

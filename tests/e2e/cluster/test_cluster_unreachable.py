@@ -64,7 +64,7 @@ def kubeconfig(folder: Path, plane: ControlPlane, forward: PortForward) -> Path:
 def pipeline_secrets(folder: Path, adapter: Adapter) -> dict[str, str]:
     """The settings for access to the pipeline."""
     ca, token = folder / "pipeline-ca.crt", folder / "pipeline-token"
-    ca.write_bytes(adapter.secret(f"{NAME}-pipeline-tls")["ca.crt"])
+    ca.write_bytes(adapter.secret(f"{NAME}-pipeline-given")["ca.crt"])
     token.write_bytes(adapter.secret(f"{NAME}-token")["token"])
     return {"snapshot_ca_file": str(ca), "snapshot_token_file": str(token)}
 
