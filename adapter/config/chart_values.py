@@ -12,7 +12,8 @@ RELEASE: Mapping[str, Any] = {
     "sources": {"cluster": {"kind": "kubernetes"}},
     "pipeline": {"checkpoint": "/var/lib/backlog-adapter/checkpoint"},
 }
-
+# What the chart adds where the values set the lives of certificates.
+_ISSUER: Mapping[str, Any] = {"service": "namespace/name", "issuer": {"lease": "name"}}
 
 # The values of the chart but `config` and `pipeline`. No setting at the top of a configuration has one of these names.
 VALUES = frozenset(
@@ -33,7 +34,7 @@ def is_chart_values(document: Document) -> bool:
 
 def name_faults(document: Document) -> list[str]:
     """A sentence for each name at the top of a values file that helm refuses."""
-    known = VALUES | {"config", "pipeline", "global"}
+    known = VALUES | {"config", "pipeline", "global", "enabled"}
     return [
         Fault((name,), f"is not a value of the chart{_hint(name, known)}").sentence()
         for name in document.values
@@ -49,7 +50,11 @@ def _hint(name: object, known: frozenset[str]) -> str:
 
 def chart_config(document: Document) -> Document:
     """The configuration of a values file, with the lines of that file."""
-    return document.below("config", _merge(RELEASE, document.values.get("config") or {}))
+    config = _merge(RELEASE, document.values.get("config") or {})
+    serving = config.get("serving")
+    if isinstance(serving, Mapping) and isinstance(serving.get("issuer"), Mapping):
+        config["serving"] = _merge(_ISSUER, serving)
+    return document.below("config", config)
 
 
 def _merge(defaults: Mapping[Any, Any], given: Mapping[Any, Any]) -> dict[Any, Any]:

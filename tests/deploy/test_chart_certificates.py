@@ -200,6 +200,11 @@ def test_the_lives_of_certificates_are_settings(render: Render) -> None:
     assert (issuer.leaf_life_s, issuer.lease) == (86400, NAME)
 
 
+def test_the_lives_of_certificates_stay_in_the_values_where_serve_makes_none(render: Render) -> None:
+    objects = render(*SECRET, "token.existingSecret=token", "config.serving.issuer.leaf_life_s=86400")
+    assert config(objects).serving.issuer is None
+
+
 def test_a_certificate_is_renewed_before_its_alert_fires(render: Render) -> None:
     rules = yaml.safe_load((CHART.parents[1] / "dashboards" / "rules" / "alerts.yaml").read_text())
     found = [rule["expr"] for group in rules["groups"] for rule in group["rules"] if "certificate_days" in rule["expr"]]

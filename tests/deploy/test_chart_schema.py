@@ -44,6 +44,12 @@ def test_a_complete_configuration_is_accepted(helm: Helm) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_parent_chart_may_switch_the_chart_off(helm: Helm) -> None:
+    """helm passes the values of `condition: backlog-adapter.enabled` and the global ones to the chart."""
+    done = helm("template", "orders", CHART, "--set", "enabled=true,global.a=b")
+    assert done.returncode == 0, done.stderr
+
+
 def of_the_source(name: str, value: object) -> str:
     """The values of a Prometheus source with one setting."""
     source = {"kind": "prometheus", "url": "http://prometheus:9090", name: value}

@@ -98,7 +98,10 @@ itself. */}}
 {{- $_ := set $serving "issuer" (merge (get $serving "issuer" | default dict) $token) -}}
 {{- $_ := set $serving "snapshot_token_file" (printf "%s/token" $written) -}}
 {{- end -}}
-{{- toYaml (mergeOverwrite (deepCopy .Values.config) (dict "pipeline" $pipeline "serving" $serving)) -}}
+{{- $config := deepCopy .Values.config -}}
+{{- /* The lives of certificates have no meaning where serve makes nothing. */ -}}
+{{- if not (hasKey $serving "issuer") }}{{ with $config.serving }}{{ $_ := unset . "issuer" }}{{ end }}{{ end -}}
+{{- toYaml (mergeOverwrite $config (dict "pipeline" $pipeline "serving" $serving)) -}}
 {{- end }}
 
 {{- define "backlog-adapter.mounts" -}}
