@@ -1,5 +1,5 @@
 # Two images: `serve` has neither Java nor Spark, `pipeline` has both. docs/images.md describes them.
-# Any Debian with Python 3.11 or newer as /usr/local/bin/python, also by digest: BASE=python:3.13-slim@sha256:...
+# Debian 13 or newer (Java 21) with Python 3.11 or newer as /usr/local/bin/python, also by digest: BASE=python:3.13-slim@sha256:...
 ARG BASE=python:3.13-slim
 
 # The locked requirements, without the code: this layer changes only with a lock.

@@ -20,6 +20,6 @@ working_engine() {
 
 engine=${ENGINE:-$(working_engine)}
 for role in serve pipeline; do
-  $engine build --target "$role" --tag "${REGISTRY:-}backlog-adapter-$role:$version" \
+  $engine build --target "$role" --tag "${REGISTRY:+${REGISTRY%/}/}backlog-adapter-$role:$version" \
     ${BASE:+--build-arg "BASE=$BASE"} --build-arg "VERSION=$version" --build-arg "REVISION=$revision" "$@" .
 done

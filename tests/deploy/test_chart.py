@@ -160,6 +160,12 @@ def test_each_role_is_scheduled_by_its_own_values(render: Render, name: str, rol
     assert not {"priorityClassName", "nodeSelector", "tolerations"} & pod(objects, other).keys()
 
 
+def test_the_pod_of_helm_test_runs_where_the_servers_run(render: Render) -> None:
+    values = ["serve.nodeSelector.zone=a", "serve.tolerations[0].key=b"]
+    (tester,) = [item["spec"] for (kind, _), item in render(*values).items() if kind == "Pod"]
+    assert (tester["nodeSelector"], tester["tolerations"]) == ({"zone": "a"}, [{"key": "b"}])
+
+
 def test_both_images_use_the_pull_secrets(render: Render) -> None:
     objects = render("images.pullSecrets={first,second}")
     for name in (NAME, f"{NAME}-pipeline"):

@@ -210,7 +210,8 @@ def test_egress_is_limited_to_the_rules_dns_and_the_pipeline(render: Render) -> 
     policy = objects["NetworkPolicy", NAME]["spec"]
     assert policy["policyTypes"] == ["Ingress", "Egress"]
     dns, pipeline, cluster = policy["egress"]
-    assert {(port["port"], port["protocol"]) for port in dns["ports"]} == {(53, "UDP"), (53, "TCP")}
+    openshift = {(5353, "UDP"), (5353, "TCP")}
+    assert {(port["port"], port["protocol"]) for port in dns["ports"]} == {(53, "UDP"), (53, "TCP")} | openshift
     assert pipeline["to"] == [{"podSelector": objects["NetworkPolicy", PIPELINE]["spec"]["podSelector"]}]
     assert cluster == {"to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}], "ports": [{"port": 443}]}
     assert objects["NetworkPolicy", PIPELINE]["spec"]["policyTypes"] == ["Ingress"]
