@@ -1,12 +1,12 @@
 """The settings of the certificates and the token that `serve` makes itself."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from adapter.config.faults import Fault
-from adapter.config.model import Model, has
+from adapter.config.model import LISTED, Model, has
 from adapter.config.values import Text
 
 _DAY_S = 86_400
@@ -29,6 +29,10 @@ class Issuer(Model):
     )
     pipeline_secret: Text | None = Field(default=None, description="Secret of the pipeline's certificate.")
     token_secret: Text | None = Field(default=None, description="Secret of the token, copied to snapshot_token_file.")
+    api_services: Annotated[tuple[Text, ...], LISTED] = Field(
+        default=(),
+        description="APIServices whose caBundle gets the CA. One that leads to another Service is never written.",
+    )
     leaf_life_s: int = Field(
         default=_LIVES["leaf_life_s"],
         ge=6,

@@ -28,7 +28,7 @@ def host_of(service: str) -> str:
     return f"{name}.{namespace}.svc"
 
 
-def start_issuer(settings: Serving, api: ClusterApi, api_services: tuple[str, ...], stack: ExitStack) -> Checks:
+def start_issuer(settings: Serving, api: ClusterApi, stack: ExitStack) -> Checks:
     """Start to issue, if the settings want it; closing the stack stops it. Returns the checks of readiness.
 
     Raises SetupError if the certificate cannot be written.
@@ -43,7 +43,7 @@ def start_issuer(settings: Serving, api: ClusterApi, api_services: tuple[str, ..
     tasks: list[LeaderTask] = []
     checks: Checks = {}
     if issuer.secret is not None:
-        certificates = _certificates(settings, issuer, api, api_services)
+        certificates = _certificates(settings, issuer, api)
         _begin(certificates, Path(str(settings.cert_file)))
         checks = {"certificate": certificates.is_issued}
         tasks.append(certificates)
@@ -65,7 +65,7 @@ def _begin(certificates: Certificates, file: Path) -> None:
         raise SetupError(f"serving.cert_file: {file} cannot be written: {error.strerror}; {fix}") from error
 
 
-def _certificates(settings: Serving, issuer: Issuer, api: ClusterApi, api_services: tuple[str, ...]) -> Certificates:
+def _certificates(settings: Serving, issuer: Issuer, api: ClusterApi) -> Certificates:
     service = str(settings.service)
     namespace = service.partition("/")[0]
     paths = ObjectPaths(
@@ -74,7 +74,7 @@ def _certificates(settings: Serving, issuer: Issuer, api: ClusterApi, api_servic
         peer=secret_path(namespace, str(issuer.pipeline_secret)),
         peer_host=str(urlsplit(str(settings.snapshot_url)).hostname),
         service=service,
-        api_services=api_services,
+        api_services=issuer.api_services,
     )
     files = Files(Path(str(settings.cert_file)), Path(str(settings.snapshot_ca_file)))
     return Certificates(api, paths, files, Lifetimes(issuer.leaf_life_s, issuer.ca_life_s, issuer.publish_s))

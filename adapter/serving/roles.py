@@ -148,7 +148,7 @@ class _Cluster:
         telemetry.add(services.gauges)
         services.start()
         stack.callback(services.stop)
-        return cls(followed, access, start_issuer(settings, api, _API_SERVICES, stack))
+        return cls(followed, access, start_issuer(settings, api, stack))
 
 
 def _follow(settings: Serving, store: SnapshotStore, stack: ExitStack) -> None:

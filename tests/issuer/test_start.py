@@ -25,6 +25,6 @@ def test_a_certificate_that_cannot_be_written_is_named_with_the_fix(tmp_path: Pa
         issuer=issuer,
     )
     with ExitStack() as stack, pytest.raises(SetupError) as raised:
-        start_issuer(settings, ClusterApi(None), (), stack)
+        start_issuer(settings, ClusterApi(None), stack)
     expected = f"serving.cert_file: {file} cannot be written: File exists; mount a writable volume at {folder}"
     assert str(raised.value) == expected

@@ -89,7 +89,8 @@ itself. */}}
 {{- with include "backlog-adapter.metricsPort" . }}{{ $_ := set $serving "metrics_port" (int .) }}{{ end -}}
 {{- if eq .Values.tls.mode "self" -}}
 {{- $secrets := dict "secret" (include "backlog-adapter.serveSecret" .) "pipeline_secret" (include "backlog-adapter.pipelineSecret" .) -}}
-{{- $_ := set $serving "issuer" (merge (dict "lease" $name) $secrets) -}}
+{{- $apiServices := include "backlog-adapter.apiServices" . | fromJsonArray -}}
+{{- $_ := set $serving "issuer" (merge (dict "lease" $name "api_services" $apiServices) $secrets) -}}
 {{- range list "cert_file" "key_file" }}{{ $_ := set $serving . (printf "%s/tls.pem" $written) }}{{ end -}}
 {{- $_ := set $serving "snapshot_ca_file" (printf "%s/ca.crt" $written) -}}
 {{- end -}}
