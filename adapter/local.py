@@ -108,7 +108,7 @@ class _View:
             **metric_routes(self.store),
             **monitoring_routes(self.telemetry, readiness),
             **explain_routes(self.store, lambda workload: self.record_of(workload)),
-            **page_routes(self.snapshot, self._history),
+            **page_routes(self.snapshot, self._history, self.store.now_s),
         }
         observe = Accounting(self.telemetry, structlog.get_logger("access")).handled
         app = create_app(routes, access=LoopbackAccess(), observe=observe)
@@ -173,7 +173,7 @@ class _View:
         return Live(console=self._console, refresh_per_second=2, redirect_stderr=log_shown, get_renderable=self._table)
 
     def _table(self) -> Group:
-        return terminal.table(self._console, self.snapshot(), time.time())
+        return terminal.table(self._console, self.snapshot(), self.store.now_s())
 
     def _print_changes(self) -> None:
         snapshot = self.snapshot()

@@ -45,10 +45,12 @@ class MetricReader:
         """The newest snapshot, unless it is too old."""
         held = self._store.current
         if held is None:
-            raise unavailable(f"the pipeline has published nothing since this server started; {FIX}")
+            raise unavailable(
+                self._store.fault or f"the pipeline has published nothing since this server started; {FIX}"
+            )
         fault = snapshot_fault(held.snapshot, now_s)
         if fault is not None:
-            raise unavailable(fault)
+            raise unavailable("; ".join(filter(None, (fault, self._store.fault))))
         return held
 
 
@@ -120,7 +122,8 @@ def _matches(held: Held, query: MetricQuery) -> Sequence[Candidate]:
 def _no_match(query: MetricQuery, namespace: Namespace, lookup: Lookup) -> str:
     if not namespace.workloads:
         fix = "request the metric in the namespace that the workload has in the configuration"
-        return f"no workload is known in namespace {query.namespace}: {fix}"
+        fleet = "a workload of a fleet is known from its first sample on: see the log of the pipeline"
+        return f"no workload is known in namespace {query.namespace}: {fix}; {fleet}"
     near_miss = lookup.near_miss(query.selector, f"in namespace {query.namespace}")
     exists = any(name in namespace.workloads for name in query.selector.only_values("workload") or ())
     return f"{near_miss}; {query.hint}" if query.hint and not exists else near_miss
@@ -182,8 +185,16 @@ def _ambiguous(found: Sequence[Candidate], query: MetricQuery) -> str:
     subject = f'selector "{query.selector}"' if query.selector.requirements else "a request without selector"
     return (
         f"{subject} picks {len(found)} in namespace {query.namespace}, and an HPA would add them up: {names}; "
-        f"select one, for example with workload={found[0].labels['workload']}"
+        f"select one, for example with {_only(found)}"
     )
+
+
+def _only(found: Sequence[Candidate]) -> str:
+    """A selector of the first one: its name, or its stage where the name is not enough."""
+    labels = found[0].labels
+    names = {candidate.labels["workload"] for candidate in found}
+    stage = f",stage={labels['stage']}" if len(names) == 1 and "stage" in labels else ""
+    return f"workload={labels['workload']}{stage}"
 
 
 def _stage_suffix(candidate: Candidate) -> str:

@@ -212,6 +212,22 @@ def test_a_snapshot_of_the_future_is_a_503_that_names_the_clocks() -> None:
     assert message(given).startswith("the last decision is 31 s in the future: compare the clocks")
 
 
+@pytest.mark.parametrize("set_back_after", [0, 1])
+def test_a_server_whose_clock_is_behind_says_that_it_refuses_the_snapshots(set_back_after: int) -> None:
+    """A pipeline that publishes every tick must not be searched for a fault: the HPA shows this sentence."""
+    true_s = [AT_S]
+    behind_s = [0.0]
+    store = SnapshotStore(lambda: true_s[0] - behind_s[0], lambda: true_s[0])
+    for tick in range(20):
+        behind_s[0] = 60.0 if tick >= set_back_after else 0.0
+        true_s[0] = AT_S + 15 * tick
+        store.put(snapshot(entry(), at_s=true_s[0]))
+    given = external(MetricReader(store, store.now_s))
+    assert code(given) == 503
+    assert "a snapshot in the future is refused: compare the clocks" in message(given)
+    assert "published nothing since" not in message(given)
+
+
 def test_before_the_first_snapshot_every_metric_is_a_503() -> None:
     given = external(MetricReader(SnapshotStore(), lambda: AT_S))
     assert code(given) == 503
@@ -280,3 +296,18 @@ def test_the_cost_of_a_selector_is_checked_before_its_candidates_are_listed() ->
     lookup = Lookup(cast("Namespace", SimpleNamespace(labelled=lambda stages: labelled)), stages=False)
     with pytest.raises(StatusError, match="2001 workloads"):
         lookup.matching(parse(",".join(["team=red"] * 101)))
+
+
+def test_the_advice_of_an_ambiguous_selector_picks_one_stage() -> None:
+    job = entry("shop/orders", stages=("join", "map"))
+    given = ask("workload=orders,stage in (join,map)", job, metric="backlog")
+    assert code(given) == 400
+    advice = message(given).rpartition("for example with ")[2]
+    assert code(ask(advice, job, metric="backlog")) == 200
+
+
+def test_an_unknown_namespace_may_be_one_whose_fleet_has_no_sample_yet() -> None:
+    """After a start of the pipeline beside a source that is down, the configuration is right."""
+    assert "a workload of a fleet is known from its first sample on" in message(
+        ask("workload=orders", namespace="other")
+    )

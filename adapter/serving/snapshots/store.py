@@ -62,6 +62,11 @@ class SnapshotStore:
         """The newest snapshot with its index; None before the first one."""
         return self._held
 
+    @property
+    def fault(self) -> str | None:
+        """Why the last snapshot that came was refused, or is suspicious; None if it was neither."""
+        return self._logged_fault
+
     def now_s(self) -> float:
         """The time for ages, in Unix seconds.
 
