@@ -1,4 +1,4 @@
-"""The cost of each phase of a tick, in one process without Spark."""
+"""The cost of each phase of a tick and of a scrape after it, in one process without Spark."""
 
 import time
 from collections.abc import Iterator
@@ -12,12 +12,13 @@ from adapter.pipeline.packing import pack, pack_decisions, unpack
 from adapter.pipeline.publish import SnapshotBuilder
 from adapter.serving.snapshots.snapshot import encode
 from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
 from adapter.sources.trace import TraceReader
 from bench.figures import Figure
 from bench.loopback import served
 from bench.workloads import Workloads
 
-PHASES = ("read", "pack", "fold", "report", "encode", "publish")
+PHASES = ("read", "pack", "fold", "report", "encode", "publish", "metrics")
 START_S, TICK_S = 1_000_000, 15
 WARM_UP_TICKS, TICKS = 4, 8
 
@@ -36,6 +37,7 @@ def figures(count: int, config: Config) -> Iterator[Figure]:
 def _ticks(reader: TraceReader, config: Config) -> Iterator[list[float]]:
     rules = configuration.rule_book(config)
     books, builder, store = by_shard(rules), SnapshotBuilder(config, rules), SnapshotStore()
+    telemetry = Telemetry(store, workloads=True, clock=lambda: store.current.snapshot.at_s if store.current else 0.0)
     states = dict.fromkeys(books, CORE.empty)
     for at_s in range(START_S, START_S + TICK_S * (WARM_UP_TICKS + TICKS), TICK_S):
         tick = range(at_s, at_s + 1, TICK_S)
@@ -53,5 +55,7 @@ def _ticks(reader: TraceReader, config: Config) -> Iterator[list[float]]:
         encode(snapshot)
         marks.append(time.perf_counter())
         store.put(snapshot)
+        marks.append(time.perf_counter())
+        telemetry.exposition()
         marks.append(time.perf_counter())
         yield [end - begin for begin, end in pairwise(marks)]

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -19,6 +19,7 @@ from adapter.serving.metric_reader import snapshot_fault
 from adapter.serving.snapshots.store import Held, SnapshotStore
 
 PREFIX = "backlog_adapter"
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 # Reads a number of a workload from its decision; None if unknown.
 Read = Callable[[Decision], float | None]
@@ -158,16 +159,17 @@ class _GaugeCollector(Collector):
 
 
 class _WorkloadText:
-    """The series of each workload, as text; none if the snapshot is too old for the API.
+    """The series of each workload, as text; none of a workload whose decision is too old for the API.
 
-    They are rendered once a snapshot, which takes seconds at 40 000 workloads. Only the ages grow between snapshots.
+    They are rendered once a snapshot, which takes seconds at 40 000 workloads, and again when a workload becomes too
+    old. Between that only the ages grow.
     """
 
     def __init__(self, store: SnapshotStore, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
         self._one_at_a_time = threading.Lock()
-        self._rendered: tuple[Held | None, bytes] = (None, b"")
+        self._rendered: tuple[Held | None, int, bytes] = (None, 0, b"")
 
     def current(self) -> bytes:
         """The text of the current snapshot."""
@@ -175,25 +177,47 @@ class _WorkloadText:
             held, now_s = self._store.current, self._clock()
             if held is None or snapshot_fault(held.snapshot, now_s) is not None:
                 return b""
-            if held is not self._rendered[0]:
-                self._rendered = held, generate_latest(_GaugeCollector(partial(_numbers, held)))
-            return self._rendered[1] + generate_latest(_GaugeCollector(partial(_ages, held, now_s)))
+            age_s = now_s - held.snapshot.at_s
+            shown = [entry.decision for entry in held.snapshot.entries if age_s <= entry.error_after_s]
+            if held is not self._rendered[0] or len(shown) != self._rendered[1]:
+                self._rendered = held, len(shown), _numbers(shown).encode()
+            return self._rendered[2] + _ages(shown, max(age_s, 0.0)).encode()
 
 
-def _numbers(held: Held) -> Iterator[Metric]:
+def _numbers(decisions: Sequence[Decision]) -> str:
     """The families of every workload; unknown numbers have no series."""
-    for name, (meaning, read) in _SERIES.items():
-        yield _of_workloads(held, f"{PREFIX}_{name}", meaning, read)
-    yield _reasons(held)
+    labels = [_labels(decision) for decision in decisions]
+    families = [
+        _family(name, meaning, zip(labels, map(read, decisions), strict=True))
+        for name, (meaning, read) in _SERIES.items()
+    ]
+    reasons = (
+        (_labels(decision, policy=decision.policy, reason=decision.reason, bound=decision.bound), 1.0)
+        for decision in decisions
+    )
+    return "".join([*families, _family("decision_info", "why the target is what it is; always 1", reasons)])
 
 
-def _ages(held: Held, now_s: float) -> Iterator[Metric]:
-    since_tick_s = max(now_s - held.snapshot.at_s, 0.0)
+def _ages(decisions: Sequence[Decision], since_tick_s: float) -> str:
+    ages = (
+        (_labels(decision), decision.sample_age_s + since_tick_s)
+        for decision in decisions
+        if decision.sample_age_s is not None
+    )
+    return _family("sample_age_seconds", "age of the newest sample", ages)
 
-    def read(decision: Decision) -> float | None:
-        return None if decision.sample_age_s is None else decision.sample_age_s + since_tick_s
 
-    yield _of_workloads(held, f"{PREFIX}_sample_age_seconds", "age of the newest sample", read)
+def _family(name: str, meaning: str, values: Iterable[tuple[str, float | None]]) -> str:
+    """A gauge in Prometheus' text format. A large fleet has a million series, too many for generate_latest."""
+    lines = [f"# HELP {PREFIX}_{name} {meaning}\n# TYPE {PREFIX}_{name} gauge\n"]
+    lines += [f"{PREFIX}_{name}{{{labels}}} {value}\n" for labels, value in values if value is not None]
+    return "".join(lines)
+
+
+def _labels(decision: Decision, **more: str) -> str:
+    namespace, _, workload = decision.workload.partition("/")
+    labels = {"namespace": namespace, "workload": workload, **more}
+    return ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
 
 
 def _of_snapshot(store: SnapshotStore, clock: Callable[[], float]) -> Iterator[Metric]:
@@ -207,23 +231,3 @@ def _of_snapshot(store: SnapshotStore, clock: Callable[[], float]) -> Iterator[M
     yield GaugeMetricFamily(f"{PREFIX}_snapshot_tick_timestamp_seconds", "its tick, Unix time", value=snapshot.at_s)
     yield GaugeMetricFamily(f"{PREFIX}_tick_seconds", "seconds between ticks", value=snapshot.tick_s)
     yield GaugeMetricFamily(f"{PREFIX}_workloads", "workloads in the snapshot", value=len(snapshot.entries))
-
-
-def _of_workloads(held: Held, name: str, meaning: str, read: Read) -> Metric:
-    family = GaugeMetricFamily(name, meaning, labels=["namespace", "workload"])
-    for entry in held.snapshot.entries:
-        value = read(entry.decision)
-        if value is not None:
-            namespace, _, workload = entry.decision.workload.partition("/")
-            family.add_metric([namespace, workload], value)
-    return family
-
-
-def _reasons(held: Held) -> Metric:
-    labels = ["namespace", "workload", "policy", "reason", "bound"]
-    family = GaugeMetricFamily(f"{PREFIX}_decision_info", "why the target is what it is; always 1", labels=labels)
-    for entry in held.snapshot.entries:
-        decision = entry.decision
-        namespace, _, workload = decision.workload.partition("/")
-        family.add_metric([namespace, workload, decision.policy, decision.reason, decision.bound], 1)
-    return family

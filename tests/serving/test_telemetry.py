@@ -21,7 +21,7 @@ def shown(telemetry: Telemetry, name: str) -> dict[tuple[str, ...], float]:
     """The samples of that name by the values of their labels, which are sorted by name."""
     families = text_string_to_metric_families(telemetry.exposition().decode())
     samples = (sample for family in families for sample in family.samples if sample.name == f"backlog_adapter_{name}")
-    return {tuple(sample.labels.values()): sample.value for sample in samples}
+    return {tuple(value for _, value in sorted(sample.labels.items())): sample.value for sample in samples}
 
 
 def bare() -> Telemetry:
@@ -120,6 +120,25 @@ def test_a_snapshot_that_the_api_refuses_has_no_series_of_workloads(
     now_s[0] = clock_s
     assert shown(telemetry, "required_workers") == expected
     assert shown(telemetry, "workloads") == {(): 1}
+
+
+def test_a_workload_that_the_api_refuses_has_no_series() -> None:
+    """An alert or a query must not go on with a number that the API has ended."""
+    now_s = [AT_S]
+    store = SnapshotStore(clock=lambda: now_s[0])
+    telemetry = Telemetry(store, workloads=True, clock=lambda: now_s[0])
+    store.put(snapshot(entry("shop/lax", error_after_s=600.0), entry("shop/strict", error_after_s=30.0)))
+    for age_s, names in ((30.0, {"lax", "strict"}), (31.0, {"lax"}), (600.0, {"lax"}), (601.0, set[str]())):
+        now_s[0] = AT_S + age_s
+        assert {name for _, name in shown(telemetry, "required_workers")} == names
+
+
+@pytest.mark.parametrize("name", ['quoted "orders"', "back\\slash", "two\nlines", "naïve"])
+def test_any_name_of_a_workload_is_read_back(name: str) -> None:
+    store = SnapshotStore(clock=lambda: AT_S)
+    store.put(snapshot(entry(f"shop/{name}", backlog_records=1_234_567.5)))
+    telemetry = Telemetry(store, workloads=True, clock=lambda: AT_S)
+    assert shown(telemetry, "backlog") == {("shop", name): 1_234_567.5}
 
 
 def test_the_age_of_a_sample_grows_between_snapshots() -> None:
