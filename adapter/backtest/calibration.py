@@ -50,6 +50,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
 
     Raises HistoryError if more than 20 % of the input is missing, or if nothing shows the capacity.
     """
+    rules = _within_hpa(timeline, rules)
     capacity = _capacity(timeline, rules)
     rate = _input(timeline)
     found = rescales(timeline, capacity.value)
@@ -66,6 +67,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
         warm_up_ratio=first.value,
         metric_delay_s=late.value,
         partitions=int(partitions.value),
+        min_workers=rules.min_workers,
         max_workers=min(rules.max_workers, int(partitions.value) or rules.max_workers),
     )
     estimates = (capacity, start, up, down, warm_up, first, late, partitions, *_outages(timeline))
@@ -75,6 +77,19 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
         estimates=estimates,
         rules=rules,
     )
+
+
+def _within_hpa(timeline: Timeline, rules: Rules) -> Rules:
+    """The rules with the last known bounds of the HPA, as the live decision has them."""
+    least, most = _last(timeline.min_workers), _last(timeline.max_workers)
+    most_workers = max(int(np.fmin(rules.max_workers, most)), 1)
+    least_workers = min(int(np.fmax(rules.min_workers, least)), most_workers)
+    return replace(rules, min_workers=least_workers, max_workers=most_workers)
+
+
+def _last(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(known[-1]) if len(known) else np.nan
 
 
 def _capacity(timeline: Timeline, rules: Rules) -> Estimate:

@@ -123,12 +123,13 @@ def assumptions(traces: Sequence[Trace], grid: Grid) -> Iterator[str]:
 def assumption(trace: Trace, profile: Profile, worker_capacity_records_per_s: float | None) -> str:
     """What a worker carries, where that number comes from, and the workers that the peak needs."""
     fitted = fit_profile(trace, profile, worker_capacity_records_per_s)
+    busy_ratio = peak(trace) / (fitted.worker_capacity_records_per_s * fitted.workers**fitted.scaling_exponent)
     source = "--worker-capacity"
     if worker_capacity_records_per_s is None:
         source = f"assumed from {fitted.workers} workers at the peak; set --worker-capacity to that of your workers"
     return (
         f"a worker carries {fitted.worker_capacity_records_per_s:,.4g} records/s ({source}); the peak of "
-        f"{peak(trace):,.4g} records/s keeps {fitted.workers} workers {fitted.peak_utilization_ratio:.0%} busy; "
+        f"{peak(trace):,.4g} records/s keeps {fitted.workers} workers {busy_ratio:.0%} busy; "
         f"the HPA allows {fitted.max_workers}"
     )
 

@@ -15,7 +15,7 @@ from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, 
 from adapter.backtest.timelines import Timeline
 from adapter.backtest.trace import Trace, resample
 from adapter.core.rules import Rules
-from adapter.core.samples import Array
+from adapter.core.samples import Array, first_known
 from adapter.simulator.profiles import Profile
 
 
@@ -123,7 +123,7 @@ def _actual_score(timeline: Timeline, job: CalibratedJob | None, target_s: float
         late_ratio=_or_none(late_ratio(timeline.backlog_time_s, target_s)),
         late_minutes=_late_minutes(timeline.at_s, timeline.backlog_time_s, target_s),
         p99_s=_p99(timeline.backlog_time_s),
-        rescales=len(worker_changes(workers)),
+        rescales=len(worker_changes(first_known(timeline.spec_workers, workers))),  # not each pod that becomes ready
         pause_s=sum(pauses_s) if len(pauses_s) == len(found) else None,
     )
 

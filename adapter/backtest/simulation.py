@@ -10,6 +10,7 @@ from adapter.backtest.trace import Trace, Window, windows
 from adapter.backtest.units import random_seed
 from adapter.core.samples import Array
 from adapter.simulator import closed_loop
+from adapter.simulator.policies import EPOCH_S
 from adapter.simulator.profiles import STEP_S, TICK_S
 from adapter.simulator.world import SimulatedJob
 
@@ -26,7 +27,7 @@ class PolicyRun:
     at_s: Array
     rate_records_per_s: Array
     workers: Array  # paid: ready, starting or stopping
-    capacity_records_per_s: Array  # of the ready workers
+    capacity_records_per_s: Array  # of the ready workers, where the one with the most partitions is full
     backlog_time_s: Array
     rescales: int
     pause_s: float  # in total
@@ -35,13 +36,17 @@ class PolicyRun:
 def simulate(job: CalibratedJob, policies: Sequence[str], start_s: float, seed: int = 0) -> dict[str, PolicyRun]:
     """Policy -> its run. All policies meet the same disturbances. A long history is cut into windows of some days.
 
-    start_s: Unix seconds of the first step.
+    start_s: Unix seconds of the first step; 0 for a load without a date.
     """
     ticks = int(TICK_S / STEP_S)
     rate = job.rate_records_per_s[: len(job.rate_records_per_s) // ticks * ticks]
     parts = windows(Trace(name=job.profile.name, step_s=STEP_S, rate=rate))
     outcomes = [
-        closed_loop.run([_window_job(job, rate, policy, part, seed) for policy in policies], record=True)
+        closed_loop.run(
+            [_window_job(job, rate, policy, part, seed) for policy in policies],
+            record=True,
+            begin_s=(start_s or EPOCH_S) + part.begin * STEP_S,
+        )
         for part in parts
     ]
     return {
@@ -70,7 +75,8 @@ def headroom_advice(run: PolicyRun, target_s: float) -> str:
         )
     return (
         f"{within}. For minutes the input exceeds the capacity of the workers by {overload - 1:.0%}: raise "
-        "min_workers, or with drain raise min_spare_workers or lower target_utilization_ratio."
+        "min_workers, or with drain raise min_spare_workers or lower target_utilization_ratio; at max_workers, raise "
+        "that to a size among which the partitions divide evenly."
     )
 
 
@@ -88,6 +94,13 @@ def overload_ratio(run: PolicyRun) -> float:
 def _window_job(job: CalibratedJob, rate: Array, policy: str, part: Window, seed: int) -> SimulatedJob:
     own_seed = random_seed(seed, part.index)
     return SimulatedJob(rate[part.begin : part.end], part.lead_steps, policy, job.profile, own_seed, job.rules)
+
+
+def _capacity(job: CalibratedJob, ready: Array) -> Array:
+    able: Array = job.profile.worker_capacity_records_per_s * ready**job.profile.scaling_exponent
+    partitions, workers = job.profile.partitions, np.maximum(ready, 1.0)
+    even: Array = partitions / (np.ceil(partitions / workers) * workers) if partitions else np.ones_like(workers)
+    return able * even
 
 
 def _policy_run(
@@ -108,7 +121,7 @@ def _policy_run(
         at_s=at_s,
         rate_records_per_s=columns["rate_records_per_s"],
         workers=columns["paid_workers"],
-        capacity_records_per_s=job.profile.worker_capacity_records_per_s * ready**job.profile.scaling_exponent,
+        capacity_records_per_s=_capacity(job, ready),
         backlog_time_s=columns["delay_s"],
         rescales=round(sums["ups"] + sums["downs"]),
         pause_s=sums["paused_s"],

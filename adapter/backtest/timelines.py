@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.rates import Mask
 from adapter.core.samples import WHOLE, Array, Samples, first_known
 
 _STAGED = (
@@ -15,7 +16,7 @@ _STAGED = (
     "throughput_records_per_s",
     "input_rate_records_per_s",
 )
-_WHOLE = ("partitions", "spec_workers", "workers", "ready_workers")
+_WHOLE = ("partitions", "spec_workers", "workers", "ready_workers", "min_workers", "max_workers")
 _Key = str | tuple[str, str]  # a workload, or one of its stages
 _LONGEST_GAP_S = 900.0  # a longer one is not bridged
 _ANEW_RATIO = 0.01  # of the value before: a counter that falls below it was restarted, otherwise it was set back
@@ -40,6 +41,8 @@ class Timeline:
     partitions: Array
     spec_workers: Array
     ready_workers: Array
+    min_workers: Array  # of the HPA
+    max_workers: Array  # of the HPA
 
     @property
     def workers(self) -> Array:
@@ -107,7 +110,12 @@ def _stack(ticks: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) 
 
 def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array]) -> Timeline:
     """signals: signal -> its values for the workload, (T,), or for its stages, (S, T)."""
-    flows = [_flow({signal: signals[signal][stage] for signal in _STAGED}, step_s) for stage in _summed_stages(signals)]
+    others = np.diff(interpolate(signals["partitions"]), prepend=np.nan) != 0
+    others &= np.isfinite(signals["partitions"]).any()
+    flows = [
+        _flow({signal: signals[signal][stage] for signal in _STAGED}, step_s, others)
+        for stage in _summed_stages(signals)
+    ]
     input_rate = _combine([flow.input_rate_records_per_s for flow in flows], step_s)
     backlog = _combine([flow.backlog_records for flow in flows], step_s)
     largest_flow = max(flows, key=lambda flow: float(np.nansum(flow.throughput_records_per_s)))
@@ -124,6 +132,8 @@ def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array
         partitions=signals["partitions"],
         spec_workers=first_known(signals["spec_workers"], signals["workers"]),
         ready_workers=first_known(signals["ready_workers"], signals["workers"]),
+        min_workers=signals["min_workers"],
+        max_workers=signals["max_workers"],
     )
 
 
@@ -133,14 +143,14 @@ def _summed_stages(signals: Mapping[str, Array]) -> list[int]:
     return np.flatnonzero(waits | ~waits.any()).tolist()
 
 
-def _flow(signals: Mapping[str, Array], step_s: float) -> _Flow:
-    """signals: signal -> (T,)."""
+def _flow(signals: Mapping[str, Array], step_s: float, others: Mask) -> _Flow:
+    """signals: signal -> (T,). others: the ticks at which the sum begins to count other partitions, (T,)."""
     processed, appended, backlog = signals["processed_records"], signals["appended_records"], signals["backlog_records"]
     pace = max(_pace(processed), _pace(appended))
-    throughput = first_known(signals["throughput_records_per_s"], _rate(processed, step_s, pace))
+    throughput = first_known(signals["throughput_records_per_s"], _rate(processed, step_s, pace, others))
     input_rate = first_known(
         signals["input_rate_records_per_s"],
-        _rate(appended, step_s, pace),
+        _rate(appended, step_s, pace, others),
         np.maximum(throughput + _change(backlog, pace) / (pace * step_s), 0.0),
     )
     return _Flow(
@@ -185,15 +195,15 @@ def _change(values: Array, ticks: int) -> Array:
     return changed
 
 
-def _rate(counter: Array, step_s: float, ticks: int) -> Array:
-    """Records/s over a number of ticks; over a short gap their mean. NaN where the counter was set back.
+def _rate(counter: Array, step_s: float, ticks: int, others: Mask) -> Array:
+    """Records/s over a number of ticks; over a short gap their mean. NaN where the counter was set back, and at others.
 
     A counter that restarts near 0, such as that of a restarted process, continues counting.
     """
     whole = _filled(counter, step_s)
     risen = np.diff(whole, prepend=np.nan)
     anew = (risen < 0) & (whole < _ANEW_RATIO * (whole - risen))
-    risen = np.where(anew, whole, np.where(risen >= 0, risen, np.nan))
+    risen = np.where(anew, whole, np.where((risen >= 0) & ~others, risen, np.nan))
     rate = np.full_like(risen, np.nan)
     if len(risen) >= ticks:
         rate[ticks - 1 :] = np.lib.stride_tricks.sliding_window_view(risen, ticks).mean(axis=1) / step_s
@@ -206,7 +216,7 @@ def _age(at_s: Array, step_s: float, input_rate: Array, backlog: Array) -> Array
     Records that waited before the first tick count as old as that tick.
     """
     if not np.isfinite(input_rate).any():
-        return np.full_like(at_s, np.nan)
+        return np.full(len(at_s), np.nan)
     brought = np.cumsum(interpolate(input_rate)) * step_s
     age = at_s - np.interp(brought - backlog, brought, at_s)
     return np.where(backlog > 0, age, np.where(np.isnan(backlog), np.nan, 0.0))

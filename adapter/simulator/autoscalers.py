@@ -1,7 +1,7 @@
 """The autoscalers of simulated jobs: our policies behind the HPA of our manifests, baselines as published."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from adapter.core.samples import Array, IntArray
 from adapter.simulator import fluid, hpa
 from adapter.simulator.baselines import Baseline, Observation, OperatorSettings
 from adapter.simulator.baselines.registry import BASELINES
-from adapter.simulator.policies import AdapterPolicies, policy_rules
+from adapter.simulator.policies import EPOCH_S, AdapterPolicies, policy_rules
 from adapter.simulator.profiles import TICK_S
 from adapter.simulator.world import SimulatedJob, World
 
@@ -30,8 +30,9 @@ class _BaselineGroup:
 class Autoscalers:
     """The policies of L jobs, and the HPAs that turn their numbers into replicas."""
 
-    def __init__(self, cases: Sequence[SimulatedJob], world: World) -> None:
+    def __init__(self, cases: Sequence[SimulatedJob], world: World, begin_s: float = EPOCH_S) -> None:
         self._world = world
+        self._least = np.minimum(np.maximum(world.of_profile("min_workers"), 1.0), world.max_workers)
         self._policies = tuple(_SCHEDULED if case.schedule_workers is not None else case.policy for case in cases)
         named = np.array(self._policies)
         self._ours = np.flatnonzero(~np.isin(named, (*BASELINES, _SCHEDULED)))
@@ -41,7 +42,8 @@ class Autoscalers:
         self._memory = hpa.Memory()
         ours = [cases[job] for job in self._ours.tolist()]
         profiles = [case.profile for case in ours]
-        self._policy = AdapterPolicies([policy_rules(case.policy, case.profile, case.rules) for case in ours], profiles)
+        rules = [policy_rules(case.policy, case.profile, case.rules) for case in ours]
+        self._policy = AdapterPolicies(rules, profiles, begin_s)
         self._groups = [
             self._group(name, np.flatnonzero(named == name)) for name in BASELINES if name in self._policies
         ]
@@ -78,8 +80,11 @@ class Autoscalers:
     def _replicas(self, group: _BaselineGroup, at_s: float, wanted: Array, workers: Array) -> Array:
         if group.baseline.hpa is None:
             most = self._world.max_workers[group.jobs]
-            return np.where(np.isnan(wanted), workers, np.clip(np.nan_to_num(wanted, nan=1.0), 1, most))
-        written, group.memory = hpa.recommend(group.baseline.hpa, group.memory, workers, wanted, at_s)
+            return np.where(
+                np.isnan(wanted), workers, np.clip(np.nan_to_num(wanted, nan=1.0), self._least[group.jobs], most)
+            )
+        bounded = replace(group.baseline.hpa, min_workers=self._least[group.jobs])
+        written, group.memory = hpa.recommend(bounded, group.memory, workers, wanted, at_s)
         return written
 
     def _static_workers(self) -> Array:

@@ -10,6 +10,7 @@ from adapter.core.samples import Array
 from adapter.simulator import disturbances, fluid
 from adapter.simulator.autoscalers import Autoscalers
 from adapter.simulator.observer import Observer
+from adapter.simulator.policies import EPOCH_S
 from adapter.simulator.profiles import STEP_S, TICK_S
 from adapter.simulator.score import LATE_S, StepResult, Tally
 from adapter.simulator.sharing import worker_share
@@ -27,12 +28,13 @@ class Outcome:
     series: dict[str, Array]  # name of SERIES -> (ticks, L); empty unless run() records it
 
 
-def run(cases: Sequence[SimulatedJob], record: bool = False) -> Outcome:
+def run(cases: Sequence[SimulatedJob], record: bool = False, begin_s: float = EPOCH_S) -> Outcome:
     """Simulate jobs with the same number of steps. The jobs do not influence each other.
 
-    record: also return the series; the jobs must have the same lead-in.
+    record: also return the series; the jobs must have the same lead-in. begin_s: Unix seconds of the first step, for
+    rules with times (pauses, excluded periods, expected events).
     """
-    jobs = _Jobs(cases)
+    jobs = _Jobs(cases, begin_s)
     recorded: list[tuple[Array, ...]] = []
     lead = np.array([case.lead_steps for case in cases])
     for step in range(len(cases[0].rate_records_per_s)):
@@ -52,10 +54,10 @@ def run(cases: Sequence[SimulatedJob], record: bool = False) -> Outcome:
 class _Jobs:
     """The current state of the jobs of one run."""
 
-    def __init__(self, cases: Sequence[SimulatedJob]) -> None:
+    def __init__(self, cases: Sequence[SimulatedJob], begin_s: float) -> None:
         self.tally = Tally.empty(len(cases))
         self._world = world = World(cases)
-        self._autoscalers = Autoscalers(cases, world)
+        self._autoscalers = Autoscalers(cases, world, begin_s)
         self._observer = Observer(world)
         self._state = fluid.initial_state(self._autoscalers.first_workers(), world.partitions)
         self._held = np.zeros((len(cases), world.slots))

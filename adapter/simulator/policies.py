@@ -1,6 +1,6 @@
 """Run the adapter's policies on simulated jobs, with the `advance` function of the live pipeline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from adapter.config.faults import nearest
 from adapter.core.engine import advance
 from adapter.core.parameters import allowed, expected
 from adapter.core.rule_book import RuleBook
-from adapter.core.rules import Rules
+from adapter.core.rules import ORDERED, Rules, contradiction
 from adapter.core.samples import WHOLE, Array, Samples
 from adapter.core.state import EMPTY
 from adapter.errors import ConfigError
@@ -23,7 +23,12 @@ _NUMBERS = [  # parameters that an operator may vary
 ]
 _ALL = "; `backlog-adapter schema` lists the parameters as RuleSettings"
 DEFAULTS = "defaults"
-_EPOCH_S = 1_750_000_000.0  # Unix seconds of the first tick; any will do
+# The rules of what a rescale costs and of how late metrics are, which a profile knows.
+_COSTS = {
+    name: getattr(Rules(), name)
+    for name in ("rescale_pause_s", "replay_s", "warm_up_s", "worker_start_s", "metric_delay_s")
+}
+EPOCH_S = 1_750_000_000.0  # Unix seconds of the first step of a load without a date
 
 
 @lru_cache(maxsize=1024)  # jobs with the same rules share one object
@@ -35,9 +40,23 @@ def policy_rules(policy: str, profile: Profile, given: Rules | None = None) -> R
     """
     name, _, text = policy.partition(":")
     settings = [word for word in text.split("+") if word]
-    rules = given or (Rules() if DEFAULTS in settings else _rules_of(profile))
+    rules = given or _rules_of(profile)
+    if DEFAULTS in settings:
+        rules = replace(rules, **_COSTS)
     changes: dict[str, Any] = {"policy": name, "max_workers": profile.max_workers}
-    return replace(rules, **changes | dict(_setting(policy, word) for word in settings if word != DEFAULTS))
+    given_by_name = dict(_setting(policy, word) for word in settings if word != DEFAULTS)
+    found = replace(rules, **changes | given_by_name)
+    if faults := [f"{policy}: {fault}" for fault in _contradictions(found, given_by_name)]:
+        raise ConfigError(faults)
+    return found
+
+
+def _contradictions(rules: Rules, given: Collection[str]) -> Iterator[str]:
+    """The faults that the configuration would refuse, of the given parameters. max_workers caps the others here."""
+    for order in ORDERED:
+        low, high = getattr(rules, order[0]), getattr(rules, order[1])
+        if order[1] != "max_workers" and {*order[:2]} & {*given} and None not in (low, high) and low > high:
+            yield contradiction(order, f"{order[0]} = {low:g}", f"{order[1]} = {high:g}")
 
 
 def _rules_of(profile: Profile) -> Rules:
@@ -68,7 +87,8 @@ def _setting(policy: str, text: str) -> tuple[str, Any]:
 class AdapterPolicies:
     """The policies of L jobs, from tick to tick."""
 
-    def __init__(self, rules: Sequence[Rules], profiles: Sequence[Profile]) -> None:
+    def __init__(self, rules: Sequence[Rules], profiles: Sequence[Profile], begin_s: float = EPOCH_S) -> None:
+        self._begin_s = begin_s
         width = len(str(len(rules)))
         self._workloads = tuple(f"backtest/{number:0{width}d}" for number in range(len(rules)))
         self._stages = tuple((workload, WHOLE) for workload in self._workloads)
@@ -84,7 +104,7 @@ class AdapterPolicies:
 
     def _samples(self, at_s: float, samples: Mapping[str, Array], workers: fluid.JobState) -> Samples:
         return Samples(
-            at_s=_EPOCH_S + at_s,
+            at_s=self._begin_s + at_s,
             workloads=self._workloads,
             stages=self._stages,
             by_stage={

@@ -12,6 +12,7 @@ class Profile:
     worker_capacity_records_per_s: float = 1000.0  # of a single worker
     workers: int = 40
     peak_utilization_ratio: float = 0.75  # at the peak, of the workers' linear capacity
+    min_workers: int = 1  # minReplicas of the HPA
     max_workers: int = 60  # maxReplicas of the HPA
     scaling_exponent: float = 1.0  # n workers carry n ** exponent times the capacity of one
     partitions: int = 180  # partition p belongs to worker p mod n; 0: any worker takes any record

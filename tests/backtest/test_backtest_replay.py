@@ -1,6 +1,7 @@
 """Recommendations for a recorded history: each policy decides as if alone, exactly as the live pipeline."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from adapter.backtest.open_loop import Recommendations, recommend
 from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, overload_ratio, simulate
 from adapter.backtest.timelines import timelines
 from adapter.core.messages import sentence
+from adapter.core.periods import Period
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import POLICIES, Rules
-from adapter.core.samples import EVERY, Samples
+from adapter.core.samples import EVERY, Array, Samples
 
 pytestmark = pytest.mark.simulation
 
@@ -91,6 +93,31 @@ def test_a_calibrated_job_is_run_by_policies_and_baselines() -> None:
     assert runs["drain"].capacity_records_per_s == pytest.approx(runs["drain"].workers * 100, rel=0.5)
     assert runs["static-peak"].rescales == 0
     assert runs["static-peak"].pause_s == 0
+
+
+def test_rules_with_times_hold_at_the_times_of_the_history() -> None:
+    (course,) = timelines(busy_day().samples(3600), 15.0).values()
+
+    def workers(**times: object) -> Array:
+        rules = replace(Rules(max_workers=40), **times)  # type: ignore[arg-type]  # names come from the test
+        return simulate(calibrate(course, rules), ("drain",), BEGIN_S)["drain"].workers
+
+    free = workers()
+    ended, thursday = BEGIN_S - 86_400.0, Period(days=(3,), begin_min=0, end_min=120)
+    assert np.array_equal(workers(pause_up_until_s=ended, pause_down_until_s=ended), free)
+    assert len(set(free)) > 1
+    assert len(set(workers(excluded=(thursday,)))) == 1
+    assert len(set(workers(pause_up_until_s=np.inf, pause_down_until_s=np.inf))) == 1
+
+
+def test_uneven_partitions_are_no_fault_of_the_rescales() -> None:
+    samples = PastJob(load=wave(850, 30, 3600), sizes={0: 12}).samples(3600)
+    for seen in samples:
+        seen.by_workload["partitions"][:] = 12
+    (course,) = timelines(samples, 15.0).values()
+    found = simulate(calibrate(course, Rules(max_workers=10)), ("drain",), BEGIN_S)["drain"]
+
+    assert "exceeds the capacity" in headroom_advice(found, 60.0)
 
 
 def run(rate: float, carried: float, waits_s: float) -> PolicyRun:

@@ -351,7 +351,8 @@ def test_a_trace_is_simulated_in_its_own_unit_and_the_worker_capacity_is_stated(
     (sentence,) = command.assumptions((load,), grid)
     assert sentence.startswith("shop, consumer-group: a worker carries")
     assert expected in sentence
-    assert f"the peak of 1,400 records/s keeps {peak_workers} workers 75% busy" in sentence
+    busy = 1400 / (peak_workers * (capacity or 1400 / 30))
+    assert f"the peak of 1,400 records/s keeps {peak_workers} workers {busy:.0%} busy" in sentence
 
 
 def test_a_policy_with_parameters_is_a_metric_policy(past: RecordedHistory) -> None:
@@ -400,3 +401,17 @@ def test_a_source_that_fails_midway_leaves_a_partial_report(tmp_path: Path, past
     with pytest.raises(HistoryError, match=r"ends early; .*r.html contains what was read until then"):
         history_report.write_history_report(cut, RuleBook(by_workload={}), options, lambda _: None)
     assert "t: gone" in (tmp_path / "r.html").read_text()
+
+
+def test_pods_that_become_ready_one_by_one_are_one_rescale() -> None:
+    samples = busy_day(sizes={0: 12, 2400: 18}).samples(3600)
+    for number, seen in enumerate(samples):
+        seen.by_workload["ready_workers"][:] = min(max(12, 12 + number - 162), 18)
+        if 60 <= number < 84:  # a rolling update
+            seen.by_workload["ready_workers"][:] = 11 + number % 2
+    options = history_report.ReportOptions(start="-1h", policies=("static-peak",))
+    (found,) = history_report.history_report(
+        past_of(samples), RuleBook(by_workload={}), options, lambda _: None
+    ).sections
+
+    assert found.scores[0].rescales == 1

@@ -8,6 +8,7 @@ from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
 from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import rescales, worker_changes
+from adapter.backtest.simulation import simulate
 from adapter.backtest.timelines import Timeline, timelines
 from adapter.core.rules import Rules
 from adapter.core.samples import Samples
@@ -309,3 +310,37 @@ def test_the_same_stages_count_at_every_tick() -> None:
     (found,) = timelines(samples, 15.0).values()
 
     assert found.input_rate_records_per_s[1:] == pytest.approx(300)
+
+
+def test_the_simulated_job_stays_within_the_bounds_of_its_hpa() -> None:
+    samples = PastJob(load=wave(700, 650, 2400), sizes={0: 10}).samples(3600)
+    for seen in samples:
+        seen.by_workload.update(min_workers=np.array([6.0]), max_workers=np.array([10.0]))
+    (found,) = timelines(samples, 15.0).values()
+
+    for run in simulate(calibrate(found, Rules()), ("drain", "keda-30s", "ds2"), BEGIN_S).values():
+        assert run.workers[20:].min() >= 6
+        assert run.workers.max() <= 10
+
+
+def test_offsets_of_other_partitions_are_no_input() -> None:
+    samples = PastJob(load=lambda at_s: 500.0, sizes={0: 10}).samples(1800)
+    for seen in samples[60:]:  # a second topic, or partitions that were missing until now
+        for name in ("appended_records", "processed_records"):
+            seen.by_stage[name][:] += 5e9
+        seen.by_workload["partitions"][:] = 72
+    (found,) = timelines(samples, 15.0).values()
+
+    assert np.isnan(found.input_rate_records_per_s[60])
+    assert found.input_rate_records_per_s[61:] == pytest.approx(500)
+    assert found.throughput_records_per_s[61:] == pytest.approx(500)
+
+
+def test_a_backlog_that_was_never_reported_has_no_backlog_time() -> None:
+    samples = [
+        Samples(at_s=at_s, workloads=("a",), stages=(("a", ""),), by_stage={}, by_workload={"workers": np.array([2.0])})
+        for at_s in range(0, 600, 15)
+    ]
+    (found,) = timelines(samples, 15.0).values()
+
+    assert np.isnan(found.backlog_time_s).all()

@@ -108,6 +108,12 @@ def test_a_policy_with_default_settings_has_the_defaults_whatever_a_rescale_cost
     assert rules == Rules(policy="drain", max_workers=60, rescale_worth_s=60.0)
 
 
+def test_defaults_know_no_cost_of_a_rescale_in_given_rules_either() -> None:
+    given = Rules(rescale_pause_s=600.0, rescale_worth_s=120.0)
+    rules = policy_rules("drain:defaults", PROFILE, given)
+    assert (rules.rescale_pause_s, rules.rescale_worth_s) == (Rules().rescale_pause_s, 120.0)
+
+
 def test_given_rules_replace_all_but_policy_and_max_workers() -> None:
     given = Rules(rescale_pause_s=77.0, policy="varga")
 
@@ -126,6 +132,7 @@ def test_given_rules_replace_all_but_policy_and_max_workers() -> None:
         pytest.param("drain:target_utilization_ratio=nan", "got 'nan'", id="no number"),
         pytest.param("drain:target_utilization_ratio=much", "got 'much'", id="a word"),
         pytest.param("drain:target_utilization_ratio", "got ''", id="no value"),
+        pytest.param("drain:target_utilization_ratio=0.95", "<= high_utilization_ratio", id="what a file may not have"),
     ],
 )
 def test_an_invalid_parameter_is_refused_with_its_policy(policy: str, message: str) -> None:
