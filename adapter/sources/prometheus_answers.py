@@ -115,6 +115,7 @@ class ResultCollector:
     end_s: int  # the last tick
     _values: dict[SampleKey, tuple[float, Query, Series]] = field(default_factory=dict)
     _faults: dict[tuple[int, str], str] = field(default_factory=dict)  # (tick, workload) -> the first fault
+    _notes: dict[str, str] = field(default_factory=dict)  # workload -> its first query without a result
     _ambiguous: set[SampleKey] = field(default_factory=set)  # two series give one value
     _names: FleetNames = field(default_factory=FleetNames)
     _faulty: set[tuple[str, str]] = field(default_factory=set)  # path and signal of queries with a fault for all
@@ -166,24 +167,34 @@ class ResultCollector:
             table.add(at, workload, {"fleet": float(fleet)})
         for (at, workload), message in self._faults.items():
             table.add_fault(at, workload, message)
+        for workload, message in self._notes.items():
+            table.add_note(self.end_s, workload, message)
         return table.finish()
 
     def report_missing(self, queries: Iterable[Query]) -> None:
-        """Add a fault for each configured workload and fleet without any series in the last tick."""
+        """Add a fault for each configured workload and fleet without any series in the last tick.
+
+        A workload with series of some of its own queries only has a note.
+        """
         newest: dict[str, int] = {}
         for key in self._values:
             newest[key.workload] = max(key.at_s, newest.get(key.workload, key.at_s))
         present = {workload for workload, at_s in newest.items() if at_s == self.end_s}
-        present |= {workload for _, workload in self._faults}
+        found = {(key.workload, key.signal) for key in self._values if key.at_s == self.end_s}
+        seen = present | {workload for _, workload in self._faults}
         for query in queries:
             if isinstance(query.owners, DiscoveredWorkloads):
-                if present.isdisjoint(self._names.of_fleet(query.owners.fleet)):
+                if seen.isdisjoint(self._names.of_fleet(query.owners.fleet)):
                     self._add_fault(self.end_s, EVERY, f"{query.path}: no series match; is the exporter scraped?")
                 continue
             for values, workloads in query.owners.workloads.items():
                 labels = _selector(dict(zip(query.owners.keys, values, strict=True)))
-                for workload in set(workloads) - present:
+                for workload in set(workloads) - seen:
                     self._add_fault(self.end_s, workload, _missing(labels, newest.get(workload), self.end_s))
+                for workload in present.intersection(workloads):
+                    if query.is_own and (workload, query.signal) not in found:
+                        message = f"{query.signal} ({query.path}): the query returns no series; is its metric right?"
+                        self._notes.setdefault(workload, message)
 
     def _workloads(self, query: Query, series: Series) -> tuple[str, ...]:
         owners = query.owners

@@ -1,7 +1,7 @@
 """Configuration -> the queries of one Prometheus: a handful for the whole fleet, not one for each workload."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from adapter.config import Config, Fleet, PravegaReading, PravegaSource, PrometheusReading, PrometheusSource
@@ -43,6 +43,7 @@ class Query:
     text: str
     owners: ConfiguredWorkloads | DiscoveredWorkloads
     stage_label: str | None = None
+    is_own: bool = False  # of the configuration, so that a result is expected; a preset also has queries for other jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class _QueryRead:
     match: Mapping[str, str]
     preset: presets.Preset | None
     signals: Mapping[str, str]
+    own_signals: Collection[str] = ()  # those of the configuration
 
     @property
     def group(self) -> tuple[object, ...]:
@@ -104,7 +106,7 @@ def _reads(config: Config, name: str) -> Iterator[_QueryRead]:
             if isinstance(reading, PrometheusReading) and reading.source == name:
                 preset = presets.load(reading.preset) if reading.preset else None
                 signals = {**(preset.signals if preset else {}), **reading.signals}
-                yield _QueryRead(path, workload.id, reading.match, preset, signals)
+                yield _QueryRead(path, workload.id, reading.match, preset, signals, reading.signals)
             elif isinstance(reading, PravegaReading) and _rates_of(config, reading) == name:
                 match = {"scope": reading.scope, "stream": reading.stream}
                 yield _QueryRead(path, workload.id, match, None, presets.stream_rates())
@@ -125,7 +127,8 @@ def _of_reads(group: list[_QueryRead], window: str) -> Iterator[Query]:
             stage_label = _stage_label(first.preset, signal)
             labels = (*keys, first.preset.workload_label if first.preset else None, stage_label)
             text = presets.fill(template, _match(batch), _distinct(labels), window)
-            yield Query(_paths(batch), signal, text, ConfiguredWorkloads(keys, _by_values(keys, batch)), stage_label)
+            owners = ConfiguredWorkloads(keys, _by_values(keys, batch))
+            yield Query(_paths(batch), signal, text, owners, stage_label, signal in first.own_signals)
 
 
 def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:

@@ -18,7 +18,7 @@ import httpx
 import pytest
 import trustme
 from prometheus_fleet import CONFIG
-from sample_rows import Row, rows_of
+from sample_rows import Row, rows_of, table_of
 from secure_server import answering, client_files, secure_server
 from streamed_answers import StreamedTransport
 
@@ -360,6 +360,24 @@ def test_a_failed_query_affects_only_its_own_signal() -> None:
         "default/orders": "processed_records (workloads[0].read[0]): HTTP 503",
         "*": "workers (fleets[0]): HTTP 503",
     }
+
+
+@pytest.mark.parametrize(
+    ("is_own", "noted"),
+    [
+        (True, {"default/orders": "workers (workloads[0].read[0]): the query returns no series; is its metric right?"}),
+        (False, {}),
+    ],
+    ids=["own", "of a preset"],
+)
+def test_an_own_query_without_a_result_is_named_beside_the_others(is_own: bool, noted: dict[str, str]) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return vector() if "query=wrong" in request.content.decode() else vector(({}, "1"))
+
+    rows = ask(answer, ONE, replace(ONE, signal="workers", text="wrong", is_own=is_own))
+    assert values(rows, "default/orders") == {("", "backlog_records"): 1}
+    assert faults(rows) == noted
+    assert samples_of(AT_S, table_of(rows)).noted == noted.keys()
 
 
 def test_a_late_query_affects_only_its_own_signal() -> None:

@@ -30,7 +30,7 @@ class Record:
 def find(held: Held | None, record_of: RecordOf, workload: str) -> Record:
     """The record of "namespace/name". Raises StatusError: 404 with the nearest name, 503 before the first decision."""
     if held is None:
-        raise unavailable("no decision yet: Spark needs about 15 s to start; see the pipeline's log")
+        raise unavailable("no decision yet: Spark needs about 20 s to start; see the pipeline's log")
     found = record_of(workload)
     if found is not None:
         decision, numbers = found

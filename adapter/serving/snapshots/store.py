@@ -15,10 +15,6 @@ from adapter.serving.snapshots.snapshot import Snapshot, decode, encode
 from adapter.serving.snapshots.workloads import Namespace, by_namespace
 
 _TOO_OLD = "the newest snapshot is too old to serve: compare the clocks, or the pipeline is late"
-_TOO_OLD_FIRST = (
-    "the first snapshot is too old to serve: a pipeline that starts replays its history or its last batch, "
-    "and its first tick replaces that; if this warning is repeated, compare the clocks"
-)
 
 _log = structlog.get_logger(__name__)
 
@@ -109,8 +105,9 @@ class SnapshotStore:
         if self._held is not None and snapshot.at_s < self._held.snapshot.at_s:
             older_s = self._held.snapshot.at_s - snapshot.at_s
             return "a snapshot older than the current one is refused: do two pipelines publish here?", older_s
-        if -ahead_s > snapshot.error_after_s:
-            return _TOO_OLD_FIRST if is_first else _TOO_OLD, -ahead_s
+        # A pipeline that starts replays its history or its last batch, and its first tick replaces that.
+        if -ahead_s > snapshot.error_after_s and not is_first:
+            return _TOO_OLD, -ahead_s
         return None, 0.0
 
     def _log_clock_fault(self, fault: str | None, off_s: float) -> None:
