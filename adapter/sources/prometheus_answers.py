@@ -1,7 +1,7 @@
 """Answers of Prometheus -> samples, and the faults of queries, labels and values."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from typing import NamedTuple
@@ -171,17 +171,17 @@ class ResultCollector:
             table.add_note(self.end_s, workload, message)
         return table.finish()
 
-    def report_missing(self, queries: Iterable[Query]) -> None:
+    def report_missing(self, queries: Collection[Query]) -> None:
         """Add a fault for each configured workload and fleet without any series in the last tick.
 
-        A workload with series of some of its own queries only has a note.
+        A workload that lacks series of some of its own queries has a note.
         """
         newest: dict[str, int] = {}
         for key in self._values:
             newest[key.workload] = max(key.at_s, newest.get(key.workload, key.at_s))
         present = {workload for workload, at_s in newest.items() if at_s == self.end_s}
-        found = {(key.workload, key.signal) for key in self._values if key.at_s == self.end_s}
         seen = present | {workload for _, workload in self._faults}
+        self._note_missing([query for query in queries if query.is_own], present)
         for query in queries:
             if isinstance(query.owners, DiscoveredWorkloads):
                 if seen.isdisjoint(self._names.of_fleet(query.owners.fleet)):
@@ -191,10 +191,14 @@ class ResultCollector:
                 labels = _selector(dict(zip(query.owners.keys, values, strict=True)))
                 for workload in set(workloads) - seen:
                     self._add_fault(self.end_s, workload, _missing(labels, newest.get(workload), self.end_s))
-                for workload in present.intersection(workloads):
-                    if query.is_own and (workload, query.signal) not in found:
-                        message = f"{query.signal} ({query.path}): the query returns no series; is its metric right?"
-                        self._notes.setdefault(workload, message)
+
+    def _note_missing(self, queries: Iterable[Query], workloads: Collection[str]) -> None:
+        found = {(key.workload, key.signal) for key in self._values if key.at_s == self.end_s}
+        for query in queries:
+            message = f"{query.signal} ({query.path}): the query returns no series; is its metric right?"
+            for workload in _all_of(query):
+                if workload in workloads and (workload, query.signal) not in found:
+                    self._notes.setdefault(workload, message)
 
     def _workloads(self, query: Query, series: Series) -> tuple[str, ...]:
         owners = query.owners
