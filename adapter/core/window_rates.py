@@ -56,8 +56,9 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     least_s = rules.rate_window_s * _LEAST_SPAN_RATIO
     processed = counter_rate(fast.at_s, fast.processed, near, far, least_s)
     appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
-    throughput = first_known(processed, now.throughput_records_per_s)
-    arriving = first_known(appended, now.input_rate_records_per_s)
+    full = _is_full(fast, rules.rate_window_s)
+    throughput = first_known(processed, np.where(full, now.throughput_records_per_s, np.nan))
+    arriving = first_known(appended, np.where(full, now.input_rate_records_per_s, np.nan))
     # Input of a stuck partition waits whatever the workers do, so it is no growth.
     arriving = np.where(now.stuck_backlog_records > 0, np.nan, arriving)
     growth = _growth(fast, near, least_s, arriving - throughput)
@@ -100,6 +101,17 @@ def _clean_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
     counters = fast.processed, fast.appended
     clean: Mask = (fast.at_s[:, None] >= oldest_s) & since_reset(*counters) & since_jump(*counters)
     return clean
+
+
+def _is_full(fast: Fast, window_s: Array) -> Mask:
+    """Whether each stage was seen for a whole window since its samples were missing for two ticks or more.
+
+    Until then a rate that the source reports may be too low: the source was away too, and its window is not full.
+    """
+    missing = np.isnan(fast.backlog)
+    returned = missing[:-2] & missing[1:-1] & ~missing[2:]
+    full: Mask = ~(returned & (fast.at_s[2:, None] > fast.at_s[-1] - window_s)).any(axis=0)
+    return full
 
 
 def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:

@@ -283,6 +283,23 @@ def test_a_step_of_the_load_to_a_hundredfold_has_a_rate_three_ticks_later():
     assert decided[690].throughput_records_per_s == 800
 
 
+@pytest.mark.parametrize(("missing_ticks", "held_until_s"), [(1, 0), (2, 690), (10, 810)])
+def test_a_reported_rate_needs_a_whole_window_after_an_outage(missing_ticks, held_until_s):
+    """Prometheus restarts: its rates over a minute are too low until it has a minute of samples."""
+    returns_s = 600 + 15 * missing_ticks
+
+    def at_time(at_s):
+        if 600 <= at_s < returns_s:
+            return tick(at_s)
+        seen_s = min(at_s - returns_s + 15, 60) if at_s >= returns_s and missing_ticks > 1 else 60
+        rates = {"throughput_records_per_s": 800 * seen_s / 60, "input_rate_records_per_s": 880 * seen_s / 60}
+        return tick(at_s, job(**counts(10), **rates, backlog_records=4000, utilization_ratio=0.8))
+
+    decided = at(history([at_time(at_s) for at_s in range(0, 1201, 15)], drain()))
+    assert {d.required_workers for d in decided.values()} == {10}
+    assert {d.throughput_records_per_s for at_s, d in decided.items() if at_s > held_until_s} == {800}
+
+
 @pytest.mark.parametrize("value", [None, nan, inf, -inf, -1.0], ids=str)
 @pytest.mark.parametrize("signal", ["processed_records", "backlog_records"])
 def test_x_06_a_missing_or_invalid_series_holds_the_target(signal, value):
