@@ -104,8 +104,8 @@ def column(*values: float) -> Array:
 def rule_columns(count: int = 1, **changes: object) -> RuleColumns:
     """The parameters of a number of stages or workloads."""
     named = book(**changes)
-    found = columns((JOB,), np.array([np.nan]), named, 0.0, {})
-    return found.values.at(np.zeros(count, dtype=np.int64))
+    found, _ = columns((JOB,), np.array([np.nan]), named, 0.0, {})
+    return found.at(np.zeros(count, dtype=np.int64))
 
 
 def policy_input(

@@ -143,10 +143,10 @@ def _rules(state: State, samples: Samples, book: RuleBook, index: IntArray) -> t
     """The parameters of each workload with overrides and measured costs, and why overrides are ignored."""
     names, slow = state.slow.workloads, state.slow
     overrides = dict(zip(slow.overridden, slow.overrides, strict=True))
-    effective = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
+    configured, complaints = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
     shown_s = largest(state.fast.stop.longest_s, index, len(names))
-    rules = with_measured_cost(effective.values, slow.usual_rescale, shown_s)
-    return parameters.with_events(rules, names, slow.facts.fleet, book, samples.at_s), effective.complaints
+    rules = with_measured_cost(configured, slow.usual_rescale, shown_s)
+    return parameters.with_events(rules, names, slow.facts.fleet, book, samples.at_s), complaints
 
 
 def _healthy_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:

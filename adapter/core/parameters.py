@@ -31,21 +31,13 @@ _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at mos
 _IGNORED = "none of the rules in its HPA's annotations counts"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """The parameters that are in force."""
-
-    values: RuleColumns  # (workloads,)
-    complaints: Mapping[str, str]  # workload -> why its overrides are ignored, a sentence
-
-
 def columns(
     workloads: tuple[str, ...], fleet: Array, book: RuleBook, at_s: float, overrides: Mapping[str, Array]
-) -> Columns:
-    """The parameters of every workload, in the form of RuleColumns.
+) -> tuple[RuleColumns, Mapping[str, str]]:
+    """The parameters of every workload, and a complaint for each workload whose overrides are ignored.
 
     If one override of a workload is out of bounds or contradicts another parameter (ORDERED), all its overrides are
-    ignored, with a complaint.
+    ignored. A complaint is a sentence.
     fleet: (workloads,) the index of the fleet that discovered each, NaN for a configured one.
     overrides: parameter -> (workloads,) the value that replaces the book's, otherwise NaN.
     """
@@ -56,7 +48,7 @@ def columns(
     complaints = {workloads[row]: f"{_IGNORED}: {'; '.join(faults)}" for row, faults in wrong.items()}
     excluded = np.array([any(period.holds(at_s) for period in rules.excluded) for rules in distinct], dtype=np.float64)
     calendar = {"excluded": excluded[which], "expected_times": np.ones(len(which)), "expecting": np.zeros(len(which))}
-    return Columns(values=RuleColumns(**{**merged, **_by_policy(merged), **calendar}), complaints=complaints)
+    return RuleColumns(**{**merged, **_by_policy(merged), **calendar}), complaints
 
 
 def with_events(

@@ -128,7 +128,7 @@ def _defaults(recorded: RecordedDecision) -> RuleColumns:
     """The parameters of the policy where nothing is configured."""
     decision = recorded.decision
     book = RuleBook(by_workload={decision.workload: Rules(policy=decision.policy)})
-    return columns((decision.workload,), np.array([np.nan]), book, decision.at_s, {}).values
+    return columns((decision.workload,), np.array([np.nan]), book, decision.at_s, {})[0]
 
 
 def _rounding(recorded: RecordedDecision) -> str:

@@ -1,5 +1,6 @@
 """Rules and their overrides, as one array a parameter."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.decisions import Bound
-from adapter.core.parameters import Columns, allowed, columns, number_of, with_events
+from adapter.core.parameters import allowed, columns, number_of, with_events
 from adapter.core.periods import Event, Period
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
@@ -22,26 +23,26 @@ DEFAULTS = RuleBook(by_workload={})
 HOUR = Period(days=(3,), begin_min=0, end_min=60)  # Unix time began on a Thursday
 
 
-def spread(book: RuleBook = DEFAULTS, at_s: float = 0.0, **overrides: Array) -> Columns:
+def spread(book: RuleBook = DEFAULTS, at_s: float = 0.0, **overrides: Array) -> tuple[RuleColumns, Mapping[str, str]]:
     return columns(NAMES, np.full(len(NAMES), nan), book, at_s, overrides)
 
 
 def with_calendar(rules: Rules, at_s: float, **overrides: Array) -> RuleColumns:
     """The columns at a time; the first workload has the rules, the second has the defaults."""
     book = RuleBook(by_workload={"n/a": rules})
-    return with_events(spread(book, at_s, **overrides).values, NAMES, np.full(len(NAMES), nan), book, at_s)
+    return with_events(spread(book, at_s, **overrides)[0], NAMES, np.full(len(NAMES), nan), book, at_s)
 
 
 def test_each_workload_has_its_own_entry():
     book = RuleBook(by_workload={"n/a": Rules(min_workers=2)}, by_fleet=(Rules(min_workers=3, policy="beam-flink"),))
-    found = columns(("n/a", "n/b", "n/c"), column(0, 0, nan), book, 0.0, {}).values
+    found = columns(("n/a", "n/b", "n/c"), column(0, 0, nan), book, 0.0, {})[0]
     assert found.min_workers.tolist() == [2, 3, 1]
     assert [POLICIES[int(place)] for place in found.policy] == ["drain", "beam-flink", "drain"]
     assert np.isnan(found.max_step_up_workers).all()
 
 
 def test_every_field_is_a_column_of_numbers():
-    found = spread().values
+    found = spread()[0]
     settings = [setting.name for setting in fields(Rules)][:-1]
     others = ["expected_times", "expecting", "measures_warm_up", "measures_delay"]
     assert [column.name for column in fields(found)] == [*settings, *others]
@@ -49,15 +50,15 @@ def test_every_field_is_a_column_of_numbers():
 
 
 def test_no_workloads_give_empty_columns():
-    found = columns((), column(), DEFAULTS, 0.0, {"min_workers": column()})
-    assert {len(getattr(found.values, name.name)) for name in fields(found.values)} == {0}
-    assert found.complaints == {}
+    found, complaints = columns((), column(), DEFAULTS, 0.0, {"min_workers": column()})
+    assert {len(getattr(found, name.name)) for name in fields(found)} == {0}
+    assert complaints == {}
 
 
 @pytest.mark.parametrize(("at_s", "excluded"), [(0.0, 1.0), (3599.0, 1.0), (3600.0, 0.0), (86_400.0, 0.0)])
 def test_a_workload_is_excluded_during_its_own_period(at_s, excluded):
     book = RuleBook(by_workload={"n/a": Rules(excluded=(Period(days=(0,), begin_min=0, end_min=0), HOUR))})
-    assert spread(book, at_s).values.excluded.tolist() == [excluded, 0.0]
+    assert spread(book, at_s)[0].excluded.tolist() == [excluded, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -84,19 +85,19 @@ def test_s1_an_expected_event_counts_earlier_for_workers_that_an_annotation_says
 
 
 def test_s4_30_failover_is_a_column():
-    assert spread(RuleBook(by_workload={"n/a": Rules(failover=True)})).values.failover.tolist() == [1.0, 0.0]
+    assert spread(RuleBook(by_workload={"n/a": Rules(failover=True)}))[0].failover.tolist() == [1.0, 0.0]
 
 
 def test_an_override_replaces_the_value_of_the_book():
     book = RuleBook(by_workload=dict.fromkeys(NAMES, Rules(min_workers=2, policy="dataflow")))
-    found = spread(book, min_workers=column(5, nan), policy=column(nan, POLICIES.index("netflix")))
-    assert found.values.min_workers.tolist() == [5, 2]
-    assert [POLICIES[int(place)] for place in found.values.policy] == ["dataflow", "netflix"]
-    assert found.complaints == {}
+    found, complaints = spread(book, min_workers=column(5, nan), policy=column(nan, POLICIES.index("netflix")))
+    assert found.min_workers.tolist() == [5, 2]
+    assert [POLICIES[int(place)] for place in found.policy] == ["dataflow", "netflix"]
+    assert complaints == {}
 
 
 def test_an_override_sets_an_unset_parameter():
-    assert spread(max_step_up_workers=column(4, nan)).values.max_step_up_workers.tolist()[0] == 4
+    assert spread(max_step_up_workers=column(4, nan))[0].max_step_up_workers.tolist()[0] == 4
 
 
 @pytest.mark.parametrize(
@@ -110,15 +111,15 @@ def test_an_override_sets_an_unset_parameter():
 def test_an_unset_parameter_has_the_default_of_the_policy(policy, parameter, value):
     configured = spread(RuleBook(by_workload=dict.fromkeys(NAMES, Rules(policy=policy))))
     overridden = spread(policy=column(*[POLICIES.index(policy)] * 2))
-    for found in (configured, overridden):
-        assert np.array_equal(getattr(found.values, parameter), column(value, value), equal_nan=True)
+    for found, _ in (configured, overridden):
+        assert np.array_equal(getattr(found, parameter), column(value, value), equal_nan=True)
 
 
 def test_a_contradiction_drops_all_overrides_of_the_workload():
-    found = spread(min_workers=column(200, 3), quanta=column(2, 2))
-    assert found.complaints.keys() == {"n/a"}
-    assert found.values.min_workers.tolist() == [1, 3]
-    assert found.values.quanta.tolist() == [QUANTA.index("relative"), QUANTA.index("none")]
+    found, complaints = spread(min_workers=column(200, 3), quanta=column(2, 2))
+    assert complaints.keys() == {"n/a"}
+    assert found.min_workers.tolist() == [1, 3]
+    assert found.quanta.tolist() == [QUANTA.index("relative"), QUANTA.index("none")]
 
 
 IGNORED = "none of the rules in its HPA's annotations counts: "
@@ -153,10 +154,10 @@ COMPLAINTS = {
 
 @pytest.mark.parametrize(("overrides", "complaint"), COMPLAINTS.values(), ids=COMPLAINTS)
 def test_a_refused_override_names_its_bound_or_its_contradiction(overrides, complaint):
-    found = spread(**{name: column(nan, value) for name, value in overrides.items()})
-    assert found.complaints == {"n/b": IGNORED + complaint}
+    found, complaints = spread(**{name: column(nan, value) for name, value in overrides.items()})
+    assert complaints == {"n/b": IGNORED + complaint}
     for name in overrides:
-        assert getattr(found.values, name).tolist() == [number_of(name, getattr(Rules(), name))] * 2
+        assert getattr(found, name).tolist() == [number_of(name, getattr(Rules(), name))] * 2
 
 
 FAULTS = {
@@ -184,19 +185,19 @@ def test_a_fixed_parameter_is_no_override(name):
 
 
 def test_two_overrides_that_fit_each_other_are_no_contradiction():
-    found = spread(min_workers=column(200, nan), max_workers=column(300, nan))
-    assert found.complaints == {}
-    assert found.values.min_workers.tolist() == [200, 1]
+    found, complaints = spread(min_workers=column(200, nan), max_workers=column(300, nan))
+    assert complaints == {}
+    assert found.min_workers.tolist() == [200, 1]
 
 
 def test_an_unset_parameter_contradicts_nothing():
     names = [name for pair in ORDERED for name in pair[:2] if getattr(Rules(), name) is None]
-    assert spread(**{name: column(nan, nan) for name in names}).complaints == {}
+    assert spread(**{name: column(nan, nan) for name in names})[1] == {}
 
 
 def test_a_contradiction_in_the_book_drops_no_override():
     book = RuleBook(by_workload={"n/a": Rules(min_workers=5, max_workers=2)})
-    assert spread(book, settle_s=column(10, 10)).complaints == {}
+    assert spread(book, settle_s=column(10, 10))[1] == {}
 
 
 @pytest.mark.parametrize(
@@ -243,12 +244,12 @@ def test_overrides_come_in_as_signals_of_a_workload():
     )
 )
 def test_any_overrides_leave_valid_parameters(drawn):
-    found = spread(**{name: column(*values) for name, values in drawn.items()})
+    found, _ = spread(**{name: column(*values) for name, values in drawn.items()})
     for lower, upper, _ in ORDERED:
-        assert not (getattr(found.values, lower) > getattr(found.values, upper)).any()
+        assert not (getattr(found, lower) > getattr(found, upper)).any()
     for name in drawn:
-        own = np.isfinite(getattr(found.values, name))
-        assert allowed(name, getattr(found.values, name))[own].all()
+        own = np.isfinite(getattr(found, name))
+        assert allowed(name, getattr(found, name))[own].all()
 
 
 @given(st.permutations(range(4)))
@@ -256,13 +257,13 @@ def test_the_order_of_workloads_changes_nothing(order):
     names, own = ("n/a", "n/b", "n/c", "n/d"), column(nan, 0, 200, 5)
     book = RuleBook(by_workload={"n/a": Rules(min_workers=7)}, by_fleet=(Rules(max_workers=9),))
     place = list(order)
-    one = columns(names, column(nan, 0, 0, nan), book, 0.0, {"min_workers": own})
-    other = columns(
+    one, complaints = columns(names, column(nan, 0, 0, nan), book, 0.0, {"min_workers": own})
+    other, other_complaints = columns(
         tuple(names[at] for at in place), column(nan, 0, 0, nan)[place], book, 0.0, {"min_workers": own[place]}
     )
-    assert one.complaints == other.complaints
-    for name in (one_field.name for one_field in fields(one.values)):
-        assert np.array_equal(getattr(one.values, name)[place], getattr(other.values, name), equal_nan=True)
+    assert complaints == other_complaints
+    for name in (one_field.name for one_field in fields(one)):
+        assert np.array_equal(getattr(one, name)[place], getattr(other, name), equal_nan=True)
 
 
 def test_s1_drain_scales_up_before_an_expected_event_and_stays_until_its_end():
