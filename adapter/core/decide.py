@@ -85,18 +85,15 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
     needed = np.full(count, -np.inf)
     known = inputs.counting & np.isfinite(sizes.needed_workers)
     np.maximum.at(needed, inputs.workload_index[known], sizes.needed_workers[known])
-    outlook = sizes.outlook
-    picked = None
-    if outlook is not None:
-        # The outlook of this stage does not say why the workload keeps its size where another stage needs more.
-        decides = pick(sizes.needed_workers, stage) == needed
-        picked = Outlook(**{name: np.where(decides, pick(getattr(outlook, name), stage), np.nan) for name in OUTLOOK})
+    # The outlook of this stage does not say why the workload keeps its size where another stage needs more.
+    decides = pick(sizes.needed_workers, stage) == needed
+    outlook = {name: np.where(decides, pick(getattr(sizes.outlook, name), stage), np.nan) for name in OUTLOOK}
     return PolicyResult(
         wanted_workers=pick(sizes.wanted_workers, stage),
         keep_up_workers=pick(sizes.keep_up_workers, stage),
         catch_up_workers=pick(sizes.catch_up_workers, stage),
         needed_workers=np.where(np.isinf(needed), np.nan, needed),
-        outlook=picked,
+        outlook=Outlook(**outlook),
     ), stage
 
 

@@ -17,7 +17,7 @@ from adapter.core.formatting import RESOURCES
 from adapter.core.grouping import largest, pick
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import forecast_input_rate
-from adapter.core.policies.sizing import backlog_time_target
+from adapter.core.policies.sizing import OUTLOOK, backlog_time_target
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS
 from adapter.core.record import record_columns
@@ -185,8 +185,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
 
 def _sizes(result: DecisionResult) -> dict[str, Array]:
     """The numbers of the policy and the bounds; they count only if no gate is closed."""
-    policy_result, ahead = result.policy_result, result.policy_result.outlook
-    unknown = np.full(len(result.served), np.nan)
+    policy_result = result.policy_result
     return {
         "wanted_workers": policy_result.wanted_workers,
         "needed_workers": policy_result.needed_workers,
@@ -195,16 +194,7 @@ def _sizes(result: DecisionResult) -> dict[str, Array]:
         "window_workers": result.bound_inputs.window_workers,
         "allowed_workers": result.bound_inputs.hot_workers,
         "blocked_s": np.where(result.blocked_s > 0, result.blocked_s, np.nan),
-        "change_workers": unknown if ahead is None else ahead.workers,
-        "keep_behind_s": unknown if ahead is None else ahead.keep_behind_s,
-        "keep_after_s": unknown if ahead is None else ahead.keep_after_s,
-        "change_behind_s": unknown if ahead is None else ahead.change_behind_s,
-        "caught_up_s": unknown if ahead is None else ahead.caught_up_s,
-        "calm": unknown if ahead is None else ahead.calm,
-        "in_step": unknown if ahead is None else ahead.in_step,
-        "full_stage": unknown if ahead is None else ahead.full_stage,
-        "expected_times": unknown if ahead is None else ahead.expected_times,
-        "blocking_rise_records_per_s": unknown if ahead is None else ahead.blocking_rise_records_per_s,
+        **{name: getattr(policy_result.outlook, name) for name in OUTLOOK},
     }
 
 

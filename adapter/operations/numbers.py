@@ -239,7 +239,7 @@ def _what_if(recorded: RecordedDecision) -> list[Row]:
     behind_s = None if ahead is None else known(ahead.change_behind_s)
     if ahead is None or behind_s is None:
         return []
-    current, other = workers(recorded.number("policy_input.workers")), workers(known(ahead.workers))
+    current, other = workers(recorded.number("policy_input.workers")), workers(known(ahead.change_workers))
     kept_s, after_s, end_s = known(ahead.keep_behind_s), known(ahead.keep_after_s), known(ahead.caught_up_s)
     caught_up = f"caught up in {time_text(end_s)}" if end_s is not None and end_s < HORIZON_S else "not caught up"
     when = f"in {time_text(after_s)}" if after_s else "now"

@@ -489,7 +489,7 @@ def test_a_fit_with_large_errors_is_not_used():
 
 def test_the_terms_explain_the_size():
     found = policy_result(10, 1000, 200, 180_000, **FREE)
-    assert (found.keep_up_workers[0], found.catch_up_workers[0], found.outlook.workers[0]) == pytest.approx(
+    assert (found.keep_up_workers[0], found.catch_up_workers[0], found.outlook.change_workers[0]) == pytest.approx(
         (12, 42, 42)
     )
 

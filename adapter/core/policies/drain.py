@@ -275,7 +275,7 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
     after_s = np.where(behind_s > ahead.keep_behind_s, horizon_s(policy_input.rules), ahead.keep_after_s)
     blocks, times = (other < policy_input.workers) & _outgrows_headroom(policy_input), policy_input.rules.expected_times
     return Outlook(
-        workers=other,
+        change_workers=other,
         keep_behind_s=np.where(proven, np.fmax(ahead.keep_behind_s, behind_s), np.nan),
         keep_after_s=np.where(proven, after_s, np.nan),
         change_behind_s=np.where(proven, ahead.change_behind_s, np.nan),

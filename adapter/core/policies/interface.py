@@ -49,7 +49,7 @@ class PolicyInput:
 class Outlook:
     """The expected backlog at the present size and at another one; seconds, HORIZON_S for never."""
 
-    workers: Array  # the other size
+    change_workers: Array  # the other size
     keep_behind_s: Array  # the longest backlog time at the present size
     keep_after_s: Array  # when it is reached
     change_behind_s: Array  # the longest backlog time at the other size
