@@ -74,7 +74,7 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
 
     A stage that stands while another one moves asks for the present size: it needs a repair, but perhaps all workers.
     """
-    sizes, count = size(inputs.policy_input, inputs.policy), len(inputs.status.current_workers)
+    sizes, count = size(inputs.policy_input), len(inputs.status.current_workers)
     present, stands = inputs.policy_input.workers, inputs.blockers.stands
     sizes = replace(
         sizes,

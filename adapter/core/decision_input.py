@@ -67,7 +67,6 @@ class DecisionInput:
 
     workload_index: IntArray  # (stages,) the workload of each stage
     counting: Mask  # (stages,) the stage is sized
-    policy: IntArray  # (stages,) an index into POLICIES
     policy_input: PolicyInput  # (stages,)
     blockers: ScaleUpBlockers  # (stages,)
     gate_inputs: GateInputs  # (workloads,)
@@ -82,7 +81,6 @@ def decision_input(tick: Tick) -> DecisionInput:
     return DecisionInput(
         workload_index=tick.workload_index,
         counting=tick.counting,
-        policy=tick.stage_rules.policy.astype(np.int64),
         policy_input=_policy_input(tick, range_.most),
         blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,

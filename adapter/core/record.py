@@ -67,7 +67,6 @@ def decision_input_of(columns: Columns) -> DecisionInput:
     return DecisionInput(
         workload_index=np.arange(count),
         counting=np.isfinite(columns["policy_input.rising"]),  # NaN if no stage decided
-        policy=rules.policy.astype(np.int64),
         policy_input=PolicyInput(
             **_read(columns, PolicyInput),
             fit=_fit(columns),

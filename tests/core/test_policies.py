@@ -1,5 +1,6 @@
 """`dataflow` and `beam-flink`: the worked vectors of their sources, and the laws that follow from their formulas."""
 
+from dataclasses import replace
 from math import nan
 
 import numpy as np
@@ -154,12 +155,13 @@ def test_without_partitions_the_quanta_are_those_of_the_maximum():
 
 def test_each_stage_is_sized_by_its_own_policy():
     stages = stage_input([10, 10], [1000, 1000], [500, 500], [0, 0], cpu=0.5, quanta="none")
-    policy_result = size(stages, np.array([POLICIES.index("dataflow"), POLICIES.index("beam-flink")]))
+    policy = column(POLICIES.index("dataflow"), POLICIES.index("beam-flink"))
+    policy_result = size(replace(stages, rules=replace(stages.rules, policy=policy)))
     assert policy_result.wanted_workers.tolist() == [15, 10]
 
 
 def test_no_stages_give_no_sizes():
-    assert len(size(stage_input([], [], [], []), np.array([], dtype=np.int64)).wanted_workers) == 0
+    assert len(size(stage_input([], [], [], [])).wanted_workers) == 0
 
 
 def beyond_noise(throughput, growth):

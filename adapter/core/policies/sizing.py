@@ -9,15 +9,16 @@ from adapter.core.policies import POLICIES
 from adapter.core.policies.interface import Formula, Outlook, PolicyInput, PolicyResult
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.samples import Array, IntArray
+from adapter.core.samples import Array
 
 _SIZES = ("wanted_workers", "keep_up_workers", "catch_up_workers", "needed_workers")
 OUTLOOK = tuple(f.name for f in fields(Outlook))
 _FORMULAS: tuple[Formula, ...] = tuple(import_module(f"{__package__}.{policy.module}").size for policy in POLICIES)
 
 
-def size(policy_input: PolicyInput, policy: IntArray) -> PolicyResult:
-    """The sizes of all stages. policy: index into POLICIES, shape (stages,)."""
+def size(policy_input: PolicyInput) -> PolicyResult:
+    """The sizes of all stages."""
+    policy = policy_input.rules.policy
     sizes = {name: np.full(len(policy), np.nan) for name in _SIZES}
     outlook = {name: np.full(len(policy), np.nan) for name in OUTLOOK}
     for number, formula in enumerate(_FORMULAS):
