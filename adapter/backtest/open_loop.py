@@ -27,7 +27,6 @@ class Recommendations:
     policy: str
     at_s: Array  # shape (T,)
     required_workers: Array  # shape (T,), NaN where the policy has no number
-    reasons: Mapping[str, int]  # Reason -> number of ticks
     changes: tuple[Change, ...]  # each tick at which the number changes
 
 
@@ -82,13 +81,11 @@ class _LaneRecorder:
     def __init__(self, ticks: int) -> None:
         self._required = np.full(ticks, np.nan)
         self._last = np.nan
-        self._reasons: dict[str, int] = {}
         self._changes: list[Change] = []
 
-    def record(self, tick: int, required: float, reason: str) -> bool:
+    def record(self, tick: int, required: float) -> bool:
         """Store the number of a tick. Returns whether it differs from the last one."""
         self._required[tick] = required
-        self._reasons[reason] = self._reasons.get(reason, 0) + 1
         return required != self._last and not (np.isnan(required) and np.isnan(self._last))
 
     def record_change(self, decision: Decision) -> None:
@@ -104,7 +101,6 @@ class _LaneRecorder:
             policy=policy,
             at_s=at_s,
             required_workers=self._required,
-            reasons=self._reasons,
             changes=tuple(self._changes),
         )
 
@@ -112,13 +108,8 @@ class _LaneRecorder:
 def _record(recorders: Mapping[str, _LaneRecorder], tick: int, decisions: Decisions) -> None:
     if not decisions.text:
         return
-    columns = zip(
-        decisions.text["workload"],
-        decisions.numbers["required_workers"].tolist(),
-        decisions.text["reason"],
-        strict=True,
-    )
-    changed = {lane for lane, required, reason in columns if recorders[lane].record(tick, required, reason)}
+    required = zip(decisions.text["workload"], decisions.numbers["required_workers"].tolist(), strict=True)
+    changed = {lane for lane, workers in required if recorders[lane].record(tick, workers)}
     for decision in rows(decisions) if changed else ():
         if decision.workload in changed:
             name = decision.workload.partition(_SEPARATOR)[2]
