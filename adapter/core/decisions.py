@@ -1,7 +1,7 @@
 """A decision and the numbers it follows from: by column inside the pipeline, by row at the edges."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from adapter.core.bounds import Bound
@@ -125,13 +125,18 @@ class StageSignals:
     required_parallelism: float | None = None
 
 
+TEXTS = ("policy", "reason", "bound", "confidence", "fault", "dispute", "stage", "bottleneck")  # fields of Decision
+NUMBERS = tuple(f.name for f in fields(Decision) if f.name not in (*TEXTS, "workload", "at_s"))
+STAGE_NUMBERS = tuple(f.name for f in fields(StageSignals) if f.name not in ("workload", "stage"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
     """All workloads of a shard at one tick, by column."""
 
     at_s: float
-    text: Mapping[str, tuple[str, ...]]  # field of Decision -> one string a workload
-    numbers: Mapping[str, "Array"]  # field of Decision -> shape (workloads,), NaN unknown
+    text: Mapping[str, tuple[str, ...]]  # "workload" and TEXTS -> one string a workload
+    numbers: Mapping[str, "Array"]  # NUMBERS -> shape (workloads,), NaN unknown
     stages: tuple[tuple[str, str], ...]  # (workload, stage) of every visible stage
-    stage_numbers: Mapping[str, "Array"]  # field of StageSignals -> shape (stages,)
+    stage_numbers: Mapping[str, "Array"]  # STAGE_NUMBERS -> shape (stages,)
     record: Mapping[str, "Array"] = field(default_factory=dict)  # the decision inputs (core.record), (workloads,)

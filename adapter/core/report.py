@@ -1,8 +1,8 @@
 """A tick and its results -> decisions: the size, its reason and the numbers it follows from."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from adapter.core import gates
 from adapter.core.bounds import BOUNDS
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput
-from adapter.core.decisions import CONFIDENCE, Bound, Decision, Decisions, Reason, StageSignals
+from adapter.core.decisions import CONFIDENCE, NUMBERS, STAGE_NUMBERS, Bound, Decision, Decisions, Reason
 from adapter.core.disputes import disputes
 from adapter.core.falling_counters import falling_counters
 from adapter.core.formatting import RESOURCES
@@ -25,9 +25,6 @@ from adapter.core.relayed_load import bottleneck, required_parallelism, stage_lo
 from adapter.core.rules import POLICIES
 from adapter.core.samples import EVERY, WHOLE, Array, IntArray, Samples
 
-TEXTS = ("workload", "policy", "reason", "bound", "confidence", "fault", "dispute", "stage", "bottleneck")
-NUMBERS = tuple(f.name for f in fields(Decision) if f.name not in (*TEXTS, "at_s"))
-STAGE_NUMBERS = tuple(f.name for f in fields(StageSignals) if f.name not in ("workload", "stage"))
 NO_DECISIONS = Decisions(at_s=np.nan, text={}, numbers={}, stages=(), stage_numbers={})
 
 
@@ -49,25 +46,15 @@ def rows(decisions: Decisions) -> list[Decision]:
     """The decisions one by one, unknown as None."""
     if not decisions.text:
         return []
-    texts = zip(*(decisions.text[name] for name in TEXTS), strict=True)
-    numbers = zip(*(_none_for_unknown(decisions.numbers[name]) for name in NUMBERS), strict=True)
+    columns: dict[str, Iterable[Any]] = {
+        **decisions.text,
+        "reason": map(Reason, decisions.text["reason"]),
+        "bound": map(Bound, decisions.text["bound"]),
+        **{name: _none_for_unknown(decisions.numbers[name]) for name in NUMBERS},
+    }
     return [
-        Decision(
-            at_s=decisions.at_s,
-            workload=workload,
-            policy=policy,
-            reason=Reason(reason),
-            bound=Bound(bound),
-            confidence=confidence,
-            fault=fault,
-            dispute=dispute,
-            stage=stage,
-            bottleneck=fullest,
-            **dict(zip(NUMBERS, values, strict=True)),
-        )
-        for (workload, policy, reason, bound, confidence, fault, dispute, stage, fullest), values in zip(
-            texts, numbers, strict=True
-        )
+        Decision(at_s=decisions.at_s, **dict(zip(columns, values, strict=True)))
+        for values in zip(*columns.values(), strict=True)
     ]
 
 

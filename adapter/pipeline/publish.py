@@ -13,7 +13,7 @@ import structlog
 from pyspark.sql import DataFrame
 
 from adapter.config import Config
-from adapter.core.decisions import Decision, Decisions
+from adapter.core.decisions import TEXTS, Decision, Decisions
 from adapter.core.report import NO_DECISIONS, rows
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
@@ -21,7 +21,7 @@ from adapter.core.samples import Array
 from adapter.pipeline.checkpoint import log_of
 from adapter.pipeline.packing import DecisionTables, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import shard_of
-from adapter.serving.snapshots.columns import TEXTS, Columns, Entries, Names, label_sets_of
+from adapter.serving.snapshots.columns import Columns, Entries, Names, label_sets_of
 from adapter.serving.snapshots.snapshot import Snapshot
 
 Publish = Callable[[Snapshot], None]

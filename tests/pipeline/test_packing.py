@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_rows import Row, table_of
 
-from adapter.core.decisions import Decisions
-from adapter.core.report import NUMBERS, STAGE_NUMBERS
+from adapter.core.decisions import NUMBERS, STAGE_NUMBERS, Decisions
 from adapter.core.samples import EVERY, STAGE_SIGNALS, WORKLOAD_SIGNALS, Samples
 from adapter.pipeline.packing import pack, pack_decisions, unpack, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import SHARD_KEYS, shard_of

@@ -5,18 +5,15 @@ The bytes of a column are numbers in the byte order of the processor; `serve` re
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isnan, nan
 from typing import Any, Literal
 
 import msgspec
 
-from adapter.core.decisions import Bound, Decision, Reason, StageSignals
+from adapter.core.decisions import NUMBERS, STAGE_NUMBERS, TEXTS, Bound, Decision, Reason, StageSignals
 
-TEXTS = ("policy", "reason", "bound", "confidence", "fault", "dispute", "stage", "bottleneck")
-NUMBERS = tuple(f.name for f in fields(Decision) if f.name not in (*TEXTS, "workload", "at_s"))
-STAGE_NUMBERS = tuple(f.name for f in fields(StageSignals) if f.name not in ("workload", "stage"))
 _KINDS: Mapping[str, type[Reason | Bound]] = {"reason": Reason, "bound": Bound}
 _CODE: Literal["I"] = "I"  # unsigned 32-bit integer
 _NUMBER: Literal["d"] = "d"  # a 64-bit float
