@@ -1,5 +1,6 @@
 """Numbers as text with their units; None is unknown."""
 
+UNKNOWN = "unknown"
 RESOURCES = {
     "cpu_ratio": "CPU",
     "memory_ratio": "memory",
@@ -10,7 +11,7 @@ DAY_S = 86_400.0  # a time that never ends is as long
 
 def count(value: float | None) -> str:
     """A whole number in groups of three digits."""
-    return "unknown" if value is None else f"{value:,.0f}".replace(",", " ")
+    return UNKNOWN if value is None else f"{value:,.0f}".replace(",", " ")
 
 
 def workers(value: float | None) -> str:
@@ -21,7 +22,7 @@ def workers(value: float | None) -> str:
 def seconds(value: float | None, minutes_from_s: float = 600) -> str:
     """A duration in seconds, minutes or hours, minutes from minutes_from_s on."""
     if value is None:
-        return "unknown"
+        return UNKNOWN
     if value >= DAY_S:
         return "over a day"
     if value >= minutes_from_s:
@@ -36,12 +37,12 @@ def soon(value: float | None) -> str:
 
 def rate(value: float | None) -> str:
     """A rate in records a second."""
-    return "unknown" if value is None else f"{value:.1f}/s" if 0 < value < 10 else f"{count(value)}/s"
+    return UNKNOWN if value is None else f"{value:.1f}/s" if 0 < value < 10 else f"{count(value)}/s"
 
 
 def share(value: float | None) -> str:
     """A ratio in percent."""
-    return "unknown" if value is None else f"{value * 100:.0f} %"
+    return UNKNOWN if value is None else f"{value * 100:.0f} %"
 
 
 def times(value: float | None) -> str:

@@ -1,6 +1,7 @@
 """Numbers of a record as text: the unit is in the name."""
 
-from adapter.serving.ui.view import UNKNOWN, count, duration
+from adapter.core.formatting import UNKNOWN
+from adapter.serving.ui.view import count, duration
 
 _FACTORS = ("relative_lag_change_ratio", "hottest_partition_ratio")  # ratios around 1 that are not shares
 _IN_SECONDS_UNTIL_S = 600.0

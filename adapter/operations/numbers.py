@@ -8,7 +8,7 @@ import numpy as np
 from adapter.core.capacity import PRIOR, Table, rate_at
 from adapter.core.decide import decide
 from adapter.core.decisions import CONFIDENCE
-from adapter.core.formatting import workers
+from adapter.core.formatting import UNKNOWN, workers
 from adapter.core.parameters import columns
 from adapter.core.policies import policy_of
 from adapter.core.record import decision_input_of, table_in
@@ -22,7 +22,6 @@ from adapter.operations.number_text import ago, exact, number, time_text, title,
 from adapter.operations.recorded_decision import RecordedDecision, known
 from adapter.operations.rows import Row, Section
 from adapter.operations.tables import unbounded
-from adapter.serving.ui.view import UNKNOWN
 
 _COSTS = (  # name, setting, how many rescales have shown it, whether the setting is unset ("": it never is)
     ("pause", "rescale_pause_s", "measured_pauses", ""),

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from contextlib import closing
 
 from adapter.config import Config, PravegaSource
+from adapter.core.formatting import UNKNOWN
 from adapter.errors import SourceError
 from adapter.operations.rows import Row, Section
-from adapter.serving.ui.view import UNKNOWN
 from adapter.sources.pravega import PravegaReader, StreamRead, stream_reads
 
 Open = Callable[[str, PravegaSource, tuple[StreamRead, ...]], PravegaReader]

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import log2
 
+from adapter.core import formatting
 from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
-
-UNKNOWN = "unknown"
-_DAY_S = 86_400.0
 
 
 class Urgency(StrEnum):
@@ -29,7 +27,7 @@ _RANK = {urgency: rank for rank, urgency in enumerate(Urgency)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadRow:
-    """One workload in words; an unknown number is UNKNOWN, never 0."""
+    """One workload in words; an unknown number is "unknown", never 0."""
 
     workload: str
     stage: str
@@ -123,21 +121,13 @@ def freshness(snapshot: Snapshot | None, now_s: float) -> tuple[str, str]:
 
 def count(value: float | None) -> str:
     """A number of records, records a second or workers."""
-    if value is None:
-        return UNKNOWN
-    text = f"{value:,.1f}" if abs(value) < 10 and value != round(value) else f"{value:,.0f}"
-    return text.replace(",", " ")
+    has_decimal = value is not None and abs(value) < 10 and value != round(value)
+    return f"{value:.1f}" if has_decimal else formatting.count(value)
 
 
 def duration(seconds: float | None) -> str:
     """A time in the unit a person would choose."""
-    if seconds is None:
-        return UNKNOWN
-    if seconds >= _DAY_S:
-        return "over a day"
-    if seconds < 120:
-        return f"{count(seconds)} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    return f"{count(seconds)} s" if seconds is not None and seconds < 120 else formatting.soon(seconds)
 
 
 def _excess(decision: Decision) -> float:
