@@ -6,6 +6,7 @@ from math import inf
 from typing import Any, Literal
 
 from adapter.apiserver.app import Handled
+from adapter.errors import printable
 from adapter.serving.telemetry import Telemetry
 
 LONGEST_SHOWN = 256  # characters of a client's text: user name, program, path
@@ -78,5 +79,4 @@ def _line(handled: Handled) -> dict[str, object]:
 
 def log_text(text: str) -> str:
     """Text of a client in a form that is safe in a log line: short, with control characters escaped."""
-    cut = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
-    return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
+    return printable(text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…")
