@@ -6,15 +6,13 @@ from math import inf, log
 
 import numpy as np
 
-from adapter.core.decide import DecisionResult, decide
+from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
-from adapter.core.gates import OPEN
 from adapter.core.policies import policy_of
 from adapter.core.rates import Mask
-from adapter.core.reasons import REASONS
 from adapter.core.record import INPUTS, Columns, decision_input_of, with_input
 from adapter.core.samples import Array
-from adapter.operations.recorded_decision import RecordedDecision, known
+from adapter.operations.recorded_decision import RecordedDecision, gate_of, known
 
 # Distances to try, as logarithms of a ratio: from a fifth of a percent to a hundredfold, each 3 % farther.
 _DISTANCES = np.geomspace(0.002, log(100), 300)
@@ -79,7 +77,7 @@ def without_bound(recorded: RecordedDecision) -> UnboundedDecision | None:
         key: recorded.columns[to] if isinstance(to, str) else np.array([to], np.float64) for key, to in values.items()
     }
     result = decide(decision_input_of({**recorded.columns, **other}))
-    return UnboundedDecision(name=name, required_workers=known(result.served), then=_gate(result))
+    return UnboundedDecision(name=name, required_workers=known(result.served), then=gate_of(result))
 
 
 def decided_by(recorded: RecordedDecision, changes: Iterable[Change]) -> str:
@@ -157,8 +155,3 @@ def _nearest_of(name: str, values: Array, served: Array, now_served: float) -> l
 def _same(served: Array, other: float) -> Mask:
     same: Mask = (served == other) | (np.isnan(served) & np.isnan(other))
     return same
-
-
-def _gate(result: DecisionResult) -> Reason | None:
-    place = int(result.gate[0])
-    return None if place == OPEN else REASONS[place]

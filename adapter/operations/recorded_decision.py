@@ -30,8 +30,7 @@ class RecordedDecision:
     @property
     def gate(self) -> Reason | None:
         """The closed gate, None if the policy decided."""
-        place = int(self.result.gate[0])
-        return None if place == OPEN else REASONS[place]
+        return gate_of(self.result)
 
     @property
     def bound(self) -> Bound:
@@ -93,6 +92,12 @@ def replay(record: Record) -> RecordedDecision:
         decided = f"{record.decision.required_workers} was decided, {recorded.served} follows from its record"
         raise AdapterError(f"{decided}: use the release that runs the pipeline")
     return recorded
+
+
+def gate_of(result: DecisionResult) -> Reason | None:
+    """The closed gate of the one workload, None if the policy decided."""
+    place = int(result.gate[0])
+    return None if place == OPEN else REASONS[place]
 
 
 def known(column: Array) -> float | None:
