@@ -25,11 +25,10 @@ class ApiServices:
     names: of the APIServices. own: this Service as namespace/name, None if it is not known.
     """
 
-    def __init__(self, get: Get, names: Sequence[str], own: str | None, every_s: float = EVERY_S) -> None:
+    def __init__(self, get: Get, names: Sequence[str], own: str | None) -> None:
         self._get = get
         self._names = names
         self._own = own
-        self._every_s = every_s
         self._owners: dict[str, str] = {}
         self._failures = FailureLogger(_log, "cannot read the owners of the metrics APIs", "reading the owners again")
         self._stop = threading.Event()
@@ -62,7 +61,7 @@ class ApiServices:
     def _follow(self) -> None:
         while not self._stop.is_set():
             self.refresh()
-            self._stop.wait(self._every_s)
+            self._stop.wait(EVERY_S)
 
     def _read(self) -> None:
         owners = {name: self._owner(name) for name in self._names}
