@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic
-from pydantic import PlainValidator, ValidationError, ValidationInfo
+from pydantic import PlainValidator, ValidationError
 
 from adapter.config.faults import value_text
 from adapter.config.model import Model, setting
@@ -31,12 +31,12 @@ _SETTINGS: dict[str, Any] = {
 RuleSettings = pydantic.create_model("RuleSettings", __base__=Model, __doc__="How workloads are sized.", **_SETTINGS)
 
 
-def _given_only(value: Any, info: ValidationInfo) -> dict[str, Any]:
-    return RuleSettings.model_validate(value, context=info.context).model_dump(exclude_unset=True)
+def _overrides(given: Any) -> dict[str, Any]:
+    """Only the settings in the file, without the defaults of core, so that they can be merged later."""
+    return RuleSettings.model_validate(given).model_dump(exclude_unset=True)
 
 
-# Only the settings in the file, without the defaults of core, so that they can be merged later.
-RuleOverrides = Annotated[dict[str, Any], PlainValidator(_given_only, json_schema_input_type=RuleSettings)]
+RuleOverrides = Annotated[dict[str, Any], PlainValidator(_overrides, json_schema_input_type=RuleSettings)]
 
 
 def valid_settings(given: object) -> dict[str, Any]:
@@ -44,14 +44,10 @@ def valid_settings(given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         return {}
     try:
-        return _validated(given)
+        return _overrides(given)
     except ValidationError as error:
         faulty = {detail["loc"][:1] for detail in error.errors()}
-        return _validated({key: value for key, value in given.items() if (key,) not in faulty and isinstance(key, str)})
-
-
-def _validated(given: Mapping[Any, Any]) -> dict[str, Any]:
-    return RuleSettings.model_validate(given).model_dump(exclude_unset=True)
+        return _overrides({key: value for key, value in given.items() if (key,) not in faulty and isinstance(key, str)})
 
 
 def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[tuple[str, ...], str]]:
