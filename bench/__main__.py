@@ -1,8 +1,9 @@
 """The command: run the named benchmarks, or all, and print each result with its aim."""
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator
+
+import typer
 
 from bench import advance, api, attack, connections, first, kafka_groups, one_cpu, tick
 from bench.figures import Figure
@@ -24,16 +25,11 @@ def main() -> None:
     """Print the machine, then one line per result as soon as it is measured."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHES], metavar="NAME", help=" ".join(BENCHES))
-    _say(described())
+    typer.echo(described())
     for name in parser.parse_args().names or BENCHES:
-        _say(f"\n{name}  (load average {load()})")
+        typer.echo(f"\n{name}  (load average {load()})")
         for figure in BENCHES[name]():
-            _say(f"  {figure}")
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+            typer.echo(f"  {figure}")
 
 
 if __name__ == "__main__":

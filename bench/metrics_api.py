@@ -17,6 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import typer
+
 from bench import empty_view, go_server, prometheus_adapter, replica
 from bench.beside import heading
 from bench.comparison import SITUATIONS, WITHOUT_STALLS, Comparison, Contender
@@ -42,11 +44,11 @@ def main(words: Sequence[str] | None = None) -> None:
     # SIGTERM ends the benchmark as Ctrl-C does, so that it stops all its processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     began_s = time.monotonic()
-    _print(f"{described()}\nGo: custom-metrics-apiserver {go_server.version()}\n")
+    typer.echo(f"{described()}\nGo: custom-metrics-apiserver {go_server.version()}\n")
     with TemporaryDirectory() as name, ExitStack() as started:
         for line in _measured(Path(name), programs, arguments, started):
-            _print(str(line))
-    _print(f"\nthis run took {time.monotonic() - began_s:.0f} s; load average {load()}")
+            typer.echo(line)
+    typer.echo(f"\nthis run took {time.monotonic() - began_s:.0f} s; load average {load()}")
 
 
 def _measured(folder: Path, programs: Path, arguments: argparse.Namespace, started: ExitStack) -> Iterator[object]:
@@ -126,11 +128,6 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--only", choices=["prometheus-adapter"], help="compare with this server alone")
     return parser.parse_args(words)
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import time
 from math import isnan
 from pathlib import Path
 
+import typer
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
@@ -56,8 +57,7 @@ def _publish(snapshot: Snapshot) -> None:
 
 
 def _print(**figures: float) -> None:
-    sys.stdout.write(json.dumps(figures) + "\n")
-    sys.stdout.flush()
+    typer.echo(json.dumps(figures))
 
 
 if __name__ == "__main__":

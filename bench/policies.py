@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+import typer
+
 from adapter.backtest import command, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, read
 from adapter.backtest.units import Grid, Unit, units
@@ -45,7 +47,7 @@ def main(words: Sequence[str] | None = None) -> None:
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Simulate what is missing, and report the scores of the policies beside the oracle's."""
     began_s = time.monotonic()
-    _say(described())
+    typer.echo(described())
     try:
         what = comparison(arguments)
         with stop_event() as stop:
@@ -53,7 +55,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         report(what, compared(what, folder))
     except AdapterError as error:
         sys.exit(f"bench-policies: {error}")
-    _say(f"{len(what.units)} units; this run took {time.monotonic() - began_s:.0f} s")
+    typer.echo(f"{len(what.units)} units; this run took {time.monotonic() - began_s:.0f} s")
 
 
 def show(backtest: command.TraceBacktest, summaries: Sequence[summary.Summary]) -> None:
@@ -61,7 +63,7 @@ def show(backtest: command.TraceBacktest, summaries: Sequence[summary.Summary]) 
     names = (ORACLE, *backtest.policies)
     command.show(backtest.out, table.tables(summaries, names, oracle_comparison.COLUMNS, oracle_comparison.caption))
     for means in overview(summaries, names):
-        _say(f"\n{means}")
+        typer.echo(f"\n{means}")
 
 
 def compared(backtest: command.TraceBacktest, folder: Path) -> list[summary.Summary]:
@@ -142,7 +144,9 @@ def _shortened(trace: Trace, days: float) -> Trace:
     rows = round(days * DAY_S / trace.step_s)
     if not rows or rows >= len(trace.rate):
         return trace
-    _say(f"{trace.name}: its first {days:g} of {len(trace.rate) * trace.step_s / DAY_S:.0f} days; --days 0 takes all")
+    typer.echo(
+        f"{trace.name}: its first {days:g} of {len(trace.rate) * trace.step_s / DAY_S:.0f} days; --days 0 takes all"
+    )
     return replace(trace, rate=trace.rate[:rows])
 
 
@@ -151,12 +155,7 @@ def _readable(files: Iterable[Path]) -> Iterator[Trace]:
         try:
             yield read(path)
         except TraceError as error:
-            _say(f"skipped: {error}")
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+            typer.echo(f"skipped: {error}")
 
 
 if __name__ == "__main__":
