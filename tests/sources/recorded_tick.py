@@ -25,6 +25,10 @@ def read_tick(config: Config, answers: str) -> list[Row]:
         return rows_of(reader.samples(at_s, at_s, 15))
 
 
+def values(tick: list[Row], workload: str) -> dict[str, float]:
+    return {row.signal: row.value for row in tick if row.workload == workload and row.signal not in ("fault", "fleet")}
+
+
 def _replay(recorded: list[dict[str, Any]], request: httpx.Request) -> httpx.Response:
     """The recorded answer; a query that was not recorded needs `record_prometheus.py` again."""
     form = {key: values[0] for key, values in parse_qs(request.content.decode()).items()}

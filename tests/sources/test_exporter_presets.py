@@ -2,7 +2,7 @@
 
 import pytest
 from exporter_fleet import ANSWERS, CONFIG
-from recorded_tick import read_tick
+from recorded_tick import read_tick, values
 from sample_rows import Row
 
 LIKE_KAFKA_EXPORTER = ("kafka-lag-exporter", "klag")
@@ -11,10 +11,6 @@ LIKE_KAFKA_EXPORTER = ("kafka-lag-exporter", "klag")
 @pytest.fixture(scope="module")
 def tick() -> list[Row]:
     return read_tick(CONFIG, ANSWERS)
-
-
-def values(tick: list[Row], workload: str) -> dict[str, float]:
-    return {row.signal: row.value for row in tick if row.workload == workload and row.signal not in ("fault", "fleet")}
 
 
 @pytest.mark.parametrize("exporter", LIKE_KAFKA_EXPORTER)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pravega_fleet import ANSWERS, CONFIG
-from recorded_tick import read_tick
+from recorded_tick import read_tick, values
 from sample_rows import Row
 
 from adapter.sources import needs, presets
@@ -18,10 +18,6 @@ DATA = Path(__file__).parents[1] / "data"
 @pytest.fixture(scope="module")
 def tick() -> list[Row]:
     return read_tick(CONFIG, ANSWERS)
-
-
-def values(tick: list[Row], workload: str) -> dict[str, float]:
-    return {row.signal: row.value for row in tick if row.workload == workload and row.signal not in ("fault", "fleet")}
 
 
 def test_s2_19_the_unread_bytes_of_a_reader_group_count_once(tick: list[Row]) -> None:

@@ -1,7 +1,7 @@
 """The presets of cAdvisor, Beam and Flink's sinks on answers of a real Prometheus."""
 
 import pytest
-from recorded_tick import read_tick
+from recorded_tick import read_tick, values
 from resource_fleet import ANSWERS, CONFIG
 from sample_rows import Row
 
@@ -9,10 +9,6 @@ from sample_rows import Row
 @pytest.fixture(scope="module")
 def tick() -> list[Row]:
     return read_tick(CONFIG, ANSWERS)
-
-
-def values(tick: list[Row], workload: str) -> dict[str, float]:
-    return {row.signal: row.value for row in tick if row.workload == workload and row.signal not in ("fault", "fleet")}
 
 
 def test_the_cpu_of_a_deployment_is_the_mean_of_its_present_pods_in_their_fullest_container(tick: list[Row]) -> None:
