@@ -1,8 +1,6 @@
 """Run the simulated fleet under a Prometheus and draw every dashboard: `python -m dashboards.render.demonstration`."""
 
-import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +13,8 @@ from typing import TypeAlias
 import httpx
 import yaml
 
+from bench.go_server import tools
+from bench.processes import free_port
 from dashboards.queries import FOLDER, NAMES, RULES
 from dashboards.render.data import PanelData, Span
 from dashboards.render.picture import draw
@@ -34,7 +34,7 @@ def main() -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     with ExitStack() as started:
         folder = Path(started.enter_context(tempfile.TemporaryDirectory(prefix="backlog-adapter-")))
-        port, address = _free_port(), f"127.0.0.1:{_free_port()}"
+        port, address = free_port(), f"127.0.0.1:{free_port()}"
         adapter = started.enter_context(_process([sys.executable, "-m", "adapter", "run", "--port", str(port)]))
         prometheus = started.enter_context(_process(_prometheus(folder, port, address)))
         children, url = (adapter, prometheus), f"http://{address}"
@@ -65,7 +65,7 @@ def _prometheus(folder: Path, adapter_port: int, address: str) -> list[str]:
     file = folder / "prometheus.yml"
     file.write_text(yaml.safe_dump(settings))
     options = [f"--config.file={file}", f"--web.listen-address={address}", f"--storage.tsdb.path={folder}/data"]
-    return [str(_tools() / _PROMETHEUS / "prometheus"), *options, "--log.level=error"]
+    return [str(tools() / _PROMETHEUS / "prometheus"), *options, "--log.level=error"]
 
 
 @contextmanager
@@ -105,19 +105,6 @@ def _stay(seconds: float, children: Iterable[Child]) -> None:
             if child.poll() is not None:
                 raise RuntimeError(f"{child.args!r}: ended with exit code {child.returncode}")
         time.sleep(1)
-
-
-def _tools() -> Path:
-    """The folder of the programs that `make tools` builds."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS", cache / "backlog-adapter" / "tools"))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from adapter.serving.roles import start
 from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.store import SnapshotStore
+from bench.processes import free_port
 
 METRIC = f"/apis/{EXTERNAL_GROUP_VERSION}/namespaces/shop/required_workers"
 PROGRAM = """
@@ -45,11 +45,6 @@ def pipeline() -> Iterator[str]:
     server.start()
     yield f"http://127.0.0.1:{server.port}"
     server.stop()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def wait_for(url: str) -> httpx.Response:
