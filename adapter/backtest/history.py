@@ -97,7 +97,7 @@ def select_workloads(config: Config, only: Collection[str]) -> Config:
     """
     if not only:
         return config
-    known = dict(zip(_names(config), config.workloads, strict=True))
+    known = {workload.id: workload for workload in config.workloads}
     missing = sorted(set(only) - set(known))
     if missing and not config.fleets:
         raise HistoryError(f"{missing[0]} is not in the configuration, which has {', '.join(sorted(known))}")
@@ -148,7 +148,7 @@ def read(
     )
     if not past.workloads:
         raise HistoryError(_nothing(past, ticks))
-    absent = sorted({*(only or _names(config))} - {*past.workloads})
+    absent = sorted({*(only or (workload.id for workload in config.workloads))} - {*past.workloads})
     return replace(past, notes=(*past.notes, *(_absence(past, name, without_past) for name in absent)))
 
 
@@ -174,10 +174,6 @@ def _with_longer_deadlines(config: Config) -> Config:
     return config.model_copy(update={"sources": longer})
 
 
-def _names(config: Config) -> list[str]:
-    return [f"{workload.namespace}/{workload.name}" for workload in config.workloads]
-
-
 def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
     """The sources that store past values, and a sentence about each of the others."""
     names = [name for name, source in config.sources.items() if source.kind in KINDS_WITH_PAST]
@@ -191,8 +187,7 @@ def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
 
 def _without_a_past(config: Config, names: Collection[str]) -> list[str]:
     """The workloads that read none of these sources."""
-    pairs = zip(_names(config), config.workloads, strict=True)
-    return [name for name, workload in pairs if not any(entry.source in names for entry in workload.read)]
+    return [each.id for each in config.workloads if not any(entry.source in names for entry in each.read)]
 
 
 def _no_past(workloads: Sequence[str]) -> str:
