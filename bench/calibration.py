@@ -77,9 +77,9 @@ RUNS = (
 )
 
 
-def measured(run: MeasuredRun, traces: Path = TRACES) -> Figures:
+def measured(run: MeasuredRun) -> Figures:
     """The measured numbers; the job is down in rows without throughput."""
-    with (traces / f"measured/demeter_ads_{run.file}_15s.csv").open(encoding="utf-8") as file:
+    with (TRACES / f"measured/demeter_ads_{run.file}_15s.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     throughput, workers, latency_ms = (_column(rows, name) for name in ("throughput", "task_managers", "latency"))
     down = ~(throughput > 0)
@@ -95,20 +95,20 @@ def measured(run: MeasuredRun, traces: Path = TRACES) -> Figures:
     )
 
 
-def simulated(runs: Sequence[MeasuredRun] = RUNS, traces: Path = TRACES, seed: int = 0) -> list[Figures]:
+def simulated() -> list[Figures]:
     """The simulated numbers of the same runs."""
-    events_per_s = resample(read(traces / "dsp_ads_18h_1s.csv")) * INPUT_RATIO
+    events_per_s = resample(read(TRACES / "dsp_ads_18h_1s.csv")) * INPUT_RATIO
     rate = events_per_s / EVENTS_PER_S * _REACTIVE.worker_capacity_records_per_s
-    found = scores(closed_loop.run([SimulatedJob(rate, 0, run.policy, run.profile, seed) for run in runs]).tally)
+    found = scores(closed_loop.run([SimulatedJob(rate, 0, run.policy, run.profile, 0) for run in RUNS]).tally)
     columns = {"pauses": found["rescales"]} | {of.name: found[of.name] for of in fields(Figures) if of.name in found}
-    return [Figures(**{name: float(column[lane]) for name, column in columns.items()}) for lane in range(len(runs))]
+    return [Figures(**{name: float(column[lane]) for name, column in columns.items()}) for lane in range(len(RUNS))]
 
 
-def table(played: Sequence[Figures], traces: Path = TRACES) -> str:
+def table(played: Sequence[Figures]) -> str:
     """A table with a line per run: measured -> simulated. played: the result of simulated()."""
     names = [of.name for of in fields(Figures)]
     lines = ["| run | " + " | ".join(names) + " | error of worker-hours |", "|---" * (len(names) + 2) + "|"]
-    for run, there, here in zip(RUNS, (measured(run, traces) for run in RUNS), played, strict=True):
+    for run, there, here in zip(RUNS, map(measured, RUNS), played, strict=True):
         cells = [f"{getattr(there, name):.1f} -> {getattr(here, name):.1f}" for name in names]
         error = 100 * (here.worker_hours / there.worker_hours - 1)
         lines.append(f"| {run.name} | " + " | ".join(cells) + f" | {error:+.0f} % |")
