@@ -21,6 +21,7 @@ from bench.workloads import Workloads
 PHASES = ("read", "pack", "fold", "report", "encode", "publish", "metrics")
 START_S, TICK_S = 1_000_000, 15
 WARM_UP_TICKS, TICKS = 4, 8
+END_S = START_S + TICK_S * (WARM_UP_TICKS + TICKS)
 
 
 def figures(count: int, config: Config) -> Iterator[Figure]:
@@ -36,10 +37,10 @@ def figures(count: int, config: Config) -> Iterator[Figure]:
 
 def _ticks(reader: TraceReader, config: Config) -> Iterator[list[float]]:
     rules = configuration.rule_book(config)
-    books, builder, store = by_shard(rules), SnapshotBuilder(config, rules), SnapshotStore()
-    telemetry = Telemetry(store, workloads=True, clock=lambda: store.current.snapshot.at_s if store.current else 0.0)
+    books, builder, store = by_shard(rules), SnapshotBuilder(config, rules), SnapshotStore(lambda: END_S)
+    telemetry = Telemetry(store, workloads=True)
     states = dict.fromkeys(books, CORE.empty)
-    for at_s in range(START_S, START_S + TICK_S * (WARM_UP_TICKS + TICKS), TICK_S):
+    for at_s in range(START_S, END_S, TICK_S):
         tick = range(at_s, at_s + 1, TICK_S)
         marks = [time.perf_counter()]
         table = reader.samples(at_s, at_s, TICK_S)

@@ -1,7 +1,7 @@
 """Reads a metric of a workload from the snapshot: one number, or an error with the reason and the fix."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 from adapter.apiserver.selectors import Requirement, Selector
@@ -22,11 +22,10 @@ _SUFFIXES = (("P", 10**15), ("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10*
 
 
 class MetricReader:
-    """Reads metrics from the newest snapshot. clock: Unix seconds."""
+    """Reads metrics from the newest snapshot."""
 
-    def __init__(self, store: SnapshotStore, clock: Callable[[], float]) -> None:
+    def __init__(self, store: SnapshotStore) -> None:
         self._store = store
-        self._clock = clock
 
     def read_single_value(self, query: MetricQuery) -> MetricValue:
         """Exactly one value, because an HPA adds up all values of an answer (X-08).
@@ -34,7 +33,7 @@ class MetricReader:
         Raises StatusError. 404: an unknown metric, or nothing matches; it names the nearest. 400: several match; it
         names them. 503: the number is unknown, with the reason (X-06); an HPA then keeps its replicas.
         """
-        metric, now_s = metric_named(query.metric, query.subject), self._clock()
+        metric, now_s = metric_named(query.metric, query.subject), self._store.now_s()
         held = self._current(now_s)
         found = _matches(held, query)
         if len(found) > 1:
@@ -55,10 +54,8 @@ class MetricReader:
 
 
 def snapshot_fault(snapshot: Snapshot, now_s: float) -> str | None:
-    """Why no number of the snapshot may be served; None if it may."""
+    """Why no number of the snapshot may be served; None if it may. now_s: by the store, so no tick is ahead of it."""
     age_s = now_s - snapshot.at_s
-    if snapshot.is_ahead(now_s):
-        return f"the last decision is {-age_s:.0f} s in the future: compare the clocks of the pipeline and this server"
     if age_s > snapshot.error_after_s:
         return f"the pipeline published nothing for {age_s:.0f} s, the limit is {snapshot.error_after_s:.0f} s; {FIX}"
     return None

@@ -60,7 +60,7 @@ class Readiness:
 
 def metric_routes(store: SnapshotStore) -> Routes:
     """The metrics API over the newest snapshot."""
-    reader = MetricReader(store, store.now_s)
+    reader = MetricReader(store)
     return api_routes(ExternalMetrics(reader), ObjectMetrics(reader))
 
 

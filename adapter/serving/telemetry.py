@@ -58,15 +58,13 @@ Gauges = Callable[[], Iterable[Metric]]
 class Telemetry:
     """The registry of a server.
 
-    workloads: add one gauge for each workload and signal, in the pipeline alone. clock: Unix seconds, by default those
-    of the store.
+    workloads: add one gauge for each workload and signal, in the pipeline alone.
     """
 
-    def __init__(self, store: SnapshotStore, *, workloads: bool, clock: Callable[[], float] | None = None) -> None:
+    def __init__(self, store: SnapshotStore, *, workloads: bool) -> None:
         self._registry = CollectorRegistry()
-        now_s = clock or store.now_s
-        self.add(partial(_of_snapshot, store, now_s))
-        self._workloads = _WorkloadText(store, now_s) if workloads else None
+        self.add(partial(_of_snapshot, store))
+        self._workloads = _WorkloadText(store) if workloads else None
         self._requests = Counter(
             f"{PREFIX}_requests", "requests by response", ["metric", "code", "group"], registry=self._registry
         )
@@ -165,16 +163,15 @@ class _WorkloadText:
     old. Between that only the ages grow.
     """
 
-    def __init__(self, store: SnapshotStore, clock: Callable[[], float]) -> None:
+    def __init__(self, store: SnapshotStore) -> None:
         self._store = store
-        self._clock = clock
         self._one_at_a_time = threading.Lock()
         self._rendered: tuple[Held | None, int, bytes] = (None, 0, b"")
 
     def current(self) -> bytes:
         """The text of the current snapshot."""
         with self._one_at_a_time:
-            held, now_s = self._store.current, self._clock()
+            held, now_s = self._store.current, self._store.now_s()
             if held is None or snapshot_fault(held.snapshot, now_s) is not None:
                 return b""
             age_s = now_s - held.snapshot.at_s
@@ -220,13 +217,13 @@ def _labels(decision: Decision, **more: str) -> str:
     return ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
 
 
-def _of_snapshot(store: SnapshotStore, clock: Callable[[], float]) -> Iterator[Metric]:
+def _of_snapshot(store: SnapshotStore) -> Iterator[Metric]:
     """The families of the snapshot as a whole."""
     held = store.current
     if held is None:
         return
     snapshot = held.snapshot
-    age_s = max(clock() - snapshot.at_s, 0.0)
+    age_s = max(store.now_s() - snapshot.at_s, 0.0)
     yield GaugeMetricFamily(f"{PREFIX}_snapshot_age_seconds", "age of the snapshot", value=age_s)
     yield GaugeMetricFamily(f"{PREFIX}_snapshot_tick_timestamp_seconds", "its tick, Unix time", value=snapshot.at_s)
     yield GaugeMetricFamily(f"{PREFIX}_tick_seconds", "seconds between ticks", value=snapshot.tick_s)

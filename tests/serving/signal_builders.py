@@ -21,9 +21,11 @@ FLEET = (
 
 def readings(*entries: Entry, age_s: float = 5.0) -> MetricReader:
     """A reader of these workloads, by default FLEET. age_s: of their decisions."""
-    store = SnapshotStore(clock=lambda: AT_S)
+    now_s = [AT_S]
+    store = SnapshotStore(clock=lambda: now_s[0])
     store.put(snapshot(*(entries or FLEET)))
-    return MetricReader(store, lambda: AT_S + age_s)
+    now_s[0] += age_s
+    return MetricReader(store)
 
 
 def external(

@@ -205,13 +205,6 @@ def test_the_age_limit_of_a_workload_applies_to_it_alone() -> None:
     assert [code(ask("workload=strict", *both, age_s=age_s)) for age_s in (30.0, 31.0)] == [200, 503]
 
 
-def test_a_snapshot_of_the_future_is_a_503_that_names_the_clocks() -> None:
-    assert code(ask("workload=orders", age_s=-30.0)) == 200
-    given = ask("workload=orders", age_s=-31.0)
-    assert code(given) == 503
-    assert message(given).startswith("the last decision is 31 s in the future: compare the clocks")
-
-
 @pytest.mark.parametrize("set_back_after", [0, 1])
 def test_a_server_whose_clock_is_behind_says_that_it_refuses_the_snapshots(set_back_after: int) -> None:
     """A pipeline that publishes every tick must not be searched for a fault: the HPA shows this sentence."""
@@ -222,14 +215,14 @@ def test_a_server_whose_clock_is_behind_says_that_it_refuses_the_snapshots(set_b
         behind_s[0] = 60.0 if tick >= set_back_after else 0.0
         true_s[0] = AT_S + 15 * tick
         store.put(snapshot(entry(), at_s=true_s[0]))
-    given = external(MetricReader(store, store.now_s))
+    given = external(MetricReader(store))
     assert code(given) == 503
     assert "a snapshot in the future is refused: compare the clocks" in message(given)
     assert "published nothing since" not in message(given)
 
 
 def test_before_the_first_snapshot_every_metric_is_a_503() -> None:
-    given = external(MetricReader(SnapshotStore(), lambda: AT_S))
+    given = external(MetricReader(SnapshotStore()))
     assert code(given) == 503
     assert "published nothing since this server started" in message(given)
 
@@ -258,7 +251,7 @@ def test_cases_44_and_46_to_48_a_metric_is_read_from_the_decision(
 
 def test_the_newest_snapshot_is_read_also_by_label() -> None:
     store = SnapshotStore(clock=lambda: AT_S)
-    found = MetricReader(store, lambda: AT_S)
+    found = MetricReader(store)
     store.put(snapshot(entry(labels={"team": "red"}, required_workers=1.0)))
     assert value(external(found, "team=red")) == "1"
     store.put(snapshot(entry(labels={"team": "blue"}, required_workers=2.0, at_s=AT_S + 15), at_s=AT_S + 15))

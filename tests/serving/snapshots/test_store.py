@@ -186,7 +186,7 @@ def test_a_replaced_snapshot_is_freed_after_requests() -> None:
     store = SnapshotStore(clock=lambda: AT_S)
     store.put(encode(snapshot(entry(labels={"team": "red"}))))
     before = weakref.ref(store.current)
-    found = MetricReader(store, lambda: AT_S)
+    found = MetricReader(store)
     assert found.read_single_value(MetricQuery("shop", "required_workers", parse("team=red"))).value == "3"
     store.put(encode(snapshot(entry(), at_s=AT_S + 15)))
     assert before() is None
