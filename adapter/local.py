@@ -110,7 +110,7 @@ class _View:
             **explain_routes(self.store, lambda workload: self.record_of(workload)),
             **page_routes(self.snapshot, self._history, self.store.now_s),
         }
-        observe = Accounting(self.telemetry, structlog.get_logger("access")).handled
+        observe = Accounting(self.telemetry, structlog.get_logger("access")).record
         app = create_app(routes, access=LoopbackAccess(), observe=observe)
         self.server = Server(app, LOOPBACK, port)
         self.telemetry.add(build_info("run"))

@@ -30,7 +30,7 @@ from adapter.stop_signals import stop_event
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from adapter.backtest.job import Opened
+    from adapter.backtest.job import SessionFactory
 
 BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
@@ -106,7 +106,7 @@ def _pipeline_tls(config: Config) -> LiveTls | None:
     return LiveTls(settings.cert_file, settings.key_file, lambda: "")
 
 
-def spark(master: str | None, folder: Path) -> "Opened":
+def spark(master: str | None, folder: Path) -> "SessionFactory":
     """What opens a Spark session for a backtest and ends it; its log goes into the folder.
 
     master: Spark's master; None runs in this process on every core. A task whose worker dies is tried again.

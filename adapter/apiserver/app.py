@@ -26,7 +26,7 @@ _EMPTY_SESSION = SecureCookieSession()
 _log = structlog.get_logger(__name__)
 
 
-class Handled(msgspec.Struct, frozen=True):
+class RequestOutcome(msgspec.Struct, frozen=True):
     """A request and the code of its response.
 
     identity: None if authentication failed. metric: the route's variable of that name, "" without it.
@@ -39,7 +39,7 @@ class Handled(msgspec.Struct, frozen=True):
     took_s: float
 
 
-Observer = Callable[[Handled], None]
+Observer = Callable[[RequestOutcome], None]
 
 
 class _GetRule(Rule):
@@ -117,7 +117,7 @@ def _observation(observe: Observer) -> Callable[[Response], Response]:
             return response  # the client has its 504 already, which the server counted
         call: _Call = g.call
         took_s = perf_counter() - call.began_s
-        observe(Handled(call.request, call.identity, call.metric, response.status_code, took_s))
+        observe(RequestOutcome(call.request, call.identity, call.metric, response.status_code, took_s))
         return response
 
     return after

@@ -134,7 +134,7 @@ def assumption(trace: Trace, profile: Profile, worker_capacity_records_per_s: fl
     )
 
 
-def run(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> None:
+def run(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -> None:
     """Simulate the units without results, write the scores, and print them.
 
     stop: ends the run early when it is set. Raises BacktestError, ResultsError, and the errors of `opened`.
@@ -146,7 +146,7 @@ def run(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> None:
     show(backtest.out, table.tables(summaries, backtest.policies))
 
 
-def simulate(backtest: TraceBacktest, opened: job.Opened, stop: Event) -> Path:
+def simulate(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -> Path:
     """Simulate the units without results; the folder of the results. Spark starts only if a result is missing."""
     folder = results.open_folder(backtest.out / "units")
     if results.missing(folder, backtest.units):

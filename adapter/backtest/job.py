@@ -28,7 +28,7 @@ POLL_S = 0.5
 MIN_CONCURRENT_GROUPS = 8
 _MAX_LISTED = 5
 
-Opened: TypeAlias = Callable[[], AbstractContextManager[SparkSession]]
+SessionFactory: TypeAlias = Callable[[], AbstractContextManager[SparkSession]]
 
 
 class BacktestError(AdapterError):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Literal
 
-from adapter.apiserver.app import Handled
+from adapter.apiserver.app import RequestOutcome
 from adapter.errors import printable
 from adapter.serving.telemetry import Telemetry
 
@@ -34,19 +34,19 @@ class Accounting:
         self._clock = clock
         self._logged_s: dict[int, float] = {}
 
-    def handled(self, handled: Handled) -> None:
+    def record(self, outcome: RequestOutcome) -> None:
         """Account for one request."""
-        code = handled.code
-        self._telemetry.answered(handled.metric, code, handled.took_s, _group(handled.request.path))
+        code = outcome.code
+        self._telemetry.count_response(outcome.metric, code, outcome.took_s, _group(outcome.request.path))
         is_refusal = not 200 <= code < 300 and code != _UNCHANGED
-        if self._level == "all" or (is_refusal and self._level == "refusals" and self._is_news(handled)):
+        if self._level == "all" or (is_refusal and self._level == "refusals" and self._is_news(outcome)):
             write = self._log.warning if code >= 500 else self._log.info
-            write("request", **_line(handled))
+            write("request", **_line(outcome))
 
-    def _is_news(self, handled: Handled) -> bool:
+    def _is_news(self, outcome: RequestOutcome) -> bool:
         """Whether this was not logged lately: an HPA repeats a failed request every 15 s."""
-        user = "" if handled.identity is None else handled.identity.user
-        key, now_s = hash((user, handled.request.uri, handled.code)), self._clock()
+        user = "" if outcome.identity is None else outcome.identity.user
+        key, now_s = hash((user, outcome.request.uri, outcome.code)), self._clock()
         if now_s - self._logged_s.get(key, -inf) < REPEAT_S:
             return False
         if len(self._logged_s) >= _MOST_LOGGED:
@@ -63,15 +63,15 @@ def _group(path: str) -> str:
     return "discovery" if path.startswith(("/apis", "/openapi")) else "other"
 
 
-def _line(handled: Handled) -> dict[str, object]:
-    request, identity = handled.request, handled.identity
+def _line(outcome: RequestOutcome) -> dict[str, object]:
+    request, identity = outcome.request, outcome.identity
     line: dict[str, object] = {
         "caller": None if identity is None else log_text(identity.user),
         "agent": log_text(request.header(b"user-agent")),
         "method": log_text(request.method),
         "uri": log_text(request.uri),
-        "code": handled.code,
-        "took_ms": round(handled.took_s * 1000, 1),
+        "code": outcome.code,
+        "took_ms": round(outcome.took_s * 1000, 1),
     }
     audit_id = request.header(b"audit-id")
     return line | {"audit_id": log_text(audit_id)} if audit_id else line

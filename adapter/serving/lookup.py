@@ -7,7 +7,7 @@ from itertools import chain
 
 from adapter.apiserver.selectors import Requirement, Selector
 from adapter.apiserver.status import bad_request
-from adapter.serving.snapshots.workloads import Candidate, Labelled, Namespace
+from adapter.serving.snapshots.workloads import Candidate, LabelIndex, Namespace
 
 # Labels compared for one answer, some 20 ms: five terms over 40 000 workloads.
 MOST_COMPARISONS = 200_000
@@ -76,8 +76,8 @@ class Lookup:
         return (index.get(value, ()) for value in term.values)
 
     @property
-    def _all(self) -> Labelled:
-        return self._namespace.labelled(stages=self._stages)
+    def _all(self) -> LabelIndex:
+        return self._namespace.label_index(stages=self._stages)
 
     def _satisfies(self, term: Requirement) -> bool:
         if term.operator == "in":

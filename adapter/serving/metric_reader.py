@@ -12,7 +12,7 @@ from adapter.core.metrics import METRICS, Metric
 from adapter.serving.lookup import Lookup, nearest, shorten
 from adapter.serving.metric_api import MetricQuery, MetricValue
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
-from adapter.serving.snapshots.store import Held, SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore, StoredSnapshot
 from adapter.serving.snapshots.workloads import Candidate, Namespace
 
 FIX = "is the pipeline running, and can this server reach it? see its log and /readyz"
@@ -40,7 +40,7 @@ class MetricReader:
             raise bad_request(_ambiguous(found, query))
         return _value_of(metric, found[0], held.snapshot, now_s)
 
-    def _current(self, now_s: float) -> Held:
+    def _current(self, now_s: float) -> StoredSnapshot:
         """The newest snapshot, unless it is too old."""
         held = self._store.current
         if held is None:
@@ -106,7 +106,7 @@ def _with_suffix(whole: int) -> str:
     return str(whole)
 
 
-def _matches(held: Held, query: MetricQuery) -> Sequence[Candidate]:
+def _matches(held: StoredSnapshot, query: MetricQuery) -> Sequence[Candidate]:
     """What the selector picks, at least one."""
     namespace = held.namespaces.get(query.namespace) or Namespace()
     lookup = Lookup(namespace, stages=query.selector.mentions("stage"))

@@ -114,7 +114,7 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     readiness = Readiness(lambda: store.current is not None, more={} if cluster is None else cluster.checks)
     _follow(settings, store, stack)
     monitoring = monitoring_routes(telemetry, readiness)
-    observe = Accounting(telemetry, structlog.get_logger("access"), settings.access_log).handled
+    observe = Accounting(telemetry, structlog.get_logger("access"), settings.access_log).record
     access = LoopbackAccess() if cluster is None else cluster.access
     app = create_app({**metric_routes(store), **monitoring}, access=access, observe=observe)
     server = Server(app, host, settings.port, _tls(settings, cluster, telemetry), settings.limits)

@@ -16,7 +16,7 @@ from adapter.apiserver.server import Server
 from adapter.core.decisions import Decision
 from adapter.core.metrics import METRICS
 from adapter.serving.metric_reader import snapshot_fault
-from adapter.serving.snapshots.store import Held, SnapshotStore
+from adapter.serving.snapshots.store import SnapshotStore, StoredSnapshot
 
 PREFIX = "backlog_adapter"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
@@ -81,7 +81,7 @@ class Telemetry:
         """Add families."""
         self._registry.register(_GaugeCollector(gauges))
 
-    def answered(self, metric: str, code: int, took_s: float, group: str = "other") -> None:
+    def count_response(self, metric: str, code: int, took_s: float, group: str = "other") -> None:
         """Count one response.
 
         metric: the name in the request, "" without one; an unknown name is counted as "other". group: `external`,
@@ -166,7 +166,7 @@ class _WorkloadText:
     def __init__(self, store: SnapshotStore) -> None:
         self._store = store
         self._one_at_a_time = threading.Lock()
-        self._rendered: tuple[Held | None, int, bytes] = (None, 0, b"")
+        self._rendered: tuple[StoredSnapshot | None, int, bytes] = (None, 0, b"")
 
     def current(self) -> bytes:
         """The text of the current snapshot."""
@@ -178,7 +178,7 @@ class _WorkloadText:
             shown = [entry.decision for entry in held.snapshot.entries if age_s <= entry.error_after_s]
             if held is not self._rendered[0] or len(shown) != self._rendered[1]:
                 self._rendered = held, len(shown), _numbers(shown).encode()
-            return self._rendered[2] + _ages(shown, max(age_s, 0.0)).encode()
+            return self._rendered[2] + _ages(shown, age_s).encode()
 
 
 def _numbers(decisions: Sequence[Decision]) -> str:
@@ -223,7 +223,7 @@ def _of_snapshot(store: SnapshotStore) -> Iterator[Metric]:
     if held is None:
         return
     snapshot = held.snapshot
-    age_s = max(store.now_s() - snapshot.at_s, 0.0)
+    age_s = store.now_s() - snapshot.at_s
     yield GaugeMetricFamily(f"{PREFIX}_snapshot_age_seconds", "age of the snapshot", value=age_s)
     yield GaugeMetricFamily(f"{PREFIX}_snapshot_tick_timestamp_seconds", "its tick, Unix time", value=snapshot.at_s)
     yield GaugeMetricFamily(f"{PREFIX}_tick_seconds", "seconds between ticks", value=snapshot.tick_s)

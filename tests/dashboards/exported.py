@@ -55,7 +55,7 @@ def exposed() -> list[Metric]:
     services = ApiServices(_owned, list(OWNERS), OWNERS["v1beta1.external.metrics.k8s.io"])
     services.refresh()
     for code in (200, 503):
-        telemetry.answered("backlog", code, 0.001, "external")
+        telemetry.count_response("backlog", code, 0.001, "external")
     server = Server(lambda environ, start: [], "127.0.0.1", 0)
     with queued_logging(io.StringIO()) as log:
         for gauges in (

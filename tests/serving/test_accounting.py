@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapter.apiserver.app import Handled
+from adapter.apiserver.app import RequestOutcome
 from adapter.apiserver.identity import Identity
 from adapter.apiserver.request import Request
 from adapter.serving.accounting import LONGEST_SHOWN, REPEAT_S, Accounting, Level, log_text
@@ -23,18 +23,18 @@ HPA = Identity("system:serviceaccount:kube-system:horizontal-pod-autoscaler", ("
 TOOK_S = 0.01234
 
 
-def handled(uri: str = METRIC, code: int = 200, identity: Identity | None = HPA, **headers: str) -> Handled:
+def handled(uri: str = METRIC, code: int = 200, identity: Identity | None = HPA, **headers: str) -> RequestOutcome:
     path, _, query = uri.partition("?")
     sent = tuple((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())
     metric = path.rpartition("/")[2] if "/namespaces/" in path else ""
-    return Handled(Request("GET", path, query, sent), identity, metric, code, TOOK_S)
+    return RequestOutcome(Request("GET", path, query, sent), identity, metric, code, TOOK_S)
 
 
-def logged(*given: Handled, level: Level = "refusals") -> list[Any]:
+def logged(*given: RequestOutcome, level: Level = "refusals") -> list[Any]:
     with structlog.testing.capture_logs() as logs:
         accounting = Accounting(Telemetry(SnapshotStore(), workloads=False), structlog.get_logger(), level)
         for each in given:
-            accounting.handled(each)
+            accounting.record(each)
     return logs
 
 
@@ -53,7 +53,7 @@ def logged(*given: Handled, level: Level = "refusals") -> list[Any]:
 )
 def test_a_response_is_counted_by_metric_and_group(uri: str, metric: str, group: str) -> None:
     telemetry = Telemetry(SnapshotStore(), workloads=False)
-    Accounting(telemetry, structlog.get_logger(), "none").handled(handled(uri, 503))
+    Accounting(telemetry, structlog.get_logger(), "none").record(handled(uri, 503))
     families = text_string_to_metric_families(telemetry.exposition().decode())
     labels = [each.labels for family in families for each in family.samples if each.name.endswith("_requests_total")]
     assert labels == [{"metric": metric, "code": "503", "group": group}]
@@ -95,10 +95,10 @@ def test_a_repeated_refusal_is_logged_once_in_five_minutes() -> None:
                 handled(OBJECT, 503),
                 handled(code=404),
             ):
-                accounting.handled(given)
+                accounting.record(given)
         assert len(logs) == 4
         now_s[0] = REPEAT_S
-        accounting.handled(handled(code=503))
+        accounting.record(handled(code=503))
     assert len(logs) == 5
 
 

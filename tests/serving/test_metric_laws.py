@@ -69,7 +69,7 @@ def _picked(entries: Sequence[Entry], selector: Selector, namespace: str) -> lis
     store = SnapshotStore(clock=lambda: AT_S)
     assert store.put(snapshot(*entries))
     assert store.current is not None
-    everything = store.current.namespaces[namespace].labelled(stages=selector.mentions("stage"))
+    everything = store.current.namespaces[namespace].label_index(stages=selector.mentions("stage"))
     return [candidate for candidate in everything.candidates if selector.matches(candidate.labels)]
 
 

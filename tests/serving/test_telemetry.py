@@ -30,11 +30,11 @@ def bare() -> Telemetry:
 
 def test_responses_are_counted_by_metric_code_and_group() -> None:
     telemetry = bare()
-    telemetry.answered("required_workers", 200, 0.002, "external")
-    telemetry.answered("required_workers", 200, 0.002, "external")
-    telemetry.answered("required_workers", 200, 0.002, "custom")
-    telemetry.answered("required_workers", 503, 0.002, "external")
-    telemetry.answered("", 200, 0.0)
+    telemetry.count_response("required_workers", 200, 0.002, "external")
+    telemetry.count_response("required_workers", 200, 0.002, "external")
+    telemetry.count_response("required_workers", 200, 0.002, "custom")
+    telemetry.count_response("required_workers", 503, 0.002, "external")
+    telemetry.count_response("", 200, 0.0)
     assert shown(telemetry, "requests_total") == {
         ("200", "external", "required_workers"): 2,
         ("200", "custom", "required_workers"): 1,
@@ -46,15 +46,15 @@ def test_responses_are_counted_by_metric_code_and_group() -> None:
 def test_unknown_metrics_share_one_series() -> None:
     telemetry = bare()
     for number in range(1_000):
-        telemetry.answered(f"metric-{number}", 404, 0.001, "external")
+        telemetry.count_response(f"metric-{number}", 404, 0.001, "external")
     assert shown(telemetry, "requests_total") == {("404", "external", "other"): 1_000}
 
 
 def test_response_times_are_counted_by_metric_and_code_class() -> None:
     telemetry = bare()
-    telemetry.answered("backlog", 200, 0.002, "external")
-    telemetry.answered("backlog", 404, 0.002, "external")
-    telemetry.answered("backlog", 400, 0.3, "custom")
+    telemetry.count_response("backlog", 200, 0.002, "external")
+    telemetry.count_response("backlog", 404, 0.002, "external")
+    telemetry.count_response("backlog", 400, 0.3, "custom")
     assert shown(telemetry, "request_seconds_count") == {("2xx", "backlog"): 1, ("4xx", "backlog"): 2}
     assert shown(telemetry, "request_seconds_sum")[("4xx", "backlog")] == pytest.approx(0.302)
     assert shown(telemetry, "request_seconds_bucket")[("4xx", "0.0025", "backlog")] == 1

@@ -10,7 +10,7 @@ from adapter.apiserver.status import not_found, unavailable
 from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
 from adapter.serving.lookup import nearest
-from adapter.serving.snapshots.store import Held
+from adapter.serving.snapshots.store import StoredSnapshot
 
 PATH = "/explain"
 # The newest decision of a workload and its inputs; None without a decision.
@@ -27,7 +27,7 @@ class Record:
     record: Mapping[str, float | None]  # name of an input -> its number, None if unknown
 
 
-def find(held: Held | None, record_of: RecordOf, workload: str) -> Record:
+def find(held: StoredSnapshot | None, record_of: RecordOf, workload: str) -> Record:
     """The record of "namespace/name". Raises StatusError: 404 with the nearest name, 503 before the first decision."""
     if held is None:
         raise unavailable("no decision yet: Spark needs about 20 s to start; see the pipeline's log")

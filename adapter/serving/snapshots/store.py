@@ -20,7 +20,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)  # no slots: the publisher encodes the body once, other processes never do
-class Held:
+class StoredSnapshot:
     """A stored snapshot with its index by namespace, and the bytes to publish."""
 
     snapshot: Snapshot
@@ -51,10 +51,10 @@ class SnapshotStore:
         self._monotonic = monotonic
         self._logged_fault: str | None = None
         self._lock = threading.Lock()
-        self._held: Held | None = None
+        self._held: StoredSnapshot | None = None
 
     @property
-    def current(self) -> Held | None:
+    def current(self) -> StoredSnapshot | None:
         """The newest snapshot with its index; None before the first one."""
         return self._held
 
@@ -85,7 +85,7 @@ class SnapshotStore:
             is_stored = self._is_newer(parsed, now_s)
             if is_stored:
                 entries = entries_of(parsed.at_s, parsed.entries)
-                self._held = Held(parsed, by_namespace(entries), self._monotonic())
+                self._held = StoredSnapshot(parsed, by_namespace(entries), self._monotonic())
             self._log_clock_fault(*self._clock_fault(parsed, now_s, is_first))
             return is_stored
 
