@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adapter.backtest.report_content import Change
+from adapter.backtest.report_content import Resize
 from adapter.core.decisions import Decision, Decisions
 from adapter.core.engine import replay
 from adapter.core.messages import sentence
@@ -27,7 +27,7 @@ class Recommendations:
     policy: str
     at_s: Array  # shape (T,)
     required_workers: Array  # shape (T,), NaN where the policy has no number
-    changes: tuple[Change, ...]  # each tick at which the number changes
+    changes: tuple[Resize, ...]  # each tick at which the number changes
 
 
 def recommend(
@@ -81,7 +81,7 @@ class _LaneRecorder:
     def __init__(self, ticks: int) -> None:
         self._required = np.full(ticks, np.nan)
         self._last = np.nan
-        self._changes: list[Change] = []
+        self._changes: list[Resize] = []
 
     def record(self, tick: int, required: float) -> bool:
         """Store the number of a tick. Returns whether it differs from the last one."""
@@ -91,7 +91,7 @@ class _LaneRecorder:
     def record_change(self, decision: Decision) -> None:
         """Store why the number changed."""
         after = np.nan if decision.required_workers is None else decision.required_workers
-        self._changes.append(Change(at_s=decision.at_s, before=self._last, after=after, why=sentence(decision)))
+        self._changes.append(Resize(at_s=decision.at_s, before=self._last, after=after, why=sentence(decision)))
         self._last = after
 
     def recommendations(self, workload: str, policy: str, at_s: Array) -> Recommendations:

@@ -9,11 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from adapter.backtest.report_content import (
-    Report,
-    Section,
-    Track,
-)
+from adapter.backtest.report_content import Report, Section, Track
 from adapter.backtest.report_page import costs, page
 from adapter.errors import AdapterError
 

@@ -11,7 +11,7 @@ MEASURED, SIMULATED = "measured", "simulated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Resize:
     """A change of a policy's number or of simulated workers, in workers; NaN is no number."""
 
     at_s: float
@@ -28,7 +28,7 @@ class Track:
     at_s: Array
     workers: Array
     backlog_time_s: Array = field(default_factory=lambda: np.empty(0))  # empty for an open loop
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Resize, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
 from adapter.backtest.history import HistoryError
 from adapter.backtest.open_loop import Recommendations, metric_policies
 from adapter.backtest.report_charts import ACTUAL
-from adapter.backtest.report_content import MEASURED, SIMULATED, Change, Fact, HpaTarget, Score, Section, Track
+from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Resize, Score, Section, Track
 from adapter.backtest.rescales import rescales, worker_changes
 from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, simulate
 from adapter.backtest.timelines import Timeline
@@ -93,7 +93,7 @@ def _simulated_track(run: PolicyRun) -> Track:
         workers=run.workers,
         backlog_time_s=run.backlog_time_s,
         changes=tuple(
-            Change(at_s=time_s, before=old, after=new) for time_s, old, new in zip(at_s, before, after, strict=True)
+            Resize(at_s=time_s, before=old, after=new) for time_s, old, new in zip(at_s, before, after, strict=True)
         ),
     )
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from adapter.config.faults import Fault, Path, one_of, value_text
 from adapter.config.models import Fleet, RuleMatch, Timing
-from adapter.config.rule_layers import Entry, Layer, Layers, RuleSources
+from adapter.config.rule_layers import Layer, Layers, RuleEntry, RuleSources
 from adapter.config.settings import match_entry, relations, valid_settings
 from adapter.config.sources import KINDS, KafkaSource
 
@@ -155,10 +155,10 @@ def _rule_sources(given: Given) -> RuleSources:
     )
 
 
-def _rule_entry(path: Path, given: Given) -> Entry:
+def _rule_entry(path: Path, given: Given) -> RuleEntry:
     own = Layer((*path, "rules"), valid_settings(given.get("rules")))
     workload = f"{given.get('namespace', _NAMESPACE)}/{given.get('name')}" if path[0] == "workloads" else None
-    return Entry(own, _mapping(given, "labels"), workload)
+    return RuleEntry(own, _mapping(given, "labels"), workload)
 
 
 def _tick_s(given: Given) -> int | None:

@@ -17,7 +17,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RuleEntry:
     """A workload, or a fleet, whose workloads are known at run time."""
 
     own: Layer
@@ -54,12 +54,12 @@ class Layers:
 class RuleSources:
     """All `rules` mappings of a file."""
 
-    workloads: Sequence[Entry]
-    fleets: Sequence[Entry]
+    workloads: Sequence[RuleEntry]
+    fleets: Sequence[RuleEntry]
     matches: Sequence[MatchEntry]
     shared: Layer  # the file's own
 
-    def layers(self, entry: Entry) -> list[Layers]:
+    def layers(self, entry: RuleEntry) -> list[Layers]:
         """One for a workload. For a fleet, one for each match that may apply, in their order, and the rest."""
         fitting = [each for each in self.matches if each.labels.items() <= entry.labels.items()]
         if entry.workload is None:

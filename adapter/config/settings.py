@@ -11,7 +11,7 @@ from pydantic import PlainValidator, ValidationError
 from adapter.config.faults import value_text
 from adapter.config.model import Model, setting
 from adapter.config.patterns import WorkloadMatch
-from adapter.config.rule_layers import Entry, Layer, Layers, MatchEntry, RuleSources
+from adapter.config.rule_layers import Layer, Layers, MatchEntry, RuleEntry, RuleSources
 from adapter.config.values import DAYS
 from adapter.core.periods import Event, Period
 from adapter.core.rule_book import MatchedRules, RuleBook
@@ -78,10 +78,12 @@ def rule_sources(config: "Config") -> RuleSources:
     """All `rules` of a file."""
     return RuleSources(
         workloads=[
-            Entry(Layer(("workloads", at, "rules"), one.rules), one.labels, one.id)
+            RuleEntry(Layer(("workloads", at, "rules"), one.rules), one.labels, one.id)
             for at, one in enumerate(config.workloads)
         ],
-        fleets=[Entry(Layer(("fleets", at, "rules"), one.rules), one.labels) for at, one in enumerate(config.fleets)],
+        fleets=[
+            RuleEntry(Layer(("fleets", at, "rules"), one.rules), one.labels) for at, one in enumerate(config.fleets)
+        ],
         matches=[match_entry(at, one) for at, one in enumerate(config.rules_by_match)],
         shared=Layer(("rules",), config.rules),
     )

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from adapter.core.decisions import Decision, StageSignals
 
-Signals = Decision | StageSignals
+_Signals = Decision | StageSignals
 PADDED = "required_workers_padded"
 
 # The objects that run streaming jobs and can be scale targets: resource -> (kind, API version).
@@ -55,7 +55,7 @@ def _above_tolerance(workers: float | None) -> float | None:
     return None if workers is None else max(workers, round(1.1 * (workers - 1) + 0.001, 3))
 
 
-def _both(name: str, meaning: str, unit: str, target: str, read: Callable[[Signals], float | None]) -> Metric:
+def _both(name: str, meaning: str, unit: str, target: str, read: Callable[[_Signals], float | None]) -> Metric:
     return Metric(name, meaning, unit, target, read, read)
 
 

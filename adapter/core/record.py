@@ -24,7 +24,7 @@ from adapter.core.samples import Array
 from adapter.core.signals import backlog_time
 from adapter.core.state import WorkloadFacts
 
-Columns = Mapping[str, Array]
+RecordColumns = Mapping[str, Array]
 FIT = ("a", "b", "c", "sigma")
 _PROPORTIONAL = (  # with the input
     "relayed_load_ratio",
@@ -60,7 +60,7 @@ def record_columns(inputs: DecisionInput, result: DecisionResult) -> dict[str, A
     return picked | {name: column.astype(np.float64, copy=False) for name, column in whole.items()}
 
 
-def decision_input_of(columns: Columns) -> DecisionInput:
+def decision_input_of(columns: RecordColumns) -> DecisionInput:
     """The decision inputs of records; each row is a workload with one stage."""
     count = len(columns["workload_status.current_workers"])
     rules = _rules(columns)
@@ -80,26 +80,26 @@ def decision_input_of(columns: Columns) -> DecisionInput:
     )
 
 
-def _fit(columns: Columns) -> Fit:
+def _fit(columns: RecordColumns) -> Fit:
     return Fit(a=columns["fit.a"], b=columns["fit.b"], c=columns["fit.c"], sigma=columns["fit.sigma"])
 
 
-def _rules(columns: Columns) -> RuleColumns:
+def _rules(columns: RecordColumns) -> RuleColumns:
     return RuleColumns(**{name: columns[f"rules.{name}"] for name in RULES})
 
 
-def table_in(columns: Columns) -> Table:
+def table_in(columns: RecordColumns) -> Table:
     """The capacity tables of records."""
     rows = {name: np.array([columns[f"table.{name}.{slot}"] for slot in range(SLOTS)]) for name in TABLE}
     return Table(**rows)
 
 
-def with_input(columns: Columns, name: str, value: Array) -> dict[str, Array]:
+def with_input(columns: RecordColumns, name: str, value: Array) -> dict[str, Array]:
     """The records with one of INPUTS replaced, and the inputs that depend on it."""
     return dict(columns) | INPUTS[name].follows(columns, value)
 
 
-def _read(columns: Columns, part: type) -> dict[str, Any]:
+def _read(columns: RecordColumns, part: type) -> dict[str, Any]:
     prefix = _PREFIXES[part]
     return {
         f.name: columns[f"{prefix}.{f.name}"] == 1 if _is_mask(f) else columns[f"{prefix}.{f.name}"]
@@ -123,8 +123,8 @@ def _parts(inputs: DecisionInput) -> tuple[tuple[str, Any], ...]:
 class Input:
     """An input of a decision that a user can vary."""
 
-    read: Callable[[Columns], Array]  # its value in records
-    follows: Callable[[Columns, Array], dict[str, Array]]  # the columns that change with a new value
+    read: Callable[[RecordColumns], Array]  # its value in records
+    follows: Callable[[RecordColumns, Array], dict[str, Array]]  # the columns that change with a new value
 
 
 def _column(name: str) -> Input:
@@ -132,7 +132,7 @@ def _column(name: str) -> Input:
     return Input(lambda columns: columns[name], lambda _, value: {name: value})
 
 
-def _input_rate(columns: Columns, value: Array) -> dict[str, Array]:
+def _input_rate(columns: RecordColumns, value: Array) -> dict[str, Array]:
     was = columns["policy_input.input_rate_records_per_s"]
     ratio = np.where(was > 0, value / np.where(was > 0, was, 1.0), 1.0)
     curve = {f"fit.{name}": columns[f"fit.{name}"] * ratio for name in FIT}
@@ -148,7 +148,7 @@ def _input_rate(columns: Columns, value: Array) -> dict[str, Array]:
     return curve | scaled | changed
 
 
-def _backlog(columns: Columns, value: Array) -> dict[str, Array]:
+def _backlog(columns: RecordColumns, value: Array) -> dict[str, Array]:
     time_s = backlog_time(value, columns["policy_input.throughput_records_per_s"])
     level = (columns["policy_input.level"] > 0) & (time_s < columns["rules.backlog_time_target_s"])
     short_s, was_s = columns["rules.short_backlog_time_s"], columns["policy_input.lowest_backlog_time_s"]
@@ -163,21 +163,21 @@ def _backlog(columns: Columns, value: Array) -> dict[str, Array]:
     }
 
 
-def _capacity(columns: Columns) -> Array:
+def _capacity(columns: RecordColumns) -> Array:
     workers = columns["policy_input.workers"]
     return rate_at(table_in(columns), workers, columns["rules.scaling_exponent"])
 
 
-def _with_capacity(columns: Columns, value: Array) -> dict[str, Array]:
+def _with_capacity(columns: RecordColumns, value: Array) -> dict[str, Array]:
     was = _capacity(columns)
     ratio = np.where(was > 0, value / np.where(was > 0, was, 1.0), 1.0)
     return {name: columns[name] * ratio for name in (f"table.rates.{slot}" for slot in range(SLOTS))}
 
 
-def _limit(name: str) -> Callable[[Columns, Array], dict[str, Array]]:
+def _limit(name: str) -> Callable[[RecordColumns, Array], dict[str, Array]]:
     """A limit changes the whole range. A record does not have the HPA's limits behind a narrower limit."""
 
-    def follows(columns: Columns, value: Array) -> dict[str, Array]:
+    def follows(columns: RecordColumns, value: Array) -> dict[str, Array]:
         rules = _rules(columns)
         if name in RULES:
             rules = replace(rules, **{name: value})

@@ -13,7 +13,7 @@ from adapter.errors import SourceError
 from adapter.file_replacement import replace_file
 from adapter.issuer.keys import KeyPair, bundle_pem, new_authority, new_leaf, read_bundle, read_pair
 from adapter.issuer.objects import Api, data_of, read
-from adapter.issuer.state import CA, ObjectPaths, State, leaf_of
+from adapter.issuer.state import CA, CertificateObjects, ObjectPaths, leaf_of
 from adapter.issuer.steps import Bundle, IssueLeaf, Lifetimes, MakeAuthority, Publish, Step, Trust, next_step
 
 _MOST_STEPS = 10  # in one round; a first one has five
@@ -68,7 +68,7 @@ class Certificates:
     def reconcile(self) -> None:
         """Take every step that is due. Raises SourceError."""
         for _ in range(_MOST_STEPS):
-            state = State(self._api, self._paths)
+            state = CertificateObjects(self._api, self._paths)
             found = state.found(self._published_for_s(state))
             step = next_step(found, self._lifetimes, self._clocks.unix_s())
             if step is None:
@@ -91,7 +91,7 @@ class Certificates:
         self._write_file(leaf)
         self._is_issued = True
 
-    def _published_for_s(self, state: State) -> float:
+    def _published_for_s(self, state: CertificateObjects) -> float:
         now_s = self._clocks.timer_s()
         if any(bundle != state.trusted for bundle in state.published().values()):
             self._published = None
@@ -99,7 +99,7 @@ class Certificates:
             self._published = state.trusted, now_s
         return 0.0 if self._published is None else now_s - self._published[1]
 
-    def _take(self, step: Step, state: State) -> None:
+    def _take(self, step: Step, state: CertificateObjects) -> None:
         now_s = self._clocks.unix_s()
         match step:
             case MakeAuthority(keep):

@@ -41,7 +41,7 @@ class ObjectPaths:
     api_services: tuple[str, ...]
 
 
-class State:
+class CertificateObjects:
     """The objects as they were read. A write fails if the object has changed since."""
 
     def __init__(self, api: Api, paths: ObjectPaths) -> None:

@@ -10,7 +10,7 @@ from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
 from adapter.core.policies import policy_of
 from adapter.core.rates import Mask
-from adapter.core.record import INPUTS, Columns, decision_input_of, with_input
+from adapter.core.record import INPUTS, RecordColumns, decision_input_of, with_input
 from adapter.core.samples import Array
 from adapter.operations.recorded_decision import RecordedDecision, gate_of, known
 
@@ -130,7 +130,7 @@ def _rounded(values: Array) -> Array:
     return np.round(values * scale) / scale
 
 
-def _with(columns: Columns, name: str, values: Array) -> dict[str, Array]:
+def _with(columns: RecordColumns, name: str, values: Array) -> dict[str, Array]:
     repeated = {key: np.repeat(column, len(values)) for key, column in columns.items()}
     return with_input(repeated, name, values)
 

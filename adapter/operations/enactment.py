@@ -3,7 +3,7 @@
 from adapter.core.decisions import Reason
 from adapter.operations.number_text import number, time_text
 from adapter.operations.recorded_decision import RecordedDecision
-from adapter.operations.rows import Row, Section
+from adapter.operations.rows import Row, TextSection
 from adapter.simulator.hpa import Tolerance, by_average_value, milli
 
 _TARGET_MILLI = milli("1")
@@ -13,20 +13,22 @@ _TOLERANCES = {
 }
 
 
-def hpa_section(recorded: RecordedDecision) -> Section:
+def hpa_section(recorded: RecordedDecision) -> TextSection:
     """The new replicas for an External metric required_workers with AverageValue "1", by likely tolerances."""
     served, status = recorded.served, recorded.number("workload_status.current_workers")
     title = 'What the HPA will do (required_workers, AverageValue "1")'
     if served is None:
-        return Section(
+        return TextSection(
             title, (Row(name="no metric", value="503: the HPA keeps its replicas and shows the sentence above"),)
         )
     if status is None:
-        return Section(title, (Row(name=f"metric {number(served)}", value="the number of workers is unknown"),))
+        return TextSection(title, (Row(name=f"metric {number(served)}", value="the number of workers is unknown"),))
     if recorded.decision.hpa_off:
-        return Section(title, (Row(name="0 replicas", value="the HPA is off: scale the target to 1 to switch it on"),))
+        return TextSection(
+            title, (Row(name="0 replicas", value="the HPA is off: scale the target to 1 to switch it on"),)
+        )
     rows = [_by(name, tolerance, served, status) for name, tolerance in _TOLERANCES.items()]
-    return Section(title, (*rows, *_late(recorded)))
+    return TextSection(title, (*rows, *_late(recorded)))
 
 
 def _by(name: str, tolerance: Tolerance, served: float, status: float) -> Row:

@@ -11,7 +11,7 @@ from adapter.operations.enactment import hpa_section
 from adapter.operations.number_text import exact, number, title, with_unit
 from adapter.operations.numbers import capacity, rules, signals, summary, terms
 from adapter.operations.recorded_decision import RecordedDecision, replay
-from adapter.operations.rows import Row, Section, render
+from adapter.operations.rows import Row, TextSection, render
 from adapter.operations.tables import Gate, Step, bound_table, gate_table
 from adapter.serving.snapshots.records import Record, decode
 
@@ -28,7 +28,7 @@ class Explanation:
     changes: tuple[Change, ...]  # nearest first
     gates: tuple[Gate, ...]
     bounds: tuple[Step, ...]
-    sections: tuple[Section, ...]  # all of it as text
+    sections: tuple[TextSection, ...]  # all of it as text
 
 
 def explain(record: Record) -> Explanation:
@@ -44,13 +44,13 @@ def explain(record: Record) -> Explanation:
         bounds=bounds,
         sections=(
             summary(recorded),
-            Section(_CHANGES, _change_rows(recorded, by, without, changes)),
+            TextSection(_CHANGES, _change_rows(recorded, by, without, changes)),
             hpa_section(recorded),
-            Section("Gates: the first closed gate holds the target", tuple(map(_gate_row, gates))),
+            TextSection("Gates: the first closed gate holds the target", tuple(map(_gate_row, gates))),
             signals(recorded),
             capacity(recorded),
             terms(recorded),
-            Section("Bounds, in order", tuple(_bound_rows(bounds))),
+            TextSection("Bounds, in order", tuple(_bound_rows(bounds))),
             rules(recorded),
         ),
     )
@@ -64,7 +64,7 @@ def explain_body(body: bytes) -> Explanation:
         raise AdapterError(f"{plain(str(error))}: use the release that runs the pipeline") from error
 
 
-def lines(explanation: Explanation, *more: Section) -> list[str]:
+def lines(explanation: Explanation, *more: TextSection) -> list[str]:
     """The explanation, and more sections, as plain text at most rows.COLUMNS wide. A marked line begins with ">"."""
     return [printable(line) for line in render(explanation.sentence, (*explanation.sections, *more))]
 

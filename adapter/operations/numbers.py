@@ -20,7 +20,7 @@ from adapter.core.size_messages import why_unchanged
 from adapter.core.stops import LEAST_RESCALES
 from adapter.operations.number_text import ago, exact, number, time_text, title, with_unit
 from adapter.operations.recorded_decision import RecordedDecision, known
-from adapter.operations.rows import Row, Section
+from adapter.operations.rows import Row, TextSection
 from adapter.operations.tables import unbounded
 
 _COSTS = (  # name, setting, how many rescales have shown it, whether the setting is unset ("": it never is)
@@ -56,13 +56,13 @@ _SAME_RATIO = 0.02  # values that differ by less are shown once
 _CHOICES = {f.name: f.metadata["one_of"] for f in fields(Rules) if "one_of" in f.metadata}
 
 
-def summary(recorded: RecordedDecision) -> Section:
+def summary(recorded: RecordedDecision) -> TextSection:
     """The target, the range, and the present workers."""
     decision = recorded.decision
     counts = ((decision.spec_workers, "desired"), (decision.workers, "running"), (decision.ready_workers, "ready"))
     states = ", ".join(f"{number(count)} {state}" for count, state in counts if count is not None)
     limits = f"{number(decision.min_workers)} to {number(decision.max_workers)}"
-    return Section(
+    return TextSection(
         f"{decision.workload}, policy {decision.policy}",
         (
             Row(name="required workers", value=number(recorded.served), note=_origin(recorded)),
@@ -74,7 +74,7 @@ def summary(recorded: RecordedDecision) -> Section:
     )
 
 
-def signals(recorded: RecordedDecision) -> Section:
+def signals(recorded: RecordedDecision) -> TextSection:
     """The signals and their age."""
     decision = recorded.decision
     seen = f"last sample {ago(decision.sample_age_s)}, workers counted {ago(decision.workers_age_s)}"
@@ -82,18 +82,18 @@ def signals(recorded: RecordedDecision) -> Section:
     values |= {name: value for name in _OF_ENGINES if (value := getattr(decision, name)) is not None}
     rows = [Row(name=title(name), value=with_unit(name, value)) for name, value in values.items() if value is not None]
     silent = ", ".join(title(name) for name, value in values.items() if value is None)
-    return Section(f"Signals ({seen})", (*rows, *([Row(name=UNKNOWN, note=silent)] if silent else [])))
+    return TextSection(f"Signals ({seen})", (*rows, *([Row(name=UNKNOWN, note=silent)] if silent else [])))
 
 
-def capacity(recorded: RecordedDecision) -> Section:
+def capacity(recorded: RecordedDecision) -> TextSection:
     """The learned capacity table, and the capacity of the present workers."""
     table = table_in(recorded.columns)
     entries = zip(table.sizes[:, 0], table.rates[:, 0], table.trust[:, 0], table.seen_at_s[:, 0], strict=True)
     rows = [_entry(recorded, *map(float, entry)) for entry in entries if np.isfinite(entry[0])]
-    return Section("Capacity", (*rows, *_fullest(recorded), *_rescale(recorded), _at_work(recorded, table)))
+    return TextSection("Capacity", (*rows, *_fullest(recorded), *_rescale(recorded), _at_work(recorded, table)))
 
 
-def terms(recorded: RecordedDecision) -> Section:
+def terms(recorded: RecordedDecision) -> TextSection:
     """The sizes that the policy computed, also where a closed gate prevents their use."""
     policy_result = recorded.result.policy_result
     sizes = {
@@ -110,17 +110,17 @@ def terms(recorded: RecordedDecision) -> Section:
         if known(size) is not None
     ]
     unused = " (not used: a gate is closed)" if recorded.gate is not None else ""
-    return Section(f"Terms of the policy, in workers{unused}", (*rows, *_what_if(recorded)))
+    return TextSection(f"Terms of the policy, in workers{unused}", (*rows, *_what_if(recorded)))
 
 
-def rules(recorded: RecordedDecision) -> Section:
+def rules(recorded: RecordedDecision) -> TextSection:
     """The parameters that are not the policy's defaults."""
     defaults, rows = _defaults(recorded), []
     for name, meaning in MEANINGS.items():
         now, default = recorded.rule(name), known(getattr(defaults, name))
         if now != default:
             rows.append(Row(name=name, value=f"{_set(name, now)}, default {_set(name, default)}", note=meaning))
-    return Section("Rules that are not the default", tuple(rows))
+    return TextSection("Rules that are not the default", tuple(rows))
 
 
 def _defaults(recorded: RecordedDecision) -> RuleColumns:

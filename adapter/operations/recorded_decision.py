@@ -11,7 +11,7 @@ from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import Bound, Decision, Reason
 from adapter.core.gates import OPEN
 from adapter.core.reasons import REASONS
-from adapter.core.record import Columns, decision_input_of
+from adapter.core.record import RecordColumns, decision_input_of
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
 from adapter.serving.snapshots.records import Record
@@ -23,7 +23,7 @@ class RecordedDecision:
 
     decision: Decision
     sentence: str
-    columns: Columns
+    columns: RecordColumns
     inputs: DecisionInput
     result: DecisionResult
 

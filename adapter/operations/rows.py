@@ -20,14 +20,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class TextSection:
     """Rows under one title. A section without rows is left out."""
 
     title: str
     rows: tuple[Row, ...]
 
 
-def render(sentence: str, sections: Iterable[Section]) -> list[str]:
+def render(sentence: str, sections: Iterable[TextSection]) -> list[str]:
     """The sentence, then every section, at most COLUMNS wide."""
     found = wrap(sentence, COLUMNS)
     for section in sections:

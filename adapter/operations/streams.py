@@ -6,15 +6,15 @@ from contextlib import closing
 from adapter.config import Config, PravegaSource
 from adapter.core.formatting import UNKNOWN
 from adapter.errors import SourceError
-from adapter.operations.rows import Row, Section
+from adapter.operations.rows import Row, TextSection
 from adapter.sources.pravega import PravegaReader, StreamRead, stream_reads
 
 Open = Callable[[str, PravegaSource, tuple[StreamRead, ...]], PravegaReader]
 
 
-def stream_section(config: Config, workload: str, open_reader: Open = PravegaReader) -> Section:
+def stream_section(config: Config, workload: str, open_reader: Open = PravegaReader) -> TextSection:
     """How Pravega scales each stream of a workload, as its controller answers now."""
-    return Section("Streams, as Pravega scales them", tuple(_rows(config, workload, open_reader)))
+    return TextSection("Streams, as Pravega scales them", tuple(_rows(config, workload, open_reader)))
 
 
 def _rows(config: Config, workload: str, open_reader: Open) -> list[Row]:

@@ -21,7 +21,7 @@ from adapter.core.samples import Array
 from adapter.pipeline.checkpoint import log_of
 from adapter.pipeline.packing import DecisionTables, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import shard_of
-from adapter.serving.snapshots.columns import Columns, Entries, Names, label_sets_of
+from adapter.serving.snapshots.columns import Columns, Entries, TextColumn, label_sets_of
 from adapter.serving.snapshots.snapshot import Snapshot
 
 Publish = Callable[[Snapshot], None]
@@ -179,10 +179,10 @@ class SnapshotBuilder:
         return self._fleet_codes[fleet] if fleet is not None and fleet < len(self._fleet_codes) else 0
 
 
-def _names(table: pa.Table, name: str) -> Names:
+def _names(table: pa.Table, name: str) -> TextColumn:
     column = table.column(name).combine_chunks().dictionary_encode()
     names: list[Any] = column.dictionary.to_pylist()
-    return Names(names, memoryview(column.indices.to_numpy().astype(np.uint32).tobytes()))
+    return TextColumn(names, memoryview(column.indices.to_numpy().astype(np.uint32).tobytes()))
 
 
 def _known_columns(numbers: Mapping[str, Array]) -> dict[str, memoryview]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from adapter.core.samples import Array, IntArray
 from adapter.simulator import fluid, hpa
-from adapter.simulator.baselines import Baseline, Observation, OperatorSettings
+from adapter.simulator.baselines import Baseline, BaselineInput, OperatorSettings
 from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.policies import EPOCH_S, AdapterPolicies, policy_rules
 from adapter.simulator.profiles import TICK_S
@@ -102,9 +102,9 @@ class Autoscalers:
 
     def _observation(
         self, at_s: float, samples: Mapping[str, Array], state: fluid.JobState, jobs: IntArray
-    ) -> Observation:
+    ) -> BaselineInput:
         changing = (state.pause_left_s > 0) | (state.spec_workers != state.ready_workers)
-        return Observation(
+        return BaselineInput(
             at_s=at_s,
             sampled_at_s=at_s - self._world.of_profile("metric_delay_s")[jobs],
             appended_records=samples["appended"][jobs],

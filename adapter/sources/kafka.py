@@ -30,7 +30,7 @@ from adapter.sources.offsets import (
     read_plan,
     within_limit,
 )
-from adapter.sources.partition_history import History
+from adapter.sources.partition_history import Partitions
 from adapter.sources.sample_table import SampleTable
 
 __all__ = ["KafkaReader", "check", "read_plan"]
@@ -75,7 +75,7 @@ class KafkaReader:
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered the client in the last tick
         self._unanswered: dict[str, Future[Any]] = {}  # by group
         self._silent = SilentGroups()
-        self._histories: dict[str, History] = {}  # workload -> its partitions in the last ticks
+        self._histories: dict[str, Partitions] = {}  # workload -> its partitions in the last ticks
         self._last_error = ""
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:

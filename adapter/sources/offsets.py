@@ -8,7 +8,7 @@ from adapter.config import Config, KafkaReading, KafkaSource
 from adapter.config.patterns import matcher
 from adapter.core.samples import fleet_conflict
 from adapter.sources.names import MOST_WORKLOADS, slug
-from adapter.sources.partition_history import History, Position, advance, hottest_ratio, marker_keys, stuck_backlog
+from adapter.sources.partition_history import Partitions, Position, advance, hottest_ratio, marker_keys, stuck_backlog
 from adapter.sources.sample_table import SampleTable
 
 SIGNALS = (
@@ -161,8 +161,8 @@ def _discovered_read(workload: str, same: list[tuple[GroupPattern, str]], commit
 
 
 def add_counts(
-    table: SampleTable, read: GroupRead, offsets: Offsets, plan: ReadPlan, history: History | None = None
-) -> History | None:
+    table: SampleTable, read: GroupRead, offsets: Offsets, plan: ReadPlan, history: Partitions | None = None
+) -> Partitions | None:
     """Add the counts of one workload, or one fault; never a sum over a part of its partitions.
 
     history: of the workload, None in its first tick. Returns it with this tick.
@@ -175,7 +175,7 @@ def add_counts(
         table.add(offsets.at_s, read.workload, fleet)
         table.add_fault(offsets.at_s, read.workload, str(unknown))
         return history
-    history = advance(history or History(), offsets.at_s, positions, plan.window_s)
+    history = advance(history or Partitions(), offsets.at_s, positions, plan.window_s)
     markers = frozenset(key for key in marker_keys(history) if key[:2] in read.transactional)
     counts = _counts(positions, markers, plan.offset_reset) | {"partitions": float(partitions)}
     table.add(offsets.at_s, read.workload, fleet | counts | _of_history(history, plan.window_s))
@@ -199,7 +199,7 @@ def _counts(positions: list[Position], markers: frozenset[object], offset_reset:
     }
 
 
-def _of_history(history: History, window_s: int) -> dict[str, float]:
+def _of_history(history: Partitions, window_s: int) -> dict[str, float]:
     found = {
         "stuck_backlog_records": stuck_backlog(history, window_s),
         "hottest_partition_ratio": hottest_ratio(history, window_s),

@@ -37,14 +37,14 @@ class _Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class Partitions:
     """The ticks of one workload that its partition signals need."""
 
     partitions: Mapping[Key, _Partition] = field(default_factory=dict)
     ends: tuple[tuple[int, Mapping[Key, int]], ...] = ()  # the time and the log end offsets of each tick of the window
 
 
-def advance(history: History, at_s: int, positions: Iterable[Position], window_s: int) -> History:
+def advance(history: Partitions, at_s: int, positions: Iterable[Position], window_s: int) -> Partitions:
     """The history with the positions of one more tick."""
     current = {position.key: position for position in positions}
     before = history.partitions
@@ -52,7 +52,7 @@ def advance(history: History, at_s: int, positions: Iterable[Position], window_s
     commits = Counter(group for group, _, _ in moved)
     partitions = {key: _next(before.get(key), at_s, each, commits[key[0]] > 0) for key, each in current.items()}
     ends = [each for each in history.ends if each[0] >= at_s - window_s]
-    return History(partitions, (*ends, (at_s, {key: position.latest for key, position in current.items()})))
+    return Partitions(partitions, (*ends, (at_s, {key: position.latest for key, position in current.items()})))
 
 
 def _moved(before: _Partition, position: Position) -> bool:
@@ -68,7 +68,7 @@ def _next(before: _Partition | None, at_s: int, position: Position, group_commit
     return _Partition(position, before.position == position, before.waiting_since_s, commits)
 
 
-def stuck_backlog(history: History, window_s: int) -> int | None:
+def stuck_backlog(history: Partitions, window_s: int) -> int | None:
     """Records of the partitions that the group does not read although it commits on others; None if not known yet.
 
     The commits of other partitions count, not the time alone: a group that commits on checkpoints stands still between
@@ -86,7 +86,7 @@ def stuck_backlog(history: History, window_s: int) -> int | None:
     )
 
 
-def hottest_ratio(history: History, window_s: int) -> float | None:
+def hottest_ratio(history: Partitions, window_s: int) -> float | None:
     """Records that arrived in the heaviest partition / in the mean one; None without records or a whole window."""
     if not _spans(history, window_s):
         return None
@@ -97,7 +97,7 @@ def hottest_ratio(history: History, window_s: int) -> float | None:
     return max(arrived) * len(arrived) / sum(arrived) if sum(arrived) > 0 else None
 
 
-def marker_keys(history: History) -> frozenset[Key]:
+def marker_keys(history: Partitions) -> frozenset[Key]:
     """Partitions whose only unread offset is the marker at the end of a transaction, if the producers write those.
 
     No consumer reads the marker: one that commits the offset after the last record leaves a lag of 1 in every partition
@@ -118,6 +118,6 @@ def _lag(position: Position) -> int | None:
     return None if position.committed is None else position.latest - max(position.committed, position.earliest)
 
 
-def _spans(history: History, window_s: int) -> bool:
+def _spans(history: Partitions, window_s: int) -> bool:
     ends: Sequence[tuple[int, object]] = history.ends
     return bool(ends) and ends[-1][0] - ends[0][0] >= window_s / 2

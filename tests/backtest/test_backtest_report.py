@@ -15,7 +15,7 @@ from adapter.backtest import command, history_report
 from adapter.backtest.history import HistoryError, RecordedHistory
 from adapter.backtest.report import ReportError, probe, write
 from adapter.backtest.report_charts import MAX_POINTS, downsample, figures
-from adapter.backtest.report_content import MEASURED, SIMULATED, Change, HpaTarget, Report, Score, Section, Track
+from adapter.backtest.report_content import MEASURED, SIMULATED, HpaTarget, Report, Resize, Score, Section, Track
 from adapter.backtest.report_page import page
 from adapter.backtest.sections import trace_section
 from adapter.backtest.trace import Trace, fit_profile
@@ -38,7 +38,7 @@ def section(**changes: object) -> Section:
         name="drain",
         at_s=AT_S,
         workers=np.repeat([4.0, np.nan, 6.0, 6.0], 25),
-        changes=(Change(at_s=float(AT_S[50]), before=4.0, after=6.0, why=f"4 -> 6: {EVIL}"),),
+        changes=(Resize(at_s=float(AT_S[50]), before=4.0, after=6.0, why=f"4 -> 6: {EVIL}"),),
     )
     result = Section(
         title=JOB,

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.core.samples import Array
-from adapter.simulator.baselines import SYNC_S, Baseline, Observation, OperatorSettings
+from adapter.simulator.baselines import SYNC_S, Baseline, BaselineInput, OperatorSettings
 from adapter.simulator.baselines.alignment import Alignment
 from adapter.simulator.baselines.dataflow_docs import DataflowDocs, DataflowParameters
 from adapter.simulator.baselines.delayed_scale_down import DelayedScaleDown
 from adapter.simulator.baselines.ds2 import Ds2, Ds2Parameters
-from adapter.simulator.baselines.flink import DEFAULT, FAST, Flink, FlinkParameters, Rates, capacity, outside_bounds
+from adapter.simulator.baselines.flink import DEFAULT, FAST, Flink, FlinkParameters, Metrics, capacity, outside_bounds
 from adapter.simulator.baselines.hpa_cpu import CpuParameters, HpaCpu
 from adapter.simulator.baselines.keda_kafka import KedaKafka, KedaParameters
 from adapter.simulator.baselines.registry import BASELINES
@@ -23,7 +23,7 @@ from adapter.simulator.baselines.window import SampleWindow
 
 QUICK = FlinkParameters(metrics_window_s=15.0, stabilization_interval_s=0.0, scale_down_interval_s=0.0)
 UNALIGNED = replace(QUICK, scaling_parallelism_alignment_mode="OFF")
-Lanes = TypeVar("Lanes", OperatorSettings, Observation)
+Lanes = TypeVar("Lanes", OperatorSettings, BaselineInput)
 SELF_ACTING = (
     *("flink-default", "flink-fast", "flink-tuned", "flink-tuned-85", "flink-demeter"),
     *("dataflow-docs", "ds2", "ds2-1.2"),
@@ -41,7 +41,7 @@ def job(lanes: int = 1, **values: float) -> OperatorSettings:
     return OperatorSettings(**{name: np.full(lanes, value) for name, value in known.items()})
 
 
-def look(at_s: float, lanes: int = 1, **values: float) -> Observation:
+def look(at_s: float, lanes: int = 1, **values: float) -> BaselineInput:
     """Samples without delay of four workers that process 1000 records/s at half their capacity."""
     known = {
         "sampled_at_s": at_s,
@@ -55,10 +55,10 @@ def look(at_s: float, lanes: int = 1, **values: float) -> Observation:
         "ready_workers": 4.0,
         "restarting": 0.0,
     } | values
-    return Observation(at_s=at_s, **{name: np.full(lanes, value) for name, value in known.items()})
+    return BaselineInput(at_s=at_s, **{name: np.full(lanes, value) for name, value in known.items()})
 
 
-def falling_behind(at_s: float, **values: float) -> Observation:
+def falling_behind(at_s: float, **values: float) -> BaselineInput:
     """1000 records/s come and 800 are processed by four workers that are busy all the time."""
     busy = {"cpu_ratio": 1.0, "busy_ratio": 1.0, "busiest_ratio": 1.0}
     return look(at_s, **({"processed_records": 800.0 * at_s, "backlog_records": 200.0 * at_s} | busy | values))
@@ -68,7 +68,7 @@ def syncs(until_s: float) -> Iterator[float]:
     return iter(np.arange(0.0, until_s + 1, SYNC_S).tolist())
 
 
-def first_size(peer: Baseline, until_s: float, scene: Callable[[float], Observation]) -> tuple[float, float] | None:
+def first_size(peer: Baseline, until_s: float, scene: Callable[[float], BaselineInput]) -> tuple[float, float] | None:
     """The time and value of its first size."""
     for at_s in syncs(until_s):
         size = float(peer.wanted(scene(at_s))[0])
@@ -138,7 +138,7 @@ def test_an_hpa_on_cpu_proposes_the_usage_over_the_target(
     np.testing.assert_array_equal(peer.wanted(seen), [expected])
 
 
-def restarted_cpu(at_s: float, delay_s: float = 0.0) -> Observation:
+def restarted_cpu(at_s: float, delay_s: float = 0.0) -> BaselineInput:
     """Paused from 30 to 90 s."""
     return look(at_s, cpu_ratio=0.9, restarting=float(30 <= at_s < 90), sampled_at_s=at_s - delay_s)
 
@@ -183,8 +183,8 @@ def test_the_input_rate_is_known_during_a_restart_and_ignores_the_backlog() -> N
 # Flink autoscaler
 
 
-def rates(target: float, able: float, lag: float = 0.0) -> Rates:
-    return Rates(
+def rates(target: float, able: float, lag: float = 0.0) -> Metrics:
+    return Metrics(
         target=np.array([float(target)]),
         processed=np.array([float(target)]),
         true_processing=np.array([float(able)]),
@@ -240,7 +240,7 @@ def test_flink_acts_outside_its_utilization_boundary(able: float, lag: float, ex
 
 
 def test_flink_acts_only_after_the_stabilization_and_a_full_window() -> None:
-    def scene(at_s: float) -> Observation:
+    def scene(at_s: float) -> BaselineInput:
         return falling_behind(at_s, restarting=float(at_s < 60))
 
     # after 60 + 300 + 900 s: backlog 252000, 140 + 166.67 + 1428.57 = 1735 of 800 is 2.17 times four, 8.7
@@ -248,7 +248,7 @@ def test_flink_acts_only_after_the_stabilization_and_a_full_window() -> None:
 
 
 def test_a_restart_makes_flink_wait_again() -> None:
-    def scene(at_s: float) -> Observation:
+    def scene(at_s: float) -> BaselineInput:
         return falling_behind(at_s, restarting=float(600 <= at_s < 660))
 
     acted = first_size(BASELINES["flink-default"](job()), 3000.0, scene)
@@ -266,7 +266,7 @@ def test_a_restart_makes_flink_wait_again() -> None:
     ],
 )
 def test_flink_prefers_the_throughput_of_a_catch_up_to_busy_time(mode: str, expected: float) -> None:
-    def scene(at_s: float) -> Observation:
+    def scene(at_s: float) -> BaselineInput:
         done = 800.0 * at_s
         return look(at_s, appended_records=done, processed_records=done, backlog_records=100_000.0)
 
@@ -316,10 +316,10 @@ def test_flinks_limits_apply(limits: dict[str, float], parameters: FlinkParamete
     assert acted == (15.0, expected)
 
 
-def busiest_of(shares: dict[float, float]) -> Callable[[float], Observation]:
+def busiest_of(shares: dict[float, float]) -> Callable[[float], BaselineInput]:
     """The load from the given seconds on."""
 
-    def scene(at_s: float) -> Observation:
+    def scene(at_s: float) -> BaselineInput:
         return look(at_s, busiest_ratio=shares[max(start for start in shares if start <= at_s)])
 
     return scene
@@ -345,7 +345,7 @@ def test_flinks_scale_downs_are_delayed(shares: dict[float, float], expected: tu
 
 
 def test_flinks_scale_ups_are_immediate_and_end_the_wait_of_scale_downs() -> None:
-    def scene(at_s: float) -> Observation:
+    def scene(at_s: float) -> BaselineInput:
         return falling_behind(at_s) if 300 <= at_s < 330 else look(at_s, busiest_ratio=0.25)
 
     peer = Flink(job(), replace(UNALIGNED, scale_down_interval_s=600.0))
@@ -414,7 +414,7 @@ def test_ds2_does_not_see_a_backlog() -> None:
 
 
 def test_dataflow_scales_up_after_two_minutes_of_backlog() -> None:
-    def scene(at_s: float) -> Observation:
+    def scene(at_s: float) -> BaselineInput:
         return falling_behind(at_s, backlog_records=30_000.0 + 200 * at_s)
 
     # at 120 s 54000 wait, 360 records/s for 150 s; 1360 of 800 of four is 6.8
@@ -435,14 +435,14 @@ def test_dataflow_scales_up_after_two_minutes_of_backlog() -> None:
 def test_dataflow_sizes_by_backlog_and_cpu(backlog: float, cpu: float, expected: tuple[float, float] | None) -> None:
     peer = DataflowDocs(job(), DataflowParameters())
 
-    def scene(at_s: float) -> Observation:
+    def scene(at_s: float) -> BaselineInput:
         return look(at_s, backlog_records=backlog, cpu_ratio=cpu, spec_workers=10.0, ready_workers=10.0)
 
     assert first_size(peer, 600.0, scene) == expected
 
 
 def test_dataflow_waits_for_a_lasting_backlog() -> None:
-    def scene(at_s: float) -> Observation:
+    def scene(at_s: float) -> BaselineInput:
         gone = at_s % 90 == 0
         return look(at_s, backlog_records=0.0 if gone else 50_000.0, cpu_ratio=0.9)
 
@@ -518,7 +518,7 @@ def test_a_repeated_single_sample_gives_no_size(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in BASELINES if name not in ("static-peak", "keda-rate-80")])
 def test_metrics_two_minutes_late_freeze_no_baseline(name: str) -> None:
-    def late(at_s: float) -> Observation:
+    def late(at_s: float) -> BaselineInput:
         seen = falling_behind(max(0.0, at_s - 120.0), restarting=float(300 <= at_s < 360))
         return replace(seen, at_s=at_s)
 
@@ -549,7 +549,7 @@ def one(of: Lanes, lane: int) -> Lanes:
     return replace(of, **arrays)
 
 
-def noisy(rng: np.random.Generator, lanes: int, ticks: int) -> Iterator[Observation]:
+def noisy(rng: np.random.Generator, lanes: int, ticks: int) -> Iterator[BaselineInput]:
     """Jobs of three loads that restart and lose samples now and then."""
     appended, processed, spec = np.zeros(lanes), np.zeros(lanes), np.ones(lanes)
     for tick in range(ticks):
@@ -559,7 +559,7 @@ def noisy(rng: np.random.Generator, lanes: int, ticks: int) -> Iterator[Observat
         shares: list[Array] = [rng.random(lanes) + lost for _ in range(3)]
         if tick % 50 == 0:
             spec = rng.integers(1, 30, lanes).astype(float)
-        yield Observation(
+        yield BaselineInput(
             at_s=tick * SYNC_S,
             sampled_at_s=tick * SYNC_S - rng.choice([0.0, 15.0], lanes),
             appended_records=appended + lost,

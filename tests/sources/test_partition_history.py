@@ -6,23 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.sources.partition_history import (
-    History,
-    Position,
-    advance,
-    hottest_ratio,
-    marker_keys,
-    stuck_backlog,
-)
+from adapter.sources.partition_history import Partitions, Position, advance, hottest_ratio, marker_keys, stuck_backlog
 
 WINDOW_S = 60
 TICK_S = 15
 Offsets = tuple[int | None, int]  # committed, log end
 
 
-def after(ticks: int, offsets_at: Callable[[int], Sequence[Offsets]], tick_s: int = TICK_S) -> History:
+def after(ticks: int, offsets_at: Callable[[int], Sequence[Offsets]], tick_s: int = TICK_S) -> Partitions:
     """The history of a group after so many ticks. offsets_at: Unix seconds -> offsets of each partition."""
-    history = History()
+    history = Partitions()
     for at_s in range(0, ticks * tick_s, tick_s):
         positions = [
             Position(("orders", "orders", number), committed, 0, end)
@@ -121,7 +114,7 @@ def test_a_lag_of_1_that_stays_in_every_partition_is_a_transaction_marker(
 
 def test_a_partition_that_retention_has_emptied_does_not_speak_against_a_marker() -> None:
     positions = [Position(("g", "t", 0), 9, 0, 10), Position(("g", "t", 1), 4, 5, 5)]
-    history = advance(advance(History(), 0, positions, WINDOW_S), TICK_S, positions, WINDOW_S)
+    history = advance(advance(Partitions(), 0, positions, WINDOW_S), TICK_S, positions, WINDOW_S)
     assert marker_keys(history) == {("g", "t", 0)}
 
 

@@ -29,7 +29,7 @@ class Entry:
     stages: tuple[StageSignals, ...] = ()
 
 
-class Names(msgspec.Struct, frozen=True):
+class TextColumn(msgspec.Struct, frozen=True):
     """A column of texts."""
 
     names: list[str]  # the distinct texts
@@ -47,13 +47,13 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     """All columns. Numbers are 64-bit floats, NaN if unknown; a column with only unknown numbers is left out."""
 
     workloads: list[str]  # "namespace/name", sorted
-    texts: dict[str, Names]  # field of Decision (TEXTS)
+    texts: dict[str, TextColumn]  # field of Decision (TEXTS)
     numbers: dict[str, memoryview]  # field of Decision (NUMBERS)
     error_after_s: memoryview
     label_sets: list[dict[str, str]]
     label_codes: memoryview  # index of the label set of each workload
     stage_workloads: memoryview = memoryview(b"")  # index of the workload of each visible stage, sorted
-    stages: Names = Names([], memoryview(b""))
+    stages: TextColumn = TextColumn([], memoryview(b""))
     stage_numbers: dict[str, memoryview] = {}  # field of StageSignals (STAGE_NUMBERS)
 
 
@@ -160,10 +160,10 @@ def label_sets_of(labels: Iterable[Mapping[str, str]]) -> "tuple[list[dict[str, 
     return [dict(each) for each in code], codes
 
 
-def names_of(texts: Sequence[str]) -> Names:
+def names_of(texts: Sequence[str]) -> TextColumn:
     """Encode texts as a column."""
     code = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    return Names([str(text) for text in code], memoryview(array(_CODE, map(code.__getitem__, texts)).tobytes()))
+    return TextColumn([str(text) for text in code], memoryview(array(_CODE, map(code.__getitem__, texts)).tobytes()))
 
 
 def _all_bytes(names: Iterable[str], records: Sequence[Any]) -> dict[str, memoryview]:
@@ -185,7 +185,7 @@ def _check(columns: Columns) -> None:
     of_stages = {len(_floats(column)) for column in columns.stage_numbers.values()}
     if not (lengths <= {rows} and of_stages <= {stages} and columns.stage_numbers.keys() <= set(STAGE_NUMBERS)):
         raise ValueError("not a snapshot: a column of numbers does not fit its workloads")
-    if not _fits(Names([""] * len(columns.label_sets), columns.label_codes), rows):
+    if not _fits(TextColumn([""] * len(columns.label_sets), columns.label_codes), rows):
         raise ValueError("not a snapshot: the labels do not fit the workloads")
     if max(_codes(columns.stage_workloads), default=-1) >= rows:
         raise ValueError("not a snapshot: a stage without a workload")
@@ -194,7 +194,7 @@ def _check(columns: Columns) -> None:
             kind(text)
 
 
-def _fits(column: Names, rows: int) -> bool:
+def _fits(column: TextColumn, rows: int) -> bool:
     codes = _codes(column.codes)
     return len(codes) == rows and max(codes, default=-1) < len(column.names)
 

@@ -14,7 +14,7 @@ SYNC_S = 15.0  # of the HPA; the other baselines use the same period
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class BaselineInput:
     """The input of a baseline: the visible samples of L jobs at one tick, shape (L,), NaN where unknown.
 
     The counts are those of core.samples at sampled_at_s; workers and restarting are current, as in Kubernetes.
@@ -53,7 +53,7 @@ class Baseline(Protocol):
     def hpa(self) -> Hpa | None:
         """The HPA that applies the proposals, or None."""
 
-    def wanted(self, seen: Observation) -> Array:
+    def wanted(self, seen: BaselineInput) -> Array:
         """The size that it sets now, or proposes to its HPA before windows and limits; shape (L,).
 
         NaN, no number, leaves the size as it is.

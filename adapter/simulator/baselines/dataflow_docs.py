@@ -6,7 +6,7 @@ import numpy as np
 
 from adapter.core.partitions import whole
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.baselines import BaselineInput, OperatorSettings
 from adapter.simulator.baselines.window import SampleWindow
 from adapter.simulator.hpa import Hpa
 
@@ -35,7 +35,7 @@ class DataflowDocs:
         self._recent = SampleWindow(lanes, _THROUGHPUT_S)
         self._period = SampleWindow(lanes, parameters.period_s, gauges=2)
 
-    def wanted(self, seen: Observation) -> Array:
+    def wanted(self, seen: BaselineInput) -> Array:
         """A new size after a full period of backlog, or of idleness, shape (L,)."""
         period, p, workers = self._period, self._parameters, seen.spec_workers
         period.take(seen, seen.cpu_ratio, self._backlogged(seen))
@@ -48,7 +48,7 @@ class DataflowDocs:
         size = np.clip(whole(size), 1.0, self._job.max_workers)
         return np.where(period.fresh & period.full & (size != workers), size, np.nan)
 
-    def _backlogged(self, seen: Observation) -> Array:
+    def _backlogged(self, seen: BaselineInput) -> Array:
         """1 where the newest backlog is at least low_backlog_s, 0 where it is less, NaN where it is unknown."""
         recent = self._recent
         recent.take(seen, seen.cpu_ratio)

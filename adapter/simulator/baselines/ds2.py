@@ -6,7 +6,7 @@ import numpy as np
 
 from adapter.core.partitions import whole
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.baselines import BaselineInput, OperatorSettings
 from adapter.simulator.baselines.window import SampleWindow
 from adapter.simulator.hpa import Hpa
 
@@ -33,7 +33,7 @@ class Ds2:
         self._window = SampleWindow(len(job.max_workers), parameters.metric_aggregation_period_s)
         self._changed_at_s = np.full(len(job.max_workers), -np.inf)
 
-    def wanted(self, seen: Observation) -> Array:
+    def wanted(self, seen: BaselineInput) -> Array:
         """ceil(ceil(input / true rate of a worker) * overprovisioning), with a full window and after the cooldown."""
         window = self._window
         window.take(seen, seen.busy_ratio)

@@ -11,7 +11,7 @@ import numpy as np
 from adapter.core.partitions import whole
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.baselines import BaselineInput, OperatorSettings
 from adapter.simulator.baselines.alignment import Alignment
 from adapter.simulator.baselines.delayed_scale_down import DelayedScaleDown
 from adapter.simulator.baselines.window import SampleWindow
@@ -78,7 +78,7 @@ DEMETER = FlinkParameters(  # the published runs of Demeter (ICPE 2024), operato
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
+class Metrics:
     """The metrics of a full window for L jobs, shape (L,), in records/s except lag_records; NaN unknown."""
 
     target: Array  # TARGET_DATA_RATE, the input
@@ -87,7 +87,7 @@ class Rates:
     lag_records: Array
 
 
-def capacity(p: FlinkParameters, rates: Rates, utilization: Array | float, *, with_restart: bool) -> Array:
+def capacity(p: FlinkParameters, rates: Metrics, utilization: Array | float, *, with_restart: bool) -> Array:
     """Capacity for the input at this utilization, for the catch-up and for a restart; whole records/s, shape (L,).
 
     AutoScalerUtils.getTargetProcessingCapacity. Utilization 0 is infinite capacity, for any known input.
@@ -101,7 +101,7 @@ def capacity(p: FlinkParameters, rates: Rates, utilization: Array | float, *, wi
     return np.where((used > 0) | np.isnan(rounded), rounded, np.inf)
 
 
-def outside_bounds(p: FlinkParameters, rates: Rates) -> Mask:
+def outside_bounds(p: FlinkParameters, rates: Metrics) -> Mask:
     """Whether the present size is too small or too large, shape (L,).
 
     Only the test for "too large" includes the restart. A size is not too large while the job processes a backlog.
@@ -131,7 +131,7 @@ class Flink:
         self._meter = SampleWindow(lanes, _METER_S)
         self._delayed = DelayedScaleDown(lanes, parameters.scale_down_interval_s)
 
-    def wanted(self, seen: Observation) -> Array:
+    def wanted(self, seen: BaselineInput) -> Array:
         """The parallelism to rescale to now, shape (L,); NaN for none."""
         rates, current = self._collected(seen), seen.spec_workers
         known = ~np.isnan(rates.true_processing) & ~np.isnan(rates.target)
@@ -145,7 +145,7 @@ class Flink:
         self._delayed.clear(~np.isnan(chosen))
         return chosen
 
-    def _collected(self, seen: Observation) -> Rates:
+    def _collected(self, seen: BaselineInput) -> Metrics:
         """Add a sample to the metrics window; returns the metrics of the window."""
         p, window, meter = self._parameters, self._window, self._meter
         busy_ratio = seen.busiest_ratio if p.metrics_busy_time_aggregator == "MAX" else seen.busy_ratio
@@ -157,21 +157,21 @@ class Flink:
         by_busy = np.where(np.isnan(processed), np.nan, by_busy)
         observed = window.mean(1, p.observed_true_processing_rate_min_observations)
         switches = ~(by_busy <= observed * (1 + p.observed_true_processing_rate_switch_threshold))
-        return Rates(
+        return Metrics(
             target=np.maximum(0.0, processed + window.backlog_records_per_s()),
             processed=processed,
             true_processing=np.where(switches & ~np.isnan(observed), observed, by_busy),
             lag_records=window.backlog_records(),
         )
 
-    def _observation(self, seen: Observation, metered: Array) -> Array:
+    def _observation(self, seen: BaselineInput, metered: Array) -> Array:
         """The observed true processing rate: the throughput during a catch-up, otherwise the mean of earlier ones."""
         p = self._parameters
         catching_up = seen.backlog_records >= p.observed_true_processing_rate_lag_threshold_s * metered
         before = self._window.mean(1, p.observed_true_processing_rate_min_observations)
         return np.where(metered > 0, np.where(catching_up, metered, before), np.nan)
 
-    def _parallelism(self, rates: Rates, current: Array) -> Array:
+    def _parallelism(self, rates: Metrics, current: Array) -> Array:
         """The present size times needed / present capacity, within limits and aligned to the partitions; no delay."""
         p = self._parameters
         needed = capacity(p, rates, p.utilization_target, with_restart=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.baselines import BaselineInput, OperatorSettings
 from adapter.simulator.hpa import Hpa, PodCpu, Tolerance, by_utilization, unready
 
 
@@ -31,7 +31,7 @@ class HpaCpu:
         self._parameters = parameters
         self._ready_since_s = np.full(len(job.max_workers), -np.inf)
 
-    def wanted(self, seen: Observation) -> Array:
+    def wanted(self, seen: BaselineInput) -> Array:
         """The proposal of the CPU metric, shape (L,); NaN where no pod's sample counts."""
         counted = np.where(self._restarted(seen) | np.isnan(seen.cpu_ratio), 0.0, seen.ready_workers)
         pods = PodCpu(
@@ -44,7 +44,7 @@ class HpaCpu:
         )
         return np.where(counted > 0, proposal, np.nan)
 
-    def _restarted(self, seen: Observation) -> Mask:
+    def _restarted(self, seen: BaselineInput) -> Mask:
         """Jobs whose pods are all starting or have just started."""
         paused = (seen.restarting > 0) & (seen.ready_workers >= seen.spec_workers)  # otherwise the old workers continue
         ready_since_s = np.where(np.isnan(self._ready_since_s), seen.at_s, self._ready_since_s)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.baselines import BaselineInput, OperatorSettings
 from adapter.simulator.baselines.window import SampleWindow
 from adapter.simulator.hpa import Hpa, Tolerance, by_average_value
 
@@ -28,7 +28,7 @@ class InputRate:
         self._tolerance = parameters.tolerance
         self._window = SampleWindow(len(job.max_workers), parameters.window_s)
 
-    def wanted(self, seen: Observation) -> Array:
+    def wanted(self, seen: BaselineInput) -> Array:
         """ceil(input rate / threshold) outside the tolerance, shape (L,); NaN while the rate is unknown."""
         counted, known = seen.appended_records, np.zeros(len(seen.appended_records))
         broker = replace(seen, processed_records=counted, backlog_records=known, restarting=known)

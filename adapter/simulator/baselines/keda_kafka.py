@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.baselines import BaselineInput, OperatorSettings
 from adapter.simulator.hpa import Hpa, Tolerance, by_average_value
 
 
@@ -33,7 +33,7 @@ class KedaKafka:
         self._threshold = np.maximum(1.0, np.floor(threshold))
         self._partitions = np.where(job.partitions > 0, job.partitions, np.inf)
 
-    def wanted(self, seen: Observation) -> Array:
+    def wanted(self, seen: BaselineInput) -> Array:
         """The HPA's ceil(lag / lagThreshold) outside the tolerance, shape (L,); NaN while the lag is unknown.
 
         The partitions cap the lag. KEDA's integer division lets it exceed the cap by one share.

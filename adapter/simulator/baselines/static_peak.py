@@ -3,7 +3,7 @@
 import numpy as np
 
 from adapter.core.samples import Array
-from adapter.simulator.baselines import Observation, OperatorSettings
+from adapter.simulator.baselines import BaselineInput, OperatorSettings
 from adapter.simulator.hpa import Hpa
 
 
@@ -15,6 +15,6 @@ class StaticPeak:
     def __init__(self, job: OperatorSettings) -> None:
         self._workers = np.maximum(1.0, job.static_peak_workers)
 
-    def wanted(self, seen: Observation) -> Array:
+    def wanted(self, seen: BaselineInput) -> Array:
         """The same size at every sync, shape (L,)."""
         return self._workers.copy()

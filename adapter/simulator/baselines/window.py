@@ -4,7 +4,7 @@ import numpy as np
 
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray
-from adapter.simulator.baselines import SYNC_S, Observation
+from adapter.simulator.baselines import SYNC_S, BaselineInput
 
 _AT, _APPENDED, _PROCESSED, _BACKLOG, _COUNTS = 0, 1, 2, 3, 4
 
@@ -33,7 +33,7 @@ class SampleWindow:
         self.fresh: Mask = np.zeros(lanes, dtype=bool)
         self.full: Mask = np.zeros(lanes, dtype=bool)
 
-    def take(self, seen: Observation, *gauges: Array) -> None:
+    def take(self, seen: BaselineInput, *gauges: Array) -> None:
         """Add the samples of one sync. A sample counts once, and only if its counts and its first gauge are known.
 
         Sets `fresh` (the job had a new sample), `full` (the window is full), `samples` (number in the window) and

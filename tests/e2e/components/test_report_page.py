@@ -9,7 +9,7 @@ from parts.browser import NAMES, Browser, Page, chromium
 from parts.process import until
 
 from adapter.backtest.report import write
-from adapter.backtest.report_content import MEASURED, SIMULATED, Change, Fact, HpaTarget, Report, Score, Section, Track
+from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Report, Resize, Score, Section, Track
 from adapter.backtest.sections import trace_section
 from adapter.backtest.trace import Trace, fit_profile
 from adapter.core.prices import Prices
@@ -95,7 +95,7 @@ def _day(begin_s: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _track(name: str, at_s: np.ndarray, rate: np.ndarray, spare: float) -> Track:
     workers = np.ceil(rate * spare / 100)
-    why = Change(at_s=float(at_s[0]), before=np.nan, after=float(workers[0]), why="10 -> 12: behind <b>by</b> 90 s")
+    why = Resize(at_s=float(at_s[0]), before=np.nan, after=float(workers[0]), why="10 -> 12: behind <b>by</b> 90 s")
     waits = np.where(np.diff(workers, prepend=workers[0]) != 0, 45.0 * spare, 1.0)
     return Track(name=name, at_s=at_s, workers=workers, backlog_time_s=waits, changes=(why,))
 
