@@ -174,27 +174,27 @@ class ResultCollector:
     def report_missing(self, queries: Collection[Query]) -> None:
         """Add a fault for each configured workload and fleet without any series in the last tick.
 
-        A workload that lacks series of some of its own queries has a note.
+        A workload without a fault that lacks series of one of its own queries has a note.
         """
         newest: dict[str, int] = {}
         for key in self._values:
             newest[key.workload] = max(key.at_s, newest.get(key.workload, key.at_s))
         present = {workload for workload, at_s in newest.items() if at_s == self.end_s}
-        seen = present | {workload for _, workload in self._faults}
-        self._note_missing([query for query in queries if query.is_own], present)
+        faulty = {workload for _, workload in self._faults}
+        self._note_missing(queries, present - faulty)
         for query in queries:
             if isinstance(query.owners, DiscoveredWorkloads):
-                if seen.isdisjoint(self._names.of_fleet(query.owners.fleet)):
+                if (present | faulty).isdisjoint(self._names.of_fleet(query.owners.fleet)):
                     self._add_fault(self.end_s, EVERY, f"{query.path}: no series match; is the exporter scraped?")
                 continue
             for values, workloads in query.owners.workloads.items():
                 labels = _selector(dict(zip(query.owners.keys, values, strict=True)))
-                for workload in set(workloads) - seen:
+                for workload in set(workloads) - present - faulty:
                     self._add_fault(self.end_s, workload, _missing(labels, newest.get(workload), self.end_s))
 
     def _note_missing(self, queries: Iterable[Query], workloads: Collection[str]) -> None:
         found = {(key.workload, key.signal) for key in self._values if key.at_s == self.end_s}
-        for query in queries:
+        for query in (query for query in queries if query.is_own):
             message = f"{query.signal} ({query.path}): the query returns no series; is its metric right?"
             for workload in _all_of(query):
                 if workload in workloads and (workload, query.signal) not in found:

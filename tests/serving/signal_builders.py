@@ -22,7 +22,7 @@ FLEET = (
 def readings(*entries: Entry, age_s: float = 5.0) -> MetricReader:
     """A reader of these workloads, by default FLEET. age_s: of their decisions."""
     now_s = [AT_S]
-    store = SnapshotStore(clock=lambda: now_s[0])
+    store = SnapshotStore(clock=lambda: now_s[0], monotonic=lambda: 0.0)
     store.put(snapshot(*(entries or FLEET)))
     now_s[0] += age_s
     return MetricReader(store)

@@ -285,8 +285,8 @@ class Unlisted(list[Candidate]):
 
 def test_the_cost_of_a_selector_is_checked_before_its_candidates_are_listed() -> None:
     crowd = Unlisted([Candidate({}, entries_of(0.0, ()), 0)] * 2_001)
-    labelled = SimpleNamespace(candidates=crowd, by=lambda key: {"red": crowd})
-    lookup = Lookup(cast("Namespace", SimpleNamespace(labelled=lambda stages: labelled)), stages=False)
+    index = SimpleNamespace(candidates=crowd, by=lambda key: {"red": crowd})
+    lookup = Lookup(cast("Namespace", SimpleNamespace(label_index=lambda stages: index)), stages=False)
     with pytest.raises(StatusError, match="2001 workloads"):
         lookup.matching(parse(",".join(["team=red"] * 101)))
 
