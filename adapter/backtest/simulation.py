@@ -75,8 +75,8 @@ def headroom_advice(run: PolicyRun, target_s: float) -> str:
         )
     return (
         f"{within}. For minutes the input exceeds the capacity of the workers by {overload - 1:.0%}: raise "
-        "min_workers, or with drain raise min_spare_workers or lower target_utilization_ratio; at max_workers, raise "
-        "that to a size among which the partitions divide evenly."
+        "min_workers, or with drain raise min_spare_workers or lower target_utilization_ratio. If the job is at "
+        "max_workers, raise max_workers to a number that divides the partitions evenly, or add partitions."
     )
 
 

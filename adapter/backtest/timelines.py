@@ -110,8 +110,7 @@ def _stack(ticks: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) 
 
 def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array]) -> Timeline:
     """signals: signal -> its values for the workload, (T,), or for its stages, (S, T)."""
-    others = np.diff(interpolate(signals["partitions"]), prepend=np.nan) != 0
-    others &= np.isfinite(signals["partitions"]).any()
+    others = _moves(_filled(signals["partitions"], step_s))
     flows = [
         _flow({signal: signals[signal][stage] for signal in _STAGED}, step_s, others)
         for stage in _summed_stages(signals)
@@ -137,6 +136,14 @@ def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array
     )
 
 
+def _moves(partitions: Array) -> Mask:
+    """The ticks at which the number of partitions changes; after a long gap, the tick at which it is known again."""
+    known = np.flatnonzero(np.isfinite(partitions))
+    moves = np.zeros(len(partitions), dtype=bool)
+    moves[known[1:]] = np.diff(partitions[known]) != 0
+    return moves
+
+
 def _summed_stages(signals: Mapping[str, Array]) -> list[int]:
     """The stages whose counts are summed: those that ever report a backlog, or all if none does."""
     waits = np.isfinite(signals["backlog_records"]).any(axis=1)
@@ -151,7 +158,7 @@ def _flow(signals: Mapping[str, Array], step_s: float, others: Mask) -> _Flow:
     input_rate = first_known(
         signals["input_rate_records_per_s"],
         _rate(appended, step_s, pace, others),
-        np.maximum(throughput + _change(backlog, pace) / (pace * step_s), 0.0),
+        np.maximum(throughput + _change(backlog, pace, others) / (pace * step_s), 0.0),
     )
     return _Flow(
         pace=pace, input_rate_records_per_s=input_rate, throughput_records_per_s=throughput, backlog_records=backlog
@@ -188,10 +195,11 @@ def _pace(counter: Array) -> int:
     return max(int(np.median(np.diff(rises))), 1) if len(rises) > 1 else 1
 
 
-def _change(values: Array, ticks: int) -> Array:
-    """The change over a number of ticks, at their end; NaN for the first ones."""
+def _change(values: Array, ticks: int, others: Mask) -> Array:
+    """The change over a number of ticks, at their end; NaN for the first ones, and over others."""
     changed = np.full_like(values, np.nan)
-    changed[ticks:] = values[ticks:] - values[:-ticks]
+    before = np.cumsum(others)
+    changed[ticks:] = np.where(before[ticks:] == before[:-ticks], values[ticks:] - values[:-ticks], np.nan)
     return changed
 
 
@@ -203,7 +211,7 @@ def _rate(counter: Array, step_s: float, ticks: int, others: Mask) -> Array:
     whole = _filled(counter, step_s)
     risen = np.diff(whole, prepend=np.nan)
     anew = (risen < 0) & (whole < _ANEW_RATIO * (whole - risen))
-    risen = np.where(anew, whole, np.where((risen >= 0) & ~others, risen, np.nan))
+    risen = np.where(others, np.nan, np.where(anew, whole, np.where(risen >= 0, risen, np.nan)))
     rate = np.full_like(risen, np.nan)
     if len(risen) >= ticks:
         rate[ticks - 1 :] = np.lib.stride_tricks.sliding_window_view(risen, ticks).mean(axis=1) / step_s

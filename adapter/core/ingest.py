@@ -24,7 +24,9 @@ _POINTS = {
     "appended": "appended_records",
     "backlog": "backlog_records",
     "partition": "highest_partition_backlog_records",
+    "reported": "throughput_records_per_s",
 }
+_COUNTED = ("processed", "appended", "backlog", "partition")  # sums over partitions
 _FACTS = tuple(f.name for f in fields(WorkloadFacts))
 _COUNTS = tuple(f.name for f in fields(WorkerCounts))
 _FEW_RATIO = 0.1  # of the ready workers
@@ -177,7 +179,7 @@ def _without_points(fast: Fast, stages: tuple[Stage, ...], workloads: set[str]) 
     if not workloads:
         return fast
     unchanged = np.array([workload not in workloads for workload, _ in stages], dtype=bool)
-    points: dict[str, Any] = {name: np.where(unchanged, getattr(fast, name), np.nan) for name in _POINTS}
+    points: dict[str, Any] = {name: np.where(unchanged, getattr(fast, name), np.nan) for name in _COUNTED}
     return replace(fast, **points)
 
 

@@ -18,7 +18,7 @@ from adapter.core.forecast import POINTS, Fit
 from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 
-VERSION = 17  # raise it whenever layout() changes
+VERSION = 18  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -107,6 +107,7 @@ class Fast:
     appended: Array = field(metadata=_by("stage", 0))
     backlog: Array = field(metadata=_by("stage", 0))
     partition: Array = field(metadata=_by("stage", 0))  # the largest backlog of a single partition
+    reported: Array = field(metadata=_by("stage", 0))  # the throughput that a source computed
     signals: LatestSignals = field(metadata=_by("stage"))
     seen_at_s: Array = field(metadata=_by("stage"))  # the last tick with throughput and backlog
     stop: RescaleStop = field(metadata=_by("stage"))
@@ -229,8 +230,7 @@ def _take(values: Array, places: list[int]) -> Array:
 
 def layout() -> str:
     """A hash of the names, types, axes and order of all fields of the state."""
-    text = json.dumps([_describe(Fast), _describe(Slow)])
-    return sha256(text.encode()).hexdigest()[:16]
+    return sha256(json.dumps([_describe(Fast), _describe(Slow)]).encode()).hexdigest()[:16]
 
 
 def _describe(group: Any) -> list[Any]:

@@ -104,13 +104,14 @@ def _clean_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
 
 
 def _is_full(fast: Fast, window_s: Array) -> Mask:
-    """Whether each stage was seen for a whole window since its samples were missing for two ticks or more.
+    """Whether the rate of each stage was reported for a whole window since it was missing for over half a window.
 
     Until then a rate that the source reports may be too low: the source was away too, and its window is not full.
     """
-    missing = np.isnan(fast.backlog)
-    returned = missing[:-2] & missing[1:-1] & ~missing[2:]
-    full: Mask = ~(returned & (fast.at_s[2:, None] > fast.at_s[-1] - window_s)).any(axis=0)
+    at_s, known = fast.at_s[:, None], np.isfinite(fast.reported)
+    before_s = np.maximum.accumulate(np.where(known, at_s, at_s[0]), axis=0)[:-1]
+    returned = known[1:] & (at_s[1:] - before_s > window_s / 2) & (at_s[1:] > at_s[-1] - window_s)
+    full: Mask = ~returned.any(axis=0)
     return full
 
 

@@ -49,7 +49,7 @@ class MetricReader:
             )
         fault = snapshot_fault(held.snapshot, now_s)
         if fault is not None:
-            raise unavailable("; ".join(filter(None, (fault, self._store.fault))))
+            raise unavailable(self._store.fault or fault)
         return held
 
 

@@ -51,7 +51,7 @@ class Autoscalers:
     def first_workers(self) -> Array:
         """The initial size of each job: a static policy's own size, otherwise the size for the first minute's input."""
         static = np.array(self._policies) == "static-peak"
-        first = np.where(static, self._static_workers(), self._world.first_workers())
+        first = np.maximum(np.where(static, self._static_workers(), self._world.first_workers()), self._least)
         return self._follow_schedules(0.0, first)
 
     def sync(self, at_s: float, samples: Mapping[str, Array], state: fluid.JobState) -> tuple[Array, Array]:

@@ -195,7 +195,7 @@ class ResultCollector:
     def _note_missing(self, queries: Iterable[Query], workloads: Collection[str]) -> None:
         found = {(key.workload, key.signal) for key in self._values if key.at_s == self.end_s}
         for query in (query for query in queries if query.is_own):
-            message = f"{query.signal} ({query.path}): the query returns no series; is its metric right?"
+            message = f"{query.signal} ({query.path}): no series match; is its metric right?"
             for workload in _all_of(query):
                 if workload in workloads and (workload, query.signal) not in found:
                     self._notes.setdefault(workload, message)

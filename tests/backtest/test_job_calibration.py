@@ -1,5 +1,7 @@
 """Calibration recovers the parameters of a job from its history, and reports those that the history lacks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from builders import assemble
@@ -318,8 +320,9 @@ def test_the_simulated_job_stays_within_the_bounds_of_its_hpa() -> None:
         seen.by_workload.update(min_workers=np.array([6.0]), max_workers=np.array([10.0]))
     (found,) = timelines(samples, 15.0).values()
 
-    for run in simulate(calibrate(found, Rules()), ("drain", "keda-30s", "ds2"), BEGIN_S).values():
-        assert run.workers[20:].min() >= 6
+    job = replace(calibrate(found, Rules()), rate_records_per_s=np.repeat([100.0, 900.0], 360))
+    for run in simulate(job, ("drain", "keda-30s", "ds2", "flink-default", "dataflow-docs"), BEGIN_S).values():
+        assert run.workers.min() >= 6
         assert run.workers.max() <= 10
 
 
@@ -334,6 +337,35 @@ def test_offsets_of_other_partitions_are_no_input() -> None:
     assert np.isnan(found.input_rate_records_per_s[60])
     assert found.input_rate_records_per_s[61:] == pytest.approx(500)
     assert found.throughput_records_per_s[61:] == pytest.approx(500)
+
+
+@pytest.mark.parametrize("partitions", [(36.0, 72.0), (72.0, 36.0)], ids=["added", "removed"])
+@pytest.mark.parametrize("signal", ["throughput_records_per_s", "processed_records"])
+def test_the_backlog_of_other_partitions_and_a_smaller_sum_are_no_input(
+    partitions: tuple[float, float], signal: str
+) -> None:
+    samples = PastJob(load=lambda at_s: 500.0, sizes={0: 10}).samples(1800)
+    for number, seen in enumerate(samples):
+        count = partitions[number >= 60]
+        seen.by_workload["partitions"][:] = count
+        for name in ("appended_records", "processed_records", "backlog_records"):
+            seen.by_stage[name][:] += 3e7 + (5e9 if count == 72 else 0.0)
+        if signal == "throughput_records_per_s":
+            seen.by_stage[signal] = np.array([500.0])
+    (found,) = timelines(samples, 15.0).values()
+
+    assert np.nanmax(found.input_rate_records_per_s) < 600
+
+
+def test_partitions_that_were_not_recorded_leave_the_input() -> None:
+    samples = PastJob(load=lambda at_s: 500.0, sizes={0: 10}).samples(1800)
+    for seen in samples[20:100]:
+        seen.by_workload["partitions"][:] = np.nan
+    for seen in samples[100:]:
+        seen.by_workload["partitions"][:] = 72
+    (found,) = timelines(samples, 15.0).values()
+
+    assert np.isnan(found.input_rate_records_per_s).sum() <= 2
 
 
 def test_a_backlog_that_was_never_reported_has_no_backlog_time() -> None:

@@ -300,6 +300,35 @@ def test_a_reported_rate_needs_a_whole_window_after_an_outage(missing_ticks, hel
     assert {d.throughput_records_per_s for at_s, d in decided.items() if at_s > held_until_s} == {800}
 
 
+def test_a_rate_that_was_away_beside_the_backlog_of_another_source_needs_a_whole_window():
+    def at_time(at_s):
+        seen_s = min(at_s - 750 + 15, 60) if at_s >= 750 else 60
+        rates = {"throughput_records_per_s": 800 * seen_s / 60, "input_rate_records_per_s": 880 * seen_s / 60}
+        waits = {"backlog_records": 40_000, "utilization_ratio": 0.8}
+        return tick(at_s, job(**counts(10), **waits, **({} if 600 <= at_s < 750 else rates)))
+
+    decided = at(history([at_time(at_s) for at_s in range(0, 1201, 15)], drain()))
+    assert len({decided[at_s].required_workers for at_s in range(735, 811, 15)}) == 1
+
+
+def test_a_rate_of_every_third_tick_counts():
+    def at_time(at_s):
+        rates = {"throughput_records_per_s": 800, "input_rate_records_per_s": 3120, "backlog_records": 4000}
+        return tick(at_s, job(**counts(10), **(rates if at_s % 15 == 0 else {}), utilization_ratio=0.8))
+
+    decided = at(history([at_time(at_s) for at_s in range(0, 601, 5)], drain()))
+    assert decided[600].required_workers > 30
+
+
+def test_other_partitions_do_not_end_a_rate_that_was_never_away():
+    def at_time(at_s):
+        rates = {"throughput_records_per_s": 800, "input_rate_records_per_s": 780, "backlog_records": 4000}
+        return tick(at_s, job(**counts(10), **rates, partitions=12 if at_s < 600 else 24, utilization_ratio=0.8))
+
+    decided = at(history([at_time(at_s) for at_s in range(0, 901, 15)], drain()))
+    assert Reason.NO_DATA not in {decided[at_s].reason for at_s in range(600, 901, 15)}
+
+
 @pytest.mark.parametrize("value", [None, nan, inf, -inf, -1.0], ids=str)
 @pytest.mark.parametrize("signal", ["processed_records", "backlog_records"])
 def test_x_06_a_missing_or_invalid_series_holds_the_target(signal, value):

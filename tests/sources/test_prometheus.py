@@ -365,7 +365,7 @@ def test_a_failed_query_affects_only_its_own_signal() -> None:
 @pytest.mark.parametrize(
     ("is_own", "noted"),
     [
-        (True, {"default/orders": "workers (workloads[0].read[0]): the query returns no series; is its metric right?"}),
+        (True, {"default/orders": "workers (workloads[0].read[0]): no series match; is its metric right?"}),
         (False, {}),
     ],
     ids=["own", "of a preset"],
@@ -378,6 +378,15 @@ def test_an_own_query_without_a_result_is_named_beside_the_others(is_own: bool, 
     assert values(rows, "default/orders") == {("", "backlog_records"): 1}
     assert faults(rows) == noted
     assert samples_of(AT_S, table_of(rows)).noted == noted.keys()
+
+
+def test_an_own_query_that_fails_has_its_error_alone() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(500) if "query=wrong" in request.content.decode() else vector(({}, "1"))
+
+    rows = ask(answer, ONE, replace(ONE, signal="workers", text="wrong", is_own=True))
+    assert "match" not in faults(rows)["default/orders"]
+    assert samples_of(AT_S, table_of(rows)).noted == frozenset()
 
 
 def test_a_late_query_affects_only_its_own_signal() -> None:

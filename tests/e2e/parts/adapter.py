@@ -120,12 +120,14 @@ class Adapter:
         self._plane = plane
         self._kubelet = kubelet
         self._folder = folder
+        self._certificate = f"{NAME}-tls"  # the Secret of serve
 
     def install(self, settings: dict[str, Any], versions: Iterable[str] = VERSIONS) -> None:
         """Runs helm install; returns when these versions are available and the first decisions are published."""
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / "values.yaml"
         file.write_text(yaml.safe_dump(settings))
+        self._certificate = settings.get("tls", {}).get("serve", {}).get("existingSecret", self._certificate)
         options = ["--namespace", NAMESPACE, "--create-namespace", "--values", str(file)]
         self._plane.helm("install", NAME, str(CHART), *options)
         for version in versions:
@@ -165,7 +167,7 @@ class Adapter:
 
     def direct(self, server: RunningPod) -> DirectClient:
         """A client of one server, without the aggregator."""
-        return DirectClient(server.ip, f"{NAME}.{NAMESPACE}.svc", self.secret(f"{NAME}-tls")["ca.crt"].decode())
+        return DirectClient(server.ip, f"{NAME}.{NAMESPACE}.svc", self.secret(self._certificate)["ca.crt"].decode())
 
     def read(self, metric: str, workload: str) -> httpx.Response:
         """The cluster's answer to kubectl and the HPA controller."""
