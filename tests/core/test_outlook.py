@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapter.core.policies.outlook import look_ahead
 from adapter.core.signals import HORIZON_S
 
-FREE = {"policy": "drain", "rescale_pause_s": 0.0, "worker_start_s": 0.0, "forecast_horizon_s": 900.0}
+FREE = {"policy": "drain", "rescale_pause_s": 0.0, "worker_start_s": 0.0, "warm_up_s": 0.0, "forecast_horizon_s": 900.0}
 rates = st.floats(0.01, 1e6)
 backlogs = st.one_of(st.just(0.0), st.floats(0.01, 1e9))
 
@@ -45,6 +45,13 @@ def test_a_change_costs_its_start_and_its_pause():
 def test_s0_21_records_since_the_last_checkpoint_are_processed_again():
     found = ahead(1000, 0, (1000, 2000), replay_s=60.0)
     assert (found["change_behind_s"], found["caught_up_s"]) == (15, 30)
+
+
+def test_a_slow_start_after_the_pause_costs_a_quarter_of_the_warm_up():
+    """30 s of the pause and 45 s of the warm-up at 1000/s; without a pause workers join a job that is warm."""
+    found = ahead(1000, 0, (1000, 2000), rescale_pause_s=30.0, warm_up_s=180.0)
+    assert (found["change_behind_s"], found["caught_up_s"]) == (37.5, 120)
+    assert ahead(1000, 0, (1000, 2000), warm_up_s=180.0)["change_behind_s"] == 0
 
 
 def test_the_input_rises_evenly_to_the_forecast():

@@ -34,8 +34,8 @@ _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing i
 _LONGEST_CATCH_UP_S = 600.0
 _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
 _MOST_RISEN = 2.0  # times the newest input; with 1.5, records were late in jobs with long pauses and late metrics
-_STEP_RATIO = 1.25  # of the rate in the tick before; the usual headroom covers less
-_LONG_LEAD_S = 120.0  # with less, a second scale-up costs less than the wait
+_STEP_RATIO = 1.25  # above what the tick before and the rise lead to; the usual headroom covers less
+_RISE_S = 120.0  # the rise is expected to go on for so long: an input that doubles every 30 s is then no step
 _ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
 
@@ -120,14 +120,13 @@ def _input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
 
 
 def _is_in_step(policy_input: PolicyInput, highest: Array) -> Mask:
-    """Whether the newest rate may be of a part of a step, and a second scale-up could correct the first one only late.
+    """Whether the newest rate may be of a part of a step: one more tick shows the whole step.
 
-    One more tick shows the whole step. An input that rose before, too, rises in no step.
+    An input that rose before, too, rises in no step, unless that rise is a small part of it, such as noise.
     """
     newest, confirmed = policy_input.latest_input_rate_records_per_s, policy_input.confirmed_input_rate_records_per_s
-    rises = _rise(policy_input) > 0
-    steps = (newest > _STEP_RATIO * confirmed) & (confirmed <= highest) & (highest < newest) & ~rises
-    return np.asarray(steps & (_lead_s(policy_input.rules) > _LONG_LEAD_S))
+    expected = confirmed + np.nan_to_num(policy_input.input_rise_records_per_s2) * _RISE_S
+    return np.asarray((newest > _STEP_RATIO * expected) & (confirmed <= highest) & (highest < newest))
 
 
 def _rise(policy_input: PolicyInput) -> Array:

@@ -8,6 +8,7 @@ from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
+from adapter.core.scale_down_cost import backlog_after_rescale_s
 from adapter.core.signals import HORIZON_S
 
 _STEPS = 30
@@ -59,12 +60,12 @@ def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, chang
     """The backlog at the present capacity and at another one, records/s each.
 
     The input changes evenly from the present rate to the forecast. A change keeps the present capacity until its
-    workers have started. Then the job pauses, and processes the records since the last checkpoint again.
+    workers have started. Then the job pauses, processes the records since the last checkpoint again, and warms up.
     """
     rules, present = policy_input.rules, policy_input.input_rate_records_per_s
     step_s = horizon_s(rules) / _STEPS
     starts_s, ends_s = rules.worker_start_s, rules.worker_start_s + rules.rescale_pause_s
-    again = present * rules.replay_s / 2
+    again = present * (backlog_after_rescale_s(rules) - rules.rescale_pause_s)
     keep = _Job(policy_input.backlog_records, capacity, rules.backlog_time_target_s)
     change = _Job(policy_input.backlog_records + again, changed_capacity, rules.backlog_time_target_s)
     late = np.zeros(len(present), dtype=bool)
