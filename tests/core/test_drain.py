@@ -380,21 +380,22 @@ def test_a_scale_up_carries_the_rise_of_the_input_until_the_next_one_can_follow(
 
 
 @pytest.mark.parametrize(
-    ("latest", "confirmed", "rise", "size"),
+    ("latest", "confirmed", "rise", "lead_s", "size"),
     [
-        pytest.param(3000, 1000, 0.0, 10, id="a step that may have begun within the tick"),
-        pytest.param(3000, 1000, nan, 10, id="a step after an unknown rise"),
-        pytest.param(3000, 1000, 1.0, 10, id="a step after a rise within the noise"),
-        pytest.param(3000, 1000, 30.0, 44, id="an input that rose before, too"),
-        pytest.param(3000, 3000, 0.0, 38, id="a step that two ticks have shown, whatever the forecast's limit"),
-        pytest.param(3000, 2000, 0.0, 29, id="a rise for two ticks, which is no step"),
-        pytest.param(1900, 1600, 0.0, 24, id="within the headroom"),
-        pytest.param(3000, nan, 0.0, 29, id="unknown"),
+        pytest.param(3000, 1000, 0.0, 130, 10, id="a step that may have begun within the tick"),
+        pytest.param(3000, 1000, nan, 130, 10, id="a step after an unknown rise"),
+        pytest.param(3000, 1000, 1.0, 130, 10, id="a step after a rise within the noise"),
+        pytest.param(3000, 1000, 30.0, 130, 57, id="an input that rose before, too"),
+        pytest.param(3000, 3000, 0.0, 130, 38, id="a step that two ticks have shown, whatever the forecast's limit"),
+        pytest.param(3000, 2000, 0.0, 130, 29, id="a rise for two ticks, which is no step"),
+        pytest.param(1900, 1600, 0.0, 130, 24, id="within the headroom"),
+        pytest.param(3000, 1000, 0.0, 120, 29, id="a second scale-up can follow soon"),
+        pytest.param(3000, nan, 0.0, 130, 29, id="unknown"),
     ],
 )
-def test_a_scale_up_waits_until_a_tick_shows_the_whole_step(latest, confirmed, rise, size):
+def test_an_expensive_scale_up_waits_until_a_tick_shows_the_whole_step(latest, confirmed, rise, lead_s, size):
     """10 workers of 100/s each, at an input of 1500/s in the mean of the window."""
-    known = CALM | COSTS
+    known = CALM | COSTS | {"worker_start_s": 0.0, "warm_up_s": lead_s - 10.0}
     found = policy_result(10, 1000, 500, latest=latest, confirmed=confirmed, rise=rise, **known)
 
     assert (found.wanted_workers[0], found.outlook.in_step[0]) == (size, size == 10)

@@ -36,6 +36,7 @@ _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
 _MOST_RISEN = 2.0  # times the newest input; with 1.5, records were late in jobs with long pauses and late metrics
 _STEP_RATIO = 1.25  # above what the tick before and the rise lead to; the usual headroom covers less
 _RISE_S = 120.0  # the rise is expected to go on for so long: an input that doubles every 30 s is then no step
+_LONG_LEAD_S = 120.0  # with less, a second scale-up costs less than the wait
 _ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
 
@@ -120,13 +121,14 @@ def _input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
 
 
 def _is_in_step(policy_input: PolicyInput, highest: Array) -> Mask:
-    """Whether the newest rate may be of a part of a step: one more tick shows the whole step.
+    """Whether the newest rate may be of a part of a step, and a second scale-up could correct the first one only late.
 
-    An input that rose before, too, rises in no step, unless that rise is a small part of it, such as noise.
+    One more tick shows the whole step. An input that rose as fast before, too, rises in no step.
     """
     newest, confirmed = policy_input.latest_input_rate_records_per_s, policy_input.confirmed_input_rate_records_per_s
     expected = confirmed + np.nan_to_num(policy_input.input_rise_records_per_s2) * _RISE_S
-    return np.asarray((newest > _STEP_RATIO * expected) & (confirmed <= highest) & (highest < newest))
+    steps = (newest > _STEP_RATIO * expected) & (confirmed <= highest) & (highest < newest)
+    return np.asarray(steps & (_lead_s(policy_input.rules) > _LONG_LEAD_S))
 
 
 def _rise(policy_input: PolicyInput) -> Array:
@@ -136,8 +138,7 @@ def _rise(policy_input: PolicyInput) -> Array:
 
 def _lead_s(rules: RuleColumns) -> Array:
     """Seconds until the scale-up after this one can take effect."""
-    lead_s: Array = rules.worker_start_s + first_known(rules.cooldown_up_s, warm_after_s(rules))
-    return lead_s
+    return np.asarray(rules.worker_start_s + first_known(rules.cooldown_up_s, warm_after_s(rules)))
 
 
 def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
