@@ -157,7 +157,7 @@ class _GaugeCollector(Collector):
 
 
 class _WorkloadText:
-    """The series of each workload, as text; none of a workload whose decision is too old for the API.
+    """The series of each workload, as text, until its decision is too old for the API.
 
     They are rendered once a snapshot, which takes seconds at 40 000 workloads, and again when a workload becomes too
     old. Between that only the ages grow.
