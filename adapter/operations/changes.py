@@ -49,8 +49,8 @@ class UnboundedDecision:
     then: Reason | None  # the gate that would hold the target instead
 
 
-def nearest(recorded: RecordedDecision) -> tuple[Change, ...]:
-    """For each input and direction the nearest change, nearest first. All values are decided in one call."""
+def nearest_changes(recorded: RecordedDecision) -> tuple[Change, ...]:
+    """Find the nearest change of each input in each direction, nearest first. One call decides all values."""
     tried = {name: _values(name, now) for name, now in _present(recorded)}
     if not tried:
         return ()
@@ -63,7 +63,7 @@ def nearest(recorded: RecordedDecision) -> tuple[Change, ...]:
     for name, values in tried.items():
         served = decided.served[begin : begin + len(values)]
         begin += len(values)
-        found += _nearest_of(name, values, served, recorded.result.served[0])
+        found += _changes_of(name, values, served, recorded.result.served[0])
     return tuple(sorted(found, key=lambda change: change.distance))
 
 
@@ -81,7 +81,7 @@ def without_bound(recorded: RecordedDecision) -> UnboundedDecision | None:
 
 
 def decided_by(recorded: RecordedDecision, changes: Iterable[Change]) -> str:
-    """The closed gate, otherwise the bound that applied, otherwise the nearest measured input; "" for none.
+    """Name what decided: the closed gate, else the bound that applied, else the nearest measured input; "" for none.
 
     A bound that is an input has the input's name.
     """
@@ -135,7 +135,7 @@ def _with(columns: RecordColumns, name: str, values: Array) -> dict[str, Array]:
     return with_input(repeated, name, values)
 
 
-def _nearest_of(name: str, values: Array, served: Array, now_served: float) -> list[Change]:
+def _changes_of(name: str, values: Array, served: Array, now_served: float) -> list[Change]:
     differs = ~_same(served, now_served) & ~_same(served, served[0])
     found = []
     for side in (values < values[0], values > values[0]):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from adapter.core.decisions import Bound, Reason
 from adapter.core.formatting import workers
 from adapter.errors import AdapterError, plain, printable
-from adapter.operations.changes import MEASURED, Change, UnboundedDecision, decided_by, nearest, without_bound
+from adapter.operations.changes import MEASURED, Change, UnboundedDecision, decided_by, nearest_changes, without_bound
 from adapter.operations.enactment import hpa_section
 from adapter.operations.number_text import exact, number, title, with_unit
 from adapter.operations.numbers import capacity, rules, signals, summary, terms
@@ -21,43 +21,35 @@ _TITLES = {"held_workers": "previous target", "window_workers": "scale-down wind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A decision with its inputs, its steps, and the changes that would lead to another target."""
+    """The sentence of a decision, and as text its inputs, its steps and the changes that would change the target."""
 
     sentence: str
-    decided_by: str  # an input, the closed gate, or the bound that applied; "" if no measured input changes the target
-    changes: tuple[Change, ...]  # nearest first
-    gates: tuple[Gate, ...]
-    bounds: tuple[Step, ...]
-    sections: tuple[TextSection, ...]  # all of it as text
+    sections: tuple[TextSection, ...]
 
 
 def explain(record: Record) -> Explanation:
     """Explain a decision. Raises AdapterError if another release decided it."""
     recorded = replay(record)
-    changes, without = nearest(recorded), without_bound(recorded)
-    by, gates, bounds = decided_by(recorded, changes), gate_table(recorded), bound_table(recorded)
+    changes, without = nearest_changes(recorded), without_bound(recorded)
+    by = decided_by(recorded, changes)
     return Explanation(
         sentence=record.sentence,
-        decided_by=by,
-        changes=changes,
-        gates=gates,
-        bounds=bounds,
         sections=(
             summary(recorded),
             TextSection(_CHANGES, _change_rows(recorded, by, without, changes)),
             hpa_section(recorded),
-            TextSection("Gates: the first closed gate holds the target", tuple(map(_gate_row, gates))),
+            TextSection("Gates: the first closed gate holds the target", tuple(map(_gate_row, gate_table(recorded)))),
             signals(recorded),
             capacity(recorded),
             terms(recorded),
-            TextSection("Bounds, in order", tuple(_bound_rows(bounds))),
+            TextSection("Bounds, in order", tuple(_bound_rows(bound_table(recorded)))),
             rules(recorded),
         ),
     )
 
 
 def explain_body(body: bytes) -> Explanation:
-    """The explanation of an encoded record. Raises AdapterError if this release cannot read it."""
+    """Explain the decision in an encoded record. Raises AdapterError if this release cannot read it."""
     try:
         return explain(decode(body))
     except ValueError as error:

@@ -58,7 +58,7 @@ def fetch(workload: str, address: Address) -> bytes:
         raise AdapterError(f"--url: expected an address with http:// or https://, got {address.url!r}")
     path = f"{PATH}/{quote(namespace, safe='')}/{quote(name, safe='')}"
     status, body = _get(address, path)
-    parsed = _parsed(body)
+    parsed = _parse_object(body)
     if status == httpx.codes.OK and parsed:
         return body
     if status == httpx.codes.UNAUTHORIZED:
@@ -111,7 +111,7 @@ def _trusted(address: Address) -> ssl.SSLContext | bool:
         raise AdapterError(f"expected PEM certificates in {address.ca_file}: {error}") from error
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
+def _parse_object(body: bytes) -> dict[str, Any]:
     """The JSON object of an answer, empty if it is not one."""
     try:
         parsed = msgspec.json.decode(body)

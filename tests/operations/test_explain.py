@@ -14,7 +14,7 @@ from adapter.core.rules import MEANINGS, POLICIES
 from adapter.operations.explain import explain, lines
 from adapter.operations.recorded_decision import replay
 from adapter.operations.rows import COLUMNS
-from adapter.operations.tables import bound_table
+from adapter.operations.tables import bound_table, gate_table
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "growing.txt"
 
@@ -63,12 +63,13 @@ def test_a_workload_without_any_sample_has_unknown_workers_and_no_number():
 
 
 def test_gates_and_bounds_stand_in_their_order_and_lead_to_the_target():
-    explained = explain(growing(max_workers=12, max_step_up_workers=4))
-    assert [gate.name for gate in explained.gates][:3] == [Reason.PAUSED, Reason.EXCLUDED, Reason.NO_DATA]
-    assert not any(gate.closed for gate in explained.gates)
-    cut = [(step.name, step.before, step.after) for step in explained.bounds if step.before != step.after]
+    recorded = replay(growing(max_workers=12, max_step_up_workers=4))
+    gates, bounds = gate_table(recorded), bound_table(recorded)
+    assert [gate.name for gate in gates][:3] == [Reason.PAUSED, Reason.EXCLUDED, Reason.NO_DATA]
+    assert not any(gate.closed for gate in gates)
+    cut = [(step.name, step.before, step.after) for step in bounds if step.before != step.after]
     assert cut == [(Bound.STEP, growing().decision.required_workers, 14), (Bound.MAX, 14, 12)]
-    assert [step.name for step in explained.bounds] == [bound for bound in Bound if bound is not Bound.NONE]
+    assert [step.name for step in bounds] == [bound for bound in Bound if bound is not Bound.NONE]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

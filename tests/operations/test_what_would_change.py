@@ -10,7 +10,7 @@ from adapter.core.decisions import Bound, Reason
 from adapter.core.record import INPUTS, decision_input_of
 from adapter.core.rules import POLICIES
 from adapter.errors import AdapterError
-from adapter.operations.changes import decided_by, nearest, without_bound
+from adapter.operations.changes import decided_by, nearest_changes, without_bound
 from adapter.operations.recorded_decision import replay
 from adapter.operations.tables import gate_table
 
@@ -28,7 +28,7 @@ from adapter.operations.tables import gate_table
 def test_a_change_of_the_deciding_input_alone_changes_the_target(signals, rules, name):
     record = growing(signals, **rules)
     recorded = replay(record)
-    changes = nearest(recorded)
+    changes = nearest_changes(recorded)
     assert decided_by(recorded, changes) == name
     for change in (change for change in changes if change.name == name):
         assert target_with(record, name, change.value) == change.required_workers
@@ -37,7 +37,7 @@ def test_a_change_of_the_deciding_input_alone_changes_the_target(signals, rules,
 
 def test_the_partitions_decide_for_a_policy_that_follows_them():
     recorded = replay(growing(policy="segments", segments_per_worker=4))
-    assert (recorded.served, decided_by(recorded, nearest(recorded))) == (12, "partitions")
+    assert (recorded.served, decided_by(recorded, nearest_changes(recorded))) == (12, "partitions")
 
 
 FORTY = dict.fromkeys(("workers", "spec_workers", "ready_workers", "partitions"), 40)
@@ -50,7 +50,7 @@ def test_an_unhealthy_sink_decides_while_the_job_is_behind(growth, wants):
     ticks = steady(600, throughput=1000, growth=growth, backlog=100_000, sink_healthy=0.0, **FORTY)
     recorded = replay(record_of(ticks, book(policy="beam-flink", max_workers=80)))
     assert recorded.served == 40
-    assert decided_by(recorded, nearest(recorded)) == Bound.SINK
+    assert decided_by(recorded, nearest_changes(recorded)) == Bound.SINK
     without = without_bound(recorded)
     assert without is not None
     assert without.name is Bound.SINK
@@ -58,21 +58,23 @@ def test_an_unhealthy_sink_decides_while_the_job_is_behind(growth, wants):
 
 def test_a_limit_that_does_not_apply_never_decides():
     recorded = replay(record_of(steady(600, throughput=1000, sink_healthy=0.0, **FORTY), book(policy="drain")))
-    changes = nearest(recorded)
+    changes = nearest_changes(recorded)
     assert {change.name for change in changes} == {"partitions", "max_workers"}
     assert (recorded.served, decided_by(recorded, changes)) == (40, "")
 
 
 @pytest.mark.parametrize("value", [13.0, 11.0])
 def test_a_pipeline_with_another_maximum_has_the_predicted_target(value):
-    changes = {c.value: c.required_workers for c in nearest(replay(growing(max_workers=12))) if c.name == "max_workers"}
+    changes = {
+        c.value: c.required_workers for c in nearest_changes(replay(growing(max_workers=12))) if c.name == "max_workers"
+    }
     assert growing(max_workers=int(value)).decision.required_workers == changes[value]
 
 
 @pytest.mark.parametrize("value", [21.0, 19.0])
 def test_a_pipeline_with_other_partitions_has_the_predicted_target(value):
     record = growing({"partitions": 20})
-    changes = {c.value: c.required_workers for c in nearest(replay(record)) if c.name == "partitions"}
+    changes = {c.value: c.required_workers for c in nearest_changes(replay(record)) if c.name == "partitions"}
     assert growing({"partitions": value}).decision.required_workers == changes[value]
 
 
@@ -95,7 +97,7 @@ def test_without_the_closed_gate_the_next_closed_one_of_the_list_is_named(signal
 )
 def test_the_closed_gate_decides_and_without_it_the_load_decides(signals, name):
     recorded = replay(growing(signals))
-    assert decided_by(recorded, nearest(recorded)) == name
+    assert decided_by(recorded, nearest_changes(recorded)) == name
     without = without_bound(recorded)
     assert without is not None
     assert (without.name, without.then) == (name, None)
@@ -113,14 +115,14 @@ def test_a_bound_that_is_no_input_is_named_with_the_target_without_it():
     recorded = replay(growing(max_step_up_workers=3))
     without = without_bound(recorded)
     assert without is not None
-    assert decided_by(recorded, nearest(recorded)) == Bound.STEP
+    assert decided_by(recorded, nearest_changes(recorded)) == Bound.STEP
     assert (recorded.served, without.required_workers) == (13, growing().decision.required_workers)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_change_has_the_target_of_its_value_and_the_nearest_comes_first(policy):
     record = record_of(steady(240, throughput=1000, growth=200, backlog=5000, partitions=48), book(policy=policy))
-    changes = nearest(replay(record))
+    changes = nearest_changes(replay(record))
     assert changes
     assert [change.distance for change in changes] == sorted(change.distance for change in changes)
     for change in changes:
@@ -136,8 +138,8 @@ def test_a_decision_is_reproducible_from_its_record_alone(policy):
 
 def test_a_workload_without_samples_has_no_inputs_to_change():
     recorded = replay(record_of([tick(0)], book()))
-    assert (recorded.served, nearest(recorded)) == (None, ())
-    assert decided_by(recorded, nearest(recorded)) == Reason.NO_DATA
+    assert (recorded.served, nearest_changes(recorded)) == (None, ())
+    assert decided_by(recorded, nearest_changes(recorded)) == Reason.NO_DATA
 
 
 @pytest.mark.parametrize(
