@@ -15,7 +15,7 @@ from rich.text import Text
 from adapter.backtest import job, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, fit_profile, peak, read
 from adapter.backtest.units import Grid, Unit, units
-from adapter.config.faults import nearest
+from adapter.config.faults import suggestion
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError, SetupError
 from adapter.simulator.baselines.registry import BASELINES
@@ -67,9 +67,9 @@ def parse_grid(options: GridOptions) -> Grid:
 def read_request(paths: Iterable[Path], options: GridOptions) -> tuple[tuple[Trace, ...], Grid]:
     """The traces in files and the grid of the options. Raises ConfigError with every fault of both."""
     faults: list[str] = []
-    with _collected(faults):
+    with _collect_faults(faults):
         grid = parse_grid(options)
-    with _collected(faults):
+    with _collect_faults(faults):
         traces = read_traces(paths)
     if faults := faults or list(_size_faults(traces, grid)):
         raise ConfigError(faults)
@@ -171,7 +171,7 @@ def show(out: Path, tables: Iterable[Table]) -> None:
 
 
 @contextmanager
-def _collected(faults: list[str]) -> Iterator[None]:
+def _collect_faults(faults: list[str]) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
@@ -217,7 +217,7 @@ def _unknown_names(option: str, text: str, known: Iterable[str]) -> list[str]:
     if not _names(text):
         return [f"{option}: expected at least one of {', '.join(names)}"]
     return [
-        f"{option}: there is no {word!r}{nearest(word, names) or ';'} there are {', '.join(names)}"
+        f"{option}: there is no {word!r}{suggestion(word, names) or ';'} there are {', '.join(names)}"
         for word in _names(text)
         if word not in names
     ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter.config.document import Document
-from adapter.config.faults import Fault, nearest
+from adapter.config.faults import Fault, suggestion
 from adapter.config.models import Config
 
 # What every release has: the defaults of values.yaml, and what the chart sets itself and the configuration requires.
@@ -44,7 +44,9 @@ def name_faults(document: Document) -> list[str]:
 
 def _hint(name: object, known: frozenset[str]) -> str:
     return (
-        "; move it below config" if name in Config.model_fields else nearest(name, known | Config.model_fields.keys())
+        "; move it below config"
+        if name in Config.model_fields
+        else suggestion(name, known | Config.model_fields.keys())
     )
 
 

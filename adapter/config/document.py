@@ -70,7 +70,7 @@ def text_of(path: FilePath) -> str:
 
 def read(text: str, where: str) -> Document:
     """Parse a text. Raises ConfigError if it is empty, not YAML, not a mapping, or has a duplicate key."""
-    root, values = _parsed(text, where)
+    root, values = _parse(text, where)
     if not isinstance(values, dict):
         raise ConfigError([f"{where}: expected a mapping with sources and pipeline, got {value_text(values)}"])
     if "sources" not in values and {"apiVersion", "kind"} <= values.keys():
@@ -80,7 +80,7 @@ def read(text: str, where: str) -> Document:
     return Document(values, where, root)
 
 
-def _parsed(text: str, where: str) -> tuple[yaml.Node, Any]:
+def _parse(text: str, where: str) -> tuple[yaml.Node, Any]:
     loader: _Loader | None = None
     try:
         loader = _Loader(text)

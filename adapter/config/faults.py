@@ -95,8 +95,8 @@ def path_of(sentence: str) -> Path:
     return tuple(steps) if sentence.startswith(":", at) else ()
 
 
-def nearest(name: object, names: Iterable[str]) -> str:
-    """The end of a message: the nearest of the names, "" if none is near."""
+def suggestion(name: object, names: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the most similar name, "" if none is similar."""
     near = difflib.get_close_matches(str(name)[:_LONGEST_SHOWN], list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -104,7 +104,7 @@ def nearest(name: object, names: Iterable[str]) -> str:
 def one_of(name: object, names: Iterable[str]) -> str:
     """The message for an unknown name."""
     known = list(names)
-    return f"expected one of {', '.join(known)}, got {value_text(name)}{nearest(name, known)}"
+    return f"expected one of {', '.join(known)}, got {value_text(name)}{suggestion(name, known)}"
 
 
 def value_text(value: object) -> str:
@@ -143,7 +143,7 @@ def translate(error: ErrorDetails, names: Mapping[str, str]) -> Fault:
     if kind == "missing":
         return Fault(path, f"is required: {names.get(str(path[-1]), 'expected a value, got nothing')}")
     if kind == "extra_forbidden":
-        return Fault(path, f"is not a setting here{nearest(path[-1], names) or _listed(names)}")
+        return Fault(path, f"is not a setting here{suggestion(path[-1], names) or _listed(names)}")
     if kind == "literal_error":
         return Fault(path, one_of(given, _quoted(context["expected"])))
     if kind.startswith("union_tag"):

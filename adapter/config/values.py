@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
-from adapter.config.faults import SECRET, nearest, refusal, value_text
+from adapter.config.faults import SECRET, refusal, suggestion, value_text
 from adapter.config.patterns import matcher
 
 _LABEL_VALUE = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
@@ -148,7 +148,7 @@ def _zone(text: str) -> str:
     try:
         ZoneInfo(text)
     except (KeyError, ValueError, OSError):  # a missing file, an invalid file name, a folder
-        hint = nearest(text, sorted(available_timezones()))
+        hint = suggestion(text, sorted(available_timezones()))
         raise refusal(f"expected a time zone such as UTC or Europe/Berlin, got {value_text(text)}{hint}") from None
     return text
 

@@ -48,7 +48,7 @@ class Lookup:
         """Why nothing matches: the first term that nothing satisfies, and the value nearest to it."""
         for term in selector.requirements[:MOST_TERMS]:
             if not self._satisfies(term):
-                return f"{term} matches nothing {where}; {self._nearest_to(term)}"
+                return f"{term} matches nothing {where}; {self._hint(term)}"
         return f"each of {selector} matches something {where}, but nothing matches all of it"
 
     def _most_selective(self, selector: Selector) -> Requirement | None:
@@ -86,12 +86,13 @@ class Lookup:
             return True  # a better message is not worth the time
         return any(term.matches(candidate.labels) for candidate in self._all.candidates)
 
-    def _nearest_to(self, term: Requirement) -> str:
+    def _hint(self, term: Requirement) -> str:
+        """The nearest label or value of a term that matches nothing, otherwise those that exist."""
         if term.key != "workload" and term.key not in (keys := self._all.keys):
-            near = nearest(term.key, keys)
+            near = nearest_name(term.key, keys)
             return f"nearest label is {near}" if near else f"labels are {shorten(sorted(keys))}"
         values = list(self._namespace.workloads if term.key == "workload" else self._all.by(term.key))
-        near = nearest(term.values[0] if term.values else "", values)
+        near = nearest_name(term.values[0] if term.values else "", values)
         return f"nearest is {near}" if near else f"values are {shorten(values)}"
 
 
@@ -99,8 +100,8 @@ def _comparisons(candidates: int, *terms: Requirement) -> int:
     return candidates * sum(max(1, len(term.values)) for term in terms)
 
 
-def nearest(word: str, names: Iterable[str]) -> str | None:
-    """The name most like the word, or None. Of very many names, only the alphabetical neighbours are compared."""
+def nearest_name(word: str, names: Iterable[str]) -> str | None:
+    """Find the name most similar to a word, or None. Of many names, only the alphabetical neighbours are compared."""
     ordered = sorted(names)
     start = max(0, bisect_left(ordered, word[:256]) - MOST_COMPARED // 2)
     found = get_close_matches(word[:256], ordered[start : start + MOST_COMPARED], n=1, cutoff=0.5)

@@ -9,7 +9,7 @@ from adapter.apiserver.status import bad_request, not_found, unavailable
 from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
 from adapter.core.metrics import METRICS, Metric
-from adapter.serving.lookup import Lookup, nearest, shorten
+from adapter.serving.lookup import Lookup, nearest_name, shorten
 from adapter.serving.metric_api import MetricQuery, MetricValue
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore, StoredSnapshot
@@ -66,7 +66,7 @@ def metric_named(name: str, subject: str = "") -> Metric:
     metric = METRICS.get(name)
     if metric is not None:
         return metric
-    near = nearest(name, METRICS)
+    near = nearest_name(name, METRICS)
     hint = f"nearest is {near}" if near else f"metrics are {', '.join(METRICS)}"
     raise not_found(f"{absent(name, subject)}: {hint}")
 

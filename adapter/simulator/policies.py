@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adapter.config.faults import nearest
+from adapter.config.faults import suggestion
 from adapter.core.engine import advance
 from adapter.core.parameters import allowed, expected
 from adapter.core.rule_book import RuleBook
@@ -74,7 +74,7 @@ def _setting(policy: str, text: str) -> tuple[str, Any]:
     if name == DEFAULTS:
         raise ConfigError([f"{policy}: expected {DEFAULTS} without a number, got {text!r}"])
     if name not in _NUMBERS:
-        raise ConfigError([f"{policy}: there is no parameter {name!r}{nearest(name, _NUMBERS) or _ALL}"])
+        raise ConfigError([f"{policy}: there is no parameter {name!r}{suggestion(name, _NUMBERS) or _ALL}"])
     try:
         number = float(value)
     except ValueError:

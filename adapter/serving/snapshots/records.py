@@ -9,7 +9,7 @@ from adapter import __version__
 from adapter.apiserver.status import not_found, unavailable
 from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
-from adapter.serving.lookup import nearest
+from adapter.serving.lookup import nearest_name
 from adapter.serving.snapshots.store import StoredSnapshot
 
 PATH = "/explain"
@@ -38,7 +38,7 @@ def find(held: StoredSnapshot | None, record_of: RecordOf, workload: str) -> Rec
     names = [f"{namespace}/{name}" for namespace, of in held.namespaces.items() for name in of.workloads]
     if workload in names:
         raise unavailable(f"the last tick has no decision for {workload}; retry after the next tick")
-    near = nearest(workload, names)
+    near = nearest_name(workload, names)
     hint = f"; did you mean {near!r}?" if near else f"; {len(names)} workloads are known"
     raise not_found(f"there is no workload {workload!r}{hint}")
 

@@ -10,7 +10,7 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
-from adapter.config.faults import nearest
+from adapter.config.faults import suggestion
 from adapter.core.samples import COUNTERS, STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.errors import ConfigError
 
@@ -115,4 +115,4 @@ def mentions(template: str, placeholder: str) -> bool:
 
 def _hint(given: str, known: tuple[str, ...]) -> str:
     """The end of a sentence about an unknown name: the nearest name, otherwise all names."""
-    return nearest(given, known) or f"; expected {', '.join(known)}"
+    return suggestion(given, known) or f"; expected {', '.join(known)}"
