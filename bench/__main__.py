@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator
 
 import typer
 
-from bench import advance, api, attack, connections, first, kafka_groups, one_cpu, tick
+from bench import advance, api, attack, connections, first_decision, kafka_groups, one_cpu, tick
 from bench.figures import Figure
-from bench.machine import described, load
+from bench.machine import description, load
 
 BENCHES: dict[str, Callable[[], Iterator[Figure]]] = {
     "advance": advance.figures,
     "tick": tick.figures,
-    "first": first.figures,
+    "first_decision": first_decision.figures,
     "api": api.figures,
     "connections": connections.figures,
     "attack": attack.figures,
@@ -25,7 +25,7 @@ def main() -> None:
     """Print the machine, then one line per result as soon as it is measured."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHES], metavar="NAME", help=" ".join(BENCHES))
-    typer.echo(described())
+    typer.echo(description())
     for name in parser.parse_args().names or BENCHES:
         typer.echo(f"\n{name}  (load average {load()})")
         for figure in BENCHES[name]():

@@ -77,7 +77,7 @@ RUNS = (
 )
 
 
-def measured(run: MeasuredRun) -> Figures:
+def measured_figures(run: MeasuredRun) -> Figures:
     """The measured numbers; the job is down in rows without throughput."""
     with (TRACES / f"measured/demeter_ads_{run.file}_15s.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -95,7 +95,7 @@ def measured(run: MeasuredRun) -> Figures:
     )
 
 
-def simulated() -> list[Figures]:
+def simulated_figures() -> list[Figures]:
     """The simulated numbers of the same runs."""
     events_per_s = resample(read(TRACES / "dsp_ads_18h_1s.csv")) * INPUT_RATIO
     rate = events_per_s / EVENTS_PER_S * _REACTIVE.worker_capacity_records_per_s
@@ -105,10 +105,10 @@ def simulated() -> list[Figures]:
 
 
 def table(played: Sequence[Figures]) -> str:
-    """A table with a line per run: measured -> simulated. played: the result of simulated()."""
+    """A table with a line per run: measured -> simulated. played: the result of simulated_figures()."""
     names = [of.name for of in fields(Figures)]
     lines = ["| run | " + " | ".join(names) + " | error of worker-hours |", "|---" * (len(names) + 2) + "|"]
-    for run, there, here in zip(RUNS, map(measured, RUNS), played, strict=True):
+    for run, there, here in zip(RUNS, map(measured_figures, RUNS), played, strict=True):
         cells = [f"{getattr(there, name):.1f} -> {getattr(here, name):.1f}" for name in names]
         error = 100 * (here.worker_hours / there.worker_hours - 1)
         lines.append(f"| {run.name} | " + " | ".join(cells) + f" | {error:+.0f} % |")
@@ -120,4 +120,4 @@ def _column(rows: Sequence[dict[str, str]], name: str) -> Array:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("measured -> simulated\n" + table(simulated()) + "\n")
+    sys.stdout.write("measured -> simulated\n" + table(simulated_figures()) + "\n")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
-from bench.beside import Line
+from bench.comparison_line import Line
 from bench.load import Generator, Headers, Load, LoadResult
 from bench.machine import rss_mib, tree_cpu_s
 from bench.replica import HPA_HEADERS, TICK_S, WORKLOADS
@@ -79,7 +79,7 @@ class Comparison:
             if (connections, stalled) == USUAL:
                 yield _line("", "CPU us each", runs, lambda run: 1e6 * run.cores / run.result.requests_per_s)
 
-    def as_an_aggregator_requests(self) -> Iterator[Line]:
+    def aggregator_requests(self) -> Iterator[Line]:
         """Many concurrent requests of one API server, over HTTP/2 if the server offers it."""
         usual = self._closed(*USUAL)
         merged = replace(usual, connections=1, streams=usual.connections)

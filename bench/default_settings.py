@@ -24,7 +24,7 @@ from adapter.errors import AdapterError
 from adapter.simulator.profiles import PROFILES, STEP_S, Profile
 from adapter.simulator.score import Tally, scores
 from bench import policies
-from bench.machine import described
+from bench.machine import description
 from bench.overview import markdown
 
 POLICIES = CONFIGURED, MEASURING = ("drain", "drain:defaults")
@@ -43,8 +43,8 @@ _SCORES = ("worker_hours", "rescales_per_day", "over_60s_pct", "late_pct")
 
 def main(words: Sequence[str] | None = None) -> None:
     """Simulate both on every trace, and print the means."""
-    arguments = _parsed(words)
-    sys.stdout.write(f"{described()}\n")
+    arguments = _parse_arguments(words)
+    sys.stdout.write(f"{description()}\n")
     try:
         traces = _long_enough(policies.traces_of(arguments.traces, arguments.days))
     except AdapterError as error:
@@ -104,7 +104,7 @@ def _row(profile: Profile, pairs: Array) -> list[str]:
     return [profile.name, f"{profile.metric_delay_s:g}", f"{ratio:.3f}", *cells]
 
 
-def _parsed(words: Sequence[str] | None) -> argparse.Namespace:
+def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.default_settings", description=__doc__)
     parser.add_argument("--traces", type=Path, default=policies.TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profiles", default=policies.PROFILES)

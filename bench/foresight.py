@@ -21,7 +21,7 @@ from adapter.errors import AdapterError
 from adapter.simulator.profiles import PROFILES
 from adapter.simulator.score import Tally, scores
 from bench import policies
-from bench.machine import described
+from bench.machine import description
 from bench.oracle_comparison import ORACLE
 from bench.overview import LEAST_DAYS, markdown
 from bench.played_plan import LATE, PlanLimit, play
@@ -47,8 +47,8 @@ class ForesightTask:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Plan for every trace, and print the means."""
-    arguments = _parsed(words)
-    sys.stdout.write(f"{described()}\n")
+    arguments = _parse_arguments(words)
+    sys.stdout.write(f"{description()}\n")
     try:
         tasks = _tasks(arguments)
     except AdapterError as error:
@@ -105,7 +105,7 @@ def table(found: Sequence[Sequence[Sequence[float]]]) -> str:
     return markdown(_HEADS, rows)
 
 
-def _parsed(words: Sequence[str] | None) -> argparse.Namespace:
+def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.foresight", description=__doc__)
     parser.add_argument("--traces", type=Path, default=policies.TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="consumer-group")

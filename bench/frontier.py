@@ -34,7 +34,7 @@ class FrontierPoint:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Simulate what is missing, print the tables and draw the picture."""
-    policies.run(policies.parsed(words, (*CURVE, *policies.POLICIES)), _report)
+    policies.run(policies.parse_arguments(words, (*CURVE, *policies.POLICIES)), _report)
 
 
 def points(rows: Sequence[Summary], names: Sequence[str]) -> list[FrontierPoint]:

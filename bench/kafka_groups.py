@@ -34,13 +34,13 @@ def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder, broker(jars, Path(folder)) as address:
         for size in SIZES:
             commit(address, [f"group-{size}-{number}" for number in range(size)])
-            yield from _measured(address, size)
+            yield from _measure(address, size)
         yield from _in_flight(address)
         yield from _listings(address)
         yield from _requests(address)
 
 
-def _measured(address: str, size: int) -> Iterator[Figure]:
+def _measure(address: str, size: int) -> Iterator[Figure]:
     plan = ReadPlan(patterns=(GroupPattern(0, "shop", f"group-{size}-.*"),))
     default_s = KafkaSource(kind="kafka", bootstrap_servers=address).deadline_s
     for deadline_s in (_LONG_S, default_s):

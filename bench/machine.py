@@ -9,7 +9,7 @@ from pathlib import Path
 from adapter.pipeline.java import check_java
 
 
-def described() -> str:
+def description() -> str:
     """Date, processor, cores, memory, Python, Java and load, in two lines."""
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     cores = len(os.sched_getaffinity(0))

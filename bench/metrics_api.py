@@ -20,10 +20,10 @@ from tempfile import TemporaryDirectory
 import typer
 
 from bench import empty_view, go_server, prometheus_adapter, replica
-from bench.beside import heading
 from bench.comparison import SITUATIONS, WITHOUT_STALLS, Comparison, Contender
+from bench.comparison_line import heading
 from bench.load import Generator
-from bench.machine import described, load
+from bench.machine import description, load
 from bench.processes import LOOK_EVERY_S
 from bench.replica import STARTS_WITHIN_S, WORKLOADS, Fleet, answers
 from conformance.cluster import Cluster, authentication_config, run_cluster
@@ -37,21 +37,21 @@ def main(words: Sequence[str] | None = None) -> None:
 
     Exits with 2 if the load generator is missing.
     """
-    arguments, programs = _arguments(words), go_server.folder()
+    arguments, programs = _parse_arguments(words), go_server.folder()
     if not (programs / "load").is_file():
         sys.stderr.write(f"bench-api: {_missing(programs / 'load')}\n")
         sys.exit(2)
     # SIGTERM ends the benchmark as Ctrl-C does, so that it stops all its processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     began_s = time.monotonic()
-    typer.echo(f"{described()}\nGo: custom-metrics-apiserver {go_server.version()}\n")
+    typer.echo(f"{description()}\nGo: custom-metrics-apiserver {go_server.version()}\n")
     with TemporaryDirectory() as name, ExitStack() as started:
-        for line in _measured(Path(name), programs, arguments, started):
+        for line in _measure(Path(name), programs, arguments, started):
             typer.echo(line)
     typer.echo(f"\nthis run took {time.monotonic() - began_s:.0f} s; load average {load()}")
 
 
-def _measured(folder: Path, programs: Path, arguments: argparse.Namespace, started: ExitStack) -> Iterator[object]:
+def _measure(folder: Path, programs: Path, arguments: argparse.Namespace, started: ExitStack) -> Iterator[object]:
     identities = issue(folder)
     cluster = started.enter_context(run_cluster(authentication_config(identities), folder))
     ours = started.enter_context(replica.replica(identities, cluster))
@@ -97,7 +97,7 @@ def _lines(comparison: Comparison, fleet: Fleet, is_large: Callable[[], bool]) -
     yield heading([each.name for each in comparison.contenders])
     yield comparison.memory(f"memory (RSS), {WORKLOADS} workloads, idle")
     yield from comparison.closed_loops(SITUATIONS, ">= 0.8 times")
-    yield from comparison.as_an_aggregator_requests()
+    yield from comparison.aggregator_requests()
     yield from comparison.syncs()
     yield from comparison.spread_sync()
     yield comparison.memory("memory (RSS) after the load")
@@ -122,7 +122,7 @@ def _missing(program: Path) -> str:
     )
 
 
-def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.metrics_api", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each closed loop")
     parser.add_argument("--repetitions", type=int, default=3)

@@ -36,10 +36,10 @@ def figures() -> Iterator[Figure]:
         for busy in BUSY_PER_CPU:
             with _busy(busy * (os.cpu_count() or 1), folder):
                 for connections in CONNECTIONS:
-                    yield from _compared(generator, ours, connections, busy)
+                    yield from _compare(generator, ours, connections, busy)
 
 
-def _compared(generator: Generator, ours: Replica, connections: int, busy: int) -> Iterator[Figure]:
+def _compare(generator: Generator, ours: Replica, connections: int, busy: int) -> Iterator[Figure]:
     target = f"https://127.0.0.1:{ours.port}{path('%d')}"
     load = Load(connections, 2.0, warmup_s=0.5, questions=10, headers=HPA_HEADERS)
     cpus = sorted(os.sched_getaffinity(0))

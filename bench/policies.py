@@ -21,7 +21,7 @@ from adapter.errors import AdapterError
 from adapter.stop_signals import stop_event
 from adapter.wiring import spark
 from bench import oracle_comparison
-from bench.machine import described
+from bench.machine import description
 from bench.oracle_comparison import ORACLE, oracle_units
 from bench.overview import overview
 
@@ -41,18 +41,18 @@ def main(words: Sequence[str] | None = None) -> None:
 
     words: the command line, that of the process by default.
     """
-    run(parsed(words), show)
+    run(parse_arguments(words), show)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Simulate what is missing, and report the scores of the policies beside the oracle's."""
     began_s = time.monotonic()
-    typer.echo(described())
+    typer.echo(description())
     try:
         what = comparison(arguments)
         with stop_event() as stop:
             folder = command.simulate(what, spark(arguments.master, arguments.out), stop)
-        report(what, compared(what, folder))
+        report(what, compare(what, folder))
     except AdapterError as error:
         sys.exit(f"bench-policies: {error}")
     typer.echo(f"{len(what.units)} units; this run took {time.monotonic() - began_s:.0f} s")
@@ -66,7 +66,7 @@ def show(backtest: command.TraceBacktest, summaries: Sequence[summary.Summary]) 
         typer.echo(f"\n{means}")
 
 
-def compared(backtest: command.TraceBacktest, folder: Path) -> list[summary.Summary]:
+def compare(backtest: command.TraceBacktest, folder: Path) -> list[summary.Summary]:
     """Write and return the scores of the policies beside the oracle's. Raises ResultsError."""
     policies, oracles = (
         results.load(folder, [unit for unit in backtest.units if (unit.policy == ORACLE) is is_oracle])
@@ -86,7 +86,7 @@ def comparison(arguments: argparse.Namespace) -> command.TraceBacktest:
     return command.TraceBacktest(traces=traces, units=wanted, policies=grids[0].policies, out=arguments.out)
 
 
-def parsed(words: Sequence[str] | None, policies: Sequence[str] = POLICIES) -> argparse.Namespace:
+def parse_arguments(words: Sequence[str] | None, policies: Sequence[str] = POLICIES) -> argparse.Namespace:
     """The command line. policies: those of the comparison by default."""
     parser = argparse.ArgumentParser(prog="python -m bench.policies", description=__doc__)
     parser.add_argument("--traces", type=Path, default=TRACES, help="folder of `seconds,rate` files")
@@ -125,7 +125,7 @@ def _units(trace: Trace, grids: tuple[Grid, Grid | None]) -> Iterator[Unit]:
 
 def traces_of(folder: Path, days: float) -> tuple[Trace, ...]:
     """The first days of each trace of a folder, the whole traces for 0. Raises TraceError without any."""
-    return tuple(_shortened(trace, days) for trace in _traces(folder))
+    return tuple(_shorten(trace, days) for trace in _traces(folder))
 
 
 def _traces(folder: Path) -> Iterator[Trace]:
@@ -139,7 +139,7 @@ def _traces(folder: Path) -> Iterator[Trace]:
     yield from found
 
 
-def _shortened(trace: Trace, days: float) -> Trace:
+def _shorten(trace: Trace, days: float) -> Trace:
     """The first days of a trace: a year would cost more than all other traces together and add no information."""
     rows = round(days * DAY_S / trace.step_s)
     if not rows or rows >= len(trace.rate):

@@ -47,11 +47,11 @@ SIZES = (Size(1_000, 1, 60, "p50 <= 0.6 s"), Size(40_000, 5, 30, "p50 <= 2.0 s")
 def figures() -> Iterator[Figure]:
     """For each size: seconds a tick, its phases, and memory in MiB after the last tick, of the pipeline alone."""
     for size in SIZES:
-        yield from _measured(size)
+        yield from _measure(size)
         yield from phases.figures(size.count, _config(Workloads(size.count), "http://127.0.0.1:1", "unused", size))
 
 
-def _measured(size: Size) -> Iterator[Figure]:
+def _measure(size: Size) -> Iterator[Figure]:
     workloads = Workloads(size.count)
     with tempfile.TemporaryDirectory() as folder, served(workloads.answer) as url:
         config, out = Path(folder) / "config.yaml", Path(folder) / "out"

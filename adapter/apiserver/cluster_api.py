@@ -93,7 +93,7 @@ class ClusterApi:
     def _exchange(self, method: str, path: str, body: object, deadline_s: float) -> tuple[int, bytes]:
         ends_s = time.monotonic() + deadline_s
         # Not the typed methods: their models cost 20 MB of memory, and few paths are used.
-        client = self._connected()
+        client = self._current_client()
         headers = {"Accept": JSON, "Content-Type": APPLY if method == "PATCH" else JSON}
         request = client.param_serialize(method, path, header_params=headers, body=body, auth_settings=["BearerToken"])
         answer = client.call_api(*request, _request_timeout=deadline_s)
@@ -102,7 +102,7 @@ class ClusterApi:
         finally:
             answer.response.close()  # after a complete answer, the connection is already back in the pool
 
-    def _connected(self) -> ApiClient:
+    def _current_client(self) -> ApiClient:
         with self._lock:
             if self._client is None:
                 path = self._kubeconfig

@@ -56,7 +56,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
     found = rescales(timeline, capacity.value)
     start, warm_up, first = _worker_start(found, rules), _warm_up(found), _warm_up_ratio(found)
     up, down, partitions = _pause(found, rules, up=True), _pause(found, rules, up=False), _partitions(timeline)
-    late = _given("metric delay", value_or_default(rules, "metric_delay_s"), "s", _NO_DELAY)
+    late = _configured_estimate("metric delay", value_or_default(rules, "metric_delay_s"), "s", _NO_DELAY)
     profile = replace(
         _profile(timeline, rules, rate / capacity.value, found),
         worker_capacity_records_per_s=capacity.value,
@@ -99,15 +99,17 @@ def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
     behind = clean & (timeline.backlog_time_s > max(rules.short_backlog_time_s, 2 * timeline.pace_s))
     busy = clean & (timeline.utilization_ratio > _BUSY_RATIO)
     if behind.sum() >= _LEAST:
-        return _measured("worker capacity", "records/s", each[behind], "throughput of a worker while records waited")
+        return _measured_estimate(
+            "worker capacity", "records/s", each[behind], "throughput of a worker while records waited"
+        )
     if busy.sum() >= _LEAST:
         full = each[busy] / np.minimum(timeline.utilization_ratio[busy], 1.0)
-        return _measured("worker capacity", "records/s", full, "throughput of a worker / its utilization")
+        return _measured_estimate("worker capacity", "records/s", full, "throughput of a worker / its utilization")
     if rules.worker_capacity_records_per_s is not None:
         source = (
             "worker_capacity_records_per_s of the configuration: the job never had a backlog and reports no utilization"
         )
-        return _given("worker capacity", rules.worker_capacity_records_per_s, "records/s", source)
+        return _configured_estimate("worker capacity", rules.worker_capacity_records_per_s, "records/s", source)
     if clean.sum() >= _LEAST:
         most = float(np.quantile(each[clean], 0.99))
         source = (
@@ -164,8 +166,8 @@ def _worker_start(found: tuple[Rescale, ...], rules: Rules) -> Estimate:
     seen = np.array([rescale.start_s for rescale in found if rescale.up and np.isfinite(rescale.start_s)])
     if not len(seen):
         source = "worker_start_s of the configuration: the history contains no worker start"
-        return _given("worker start", rules.worker_start_s, "s", source)
-    return _measured("worker start", "s", seen, "from desired to ready workers")
+        return _configured_estimate("worker start", rules.worker_start_s, "s", source)
+    return _measured_estimate("worker start", "s", seen, "from desired to ready workers")
 
 
 def _pause(found: tuple[Rescale, ...], rules: Rules, *, up: bool) -> Estimate:
@@ -173,31 +175,31 @@ def _pause(found: tuple[Rescale, ...], rules: Rules, *, up: bool) -> Estimate:
     both = np.array([rescale.pause_s for rescale in found if np.isfinite(rescale.pause_s)])
     seen = np.array([rescale.pause_s for rescale in found if rescale.up is up and np.isfinite(rescale.pause_s)])
     if len(seen):
-        return _measured(name, "s", seen, "throughput lost at changes of the workers")
+        return _measured_estimate(name, "s", seen, "throughput lost at changes of the workers")
     if len(both):
-        return _measured(name, "s", both, "of the other direction: the history contains none of this one")
-    return _given(name, rules.rescale_pause_s, "s", "rescale_pause_s of the configuration: no rescale")
+        return _measured_estimate(name, "s", both, "of the other direction: the history contains none of this one")
+    return _configured_estimate(name, rules.rescale_pause_s, "s", "rescale_pause_s of the configuration: no rescale")
 
 
 def _warm_up(found: tuple[Rescale, ...]) -> Estimate:
     seen = np.array([rescale.warm_up_s for rescale in found if np.isfinite(rescale.warm_up_s)])
     if not len(seen):
         source = "assumed: no rescale left a backlog long enough to measure the warm-up"
-        return _given("warm-up", 0.0, "s", source)
-    return _measured("warm-up", "s", seen, "until a worker with a backlog reached 95 % of its capacity")
+        return _configured_estimate("warm-up", 0.0, "s", source)
+    return _measured_estimate("warm-up", "s", seen, "until a worker with a backlog reached 95 % of its capacity")
 
 
 def _warm_up_ratio(found: tuple[Rescale, ...]) -> Estimate:
     seen = np.array([rescale.first_ratio for rescale in found if np.isfinite(rescale.first_ratio)])
     if not len(seen):
-        return _given("initial speed", 1.0, "of the capacity", "assumed, as for the warm-up")
-    return _measured("initial speed", "of the capacity", seen, "throughput of a worker right after the pause")
+        return _configured_estimate("initial speed", 1.0, "of the capacity", "assumed, as for the warm-up")
+    return _measured_estimate("initial speed", "of the capacity", seen, "throughput of a worker right after the pause")
 
 
 def _partitions(timeline: Timeline) -> Estimate:
     known = timeline.partitions[np.isfinite(timeline.partitions)]
     if not len(known):
-        return _given("partitions", 0.0, "", "unknown: assumes that any worker can process any record")
+        return _configured_estimate("partitions", 0.0, "", "unknown: assumes that any worker can process any record")
     last = float(known[-1])
     source = (
         "last reported value"
@@ -241,7 +243,7 @@ def _means(values: Array, count: int) -> Array:
     return means
 
 
-def _measured(name: str, unit: str, seen: Array, source: str) -> Estimate:
+def _measured_estimate(name: str, unit: str, seen: Array, source: str) -> Estimate:
     low, high = np.quantile(seen, (0.1, 0.9))
     spread = float(high - low) / 2 if len(seen) >= 3 else np.nan
     return Estimate(
@@ -254,5 +256,5 @@ def _measured(name: str, unit: str, seen: Array, source: str) -> Estimate:
     )
 
 
-def _given(name: str, value: float, unit: str, source: str) -> Estimate:
+def _configured_estimate(name: str, value: float, unit: str, source: str) -> Estimate:
     return Estimate(name=name, value=value, unit=unit, observations=0, source=source)

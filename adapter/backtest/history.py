@@ -19,7 +19,7 @@ from adapter.config.sources import KINDS_WITH_PAST
 from adapter.core.samples import EVERY, Samples
 from adapter.errors import AdapterError, SourceError
 from adapter.sources import Source
-from adapter.sources.opening import open_source
+from adapter.sources.factory import open_source
 from adapter.sources.precedence import with_source
 from adapter.sources.sample_table import FAULT, samples_by_tick
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from adapter.core import gates
+from adapter.core.aggregation import pick
 from adapter.core.bounds import BOUNDS, Bound
 from adapter.core.capacity import CARRIED, rate_at, trust_at
 from adapter.core.decision_input import DecisionInput
-from adapter.core.grouping import pick
 from adapter.core.limits import Range, one_more
 from adapter.core.partitions import hot_limit, whole
 from adapter.core.policies.interface import PolicyResult

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapter.core import gates
+from adapter.core.aggregation import first_largest, pick
 from adapter.core.clamps import BoundInputs, apply_bounds, bound_inputs_of
 from adapter.core.decision_input import DecisionInput, WorkloadStatus
-from adapter.core.grouping import first_largest, pick
 from adapter.core.policies.interface import Outlook, PolicyResult
 from adapter.core.policies.sizing import OUTLOOK, size
 from adapter.core.rates import Mask

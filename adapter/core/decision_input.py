@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.aggregation import every, largest, some
 from adapter.core.capacity import with_prior
 from adapter.core.formatting import DAY_S
-from adapter.core.fullest import partition_behind_s
+from adapter.core.fullest_worker import partition_behind_s
 from adapter.core.gates import GateInputs
-from adapter.core.grouping import every, largest, some
 from adapter.core.limits import Range, limits, pauses
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from adapter.core.grouping import largest
+from adapter.core.aggregation import largest
 from adapter.core.observe import Tick
 from adapter.core.samples import Dispute
 

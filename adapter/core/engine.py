@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from adapter.core.decide import decide
 from adapter.core.decision_input import decision_input
 from adapter.core.decisions import Decisions
-from adapter.core.learning import update_estimates
+from adapter.core.estimates import update_estimates
 from adapter.core.next_state import next_state
 from adapter.core.observe import observe
 from adapter.core.report import NO_DECISIONS, report

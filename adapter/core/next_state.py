@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from adapter.core import gates
+from adapter.core.aggregation import largest
 from adapter.core.capacity import OBSERVED, rate_at
 from adapter.core.decide import DecisionResult, is_onward
 from adapter.core.decision_input import DecisionInput, budget_s
-from adapter.core.grouping import largest
-from adapter.core.learning import extend_blocks
+from adapter.core.estimates import extend_blocks
 from adapter.core.observe import Tick
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason

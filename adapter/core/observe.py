@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from adapter.core import parameters
-from adapter.core.grouping import largest, smallest
+from adapter.core.aggregation import largest, smallest
 from adapter.core.ingest import (
     HEALTH,
     REPLACED_S,

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from adapter.core.aggregation import pick
 from adapter.core.capacity import SLOTS, Table, rate_at
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput, ScaleUpBlockers, WorkloadStatus
 from adapter.core.forecast import Fit
 from adapter.core.gates import GateInputs
-from adapter.core.grouping import pick
 from adapter.core.limits import Range, limits
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask

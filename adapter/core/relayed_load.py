@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapter.core.grouping import first_largest, largest
+from adapter.core.aggregation import first_largest, largest
 from adapter.core.observe import Tick
 from adapter.core.partitions import whole
 from adapter.core.rates import Mask

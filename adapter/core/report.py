@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from adapter.core import gates
+from adapter.core.aggregation import largest, pick
 from adapter.core.bounds import BOUNDS
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput
@@ -14,7 +15,6 @@ from adapter.core.decisions import CONFIDENCE, NUMBERS, STAGE_NUMBERS, Bound, De
 from adapter.core.disputes import disputes
 from adapter.core.falling_counters import falling_counters
 from adapter.core.formatting import RESOURCES
-from adapter.core.grouping import largest, pick
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import forecast_input_rate
 from adapter.core.policies.sizing import OUTLOOK, backlog_time_target

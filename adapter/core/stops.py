@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adapter.core.grouping import first_largest, largest, pick
+from adapter.core.aggregation import first_largest, largest, pick
 from adapter.core.observe import Tick
 from adapter.core.rates import Mask
 from adapter.core.rescale_stop import RescaleCost, RescaleStop

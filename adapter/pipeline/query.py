@@ -12,7 +12,7 @@ from adapter.pipeline.datasource import SamplesSource
 from adapter.pipeline.fold import DECISIONS, Core, Fold
 from adapter.pipeline.source_runner import serialize
 
-OPENER = "adapter.sources.opening:open_source"
+OPENER = "adapter.sources.factory:open_source"
 
 
 @dataclass(frozen=True, kw_only=True)

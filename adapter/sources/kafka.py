@@ -93,7 +93,7 @@ class KafkaReader:
         self._silent.restart()
 
     def _read(self, table: SampleTable, at_s: int) -> None:
-        admin = self._connected()
+        admin = self._current_client()
         admin.poll(0)  # run the callbacks since the last tick, otherwise they pile up
         self._last_error = ""
         requests = KafkaRequests(admin, self._settings.deadline_s, self._unanswered)
@@ -109,7 +109,7 @@ class KafkaReader:
             if requests.has_old_leaders or self._silent.need_new_client:
                 self.close()
 
-    def _connected(self) -> Admin:
+    def _current_client(self) -> Admin:
         """The client, opened anew after its properties or the files that they name have changed."""
         current = inputs(self._name, self._settings)
         if current != self._inputs:
@@ -176,16 +176,16 @@ def _check(name: str, settings: KafkaSource) -> None:
     if mounted and all(exists(value) for key, value in properties.items() if key.endswith(".location")):
         _client(name, settings, lambda error: None)
     else:
-        _opened(name, settings, {**properties, "security.protocol": "plaintext"}, lambda error: None)
+        _open_client(name, settings, {**properties, "security.protocol": "plaintext"}, lambda error: None)
 
 
 def _client(name: str, settings: KafkaSource, on_error: OnError) -> Any:
     properties = merge(name, settings)
     _check_protocol(name, settings.bootstrap_servers, properties.get("security.protocol", "plaintext"))
-    return _opened(name, settings, properties, on_error)
+    return _open_client(name, settings, properties, on_error)
 
 
-def _opened(name: str, settings: KafkaSource, properties: Mapping[str, str], on_error: OnError) -> Any:
+def _open_client(name: str, settings: KafkaSource, properties: Mapping[str, str], on_error: OnError) -> Any:
     configuration: dict[str, Any] = {
         "client.id": "backlog-adapter",
         "log_level": 0,  # librdkafka writes to stderr and bypasses every logger; on_error receives its errors

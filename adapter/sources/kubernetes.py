@@ -204,7 +204,7 @@ class KubernetesReader:
 
     def _request(self, path: str, query: Mapping[str, str]) -> Any:
         if self._get is None:
-            self._get = _opened(self._name, self._settings)
+            self._get = _open_client(self._name, self._settings)
         return self._get(path, query, max(0.001, self._deadline_at_s - time.monotonic()))
 
     def _log_faults(self, faults: Iterable[str]) -> None:
@@ -215,7 +215,7 @@ class KubernetesReader:
         self._logged_faults = present
 
 
-def _opened(name: str, settings: KubernetesSource) -> Get:
+def _open_client(name: str, settings: KubernetesSource) -> Get:
     api = _api(name, settings)
 
     def get(path: str, query: Mapping[str, str], timeout_s: float) -> Any:

@@ -80,7 +80,7 @@ class PravegaReader:
         """
         ticks = range(start_s, end_s + 1, step_s)
         self._deadline_at_s = time.monotonic() + self._deadline_s
-        client = self._connected()
+        client = self._current_client()
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
             histories = list(pool.map(lambda read: self._history(client, read, ticks), self._reads))
         unanswered = [history for history in histories if isinstance(history, _Unavailable)]
@@ -95,7 +95,7 @@ class PravegaReader:
         """How Pravega scales a stream at present. Raises SourceError if the controller does not tell."""
         self._deadline_at_s = time.monotonic() + self._deadline_s
         try:
-            return policy_text(self._get(self._connected(), scope, stream, ""))
+            return policy_text(self._get(self._current_client(), scope, stream, ""))
         except (_UnknownError, ValueError, httpx.TransportError) as error:
             cause = str(error) or type(error).__name__
             raise SourceError(self._name, f"stream {scope}/{stream} of {self._url}: {cause}") from error
@@ -106,7 +106,7 @@ class PravegaReader:
             self._client.close()
             self._client = None
 
-    def _connected(self) -> httpx.Client:
+    def _current_client(self) -> httpx.Client:
         """The client, opened anew after a TLS file has changed."""
         stamps = tls_stamps(self._tls)
         if stamps != self._tls_stamps:

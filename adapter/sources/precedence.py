@@ -1,4 +1,4 @@
-"""The precedence of the sources of a workload, as columns of its samples."""
+"""The precedence of a workload's sources, as a column of its samples."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ _ALONE = 0  # rank of a source where no other could report the same
 
 
 def ranks(config: Config, source: str) -> dict[str, int]:
-    """The rank of a source for each workload whose `read` names it: the place where it is first named, from 1."""
+    """The rank of a source for each workload whose `read` names it: its position in `read`, from 1."""
     found: dict[str, int] = {}
     for workload in config.workloads:
         names = [reading.source for reading in workload.read]
@@ -24,7 +24,7 @@ def ranks(config: Config, source: str) -> dict[str, int]:
 
 
 def with_source(table: pa.Table, config: Config, source: str) -> pa.Table:
-    """The samples of one source with its name and its rank, which joining reads."""
+    """Add the name of a source and its rank to its samples, for `merge`."""
     names = names_in(table, "workload")
     direct = isinstance(config.sources[source], KubernetesSource)
     alone = sum(not isinstance(each, KubernetesSource) for each in config.sources.values()) == 1

@@ -88,7 +88,7 @@ class PrometheusReader:
         self._runner.close()
 
     async def _send_all(self, requests: list[tuple[Query, _Span]], step_s: int) -> list[list[Series] | QueryError]:
-        client = await self._connected()
+        client = await self._current_client()
         client.headers.update(self._credentials())
         tasks = [asyncio.create_task(self._send(client, *self._form(query, span, step_s))) for query, span in requests]
         _, late = await asyncio.wait(tasks, timeout=self._settings.deadline_s)
@@ -134,7 +134,7 @@ class PrometheusReader:
             return "query", {**form, "time": str(end_s)}
         return "query_range", {**form, "start": str(start_s), "end": str(end_s), "step": str(step_s)}
 
-    async def _connected(self) -> httpx.AsyncClient:
+    async def _current_client(self) -> httpx.AsyncClient:
         """The client, opened anew after a TLS file has changed."""
         stamps = tls_stamps(self._settings.tls)
         if self._client is not None and stamps != self._tls_stamps:

@@ -40,7 +40,7 @@ def fault(query: str) -> str | None:
     if not rest:
         return f"at its end: {'an operand or a bracket is missing' if cause == _VAGUE else cause}"
     named = "unexpected text" if cause == _VAGUE else cause
-    return f"at character {place + 1}, {_shortened(rest)!r}: {named}"
+    return f"at character {place + 1}, {_shorten(rest)!r}: {named}"
 
 
 def drops(query: str, label: str) -> bool:
@@ -113,5 +113,5 @@ def _unclosed(prefix: str) -> list[tuple[int, str]]:
     return waiting
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 30 else text[:30] + "…"

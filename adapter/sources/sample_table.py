@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from adapter.core.samples import Dispute, Names, SampleColumns, Samples, assemble_columns
 from adapter.errors import plain
-from adapter.sources.joining import chosen_rows, disputes, with_counter_sources
+from adapter.sources.merge import chosen_rows, disputes, with_counter_sources
 
 FAULT = "fault"  # the signal of a row that states why a number is missing
 NOTE = 1.0  # the value of a FAULT that states an assumption: the source has answered

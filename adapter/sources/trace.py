@@ -44,7 +44,7 @@ class TraceReader:
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         """The samples of the ticks start_s, start_s + step_s, ... end_s. Raises SourceError."""
         if self._file is None:
-            return self._served(start_s, end_s, step_s)
+            return self._fetch(start_s, end_s, step_s)
         if self._recorded is None:
             self._recorded = read(self._name, self._file)
         return at_ticks(self._recorded, range(start_s, end_s + 1, step_s))
@@ -53,7 +53,7 @@ class TraceReader:
         """Release the connection."""
         self._client.close()
 
-    def _served(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
+    def _fetch(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         query = {"start": start_s, "end": end_s, "step": step_s}
         try:
             # `answer.content` would stay in memory until the next full garbage collection.

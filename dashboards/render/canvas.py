@@ -78,7 +78,7 @@ def text(x: float, y: float, content: str, style: str = "", color: str = "") -> 
     return f'<text class="{style}" x="{x:.0f}" y="{y:.0f}"{fill}>{escape(content)}</text>'
 
 
-def shortened(content: str, width: float) -> str:
+def shorten(content: str, width: float) -> str:
     """The text cut to a width in pixels."""
     letters = max(int(width / 5.8), 1)
     return content if len(content) <= letters else f"{content[: letters - 1]}…"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any
 
-from dashboards.render.canvas import COLORS, PALETTE, Box, color_of, shortened, text
+from dashboards.render.canvas import COLORS, PALETTE, Box, color_of, shorten, text
 from dashboards.render.data import Line, PanelData, Span
 from dashboards.render.units import formatted
 
@@ -84,7 +84,7 @@ def draw_states(panel: dict[str, Any], box: Box, data: PanelData) -> list[str]:
     parts = _clock(axes, data.span)
     for place, line in enumerate(shown):
         top = plot.top + place * 14
-        parts.append(text(left - 6, top + 10, shortened(line.legend, left - box.left - 12), "end"))
+        parts.append(text(left - 6, top + 10, shorten(line.legend, left - box.left - 12), "end"))
         for begin_s, end_s in _spells(line, data.span.step_s):
             x, width = axes.at(begin_s, 0)[0], axes.at(end_s, 0)[0] - axes.at(begin_s, 0)[0]
             parts.append(
@@ -200,7 +200,7 @@ def _names(box: Box, lines: Sequence[Line], unit: str) -> list[str]:
         more = f" (+{len(lines) - _MOST_NAMED} more)" if place == _MOST_NAMED - 1 and len(lines) > _MOST_NAMED else ""
         name = f"{line.legend or 'value'}: {formatted(line.points[-1][1], unit)}{more}"
         parts.append(f'<rect x="{x:.0f}" y="{y - 6:.0f}" width="10" height="3" fill="{color_at(place)}"/>')
-        parts.append(text(x + 14, y, shortened(name, half - 20)))
+        parts.append(text(x + 14, y, shorten(name, half - 20)))
     return parts
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dashboards.render.canvas import Box, color_of, shortened, text
+from dashboards.render.canvas import Box, color_of, shorten, text
 from dashboards.render.data import PanelData
 from dashboards.render.units import formatted
 
@@ -16,7 +16,7 @@ def draw_number(panel: dict[str, Any], box: Box, data: PanelData) -> list[str]:
     x, y = box.left + box.width / 2, box.top + box.height / 2 + 16
     if panel["options"]["textMode"] == "name":
         names = " ".join(sorted({data.legend(target, row) for row in rows})) or "no data"
-        return [text(x, y, shortened(names, box.width * 0.6), "name middle")]
+        return [text(x, y, shorten(names, box.width * 0.6), "name middle")]
     value = rows[0].value if rows else None
     color = color_of(value, defaults["thresholds"]["steps"]) if rows else ""
     return [text(x, y, formatted(value, defaults["unit"]) if rows else "no data", "number middle", color)]
@@ -34,7 +34,7 @@ def draw_table(panel: dict[str, Any], box: Box, data: PanelData) -> list[str]:
         y = box.top + _HEAD + _LINE * line + 11
         for place, title in enumerate(titles):
             content, color = _cell(panel, title, row.get(title))
-            parts.append(text(box.left + 8 + width * place, y, shortened(content, width - 8), "cell", color))
+            parts.append(text(box.left + 8 + width * place, y, shorten(content, width - 8), "cell", color))
     return parts
 
 

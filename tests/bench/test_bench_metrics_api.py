@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench import go_server, metrics_api, prometheus_adapter
-from bench.beside import Line, heading
+from bench.comparison_line import Line, heading
 from bench.load import Generator, Load
 
 

@@ -35,7 +35,7 @@ def words(folder: Path, *more: str) -> list[str]:
 
 
 def requested(folder: Path, *more: str) -> policies.command.TraceBacktest:
-    return policies.comparison(policies.parsed(words(folder, *more)))
+    return policies.comparison(policies.parse_arguments(words(folder, *more)))
 
 
 def profiles(units: tuple[Unit, ...], trace: str) -> set[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from adapter.simulator.profiles import PROFILES
-from bench.calibration import RUNS, Figures, measured, simulated, table
+from bench.calibration import RUNS, Figures, measured_figures, simulated_figures, table
 
 pytestmark = pytest.mark.simulation
 
@@ -26,7 +26,7 @@ BOUNDS = {
 @pytest.fixture(scope="module")
 def pairs() -> dict[str, tuple[Figures, Figures]]:
     """Measured and simulated."""
-    return {run.name: (measured(run), here) for run, here in zip(RUNS, simulated(), strict=True)}
+    return {run.name: (measured_figures(run), here) for run, here in zip(RUNS, simulated_figures(), strict=True)}
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
@@ -40,7 +40,7 @@ def test_worker_hours_and_delays_deviate_as_stated(name: str, pairs: dict[str, t
 
 
 def test_the_measured_runs_are_read_as_published() -> None:
-    static, reactive, operator = (measured(RUNS[place]) for place in (0, 1, -1))
+    static, reactive, operator = (measured_figures(RUNS[place]) for place in (0, 1, -1))
 
     assert static.worker_hours == pytest.approx(432, rel=1e-3)
     assert 14.4 < reactive.mean_workers < 14.9

@@ -115,7 +115,7 @@ class Follower:
             raise SourceError("pipeline", one_line(error) + _hint(self._url, str(error))) from error
 
     def _take(self) -> None:
-        with self._opened().stream("GET", self._url, headers=self._headers()) as response:
+        with self._current_client().stream("GET", self._url, headers=self._headers()) as response:
             if response.status_code == httpx.codes.NOT_MODIFIED and self._etag:
                 response.read()  # an unread body would close the connection
                 return
@@ -126,7 +126,7 @@ class Follower:
         if self._store.put(memoryview(body)[: body.tell()]):  # a refused snapshot may be accepted later
             self._etag = response.headers.get("ETag", "")
 
-    def _opened(self) -> httpx.Client:
+    def _current_client(self) -> httpx.Client:
         ca_pem = b"" if self._ca_file is None else Path(self._ca_file).read_bytes()
         if ca_pem != self._ca_pem:
             self._drop_client()

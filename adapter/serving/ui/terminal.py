@@ -40,7 +40,7 @@ def table(console: Console, snapshot: Snapshot | None, now_s: float) -> Group:
     if len(entries) > len(rows):
         footer.append(Text(f"{len(entries) - len(rows):,} more workloads are on the page", style="dim", no_wrap=True))
     head, numbers = _aligned(rows, console.width)
-    sentences = _shortened([_sentence(row, console) for row in rows], room - len(rows), console.width)
+    sentences = _shorten([_sentence(row, console) for row in rows], room - len(rows), console.width)
     pairs = zip(numbers, sentences, strict=True)
     return Group(*head, *chain.from_iterable((line, *below) for line, below in pairs), *footer)
 
@@ -89,7 +89,7 @@ def _sentence(row: WorkloadRow, console: Console) -> list[Text]:
     return [Text.assemble(_INDENT, line) for line in text.wrap(console, console.width - len(_INDENT))]
 
 
-def _shortened(sentences: Sequence[list[Text]], lines: int, width: int) -> Iterator[list[Text]]:
+def _shorten(sentences: Sequence[list[Text]], lines: int, width: int) -> Iterator[list[Text]]:
     """Each sentence in at least one line, and together in at most this number of lines, which is not smaller."""
     spare = lines - len(sentences)
     for whole in sentences:

@@ -133,7 +133,7 @@ class Flink:
 
     def wanted(self, seen: BaselineInput) -> Array:
         """The parallelism to rescale to now, shape (L,); NaN for none."""
-        rates, current = self._collected(seen), seen.spec_workers
+        rates, current = self._collect(seen), seen.spec_workers
         known = ~np.isnan(rates.true_processing) & ~np.isnan(rates.target)
         decides = self._window.fresh & self._window.full & known
         size = np.where(decides, self._parallelism(rates, current), np.nan)
@@ -145,7 +145,7 @@ class Flink:
         self._delayed.clear(~np.isnan(chosen))
         return chosen
 
-    def _collected(self, seen: BaselineInput) -> Metrics:
+    def _collect(self, seen: BaselineInput) -> Metrics:
         """Add a sample to the metrics window; returns the metrics of the window."""
         p, window, meter = self._parameters, self._window, self._meter
         busy_ratio = seen.busiest_ratio if p.metrics_busy_time_aggregator == "MAX" else seen.busy_ratio

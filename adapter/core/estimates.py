@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from adapter.core.aggregation import largest
 from adapter.core.capacity import (
     CARRIED,
     ESTIMATED,
@@ -20,8 +21,7 @@ from adapter.core.capacity import (
 from adapter.core.decision_input import is_overloaded
 from adapter.core.forecast import FIRM_POINTS, POINTS, STEP_S, append_point, fit_curve, widen_sigma
 from adapter.core.formatting import DAY_S
-from adapter.core.fullest import learn_fullest
-from adapter.core.grouping import largest
+from adapter.core.fullest_worker import learn_fullest
 from adapter.core.measured_cost import slow_time_unknown
 from adapter.core.observe import Signals, Tick
 from adapter.core.rates import Mask

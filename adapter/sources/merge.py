@@ -1,4 +1,4 @@
-"""Join the samples of several sources: one value for each signal of a stage, and the backlogs that contradict."""
+"""Merge the samples of several sources: one value for each signal of a stage, and the backlogs that contradict."""
 
 from collections.abc import Container, Mapping
 
@@ -7,13 +7,13 @@ import numpy as np
 from adapter.core.rates import Mask
 from adapter.core.samples import COUNTERS, Array, Dispute, IntArray, Names, SampleColumns, usable
 
-_TWICE = 2.0  # broker and engine count at different times, so smaller ratios prove nothing
+_TWICE = 2.0  # a broker and an engine count at different times, so a smaller ratio proves nothing
 _BACKLOG = "backlog_records"
-_CLAIM = "fleet"  # two fleets that find one workload are a fault, whatever their sources
+_CLAIM = "fleet"  # a workload that two fleets discover is a fault, whatever their sources
 
 
 def first_sources(place: IntArray, rank: IntArray, used: Mask) -> Mask:
-    """The rows that are used: of each place those of the source with the lowest rank that has a value."""
+    """The rows to use: at each place, those of the source with the lowest rank that has a value."""
     _, at = np.unique(place, return_inverse=True)
     lowest = np.full(len(place), np.iinfo(np.int64).max)
     np.minimum.at(lowest, at[used], rank[used])
@@ -22,7 +22,7 @@ def first_sources(place: IntArray, rank: IntArray, used: Mask) -> Mask:
 
 
 def chosen_rows(columns: Mapping[str, Names], rank: IntArray, value: Array) -> Mask:
-    """Which rows of one tick remain, where several sources report the same signal of the same stage."""
+    """Which rows of one tick to keep where several sources report the same signal of the same stage."""
     workload, stage, signal = (columns[name] for name in ("workload", "stage", "signal"))
     place = (workload.codes * len(stage.names) + stage.codes) * len(signal.names) + signal.codes
     used = usable(value)
@@ -30,7 +30,7 @@ def chosen_rows(columns: Mapping[str, Names], rank: IntArray, value: Array) -> M
 
 
 def with_counter_sources(columns: SampleColumns, rank: IntArray) -> SampleColumns:
-    """The rows, and for each counter that several sources may report a row with the source that counts."""
+    """Add, for each counter that several sources may report, a row that states which source was chosen."""
     signal, value = columns.signal, columns.value
     counters = np.flatnonzero(usable(value) & (rank > 0) & _named(signal, COUNTERS))
     rows = np.concatenate([np.arange(len(rank)), counters])
@@ -44,7 +44,7 @@ def with_counter_sources(columns: SampleColumns, rank: IntArray) -> SampleColumn
 
 
 def disputes(columns: Mapping[str, Names], rank: IntArray, value: Array) -> dict[str, Dispute]:
-    """The workloads for which the backlog of one source is over twice that of the one that counts."""
+    """The workloads for which a source reports more than twice, or less than half, the backlog of the chosen source."""
     workload, signal, source = columns["workload"], columns["signal"], columns["source"].sorted()
     counted = _named(signal, {_BACKLOG}) & usable(value)
     if len(np.unique(source.codes[counted])) < 2:
