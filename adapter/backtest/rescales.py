@@ -6,15 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.backtest.timelines import Timeline
+from adapter.core.rescale_stop import LONGEST_WARM_UP_S, LOW_RATIO, SEARCH_S, STOOD_RATIO
 from adapter.core.samples import Array, IntArray
 
 _BEFORE_S = 120.0  # window of the median throughput before a change
-_SEARCH_S = 300.0  # a stop that begins later is not this change's
-_LOW_RATIO = 0.75  # of the throughput before: below it, the drop is more than the noise of periodic commits
-_STOOD_RATIO = 0.25
 _BACK_RATIO = 0.9
 _WARM_RATIO = 0.95
-_LONGEST_WARM_UP_S = 900.0
 _LONGEST_START_S = 1800.0
 
 
@@ -36,7 +33,7 @@ class Rescale:
 
 
 def rescales(timeline: Timeline, worker_capacity_records_per_s: float) -> tuple[Rescale, ...]:
-    """The changes of the ready workers, oldest first; changes within _SEARCH_S of each other are merged."""
+    """The changes of the ready workers, oldest first; changes within SEARCH_S of each other are merged."""
     return tuple(_rescale(timeline, tick, worker_capacity_records_per_s) for tick in _changes(timeline))
 
 
@@ -56,7 +53,7 @@ def _changes(timeline: Timeline) -> Iterator[int]:
     workers, last_s = timeline.workers, -np.inf
     for tick in worker_changes(workers).tolist():
         if workers[tick] > 0:
-            if timeline.at_s[tick] - last_s > _SEARCH_S:
+            if timeline.at_s[tick] - last_s > SEARCH_S:
                 yield tick
             last_s = timeline.at_s[tick]
 
@@ -98,15 +95,15 @@ def _stop(timeline: Timeline, tick: int) -> tuple[int, int]:
     """The ticks [begin, end) of the largest drop of the throughput near the change; empty without one."""
     # A job that reports nothing while it is down has no throughput then.
     lost = 1 - np.nan_to_num(timeline.throughput_records_per_s) / _before(timeline, tick)
-    reach = round(_SEARCH_S / timeline.step_s)
+    reach = round(SEARCH_S / timeline.step_s)
     first = max(tick - reach // 4, 0)
-    low = lost[first : tick + reach] > 1 - _LOW_RATIO
+    low = lost[first : tick + reach] > 1 - LOW_RATIO
     edges = np.flatnonzero(np.diff(np.concatenate([[0], low.astype(np.int8), [0]]))).reshape(-1, 2) + first
     if not len(edges):
         return tick, tick
     begin, end = max(edges.tolist(), key=lambda edge: float(lost[edge[0] : edge[1]].sum()))
     # A job that recovers slowly has a low throughput for longer than the stop.
-    stood = np.flatnonzero(lost[begin:end] > 1 - _STOOD_RATIO) + begin
+    stood = np.flatnonzero(lost[begin:end] > 1 - STOOD_RATIO) + begin
     return (int(stood[0]), int(stood[-1]) + 1) if len(stood) else (begin, end)
 
 
@@ -123,7 +120,7 @@ def _pause(timeline: Timeline, tick: int, begin: int, end: int) -> float:
     edge = round(timeline.pace_s / timeline.step_s)
     rate = np.nan_to_num(timeline.throughput_records_per_s)
     expected = np.full(len(rate), before)
-    again = end if rate[begin] < _STOOD_RATIO * before else end - 1
+    again = end if rate[begin] < STOOD_RATIO * before else end - 1
     if edge == 1 and again + 1 < len(rate):
         expected[again] = max(rate[again + 1], rate[again], 1e-9 if again == end else before)
     around = slice(max(begin - edge, 0), end + edge)
@@ -133,7 +130,7 @@ def _pause(timeline: Timeline, tick: int, begin: int, end: int) -> float:
 
 def _warming(timeline: Timeline, end: int, capacity: float) -> tuple[float, float]:
     """Initial speed after a stop and the time until full speed; NaN where too few records wait to measure them."""
-    last = min(end + round(_LONGEST_WARM_UP_S / timeline.step_s), len(timeline.at_s))
+    last = min(end + round(LONGEST_WARM_UP_S / timeline.step_s), len(timeline.at_s))
     workers = timeline.workers[end:last]
     ratio = timeline.throughput_records_per_s[end:last] / np.where(workers > 0, workers * capacity, np.nan)
     waits = timeline.backlog_time_s[end:last] > 2 * timeline.pace_s

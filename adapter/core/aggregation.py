@@ -1,4 +1,4 @@
-"""Stages -> workloads. Each result depends on one workload's own stages alone."""
+"""Values of stages -> a value of each workload, which depends only on the workload's own stages."""
 
 import numpy as np
 

@@ -119,7 +119,9 @@ class Bound(StrEnum):
     )
     LATCH = BoundRecord(
         name="latch",
-        description="a target that is not enacted yet is held for latch_s; one that goes further keeps its date",
+        description=(
+            "a target is held for latch_s until it is enacted; a later target in the same direction does not extend that time"
+        ),
         sentence=_latch,
         limit="held_workers",
     )

@@ -15,7 +15,7 @@ NONE, CARRIED, PRIOR, ESTIMATED, OBSERVED = (float(level) for level in range(len
 _BLEND = 0.3  # weight of a new observation: three or four correct a wrong first one
 _SAME_RATIO = 0.02  # smaller changes are noise, and would rewrite the slow state every tick
 _NEAR_RATIO = 1.1  # of the expected rate: workers and partitions differ by about as much
-_OUTDATED_RATIO = 1.25  # above it, an entry is of workers that were faster
+_OUTDATED_RATIO = 1.25  # an entry above this multiple of an observation shows workers that were faster
 _REFRESH_S = 3600.0  # an older date is renewed, so that the table knows the least recent size
 _LEAST_UTILIZATION = 0.2  # below, the quotient throughput / utilization is mostly noise
 _BEYOND = 2.0**20  # above any worker count, so sizes below are linear; a power of two keeps products exact
@@ -203,8 +203,8 @@ def _is_outdated(was: _Entry, rate: Array, at_s: float) -> Mask:
 def _interpolate(keys: Array, values: Array, wanted: Array, power: Array) -> Array:
     """The value at `wanted`, linear between neighbouring keys; beyond the last key it grows with that power of the key.
 
-    keys, values: (SLOTS, stages), neither falling, NaN last; (0, 0) precedes them. Of equal keys the smaller value
-    counts.
+    keys, values: (SLOTS, stages), neither falling, NaN last; (0, 0) precedes them. Of equal keys, the
+    smaller value counts.
     """
     wanted, stage = np.maximum(wanted, 0.0), np.arange(len(wanted))
     count = (keys < wanted).sum(axis=0)

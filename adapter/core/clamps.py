@@ -104,7 +104,7 @@ def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: Int
 
 
 def _has_too_few(inputs: DecisionInput, stage: IntArray) -> Mask:
-    """Whether the last change was no scale-up, and the input exceeds what the workers process when they are warm."""
+    """Whether the last change was not a scale-up, and the input exceeds the capacity of the workers when warm."""
     status, known = inputs.status, inputs.policy_input
     raised = status.raised_age_s <= status.spec_changed_age_s
     able = rate_at(known.table, known.workers, known.rules.scaling_exponent) * (1 + known.rules.growth_noise_ratio)
@@ -115,7 +115,7 @@ def _has_too_few(inputs: DecisionInput, stage: IntArray) -> Mask:
 def _window_workers(inputs: DecisionInput, needed: Array, pending: Array) -> Array:
     """The largest size needed in the scale-down window, or the current one if a smaller one is within the tolerance.
 
-    A scale-down that is not enacted yet has passed the window. Only what is needed now may stop it.
+    A scale-down that is not enacted yet has passed the window. Only the size that is needed now can stop it.
     """
     status, rules, current = inputs.status, inputs.status.rules, inputs.status.current_workers
     window = np.fmax(np.where(pending < current, np.nan, status.peak_workers), needed)
@@ -124,7 +124,7 @@ def _window_workers(inputs: DecisionInput, needed: Array, pending: Array) -> Arr
 
 
 def _hot_partition_limit(inputs: DecisionInput) -> Array:
-    """The most workers that help a stage whose hottest partition is known to fill a subtask alone, otherwise NaN."""
+    """The largest useful size of a stage whose hottest partition alone fills a subtask; NaN for other stages."""
     policy_input, heaviest = inputs.policy_input, inputs.blockers.hottest_partition_ratio
     rules, one, slots = policy_input.rules, np.ones(len(heaviest)), policy_input.rules.slots_per_worker
     known = trust_at(policy_input.table, one) > CARRIED
@@ -168,8 +168,8 @@ def table(
 def _latch(size: Array, current: Array, window: Array, pending: Array) -> Clamp:
     """A pending target stands until the wanted size is on the other side of the current one.
 
-    A pending scale-up may grow. A pending scale-down may not go further, because an HPA would make two rescales of
-    it, and it stops at the window.
+    A pending scale-up may grow. A pending scale-down may not go further, because the HPA could then rescale twice. It
+    also stops at the window.
     """
     up = (pending > current) & (size >= current)
     down = (pending < current) & (size <= current)
@@ -183,7 +183,7 @@ def apply_bounds(
     """The bounded size, and the last bound that changed it (an index into BOUNDS). An unknown size stays unknown.
 
     Maximum, partitions, minimum and memory come last, so they apply even during a pause. The partitions do not lower a
-    target that a gate holds: while a job restarts, a count may be of a part of them.
+    target that a gate holds: while a job restarts, some of them may be missing from the count.
     """
     size, which = wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)
     for cut in table(wanted, current, rules, range_, bound_inputs):

@@ -26,7 +26,7 @@ class DecisionResult:
     stage: IntArray  # the deciding stage, otherwise -1
     gate: IntArray  # an index into REASONS, or OPEN
     reason: IntArray  # an index into REASONS
-    answer: Array  # the size before the bounds
+    unbounded: Array  # the size before the bounds
     bound_inputs: BoundInputs
     blocked_s: Array  # no scale-up for this long
     served: Array  # the target, NaN if there is none
@@ -46,15 +46,15 @@ def decide(inputs: DecisionInput) -> DecisionResult:
         [np.fmax(wanted, current), current, np.fmin(wanted, current)],
         wanted,
     )
-    answer = np.where(gate == gates.OPEN, decided, _held_target(inputs, gate))
+    unbounded = np.where(gate == gates.OPEN, decided, _held_target(inputs, gate))
     bound_inputs = bound_inputs_of(inputs, policy_result, stage, gate)
-    served, bound = apply_bounds(answer, current, inputs.status.rules, inputs.range_, bound_inputs)
+    served, bound = apply_bounds(unbounded, current, inputs.status.rules, inputs.range_, bound_inputs)
     return DecisionResult(
         policy_result=policy_result,
         stage=stage,
         gate=gate,
         reason=_reason(inputs, gate, served, stage),
-        answer=answer,
+        unbounded=unbounded,
         bound_inputs=bound_inputs,
         blocked_s=pick(inputs.blockers.blocked_s, stage),
         served=served,
@@ -72,7 +72,8 @@ def _at_work(inputs: DecisionInput) -> Array:
 def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
     """The size of each workload and its deciding stage: the one with the largest size (S3-08).
 
-    A stage that stands while another one moves asks for the present size: it needs a repair, but perhaps all workers.
+    A stage that stands still while another one processes records wants the present size: it needs a repair, and after
+    that perhaps all workers.
     """
     sizes, count = size(inputs.policy_input), len(inputs.status.current_workers)
     present, stands = inputs.policy_input.workers, inputs.blockers.stands

@@ -160,7 +160,6 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
     history = tick.state.slow.history
     recent = tick.at_s - history.failed_at_s <= rules.failures_window_s
     spec, ready = tick.counts.spec_workers, tick.counts.ready_workers
-    desired = first_known(spec, tick.workers)
     load_age_s, count_age_s = tick.load_age_s, tick.partitions_age_s
     # A policy that follows the partitions needs their count, and the load as long as there is one.
     followed_age_s = np.where(tick.partitions_only, count_age_s, np.maximum(load_age_s, count_age_s))
@@ -179,7 +178,7 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         discontinuous=some(tick.discontinuous, tick.counting, workload_index, count),
         nothing_moves=some(_stands(tick), tick.counting, workload_index, count)
         & ~_some_stage_moves(tick)
-        & (desired > 0),
+        & (tick.current_workers > 0),
         rules=rules,
     )
 
@@ -210,7 +209,7 @@ def _stage_moves(tick: Tick) -> Mask:
 def _workers_in_flight(counts: WorkerCounts) -> Mask:
     """Whether the existing workers differ from the desired ones, or fewer are ready.
 
-    An unknown count is taken as equal to the desired one.
+    An unknown count counts as equal to the desired one.
     """
     desired = first_known(counts.spec_workers, counts.workers, counts.ready_workers)
     exist, ready = first_known(counts.workers, desired), first_known(counts.ready_workers, desired)
@@ -222,7 +221,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
     fast, rules = tick.state.fast, tick.rules
     no_up, no_down = paused
     return WorkloadStatus(
-        current_workers=first_known(tick.counts.spec_workers, tick.workers),
+        current_workers=tick.current_workers,
         target_workers=fast.target_workers,
         committed_age_s=tick.at_s - fast.committed_at_s,
         rescaled=np.isfinite(fast.changed_at_s),

@@ -1,4 +1,4 @@
-"""Backlogs that two sources of a workload report differently: which differences an operator has to look at."""
+"""Select the disputes between two sources about a backlog that an operator has to look at."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ _LEAST_RECORDS = 1_000.0
 
 
 def disputes(tick: Tick, reported: Mapping[str, Dispute]) -> tuple[str, ...]:
-    """A sentence for each workload whose backlogs differ by more than its throughput of _USUAL_S, otherwise ""."""
+    """The dispute of each workload as a sentence; "" if the backlogs differ by less than the throughput of _USUAL_S."""
     names = tick.state.slow.workloads
     if not reported:
         return ("",) * len(names)
@@ -23,5 +23,5 @@ def disputes(tick: Tick, reported: Mapping[str, Dispute]) -> tuple[str, ...]:
 
 
 def _matters(dispute: Dispute, throughput_records_per_s: float) -> bool:
-    # Without a throughput (NaN) it is unknown what two commits may differ by.
+    # Without a throughput (NaN), the usual difference between two commits is unknown: the dispute does not matter.
     return dispute.records > _LEAST_RECORDS and dispute.records > _USUAL_S * throughput_records_per_s

@@ -1,4 +1,4 @@
-"""The only loop: advance(state, samples, rules) -> (state, decisions). Live stream, backtest and tests call it."""
+"""Fold one tick: advance(state, samples, rules) -> (state, decisions). The pipeline, backtests and tests call it."""
 
 from collections.abc import Iterable, Iterator
 

@@ -21,7 +21,7 @@ from adapter.core.capacity import (
 from adapter.core.decision_input import is_overloaded
 from adapter.core.forecast import FIRM_POINTS, POINTS, STEP_S, append_point, fit_curve, widen_sigma
 from adapter.core.formatting import DAY_S
-from adapter.core.fullest_worker import learn_fullest
+from adapter.core.fullest_worker import learn_fullest_ratio
 from adapter.core.measured_cost import slow_time_unknown
 from adapter.core.observe import Signals, Tick
 from adapter.core.rates import Mask
@@ -46,7 +46,7 @@ def update_estimates(tick: Tick) -> Tick:
     if passed:
         slow = _extend_forecast(tick, slow, passed)
     tick = replace(tick, signals=_with_capacity(tick, slow))
-    slow = learn_fullest(tick, slow, minutes=passed)
+    slow = learn_fullest_ratio(tick, slow, minutes=passed)
     return replace(tick, state=replace(tick.state, slow=slow))
 
 
@@ -65,9 +65,9 @@ def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
 
 
 def _observation(tick: Tick, *, minute: bool) -> Observation:
-    """What the table learns from: each minute, and on every tick where the capacity is hardly known."""
+    """The observation for the capacity table: once a minute, and on every tick while the capacity is hardly known."""
     exceeded, throughput = is_overloaded(tick), tick.signals.throughput_records_per_s
-    # Earlier in the window, a stage that the input exceeds had less to do, or was still slow: take the last tick.
+    # Earlier in the window, an overloaded stage had less to do or was still slow, so the last tick counts.
     latest = np.fmax(throughput, tick.rates.latest_throughput_records_per_s)
     healthy = tick.facts.sink_healthy[tick.workload_index] != 0
     return Observation(
@@ -98,7 +98,7 @@ def _busiest(tick: Tick) -> Array:
 
 
 def _is_changing(tick: Tick) -> Mask:
-    """Whether a stage now processes so much more or less than in its window that its utilization is of another load.
+    """Whether the throughput of a stage changes so fast that its utilization belongs to another load.
 
     Without a backlog, the rate falls between two ticks because offsets are committed in steps.
     """
@@ -110,14 +110,14 @@ def _is_changing(tick: Tick) -> Mask:
 
 
 def _perhaps_slow(tick: Tick) -> Mask:
-    """Which workloads rescaled or stopped a short time ago, while their warm-up or metric delay is unknown."""
+    """Whether each workload rescaled or stopped recently, and its warm-up or metric delay is unknown."""
     fast = tick.state.fast
     recent: Mask = tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s) < _LONGEST_SLOW_S
     return recent & slow_time_unknown(tick.rules, tick.state.slow.usual_rescale)
 
 
 def _without_old_observations(table: Table, at_s: float) -> Table:
-    """The table with observations of sizes that were not in use for a day as estimates: jobs and records change."""
+    """Turn observations of sizes that were not in use for a day into estimates: jobs and records change."""
     old = (table.trust == OBSERVED) & (at_s - table.seen_at_s > DAY_S)
     return replace(table, trust=np.where(old, ESTIMATED, table.trust)) if old.any() else table
 
@@ -140,7 +140,7 @@ def _with_capacity(tick: Tick, slow: Slow) -> Signals:
 
 
 def _with_relays_since(tick: Tick, slow: Slow) -> Slow:
-    """Since when a later stage is full; the same object while none is."""
+    """Note since when a later stage has been full. Returns the same object while none is."""
     relays, was_s = relays_at_capacity(tick), slow.trial.relays_since_s
     if not (relays | np.isfinite(was_s)).any():
         return slow
@@ -167,8 +167,9 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
 def _can_be_judged(tick: Tick, trial: ScaleUpTrial) -> Mask:
     """Whether the throughput of a stage shows the capacity that its last scale-up added.
 
-    That is within an hour, when the stage is behind, its backlog grows again at the larger size and it becomes no
-    faster, or when a later stage is full for a rate window: before, the throughput includes a time of less load.
+    The scale-up is less than an hour ago. In addition, one of two conditions holds. The stage is behind, its backlog
+    grows again at the larger size, and it becomes no faster. Or a later stage has been full for a whole rate window,
+    so that the throughput contains no time of less load.
     """
     relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
     larger = (tick.workers[tick.workload_index] > trial.from_workers) & (trial.from_workers > 0)
@@ -177,7 +178,7 @@ def _can_be_judged(tick: Tick, trial: ScaleUpTrial) -> Mask:
 
 
 def _perhaps_warming(tick: Tick) -> Mask:
-    """Whether a stage still becomes faster, or was silent within the rate window and may have been down."""
+    """Whether a stage is still becoming faster, or was silent within the rate window and may have been down."""
     latest, whole = tick.rates.latest_throughput_records_per_s, tick.signals.throughput_records_per_s
     fast = tick.state.fast
     near = fast.at_s[:, None] >= fast.at_s[-1] - tick.stage_rules.rate_window_s

@@ -1,4 +1,4 @@
-"""Counters that fall again and again, so that their stage has no rate: an operator has to find out why."""
+"""Report counters that fall again and again: their stage has no rate until an operator removes the cause."""
 
 import numpy as np
 

@@ -12,9 +12,9 @@ from adapter.core.samples import Array
 
 POINTS = 30  # one a minute
 STEP_S = 60.0  # from one point to the next: the bucket of S4-07
-LEAST_POINTS = 3  # of a line; a parabola takes one more. Through fewer points they show no error
+LEAST_POINTS = 3  # for a line; a parabola needs one more. With fewer points a curve fits without an error
 FIRM_POINTS = 10  # with fewer, chance decides the slope, and a parabola through noise is a trough
-_RISE_POINTS = 4  # three changes, of which a step shows in at most two
+_RISE_POINTS = 4  # three changes; a step affects at most two of them
 _RISE_STEPS = 8  # the newest minutes to search for these points: a rescale hides the input for some
 _BAND_SIGMAS = 3.0  # S4-14
 _LEAST_SIGMA_RATIO = 0.01  # of the level: a policy need not react to a deviation of one percent (S4-18)
@@ -96,7 +96,7 @@ def widen_sigma(fit: Fit, points: Array) -> Fit:
     """The fit with a larger sigma where few points are known, so that a forecast begins with the third one (S4-32).
 
     The error of a slope falls with the count ** 1.5.
-    points: of which some may wait for confirmation, in the form of fit_curve.
+    points: as in fit_curve; some may wait for confirmation.
     """
     count = np.isfinite(points).sum(axis=0)
     few = (count < FIRM_POINTS) & (count > 0)

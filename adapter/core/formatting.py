@@ -6,7 +6,7 @@ RESOURCES = {
     "memory_ratio": "memory",
     "network_ratio": "network",
 }  # signal -> its name in a sentence
-DAY_S = 86_400.0  # a time that never ends is as long
+DAY_S = 86_400.0
 
 
 def count(value: float | None) -> str:

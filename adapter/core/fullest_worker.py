@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from adapter.core.observe import Tick
-from adapter.core.partitions import fullest_ratio
+from adapter.core.partitions import imbalance_ratio
 from adapter.core.samples import Array
 from adapter.core.signals import backlog_time
 from adapter.core.state import Slow
@@ -31,8 +31,8 @@ def partition_behind_s(tick: Tick) -> Array:
     return np.where((now > least) & ~stuck, behind_s, np.nan)
 
 
-def learn_fullest(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
-    """The load of the fullest worker at which it fell behind, of each stage; NaN while it never did.
+def learn_fullest_ratio(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
+    """Update the load at which the fullest worker of each stage fell behind; NaN if it never did.
 
     Loads are relative to the capacity of the mean worker. A lower one replaces a higher one.
     """
@@ -46,7 +46,7 @@ def learn_fullest(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
     if behind.any():
         load = tick.signals.input_rate_records_per_s / tick.signals.capacity_records_per_s
         workers = tick.workers[tick.workload_index]
-        fullest = load * fullest_ratio(workers * rules.slots_per_worker, partitions)
+        fullest = load * imbalance_ratio(workers * rules.slots_per_worker, partitions)
         behind &= (load < _TOGETHER_RATIO) & (fullest > _LEAST_RATIO)
         learned = np.where(behind, np.fmin(learned, fullest), learned)
     return replace(slow, fullest_ratio=learned)

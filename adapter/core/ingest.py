@@ -30,7 +30,7 @@ _COUNTED = ("processed", "appended", "backlog", "partition")  # sums over partit
 _FACTS = tuple(f.name for f in fields(WorkloadFacts))
 _COUNTS = tuple(f.name for f in fields(WorkerCounts))
 _FEW_RATIO = 0.1  # of the ready workers
-_FLAPS_S = 600.0  # between losses of ready workers that disturb: rates would never settle while a probe flaps
+_FLAPS_S = 600.0  # between losses of ready workers that disturb: a flapping probe must not hold the target forever
 _LONG_LOSS_S = 300.0  # Kubernetes evicts the pods of a lost node after this time: their return is no flap
 REPLACED_S = 120.0  # a stage whose siblings report for this much longer was removed; less than error_after_s
 
@@ -41,7 +41,7 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     state = align(state, workloads, stages)
     before, now = state.slow.facts, _facts(samples, workloads)
     after = WorkloadFacts(**{name: first_known(getattr(now, name), getattr(before, name)) for name in _FACTS})
-    # The sum over another set of partitions, or of another source, is another counter: its difference is no progress.
+    # A sum over other partitions, or from another source, is another counter: its difference is no progress.
     moved = np.flatnonzero(
         np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTED_BY], axis=0)
     )
@@ -73,7 +73,7 @@ def _has_hpa(facts: WorkloadFacts) -> Mask:
 
 
 def faulty(samples: Samples, workloads: tuple[str, ...]) -> Mask:
-    """Whether a source failed, so that what is missing may still exist."""
+    """Whether a source of each workload failed: what its samples lack may then still exist."""
     if EVERY in samples.faults or not samples.faults:
         return np.full(len(workloads), EVERY in samples.faults)
     failed = samples.faults.keys() - samples.noted
@@ -105,14 +105,14 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
         return state
     changed_s = np.fmax(state.fast.changed_at_s, state.fast.spec_changed_at_s)
     planned = samples.at_s - changed_s < settle_s(rules) + rules.rate_window_s + rules.worker_start_s
-    # Restarts in a time without samples may be of any age, and planned.
+    # Restarts during a gap in the samples may be old, and planned.
     watched = samples.at_s - state.fast.at_s[-2:][0] <= rules.stale_after_s
     failed = (restarts > was.restarts) & ~planned & watched
     recent = samples.at_s - was.failed_at_s <= rules.failures_window_s
     total = np.where(recent, was.failures, 0.0) + restarts - was.restarts
     history = replace(
         was,
-        # The tick after a fall is compared with nothing: the fall may have been a missing pod.
+        # After a fall, the next count is only a new start: the fall may have been a missing pod.
         restarts=np.where(restarts < was.restarts, np.nan, first_known(restarts, was.restarts)),
         failures=np.where(failed, total, was.failures),
         failed_at_s=np.where(failed, samples.at_s, was.failed_at_s),
@@ -121,7 +121,7 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
 
 
 def rated_workers(fast: Fast, at_s: float, rules: RuleColumns) -> Array:
-    """The workers that the rates are of: the ready ones, and those of a loss that did not disturb and is recent."""
+    """The workers that the rates belong to: the ready ones, and those that readiness lost for a short time (a flap)."""
     counts, all_ready_at_s = fast.counts, fast.all_ready_at_s
     recent = at_s - all_ready_at_s < settle_s(rules) + rules.rate_window_s
     flaps = recent & ~(fast.changed_at_s >= all_ready_at_s)
@@ -130,7 +130,7 @@ def rated_workers(fast: Fast, at_s: float, rules: RuleColumns) -> Array:
 
 
 def trim(fast: Fast, oldest_s: Array) -> Fast:
-    """The group without the points that are older than the windows of their stage. oldest_s: (stages,)."""
+    """Drop the points that are older than the windows of their stage. oldest_s: (stages,)."""
     keep = fast.at_s >= oldest_s.min(initial=fast.at_s[-1])
     at_s = fast.at_s[keep]
     needed = at_s[:, None] >= oldest_s
@@ -150,7 +150,7 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
         return slow.workloads, slow.stages
     counted_at_s = np.fmax(state.fast.workers_seen_at_s, state.fast.partitions_seen_at_s)
     counted = dict(zip(slow.workloads, samples.at_s - counted_at_s, strict=True))
-    # Containers are a stage with resources alone.
+    # The containers of a workload are a stage that reports only resources.
     seen_at_s = np.fmax(state.fast.seen_at_s, state.fast.signals.resources_at_s)
     seen = dict(zip(slow.stages, seen_at_s, strict=True))
     newest: dict[str, float] = {}
@@ -175,7 +175,7 @@ def _fleet_workloads(samples: Samples) -> set[str]:
 
 
 def _without_points(fast: Fast, stages: tuple[Stage, ...], workloads: set[str]) -> Fast:
-    """The group without the points of some workloads."""
+    """Drop the points of some workloads."""
     if not workloads:
         return fast
     unchanged = np.array([workload not in workloads for workload, _ in stages], dtype=bool)
@@ -223,7 +223,7 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     disturbing = many & ~_flaps(fast, now, samples.at_s)
     lost = disturbing & (now.ready_workers < np.minimum(was.ready_workers, now.spec_workers))
     changed = rescaled | (np.abs(now.workers - was.workers) > 0) | disturbing
-    # A crash may be what changed the existing workers: it lowers no target.
+    # A change of the existing workers may be a crash, which must not lower the target.
     adopted = rescaled & ~unspecified & ~_towards_target(fast, now.spec_workers)
     first = seen & np.isnan(fast.spec_changed_at_s)
     # A count from before a change of the desired workers says nothing about the new ones.
@@ -243,7 +243,7 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
 
 
 def _flaps(fast: Fast, now: WorkerCounts, at_s: float) -> Mask:
-    """Whether a change of the ready workers follows a loss that has disturbed, and belongs to no rescale."""
+    """Whether a change of the ready workers is a flap: it belongs to no rescale, and follows a loss that disturbed."""
     steady = (fast.all_ready_at_s >= fast.spec_changed_at_s) & (fast.counts.ready_workers <= now.spec_workers)
     returned = (now.ready_workers >= now.spec_workers) & (at_s - fast.all_ready_at_s >= _LONG_LOSS_S)
     flaps: Mask = steady & (at_s - fast.lost_at_s < _FLAPS_S) & ~returned

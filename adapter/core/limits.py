@@ -43,7 +43,7 @@ def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask,
 
 
 def _at_least_one(count: Array) -> Array:
-    """A count of 0 is not known yet."""
+    """The count; 0 stands for a count that is not known yet, so it becomes NaN."""
     return np.where(count >= 1, count, np.nan)
 
 

@@ -1,4 +1,4 @@
-"""The rules with the measured cost of a rescale, and whether the time that a job is slow after one is known."""
+"""Replace the configured cost of a rescale with the measured one."""
 
 from dataclasses import replace
 
@@ -16,9 +16,10 @@ _MOST_PAUSES = 4.0  # of the configured pause: a job that stops for longer after
 def with_measured_cost(rules: RuleColumns, cost: RescaleCost, shown_s: Array) -> RuleColumns:
     """The rules with the measured cost of a rescale, for a policy that weighs it (S1).
 
-    A delay and a warm-up that an operator has set stay: they made fewer records late than measured ones.
-    Until the pause is measured, that of the rescale in progress counts if it is longer. Otherwise its backlog passes
-    for load. shown_s: the longest stop of that rescale so far, NaN without a rescale; shape (workloads,).
+    A delay and a warm-up that an operator has set stay, because they made fewer records late than measured ones.
+    Until the pause is measured, the pause of the rescale in progress counts if it is longer than the configured one.
+    Otherwise its backlog would look like load.
+    shown_s: the longest stop of that rescale so far, NaN without a rescale; shape (workloads,).
     """
     learns = where("waits_until_warm", rules.policy)
     shown_s = np.minimum(shown_s, _MOST_PAUSES * rules.rescale_pause_s)

@@ -82,13 +82,18 @@ class Tick:
     rates_known: Mask  # (stages,)
     discontinuous: Mask  # (stages,) the backlog jumped
     level: Mask  # (stages,) the backlog need not be real, see _level
-    warm_age_s: Array  # (stages,) since the workers are warm: negative until then, infinite without a change
+    warm_age_s: Array  # (stages,) since the workers became warm: negative until then, infinite without a change
     behind: Mask  # (stages,) the backlog never ended within the window, and the workers are warm
     saturated: Mask  # (stages,) the same, and they were warm in the whole window: throughput is capacity
 
+    @property
+    def current_workers(self) -> Array:
+        """`spec.replicas` of each scale target, otherwise the present workers; shape (workloads,)."""
+        return first_known(self.counts.spec_workers, self.workers)
+
 
 def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
-    """Ingest the samples and derive all that gates and policies read."""
+    """Ingest the samples, and derive everything that gates and policies read."""
     state = ingest(state, samples, book)
     names, at_s = state.slow.workloads, samples.at_s
     index, plain = _workload_index(names, state.slow.stages)
@@ -217,7 +222,7 @@ def _is_quiet(signals: Signals, rules: RuleColumns, index: IntArray, workloads: 
 
 
 def _warm_age_s(fast: Fast, rules: RuleColumns, index: IntArray) -> Array:
-    """Since when the workers of each stage are warm. A job that has just started is still slow."""
+    """Seconds for which the workers of each stage have been warm. A job that has just started is not warm yet."""
     disturbed_s = fast.at_s[-1] - np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
     return np.where(np.isnan(disturbed_s), np.inf, disturbed_s - warm_after_s(rules))
 

@@ -58,8 +58,9 @@ def fewest_evenly_spread(
     """The fewest workers over which the partitions spread as evenly as over `workers`.
 
     The fullest subtask limits the throughput. If it would be busier than high_ratio while the average is target_ratio,
-    it gets as many partitions less as that takes, down to one. The result may be slightly below `workers` and never
-    exceeds the partitions. It is `workers` if the partitions are unknown. This is S4-37 with a limit instead of a rule.
+    more workers take partitions from it until it is not, or until it has one. The result may be slightly below
+    `workers` and never exceeds the partitions. It is `workers` if the partitions are unknown. This is S4-37 with a
+    limit instead of a rule.
     workers: whole. slots: as in even_size. All of the shape (rows,).
     """
     parts, spread = _positive(partitions), _positive(workers * slots)
@@ -68,7 +69,7 @@ def fewest_evenly_spread(
     return first_known(_fewest(parts, allowed, slots), workers)
 
 
-def fullest_ratio(subtasks: Array, partitions: Array) -> Array:
+def imbalance_ratio(subtasks: Array, partitions: Array) -> Array:
     """The partitions of the fullest subtask / those of the mean one, at least 1; NaN if unknown."""
     parts, spread = _positive(partitions), _positive(subtasks)
     return np.maximum(whole(parts / spread) * spread / parts, 1.0)
@@ -93,7 +94,7 @@ def whole(workers: Array) -> Array:
 
 
 def _fewest(partitions: Array, most: Array, slots: Array) -> Array:
-    """Minimum workers such that no subtask has more than `most` partitions."""
+    """The fewest workers that leave no subtask with more than `most` partitions."""
     return whole(whole(partitions / np.maximum(most, 1.0)) / slots)
 
 

@@ -48,7 +48,7 @@ def since_jump(*counters: Array) -> Mask:
 
 
 def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s: Array) -> Array:
-    """How fast a counter rises, also one that is committed or scraped rarely and rises in steps.
+    """How fast a counter rises. It may rise in steps, because it is committed or scraped rarely.
 
     A counter that rises at every near point is measured from the first to the last of them. A counter that rises in
     steps is measured by its slope over the far points, because the time of a step is known only to a tick. A counter
@@ -107,7 +107,7 @@ def last_rate(at_s: Array, values: Array, usable: Mask) -> Array:
 
 
 def confirmed_rate(at_s: Array, values: Array, usable: Mask) -> Array:
-    """The lower of the last two rates: in a step, the newest rate may be of the part of a tick. As last_rate."""
+    """The lower of the last two rates, so one that two ticks confirm. Shapes and NaN as in last_rate."""
     if len(at_s) < 3:
         return np.full(values.shape[1], np.nan)
     return np.minimum(last_rate(at_s[:-1], values[:-1], usable[:-1]), last_rate(at_s, values, usable))
@@ -134,7 +134,7 @@ def rate_rise(at_s: Array, values: Array, usable: Mask) -> Array:
 def is_rising(at_s: Array, values: Array, usable: Mask) -> Mask:
     """Whether all usable points of the newer half exceed all of the older half; shape (rows,).
 
-    A sawtooth does not rise, however it falls on the ticks.
+    A sawtooth does not rise, whatever its phase relative to the ticks.
     """
     seen = usable & np.isfinite(values)
     times = np.where(seen, at_s[:, None], np.nan)

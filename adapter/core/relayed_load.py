@@ -1,4 +1,4 @@
-"""How full each stage is with its input. The backlog of a stage without one of its own waits at the job's source."""
+"""The load of each stage: its input / its true rate. The backlog of later stages waits at the source of the job."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def stage_load(tick: Tick) -> Array:
 def true_rate(tick: Tick) -> Array:
     """Records/s of each stage at full busy time, shape (stages,); NaN without busy time.
 
-    The busy time is the newest, so the throughput is that since the tick before, unless its counter rises in steps.
+    The busy time is the newest one, so the throughput is that of the last tick, unless its counter rises in steps.
     """
     busy = tick.now.utilization_ratio > 0
     rate = first_known(tick.rates.latest_throughput_records_per_s, tick.rates.throughput_records_per_s)

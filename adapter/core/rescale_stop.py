@@ -1,10 +1,15 @@
-"""The measurement of what a rescale costs, as the state carries it."""
+"""The measurement of a rescale's cost: its state between two ticks, and the rules for a stop."""
 
 from dataclasses import dataclass
 
 from adapter.core.samples import Array
 
-RESCALES = 5  # whose costs are remembered
+RESCALES = 5  # the costs of the last ones are kept
+# What belongs to a rescale, in live measurements (`core.stops`) and in a history (`backtest.rescales`).
+SEARCH_S = 300.0  # from the last change of the workers: new workers start, and metrics are late
+LOW_RATIO = 0.75  # of the throughput before: commits every few seconds do not make as large a drop
+STOOD_RATIO = 0.25  # of the throughput before: below it the job stood still
+LONGEST_WARM_UP_S = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +30,7 @@ class RescaleStop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaleCost:
-    """What a rescale of each workload costs."""
+    """The cost of a rescale of each workload."""
 
     pause_s: Array
     delay_s: Array  # until the samples show the pause

@@ -1,4 +1,4 @@
-"""Which rules each workload has."""
+"""The rules of each workload, by its name, its fleet or a match."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ STAGE_SIGNALS = (
     "utilization_ratio",  # gauge, 0..1: busy time, the mean of the subtasks
     "cpu_ratio",  # gauge, 0..1: CPU that the workers use / their limit
     "memory_ratio",  # gauge, 0..1: memory that the workers use / their limit
-    "network_ratio",  # gauge, 0..1: network traffic of the workers / what they may have
+    "network_ratio",  # gauge, 0..1: network traffic of the workers / their limit
     "busiest_subtask_ratio",  # gauge, 0..1: busy time of the busiest subtask
     "backpressured_ratio",  # gauge, 0..1: time spent waiting for downstream stages
     "stuck_backlog_records",  # gauge: the part of the backlog in partitions whose offset does not move
@@ -29,7 +29,7 @@ STAGE_SIGNALS = (
     "hottest_partition_ratio",  # gauge, >= 1: input of the heaviest partition / input of the mean one
     "slowest_worker_ratio",  # gauge: throughput of the slowest worker / throughput of the median one
 )
-# The counters, and the workload signal that holds the source which counts: two sources count from different starts.
+# Counter -> the workload signal that names the source of its values: two sources count from different starts.
 COUNTERS = {"processed_records": "processed_source", "appended_records": "appended_source"}
 # The signals of a whole workload.
 WORKLOAD_SIGNALS = (
@@ -47,8 +47,8 @@ WORKLOAD_SIGNALS = (
     "restarts",  # counter: restarts of the job
     "sink_healthy",  # 1 while the system that the job writes to is healthy, else 0
     "bad_annotations",  # gauge: annotations of the workload's HPA that cannot be parsed
-    "processed_source",  # place in `read` of the source whose processed_records count, where there are several
-    "appended_source",  # the same of appended_records
+    "processed_source",  # position in `read` of the source of processed_records, if several sources report it
+    "appended_source",  # the same for appended_records
     "failover",  # 1 while scale-down is blocked because traffic may return, else 0
 )
 OVERRIDE = "rule."  # prefix of a workload signal that overrides a parameter; see core.parameters
@@ -79,7 +79,7 @@ class Samples:
     by_stage: Mapping[str, Array] = field(default_factory=dict)  # STAGE_SIGNALS -> shape (len(stages),)
     by_workload: Mapping[str, Array] = field(default_factory=dict)  # other signals -> shape (len(workloads),)
     faults: Mapping[str, str] = field(default_factory=dict)  # workload or EVERY -> why samples are missing
-    noted: frozenset[str] = frozenset()  # workloads whose faults are assumptions alone: no source failed
+    noted: frozenset[str] = frozenset()  # workloads whose faults are only assumptions: no source failed
     disputes: Mapping[str, Dispute] = field(default_factory=dict)  # of workloads
 
     def stage(self, signal: str) -> Array:

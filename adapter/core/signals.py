@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from adapter.core.formatting import DAY_S
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
 
-HORIZON_S = 86_400.0  # stands for an infinite time, which a Quantity cannot express
+HORIZON_S = DAY_S  # stands for an infinite time, which a Quantity cannot express
 _STILL_PER_S = 1e-9  # one record in thirty years: a quotient by less means nothing and may overflow
 
 

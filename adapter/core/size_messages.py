@@ -10,7 +10,7 @@ from adapter.core.policies import policy_of
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
 
-_HORIZON_S = 900.0  # the outlook covers at least this long
+_HORIZON_S = 900.0  # the shortest horizon of the outlook (`policies.outlook`)
 _HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
 
 

@@ -1,4 +1,4 @@
-"""Samples -> what they report of each stage, and how full it is."""
+"""Samples -> the reported signals of each stage, and its utilization by its fullest resource."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -48,7 +48,7 @@ def stage_samples(samples: Samples, stages: tuple[tuple[str, str], ...]) -> Stag
 
 
 def with_held_resources(now: StageSamples, was: LatestSignals, at_s: float, rules: RuleColumns) -> StageSamples:
-    """The samples, whose utilization does not fall while a resource is missing: it may be the largest.
+    """Keep the utilization from falling while a resource is missing, because that resource may be the fullest.
 
     This ends after error_after_s.
     """

@@ -1,4 +1,4 @@
-"""Rescales -> what each one cost, so that measured values replace the settings of pause, delay and warm-up."""
+"""Measure the pause, the delay and the warm-up of each rescale, which replace the settings."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,20 +8,16 @@ import numpy as np
 from adapter.core.aggregation import first_largest, largest, pick
 from adapter.core.observe import Tick
 from adapter.core.rates import Mask
-from adapter.core.rescale_stop import RescaleCost, RescaleStop
+from adapter.core.rescale_stop import LONGEST_WARM_UP_S, LOW_RATIO, SEARCH_S, STOOD_RATIO, RescaleCost, RescaleStop
 from adapter.core.samples import Array, IntArray
 from adapter.core.state import Fast, Slow, State
 
 LEAST_RESCALES = 3  # fewer may all be odd
-_SEARCH_S = 300.0  # from the last change of the workers: new workers start, and metrics are late
-_LOW_RATIO = 0.75  # of the throughput before: commits every few seconds do not make as large a drop
-_STOOD_RATIO = 0.25
 _NOTHING_RATIO = 0.1  # less counts as nothing: a tick may begin or end outside the stop
 _LONGEST_S = 3600.0
 _FASTER_RATIO = 1.05  # less is noise, or the end of the warm-up
 _STEADY_S = 90.0  # no faster for so long: the job is warm
 _RISING_S = 45.0  # faster within this time: the job warms up
-_LONGEST_WARM_UP_S = 900.0
 _BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
 # Used from the first rescale on: without the delay, a rate mixes samples from before and after the rescale.
 _EARLY = ("delay_s",)
@@ -46,7 +42,7 @@ def measure_stop(tick: Tick) -> State:
     """The state with this tick's part of every rescale that is being measured.
 
     A stop is the work that is missing, as time at the throughput before: what has arrived, and while nothing is
-    processed also the backlog. A job that only has less input misses none.
+    processed also the backlog. A job that merely has less input misses no work.
     The longest stop of a rescale counts. After it the job warms up: with a backlog, its throughput rises.
     """
     state, fast, index = tick.state, tick.state.fast, tick.workload_index
@@ -101,9 +97,9 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     span_s = fast.at_s[-1] - stop.counted_at_s
     done = np.where(processed < stop.processed_records, processed, processed - stop.processed_records)
     missing_ratio = _missing_ratio(stop, done, backlog, np.where(known, span_s, np.nan))
-    low, stood = missing_ratio > 1 - _LOW_RATIO, missing_ratio > 1 - _STOOD_RATIO
+    low, stood = missing_ratio > 1 - LOW_RATIO, missing_ratio > 1 - STOOD_RATIO
     # A job that warms up misses work, too. After a standstill that is no part of the stop.
-    continues = stood | (low & (stop.lost_s <= _LOW_RATIO * span_s))
+    continues = stood | (low & (stop.lost_s <= LOW_RATIO * span_s))
     lost_s = stop.lost_s + np.where(low, missing_ratio * span_s, 0.0)
     longer = known & (lost_s > stop.longest_s)
     rate = done / np.where(known, span_s, 1.0)
@@ -144,18 +140,21 @@ def _missing_ratio(stop: RescaleStop, done: Array, backlog: Array, span_s: Array
 
 
 def _has_ended(fast: Fast, stop: RescaleStop, index: IntArray) -> Mask:
-    """Which workloads have had time for their stop, and none of their stages stands still, is silent or warms up."""
+    """Whether the measurement of each workload is over.
+
+    A stop has had time to show, and no stage stands still, is silent or warms up.
+    """
     now_s = fast.at_s[-1]
     warms_up = np.isfinite(stop.fastest_records_per_s) & (now_s - stop.fastest_at_s < _STEADY_S)
-    warms_up &= now_s - stop.resumed_at_s < _LONGEST_WARM_UP_S
+    warms_up &= now_s - stop.resumed_at_s < LONGEST_WARM_UP_S
     open_ = np.isfinite(stop.longest_s) & ((stop.lost_s > 0) | (stop.counted_at_s < now_s) | warms_up)
     busy = largest(open_.astype(np.float64), index, len(fast.changed_at_s)) == 1
-    over: Mask = (now_s - fast.changed_at_s > _SEARCH_S) & ~busy
+    over: Mask = (now_s - fast.changed_at_s > SEARCH_S) & ~busy
     return over
 
 
 def _cost(stop: RescaleStop, stage: IntArray) -> RescaleCost:
-    """What the rescale of each workload cost so far: that of the stage with the longest stop."""
+    """The cost of each workload's rescale so far: that of the stage with the longest stop."""
     return RescaleCost(
         pause_s=np.minimum(pick(stop.longest_s, stage), _LONGEST_S),
         delay_s=pick(stop.delay_s, stage),
@@ -164,7 +163,7 @@ def _cost(stop: RescaleStop, stage: IntArray) -> RescaleCost:
 
 
 def _add_costs(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
-    """The costs of the last rescales with the newest ones, and what they usually are."""
+    """Add the newest costs to those of the last rescales, and update the usual costs."""
     if not measured.any():
         return slow
     last, usual = {}, {}
@@ -188,7 +187,7 @@ def _lasting_delay_s(slow: Slow) -> Array:
 
 
 def _usual(name: str, costs: Array) -> Array:
-    """What a cost usually is, NaN while too few rescales have shown it; of few ones, the largest early cost."""
+    """The usual value of a cost. With too few rescales it is NaN, or for costs of _EARLY the largest one."""
     shown, usual = np.isfinite(costs).sum(axis=0), np.full(costs.shape[1], np.nan)
     enough, early = shown >= LEAST_RESCALES, (shown > 0) & (shown < LEAST_RESCALES) & (name in _EARLY)
     usual[enough] = _USUAL[name](costs[:, enough])

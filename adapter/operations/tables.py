@@ -45,12 +45,12 @@ def gate_table(recorded: RecordedDecision) -> tuple[Gate, ...]:
 
 def unbounded(recorded: RecordedDecision) -> float | None:
     """The size before the bounds: the policy's, or the target that a closed gate holds."""
-    return known(recorded.result.answer)
+    return known(recorded.result.unbounded)
 
 
 def bound_table(recorded: RecordedDecision) -> tuple[Step, ...]:
     """Every bound in its order, with the size before and after it."""
-    inputs, size = recorded.inputs, recorded.result.answer
+    inputs, size = recorded.inputs, recorded.result.unbounded
     found = []
     for cut in clamps.table(
         size, inputs.status.current_workers, inputs.status.rules, inputs.range_, recorded.result.bound_inputs

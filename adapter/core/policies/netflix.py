@@ -11,8 +11,8 @@ They are decided as follows:
 - S4-13: a regression through a step or a burst would be extrapolated for ten minutes. It is used if its errors are
   within forecast_error_ratio of the input, and its result is at most forecast_cap_ratio times the input. The talk has
   neither limit, so neither applies by the text alone.
-- S4-10, S0-28: workers that clear the backlog within catch_up_s are full until then, and are enough. The talk does not
-  ask, so this does not apply by the text alone.
+- S4-10, S0-28: workers that clear the backlog within catch_up_s are full until then, and are enough. The talk has no
+  such condition, so it does not apply by the text alone.
 - S4-32: workers of known capacity scale up before there is lag if the forecast exceeds that capacity. The trend counts
   as far as it exceeds twice its error, so that noise is no trend. The talk leaves this for later, so neither applies by
   the text alone.
