@@ -120,7 +120,7 @@ class Bound(StrEnum):
     LATCH = BoundRecord(
         name="latch",
         description=(
-            "a target is held for latch_s until it is enacted; a later target in the same direction does not extend that time"
+            "a target is held for latch_s until it is enacted; a later target in its direction does not extend that"
         ),
         sentence=_latch,
         limit="held_workers",
