@@ -217,7 +217,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     late_price: LatePrice = None,
     currency: Annotated[str, typer.Option(help="Of the prices.")] = "EUR",
 ) -> None:
-    """Simulate policies on recorded loads, or on your own history: what they cost, how late, how many rescales."""
+    """Simulate policies on recorded loads or on your own history, and compare their cost, lateness and rescales."""
     from adapter import wiring
     from adapter.backtest import command, history_report
     from adapter.backtest.report import probe

@@ -60,7 +60,7 @@ class ConfigError(AdapterError):
 
 
 class SourceError(AdapterError):
-    """A source could not tell. `source` is its name in the configuration, `cause` a sentence in one line."""
+    """A source gave no usable answer. `source` is its name in the configuration, `cause` a sentence in one line."""
 
     def __init__(self, source: str, cause: str) -> None:
         self.source = source

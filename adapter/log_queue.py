@@ -1,4 +1,4 @@
-"""Logging that never waits for its file, which may be full or a pipe without a reader."""
+"""Log without waiting for the file, which may be full or a pipe without a reader."""
 
 import logging
 import threading

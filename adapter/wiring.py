@@ -1,4 +1,4 @@
-"""Where the edges meet: each role of the program, put together."""
+"""Assemble each role of the program from its parts."""
 
 import re
 from collections.abc import Iterator
@@ -107,7 +107,7 @@ def _pipeline_tls(config: Config) -> LiveTls | None:
 
 
 def spark(master: str | None, folder: Path) -> "SessionFactory":
-    """What opens a Spark session for a backtest and ends it; its log goes into the folder.
+    """A context manager factory: a Spark session for a backtest, whose log goes into the folder.
 
     master: Spark's master; None runs in this process on every core. A task whose worker dies is tried again.
     Opening raises SetupError.

@@ -53,7 +53,7 @@ def figures() -> Iterator[Figure]:
 
 def _connect(stack: ExitStack, trust: ssl.SSLContext, port: int, count: int, sent: bytes) -> None:
     for _ in range(count):
-        with suppress(OSError):  # the server closes what is malformed, or too much
+        with suppress(OSError):  # the server closes malformed and excess connections
             plain = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
             connection = stack.enter_context(trust.wrap_socket(plain, server_hostname="127.0.0.1"))
             connection.sendall(sent)

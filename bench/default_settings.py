@@ -1,9 +1,9 @@
-"""What `drain` needs if it has to measure what a rescale costs, beside a `drain` that is configured with it.
+"""Compare a `drain` that has to measure the cost of a rescale with one that is configured with that cost.
 
-Only what follows the first day is scored; in that day `drain:defaults` measures. The table has a row for each profile
-and metric delay. Its first figure is the worker-hours of `drain:defaults` over those of `drain`, a mean of the traces
-of a day and a half and more. The others are those of `drain`, then those of `drain:defaults`: means of the rescales and
-of the time over 60 s, and the late records of the worst trace.
+`drain:defaults` measures on the first day, so only the time after it is scored. The table has a row for each profile
+and metric delay. Its first figure is the worker-hours of `drain:defaults` over those of `drain`, as a mean over the
+traces of a day and a half and more. The other figures come in pairs, first `drain` and then `drain:defaults`: the mean
+rescales, the mean time over 60 s, and the late records of the worst trace.
 """
 
 import argparse

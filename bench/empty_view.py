@@ -1,4 +1,4 @@
-"""A Flask application with one constant answer on the same server: what `serve` would reach if it did nothing.
+"""A Flask application with one constant answer on the same server: the limit of what `serve` can reach.
 
 It has one route, no authentication and no metrics. Its TLS, its HTTP and its worker thread are those of `serve`.
 """

@@ -1,8 +1,8 @@
-"""What plans need that know the whole load and keep the limit of `drain`: at most 1 % of the time over 60 s.
+"""Compute the cost of plans that know the whole load and are as punctual as `drain`: at most 1 % of the time over 60 s.
 
-The oracle of the comparison lets records wait five minutes. These plans let them wait one, so they show what foresight
-alone saves. They are plans that work in the simulator, not lower bounds. Prints the means over the traces of half a day
-and more, for several prices of a rescale.
+In the oracle of the comparison, records may wait for five minutes. In these plans they may wait for one, so the plans
+show how much foresight alone saves. They work in the simulator, but are not lower bounds. Prints the means over the
+traces of half a day and more, for several prices of a rescale.
 """
 
 import argparse
@@ -94,7 +94,7 @@ def plan(task: ForesightTask) -> list[list[float]]:
 
 
 def table(found: Sequence[Sequence[Sequence[float]]]) -> str:
-    """The means over the traces in Markdown, the oracle first. found: of each trace the rows of `plan`."""
+    """The means over the traces in Markdown, the oracle first. found: the rows of `plan` for each trace."""
     names = (f"{LATE.price_s:g}, the oracle: records wait up to {LATE.slo_s:g} s", *(f"{p:g}" for p in PRICES_S))
     means = np.mean(np.array(found), axis=0)
     missed = (np.array(found)[:, :, _SCORES.index("over_60s_pct")] > OVER_PCT).sum(axis=0)

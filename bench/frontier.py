@@ -52,9 +52,9 @@ def points(rows: Sequence[Summary], names: Sequence[str]) -> list[FrontierPoint]
 
 
 def beaten_at(point: FrontierPoint, curve: Sequence[FrontierPoint], slack_ratio: float = 0.0) -> FrontierPoint | None:
-    """The point of the curve without late traces that has no more of worker-hours and of rescales, None without one.
+    """Find the point of the curve that beats a policy: no late trace, no more worker-hours, no more rescales; or None.
 
-    slack_ratio: how much more counts as no more.
+    slack_ratio: up to this share more still counts as no more.
     """
     more = 1 + slack_ratio
     found = (

@@ -1,4 +1,4 @@
-"""The source `kafka` on a real broker with many consumer groups: how long a tick takes, and which requests it costs."""
+"""Measure the source `kafka` on a real broker with many consumer groups: the time of a tick, and its requests."""
 
 import json
 import tempfile

@@ -1,7 +1,7 @@
 """`serve` on one CPU, and free to move between all: on an idle machine, and beside processes that use every CPU.
 
-The runs alternate, because a shared machine changes its speed within minutes. A line has the requests/s of each run; a
-third one has the ratios of the pairs.
+The runs alternate, because a shared machine changes its speed within minutes. Two lines have the requests/s of each
+run, and a third line has the ratios of the pairs.
 """
 
 import os

@@ -14,13 +14,13 @@ from adapter.simulator.world import SimulatedJob
 from bench import oracle
 
 PRICE_S = 900.0  # of a rescale: a quarter of an hour of the workers after it
-LATE_PCT = 0.1  # of the records; asked of every policy
+LATE_PCT = 0.1  # of the records; the limit for every policy
 MARGINS = tuple(percent / 100 for percent in range(0, 31, 2))  # of the capacity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLimit:
-    """What a plan has to keep in the simulator, and how it weighs a rescale."""
+    """The limit that a plan has to keep in the simulator, and the price of a rescale."""
 
     slo_s: float  # no record of the plan waits longer
     price_s: float  # of a rescale, seconds of the workers after it
@@ -35,14 +35,14 @@ LATE = PlanLimit(slo_s=oracle.SLO_S, price_s=PRICE_S, score="late_pct", most_pct
 class PlayedPlan:
     """A plan with its simulated score."""
 
-    margin_ratio: float  # of the capacity that the plan does not count on
+    margin_ratio: float  # the share of the capacity that the plan leaves unused
     sums: Mapping[str, Array]  # one row of Tally.sums
 
 
 def play(
     units: Sequence[Unit], rates: Sequence[Array], margins: Sequence[float] = MARGINS, limit: PlanLimit = LATE
 ) -> list[PlayedPlan]:
-    """Of each unit the plan with the smallest margin that keeps the limit, the least late one if none does.
+    """For each unit, the plan with the smallest margin that keeps the limit; if none does, the least late plan.
 
     margins: of the capacity, rising. The units have equal lengths. All plans of all units are simulated side by side.
     """

@@ -26,7 +26,7 @@ _CLOSE = {"Connection": "close"}
 _MOST_LOGGED = 256  # certificates
 _LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE | re.ASCII)
 _LONGEST_HOST = 253
-# Anybody may read this, so the cause, which may name addresses, is in the log alone.
+# Anybody may read this. The cause may contain addresses, so it is only in the log.
 _NO_SETTINGS = "the authentication settings of the cluster are unknown: see the log of this server"
 
 _log = structlog.get_logger(__name__)

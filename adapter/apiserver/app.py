@@ -74,8 +74,8 @@ class _App(Flask):
 def create_app(routes: Routes, *, access: Access | None = None, observe: Observer | None = None) -> Flask:
     """An application that answers these routes.
 
-    access: decides on every request, also on one without a route; None admits all. observe: called after each request
-    unless the client has been answered meanwhile: `adapter.is_answered` of the WSGI environment tells.
+    access: decides on every request, also on one without a route; None admits all. observe: called after each request,
+    unless the server has answered the client meanwhile (`adapter.is_answered` of the WSGI environment).
     """
     app = _App(__name__, static_folder=None)
     app.url_map.strict_slashes = False

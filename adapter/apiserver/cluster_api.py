@@ -35,8 +35,8 @@ Attempt = Callable[[float], tuple[int, Any]]
 class RetryPolicy:
     """deadline_s: for all attempts and pauses together. Each pause doubles the previous one.
 
-    Go's servers have no deadline but that of the request, 60 s; an HPA controller that waits so long has one of its
-    five workers fewer.
+    Go's servers only have the deadline of the request, 60 s. While the HPA controller waits for an answer, one of its
+    five workers is blocked.
     """
 
     deadline_s: float

@@ -23,7 +23,7 @@ _RESOURCE_FIELDS = ("namespace", "verb", "group", "version", "resource", "subres
 
 
 class AccessRequest(NamedTuple):
-    """Who wants to do what."""
+    """A user and the action that an access review decides on."""
 
     identity: Identity
     attributes: Attributes

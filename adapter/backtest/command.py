@@ -121,7 +121,7 @@ def assumptions(traces: Sequence[Trace], grid: Grid) -> Iterator[str]:
 
 
 def assumption(trace: Trace, profile: Profile, worker_capacity_records_per_s: float | None) -> str:
-    """What a worker carries, where that number comes from, and the workers that the peak needs."""
+    """The capacity of a worker, the source of that number, and the workers that the peak needs, as a sentence."""
     fitted = fit_profile(trace, profile, worker_capacity_records_per_s)
     busy_ratio = peak(trace) / (fitted.worker_capacity_records_per_s * fitted.workers**fitted.scaling_exponent)
     source = "--worker-capacity"

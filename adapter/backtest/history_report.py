@@ -33,7 +33,7 @@ class ReportOptions:
     end: str = "now"
     workloads: tuple[str, ...] = ()  # "namespace/name"; all if empty
     policies: tuple[str, ...] = ()  # those of the configuration if empty
-    prices: Prices = field(default_factory=Prices)  # what is not priced here has the price of the rules
+    prices: Prices = field(default_factory=Prices)  # a price that is None comes from the rules
     currency: str = "EUR"
     report: Path = Path("backtest.html")
 

@@ -1,4 +1,4 @@
-"""Open loop: recorded ticks -> what each policy recommends while the job runs as it was recorded."""
+"""Open loop: recorded ticks -> the recommendations of each policy, while the job runs as it was recorded."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -10,7 +10,7 @@ import numpy as np
 from adapter.backtest.report_content import Section, Track
 from adapter.core.samples import Array
 
-ACTUAL = "actual"  # the name of the track of what ran
+ACTUAL = "actual"  # the name of the recorded run
 MAX_POINTS = 1500  # of a curve; a screen cannot show more
 SHOWN = 3  # policies that are visible at first; the legend enables the others
 COLOURS = 8

@@ -22,7 +22,7 @@ class Resize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """The workers of one policy, or of what ran, over time; arrays have the shape (T,), NaN is unknown."""
+    """The workers of one policy, or of the recorded run, over time; arrays have the shape (T,), NaN is unknown."""
 
     name: str
     at_s: Array
@@ -71,7 +71,7 @@ class Section:
     target_s: float
     at_s: Array  # Unix seconds, or seconds since the begin of a trace
     rate_records_per_s: Array
-    simulated: tuple[Track, ...] = ()  # closed loop, after what ran where that is known
+    simulated: tuple[Track, ...] = ()  # closed loop; the recorded run comes first, if there is one
     recommended: tuple[Track, ...] = ()  # open loop
     scores: tuple[Score, ...] = ()
     facts: tuple[Fact, ...] = ()

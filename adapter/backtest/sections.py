@@ -112,7 +112,7 @@ def _simulated_score(run: PolicyRun, target_s: float) -> Score:
 
 
 def _actual_score(timeline: Timeline, job: CalibratedJob | None, target_s: float) -> Score:
-    """The score of what ran. Rescales and pauses as far as the history shows them."""
+    """The score of the recorded run. Rescales and pauses count as far as the history shows them."""
     workers = timeline.workers
     found = rescales(timeline, job.profile.worker_capacity_records_per_s if job else np.nan)
     pauses_s = [rescale.pause_s for rescale in found if math.isfinite(rescale.pause_s)]

@@ -1,4 +1,4 @@
-"""The settings of the certificates and the token that `serve` makes itself."""
+"""The settings of the certificates and the token that `serve` issues itself."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -26,7 +26,7 @@ _FILES = {
 
 
 class Issuer(Model):
-    """What `serve` makes itself. One replica does, the holder of the Lease, and all objects are in its namespace."""
+    """What `serve` issues itself: the replica that holds the Lease issues, and all objects are in its namespace."""
 
     lease: Text = Field(description="Name of the Lease whose holder issues.")
     secret: Text | None = Field(

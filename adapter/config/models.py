@@ -220,7 +220,8 @@ class Serving(Model):
         default=None, description="Its Service as namespace/name, to detect that another one owns the API."
     )
     issuer: Issuer | None = Field(
-        default=None, description="What serve makes itself: certificates, the token; files are given by default."
+        default=None,
+        description="Certificates and token that serve issues itself; by default you provide the files.",
     )
     access_log: Literal["all", "refusals", "none"] = Field(
         default="refusals",

@@ -1,4 +1,4 @@
-"""Which rules apply to a workload: its own, those of the first match, its fleet's, the file's."""
+"""The layers of rules that apply to a workload: its own, those of the first match, its fleet's, the file's."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where the servers read. certificate: with its key in one file, so that both change at once."""
+    """The files that the servers read. certificate: with its key in one file, so that both change at once."""
 
     certificate: Path
     authorities: Path
@@ -38,7 +38,7 @@ class Clocks:
 
 
 class Certificates:
-    """Issues and rotates what is at `paths`, and copies it to `files`."""
+    """Issues and rotates the certificates at `paths`, and copies them to `files`."""
 
     def __init__(
         self, api: Api, paths: ObjectPaths, files: Files, lifetimes: Lifetimes, clocks: Clocks = Clocks()
@@ -76,11 +76,11 @@ class Certificates:
             self._take(step, state)
 
     def on_lost_lease(self) -> None:
-        """Forget what this replica saw as the leader: another one rotates."""
+        """Forget what this replica published as the leader: another replica rotates now."""
         self._published = None
 
     def sync_files(self) -> None:
-        """Copy the CAs and the certificate to the files. Raises SourceError for what cannot be used."""
+        """Copy the CAs and the certificate to the files. Raises SourceError if one of them is unusable."""
         data = data_of(read(self._api, self._paths.own))
         leaf, trusted = leaf_of(data), read_bundle(data.get(CA, b""))
         # A new CA without a certificate yet: the other server's may come first.

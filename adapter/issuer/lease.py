@@ -1,4 +1,4 @@
-"""Which replica issues: the holder of a Lease of the cluster."""
+"""Elect the replica that issues: the holder of a Lease of the cluster."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""A thread that issues while this replica leads, and copies what is issued to files."""
+"""A thread that issues certificates and the token while this replica leads, and copies them to files."""
 
 import threading
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ class LeaderTask(Protocol):
     """A task of the leader, whose result every replica reads."""
 
     def reconcile(self) -> None:
-        """Make what is missing or due. Raises SourceError."""
+        """Create what is missing and renew what is due. Raises SourceError."""
 
     def on_lost_lease(self) -> None:
         """Another replica leads."""
 
     def sync_files(self) -> None:
-        """Use what there is. Raises SourceError."""
+        """Copy the present objects to the files. Raises SourceError."""
 
 
 class ReconcileLoop:
-    """Every `period_s`: take or renew the Lease, make what is due if this replica holds it, and use what there is.
+    """Every `period_s`: take or renew the Lease, reconcile if this replica holds it, and update the files.
 
     A task that fails does not keep the others from working.
     """

@@ -1,4 +1,4 @@
-"""The certificates and the token of a replica that makes them itself, as its settings say."""
+"""Start the issuer of a replica: certificates and a token, as far as its settings ask for them."""
 
 import socket
 from contextlib import ExitStack

@@ -26,7 +26,7 @@ CA, CA_KEY, LEAF, LEAF_KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectPaths:
-    """Where certificates are.
+    """The addresses of the objects that carry certificates.
 
     own, peer: the API paths of the Secrets of these servers, with the CA's key, and of one other server. own_host,
     peer_host: the host names in their certificates. service: the Service of these servers, as namespace/name.
@@ -61,7 +61,7 @@ class CertificateObjects:
         return {path: read_bundle(pem) for path, pem in pems.items()}
 
     def found(self, published_for_s: float) -> Found:
-        """What decides the next step."""
+        """The state that decides the next step."""
         return Found(self.authority, self.trusted, self.leaves, self.published(), published_for_s)
 
     def signer(self) -> KeyPair:

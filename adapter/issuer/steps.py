@@ -1,8 +1,8 @@
-"""What the cluster holds, and the time -> the next step of a rotation. Pure.
+"""The state of the cluster's objects and the time -> the next step of a rotation. Pure.
 
 The order keeps every request working: a CA is made and published, then there is a pause in which all clients learn it,
 then leaves are issued from it. The CA before it stays published for the life of a leaf, so that no leaf outlives it.
-Each step can be repeated and none depends on who took the one before, so that any replica can continue.
+Every step can be repeated, and none depends on which replica took the step before it, so any replica can continue.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Lifetimes:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the cluster holds."""
+    """The CA, the certificates and the published bundles, as read from the cluster."""
 
     authority: KeyPair | None  # the CA that signs; None if it is missing or unreadable
     trusted: Bundle  # the CA that signs and those before it

@@ -1,4 +1,4 @@
-"""What would change a decision: the nearest other values of each input, and the target without a gate or bound."""
+"""Find what would change a decision: the nearest values of each input, and the target without a gate or bound."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ def _bound(recorded: RecordedDecision) -> Bound:
 
 
 def _range_end(recorded: RecordedDecision) -> str:
-    """The end of the range that the target is at. Some policies respect the range, so no bound applies."""
+    """The end of the range that equals the target. Some policies stay in the range, so no bound applies."""
     if recorded.served != recorded.number("range.most"):
         return ""
     return "partitions" if recorded.by_partitions else "max_workers"

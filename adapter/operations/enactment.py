@@ -1,4 +1,4 @@
-"""What an HPA does with the target, by the arithmetic of its controller."""
+"""Predict how an HPA follows the target, by the arithmetic of its controller."""
 
 from adapter.core.decisions import Reason
 from adapter.operations.number_text import number, time_text

@@ -1,4 +1,4 @@
-"""A record -> why the target is what it is, what would change it, and what the HPA does with it."""
+"""A record -> the reason for the target, the changes that would change it, and the reaction of the HPA."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

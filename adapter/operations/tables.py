@@ -18,7 +18,7 @@ class Gate:
 
     name: Reason
     numbers: str  # its inputs, as text
-    closed: bool  # it would hold the target
+    closed: bool  # it applies, so it would hold the target
     decided: bool  # it is the first that is closed
 
 

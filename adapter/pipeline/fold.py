@@ -102,8 +102,8 @@ def decode_state(core: Core, fast: tuple[Any, ...] | None, slow: tuple[Any, ...]
 def _advance(core: Core, state: Any, samples: Samples, book: RuleBook) -> tuple[Any, Decisions | None, bool]:
     """Fold one tick, and return whether it failed. A tick that raises would stop the query again after each restart.
 
-    So it is folded without its samples; if that fails too, without the state too. If that also fails, the state is lost
-    and there is no decision.
+    So a tick that raises is folded again without its samples, and if that fails, also without the state. If that fails
+    too, the state is lost and there is no decision.
     """
     fault = ""
     for before, seen in ((state, samples), (state, None), (core.empty, None)):

@@ -155,7 +155,7 @@ def _shorten(path: str) -> None:
 
 
 def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[[], None] = lambda: None) -> bool:
-    """Whether a call that ends a JVM returned in time. Its errors are ignored: they mean that the JVM has ended.
+    """Run a call that ends a JVM, and return whether it finished in time. Its errors mean that the JVM has ended.
 
     otherwise: called after limit_s to make the call return, which then has limit_s again.
     """

@@ -1,4 +1,4 @@
-"""Runs a source in a Spark worker within a deadline, so that a source that hangs loses its samples and not the tick."""
+"""Run a source in a Spark worker within a deadline: a source that hangs loses its samples, and the tick goes on."""
 
 import hashlib
 import importlib

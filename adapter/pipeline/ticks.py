@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from adapter.config import Timing
 from adapter.errors import ClockError
 
-# Until then the stream waits for the clock, because a wait costs less than the learned state.
+# Up to this difference the stream waits for the clock: a wait costs less than the loss of the learned state.
 MOST_BEHIND_S = 300
 
 
@@ -20,7 +20,7 @@ def first_offset(now_s: float, timing: Timing) -> int:
 
 
 def check_clock(start_s: int, now_s: float, timing: Timing) -> None:
-    """Raise ClockError if there is no tick for a long time, because a wrong clock has put start_s into the future."""
+    """Raise ClockError if a wrong clock has put start_s so far into the future that no tick would follow for long."""
     if start_s - now_s > max(MOST_BEHIND_S, 2 * timing.tick_s):
         raise ClockError(f"the newest tick is of {_utc(start_s)}, but the clock is at {_utc(now_s)}")
 

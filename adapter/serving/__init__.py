@@ -1,1 +1,1 @@
-"""Edge out: the held snapshot as metrics API, as Prometheus metrics, as page and as table."""
+"""Serve the newest snapshot: as metrics API, as Prometheus metrics, as a page and as a table."""

@@ -21,8 +21,8 @@ _DISCOVERY_SLASHES = 4  # `/apis/<group>/<version>/`
 class Accounting:
     """Counts every response, and logs those of a level. log: of structlog.
 
-    level: `refusals` are all but 2xx and 304; the same one of a client is logged once in REPEAT_S. The reads of HPAs
-    come by the thousand a minute, and say nothing. clock: monotonic seconds.
+    level: `refusals` are all but 2xx and 304; the same one of a client is logged once in REPEAT_S. HPAs send
+    thousands of reads a minute, which say nothing new. clock: monotonic seconds.
     """
 
     def __init__(

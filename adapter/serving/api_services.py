@@ -1,4 +1,4 @@
-"""Which Service answers the metrics APIs of the cluster."""
+"""Watch which Service owns each metrics API of the cluster."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence

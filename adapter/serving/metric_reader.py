@@ -54,7 +54,7 @@ class MetricReader:
 
 
 def snapshot_fault(snapshot: Snapshot, now_s: float) -> str | None:
-    """Why no number of the snapshot may be served; None if it may. now_s: by the store, so no tick is ahead of it."""
+    """Why no number of the snapshot may be served, None if they may. now_s: of the store, so no tick is later."""
     age_s = now_s - snapshot.at_s
     if age_s > snapshot.error_after_s:
         return f"the pipeline published nothing for {age_s:.0f} s, the limit is {snapshot.error_after_s:.0f} s; {FIX}"
@@ -79,7 +79,7 @@ def with_workload(selector: Selector, name: str) -> Selector:
 
 
 def absent(name: str, subject: str) -> str:
-    """The words of the API for an unknown metric."""
+    """The message of the Kubernetes API for an unknown metric."""
     return f"the server could not find the metric {name}" + (f" for {subject}" if subject else "")
 
 
@@ -156,7 +156,7 @@ def _number(metric: Metric, found: Candidate) -> float | None:
 
 
 def _no_number(metric: Metric, decision: Decision) -> str:
-    """Workload, reason, age and fix: `kubectl describe hpa` shows them."""
+    """The 503 for an unknown number, with workload, reason, age and fix: `kubectl describe hpa` shows its message."""
     decided = decision.required_workers is not None
     cause = f"{metric.unknown}; the decision was: " if decided else ""
     return f"no {metric.name} for {decision.workload} ({decision.reason}): {cause}{sentence(decision)}"

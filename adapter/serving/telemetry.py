@@ -160,7 +160,7 @@ class _WorkloadText:
     """The series of each workload, as text, until its decision is too old for the API.
 
     They are rendered once a snapshot, which takes seconds at 40 000 workloads, and again when a workload becomes too
-    old. Between that only the ages grow.
+    old. In between, only the ages grow.
     """
 
     def __init__(self, store: SnapshotStore) -> None:

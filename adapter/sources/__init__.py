@@ -1,4 +1,4 @@
-"""Sources read the counts of other systems: one module a system, one protocol for the present and the past."""
+"""Sources read the counts of other systems. Each system has its module; all have one protocol for present and past."""
 
 from typing import Protocol
 

@@ -15,14 +15,14 @@ Json = Mapping[str, Any]
 _SOURCES = {"External": "external", "Object": "object"}  # type of a metric -> its field
 # An HPA looks up the resource of a described object by kind and group, whatever the version.
 _OBJECTS = {(kind, api_version.split("/")[0]) for kind, api_version in OBJECT_KINDS.values()}
-# The only target of a size. With another the HPA sets another number of replicas, the adapter takes that number as set
-# by somebody else, holds it, and the HPA multiplies it again.
+# The only valid target of a size. With any other, the HPA sets another number of replicas. The adapter adopts that
+# number as if a person had set it, and the HPA multiplies it again.
 _SIZE_TARGET = {"type": "AverageValue", "averageValue": "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an HPA scales: an object with a scale subresource in the HPA's namespace."""
+    """The scale target of an HPA: an object with a scale subresource in the HPA's namespace."""
 
     api_version: str
     kind: str
@@ -117,7 +117,7 @@ def _api_version(target: Json) -> str:
 
 
 def _wrong_targets(spec: Json) -> Iterator[str]:
-    """The sizes that the HPA would multiply."""
+    """The metrics with a target that makes the replicas run away, as sentences."""
     tolerances = [half["tolerance"] for half in spec.get("behavior", {}).values() if "tolerance" in half]
     for metric in spec.get("metrics", []):
         source = metric.get(_SOURCES.get(metric["type"], ""), {})

@@ -1,4 +1,4 @@
-"""Kafka's committed and log end offsets -> samples, with a handful of requests a tick for all groups."""
+"""Read committed offsets and log end offsets from Kafka, all groups of a cluster in one tick."""
 
 import math
 import re
@@ -53,7 +53,7 @@ def check(config: Config) -> list[str]:
 
 
 class KafkaReader:
-    """Reads the current offsets of one Kafka cluster, which has no past ones."""
+    """Reads the current offsets of one Kafka cluster, which stores no past offsets."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class KafkaReader:
         if 0 <= now_s - self._listed_at_s < _GROUPS_AGE_S:  # negative after the clock was set back
             return
         before, self._groups = self._groups, requests.groups()
-        self._listed_at_s = now_s  # also of a part: the wait for a broker that is away takes most of the deadline
+        self._listed_at_s = now_s  # also after a partial listing: a broker that is away costs most of the deadline
         if not self._groups.complete:
             self._groups = replace(before, consumers=before.consumers | self._groups.consumers)
 

@@ -57,7 +57,9 @@ class KafkaRequests:
 
     def groups(self) -> GroupListing:
         """All group names. Raises UnreachableError if no broker answers."""
-        others = self._without_classic_state()  # first: a consumer group that is new now is in the second listing
+        others = (
+            self._without_classic_state()
+        )  # first, because the second listing then contains every consumer group that is new
         listing = {"groups": self._admin.list_consumer_groups(request_timeout=self._left_s(0.5))}
         answer = _answers(listing, self._left_s())["groups"]
         errors = [answer] if isinstance(answer, KafkaError) else answer.errors
@@ -211,7 +213,7 @@ def _transient(answers: Mapping[_Key, Any]) -> list[_Key]:
 
 
 def _raise_if_unreachable(answers: Mapping[_Key, Any]) -> None:
-    """A single broker that is away affects only its groups; the cluster is unreachable if every request failed."""
+    """Raise UnreachableError if every request failed. A single broker that is away affects only its groups."""
     errors = [_error(answer) for answer in answers.values()]
     if errors and all(_is_unreachable(error) for error in errors):
         raise UnreachableError(errors[0].str() if errors[0] else "")
@@ -222,7 +224,7 @@ def _is_unreachable(error: KafkaError | None) -> bool:
 
 
 def _error(answer: Any) -> KafkaError | None:
-    """list_offsets does not raise on a timeout: it returns the offset -1001."""
+    """The error of an answer. After a timeout, list_offsets does not raise: it returns the offset -1001."""
     if isinstance(answer, KafkaError):
         return answer
     return KafkaError(KafkaError._TIMED_OUT) if getattr(answer, "offset", 0) < 0 else None

@@ -1,14 +1,14 @@
-"""Groups that a Kafka client gets no answer for -> whether to replace that client."""
+"""Decide when to replace a Kafka client that gets no answer for some groups."""
 
 from collections.abc import Iterable
 
 # After a broker was away, librdkafka (2.16, its issue 5511) can wait forever for the coordinator on it.
 _FIRST_LIMIT_S = 30.0
-_LAST_LIMIT_S = 300.0  # no client gets an answer for some groups, and each new one costs all groups requests
+_LAST_LIMIT_S = 300.0  # for some groups no client gets an answer, and each new client repeats requests for all groups
 
 
 class SilentGroups:
-    """The groups that one client gets no answer for, which may be the client's own fault."""
+    """The groups for which one client gets no answer, possibly by its own fault."""
 
     def __init__(self) -> None:
         self._since_s: dict[str, float] = {}  # group -> the first of its last ticks, all without an answer

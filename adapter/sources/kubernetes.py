@@ -70,7 +70,7 @@ class _Kinds(msgspec.Struct, frozen=True):
 
 
 class KubernetesReader:
-    """Reads the current objects of one API server, which has no past ones."""
+    """Reads the current objects of one API server, which stores no past objects."""
 
     def __init__(
         self,
@@ -167,9 +167,9 @@ class KubernetesReader:
     def _with_known_workers(self, target: Target, scale: Scale) -> Scale:
         """The scale without its workers until the target has reported some.
 
-        Kubernetes writes 0 where the object has no status yet, or where its controller never writes one: such a
-        target would wait for its replicas forever. Once this reader has seen some, a 0 is a job that is down, which
-        holds its size. After a restart of the reader the workers of such a job are unknown.
+        Kubernetes writes 0 where the object has no status yet, or where its controller never writes one. Such a target
+        would wait for its replicas forever. Once this reader has seen replicas, a 0 means that the job is down, and
+        its size is held. After a restart of the reader, the workers of such a job are unknown.
         """
         if scale.workers:
             self._targets_with_replicas.add(target)

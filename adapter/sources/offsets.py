@@ -54,7 +54,7 @@ class GroupPattern:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """What to read from one Kafka source."""
+    """The groups and patterns to read from one Kafka source."""
 
     explicit: tuple[GroupRead, ...] = ()
     patterns: tuple[GroupPattern, ...] = ()
@@ -74,7 +74,7 @@ class Offsets:
 
 
 def read_plan(config: Config, name: str) -> ReadPlan:
-    """What the configuration reads from the Kafka source of that name."""
+    """The plan of the Kafka source of that name, from the configuration."""
     explicit = [
         _configured_read(workload.id, own)
         for workload in config.workloads

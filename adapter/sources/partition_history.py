@@ -28,7 +28,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class _Partition:
-    """What the ticks have shown of one partition."""
+    """The state of one partition over the ticks so far."""
 
     position: Position
     unchanged: bool  # neither the commit nor the end has moved since the tick before
@@ -38,7 +38,7 @@ class _Partition:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """The ticks of one workload that its partition signals need."""
+    """The history of one workload's partitions, as far as the partition signals need it."""
 
     partitions: Mapping[Key, _Partition] = field(default_factory=dict)
     ends: tuple[tuple[int, Mapping[Key, int]], ...] = ()  # the time and the log end offsets of each tick of the window

@@ -32,7 +32,7 @@ class StreamRead:
 
 
 def stream_reads(config: Config, name: str) -> tuple[StreamRead, ...]:
-    """What the configuration reads from the Pravega source of that name."""
+    """The streams that the configuration reads from the Pravega source of that name."""
     return tuple(
         StreamRead(workload.id, reading.scope, reading.stream)
         for workload in config.workloads

@@ -1,4 +1,4 @@
-"""Counts and rates by PromQL, of the present and the past, from every server with Prometheus' query API.
+"""Read counts and rates, present and past, by PromQL from any server with Prometheus' query API.
 
 A query looks back up to 5 minutes, but a series ends as soon as its target cannot be scraped or no longer exposes it
 (Prometheus writes a staleness marker). So a series that ends is absent here within one scrape interval. Series without

@@ -1,4 +1,4 @@
-"""Samples as a table with one value a row: what each source returns, and what the pipeline splits into shards."""
+"""Samples as a table with one value a row. Each source returns such a table, and the pipeline splits it into shards."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Samples of the simulated fleet, or of a recorded file, as a source with past values."""
+"""Read the samples of a simulated fleet or of a recorded file; both have past values."""
 
 import time
 from collections.abc import Iterator

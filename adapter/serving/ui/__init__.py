@@ -1,1 +1,1 @@
-"""The same numbers for people: a page, a table, lines of news."""
+"""The user interface: a page, a live table, and a line for each change."""

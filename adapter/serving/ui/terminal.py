@@ -46,7 +46,7 @@ def table(console: Console, snapshot: Snapshot | None, now_s: float) -> Group:
 
 
 def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s: float) -> str:
-    """What happened, a line a workload.
+    """Summarize a run, with a line for each workload.
 
     moves: workload -> its worker counts in order, the one at the start first; empty if they were not observed.
     """

@@ -1,4 +1,4 @@
-"""Decisions as people read them: what needs a look first, numbers as words."""
+"""Decisions for the user interface: the most urgent first, with numbers as text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from adapter.serving.snapshots.snapshot import Entry, Snapshot
 
 
 class Urgency(StrEnum):
-    """What a workload asks of its reader, most urgent first."""
+    """How urgently a workload needs attention, most urgent first."""
 
     NO_NUMBER = "no number"
     ATTENTION = "attention"
@@ -126,7 +126,7 @@ def count(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A time in the unit a person would choose."""
+    """A duration in its natural unit."""
     return f"{count(seconds)} s" if seconds is not None and seconds < 120 else formatting.soon(seconds)
 
 

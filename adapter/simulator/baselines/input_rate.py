@@ -1,4 +1,4 @@
-"""An HPA on the input rate, as from KEDA's Prometheus scaler: the rate over what a worker should carry."""
+"""An HPA on the input rate, as from KEDA's Prometheus scaler: the rate divided by the target rate of a worker."""
 
 from dataclasses import dataclass, field, replace
 
