@@ -57,7 +57,7 @@ class Publisher:
         self.has_batch = True
         self._idle.clear()
         try:
-            # The only action on the batch: a second would repeat the computation, and a partial one would fail the commit.
+            # The only action on the batch: a second one would repeat the computation, a partial one fail the commit.
             shards = batch.toArrow().to_pylist()
             with self._lock:
                 if self._open and shards:  # the first batch may be empty

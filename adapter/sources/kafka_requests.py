@@ -57,9 +57,8 @@ class KafkaRequests:
 
     def groups(self) -> GroupListing:
         """All group names. Raises UnreachableError if no broker answers."""
-        others = (
-            self._without_classic_state()
-        )  # first, because the second listing then contains every consumer group that is new
+        # First, because the second listing then contains every consumer group that is new.
+        others = self._without_classic_state()
         listing = {"groups": self._admin.list_consumer_groups(request_timeout=self._left_s(0.5))}
         answer = _answers(listing, self._left_s())["groups"]
         errors = [answer] if isinstance(answer, KafkaError) else answer.errors
