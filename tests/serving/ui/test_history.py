@@ -1,7 +1,7 @@
 """The last minutes in memory: bounded, gaps stay gaps."""
 
 import pytest
-from decided import AT_S, decision, snapshot
+from ui_decisions import AT_S, decision, snapshot
 
 from adapter.serving.ui.history import MOST_POINTS, MOST_TICKS, SERIES, History
 

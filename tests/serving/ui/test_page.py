@@ -6,8 +6,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from decided import AT_S, decision, snapshot
 from flask.testing import FlaskClient
+from ui_decisions import AT_S, decision, snapshot
 
 from adapter.apiserver.app import create_app
 from adapter.core.decisions import Reason

@@ -1,8 +1,8 @@
 """The live table and the summary."""
 
 import pytest
-from decided import AT_S, decision, snapshot
 from rich.console import Console
+from ui_decisions import AT_S, decision, snapshot
 
 from adapter.core.decisions import Reason
 from adapter.serving.snapshots.snapshot import Snapshot

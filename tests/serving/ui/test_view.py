@@ -1,7 +1,7 @@
 """Decisions as people read them."""
 
 import pytest
-from decided import AT_S, decision, snapshot
+from ui_decisions import AT_S, decision, snapshot
 
 from adapter.core.decisions import Bound, Decision, Reason
 from adapter.serving.ui import view

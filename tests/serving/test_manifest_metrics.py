@@ -1,4 +1,4 @@
-"""hpa/*.yaml: what the HPA controller asks because of each manifest is answered."""
+"""hpa/*.yaml: `serve` answers every request that the HPA controller makes for a manifest."""
 
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def resource(described: dict[str, str]) -> str:
 
 
 def values(metric: dict[str, Any]) -> list[str]:
-    """What the controller gets for one metric of an HPA."""
+    """The values that the controller receives for one metric of an HPA."""
     source = metric[metric["type"].lower()]
     name, picks = source["metric"]["name"], selector(source["metric"])
     if metric["type"] == "External":

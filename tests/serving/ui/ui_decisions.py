@@ -1,4 +1,4 @@
-"""Decisions and snapshots with only what matters to a test."""
+"""Builders of decisions and snapshots for the tests of the user interface."""
 
 from typing import Any
 
