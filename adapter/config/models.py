@@ -143,7 +143,7 @@ class Fleet(Model):
 
 
 class RuleMatch(Model):
-    """Rules of the workloads that match everything that is given here. The first match applies, and no other."""
+    """Rules of the workloads that match all conditions given here. Only the first match of a workload applies."""
 
     namespace: Pattern | None = Field(default=None, description="Regular expression of namespaces; all by default.")
     name: Pattern | None = Field(default=None, description="Regular expression of names; all by default.")
