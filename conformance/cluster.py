@@ -92,7 +92,7 @@ class Cluster:
         return [spec for spec in self.specs() if spec.get("user") == user]
 
     def record(self, method: str, path: str, kind: str, body: Any) -> None:
-        """Remember a received document."""
+        """Store a received document."""
         if method == "PATCH":
             self.applied.append((path, kind, body))
         else:

@@ -14,7 +14,7 @@ from conformance.identities import NAMES
 
 
 class RecordingError(ValueError):
-    """A recording that cannot be read. The message names the file, the line and what was expected."""
+    """A recording that cannot be read. The message names the file, the line and the expectation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ def _listen(host: str, port: int) -> socket.socket:
     if family == socket.AF_INET6:
         listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # the system's default may be IPv6 alone
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Connections inherit both. A larger send buffer would hide for long that a client stopped reading.
+    # Connections inherit both. A larger send buffer would hide too long that a client stopped reading.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
     try:

@@ -58,7 +58,7 @@ def bearer_token(request: Request) -> str | None:
 
 
 class Tokens:
-    """The owners of tokens, each cached for ten seconds, also that a token has none.
+    """Looks up the owner of a token. The result is cached for ten seconds, also for a token without an owner.
 
     Only a keyed hash of a token is stored, and no token is logged. clock: monotonic seconds.
     """

@@ -27,7 +27,7 @@ from adapter.apiserver.limits import (
 )
 
 HELPERS = 15
-_PATIENCE_S = 0.002  # a request that waits for no one takes 0.1 ms
+_PATIENCE_S = 0.002  # a request that does not wait takes 0.1 ms
 _PROBES = ("/healthz", "/livez", "/readyz")
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -96,7 +96,7 @@ def write(folder: Path, rows: Columns, summaries: Sequence[Summary]) -> None:
 
 
 def _trace_scores(results: Columns, here: Array) -> Columns:
-    """The scores of one trace. Each lane has a result in every window."""
+    """The scores of one trace over all windows; each lane has a result in every window."""
     rows = {name: values[here] for name, values in results.items()}
     order = np.lexsort([rows[name] for name in ("window", *reversed(_LANE))])
     rows = {name: values[order] for name, values in rows.items()}

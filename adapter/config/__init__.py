@@ -137,7 +137,7 @@ def _validated(values: Mapping[Any, Any]) -> tuple[Config | None, list[Fault]]:
 
 
 def _in_valid_entries(values: Mapping[Any, Any], faults: Sequence[Fault], checks: Sequence[Check]) -> list[str]:
-    """What the checks find in the workloads and fleets without faults, with the paths of the whole file."""
+    """Run the checks on the workloads and fleets without faults; their messages have the paths of the whole file."""
     faulty = {fault.path[:2] for fault in faults}
     valid = {**values, "pipeline": {"checkpoint": "any"}, "serving": {}}  # no check reads these two
     kept: dict[str, list[int]] = {}  # the index in the file of each valid entry

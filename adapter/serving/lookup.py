@@ -30,7 +30,7 @@ class Lookup:
         self._stages = stages
 
     def matching(self, selector: Selector) -> Sequence[Candidate]:
-        """All that the selector picks. Raises StatusError (400) if too many labels would have to be compared."""
+        """The workloads and stages that the selector picks. Raises StatusError (400) for too many label comparisons."""
         best = self._most_selective(selector)
         rest = tuple([term for term in selector.requirements if term is not best])
         if not rest:

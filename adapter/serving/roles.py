@@ -1,4 +1,4 @@
-"""The `serve` role: snapshots pulled from a pipeline, answered to a cluster."""
+"""The `serve` role: pull snapshots from a pipeline, and answer the metrics API of a cluster."""
 
 import ctypes
 import gc

@@ -1,4 +1,4 @@
-"""The routes of this project: the metrics API, monitoring, and what the pipeline publishes."""
+"""The routes of this project: the metrics API, monitoring, and the snapshots and explanations of the pipeline."""
 
 import threading
 import time

@@ -79,7 +79,7 @@ def text(x: float, y: float, content: str, style: str = "", color: str = "") -> 
 
 
 def shorten(content: str, width: float) -> str:
-    """The text cut to a width in pixels."""
+    """Cut a text to a width in pixels."""
     letters = max(int(width / 5.8), 1)
     return content if len(content) <= letters else f"{content[: letters - 1]}…"
 
