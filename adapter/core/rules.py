@@ -181,7 +181,7 @@ class Rules:
     )
     probe_ratio: float = _setting(
         0.2,
-        "while the capacity is unknown, remove at most this share of the workers after a calm window",
+        "while the capacity is unknown, try this share of the workers less, down to an even spread of the partitions",
         ge=0,
         lt=1,
     )

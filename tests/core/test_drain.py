@@ -293,6 +293,27 @@ def test_a_probe_never_exceeds_the_size_of_the_carried_load():
     assert needed(10, 100, records=((10, 1000),), trust=CARRIED, saturated=False, **CALM) == 2
 
 
+@pytest.mark.parametrize(
+    ("workers", "probed"),
+    [
+        pytest.param(12, 6, id="10 workers own as many partitions as 6"),
+        pytest.param(8, 6, id="as many for the fullest as now"),
+        pytest.param(4, 4, id="a fifth less is no whole worker"),
+    ],
+)
+def test_a_probe_takes_the_fewest_workers_that_spread_as_evenly(workers, probed):
+    """Of 12 partitions."""
+    assert wanted(workers, 1000, trust=CARRIED, saturated=False, partitions=12, **CALM) == probed
+
+
+def test_a_backlog_between_two_commits_ends_no_probe_but_delays_it():
+    """Otherwise a load with noise would always need all workers within the scale-down window."""
+    known = stage_input(10, 1000, 0, 900, policy="drain", records=((10, 1000),), saturated=False, **CALM)
+    lower_bound = replace(known.table, trust=np.where(known.table.trust > 0, CARRIED, np.nan))
+    found = drain.size(replace(known, table=lower_bound, highest_backlog_records=column(600.0)))
+    assert (found.wanted_workers[0], found.needed_workers[0]) == (10, 8)
+
+
 def test_a_probe_keeps_one_worker():
     assert needed(1, 1000, trust=CARRIED, saturated=False, **CALM) == 1
 
@@ -380,22 +401,21 @@ def test_a_scale_up_carries_the_rise_of_the_input_until_the_next_one_can_follow(
 
 
 @pytest.mark.parametrize(
-    ("latest", "confirmed", "rise", "lead_s", "size"),
+    ("latest", "confirmed", "rise", "size"),
     [
-        pytest.param(3000, 1000, 0.0, 130, 10, id="a step that may have begun within the tick"),
-        pytest.param(3000, 1000, nan, 130, 10, id="a step after an unknown rise"),
-        pytest.param(3000, 1000, 1.0, 130, 10, id="a step after a rise within the noise"),
-        pytest.param(3000, 1000, 30.0, 130, 57, id="an input that rose before, too"),
-        pytest.param(3000, 3000, 0.0, 130, 38, id="a step that two ticks have shown, whatever the forecast's limit"),
-        pytest.param(3000, 2000, 0.0, 130, 29, id="a rise for two ticks, which is no step"),
-        pytest.param(1900, 1600, 0.0, 130, 24, id="within the headroom"),
-        pytest.param(3000, 1000, 0.0, 120, 29, id="a second scale-up can follow soon"),
-        pytest.param(3000, nan, 0.0, 130, 29, id="unknown"),
+        pytest.param(3000, 1000, 0.0, 10, id="a step that may have begun within the tick"),
+        pytest.param(3000, 1000, nan, 10, id="a step after an unknown rise"),
+        pytest.param(3000, 1000, 1.0, 10, id="a step after a rise within the noise"),
+        pytest.param(3000, 2000, 0.0, 10, id="a step of which the tick before shows a part"),
+        pytest.param(3000, 1000, 30.0, 44, id="an input that rose before, too"),
+        pytest.param(3000, 3000, 0.0, 38, id="a step that two ticks have shown, whatever the forecast's limit"),
+        pytest.param(1900, 1600, 0.0, 24, id="within the headroom"),
+        pytest.param(3000, nan, 0.0, 29, id="unknown"),
     ],
 )
-def test_an_expensive_scale_up_waits_until_a_tick_shows_the_whole_step(latest, confirmed, rise, lead_s, size):
+def test_a_scale_up_waits_until_a_tick_shows_the_whole_step(latest, confirmed, rise, size):
     """10 workers of 100/s each, at an input of 1500/s in the mean of the window."""
-    known = CALM | COSTS | {"worker_start_s": 0.0, "warm_up_s": lead_s - 10.0}
+    known = CALM | COSTS
     found = policy_result(10, 1000, 500, latest=latest, confirmed=confirmed, rise=rise, **known)
 
     assert (found.wanted_workers[0], found.outlook.in_step[0]) == (size, size == 10)

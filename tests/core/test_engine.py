@@ -459,6 +459,22 @@ def test_a_job_whose_load_rises_shows_no_capacity_by_the_mean_of_its_window(rise
     assert min(each for each in shown if each is not None) == pytest.approx(100, rel=0.05)
 
 
+@pytest.mark.parametrize("late_s", [0, 5, 9], ids="commits up to {} s late".format)
+def test_a_job_of_unknown_capacity_tries_a_smaller_size_however_its_offsets_are_committed(late_s):
+    """Twelve workers of as many partitions."""
+    random = np.random.default_rng(1)
+    ticks = []
+    for at_s in range(0, 1801, 15):
+        backlog = 300.0 * late_s * random.uniform()
+        seen = {
+            "processed_records": 300.0 * at_s - backlog,
+            "appended_records": 300.0 * at_s,
+            "backlog_records": backlog,
+        }
+        ticks.append(tick(at_s, job(**counts(12), partitions=12, **seen)))
+    assert last(ticks, book(policy="drain")).required_workers == 6
+
+
 def two_stages(at_s, standing, **moving):
     """A stage that moves, and one with a backlog of which nothing is processed."""
     still = {"processed_records": 60, "appended_records": 60 + standing, "backlog_records": standing}

@@ -14,6 +14,7 @@ import numpy as np
 from adapter.core.capacity import CARRIED, Table, rate_at, size_for, strength, trust_at
 from adapter.core.limits import one_more
 from adapter.core.partitions import even_size, fewest_evenly_spread, whole
+from adapter.core.policies.input_rise import input_to_carry, is_in_step, rise
 from adapter.core.policies.interface import (
     Outlook,
     PolicyInput,
@@ -26,17 +27,13 @@ from adapter.core.policies.interface import (
 from adapter.core.policies.outlook import Ahead, horizon_s, look_ahead
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.samples import Array, first_known
-from adapter.core.scale_down_cost import backlog_after_rescale_s, warm_after_s
+from adapter.core.samples import Array
+from adapter.core.scale_down_cost import backlog_after_rescale_s
 from adapter.core.signals import backlog_time
 
 _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing it sooner takes extra workers
 _LONGEST_CATCH_UP_S = 600.0
 _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
-_MOST_RISEN = 2.0  # times the newest input; with 1.5, records were late in jobs with long pauses and late metrics
-_STEP_RATIO = 1.25  # above what the tick before and the rise lead to; the usual headroom covers less
-_RISE_S = 120.0  # the rise is expected to go on for so long: an input that doubles every 30 s is then no step
-_LONG_LEAD_S = 120.0  # with less, a second scale-up costs less than the wait
 _ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
 
 
@@ -65,13 +62,11 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     rules, workers, capacity = policy_input.rules, policy_input.workers, _capacity(policy_input)
     highest = np.fmax(forecast_input_rate(policy_input), _expected_input(policy_input))
     calm = _is_calm(policy_input)
-    needed = _needed_workers(policy_input, capacity, calm, highest)
-    larger = _needed_workers(policy_input, capacity, calm, _input_to_carry(policy_input, highest))
+    needed = _needed_workers(policy_input, capacity, highest)
+    larger = _needed_workers(policy_input, capacity, input_to_carry(policy_input, highest))
     other = np.where(needed > workers, np.maximum(larger, one_more(workers, rules)), needed)
     ahead = _look_ahead(policy_input, capacity, highest, other)
-    up = (
-        (needed > workers) & ~_is_in_step(policy_input, highest) & (ahead.late | _misses_target(policy_input, capacity))
-    )
+    up = (needed > workers) & ~is_in_step(policy_input, highest) & (ahead.late | _misses_target(policy_input, capacity))
     down = calm & ~_outgrows_headroom(policy_input) & (workers - needed > rules.tolerance_ratio * workers)
     return PolicyResult(
         wanted_workers=np.where(up | down | np.isnan(needed), other, workers),
@@ -99,46 +94,19 @@ def _capacity(policy_input: PolicyInput) -> _Capacity:
 
 def _is_calm(policy_input: PolicyInput) -> Mask:
     """Whether the job keeps pace without a backlog, so that fewer workers may be enough."""
+    return _has_no_backlog(policy_input) & keeps_pace(policy_input)
+
+
+def _has_no_backlog(policy_input: PolicyInput) -> Mask:
+    """Whether the backlog is no longer than what accumulates between two commits, or need not be real."""
     unreal = policy_input.level & np.isfinite(policy_input.utilization_ratio)
     short = policy_input.lowest_backlog_time_s < policy_input.rules.short_backlog_time_s
-    return (unreal | short) & keeps_pace(policy_input)
+    return unreal | short
 
 
 def _expected_input(policy_input: PolicyInput) -> Array:
     """The input during an expected event, records/s; the present input without one."""
     return policy_input.input_rate_records_per_s * policy_input.rules.expected_times
-
-
-def _input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
-    """The input for which a scale-up is sized, so that one rescale is enough, records/s.
-
-    After a step most of the rate window is old, so the newest rate counts. A rise is assumed to last until the next
-    scale-up can take effect. A counter that rises in steps has no newest rate, and no rise.
-    """
-    most = np.fmax(highest * policy_input.rules.forecast_cap_ratio, policy_input.confirmed_input_rate_records_per_s)
-    newest = np.minimum(policy_input.latest_input_rate_records_per_s, most)
-    return np.fmax(highest, np.minimum(newest + _rise(policy_input), _MOST_RISEN * newest))
-
-
-def _is_in_step(policy_input: PolicyInput, highest: Array) -> Mask:
-    """Whether the newest rate may be of a part of a step, and a second scale-up could correct the first one only late.
-
-    One more tick shows the whole step. An input that rose as fast before, too, rises in no step.
-    """
-    newest, confirmed = policy_input.latest_input_rate_records_per_s, policy_input.confirmed_input_rate_records_per_s
-    expected = confirmed + np.nan_to_num(policy_input.input_rise_records_per_s2) * _RISE_S
-    steps = (newest > _STEP_RATIO * expected) & (confirmed <= highest) & (highest < newest)
-    return np.asarray(steps & (_lead_s(policy_input.rules) > _LONG_LEAD_S))
-
-
-def _rise(policy_input: PolicyInput) -> Array:
-    """By how much the input rises until the next scale-up can take effect, records/s; 0 if unknown."""
-    return np.nan_to_num(policy_input.input_rise_records_per_s2) * _lead_s(policy_input.rules)
-
-
-def _lead_s(rules: RuleColumns) -> Array:
-    """Seconds until the scale-up after this one can take effect."""
-    return np.asarray(rules.worker_start_s + first_known(rules.cooldown_up_s, warm_after_s(rules)))
 
 
 def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
@@ -148,15 +116,15 @@ def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
     """
     rules = policy_input.rules
     spare = np.maximum(_headroom(rules), rules.growth_noise_ratio)
-    return _rise(policy_input) > spare * policy_input.input_rate_records_per_s
+    return rise(policy_input) > spare * policy_input.input_rate_records_per_s
 
 
-def _needed_workers(policy_input: PolicyInput, capacity: _Capacity, calm: Mask, input_rate: Array) -> Array:
+def _needed_workers(policy_input: PolicyInput, capacity: _Capacity, input_rate: Array) -> Array:
     """Whole workers with spare ones, such that partitions spread evenly; without input only the spare ones."""
     rules = policy_input.rules
     rate = np.maximum(_keep_up_rate(rules, input_rate), _catch_up_rate(policy_input, input_rate))
     sized = whole(capacity.size(rate)) + rules.min_spare_workers
-    sized = np.where(capacity.proven, sized, _unproven_size(policy_input, calm, sized))
+    sized = np.where(capacity.proven, sized, _unproven_size(policy_input, sized))
     even = _evenly_spread(policy_input, capacity, sized, input_rate)
     even = _nearest_while_late(policy_input, sized, even)
     needed = np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
@@ -196,25 +164,27 @@ def _headroom(rules: RuleColumns) -> Array:
     return 1 / rules.target_utilization_ratio - 1
 
 
-def _unproven_size(policy_input: PolicyInput, calm: Mask, sized: Array) -> Array:
+def _unproven_size(policy_input: PolicyInput, sized: Array) -> Array:
     """The size while the capacity of the present workers is unknown.
 
-    It falls by a share while the job is calm, so that the capacity can be learned. Otherwise it stays.
+    It falls by a share while there is no backlog, so that the capacity can be learned. Otherwise it stays.
     """
     workers = policy_input.workers
     probed = np.maximum(whole(workers * (1 - policy_input.rules.probe_ratio)), 1.0)
-    return np.where(calm, np.fmin(sized, probed), np.maximum(workers, 1.0))
+    return np.where(_has_no_backlog(policy_input), np.fmin(sized, probed), np.maximum(workers, 1.0))
 
 
 def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array, input_rate: Array) -> Array:
     """The size with which the fullest subtask carries the input; the passing backlog does not count.
 
-    The capacity of a worker at the present size keeps the result monotone where the table is not linear.
+    The capacity of a worker at the present size keeps the result monotone where the table is not linear. If it is
+    unknown, the result is the fewest workers over which the partitions spread as evenly.
     """
     rules, partitions, slots = policy_input.rules, policy_input.partitions, policy_input.rules.slots_per_worker
     able = capacity.present_records_per_s / np.maximum(policy_input.workers, 1.0) * sized
     usable = capacity.proven & (able > 0)
-    load = np.where(usable, input_rate / np.where(usable, able, 1.0), rules.target_utilization_ratio)
+    without = np.where(capacity.proven, rules.target_utilization_ratio, 0.0)
+    load = np.where(usable, input_rate / np.where(usable, able, 1.0), without)
     highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
     even = fewest_evenly_spread(sized, partitions, slots, load, highest)
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
@@ -281,10 +251,10 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
         change_behind_s=np.where(proven, ahead.change_behind_s, np.nan),
         caught_up_s=np.where(proven, ahead.caught_up_s, np.nan),
         calm=_is_calm(policy_input).astype(np.float64),
-        in_step=((other > policy_input.workers) & _is_in_step(policy_input, highest)).astype(np.float64),
+        in_step=((other > policy_input.workers) & is_in_step(policy_input, highest)).astype(np.float64),
         full_stage=is_full(policy_input).astype(np.float64),
         expected_times=np.where(times > 1, times, np.nan),
-        blocking_rise_records_per_s=np.where(blocks, _rise(policy_input), np.nan),
+        blocking_rise_records_per_s=np.where(blocks, rise(policy_input), np.nan),
     )
 
 
