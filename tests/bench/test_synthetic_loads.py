@@ -1,0 +1,26 @@
+"""The synthetic loads are traces, and the same in every run."""
+
+import numpy as np
+import pytest
+
+from adapter.backtest.trace import read
+from bench import synthetic_loads
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("loads")
+    synthetic_loads.main(path)
+    return path
+
+
+@pytest.mark.parametrize("name", synthetic_loads.LOADS)
+def test_each_load_is_a_trace_of_two_days(folder, name):
+    trace = read(folder / f"{name}.csv")
+    assert (trace.step_s, len(trace.rate) * trace.step_s) == (15, 172_800)
+    assert np.abs(trace.rate - synthetic_loads.rates(name)).max() < 0.001
+
+
+def test_a_load_does_not_depend_on_the_others():
+    assert (synthetic_loads.rates("bursts") != synthetic_loads.rates("spikes")).any()
+    assert (synthetic_loads.rates("bursts") == synthetic_loads.rates("bursts")).all()
