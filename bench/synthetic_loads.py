@@ -1,7 +1,7 @@
 """Write synthetic loads of two days: `python -m bench.synthetic_loads FOLDER`.
 
-`make bench-policies TRACES=FOLDER` then compares the policies on them. Most are harder than the recorded loads: steps,
-batches and bursts come without warning.
+`make bench-policies TRACES=FOLDER` then compares the policies on them. In most, steps, batches and bursts come without
+warning.
 """
 
 import sys

@@ -121,7 +121,7 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
 
 
 def rated_workers(fast: Fast, at_s: float, rules: RuleColumns) -> Array:
-    """The workers that the rates belong to: the ready ones, and those that readiness lost for a short time (a flap)."""
+    """The workers that the rates belong to: the ready ones, and those that were not ready only for a short time."""
     counts, all_ready_at_s = fast.counts, fast.all_ready_at_s
     recent = at_s - all_ready_at_s < settle_s(rules) + rules.rate_window_s
     flaps = recent & ~(fast.changed_at_s >= all_ready_at_s)

@@ -181,7 +181,7 @@ class Rules:
     )
     probe_ratio: float = _setting(
         0.2,
-        "while the capacity is unknown, try this share of the workers less, down to an even spread of the partitions",
+        "while the capacity is unknown, try this share of the workers less, down to the next even spread; 0: keep them",
         ge=0,
         lt=1,
     )

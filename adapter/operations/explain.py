@@ -1,4 +1,4 @@
-"""A record -> the reason for the target, the changes that would change it, and the reaction of the HPA."""
+"""A record -> the reason for the target, the input values that would change it, and the reaction of the HPA."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -294,16 +294,25 @@ def test_a_probe_never_exceeds_the_size_of_the_carried_load():
 
 
 @pytest.mark.parametrize(
-    ("workers", "probed"),
+    ("workers", "partitions", "rules", "size"),
     [
-        pytest.param(12, 6, id="10 workers own as many partitions as 6"),
-        pytest.param(8, 6, id="as many for the fullest as now"),
-        pytest.param(4, 4, id="a fifth less is no whole worker"),
+        pytest.param(12, 12, {}, 6, id="10 workers own as many partitions as 6"),
+        pytest.param(8, 12, {}, 6, id="as many for the fullest as now"),
+        pytest.param(12, 24, {"slots_per_worker": 2}, 6, id="two subtasks a worker"),
+        pytest.param(4, 12, {}, 4, id="a fifth less is no whole worker"),
+        pytest.param(4, 6, {}, 4, id="a fifth less is no whole worker, and the spread is uneven"),
+        pytest.param(11, 12, {"probe_ratio": 0.0}, 11, id="switched off"),
     ],
 )
-def test_a_probe_takes_the_fewest_workers_that_spread_as_evenly(workers, probed):
-    """Of 12 partitions."""
-    assert wanted(workers, 1000, trust=CARRIED, saturated=False, partitions=12, **CALM) == probed
+def test_a_probe_takes_the_fewest_workers_that_spread_as_evenly(workers, partitions, rules, size):
+    known = CALM | {"trust": CARRIED, "saturated": False} | rules
+    assert wanted(workers, 1000, partitions=partitions, **known) == size
+
+
+@pytest.mark.parametrize("workers", [10, 12])
+def test_a_late_partition_needs_an_even_spread_also_if_the_capacity_is_unknown(workers):
+    known = CALM | {"trust": CARRIED, "saturated": False}
+    assert wanted(workers, 1000, partitions=12, partition_behind_s=200.0, **known) == 12
 
 
 def test_a_backlog_between_two_commits_ends_no_probe_but_delays_it():

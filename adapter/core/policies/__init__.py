@@ -38,7 +38,7 @@ class Policy:
     follows_partitions: bool = False  # it sizes by the number of partitions and reads nothing else
     reads_capacity: bool = False  # it sizes by the learned capacity
     adds_terms: bool = False  # its size is keep-up plus catch-up, otherwise the larger of them
-    spreads_evenly: bool = False  # it rounds up to a size over which partitions spread evenly
+    spreads_evenly: bool = False  # it rounds to a size over which partitions spread evenly
     decides_each_minute: bool = False  # between two points of the forecast its target stands
     separate_cooldowns: bool = False  # cooldown_up_s begins at a scale-up; after a scale-down until workers are warm
     waits_until_warm: bool = False  # no scale-up until new workers are warm, no scale-down before it pays

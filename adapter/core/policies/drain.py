@@ -14,7 +14,6 @@ import numpy as np
 from adapter.core.capacity import CARRIED, Table, rate_at, size_for, strength, trust_at
 from adapter.core.limits import one_more
 from adapter.core.partitions import even_size, fewest_evenly_spread, whole
-from adapter.core.policies.input_rise import input_to_carry, is_in_step, rise
 from adapter.core.policies.interface import (
     Outlook,
     PolicyInput,
@@ -25,6 +24,7 @@ from adapter.core.policies.interface import (
     positive_growth,
 )
 from adapter.core.policies.outlook import Ahead, horizon_s, look_ahead
+from adapter.core.policies.scale_up_input import expected_rise, input_to_carry, is_in_step
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
@@ -116,7 +116,7 @@ def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
     """
     rules = policy_input.rules
     spare = np.maximum(_headroom(rules), rules.growth_noise_ratio)
-    return rise(policy_input) > spare * policy_input.input_rate_records_per_s
+    return expected_rise(policy_input) > spare * policy_input.input_rate_records_per_s
 
 
 def _needed_workers(policy_input: PolicyInput, capacity: _Capacity, input_rate: Array) -> Array:
@@ -167,24 +167,31 @@ def _headroom(rules: RuleColumns) -> Array:
 def _unproven_size(policy_input: PolicyInput, sized: Array) -> Array:
     """The size while the capacity of the present workers is unknown.
 
-    It falls by a share while there is no backlog, so that the capacity can be learned. Otherwise it stays.
+    It falls by a share while no records wait, so that the capacity can be learned. Otherwise it stays.
     """
     workers = policy_input.workers
     probed = np.maximum(whole(workers * (1 - policy_input.rules.probe_ratio)), 1.0)
-    return np.where(_has_no_backlog(policy_input), np.fmin(sized, probed), np.maximum(workers, 1.0))
+    return np.where(_may_be_fewer(policy_input), np.fmin(sized, probed), np.maximum(workers, 1.0))
+
+
+def _may_be_fewer(policy_input: PolicyInput) -> Mask:
+    """Whether no records wait, in any partition, so that fewer workers may be enough."""
+    late = policy_input.partition_behind_s > _partition_limit_s(policy_input.rules)
+    return _has_no_backlog(policy_input) & ~late
 
 
 def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array, input_rate: Array) -> Array:
     """The size with which the fullest subtask carries the input; the passing backlog does not count.
 
-    The capacity of a worker at the present size keeps the result monotone where the table is not linear. If it is
-    unknown, the result is the fewest workers over which the partitions spread as evenly.
+    The capacity of a worker at the present size keeps the result monotone where the table is not linear. While a
+    smaller size is tried, the result is the fewest workers over which the partitions spread as evenly.
     """
     rules, partitions, slots = policy_input.rules, policy_input.partitions, policy_input.rules.slots_per_worker
     able = capacity.present_records_per_s / np.maximum(policy_input.workers, 1.0) * sized
     usable = capacity.proven & (able > 0)
-    without = np.where(capacity.proven, rules.target_utilization_ratio, 0.0)
-    load = np.where(usable, input_rate / np.where(usable, able, 1.0), without)
+    tries = ~capacity.proven & _may_be_fewer(policy_input) & (sized < policy_input.workers)
+    assumed = np.where(tries, 0.0, rules.target_utilization_ratio)
+    load = np.where(usable, input_rate / np.where(usable, able, 1.0), assumed)
     highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
     even = fewest_evenly_spread(sized, partitions, slots, load, highest)
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
@@ -254,7 +261,7 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
         in_step=((other > policy_input.workers) & is_in_step(policy_input, highest)).astype(np.float64),
         full_stage=is_full(policy_input).astype(np.float64),
         expected_times=np.where(times > 1, times, np.nan),
-        blocking_rise_records_per_s=np.where(blocks, rise(policy_input), np.nan),
+        blocking_rise_records_per_s=np.where(blocks, expected_rise(policy_input), np.nan),
     )
 
 

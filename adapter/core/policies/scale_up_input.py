@@ -1,4 +1,4 @@
-"""The rise of the input: what a scale-up has to carry when it takes effect, and whether a step has ended."""
+"""The input that a scale-up is sized for, and whether the input is in a step whose size is not known yet."""
 
 import numpy as np
 
@@ -21,20 +21,20 @@ def input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
     """
     most = np.fmax(highest * policy_input.rules.forecast_cap_ratio, policy_input.confirmed_input_rate_records_per_s)
     newest = np.minimum(policy_input.latest_input_rate_records_per_s, most)
-    return np.fmax(highest, np.minimum(newest + rise(policy_input), _MOST_RISEN * newest))
+    return np.fmax(highest, np.minimum(newest + expected_rise(policy_input), _MOST_RISEN * newest))
 
 
 def is_in_step(policy_input: PolicyInput, highest: Array) -> Mask:
-    """Whether the newest rates may be of a part of a step: the next tick shows more of it.
+    """Whether the newest two rates may show only a part of a step of the input, so that the next tick shows more of it.
 
-    An input that rose as fast before, too, rises in no step.
+    An input that already rose as fast before is not in a step.
     """
     newest, confirmed = policy_input.latest_input_rate_records_per_s, policy_input.confirmed_input_rate_records_per_s
     expected = confirmed + np.nan_to_num(policy_input.input_rise_records_per_s2) * _RISE_S
     return np.asarray((newest > _STEP_RATIO * expected) & (highest < newest))
 
 
-def rise(policy_input: PolicyInput) -> Array:
+def expected_rise(policy_input: PolicyInput) -> Array:
     """By how much the input rises until the next scale-up can take effect, records/s; 0 if unknown."""
     return np.nan_to_num(policy_input.input_rise_records_per_s2) * _lead_s(policy_input.rules)
 
