@@ -57,7 +57,8 @@ def test_an_unhealthy_sink_decides_while_the_job_is_behind(growth, wants):
 
 
 def test_a_limit_that_does_not_apply_never_decides():
-    recorded = replay(record_of(steady(600, throughput=1000, sink_healthy=0.0, **FORTY), book(policy="drain")))
+    rules = book(policy="drain", probe_ratio=0.0)
+    recorded = replay(record_of(steady(600, throughput=1000, sink_healthy=0.0, **FORTY), rules))
     changes = nearest_changes(recorded)
     assert {change.name for change in changes} == {"partitions", "max_workers"}
     assert (recorded.served, decided_by(recorded, changes)) == (40, "")
