@@ -14,9 +14,9 @@ Answer = Callable[[BaseHTTPRequestHandler, Form], None]
 def send(
     request: BaseHTTPRequestHandler, body: bytes, content_type: str = "application/json", status: int = 200, **more: str
 ) -> None:
-    """Send a whole answer. more: further headers, _ for -."""
+    """Send a whole answer, the last one of its connection. more: further headers, _ for -."""
     request.send_response_only(status)  # without a date, unless `more` has one
-    headers = {"Content-Type": content_type, "Content-Length": str(len(body)), **more}
+    headers = {"Content-Type": content_type, "Content-Length": str(len(body)), "Connection": "close", **more}
     for name, value in headers.items():
         request.send_header(name.replace("_", "-"), value)
     request.end_headers()
