@@ -20,6 +20,7 @@ _NAMES = tuple(name for name in _SETTINGS if name not in ("excluded", "expected"
 _LEAST_LEAD_S = 600.0  # before an event, so that its workers are warm when it begins
 _CHOICES = {name: known["one_of"] for name, known in _SETTINGS.items() if "one_of" in known}
 _WHOLE = frozenset(name for name, kind in get_type_hints(Rules).items() if kind in (int, int | None))
+_SWITCHES = frozenset(name for name, kind in get_type_hints(Rules).items() if kind is bool)
 _BY_POLICY = {
     name: np.array([policy.defaults.get(name, np.nan) for policy in POLICIES])
     for name in sorted({name for policy in POLICIES for name in policy.defaults})
@@ -71,6 +72,8 @@ def with_events(
 def allowed(parameter: str, values: Array) -> Mask:
     """Where a parameter may have these values: within its bounds, whole if it counts, the index of a choice."""
     known = _SETTINGS[parameter]
+    if parameter in _SWITCHES:
+        return np.isin(values, (0, 1))
     if parameter in _CHOICES:
         return np.isin(values, np.arange(len(_CHOICES[parameter])))
     fits: Mask = np.isfinite(values)
@@ -83,6 +86,8 @@ def allowed(parameter: str, values: Array) -> Mask:
 def expected(parameter: str) -> str:
     """The values a parameter may have, in words."""
     known = _SETTINGS[parameter]
+    if parameter in _SWITCHES:
+        return "0 or 1"
     if parameter in _CHOICES:
         return f"one of {', '.join(_CHOICES[parameter])}"
     bounds = [f"{words} {known[name]:g}" for name, words in _BOUNDS.items() if name in known]

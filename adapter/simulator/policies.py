@@ -1,22 +1,23 @@
 """Run the adapter's policies on simulated jobs, with the `advance` function of the live pipeline."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from adapter.config.faults import suggestion
+from adapter.config.settings import relations
 from adapter.core.engine import advance
 from adapter.core.parameters import allowed, expected
 from adapter.core.rule_book import RuleBook
-from adapter.core.rules import ORDERED, Rules, contradiction
+from adapter.core.rules import Rules
 from adapter.core.samples import WHOLE, Array, Samples
 from adapter.core.state import EMPTY
 from adapter.errors import ConfigError
 from adapter.simulator import fluid
-from adapter.simulator.profiles import Profile
+from adapter.simulator.profiles import TICK_S, Profile
 
 _NUMBERS = [  # parameters that an operator may vary
     setting.name for setting in fields(Rules) if "one_of" not in setting.metadata and "hidden" not in setting.metadata
@@ -53,10 +54,9 @@ def policy_rules(policy: str, profile: Profile, given: Rules | None = None) -> R
 
 def _contradictions(rules: Rules, given: Collection[str]) -> Iterator[str]:
     """The faults that the configuration would refuse, of the given parameters. max_workers caps the others here."""
-    for order in ORDERED:
-        low, high = getattr(rules, order[0]), getattr(rules, order[1])
-        if order[1] != "max_workers" and {*order[:2]} & {*given} and None not in (low, high) and low > high:
-            yield contradiction(order, f"{order[0]} = {low:g}", f"{order[1]} = {high:g}")
+    for names, fault in relations(asdict(rules), round(TICK_S)):
+        if "max_workers" not in names and {*names} & {*given}:
+            yield fault
 
 
 def _rules_of(profile: Profile) -> Rules:

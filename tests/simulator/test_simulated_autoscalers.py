@@ -133,6 +133,8 @@ def test_given_rules_replace_all_but_policy_and_max_workers() -> None:
         pytest.param("drain:target_utilization_ratio=much", "got 'much'", id="a word"),
         pytest.param("drain:target_utilization_ratio", "got ''", id="no value"),
         pytest.param("drain:target_utilization_ratio=0.95", "<= high_utilization_ratio", id="what a file may not have"),
+        pytest.param("drain:rate_window_s=5", "rate_window_s >= 2 * timing.tick_s", id="no rate in its window"),
+        pytest.param("dataflow:safety=7", "expected safety to be 0 or 1, got '7'", id="no switch"),
     ],
 )
 def test_an_invalid_parameter_is_refused_with_its_policy(policy: str, message: str) -> None:
