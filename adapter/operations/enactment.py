@@ -4,9 +4,8 @@ from adapter.core.decisions import Reason
 from adapter.operations.number_text import number, time_text
 from adapter.operations.recorded_decision import RecordedDecision
 from adapter.operations.rows import Row, TextSection
-from adapter.simulator.hpa import Tolerance, by_average_value, milli
+from adapter.simulator.hpa import Tolerance, by_average_value
 
-_TARGET_MILLI = milli("1")
 _TOLERANCES = {
     "tolerance 10 %, the default": Tolerance(),
     'tolerance "0", as in hpa/': Tolerance(up_ratio=0.0, down_ratio=0.0),
@@ -32,7 +31,7 @@ def hpa_section(recorded: RecordedDecision) -> TextSection:
 
 
 def _by(name: str, tolerance: Tolerance, served: float, status: float) -> Row:
-    wanted = float(by_average_value(round(served * 1000), _TARGET_MILLI, int(status), tolerance))
+    wanted = float(by_average_value(served, 1.0, int(status), tolerance))
     return Row(name=name, value=f"{number(status)} -> {number(wanted)}", note=_why(served, status, wanted))
 
 

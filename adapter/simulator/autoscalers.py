@@ -13,7 +13,6 @@ from adapter.simulator.policies import EPOCH_S, AdapterPolicies, policy_rules
 from adapter.simulator.profiles import TICK_S
 from adapter.simulator.world import SimulatedJob, World
 
-_TARGET_MILLI = 1000.0  # AverageValue "1"
 _SCHEDULED = ""  # in place of a policy's name
 _STATIC_ROOM = 1.2  # headroom of a careful operator over the workers that carry the peak
 
@@ -73,7 +72,7 @@ class Autoscalers:
         return workers
 
     def _through_hpa(self, at_s: float, required: Array, workers: Array) -> Array:
-        proposal = hpa.by_average_value(np.round(required * 1000), _TARGET_MILLI, workers, hpa.EXACT)
+        proposal = hpa.by_average_value(required, 1.0, workers, hpa.EXACT)
         written, self._memory = hpa.recommend(self._hpa, self._memory, workers, proposal, at_s)
         return written
 

@@ -23,7 +23,6 @@ HISTORY_S = 3600
 PAST_S = 120  # simulated before the start, so that rates are known at the first tick
 SYNC_S = 5.0  # the HPA's own 15 s would show too little in two minutes
 ASK_DEADLINE_S = 2.0
-TARGET_MILLI = 1000  # AverageValue "1": the metric is the number of workers
 BEHAVIOR = hpa.Behavior(
     up=hpa.Direction(
         window_s=0,
@@ -128,13 +127,13 @@ class SimulatedFleet:
         return table.finish()
 
     def sync(self, ask: Callable[[str], int | None]) -> None:
-        """Run the HPA once for all workloads. ask: name -> its metric in milli-units, None for no number."""
+        """Run the HPA once for all workloads. ask: name -> its required_workers, None for no number."""
         answers = [ask(name) for name in demo.NAMES]
-        usage_milli = np.array([np.nan if answer is None else float(answer) for answer in answers])
+        required = np.array([np.nan if answer is None else float(answer) for answer in answers])
         self.advance()
         with self._lock:
             present = self._state.spec_workers
-            proposal = hpa.by_average_value(usage_milli, TARGET_MILLI, present, hpa.EXACT)
+            proposal = hpa.by_average_value(required, 1.0, present, hpa.EXACT)
             workers, self._memory = hpa.recommend(HPA, self._memory, present, proposal, self._now_s)
             for index in np.flatnonzero(workers != present):
                 name = f"{demo.NAMESPACE}/{demo.NAMES[index]}"
@@ -159,16 +158,16 @@ class SimulatedFleet:
         # trust_env: the API is on loopback, which a proxy of the environment does not reach.
         with httpx.Client(base_url=api_url, timeout=ASK_DEADLINE_S, trust_env=False) as client:
             while not self._stopped.wait(SYNC_S):
-                self.sync(lambda name: None if self._stopped.is_set() else required_milli(client, name))
+                self.sync(lambda name: None if self._stopped.is_set() else required_workers(client, name))
 
 
-def required_milli(client: httpx.Client, name: str) -> int | None:
-    """required_workers of one demo workload in milli-units, requested as the HPA does; None without a number."""
+def required_workers(client: httpx.Client, name: str) -> int | None:
+    """required_workers of one demo workload, requested as the HPA does; None without a number."""
     path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{demo.NAMESPACE}/required_workers"
     try:
         answer = client.get(path, params={"labelSelector": f"workload={name}"}).raise_for_status()
-        values = msgspec.json.decode(answer.content, type=_ValueList)
-        return hpa.usage([hpa.milli(item.value) for item in values.items])
+        (item,) = msgspec.json.decode(answer.content, type=_ValueList).items
+        return int(item.value)
     except (httpx.HTTPError, msgspec.DecodeError, ValueError):
         return None  # the HPA freezes on any invalid answer
 

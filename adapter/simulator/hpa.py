@@ -4,7 +4,6 @@ Follows the controller of Kubernetes 1.33 and later (replica_calculator.go and h
 Arrays have the shape (L,) and hold whole numbers as floats, as the controller's ratios do; NaN is no number.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,11 +16,7 @@ from adapter.core.rates import Mask
 from adapter.core.samples import Array
 
 MOST_WORKERS = 2**31 - 1
-_MOST_MILLI = 2**63 - 1
 _REQUEST_MILLI = 1000.0  # CPU request of each pod
-_QUANTITY = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]{1,9})|([numkMGTPE]))?")
-_SUFFIXES = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_UNCHECKED_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten for which the controller does not check for overflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,42 +111,15 @@ class PodCpu:
     missing: Array | float = 0.0  # pods without a sample
 
 
-def milli(quantity: str) -> int:
-    """Parse a quantity such as "4", "4400m" or "4k" into thousandths, rounded away from 0. Raises ValueError.
-
-    A value beyond 64 bits wraps around or becomes 0, depending on its notation, as in the controller.
-    """
-    found = _QUANTITY.fullmatch(quantity)
-    if found is None:
-        raise ValueError(f"a quantity such as 4 or 4400m, got {quantity!r}")
-    sign, whole, fraction, exponent, suffix = found.groups(default="")
-    size = _scaled(whole + fraction, 3 - len(fraction) + _SUFFIXES.get(suffix, int(exponent or 0)))
-    return -size if sign == "-" else size
-
-
-def usage(items_milli: Sequence[int]) -> int | None:
-    """The sum of the items of an answer (X-08), None for an empty answer.
-
-    With AverageValue the controller takes a negative running sum for an overflow.
-    """
-    total = 0
-    for item in items_milli:
-        total += item
-        if total > _MOST_MILLI or total < 0:
-            return _MOST_MILLI
-    return total if items_milli else None
-
-
-def by_average_value(
-    usage_milli: Array | float, target_milli: float, status_workers: Array | float, tolerance: Tolerance
-) -> Array:
+def by_average_value(usage: Array | float, target: float, status_workers: Array | float, tolerance: Tolerance) -> Array:
     """External AverageValue: ceil(usage / target), or status.replicas within the tolerance (X-07).
 
-    At 0 replicas the ratio is infinite or NaN, so the tolerance does not apply.
+    usage: the sum of the metric's items (X-08). At 0 replicas the ratio is infinite or NaN, so the tolerance does not
+    apply.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.divide(usage_milli, float(target_milli) * status_workers)
-    return np.where(tolerance.holds(ratio), status_workers, _workers(np.divide(usage_milli, float(target_milli))))
+        ratio = np.divide(usage, target * status_workers)
+    return np.where(tolerance.holds(ratio), status_workers, _workers(np.divide(usage, target)))
 
 
 def by_utilization(pods: PodCpu, target_percent: int, spec_workers: Array, tolerance: Tolerance) -> Array:
@@ -197,16 +165,6 @@ def recommend(hpa: Hpa, memory: Memory, spec_workers: Array, proposal: Array, no
     held = np.where(spec_workers == 0, 0.0, bounded)  # a manual scale to 0 disables autoscaling
     workers = np.where(np.isnan(proposal), held, _limited(hpa, memory.changes, spec_workers, stable, now_s))
     return workers, _remember(hpa.behavior or Behavior(), memory, workers - spec_workers, proposal, now_s)
-
-
-def _scaled(digits: str, shift: int) -> int:
-    power: int = 10 ** min(abs(shift), len(digits) + 20)
-    if shift <= 0:
-        return -(-int(digits) // power)
-    scaled = int(digits) * power
-    if scaled <= _MOST_MILLI:
-        return scaled
-    return (scaled + 2**63) % 2**64 - 2**63 if shift in _UNCHECKED_SHIFTS else 0
 
 
 def _workers(wanted: Array) -> Array:

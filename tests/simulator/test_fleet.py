@@ -17,7 +17,7 @@ from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.core.state import EMPTY
-from adapter.simulator.fleet import PAST_S, SimulatedFleet, required_milli
+from adapter.simulator.fleet import PAST_S, SimulatedFleet, required_workers
 from adapter.sources.sample_table import FAULT, samples_of
 
 START_S = 1_000_000
@@ -133,7 +133,7 @@ def test_the_fleet_scales_like_an_hpa_and_records_each_change() -> None:
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
     clock.now_s += 5
-    fleet.sync(lambda name: 8000 if name == "sine" else None)
+    fleet.sync(lambda name: 8 if name == "sine" else None)
     clock.now_s += 3
     rows = rows_of(fleet.samples(START_S + 8, START_S + 8, 1))
 
@@ -148,7 +148,7 @@ def test_the_fleet_scales_like_an_hpa_and_records_each_change() -> None:
 def test_a_new_worker_is_ready_only_after_its_start() -> None:
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
-    fleet.sync(lambda name: 8000 if name == "sine" else None)
+    fleet.sync(lambda name: 8 if name == "sine" else None)
     clock.now_s += 10
 
     ready = [
@@ -178,13 +178,13 @@ def requested(answer: httpx.Response | httpx.HTTPError) -> tuple[int | None, lis
         return answer
 
     with httpx.Client(base_url="http://api.test", transport=httpx.MockTransport(answered)) as client:
-        return required_milli(client, "sine"), requests
+        return required_workers(client, "sine"), requests
 
 
 def test_the_fleet_sends_the_request_of_an_hpa() -> None:
     value, (request,) = requested(httpx.Response(200, json={"items": [{"value": "7"}]}))
 
-    assert value == 7000
+    assert value == 7
     assert request.url.raw_path == (
         b"/apis/external.metrics.k8s.io/v1beta1/namespaces/demo/required_workers?labelSelector=workload%3Dsine"
     )
@@ -288,10 +288,10 @@ def closed_loop(rules: Rules, tick_s: int, seconds: int) -> tuple[dict[str, list
         for workload, number in served.items():
             sizes[workload].append(number)
         if at_s > START_S and at_s % 5 == 0:
-            fleet.sync(partial(milli_of, served))
+            fleet.sync(partial(workers_of, served))
     return sizes, {event.workload for event in fleet.events}
 
 
-def milli_of(served: dict[str, float], name: str) -> int | None:
+def workers_of(served: dict[str, float], name: str) -> int | None:
     workers = served.get(f"demo/{name}")
-    return None if workers is None else int(workers * 1000)
+    return None if workers is None else int(workers)

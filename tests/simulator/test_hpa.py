@@ -26,10 +26,8 @@ from adapter.simulator.hpa import (
     Tolerance,
     by_average_value,
     by_utilization,
-    milli,
     recommend,
     unready,
-    usage,
 )
 
 DEFAULT = Tolerance()
@@ -54,7 +52,7 @@ def settle(hpa: Hpa, spec_workers: float, proposals: Sequence[float], every_s: f
 
 
 @pytest.mark.parametrize(
-    ("usage_milli", "target_milli", "replicas", "tolerance", "expected"),
+    ("usage", "target", "replicas", "tolerance", "expected"),
     [
         pytest.param(8600, 2150, 3, DEFAULT, 4, id="8600m over 2150m is 4"),
         pytest.param(8600, 2867, 5, DEFAULT, 3, id="8600m over 2867m is 3"),
@@ -71,9 +69,9 @@ def settle(hpa: Hpa, spec_workers: float, proposals: Sequence[float], every_s: f
     ],
 )
 def test_average_value_divides_the_sum_by_the_target(
-    usage_milli: int, target_milli: int, replicas: int, tolerance: Tolerance, expected: int
+    usage: int, target: int, replicas: int, tolerance: Tolerance, expected: int
 ) -> None:
-    assert by_average_value(usage_milli, target_milli, replicas, tolerance) == expected
+    assert by_average_value(usage, target, replicas, tolerance) == expected
 
 
 def test_an_unknown_metric_proposes_nothing() -> None:
@@ -191,38 +189,6 @@ def test_tolerance_0_follows_every_integer(replicas: int, wanted: int) -> None:
     assert by_average_value(wanted * 1000, 1000, replicas, EXACT) == wanted
 
 
-@pytest.mark.parametrize(
-    ("items", "expected"),
-    [
-        pytest.param([4000], 4000, id="one item is the usage"),
-        pytest.param([3000, 4000], 7000, id="X-08 two items are added"),
-        pytest.param([], None, id="an empty answer is no number"),
-        pytest.param([-1000], 2**63 - 1, id="a negative sum counts as an overflow and gives the maximum"),
-        pytest.param([2**63 - 1, 1], 2**63 - 1, id="an overflow gives the maximum"),
-    ],
-)
-def test_the_items_of_an_answer_add_up(items: list[int], expected: int | None) -> None:
-    assert usage(items) == expected
-
-
-@pytest.mark.parametrize(
-    ("quantity", "expected"),
-    [
-        *[("4", 4000), ("4400m", 4400), ("20.0004", 20_001), ("4k", 4_000_000), ("0", 0), ("2e3", 2_000_000)],
-        *[("-1", -1000), ("1n", 1), ("-0.0001", -1), (".5", 500), ("5.", 5000), ("1e-999999999", 1)],
-        *[("9e15", 9 * 10**18), ("1e16", 0), ("1e999999999", 0), ("9223372036854776", -(2**63) + 192)],
-    ],
-)
-def test_a_quantity_in_thousandths(quantity: str, expected: int) -> None:
-    assert milli(quantity) == expected
-
-
-@pytest.mark.parametrize("quantity", ["", "m", "NaN", "Infinity", "four", "4 4", "1_0", " 4", ".", "1e"])
-def test_an_invalid_quantity_is_refused(quantity: str) -> None:
-    with pytest.raises(ValueError, match="quantity"):
-        milli(quantity)
-
-
 def test_x_09_the_default_scale_up_is_four_pods_or_double_every_15_s() -> None:
     assert settle(Hpa(max_workers=100), 3, [20, 20, 20, 20]) == [7, 14, 20, 20]
 
@@ -326,10 +292,8 @@ def test_a_metric_of_0_gives_the_minimum() -> None:
     [
         pytest.param(["20", "19", "22"], 20, [20, 19, 22], id="tolerance 0 follows exactly"),
         pytest.param(["20"] * 3, 3, [7, 14, 20], id="from 3 to 20 by the default way up"),
-        pytest.param(["-1"], 20, [30], id="-1 goes to the maximum"),
         pytest.param(["0"], 20, [1], id="0 goes to the minimum"),
-        pytest.param(["1e16"], 20, [1], id="1e16 wraps to 0"),
-        pytest.param(["9223372036854776"] * 3, 3, [7, 14, 28], id="a wrapped one climbs to the maximum"),
+        pytest.param(["40"] * 4, 3, [7, 14, 28, 30], id="more than the maximum climbs to it"),
         pytest.param(["20.0004"], 20, [21], id="a fraction is rounded up"),
         pytest.param(["3 4"], 20, [7], id="two items are added"),
         pytest.param(["NaN", ""], 20, [20, 20], id="NaN, an empty list and an error freeze"),
@@ -339,8 +303,8 @@ def test_the_arithmetic_agrees_with_a_real_controller(served: list[str], start: 
     hpa, memory = Hpa(max_workers=30, behavior=Behavior(down=AT_ONCE)), Memory()
     workers, path = lanes(start), []
     for turn, items in enumerate(served):
-        found = usage([milli(item) for item in items.split() if item != "NaN"])
-        proposal = by_average_value(lanes(NAN if found is None else found), 1000, workers, EXACT)
+        usage = sum(float(item) for item in items.split()) if items else NAN
+        proposal = by_average_value(usage, 1.0, workers, EXACT)
         workers, memory = recommend(hpa, memory, workers, proposal, 16.0 * turn)
         path.append(int(workers[0]))
 

@@ -17,12 +17,12 @@ LOAD = {0: 1000, 900: 1500, 1500: 600}  # records/s from these seconds on
 MOST = 60
 
 
-def metric_milli(name: str, workers: float) -> int:
+def metric(name: str, workers: float) -> float:
     """The number that serve answers for a decision with these required workers."""
     decision = Decision(workload=JOB, at_s=0.0, policy="drain", reason=Reason.HOLD, required_workers=workers)
     value = METRICS[name].read(decision)
     assert value is not None
-    return round(value * 1000)
+    return round(value, 3)
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def metric_milli(name: str, workers: float) -> int:
     ],
 )
 def test_an_hpa_stays_at_the_required_size(name: str, tolerance: str) -> None:
-    asked = np.array([metric_milli(name, size) for size in SIZES])
-    np.testing.assert_array_equal(by_average_value(asked, 1000, SIZES, TOLERANCES[tolerance]), SIZES)
+    asked = np.array([metric(name, size) for size in SIZES])
+    np.testing.assert_array_equal(by_average_value(asked, 1.0, SIZES, TOLERANCES[tolerance]), SIZES)
 
 
 @pytest.mark.parametrize("tolerance", ["before-1.33", "1.33"])
@@ -42,20 +42,20 @@ def test_an_hpa_stays_at_the_required_size(name: str, tolerance: str) -> None:
 def test_an_hpa_with_a_tolerance_reaches_the_padded_size_from_below_and_exceeds_it_by_at_most_a_tenth(
     required: int, tolerance: str
 ) -> None:
-    asked, below = metric_milli("required_workers_padded", required), np.arange(1, required)
-    reached = by_average_value(asked, 1000, below, TOLERANCES[tolerance])
+    asked, below = metric("required_workers_padded", required), np.arange(1, required)
+    reached = by_average_value(asked, 1.0, below, TOLERANCES[tolerance])
     assert np.all((required <= reached) & (reached <= np.ceil(1.1 * required)))
 
 
 @pytest.mark.parametrize("tolerance", ["before-1.33", "1.33"])
 def test_an_hpa_with_a_tolerance_stays_below_the_size_without_padding(tolerance: str) -> None:
-    assert by_average_value(21_000, 1000, 20, TOLERANCES[tolerance]) == 20
+    assert by_average_value(21.0, 1.0, 20, TOLERANCES[tolerance]) == 20
     assert (
-        by_average_value(metric_milli("required_workers_padded", 21), 1000, 20, TOLERANCES[tolerance]) == 23
+        by_average_value(metric("required_workers_padded", 21), 1.0, 20, TOLERANCES[tolerance]) == 23
     )  # the least above 1.1 * 20
 
 
-def replicas(policy: str, name: str, tolerance: Tolerance, target_milli: int = 1000) -> list[int]:
+def replicas(policy: str, name: str, tolerance: Tolerance, target: float = 1.0) -> list[int]:
     """The replicas after each tick: the policy, the metric and the HPA in a closed loop."""
     job = Fluid(load=lambda at_s: LOAD[max(start for start in LOAD if start <= at_s)], workers=4, each=200.0)
     state, found, rules = EMPTY, list[int](), book(policy=policy, max_workers=MOST)
@@ -63,8 +63,8 @@ def replicas(policy: str, name: str, tolerance: Tolerance, target_milli: int = 1
         state, decisions = advance(state, tick(at_s, job.rows()), rules)
         (current,) = (each for each in rows(decisions) if each.workload == JOB)
         if current.required_workers is not None:
-            asked = metric_milli(name, current.required_workers)
-            job.scale(min(float(by_average_value(asked, target_milli, job.workers, tolerance)), MOST))
+            asked = metric(name, current.required_workers)
+            job.scale(min(float(by_average_value(asked, target, job.workers, tolerance)), MOST))
         job.run(TICK_S)
         found.append(job.workers)
     return found
@@ -84,4 +84,4 @@ def test_the_padded_size_and_the_hpa_do_not_raise_each_other(policy: str, tolera
 @pytest.mark.parametrize("policy", ["drain", "beam-flink"])
 def test_another_target_than_1_raises_the_replicas_to_the_maximum(policy: str) -> None:
     """Why such a target is a fault of the HPA (see the source of autoscalers)."""
-    assert max(replicas(policy, "required_workers", EXACT, target_milli=800)) == MOST
+    assert max(replicas(policy, "required_workers", EXACT, target=0.8)) == MOST

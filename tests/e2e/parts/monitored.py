@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from adapter.simulator import demo, hpa
+from adapter.simulator import demo
 from adapter.simulator.fleet import SYNC_S, SimulatedFleet
 from dashboards.queries import FOLDER, RULES
 from examples.demo import worker
@@ -80,8 +80,8 @@ class Monitored(Part):
         self._started.enter_context(self.pipeline)
         serve = self._process("serve")
         self._started.enter_context(serve)
-        serve.ready(lambda: not self.pipeline.running() or self._required_milli("steady"), 900)
-        self.pipeline.ready(lambda: self._required_milli("steady"), 900)
+        serve.ready(lambda: not self.pipeline.running() or self._required_workers("steady"), 900)
+        self.pipeline.ready(lambda: self._required_workers("steady"), 900)
         scaling = threading.Thread(target=self._scale)
         scaling.start()
         self._started.callback(scaling.join)
@@ -157,13 +157,13 @@ class Monitored(Part):
 
     def _scale(self) -> None:
         while not self._stopping.wait(SYNC_S):
-            self._fleet.sync(lambda name: None if self._stopping.is_set() else self._required_milli(name))
+            self._fleet.sync(lambda name: None if self._stopping.is_set() else self._required_workers(name))
 
-    def _required_milli(self, name: str) -> int | None:
-        """required_workers of a demo workload in thousandths, as the aggregator answers; None without a number."""
+    def _required_workers(self, name: str) -> int | None:
+        """required_workers of a demo workload, as the aggregator answers; None without a number."""
         path = f"/apis/{EXTERNAL}/namespaces/{demo.NAMESPACE}/required_workers"
         answer = self._servers.plane.api.raw(path, labelSelector=f"workload={name}")
-        return hpa.usage([hpa.milli(item["value"]) for item in answer.json()["items"]]) if answer.is_success else None
+        return int(answer.json()["items"][0]["value"]) if answer.is_success else None
 
 
 def quick_rules(folder: Path) -> list[Path]:
