@@ -24,10 +24,10 @@ def largest(values: Array, workload_index: IntArray, count: int) -> Array:
 
 def every(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> Mask:
     """Whether a condition holds for all counting stages of each workload; False without a counting stage."""
-    some = np.zeros(count, dtype=bool)
-    some[workload_index[counting]] = True
-    some[workload_index[counting & ~holds]] = False
-    return some
+    found = np.zeros(count, dtype=bool)
+    found[workload_index[counting]] = True
+    found[workload_index[counting & ~holds]] = False
+    return found
 
 
 def some(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> Mask:

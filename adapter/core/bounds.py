@@ -69,8 +69,7 @@ def _latch(d: "Decision") -> str:
 
 
 def _cooldown(d: "Decision") -> str:
-    stopped = d.stopped_age_s is not None and d.stopped_age_s == d.changed_age_s
-    if stopped and not _shrinks(d):  # a stop delays no scale-down
+    if d.is_stop_newer and not _shrinks(d):  # a stop delays no scale-down
         return f"; in cooldown, {soon(d.stopped_age_s)} after processing stood still"
     return f"; in cooldown, {soon(d.spec_changed_age_s)} after the last change"
 

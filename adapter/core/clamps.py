@@ -13,7 +13,7 @@ from adapter.core.decision_input import DecisionInput
 from adapter.core.limits import Range, one_more
 from adapter.core.partitions import hot_limit, whole
 from adapter.core.policies.interface import PolicyResult
-from adapter.core.policies.sizing import where
+from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
@@ -63,14 +63,14 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     more, fewer = free & ~(pending > current), free & ~(pending < current)
     suspect = free & behind & idle & (current > 0)
     # Published policies wait after a change, not when a workload is first seen.
-    waits = where("waits_until_warm", rules.policy) | status.rescaled
+    waits = policy_has("waits_until_warm", rules) | status.rescaled
     return BoundInputs(
         held=~free,
         no_up=status.no_up,
         no_down=status.no_down,
         failover=status.failover,
         expecting=status.expecting,
-        sink_unhealthy=status.sink_unhealthy & (safe | where("checks_the_job", rules.policy)),
+        sink_unhealthy=status.sink_unhealthy & (safe | policy_has("checks_the_job", rules)),
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
         cooling_up=more & _is_cooling_up(inputs, waits, suspect, stage),
@@ -93,9 +93,9 @@ def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: Int
     status, rules, changed_age_s = inputs.status, inputs.status.rules, inputs.gate_inputs.changed_age_s
     changed, warm_s = np.isfinite(changed_age_s), warm_after_s(rules)
     patience_s = np.where(_has_too_few(inputs, stage), warm_s - rules.warm_up_s, warm_s)
-    patient = where("waits_until_warm", rules.policy)
+    patient = policy_has("waits_until_warm", rules)
     cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, patience_s, np.nan))
-    separate = where("separate_cooldowns", rules.policy)
+    separate = policy_has("separate_cooldowns", rules)
     age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
     cold_s = np.where(separate & status.rescaled & (rules.safety != 0), np.fmin(warm_s, cooldown_up_s), 0.0)
     cold = status.spec_changed_age_s < cold_s
@@ -119,7 +119,7 @@ def _window_workers(inputs: DecisionInput, needed: Array, pending: Array) -> Arr
     """
     status, rules, current = inputs.status, inputs.status.rules, inputs.status.current_workers
     window = np.fmax(np.where(pending < current, np.nan, status.peak_workers), needed)
-    near = where("waits_until_warm", rules.policy) & (window >= current * (1 - rules.tolerance_ratio))
+    near = policy_has("waits_until_warm", rules) & (window >= current * (1 - rules.tolerance_ratio))
     return np.where(rules.down_window_s > 0, np.where(near, np.fmax(window, current), window), np.nan)
 
 

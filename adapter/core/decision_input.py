@@ -12,7 +12,7 @@ from adapter.core.gates import GateInputs
 from adapter.core.limits import Range, limits, pauses
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
-from adapter.core.policies.sizing import where
+from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
 from adapter.core.relayed_load import fullest_load
 from adapter.core.rule_columns import RuleColumns
@@ -166,7 +166,7 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
     return GateInputs(
         paused=no_up & no_down,
         excluded=rules.excluded == 1,
-        sample_age_s=np.where(where("follows_partitions", rules.policy), followed_age_s, load_age_s),
+        sample_age_s=np.where(policy_has("follows_partitions", rules), followed_age_s, load_age_s),
         workers_age_s=tick.at_s - fast.workers_seen_at_s,
         changed_age_s=tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s),
         spec_changed_age_s=tick.at_s - fast.spec_changed_at_s,
@@ -235,7 +235,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        between_minutes=where("decides_each_minute", rules.policy) & ~_is_new_minute(tick),
+        between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
         measured_pauses=_count_known(tick.state.slow.last_rescales.pause_s),
         measured_delays=rules.measures_delay * _count_known(tick.state.slow.last_rescales.delay_s),
         measured_warm_ups=rules.measures_warm_up * _count_known(tick.state.slow.last_rescales.warm_up_s),

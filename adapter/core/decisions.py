@@ -102,6 +102,11 @@ class Decision:
         return self.workers if self.spec_workers is None else self.spec_workers
 
     @property
+    def is_stop_newer(self) -> bool:
+        """Whether the job stopped processing after its workers changed."""
+        return self.stopped_age_s is not None and self.stopped_age_s == self.changed_age_s
+
+    @property
     def decided_age_s(self) -> float | None:
         """The age of the samples that the size follows from: throughput and backlog, or the partitions."""
         return self.partitions_age_s if policy_of(self.policy).follows_partitions else self.sample_age_s

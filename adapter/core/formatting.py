@@ -36,8 +36,12 @@ def soon(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """A rate in records a second."""
-    return UNKNOWN if value is None else f"{value:.1f}/s" if 0 < value < 10 else f"{count(value)}/s"
+    """A rate in records a second. Only a rate of 0 is shown as 0."""
+    if value is None:
+        return UNKNOWN
+    if 0 < value < 0.05:
+        return "below 0.05/s"
+    return f"{value:.1f}/s" if 0 < value < 10 else f"{count(value)}/s"
 
 
 def share(value: float | None) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.policies.sizing import where
+from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
 from adapter.core.rule_columns import RuleColumns
@@ -45,7 +45,7 @@ def table(inputs: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
     overdue = inputs.spec_changed_age_s >= rules.in_flight_timeout_s
     disturbed = inputs.changed_age_s < settled_s + rules.rate_window_s
     safe = rules.safety != 0
-    checked = safe | where("checks_the_job", rules.policy)
+    checked = safe | policy_has("checks_the_job", rules)
     failing = inputs.failures >= np.where(safe, rules.max_failures, 1.0)  # S4-09 aborts after one
     return (
         (Reason.PAUSED, inputs.paused),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adapter.core.policies.sizing import where
+from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
 from adapter.core.rescale_stop import RescaleCost
 from adapter.core.rule_columns import RuleColumns
@@ -21,7 +21,7 @@ def with_measured_cost(rules: RuleColumns, cost: RescaleCost, shown_s: Array) ->
     Otherwise its backlog would look like load.
     shown_s: the longest stop of that rescale so far, NaN without a rescale; shape (workloads,).
     """
-    learns = where("waits_until_warm", rules.policy)
+    learns = policy_has("waits_until_warm", rules)
     shown_s = np.minimum(shown_s, _MOST_PAUSES * rules.rescale_pause_s)
     delay, warm_up = rules.measures_delay == 1, rules.measures_warm_up == 1
     return replace(

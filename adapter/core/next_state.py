@@ -15,8 +15,8 @@ from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
 from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import Array, first_known
-from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, bucket_s, seconds_to_pay
-from adapter.core.scale_down_window import due_worth_s, recent_downs, rescale_worth_s
+from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, seconds_to_pay
+from adapter.core.scale_down_window import bucket_width_s, due_worth_s, recent_downs
 from adapter.core.state import BUCKETS, Slow, State
 
 _STANDSTILL = [REASONS.index(reason) for reason in (Reason.STUCK, Reason.NOT_RUNNING)]
@@ -48,14 +48,14 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     """The largest size needed in the running bucket of the scale-down window, and the closed buckets."""
     slow, peak, current = tick.state.slow, tick.state.fast.peak_workers, inputs.status.current_workers
     needed = np.where(result.gate == gates.OPEN, result.policy_result.needed_workers, np.nan)
-    began_s, width_s = slow.history.bucket_at_s, bucket_s(tick.rules, rescale_worth_s(tick.rules, current))
+    began_s, width_s = slow.history.bucket_at_s, bucket_width_s(tick)
     counts = width_s > 0
     passed = np.where(counts, (tick.at_s - began_s) // np.where(counts, width_s, 1.0), 0.0)
     lost = (passed - 1) * width_s > tick.rules.error_after_s
     slow, passed = _begin_bucket(tick, slow, passed, width_s), np.nan_to_num(passed)
     slow = _update_account(slow, passed, began_s, np.where(lost, np.nan, peak), current)
     slow = replace(slow, peaks=_close_buckets(slow.peaks, passed, lost, peak, current))
-    slow = _restart_account(tick, slow, passed > 0, current) if (passed > 0).any() else slow
+    slow = _restart_account(tick, slow, passed > 0) if (passed > 0).any() else slow
     return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
 
 
@@ -101,14 +101,13 @@ def _update_account(slow: Slow, passed: Array, began_s: Array, needed: Array, cu
     return replace(slow, history=history)
 
 
-def _restart_account(tick: Tick, slow: Slow, closed: Mask, current: Array) -> Slow:
+def _restart_account(tick: Tick, slow: Slow, closed: Mask) -> Slow:
     """The account of the closed buckets alone where it pays sooner, because the need has fallen meanwhile.
 
     closed: the workloads of which a bucket was closed at this tick.
     """
-    was, worth_s = slow.history, due_worth_s(tick, current)
-    width_s = bucket_s(tick.rules, rescale_worth_s(tick.rules, current))
-    workers, at_s = np.maximum.reduce(slow.peaks, axis=0), was.bucket_at_s - BUCKETS * width_s
+    was, worth_s, current = slow.history, due_worth_s(tick), tick.current_workers
+    workers, at_s = np.maximum.reduce(slow.peaks, axis=0), was.bucket_at_s - BUCKETS * bucket_width_s(tick)
     due_s = was.account_at_s + seconds_to_pay(was.account_workers, current, worth_s)
     sooner = closed & (at_s + seconds_to_pay(workers, current, worth_s) < np.nan_to_num(due_s, nan=np.inf))
     history = replace(

@@ -20,7 +20,7 @@ from adapter.core.ingest import (
     without_deleted_hpas,
 )
 from adapter.core.measured_cost import with_measured_cost
-from adapter.core.policies.sizing import where
+from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
@@ -110,7 +110,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     seen_at_s = np.where(faulty(samples, names)[index], fast.seen_at_s, _load_seen_at_s(fast, index, len(names)))
     load_age_s, partitions_age_s = at_s - smallest(seen_at_s, index, len(names)), at_s - fast.partitions_seen_at_s
     loaded = load_age_s <= rules.error_after_s
-    alone = where("follows_partitions", rules.policy) & np.isfinite(partitions_age_s) & ~loaded
+    alone = policy_has("follows_partitions", rules) & np.isfinite(partitions_age_s) & ~loaded
     known = np.isfinite(rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records)
     signals = _signals(fast, rates, stage_rules)
     level = _level(signals, rates, now, stage_rules, state.slow.facts.partitions[index])

@@ -80,8 +80,7 @@ def _stuck(d: "Decision") -> str:
 
 
 def _settling(d: "Decision") -> str:
-    stopped = d.stopped_age_s is not None and d.stopped_age_s == d.changed_age_s
-    event = "processing last stood still" if stopped else "replicas changed"
+    event = "processing last stood still" if d.is_stop_newer else "replicas changed"
     return f"{hold_prefix(d)}: {event} {seconds(d.changed_age_s)} ago; waiting for stable rates"
 
 

@@ -46,16 +46,12 @@ def bottleneck(tick: Tick) -> IntArray:
     return first_largest(load, np.isfinite(load), tick.workload_index, len(tick.workers))
 
 
-def relayed_load(tick: Tick) -> Array:
-    """The load of each stage that has no backlog of its own, shape (stages,); NaN for the others."""
+def fullest_load(tick: Tick) -> Array:
+    """The largest load of the workload's stages without a backlog of their own, shape (stages,); NaN without one."""
     if tick.plain:
         return np.full(len(tick.workload_index), np.nan)
-    return np.where(tick.counting, np.nan, stage_load(tick))
-
-
-def fullest_load(tick: Tick) -> Array:
-    """The largest relayed load of each stage's workload, shape (stages,); NaN without such a stage."""
-    return largest(relayed_load(tick), tick.workload_index, len(tick.workers))[tick.workload_index]
+    load = np.where(tick.counting, np.nan, stage_load(tick))
+    return largest(load, tick.workload_index, len(tick.workers))[tick.workload_index]
 
 
 def relays_at_capacity(tick: Tick) -> Mask:

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.formatting import DAY_S
 from adapter.core.samples import Array
 from adapter.simulator.profiles import Profile
 
-DAY_S = 86_400.0
 MOST_CHANGES = 512  # later changes reuse the draws of the first ones
 NOISE_STEP_S = 60.0
 NOISE_MEMORY_S = 120.0

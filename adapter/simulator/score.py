@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from adapter.core.formatting import DAY_S
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray
 
@@ -12,7 +13,6 @@ LATE_S = (10.0, 60.0, 120.0, 300.0)
 RECOVERED_S = 10.0  # a change is over when the delay is below it
 REVERSAL_S = (1800.0, 600.0)
 RESCALE_PRICES_S = (10.0, 60.0, 300.0, 600.0)  # of the time of all workers after a rescale
-DAY_S = 86400.0
 
 # Delays in whole seconds up to a minute, then 3 % apart: the resolution of percentiles.
 _FINE = np.arange(1.0, 60.0)

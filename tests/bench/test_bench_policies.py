@@ -9,7 +9,8 @@ import pytest
 from adapter.backtest import results
 from adapter.backtest.summary import Interval, Summary
 from adapter.backtest.units import Unit, groups
-from adapter.simulator.score import DAY_S, SUMS
+from adapter.core.formatting import DAY_S
+from adapter.simulator.score import SUMS
 from bench import oracle_comparison, policies
 from bench.oracle_comparison import BRACKETS, ORACLE
 

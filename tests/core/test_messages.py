@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from adapter.core import policies
 from adapter.core.decisions import CONFIDENCE, Bound, Decision, Reason
+from adapter.core.formatting import rate
 from adapter.core.messages import sentence
 from adapter.core.rules import POLICIES
 
@@ -569,3 +570,11 @@ def test_no_sentence_says_none_or_nan(reason, bound, policy, confidence, known):
     text = sentence(Decision(**fixed, reason=reason, bound=bound, **known))
     assert text
     assert not {"None", "nan", "inf"} & set(text.replace(";", " ").replace(":", " ").replace(",", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "unknown"), (0.0, "0/s"), (0.01, "below 0.05/s"), (0.05, "0.1/s"), (2.5, "2.5/s"), (1500.0, "1 500/s")],
+)
+def test_only_a_rate_of_0_is_shown_as_0(value, text):
+    assert rate(value) == text

@@ -5,8 +5,9 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from adapter.core.formatting import DAY_S
 from adapter.simulator import disturbances
-from adapter.simulator.disturbances import DAY_S, NOISE_MEMORY_S, NOISE_STEP_S, Disturbances, draw
+from adapter.simulator.disturbances import NOISE_MEMORY_S, NOISE_STEP_S, Disturbances, draw
 from adapter.simulator.profiles import PROFILES
 
 PROFILE = PROFILES["consumer-group"]

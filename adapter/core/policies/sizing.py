@@ -35,9 +35,9 @@ def _fill(columns: dict[str, Array], result: PolicyResult | Outlook | None, rows
         columns[name] = np.where(rows, getattr(result, name), columns[name])
 
 
-def where(attribute: str, policy: Array) -> Mask:
-    """Where the policy (an index into POLICIES) has a boolean property of Policy."""
-    found: Mask = np.isin(policy, [number for number, one in enumerate(POLICIES) if getattr(one, attribute)])
+def policy_has(attribute: str, rules: RuleColumns) -> Mask:
+    """Where the policy of a workload has a boolean property of Policy."""
+    found: Mask = np.isin(rules.policy, [number for number, one in enumerate(POLICIES) if getattr(one, attribute)])
     return found
 
 

@@ -4,17 +4,15 @@ import numpy as np
 
 from adapter.core.samples import Array, IntArray
 
-MODES = ("BALANCED", "EVENLY_SPREAD", "OFF")
-
 
 class Alignment:
     """A lookup table, for L jobs, of the next size that distributes their partitions evenly."""
 
     def __init__(self, partitions: Array, mode: str) -> None:
-        """partitions: shape (L,); 0 or NaN where any worker can take any record. mode: one of MODES.
+        """partitions: shape (L,); 0 or NaN where any worker can take any record.
 
-        EVENLY_SPREAD takes a divisor of the partitions, as older autoscalers do; BALANCED also takes a size that
-        reduces the most partitions of a worker (FLIP-586).
+        mode: OFF takes any size. EVENLY_SPREAD takes a divisor of the partitions, as older autoscalers do; BALANCED
+        also takes a size that reduces the most partitions of a worker (FLIP-586).
         """
         shared = np.nan_to_num(partitions).astype(int) if mode != "OFF" else np.zeros(len(partitions), dtype=int)
         counts, self._row = np.unique(shared, return_inverse=True)
