@@ -184,7 +184,7 @@ def test_the_hpa_controller_can_read_every_metric_of_the_groups_of_the_chart(
     render: Render, groups: tuple[str, ...]
 ) -> None:
     objects = render(*(f"apiService.{api}.create={str(api in groups).lower()}" for api in ("external", "custom")))
-    reader = f"streaming-{NAME}-metrics-reader"
+    reader = f"streaming:{NAME}-metrics-reader"
     assert objects["ClusterRole", reader]["rules"] == [
         {"apiGroups": [f"{api}.metrics.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]} for api in groups
     ]
@@ -192,14 +192,27 @@ def test_the_hpa_controller_can_read_every_metric_of_the_groups_of_the_chart(
         assert bound_to(objects, account) == {reader}
 
 
+def test_no_two_releases_share_the_name_of_an_object_outside_a_namespace(
+    helm: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    def names(release: str, namespace: str) -> set[tuple[str, str]]:
+        done = helm("template", release, str(CHART), "--namespace", namespace)
+        found = [each for each in yaml.safe_load_all(done.stdout) if each and each["kind"].startswith("ClusterRole")]
+        return {(each["kind"], each["metadata"]["name"]) for each in found}
+
+    first, second = names("backlog-adapter", "team-x"), names("x", "team")
+    assert first
+    assert not first & second
+
+
 def test_without_a_group_the_chart_has_no_role_for_readers(render: Render) -> None:
     names = {name for _, name in render("apiService.external.create=false")}
-    assert not names & {f"streaming-{NAME}-{suffix}" for suffix in ("metrics-reader", "hpa-controller")}
+    assert not names & {f"streaming:{NAME}-{suffix}" for suffix in ("metrics-reader", "hpa-controller")}
 
 
 @pytest.mark.parametrize("role", ["view", "edit", "admin"])
 def test_a_user_who_can_view_a_namespace_can_read_its_metrics(render: Render, role: str) -> None:
-    labels = render()["ClusterRole", f"streaming-{NAME}-metrics-reader"]["metadata"]["labels"]
+    labels = render()["ClusterRole", f"streaming:{NAME}-metrics-reader"]["metadata"]["labels"]
     assert labels[f"rbac.authorization.k8s.io/aggregate-to-{role}"] == "true"
 
 

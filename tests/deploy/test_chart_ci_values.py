@@ -93,7 +93,7 @@ def test_helm_test_reads_the_groups_of_the_chart_as_the_hpa_controller_does(helm
         for item in of_kind(objects, "ClusterRoleBinding")
         if account in {subject["name"] for subject in item["subjects"]}
     }
-    assert bound == {"streaming-orders-backlog-adapter-metrics-reader"}
+    assert bound == {"streaming:orders-backlog-adapter-metrics-reader"}
 
 
 def test_helm_test_reads_the_first_workload(helm: Helm) -> None:

@@ -53,7 +53,8 @@ def test_the_config_maps_follow_the_values(render: Render) -> None:
 
 
 def test_every_rule_is_in_the_prometheus_rule(render: Render) -> None:
-    objects = render("prometheusRule.enabled=true", "prometheusRule.labels.release=prometheus")
+    labels, groups = "prometheusRule.labels.release=prometheus", "apiService.custom.create=true"
+    objects = render("prometheusRule.enabled=true", labels, groups)
     assert rendered_rules(objects) == [rule.content for rule in sorted(rules(), key=lambda rule: f"{rule.file}.yaml")]
     assert objects[RULE]["metadata"]["labels"]["release"] == "prometheus"
     intervals = {group["name"]: group.get("interval") for group in objects[RULE]["spec"]["groups"]}

@@ -117,3 +117,29 @@ def test_a_network_policy_admits_prometheus_to_the_metrics_of_both_roles(render:
     assert "from" not in api
     assert metrics == {"ports": [{"port": "metrics"}], "from": [peer]}
     assert peer in objects["NetworkPolicy", PIPELINE]["spec"]["ingress"][0]["from"]
+
+
+@pytest.mark.parametrize("monitor", ["serviceMonitor", "podMonitor"])
+def test_a_monitor_needs_peers_of_the_network_policy(helm: Helm, monitor: str) -> None:
+    done = helm("template", "a", str(CHART), "--set", f"networkPolicy.enabled=true,{monitor}.enabled=true")
+    assert done.returncode != 0
+    assert "networkPolicy.metricsFrom is empty" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("owned", "pattern"),
+    [("external", "(external)"), ("custom", "(custom)"), ("external,custom", "(external|custom)"), ("", None)],
+)
+def test_the_alert_on_unavailable_apis_concerns_the_groups_of_the_chart(
+    render: Render, owned: str, pattern: str | None
+) -> None:
+    groups = [f"apiService.{api}.create={str(api in owned).lower()}" for api in ("external", "custom")]
+    rules = render("prometheusRule.enabled=true", *groups)["PrometheusRule", NAME]
+    found = [
+        rule["expr"]
+        for group in rules["spec"]["groups"]
+        for rule in group["rules"]
+        if rule.get("alert") == "BacklogAdapterApiServiceUnavailable"
+    ]
+    assert len(found) == (pattern is not None)
+    assert all(f"[.]{pattern}[.]metrics" in expr for expr in found)

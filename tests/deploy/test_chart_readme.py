@@ -76,6 +76,12 @@ def test_the_notes_say_that_no_public_registry_has_the_images(helm: Helm) -> Non
     assert "images.registry is not set" not in notes(helm, "--set", "images.registry=registry.example.com/team")
 
 
+@pytest.mark.parametrize("monitor", ["serviceMonitor", "podMonitor"])
+def test_the_notes_warn_of_alerts_without_a_monitor(helm: Helm, monitor: str) -> None:
+    assert "no monitor: unless something else scrapes" in notes(helm, "--set", "prometheusRule.enabled=true")
+    assert "no monitor" not in notes(helm, "--set", f"prometheusRule.enabled=true,{monitor}.enabled=true")
+
+
 def test_the_notes_say_how_to_see_the_owner_of_the_other_group(helm: Helm) -> None:
     text = notes(helm, "--set", "apiService.external.create=false,apiService.custom.create=true")
     assert "kubectl get apiservice v1beta1.external.metrics.k8s.io" in text

@@ -12,7 +12,7 @@ RBAC = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 
 
 def rules_of_the_pipeline(objects: Objects) -> list[dict[str, list[str]]]:
-    rules: list[dict[str, list[str]]] = objects["ClusterRole", f"streaming-{NAME}-pipeline"]["rules"]
+    rules: list[dict[str, list[str]]] = objects["ClusterRole", f"streaming:{NAME}-pipeline"]["rules"]
     return rules
 
 

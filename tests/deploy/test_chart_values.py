@@ -249,6 +249,7 @@ def test_a_change_of_the_configuration_replaces_the_pods_that_read_it(
 
 def test_names_that_look_like_numbers_stay_text(helm: Helm) -> None:
     switches = [f"{name}.enabled=true" for name in ("networkPolicy", "prometheusRule", "dashboards", "serviceMonitor")]
+    switches.append("networkPolicy.metricsFrom[0].ipBlock.cidr=10.0.0.0/28")
     done = helm("template", "123", str(CHART), "--namespace", "007", "--set", ",".join(switches))
     names = re.findall(r"(?:namespace|app.kubernetes.io/instance): ([^\s},]+)", done.stdout)
     assert {yaml.safe_load(name) for name in names} == {"007", "123", "kube-system"}

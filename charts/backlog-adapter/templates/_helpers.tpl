@@ -22,6 +22,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* The begin of the names of objects outside a namespace. A colon is in no namespace, so that no two releases share one. */}}
+{{- define "backlog-adapter.clusterName" -}}
+{{ .Release.Namespace }}:{{ include "backlog-adapter.name" . }}
+{{- end }}
+
 {{/* Of a list of the root context, a name and, optionally, annotations and labels: the metadata of an object. */}}
 {{- define "backlog-adapter.metadata" -}}
 {{- $values := (index . 0).Values -}}

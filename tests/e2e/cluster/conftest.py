@@ -53,6 +53,6 @@ def clicks(adapter: Adapter, pravega: Pravega) -> str:
 @pytest.fixture(scope="session")
 def reader(adapter: Adapter, controlplane: ControlPlane) -> User:
     """A user who may read every metric in one namespace, by RBAC as the HPA controller."""
-    role = f"--clusterrole={NAMESPACE}-{NAME}-metrics-reader"
+    role = f"--clusterrole={NAMESPACE}:{NAME}-metrics-reader"
     controlplane.kubectl("create", "rolebinding", "reader", "--namespace=default", role, "--user=reader")
     return controlplane.user("reader")

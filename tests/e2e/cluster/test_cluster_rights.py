@@ -153,7 +153,7 @@ def test_a_change_of_rights_takes_effect_within_seconds(
 @contextmanager
 def _without_the_right_to_review(plane: ControlPlane) -> Iterator[str]:
     """Takes the right to create access reviews from the adapter's account, which it yields."""
-    name = f"{NAMESPACE}-{NAME}-auth-delegator"
+    name = f"{NAMESPACE}:{NAME}-auth-delegator"
     binding = plane.api.get(f"/apis/{RBAC}/v1/clusterrolebindings/{name}")
     plane.kubectl("delete", "clusterrolebinding", name)
     try:

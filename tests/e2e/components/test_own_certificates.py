@@ -75,7 +75,7 @@ def adapter(run: Path, plane: ControlPlane, kubelet: Kubelet) -> Adapter:
 
 @pytest.fixture(scope="module")
 def reader(adapter: Adapter, plane: ControlPlane) -> Api:
-    role = f"--clusterrole={NAMESPACE}-{NAME}-metrics-reader"
+    role = f"--clusterrole={NAMESPACE}:{NAME}-metrics-reader"
     plane.kubectl("create", "rolebinding", "reader", "--namespace=default", role, "--user=reader")
     api = plane.api_of(plane.user("reader"))
     until(lambda: api.raw(METRIC).is_success, 60, "the reader is authorized")
