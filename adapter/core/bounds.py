@@ -157,7 +157,8 @@ class Bound(StrEnum):
     INEFFECTIVE = BoundRecord(
         name="ineffective",
         description=(
-            "the last scale-up gained too little or its workers did not start: no scale-up for ineffective_block_s"
+            "the last scale-up gained too little or its workers did not start: no scale-up for ineffective_block_s, or "
+            "until the throughput shows the gain"
         ),
         sentence=_ineffective,
         lifted_by={"scale_up_blockers.blocked_s": 0},

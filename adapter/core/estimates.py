@@ -149,19 +149,34 @@ def _with_relays_since(tick: Tick, slow: Slow) -> Slow:
 
 
 def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
-    """Block scale-ups of a stage whose last scale-up gained too little; each scale-up is judged once."""
+    """Block scale-ups of a stage whose last scale-up gained too little, until its throughput shows the gain.
+
+    The first throughput after a rescale may mislead: an engine that reads ahead makes the smaller size seem faster.
+    """
     slow = _with_relays_since(tick, slow)
-    trial, judged = slow.trial, _can_be_judged(tick, slow.trial)
-    if not judged.any():
+    trial = slow.trial
+    judged, failing = _can_be_judged(tick, trial), _is_blocked_since(tick, trial)
+    if not (judged | failing).any():
         return slow
-    failed = judged & _gains_too_little(tick, trial)
+    short = _missing_gain(tick, trial)
+    failed = judged & ~failing & (short > 0)
+    passed = (judged & ~failing & ~failed) | (failing & (short <= 0))
     trial = replace(
         trial,
-        from_workers=np.where(judged, np.nan, trial.from_workers),
-        from_records_per_s=np.where(judged, np.nan, trial.from_records_per_s),
-        block_s=np.where(judged & ~failed, np.nan, trial.block_s),
+        from_workers=np.where(passed, np.nan, trial.from_workers),
+        from_records_per_s=np.where(passed, np.nan, trial.from_records_per_s),
+        blocked_until_s=np.where(passed & failing, np.nan, trial.blocked_until_s),
+        block_s=np.where(passed, np.nan, trial.block_s),
     )
     return extend_blocks(tick, replace(slow, trial=trial), failed)
+
+
+def _is_blocked_since(tick: Tick, trial: ScaleUpTrial) -> Mask:
+    """Whether a block began after the last scale-up, all of whose workers run."""
+    raised_at_s = tick.state.fast.spec_raised_at_s[tick.workload_index]
+    complete = (tick.workers >= tick.current_workers)[tick.workload_index]
+    since: Mask = complete & (trial.blocked_until_s - trial.block_s >= raised_at_s) & _has_more_workers(tick, trial)
+    return since
 
 
 def _can_be_judged(tick: Tick, trial: ScaleUpTrial) -> Mask:
@@ -172,9 +187,15 @@ def _can_be_judged(tick: Tick, trial: ScaleUpTrial) -> Mask:
     so that the throughput contains no time of less load.
     """
     relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
-    larger = (tick.workers[tick.workload_index] > trial.from_workers) & (trial.from_workers > 0)
-    larger &= tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= _LONGEST_TRIAL_S
-    return ((tick.behind & is_overloaded(tick) & ~_perhaps_warming(tick)) | relays) & larger
+    recent = tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= _LONGEST_TRIAL_S
+    full = (tick.behind & is_overloaded(tick) & ~_perhaps_warming(tick)) | relays
+    return full & recent & _has_more_workers(tick, trial)
+
+
+def _has_more_workers(tick: Tick, trial: ScaleUpTrial) -> Mask:
+    """Whether a stage has more workers than before its last scale-up."""
+    more: Mask = (tick.workers[tick.workload_index] > trial.from_workers) & (trial.from_workers > 0)
+    return more
 
 
 def _perhaps_warming(tick: Tick) -> Mask:
@@ -188,14 +209,14 @@ def _perhaps_warming(tick: Tick) -> Mask:
     return warming
 
 
-def _gains_too_little(tick: Tick, trial: ScaleUpTrial) -> Mask:
-    """Whether a scale-up added less than ineffective_gain_ratio of what its workers should add."""
+def _missing_gain(tick: Tick, trial: ScaleUpTrial) -> Array:
+    """Records/s that a scale-up lacks to ineffective_gain_ratio of what its workers should add; NaN if unknown."""
     rules, before = tick.stage_rules, trial.from_records_per_s
     grown = tick.workers[tick.workload_index] / np.where(trial.from_workers > 0, trial.from_workers, np.nan)
     expected = before * (grown**rules.scaling_exponent - 1.0)
     gained = tick.signals.throughput_records_per_s - before
-    too_little: Mask = gained < rules.ineffective_gain_ratio * expected
-    return too_little
+    missing: Array = rules.ineffective_gain_ratio * expected - gained
+    return missing
 
 
 def extend_blocks(tick: Tick, slow: Slow, failed: Mask) -> Slow:

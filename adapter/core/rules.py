@@ -244,8 +244,8 @@ class Rules:
     )
     ineffective_block_s: float | None = _setting(
         None,
-        "no scale-up for this long after a scale-up without effect; doubles, up to eight times, if the last such block "
-        "ended less than eight times this ago",
+        "no scale-up for this long after a scale-up without effect, or until the effect shows; doubles, up to eight "
+        "times, if the last such block ended less than eight times this ago",
         ge=0,
         le=86_400,
     )

@@ -218,6 +218,16 @@ def test_a_block_long_after_the_last_one_is_short_again():
     assert (first[:2], second[0]) == ([60, 120], 60)
 
 
+@pytest.mark.simulation
+def test_a_block_ends_when_the_throughput_shows_the_gain():
+    """The sink takes 1000/s until 900 s, and everything after."""
+    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0 if at_s < 900 else 1e6)
+    decided = closed(running, 1500, book(policy="drain", low_cpu_ratio=0.0, max_workers=100_000))
+    blocked = [d.at_s for d in decided if d.blocked_s]
+    assert blocked[0] < 900 <= blocked[-1] < 990
+    assert decided[-1].backlog_time_s < 10
+
+
 def test_a_scale_up_that_helped_blocks_nothing():
     decided = closed(Fluid(lambda at_s: 1000 + 2 * max(0.0, at_s - 300), workers=10), 1500, book(policy="drain"))
     assert max(d.required_workers or 0 for d in decided) > 20
