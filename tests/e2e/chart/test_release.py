@@ -51,8 +51,9 @@ def get(plane: ControlPlane, kind: str, name: str) -> dict[str, Any]:
 def test_an_uninstalled_release_leaves_nothing(release: Release, crds: None) -> None:
     plane = release.plane
     before = until(lambda: objects(plane), 60, "every resource can be listed")
-    groups = {"apiService": {"custom": {"create": True}}, "networkPolicy": {"enabled": True}}
-    with release.installed(PERSISTENT | groups | {"serviceMonitor": {"enabled": True}}):
+    groups = {"apiService": {"custom": {"create": True}}, "serviceMonitor": {"enabled": True}}
+    policy = {"networkPolicy": {"enabled": True, "metricsFrom": [{"ipBlock": {"cidr": "10.0.0.0/28"}}]}}
+    with release.installed(PERSISTENT | groups | policy):
         until(lambda: len(get(plane, "deployment", OBJECT).get("status", {}).get("conditions", [])), 60, "pods exist")
         during = objects(plane) - before
         assert {resource.rpartition("/")[2] for resource, *_ in during} >= {
