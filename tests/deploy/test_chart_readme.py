@@ -82,6 +82,12 @@ def test_the_notes_warn_of_alerts_without_a_monitor(helm: Helm, monitor: str) ->
     assert "no monitor" not in notes(helm, "--set", f"prometheusRule.enabled=true,{monitor}.enabled=true")
 
 
+def test_the_notes_say_what_to_do_without_a_group(helm: Helm) -> None:
+    text = notes(helm, "--set", "apiService.external.create=false")
+    assert "answers no group of metrics.\nNo HPA can read this release. Set apiService.custom.create" in text
+    assert "No HPA" not in notes(helm)
+
+
 def test_the_notes_say_how_to_see_the_owner_of_the_other_group(helm: Helm) -> None:
     text = notes(helm, "--set", "apiService.external.create=false,apiService.custom.create=true")
     assert "kubectl get apiservice v1beta1.external.metrics.k8s.io" in text
