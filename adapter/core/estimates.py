@@ -160,12 +160,13 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
         return slow
     short = _missing_gain(tick, trial)
     failed = judged & ~failing & (short > 0)
-    passed = (judged & ~failing & ~failed) | (failing & (short <= 0))
+    shown = failing & (short <= -tick.stage_rules.growth_noise_ratio * trial.from_records_per_s)
+    passed = (judged & ~failing & ~failed) | shown
     trial = replace(
         trial,
         from_workers=np.where(passed, np.nan, trial.from_workers),
         from_records_per_s=np.where(passed, np.nan, trial.from_records_per_s),
-        blocked_until_s=np.where(passed & failing, np.nan, trial.blocked_until_s),
+        blocked_until_s=np.where(shown, np.nan, trial.blocked_until_s),
         block_s=np.where(passed, np.nan, trial.block_s),
     )
     return extend_blocks(tick, replace(slow, trial=trial), failed)

@@ -228,6 +228,15 @@ def test_a_block_ends_when_the_throughput_shows_the_gain():
     assert decided[-1].backlog_time_s < 10
 
 
+@pytest.mark.parametrize(("sink", "ends"), [(1270.0, False), (1400.0, True)])
+def test_a_gain_ends_a_block_if_it_exceeds_a_quarter_of_what_is_expected_and_noise(sink, ends):
+    """From 19 to 38 workers 1000/s are expected; noise is 5 % of the 1000/s before."""
+    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0 if at_s < 900 else sink)
+    decided = closed(running, 1200, book(policy="drain", low_cpu_ratio=0.0, max_workers=100_000))
+    assert next(d.reference_workers for d in decided if d.blocked_s) == 38
+    assert any(not d.blocked_s for d in decided if d.at_s > 900) is ends
+
+
 def test_a_scale_up_that_helped_blocks_nothing():
     decided = closed(Fluid(lambda at_s: 1000 + 2 * max(0.0, at_s - 300), workers=10), 1500, book(policy="drain"))
     assert max(d.required_workers or 0 for d in decided) > 20
