@@ -155,13 +155,15 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
     """
     slow = _with_relays_since(tick, slow)
     trial = slow.trial
-    judged, failing = _can_be_judged(tick, trial), _is_blocked_since(tick, trial)
-    if not (judged | failing).any():
+    blocked = _is_blocked_since(tick, trial)
+    judged = _can_be_judged(tick, trial) & ~blocked
+    if not (judged | blocked).any():
         return slow
     short = _missing_gain(tick, trial)
-    failed = judged & ~failing & (short > 0)
-    shown = failing & (short <= -tick.stage_rules.growth_noise_ratio * trial.from_records_per_s)
-    passed = (judged & ~failing & ~failed) | shown
+    failed = judged & (short > 0)
+    complete = (tick.workers >= tick.current_workers)[tick.workload_index]
+    shown = blocked & complete & (short <= -tick.stage_rules.growth_noise_ratio * trial.from_records_per_s)
+    passed = (judged & ~failed) | shown
     trial = replace(
         trial,
         from_workers=np.where(passed, np.nan, trial.from_workers),
@@ -173,10 +175,9 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
 
 
 def _is_blocked_since(tick: Tick, trial: ScaleUpTrial) -> Mask:
-    """Whether a block began after the last scale-up, all of whose workers run."""
+    """Whether a block began after the last scale-up of a stage, which has more workers since."""
     raised_at_s = tick.state.fast.spec_raised_at_s[tick.workload_index]
-    complete = (tick.workers >= tick.current_workers)[tick.workload_index]
-    since: Mask = complete & (trial.blocked_until_s - trial.block_s >= raised_at_s) & _has_more_workers(tick, trial)
+    since: Mask = (trial.blocked_until_s - trial.block_s >= raised_at_s) & _has_more_workers(tick, trial)
     return since
 
 

@@ -143,6 +143,20 @@ def test_scale_ups_that_leave_the_stage_full_are_blocked():
     assert workers <= 17
 
 
+def test_a_lost_worker_does_not_lengthen_a_block():
+    """From the block on, one of the workers is missing, and a later stage stays full."""
+    rules, state, workers, blocked_s = book(**PLAIN, ineffective_block_s=1800.0, max_workers=100), EMPTY, 10.0, []
+    for at_s in range(0, 1801, TICK_S):
+        running = workers - 1 if any(blocked_s) else workers
+        later = job(stage="Map", throughput_records_per_s=1000, utilization_ratio=1.0)
+        present = counts(running, spec_workers=workers)
+        state, decisions = advance(state, tick(at_s, job(stage="Source", **present | flow(at_s)), later), rules)
+        (found,) = rows(decisions)
+        workers = found.required_workers or workers
+        blocked_s.append(found.blocked_s)
+    assert 0 < max(each for each in blocked_s if each) <= 1800
+
+
 def test_a_scale_up_is_not_judged_by_the_calm_before_a_step():
     """Ten workers are full at 1 000/s, 13 have half a load for 90 s, and then a full one of 1 300/s."""
     phases = [(240, 10, 1000, 1.0), (60, 13, 1000, 0.8), (90, 13, 500, 0.4), (240, 13, 1300, 1.0)]
