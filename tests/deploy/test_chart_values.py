@@ -313,3 +313,10 @@ def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) ->
     assert labels["ServiceMonitor"]["release"] == "prometheus"
     assert objects["ConfigMap", f"{NAME}-dashboard-fleet"]["metadata"]["labels"]["release"] == "grafana"
     assert labels["Deployment"]["release"] == "common"
+
+
+def test_two_secrets_in_one_folder_are_refused(helm: Helm) -> None:
+    mounts = "pipeline.secretMounts.a=/run/secrets/a,pipeline.secretMounts.b=/run/secrets/a"
+    done = helm("template", "orders", str(CHART), "--set", mounts)
+    assert done.returncode != 0
+    assert "two Secrets of pipeline.secretMounts have the same folder" in done.stderr

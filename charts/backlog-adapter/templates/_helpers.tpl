@@ -22,7 +22,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* The begin of the names of objects outside a namespace. A colon is in no namespace, so that no two releases share one. */}}
+{{/* The beginning of the names of objects outside a namespace. A colon is in no namespace, so that no two releases share one. */}}
 {{- define "backlog-adapter.clusterName" -}}
 {{ .Release.Namespace }}:{{ include "backlog-adapter.name" . }}
 {{- end }}
