@@ -66,13 +66,13 @@ class ClusterApi:
         """POST a document: status and document of the answer. Raises SourceError as `get` does."""
         return _read(f"POST {path}", *self._request("POST", path, body, deadline_s))
 
-    def apply(self, path: str, document: object, deadline_s: float = DEADLINE_S) -> tuple[int, Any]:
+    def apply(self, path: str, document: object, manager: str = MANAGER) -> tuple[int, Any]:
         """Server-side apply a document, also to fields of another manager: status and document of the answer.
 
         Raises SourceError as `get` does.
         """
-        query = f"{path}?fieldManager={MANAGER}&force=true"
-        return _read(f"PATCH {path}", *self._request("PATCH", query, document, deadline_s))
+        query = f"{path}?fieldManager={manager}&force=true"
+        return _read(f"PATCH {path}", *self._request("PATCH", query, document, DEADLINE_S))
 
     def close(self) -> None:
         """Drop the connections. A later call opens new ones."""

@@ -3,29 +3,37 @@
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import structlog
 
-from adapter.issuer.objects import Api, ConflictError, Object, read, write
+from adapter.issuer.objects import Api, ConflictError, Object, create, read, read_if_any, write
 
 _log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class LeasePaths:
+    """Where the Lease is, and the Secret that owns it: Kubernetes removes the Lease with the Secret."""
+
+    lease: str
+    owner: str
 
 
 class Lease:
     """One holder among replicas that share no clock, by the rule of Kubernetes' own controllers.
 
     A replica takes the Lease when it has no holder, or when its record has not changed for `duration_s` of the
-    replica's own clock. A write succeeds only on the version that was read. The chart makes the Lease: the right to
-    create one cannot be limited to a name. path: of the Lease. identity: of this replica.
+    replica's own clock. A write succeeds only on the version that was read. identity: of this replica.
     """
 
     def __init__(
-        self, api: Api, path: str, identity: str, duration_s: float, clock: Callable[[], float] = time.monotonic
+        self, api: Api, paths: LeasePaths, identity: str, duration_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._api = api
-        self._path = path
+        self._paths = paths
         self._identity = identity
         self._duration_s = duration_s
         self._clock = clock
@@ -35,23 +43,31 @@ class Lease:
     def hold(self) -> bool:
         """Take or renew the Lease. Returns whether this replica holds it. Raises SourceError without an answer."""
         held, self._is_held = self._is_held, False
-        found = read(self._api, self._path)
+        found = read_if_any(self._api, self._paths.lease) or self._create()
         spec = found.get("spec") or {}
         if not (spec.get("holderIdentity", "") in ("", self._identity) or self._has_expired(spec)):
             return False
         self._is_held = self._write(found, spec, self._identity)
         if self._is_held and not held:
-            _log.info("this replica issues the certificates", lease=self._path, after=spec.get("holderIdentity"))
+            _log.info("this replica issues the certificates", lease=self._paths.lease, after=spec.get("holderIdentity"))
         return self._is_held
 
     def release(self) -> None:
         """Let another replica take the Lease at once. Raises SourceError without an answer."""
         if self._is_held:
             self._is_held = False
-            found = read(self._api, self._path)
+            found = read(self._api, self._paths.lease)
             spec = found.get("spec") or {}
             if spec.get("holderIdentity") == self._identity:
                 self._write(found, spec, "")
+
+    def _create(self) -> Object:
+        """An empty Lease, or what another replica made of it meanwhile."""
+        owner = read(self._api, self._paths.owner)
+        reference = {"apiVersion": "v1", "kind": "Secret", **{key: owner["metadata"][key] for key in ("name", "uid")}}
+        metadata = {"name": self._paths.lease.rpartition("/")[2], "ownerReferences": [reference]}
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+        return create(self._api, self._paths.lease, lease)
 
     def _has_expired(self, spec: Object) -> bool:
         record = (spec.get("holderIdentity"), spec.get("renewTime"))
@@ -71,7 +87,7 @@ class Lease:
             "leaseTransitions": spec.get("leaseTransitions", 0) + is_new,
         }
         try:
-            write(self._api, self._path, found, {"spec": record})
+            write(self._api, self._paths.lease, found, {"spec": record})
         except ConflictError:
             return False
         return True

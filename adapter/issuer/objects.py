@@ -5,7 +5,7 @@ from binascii import Error as Base64Error
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from adapter.apiserver.cluster_api import SOURCE
+from adapter.apiserver.cluster_api import MANAGER, SOURCE
 from adapter.errors import SourceError
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -23,8 +23,8 @@ class Api(Protocol):
     def get(self, path: str) -> tuple[int, Any]:
         """Status and document."""
 
-    def apply(self, path: str, document: object) -> tuple[int, Any]:
-        """Server-side apply; status and document."""
+    def apply(self, path: str, document: object, manager: str = MANAGER) -> tuple[int, Any]:
+        """Server-side apply as this field manager; status and document."""
 
 
 def secret_path(namespace: str, name: str) -> str:
@@ -63,13 +63,27 @@ def write(api: Api, path: str, found: Object, fields: Object) -> None:
     """Apply fields to the object as it was found. Raises SourceError, and ConflictError if it has changed since."""
     metadata = {key: found["metadata"][key] for key in ("name", "resourceVersion", "uid")}
     document = {"apiVersion": found["apiVersion"], "kind": found["kind"], "metadata": metadata, **fields}
-    status, answer = api.apply(path, document)
+    _apply(api, path, document, MANAGER)
+
+
+def create(api: Api, path: str, document: Object) -> Object:
+    """The object at a path, created if it does not exist. Raises SourceError.
+
+    A field manager of its own leaves what other managers wrote, and a later `write` leaves what it wrote. Unlike POST,
+    an apply has a name, so that RBAC can limit the right to create to it.
+    """
+    return _apply(api, path, document, f"{MANAGER}-create")
+
+
+def _apply(api: Api, path: str, document: Object, manager: str) -> Object:
+    status, answer = api.apply(path, document, manager)
     if status == 409:
         raise ConflictError(SOURCE, f"PATCH {path}: another writer changed it meanwhile; trying again")
-    if status != 200:
-        fix = "; allow patch of it" if status == 403 else ""
-        message = answer.get("message", "") if isinstance(answer, dict) else ""
-        raise SourceError(SOURCE, f"PATCH {path}: expected 200, got {status}{fix}: {message}".removesuffix(": "))
+    if status in (200, 201) and isinstance(answer, dict):
+        return answer
+    fix = "; allow it" if status == 403 else ""
+    message = answer.get("message", "") if isinstance(answer, dict) else ""
+    raise SourceError(SOURCE, f"PATCH {path}: expected an object, got {status}{fix}: {message}".removesuffix(": "))
 
 
 def data_of(secret: Object) -> Mapping[str, bytes]:

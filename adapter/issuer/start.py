@@ -10,7 +10,7 @@ from adapter.apiserver.probes import Checks
 from adapter.config import Issuer, Serving
 from adapter.errors import SetupError
 from adapter.issuer.certificates import Certificates, Files
-from adapter.issuer.lease import Lease
+from adapter.issuer.lease import Lease, LeasePaths
 from adapter.issuer.objects import secret_path
 from adapter.issuer.reconcile_loop import LeaderTask, ReconcileLoop
 from adapter.issuer.state import ObjectPaths
@@ -34,12 +34,16 @@ def start_issuer(settings: Serving, api: ClusterApi, stack: ExitStack) -> Checks
     Raises SetupError if the certificate cannot be written.
     """
     issuer = settings.issuer
-    if issuer is None:
+    secret = None if issuer is None else issuer.secret or issuer.token_secret
+    if issuer is None or secret is None:
         return {}
     period_s = issuer.publish_s / _ROUNDS
     namespace = str(settings.service).partition("/")[0]
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{issuer.lease}"
-    lease = Lease(api, path, socket.gethostname(), _MISSED_ROUNDS * period_s)
+    paths = LeasePaths(
+        lease=f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{issuer.lease}",
+        owner=secret_path(namespace, secret),
+    )
+    lease = Lease(api, paths, socket.gethostname(), _MISSED_ROUNDS * period_s)
     tasks: list[LeaderTask] = []
     checks: Checks = {}
     if issuer.secret is not None:

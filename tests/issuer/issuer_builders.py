@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from adapter.apiserver.certificates import has_signed
+from adapter.apiserver.cluster_api import MANAGER
 from adapter.errors import SourceError
 from adapter.issuer.certificates import Certificates, Clocks, Files
 from adapter.issuer.keys import KeyPair, read_bundle, read_pair
-from adapter.issuer.lease import Lease
+from adapter.issuer.lease import Lease, LeasePaths
 from adapter.issuer.objects import API_SERVICES, decode, encode, secret_path
 from adapter.issuer.reconcile_loop import ReconcileLoop
 from adapter.issuer.state import ObjectPaths, leaf_of
@@ -46,7 +47,7 @@ def api_service(service: str) -> dict[str, Any]:
 
 
 class Cluster:
-    """Objects by path, as the chart makes them: a write has to name the version that it changes."""
+    """Objects by path, as the chart makes them: a write of one names the version that it changes."""
 
     def __init__(self) -> None:
         self.now_s = NOW_S
@@ -55,7 +56,7 @@ class Cluster:
         self.writes: list[str] = []
         self.is_away = False
         self.before_write: Callable[[], object] = lambda: None
-        for path in (OWN, PEER, TOKEN, LEASE):
+        for path in (OWN, PEER, TOKEN):
             self.make(path, {})
         self.make(f"{API_SERVICES}/{OURS}", api_service("monitoring/adapter"))
         self.make(f"{API_SERVICES}/{THEIRS}", api_service("monitoring/prometheus-adapter"))
@@ -71,19 +72,28 @@ class Cluster:
         found = self.objects.get(path)
         return (404, {}) if found is None else (200, deepcopy(found))
 
-    def apply(self, path: str, document: Any) -> tuple[int, Any]:
-        """Replaces data, whose only writer is the issuer, and merges spec."""
+    def apply(self, path: str, document: Any, manager: str = MANAGER) -> tuple[int, Any]:
+        """Replaces data, whose only writer is the issuer, and merges spec. Creates what does not exist."""
         if self.is_away:
             raise SourceError("kubernetes", "refused")
         self.before_write()
-        found = self.objects[path]
         if path in self.refused:
             return self.refused[path], {"message": "refused"}
+        if "resourceVersion" not in document["metadata"]:
+            return self._create(path, document)
+        found = self.objects[path]
         if document["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
             return 409, {"message": "the object has been modified"}
         self.writes.append(path)
         self.edit(path, {**document, "spec": {**found.get("spec", {}), **document.get("spec", {})}})
         return 200, deepcopy(found)
+
+    def _create(self, path: str, document: Any) -> tuple[int, Any]:
+        if path in self.objects:
+            return 200, deepcopy(self.objects[path])
+        self.make(path, {})
+        self.objects[path]["metadata"].update(document["metadata"])
+        return 201, deepcopy(self.objects[path])
 
     def edit(self, path: str, fields: Mapping[str, Any]) -> None:
         """A change by any writer."""
@@ -114,7 +124,7 @@ class Replica:
         clocks = Clocks(lambda: cluster.now_s, lambda: cluster.now_s)
         self.certificates = Certificates(cluster, PLACES, self.files, lifetimes, clocks)
         self.certificates.begin()
-        self.lease = Lease(cluster, LEASE, identity, 3 * PERIOD_S, clocks.timer_s)
+        self.lease = Lease(cluster, LeasePaths(LEASE, OWN), identity, 3 * PERIOD_S, clocks.timer_s)
         tasks = [self.certificates, SharedToken(cluster, TOKEN, self.token)]
         self.rounds = ReconcileLoop(self.lease, tasks, PERIOD_S)
 

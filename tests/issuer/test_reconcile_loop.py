@@ -138,7 +138,26 @@ def test_a_leader_that_stops_gives_its_lease_back(cluster: Cluster, replica: Rep
     assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "other"
 
 
+def test_the_first_replica_creates_the_lease_and_its_secret_owns_it(cluster: Cluster, replica: Replica) -> None:
+    assert replica.lease.hold()
+    owner = {"apiVersion": "v1", "kind": "Secret", "name": "adapter-tls", "uid": "uid-of-adapter-tls"}
+    assert cluster.objects[LEASE]["metadata"]["ownerReferences"] == [owner]
+
+
+def test_a_lease_that_another_replica_creates_first_stays_as_it_is(
+    cluster: Cluster, replica: Replica, other: Replica
+) -> None:
+    def take_first() -> None:
+        cluster.before_write = lambda: None
+        assert other.lease.hold()
+
+    cluster.before_write = take_first
+    assert not replica.lease.hold()
+    assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "other"
+
+
 def test_of_two_replicas_that_take_the_lease_at_once_one_holds_it(cluster: Cluster, replica: Replica) -> None:
+    cluster.make(LEASE, {})
     cluster.before_write = lambda: cluster.edit(LEASE, {"spec": {"holderIdentity": "faster"}})
     assert not replica.lease.hold()
     assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "faster"
@@ -232,9 +251,9 @@ def test_a_removed_bundle_is_written_again(cluster: Cluster, replica: Replica) -
 @pytest.mark.parametrize(
     ("path", "status", "cause"),
     [
-        (OWN, 403, f"PATCH {OWN}: expected 200, got 403; allow patch of it: refused"),
+        (OWN, 403, f"PATCH {OWN}: expected an object, got 403; allow it: refused"),
         (PEER, 409, f"PATCH {PEER}: another writer changed it meanwhile; trying again"),
-        (TOKEN, 500, f"PATCH {TOKEN}: expected 200, got 500: refused"),
+        (TOKEN, 500, f"PATCH {TOKEN}: expected an object, got 500: refused"),
     ],
 )
 def test_a_refused_write_is_logged_with_the_fix_and_the_other_parts_go_on(
