@@ -1,4 +1,4 @@
-"""charts/values.schema.yaml and the model of the configuration -> the chart's values.schema.json (`make chart`)."""
+"""Write values.schema.json from values.schema.yaml, the model of the configuration and the names of alerts."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from adapter.config import json_schema
+from dashboards.queries import rules
 
 SOURCE = Path(__file__).with_name("values.schema.yaml")
 RESULT = Path(__file__).with_name("backlog-adapter") / "values.schema.json"
@@ -20,6 +21,8 @@ def values_schema() -> dict[str, Any]:
     schema: dict[str, Any] = yaml.safe_load(SOURCE.read_text())
     config = json_schema()
     models = {f"config{name}": _translated(model) for name, model in config.pop("$defs").items()}
+    alerts = [rule.name for rule in rules() if rule.is_alert]
+    schema["properties"]["prometheusRule"]["properties"]["disabled"]["items"] = {"enum": alerts}
     schema["properties"]["config"] = _without_the_charts_part(_translated(config))
     for name in ("configPipeline", "configIssuer"):
         models[name].pop("required")  # the chart sets the checkpoint, and the Lease

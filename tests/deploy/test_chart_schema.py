@@ -119,6 +119,7 @@ KAFKA = {"kind": "kafka", "bootstrap_servers": "kafka:9092"}
         ("pipeline.persistence.size=-1", "/pipeline/persistence/size", "minimum"),
         ('pipeline.persistence.accessModes=["ReadOnlyMany"]', "/pipeline/persistence/accessModes/0", "must be one of"),
         ('pipeline.secretMounts={"kafka": "run/kafka"}', "/pipeline/secretMounts/kafka", "does not match pattern"),
+        ('prometheusRule.disabled=["BacklogAdapterStucked"]', "/prometheusRule/disabled/0", "must be one of"),
         ('pipeline.secretMounts={"kafka": "/tmp"}', "/pipeline/secretMounts/kafka", "'not' failed"),
         ('pipeline.secretMounts={"kafka": "/etc/backlog-adapter/a"}', "/pipeline/secretMounts/kafka", "'not' failed"),
         ('serve.extraEnv=[{"name": "a", "val": "b"}]', "/serve/extraEnv/0", "'val' not allowed"),
