@@ -84,7 +84,9 @@ def _without_workers(config: Config) -> Iterator[str]:
     paths = [path for path, provided in _entries(config) if provided.isdisjoint(WORKERS)]
     if paths:
         missing = f"{_readers(paths)} not provide the number of workers"
-        yield f"sources: {missing}; {_providers(WORKERS)}; without it nothing is ever decided"
+        # This is no fault, because backlog and rates are served without it.
+        without = "without it required_workers stays unknown, and an HPA on it keeps its replicas"
+        yield f"sources: {missing}; {_providers(WORKERS)}; {without}"
 
 
 def _entries(config: Config) -> Iterator[tuple[str, frozenset[str]]]:
@@ -121,5 +123,5 @@ def _providers(signals: tuple[str, ...]) -> str:
     if not set(KAFKA_SIGNALS).isdisjoint(signals):
         providers = ["a kafka source", *providers]
     if not set(WORKERS).isdisjoint(signals):
-        providers = ["a kubernetes source", *providers]
+        providers = ["a kubernetes source (cluster: {kind: kubernetes})", *providers]
     return f"{', '.join([*providers, f'or a query of your own (signals: {{{signals[-1]}: ...}})'])} could"

@@ -165,9 +165,10 @@ def test_missing_worker_counts_are_reported_once_with_their_providers() -> None:
     text = f"{UNCOUNTED}pipeline: {{checkpoint: /c}}\nworkloads: [{many}]\n{fleets}"
     assert check(parse(text, "c.yaml")) == []
     assert hints(parse(text, "c.yaml")) == [
-        "sources: the sources of workloads[0] and 100 more do not provide the number of workers; a kubernetes source, "
-        "the presets beam, flink, flink-varga, kube-state-metrics, pravega-flink, or a query of your own "
-        "(signals: {ready_workers: ...}) could; without it nothing is ever decided"
+        "sources: the sources of workloads[0] and 100 more do not provide the number of workers; a kubernetes source "
+        "(cluster: {kind: kubernetes}), the presets beam, flink, flink-varga, kube-state-metrics, pravega-flink, or a "
+        "query of your own (signals: {ready_workers: ...}) could; without it required_workers stays unknown, and an "
+        "HPA on it keeps its replicas"
     ]
 
 
