@@ -167,8 +167,8 @@ def test_other_commands_refuse_values_with_one_fault(
     file.write_text(VALUES)
     with pytest.raises(SystemExit) as ended:
         cli.main([*command.split(), "--config", str(file)])
-    fault = "expected a configuration with sources at the top, got values of the chart, which only check and backtest"
-    assert (ended.value.code, capsys.readouterr().err) == (2, f"backlog-adapter: {file}: {fault} accept\n")
+    fault = "expected a configuration, got values of the chart, which only check and backtest accept"
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"backlog-adapter: {file}: {fault}\n")
 
 
 def test_check_says_that_values_without_config_scale_nothing(
@@ -185,6 +185,33 @@ def test_check_says_that_values_without_config_scale_nothing(
 def test_a_configuration_without_sources_is_no_values_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checked(tmp_path / "config.yaml", "workloads: []\npipeline: {checkpoint: /tmp/checkpoint}\n") == 2
     assert "sources: is required" in capsys.readouterr().err
+
+
+def test_a_configuration_at_the_top_of_values_belongs_below_config(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "values.yaml"
+    assert checked(file, f"serve: {{replicas: 1}}{VALID.partition('pipeline')[0]}") == 2
+    assert capsys.readouterr().err == (
+        f"backlog-adapter: sources: is not a value of the chart; move it below config ({file} line 2)\n"
+        f"backlog-adapter: workloads: is not a value of the chart; move it below config ({file} line 3)\n"
+    )
+
+
+def test_a_misspelt_name_beside_a_checkpoint_is_the_fault_of_a_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert checked(tmp_path / "config.yaml", f"{VALID}serve: {{port: 1}}\n") == 2
+    assert "serve: is not a setting here; did you mean serving?" in capsys.readouterr().err
+
+
+def test_check_says_that_a_file_is_neither_configuration_nor_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "values.yaml"
+    assert checked(file, "replicaCount: 2\nimage: {tag: latest}\n") == 2
+    fault = "expected a configuration with sources and pipeline, or values of the chart with config, got neither"
+    assert capsys.readouterr().err == f"backlog-adapter: {file}: {fault}\n"
 
 
 def test_the_chart_has_the_sources_and_the_names_of_values_that_check_assumes() -> None:

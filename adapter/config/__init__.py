@@ -84,8 +84,11 @@ def load(path: Path, checks: Sequence[Check] = ()) -> Config:
     """Load the configuration from a file. Raises ConfigError with every fault; reads no other file."""
     document = read(text_of(path), str(path))
     if is_chart_values(document):  # their paths and addresses exist in the pods alone
-        fault = "expected a configuration with sources at the top, got values of the chart"
+        fault = "expected a configuration, got values of the chart"
         raise ConfigError([f"{path}: {fault}, which only check and backtest accept"])
+    if document.values.keys().isdisjoint(Config.model_fields):
+        fault = "expected a configuration with sources and pipeline, or values of the chart with config, got neither"
+        raise ConfigError([f"{path}: {fault}"])
     return _checked(document, checks)
 
 

@@ -25,9 +25,13 @@ VALUES = frozenset(
 
 
 def is_chart_values(document: Document) -> bool:
-    """Whether a file is one of values, with or without `config`. A bare configuration has more than `pipeline`."""
-    names = document.values.keys()
-    if "sources" in names or not isinstance(document.values.get("config"), Mapping | None):
+    """Whether a file is one of values, with or without `config`. A bare configuration has more than `pipeline`.
+
+    A file with `pipeline.checkpoint`, which helm refuses, is a configuration.
+    """
+    names, pipeline = document.values.keys(), document.values.get("pipeline")
+    has_checkpoint = isinstance(pipeline, Mapping) and "checkpoint" in pipeline
+    if has_checkpoint or not isinstance(document.values.get("config"), Mapping | None):
         return False
     return not names.isdisjoint(VALUES | {"config"}) or names <= {"pipeline"}
 

@@ -266,5 +266,8 @@ class Config(Model):
         default=False, description="Prevent scale-down while traffic may return, for workloads that do not set it."
     )
     timing: Timing = Field(default=Timing(), description="The tick and the history.")
-    pipeline: Pipeline = Field(description="Settings of the process that makes the decisions; checkpoint is required.")
+    pipeline: Pipeline = Field(
+        description="Settings of the process that makes the decisions; checkpoint is required. The chart sets it in a "
+        "configuration below config."
+    )
     serving: Serving = Field(default=Serving(), description="Settings of the process that serves the metrics API.")

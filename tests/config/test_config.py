@@ -115,7 +115,7 @@ serving: {prt: 1}
 
     assert refused.value.faults == (
         "pipeline: is required: Settings of the process that makes the decisions; "
-        "checkpoint is required. (c.yaml line 1)",
+        "checkpoint is required. The chart sets it in a configuration below config. (c.yaml line 1)",
         "workloads[0].read: expected at least one entry, got an empty list (c.yaml line 3)",
         "workloads[2]: reads as workloads[1] does (c.yaml line 5)",
         "fleets: expected a list, got 5 (c.yaml line 6)",
