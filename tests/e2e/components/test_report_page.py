@@ -1,6 +1,8 @@
-"""The report in a real browser: every chart is drawn without console errors, light and dark."""
+"""The report in a real browser: every chart is drawn without console errors, light and dark. And the page's width."""
 
+import json
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,11 @@ from adapter.backtest.report import write
 from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Report, Resize, Score, Section, Track
 from adapter.backtest.sections import trace_section
 from adapter.backtest.trace import Trace, fit_profile
+from adapter.core.decisions import Decision, Reason
 from adapter.core.prices import Prices
+from adapter.serving.snapshots.snapshot import Entry, Snapshot
+from adapter.serving.ui.history import History
+from adapter.serving.ui.page import content
 from adapter.simulator.profiles import PROFILES
 
 pytestmark = pytest.mark.full
@@ -152,3 +158,21 @@ def test_a_tooltip_shows_why_the_number_changes(browser: Browser, report: Path) 
 def test_the_page_fits_a_narrow_window(browser: Browser, report: Path) -> None:
     with browser.page(report.as_uri(), "light", size=(480, 800)) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= 480
+
+
+@pytest.mark.parametrize("width", [1024, 1280, 1366, 1440])
+def test_the_page_of_decisions_fits_the_window(browser: Browser, width: int) -> None:
+    decision = Decision(
+        workload="demo/onboarding-step",
+        at_s=BEGIN_S,
+        policy="drain",
+        reason=Reason.STUCK,
+        backlog_time_s=86_400.0,
+        backlog_time_target_s=60.0,
+    )
+    entry = Entry(decision=decision, error_after_s=180.0, labels={})
+    held = Snapshot(at_s=BEGIN_S, tick_s=15, window_s=60, error_after_s=180, entries=(entry,))
+    document = files("adapter.serving.ui") / "page.html"
+    with browser.page(f"file://{document}", "light", size=(width, 900)) as page:
+        page.evaluate(f"show({json.dumps(content(held, History(), BEGIN_S, ('', 1)))})")
+        assert page.evaluate("byId('frame').scrollWidth - byId('frame').clientWidth") == 0
