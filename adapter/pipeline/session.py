@@ -1,5 +1,6 @@
 """Start and stop a Spark session and its JVM."""
 
+import logging
 import os
 import pwd
 import shlex
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -85,6 +87,7 @@ class Session:
         if chosen["spark.master"].startswith("local"):
             # Otherwise Spark resolves the host name, and ends if that fails.
             os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+        logging.root.addFilter(_is_not_from_py4j)
         conf = SparkConf().setAll(list(chosen.items()))
         self._gateway: Any = None
         if SparkContext._active_spark_context is None:
@@ -104,8 +107,7 @@ class Session:
         """Stop the session and its JVM, even if the JVM has ended. A JVM that was already running stays."""
         if self._gateway is None:
             return
-        server: Any = self.spark.sparkContext._accumulatorServer
-        server.handle_error = lambda *_: None  # the JVM ends here, which is no error
+        warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM", RuntimeWarning)
         stopped = done_within(SPARK_STOPS_WITHIN_S, self.spark.stop, self.kill)
         self._end_jvm(JVM_ENDS_WITHIN_S if stopped else 0.0)
 
@@ -174,6 +176,11 @@ def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[
     return False
 
 
+def _is_not_from_py4j(record: logging.LogRecord) -> bool:
+    """Filter out the traceback that py4j logs on the root logger for an error that it also raises."""
+    return record.module != "java_gateway"
+
+
 def _use_temporary_folder(conf: SparkConf) -> None:
     """Let the JVM use the temporary folder of this process: it ignores TMPDIR."""
     flag, options = f"-Djava.io.tmpdir={tempfile.gettempdir()}", conf.get("spark.driver.extraJavaOptions", "")
@@ -183,7 +190,8 @@ def _use_temporary_folder(conf: SparkConf) -> None:
 def _start(conf: SparkConf, gateway: Any) -> None:
     _name_user(gateway)
     with _interrupt_handler_preserved():
-        SparkContext(conf=conf, gateway=gateway)
+        server: Any = SparkContext(conf=conf, gateway=gateway)._accumulatorServer
+    server.handle_error = lambda *_: None  # otherwise it prints a traceback when the JVM ends
 
 
 def _name_user(gateway: Any) -> None:

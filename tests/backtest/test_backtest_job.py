@@ -37,6 +37,7 @@ class Run:
         for needed in (self.marks, self.temporary):
             needed.mkdir(parents=True, exist_ok=True)
         self.result: list[str] = []
+        self.stderr = ""  # of the last one
 
     def of(self, master: str, *folds: str) -> list[str]:
         """One line a fold."""
@@ -45,6 +46,7 @@ class Run:
         env = os.environ | {FOLDER: str(self.marks), "PYTHONPATH": path, "TMPDIR": str(self.temporary)}
         done = subprocess.run(command, capture_output=True, text=True, timeout=CHILD_WITHIN_S, env=env, check=False)
         assert done.returncode == 0, done.stderr
+        self.stderr = done.stderr
         return done.stdout.splitlines()
 
     def files(self) -> dict[str, bytes]:
@@ -117,6 +119,7 @@ def test_a_stopped_run_whose_jvm_was_killed_ends_with_the_same_error(run: Run) -
     (stopped,) = run.of("local[1,4]", "killed")
     assert re.fullmatch(r"BacktestError: stopped: \d+ of \d+ runs are left; repeat the command to continue", stopped)
     assert list(run.temporary.glob("spark-*")), "Spark's files are not in TMPDIR"
+    assert run.stderr == ""
 
 
 @pytest.mark.spark
