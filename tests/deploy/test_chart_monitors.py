@@ -143,3 +143,9 @@ def test_the_alert_on_unavailable_apis_concerns_the_groups_of_the_chart(
     ]
     assert len(found) == (pattern is not None)
     assert all(f"[.]{pattern}[.]metrics" in expr for expr in found)
+
+
+def test_two_kinds_of_monitors_would_count_every_series_twice(helm: Helm) -> None:
+    done = helm("template", "a", str(CHART), "--set", "serviceMonitor.enabled=true,podMonitor.enabled=true")
+    assert "serviceMonitor and podMonitor are enabled" in done.stderr
+    assert "enable one of them" in done.stderr

@@ -175,8 +175,3 @@ def test_a_list_of_workloads_without_an_entry_is_empty(helm: Helm) -> None:
     done = helm("install", "orders", CHART, "--dry-run=client", "--set-json", "config.workloads=null")
     assert done.returncode == 0, done.stderr
     assert "It has no workloads yet" in done.stdout
-
-
-def test_two_kinds_of_monitors_would_count_every_series_twice(helm: Helm) -> None:
-    done = helm("template", "orders", CHART, "--set", "serviceMonitor.enabled=true,podMonitor.enabled=true")
-    assert "at '/podMonitor/enabled': value must be false" in done.stderr
