@@ -253,9 +253,12 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         if report is not None:
             probe(report)
         with stop_event() as stop:
-            for sentence in command.assumptions(traces, grid):
+            units = command.trace_backtest(traces, grid, out)
+            for sentence in (*command.assumptions(traces, grid), command.run_count(units, grid)):
                 typer.echo(sentence)
-            command.run(command.trace_backtest(traces, grid, out), wiring.spark(master, out), stop)
+            command.run(units, wiring.spark(master, out), stop)
+        if report is not None:
+            typer.echo("simulating the first seed again, on whole traces, for the report", err=True)
         files = () if report is None else history_report.write_trace_report(traces, grid, options)
     for file in files:
         typer.echo(f"written: {file}")

@@ -120,6 +120,20 @@ def assumptions(traces: Sequence[Trace], grid: Grid) -> Iterator[str]:
             yield f"{trace.name}, {profile.name}: {assumption(trace, profile, grid.worker_capacity_records_per_s)}"
 
 
+def run_count(backtest: TraceBacktest, grid: Grid) -> str:
+    """How many runs a backtest has, and the factors of that number, as a sentence."""
+    windows = {(unit.trace, unit.window) for unit in backtest.units}
+    factors = {
+        "policies": grid.policies,
+        "profiles": grid.profiles,
+        "delays": grid.delays_s,
+        "seeds": grid.seeds,
+        "windows of at most four days": windows,
+    }
+    listed = " x ".join(f"{name} ({len(each)})" for name, each in factors.items())
+    return f"{len(backtest.units)} runs: {listed}"
+
+
 def assumption(trace: Trace, profile: Profile, worker_capacity_records_per_s: float | None) -> str:
     """The capacity of a worker, the source of that number, and the workers that the peak needs, as a sentence."""
     fitted = fit_profile(trace, profile, worker_capacity_records_per_s)
@@ -149,11 +163,13 @@ def run(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -> Non
 def simulate(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -> Path:
     """Simulate the units without results; the folder of the results. Spark starts only if a result is missing."""
     folder = results.open_folder(backtest.out / "units")
-    if results.missing(folder, backtest.units):
+    if left := results.missing(folder, backtest.units):
         work = job.Work(units=backtest.units, traces={trace.name: trace for trace in backtest.traces})
         try:
-            with table.progress(Console(stderr=True)) as progress, opened() as spark:
-                job.run(spark, work, folder, progress, stop)
+            with table.progress(Console(stderr=True)) as progress:
+                progress(len(backtest.units) - len(left), len(backtest.units))  # Spark starts for many seconds
+                with opened() as spark:
+                    job.run(spark, work, folder, progress, stop)
         except SetupError:
             if not stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
                 raise

@@ -35,7 +35,7 @@ COLUMNS: tuple[Column, ...] = (
 )
 UNKNOWN = "–"
 _MIN_WIDTH = 12  # of the first column, in a terminal of 80 characters
-_REPORT_EVERY_S, _KEEP_ALIVE_S = 10.0, 60.0
+_REPORT_EVERY_S = 15.0
 
 
 def tables(
@@ -69,7 +69,7 @@ def tables(
 
 @contextmanager
 def progress(console: Console, clock: Callable[[], float] = time.monotonic) -> Iterator[ProgressReport]:
-    """Show progress: a bar on a terminal, otherwise a line every ten seconds and at least every minute."""
+    """Show progress: a bar on a terminal, otherwise a line every 15 seconds."""
     if not console.is_terminal:
         yield _line_progress(console, clock)
         return
@@ -89,7 +89,7 @@ def _line_progress(console: Console, clock: Callable[[], float]) -> ProgressRepo
         nonlocal last_s, last_done, stored
         now_s = clock()
         stored = done if stored is None else stored
-        interval_s = _KEEP_ALIVE_S if done == last_done else 0.0 if done == total else _REPORT_EVERY_S
+        interval_s = 0.0 if last_done < done == total else _REPORT_EVERY_S
         if now_s - last_s >= interval_s:
             last_s, last_done = now_s, done
             left = ""

@@ -120,6 +120,16 @@ def test_a_worker_capacity_that_needs_too_many_workers_is_refused_with_the_least
     assert requested(0.3003)
 
 
+def test_the_number_of_runs_is_stated_with_its_factors(tmp_path: Path) -> None:
+    file = tmp_path / "load.csv"
+    file.write_text("seconds,rate\n" + "".join(f"{hour * 3600},1500\n" for hour in range(6 * 24)))
+    options = command.GridOptions(policies="drain,ds2", profiles="consumer-group", seeds=3)
+    traces, grid = command.read_request([file], options)
+    assert command.run_count(command.trace_backtest(traces, grid, tmp_path), grid) == (
+        "12 runs: policies (2) x profiles (1) x delays (1) x seeds (3) x windows of at most four days (2)"
+    )
+
+
 def test_a_signal_while_spark_starts_is_no_fault_of_spark(tmp_path: Path) -> None:
     """`timeout` also ends the JVM, because its signal goes to the whole process group."""
     file, stop = tmp_path / "load.csv", Event()

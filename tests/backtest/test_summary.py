@@ -148,16 +148,16 @@ def test_a_policy_with_parameters_leaves_every_number_readable(found: list[Summa
     assert "".join(line.split()[0] for line in lines[began:] if line.strip()).startswith(f"{name}drain")
 
 
-def test_without_a_terminal_progress_is_printed_at_least_every_minute() -> None:
+def test_without_a_terminal_progress_is_printed_every_15_seconds() -> None:
     now_s = 0.0
     console = Console(file=StringIO(), width=80)
     with table.progress(console, lambda: now_s) as result:
-        for at_s, done in [(0, 0), (1, 0), (61, 0), (62, 5), (72, 6), (73, 6), (74, 9)]:
+        for at_s, done in [(0, 0), (1, 0), (57, 0), (62, 5), (72, 6), (73, 6), (74, 9)]:
             now_s = float(at_s)
             result(done, 9)
     assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined] - a StringIO, given above
         "0 of 9 runs done after 0 s",
-        "0 of 9 runs done after 61 s",
+        "0 of 9 runs done after 57 s",
         "6 of 9 runs done after 72 s, about 36 s left",
         "9 of 9 runs done after 74 s",
     ]
