@@ -1,43 +1,32 @@
 """Which worker counts suit the partitions: scaling quanta (S3-13..17), even spread (S4-36, S4-37), and their limits."""
 
-from functools import lru_cache
-
 import numpy as np
 
-from adapter.core.rules import QUANTA
 from adapter.core.samples import Array, IntArray, first_known
 
 _MOST_PER_WORKER = 15  # S3-15: with more partitions than this a worker is overloaded
-_MOST_UNEVEN = 1.2  # S3-15: the fullest worker holds less than this multiple of the emptiest
+_EVEN_PER_WORKER = 6  # S3-15: from here on, one partition more is less than 1.2 times as many
 _NOISE = 1e-9  # X-10
 
 
-@lru_cache(maxsize=1024)
-def quanta(partitions: int, rule: str) -> tuple[int, ...]:
-    """The allowed worker counts for a number of partitions, ascending.
-
-    rule: "relative" (S3-15, reproduces S3-14's table), "divisors" (S3-16), or "none" (every count).
-    """
-    counts = range(1, partitions + 1)
-    if rule == "relative":
-        return tuple(n for n in counts if -(-partitions // n) <= _MOST_PER_WORKER and _even(partitions, n))
-    if rule == "divisors":
-        return tuple(n for n in counts if partitions % n == 0 and partitions // n <= _MOST_PER_WORKER)
-    return tuple(counts)
-
-
-def _even(partitions: int, workers: int) -> bool:
-    return -(-partitions // workers) < _MOST_UNEVEN * (partitions // workers)
-
-
 def next_up(size: Array, partitions: Array, rule: IntArray) -> Array:
-    """The smallest quantum at or above size (S3-17); the largest quantum if size exceeds all."""
-    return _pick(size, partitions, rule, "up")
+    """The smallest quantum at or above size (S3-17); the largest quantum if size exceeds all.
+
+    rule: an index into QUANTA, "relative" (S3-15, reproduces S3-14's table), "divisors" (S3-16) or "none" (every
+    count). The partitions themselves are the largest quantum. All of the shape (rows,).
+    """
+    first, last, exact = _quanta(partitions, rule)
+    near, largest = np.maximum(np.ceil(size), first), exact[0]
+    found = np.minimum(np.where(near <= last, near, largest), np.where(exact >= size, exact, largest).min(axis=0))
+    return np.where(np.isnan(size), np.nan, found)
 
 
 def next_down(size: Array, partitions: Array, rule: IntArray) -> Array:
-    """The largest quantum below size (S3-12); size itself if there is none."""
-    return _pick(size, partitions, rule, "down")
+    """The largest quantum below size (S3-12); size itself if there is none. Arguments as in next_up."""
+    first, last, exact = _quanta(partitions, rule)
+    near = np.minimum(np.ceil(size) - 1, last)
+    below = np.fmax.reduce(np.where(exact < size, exact, np.nan), axis=0)
+    return first_known(np.fmax(np.where(near >= first, near, np.nan), below), size)
 
 
 def even_size(workers: Array, partitions: Array, slots: Array) -> Array:
@@ -102,20 +91,13 @@ def _positive(values: Array) -> Array:
     return np.where(values > 0, values, np.nan)
 
 
-def _pick(size: Array, partitions: Array, rule: IntArray, direction: str) -> Array:
-    chosen = size.copy()
-    parts = np.maximum(np.nan_to_num(partitions, nan=1.0), 1.0).astype(np.int64)
-    groups, member = np.unique(parts * len(QUANTA) + rule, return_inverse=True)
-    for group, (count, kind) in enumerate(divmod(number, len(QUANTA)) for number in groups.tolist()):
-        rows = member == group
-        allowed = np.array(quanta(count, QUANTA[kind]), dtype=np.float64)
-        chosen[rows] = _choose(size[rows], allowed, direction)
-    return chosen
+def _quanta(partitions: Array, rule: IntArray) -> tuple[Array, Array, Array]:
+    """The ends of the range in which every count is a quantum, and the counts that divide the partitions, or NaN.
 
-
-def _choose(size: Array, allowed: Array, direction: str) -> Array:
-    if direction == "up":
-        place = np.searchsorted(allowed, size, side="left")
-        return np.where(np.isnan(size), np.nan, allowed[np.minimum(place, len(allowed) - 1)])
-    place = np.searchsorted(allowed, size, side="left") - 1
-    return np.where(np.isnan(size) | (place < 0), size, allowed[np.maximum(place, 0)])
+    A list of the quanta would be as long as the partitions, which may be wrong by any factor.
+    """
+    parts = np.floor(np.fmax(partitions, 1.0))
+    first: Array = np.choose(rule, [np.ceil(parts / _MOST_PER_WORKER), np.inf, 1.0])
+    last: Array = np.choose(rule, [np.floor(parts / _EVEN_PER_WORKER), -np.inf, parts])
+    each = np.arange(1.0, _MOST_PER_WORKER + 1)[:, None]
+    return first, last, np.where(parts % each == 0, parts / each, np.nan)

@@ -15,7 +15,6 @@ from adapter.core.partitions import (
     memory_floor,
     next_down,
     next_up,
-    quanta,
     whole,
 )
 from adapter.core.rules import QUANTA
@@ -32,6 +31,25 @@ def up(size, partitions, rule="relative"):
 
 def down(size, partitions, rule="relative"):
     return next_down(column(size), column(partitions), np.array([QUANTA.index(rule)]))[0]
+
+
+def quanta(partitions, rule):
+    """The sizes that next_up returns."""
+    return tuple(sorted({int(up(size, partitions, rule)) for size in range(1, partitions + 1)}))
+
+
+def listed(partitions, rule):
+    """The quanta as the slides define them."""
+    counts = range(1, partitions + 1)
+    if rule == "none":
+        return tuple(counts)
+    few = [n for n in counts if -(-partitions // n) <= 15]
+    return tuple(n for n in few if partitions % n == 0 or (rule == "relative" and is_even(partitions, n)))
+
+
+def is_even(partitions, workers):
+    fullest, emptiest = spread(partitions, workers)
+    return fullest < 1.2 * emptiest
 
 
 def test_s3_14_the_quanta_of_60_are_those_of_the_slide():
@@ -83,16 +101,17 @@ def test_an_unknown_size_stays_unknown():
     assert np.isnan(down(nan, 60))
 
 
-@given(st.integers(1, 300), st.sampled_from(QUANTA))
-def test_one_worker_for_each_partition_is_always_a_quantum(partitions, rule):
-    assert quanta(partitions, rule)[-1] == partitions
+@given(st.integers(1, 300), st.sampled_from(QUANTA), st.integers(0, 800).map(lambda half: half / 2))
+def test_p_06_a_step_lands_on_the_next_quantum(partitions, rule, size):
+    allowed = listed(partitions, rule)
+    assert up(size, partitions, rule) == next((n for n in allowed if n >= size), partitions)
+    assert down(size, partitions, rule) == next((n for n in reversed(allowed) if n < size), size)
 
 
-@given(st.integers(1, 300), st.sampled_from(QUANTA), st.integers(1, 400))
-def test_p_06_a_step_lands_on_a_quantum(partitions, rule, size):
-    allowed = quanta(partitions, rule)
-    assert up(size, partitions, rule) in allowed
-    assert down(size, partitions, rule) in (*allowed, float(size))
+@pytest.mark.parametrize(("rule", "expected"), [("relative", 66_666_667), ("divisors", 100_000_000), ("none", 7)])
+def test_a_wrong_count_of_partitions_needs_no_more_memory(rule, expected):
+    assert up(7, 1e9, rule) == expected
+    assert down(expected, 1e9, rule) == (6 if rule == "none" else expected)
 
 
 @given(st.lists(st.tuples(st.integers(1, 90), st.integers(1, 90), st.sampled_from(range(3))), min_size=2, max_size=6))
