@@ -9,7 +9,7 @@ from adapter.core.capacity import with_prior
 from adapter.core.formatting import DAY_S
 from adapter.core.fullest_worker import partition_behind_s
 from adapter.core.gates import GateInputs
-from adapter.core.limits import Range, limits, pauses
+from adapter.core.limits import Range, at_least_one, limits, pauses
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import policy_has
@@ -114,7 +114,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
     return PolicyInput(
         workers=tick.workers[workload_index],
         most_workers=most[workload_index],
-        partitions=tick.facts.partitions[workload_index],
+        partitions=at_least_one(tick.facts.partitions)[workload_index],
         throughput_records_per_s=signals.throughput_records_per_s,
         input_rate_records_per_s=signals.input_rate_records_per_s,
         latest_input_rate_records_per_s=tick.rates.latest_input_rate_records_per_s,

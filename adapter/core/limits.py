@@ -26,8 +26,8 @@ def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
 
     The maximum wins over every minimum.
     """
-    partitions = _at_least_one(facts.partitions)
-    allowed = np.fmin(rules.max_workers, _at_least_one(facts.max_workers))
+    partitions = at_least_one(facts.partitions)
+    allowed = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
     most = np.fmin(allowed, whole(partitions / rules.slots_per_worker))
     floor = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
     least = np.minimum(np.fmax(floor, memory_floor(partitions, rules.max_partitions_per_worker)), most)
@@ -42,7 +42,7 @@ def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask,
     )
 
 
-def _at_least_one(count: Array) -> Array:
+def at_least_one(count: Array) -> Array:
     """The count; 0 stands for a count that is not known yet, so it becomes NaN."""
     return np.where(count >= 1, count, np.nan)
 
