@@ -204,7 +204,8 @@ class Bound(StrEnum):
     MAX = BoundRecord(
         name="max",
         description="at most max_workers and the HPA's maxReplicas",
-        sentence=lambda d: f"; the maximum is {workers(d.max_workers)}",
+        # Not d.max_workers, which the partitions may set: they do not lower a target that a gate holds.
+        sentence=lambda d: f"; the maximum is {workers(d.required_workers)}",
         limit="max_workers",
         is_cap=True,
         in_range=True,

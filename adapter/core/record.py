@@ -201,7 +201,7 @@ INPUTS: Mapping[str, Input] = {
     "capacity_records_per_s": Input(_capacity, _with_capacity),
     "utilization_ratio": _column("policy_input.utilization_ratio"),
     "partitions": Input(lambda columns: columns["policy_input.partitions"], _limit("partitions")),
-    "max_workers": Input(lambda columns: columns["range.most"], _limit("max_workers")),
+    "max_workers": Input(lambda columns: columns["range.allowed"], _limit("max_workers")),
     "min_workers": Input(lambda columns: columns["range.least"], _limit("min_workers")),
     "window_workers": _column("workload_status.peak_workers"),
     "held_workers": _column("workload_status.target_workers"),

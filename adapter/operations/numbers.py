@@ -61,7 +61,7 @@ def summary(recorded: RecordedDecision) -> TextSection:
     decision = recorded.decision
     counts = ((decision.spec_workers, "desired"), (decision.workers, "running"), (decision.ready_workers, "ready"))
     states = ", ".join(f"{number(count)} {state}" for count, state in counts if count is not None)
-    limits = f"{number(decision.min_workers)} to {number(decision.max_workers)}"
+    limits = f"{number(decision.min_workers)} to {number(recorded.most)}"
     return TextSection(
         f"{decision.workload}, policy {decision.policy}",
         (
@@ -170,7 +170,8 @@ def _current(recorded: RecordedDecision) -> str:
 
 def _limited(recorded: RecordedDecision) -> str:
     decided = recorded.decision
-    range_ = f"{recorded.least_by} to {recorded.most_by}"
+    most_by = "the partitions" if recorded.by_partitions else recorded.most_by
+    range_ = f"{recorded.least_by} to {most_by}"
     if decided.partitions is not None:
         return f"{range_}; {number(decided.partitions)} partitions"
     age_s = decided.partitions_age_s

@@ -49,15 +49,18 @@ class RecordedDecision:
 
     @property
     def by_partitions(self) -> bool:
-        """Whether the partitions set the maximum."""
-        return bool(self.columns["range.most"][0] < self.columns["range.allowed"][0])
+        """Whether the partitions set the largest size. They do not lower a target that a gate holds."""
+        return self.gate is None and bool(self.columns["range.most"][0] < self.columns["range.allowed"][0])
+
+    @property
+    def most(self) -> float | None:
+        """The largest size that is allowed."""
+        return self.number("range.most" if self.by_partitions else "range.allowed")
 
     @property
     def most_by(self) -> str:
-        """The origin of the maximum."""
-        if self.by_partitions:
-            return "the partitions"
-        most, rule = self.columns["range.most"][0], self.columns["rules.max_workers"][0]
+        """The origin of the maximum, apart from the partitions."""
+        most, rule = self.columns["range.allowed"][0], self.columns["rules.max_workers"][0]
         return "the HPA's maxReplicas" if most < rule else "max_workers"
 
     @property

@@ -425,7 +425,7 @@ CUTS = {
     Bound.TRIAL: "; the job is behind at 12 % utilization: more workers may not help, only the smallest step is tried",
     Bound.HOT: "; more than 6 workers will not help: one partition receives 6.0 times the mean; split its keys",
     Bound.STEP: "; max_step_up_workers limits the change",
-    Bound.MAX: "; the maximum is 40 workers",
+    Bound.MAX: "; the maximum is 10 workers",
     Bound.PARTITIONS: "; only 12 partitions, more workers will not help",
     Bound.MIN: "; the minimum is 3 workers",
     Bound.MEMORY: "; the memory for 12 partitions requires 3 workers",

@@ -140,6 +140,15 @@ def test_a_maximum_of_the_hpa_is_named_as_such():
     assert "at most 12: not above max_workers" in section(growing(max_workers=12), "Bounds")
 
 
+def test_the_maximum_of_a_target_that_a_gate_holds_is_not_that_of_the_partitions():
+    record = growing({"partitions": 2.0, "max_workers": 5.0, "pause_up": 1.0, "pause_down": 1.0})
+    assert record.sentence.endswith("; the maximum is 5 workers")
+    assert "1 to 5  min_workers to the HPA's maxReplicas; 2 partitions" in section(record, "shop/orders")
+    assert "at most 5: not above the HPA's maxReplicas" in section(record, "Bounds")
+    changes = section(record, "What would change")
+    assert re.search("the HPA's maxReplicas +5 +6 workers at 6, 4 workers at 4", changes)
+
+
 def test_s1_13_a_lag_change_below_its_threshold_is_shown_as_such():
     record = section(growing(policy="varga", lag_threshold_records=10.0**9), "Signals")
     assert "below the threshold" in next(line for line in record.splitlines() if "relative lag change" in line)
