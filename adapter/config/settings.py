@@ -20,7 +20,8 @@ from adapter.core.rules import MEANINGS, ORDERED, Rules, contradiction
 if TYPE_CHECKING:
     from adapter.config.models import Config, ExcludedPeriod, ExpectedEvent, Fleet, Pause, RuleMatch, Workload
 
-_TICKS = (("rate_window_s", 2), ("stale_after_s", 1), ("error_after_s", 2))  # setting, least number of ticks
+# Setting, least and largest number of ticks. The growth is measured between all pairs of points of a rate window.
+_TICKS = (("rate_window_s", 2, 60), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
 
 
 _SETTINGS: dict[str, Any] = {
@@ -61,13 +62,15 @@ def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[t
         if None not in (rules[lower], rules[upper]) and rules[lower] > rules[upper]:
             text = contradiction(order, _shown_setting(lower, merged, rules), _shown_setting(upper, merged, rules))
             yield (lower, upper), text
-    for name, ticks in _TICKS:
-        if tick_s is not None and rules[name] < ticks * tick_s:
-            least = "timing.tick_s" if ticks == 1 else f"{ticks} * timing.tick_s"
-            yield (
-                (name,),
-                f"expected {name} >= {least}, got {_shown_setting(name, merged, rules)} and timing.tick_s = {tick_s}",
-            )
+    for name, least, most in _TICKS:
+        if tick_s is not None and not least * tick_s <= rules[name] <= most * tick_s:
+            limit = f">= {_ticks(least)}" if rules[name] < least * tick_s else f"<= {_ticks(most)}"
+            shown = _shown_setting(name, merged, rules)
+            yield (name,), f"expected {name} {limit}, got {shown} and timing.tick_s = {tick_s}"
+
+
+def _ticks(count: float) -> str:
+    return "timing.tick_s" if count == 1 else f"{count} * timing.tick_s"
 
 
 def _shown_setting(name: str, merged: Mapping[str, Any], rules: Mapping[str, Any]) -> str:

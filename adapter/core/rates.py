@@ -192,7 +192,8 @@ def robust_slope(at_s: Array, values: Array, usable: Mask, least_span_s: Array) 
     Shapes as in counter_rate. A single outlier among five points does not move it.
     Returns shape (rows,), units of the gauge per second; NaN where the points span less than least_span_s.
     """
-    seen = np.where(usable, values, np.nan)
+    some = usable.any(axis=1)  # the pairs grow with the square of the points
+    at_s, seen = at_s[some], np.where(usable, values, np.nan)[some]
     older, newer = np.triu_indices(len(at_s), k=1)
     slopes = ((seen[newer] - seen[older]) / (at_s[newer] - at_s[older])[:, None]).T
     ordered = np.sort(slopes, axis=1)  # NaN sorts last

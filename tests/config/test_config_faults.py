@@ -552,6 +552,12 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
             id="a tick too long for the default window",
         ),
         pytest.param(
+            whole("timing: {tick_s: 9}\nrules: {rate_window_s: 600}"),
+            "rules.rate_window_s: expected rate_window_s <= 60 * timing.tick_s, "
+            "got rate_window_s = 600.0 and timing.tick_s = 9",
+            id="a window of too many ticks",
+        ),
+        pytest.param(
             whole("rules: {stale_after_s: 10}"),
             "rules.stale_after_s: expected stale_after_s >= timing.tick_s",
             id="stale",

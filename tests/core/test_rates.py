@@ -130,6 +130,12 @@ def test_a_single_outlier_among_five_points_does_not_move_the_slope():
     assert robust_slope(at_s, values, np.ones((5, 1), bool), column(30))[0] == 10
 
 
+def test_only_the_usable_points_cost_time_and_memory():
+    at_s = np.arange(100_000.0)
+    values, usable = np.column_stack([at_s, -at_s]), at_s[:, None] > at_s[-1] - column(30, 10)
+    assert robust_slope(at_s, values, usable, column(9, 9)).tolist() == [1, -1]
+
+
 def test_s0_02_growth_is_the_slope_of_the_backlog():
     at_s, values = column(0, 15, 30), column(600, 3600, 6600)[:, None]
     assert robust_slope(at_s, values, np.ones((3, 1), bool), column(30)) == column(200)
