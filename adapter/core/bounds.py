@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any, Self
 
-from adapter.core.formatting import count, share, soon, times, workers
+from adapter.core.formatting import counted, share, soon, times, workers
 from adapter.core.policies import POLICIES, policy_of
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ def _partitions(d: "Decision") -> str:
     few = f"; only {_partition_count(d)}, more workers will not help"
     sizes = (d.wanted_workers, d.needed_workers, d.keep_up_workers, d.catch_up_workers)
     needed = max(ceil((size or 0) - 1e-9) for size in sizes) * (d.slots_per_worker or 1)
-    return f"{few}: the load needs {count(needed)} partitions" if needed > (d.partitions or inf) else few
+    return f"{few}: the load needs {counted(needed, 'partition')}" if needed > (d.partitions or inf) else few
 
 
 def _partition_count(d: "Decision") -> str:
     """The partitions that bound the size: the last known number, if that is too old to show."""
-    return "the partitions last known" if d.partitions is None else f"{count(d.partitions)} partitions"
+    return "the partitions last known" if d.partitions is None else counted(d.partitions, "partition")
 
 
 class Bound(StrEnum):

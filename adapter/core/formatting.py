@@ -14,9 +14,19 @@ def count(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.0f}".replace(",", " ")
 
 
+def counted(value: float | None, noun: str) -> str:
+    """A whole number with its noun, which is singular only for 1."""
+    return f"{count(value)} {noun}{'' if count(value) == '1' else 's'}"
+
+
 def workers(value: float | None) -> str:
     """A number of workers with its noun."""
-    return "1 worker" if count(value) == "1" else f"{count(value)} workers"
+    return counted(value, "worker")
+
+
+def waiting_records(value: float | None) -> str:
+    """A number of records with its noun and verb."""
+    return f"{counted(value, 'record')} wait{'s' if count(value) == '1' else ''}"
 
 
 def seconds(value: float | None, minutes_from_s: float = 600) -> str:

@@ -2,7 +2,7 @@
 
 from adapter.core.bounds import Bound
 from adapter.core.decisions import Decision
-from adapter.core.formatting import count, seconds, share
+from adapter.core.formatting import seconds, share, waiting_records
 from adapter.core.reasons import CHECK_COUNT, Reason
 
 _FULL_RATIO = 0.9  # busy time of a subtask that has no room left
@@ -26,7 +26,7 @@ def _unhealthy_sink(d: Decision) -> str:
 
 def _stuck_partitions(d: Decision) -> str:
     waits = d.stuck_backlog_records
-    return f"; {count(waits)} records wait in partitions that do not move: check their consumer" if waits else ""
+    return f"; {waiting_records(waits)} in partitions that do not move: check their consumer" if waits else ""
 
 
 def _slow_worker(d: Decision) -> str:

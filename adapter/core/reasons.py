@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Any, Self
 
-from adapter.core.formatting import count, seconds, soon, workers
+from adapter.core.formatting import count, counted, seconds, soon, waiting_records, workers
 from adapter.core.policies import POLICIES, policy_of
 from adapter.core.size_messages import hold, hold_prefix, scale_down, scale_prefix, scale_up
 
@@ -41,7 +41,7 @@ def _no_data(d: "Decision") -> str:
         return f"The segments of {d.workload} were never counted; {CHECK_COUNT}"
     if d.partitions is None:
         return f"No sample of {d.workload} yet; check its sources in the configuration"
-    known = f"Only the {count(d.partitions)} partitions of {d.workload} are known"
+    known = f"Only the number of partitions of {d.workload} is known ({count(d.partitions)})"
     return f"{known}; also read its throughput and backlog, or set the policy {_BY_PARTITIONS}"
 
 
@@ -75,7 +75,7 @@ def _unschedulable(d: "Decision") -> str:
 
 
 def _stuck(d: "Decision") -> str:
-    waiting = f"{count(d.backlog_records)} records wait" if d.backlog_records else "a backlog waits"
+    waiting = waiting_records(d.backlog_records) if d.backlog_records else "a backlog waits"
     return f"{hold_prefix(d)}: {waiting} and nothing is processed; more workers will not help: check the job"
 
 
@@ -211,7 +211,7 @@ class Reason(StrEnum):
         name="BacklogDiscontinuity",
         description="the backlog jumped more than the input explains: the target is held until it is confirmed",
         sentence=lambda d: (
-            f"{hold_prefix(d)}: the backlog jumped to {count(d.backlog_records)} records; "
+            f"{hold_prefix(d)}: the backlog jumped to {counted(d.backlog_records, 'record')}; "
             "waiting for the next samples to confirm it"
         ),
         opens="with the next samples",

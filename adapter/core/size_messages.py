@@ -4,7 +4,7 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from adapter.core.bounds import Bound
-from adapter.core.formatting import DAY_S, RESOURCES, count, rate, seconds, share, soon, times, workers
+from adapter.core.formatting import DAY_S, RESOURCES, count, counted, rate, seconds, share, soon, times, workers
 from adapter.core.policies import policy_of
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _terms(d: "Decision") -> str:
     need = f"the load needs {workers(d.wanted_workers)}"
     policy = policy_of(d.policy)
     if d.keep_up_workers is None:
-        return f"{need} for {count(d.partitions)} segments" if policy.follows_partitions else need
+        return f"{need} for {counted(d.partitions, 'segment')}" if policy.follows_partitions else need
     terms = f"{d.keep_up_workers:.1f} to keep up"
     if d.catch_up_workers is not None:
         catch_up = f"{d.catch_up_workers:.1f} to catch up"

@@ -8,7 +8,7 @@ import numpy as np
 from adapter.core.capacity import PRIOR, Table, rate_at
 from adapter.core.decide import decide
 from adapter.core.decisions import CONFIDENCE
-from adapter.core.formatting import UNKNOWN, workers
+from adapter.core.formatting import UNKNOWN, counted, workers
 from adapter.core.parameters import columns
 from adapter.core.policies import policy_of
 from adapter.core.record import decision_input_of, table_in
@@ -173,7 +173,7 @@ def _limited(recorded: RecordedDecision) -> str:
     most_by = "the partitions" if recorded.by_partitions else recorded.most_by
     range_ = f"{recorded.least_by} to {most_by}"
     if decided.partitions is not None:
-        return f"{range_}; {number(decided.partitions)} partitions"
+        return f"{range_}; {counted(decided.partitions, 'partition')}"
     age_s = decided.partitions_age_s
     return range_ if age_s is None else f"{range_}; partitions last counted {ago(age_s)}"
 
@@ -202,8 +202,8 @@ def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
     """What a rescale costs, and where each number comes from, for a policy that measures it."""
     if not policy_of(recorded.decision.policy).waits_until_warm:
         return
-    for name, setting, counted, unset in _COSTS:
-        shown = recorded.number(f"workload_status.{counted}") or 0.0
+    for name, setting, shown_by, unset in _COSTS:
+        shown = recorded.number(f"workload_status.{shown_by}") or 0.0
         note = "as configured"
         if not unset or recorded.rule(unset) == 1:
             note = f"{number(shown)} rescale{'s'[: shown != 1]} measured{_cost_origin(recorded, setting, shown)}"

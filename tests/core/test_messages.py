@@ -92,8 +92,8 @@ SENTENCES = {
     ),
     "nothing but partitions": (
         decision(Reason.NO_DATA, policy="drain", required_workers=None, partitions=7, partitions_age_s=0.0),
-        "Only the 7 partitions of shop/orders are known; also read its throughput and backlog, or set the policy "
-        + " or ".join(policy.name for policy in policies.POLICIES if policy.follows_partitions),
+        "Only the number of partitions of shop/orders is known (7); also read its throughput and backlog, or set the "
+        "policy " + " or ".join(policy.name for policy in policies.POLICIES if policy.follows_partitions),
     ),
     "S2-18 only the partitions are missing": (
         decision(Reason.HOLD, **CALM, partitions_age_s=195.0, sample_age_s=0.0, fault="pravega: no answer"),
@@ -456,8 +456,23 @@ def test_the_step_that_limits_a_scale_down_is_named():
     assert text.endswith("; max_step_down_workers limits the change")
 
 
-def test_one_worker_is_singular():
-    assert sentence(decision(Reason.PAUSED, required_workers=1)).startswith("Holding 1 worker: ")
+@pytest.mark.parametrize(
+    ("of", "part"),
+    [
+        (decision(Reason.PAUSED, required_workers=1), "Holding 1 worker: "),
+        (decision(Reason.STUCK, backlog_records=1.0), ": 1 record waits and nothing is processed;"),
+        (decision(Reason.DISCONTINUITY, backlog_records=1.0), "jumped to 1 record;"),
+        (decision(Reason.HOLD, **CALM, stuck_backlog_records=1.0), "; 1 record waits in partitions that"),
+        (decision(Reason.HOLD, **CALM, partitions=1, bound=Bound.PARTITIONS), "; only 1 partition, more workers"),
+        (
+            decision(Reason.HOLD, policy="segments", partitions=1, wanted_workers=1, fault="x"),
+            "1 worker for 1 segment; x",
+        ),
+    ],
+    ids=["worker", "record", "jump", "stuck record", "partition", "segment"],
+)
+def test_one_is_singular(of, part):
+    assert part in sentence(of)
 
 
 def test_an_unhealthy_sink_explains_a_prevented_scale_down():
