@@ -187,7 +187,6 @@ def _capacity(d: "Decision") -> str:
     observed = "" if capacity == rate(d.throughput_records_per_s) else f", capacity {capacity}"
     return {
         "observed": observed,
-        "carried": f", capacity at least {capacity}",
         "prior": f", capacity {capacity} (configured)",
         "estimated": f", capacity {capacity} (estimated)",
     }.get(d.confidence, "")

@@ -508,7 +508,7 @@ def test_the_sentence_names_the_needed_partitions_if_they_are_the_limit(known, e
 
 TRUST = {
     "none": (None, ", capacity unknown"),
-    "carried": (1200.0, ", capacity at least 1 200/s"),
+    "carried": (None, ", capacity unknown"),
     "prior": (1200.0, ", capacity 1 200/s (configured)"),
     "estimated": (1200.0, ", capacity 1 200/s (estimated)"),
     "observed": (1200.0, ", capacity 1 200/s"),
