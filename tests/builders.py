@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from adapter.core.capacity import empty
+from adapter.core.capacity import SLOTS, Table
 from adapter.core.decisions import Decision
 from adapter.core.engine import advance, replay
 from adapter.core.forecast import Fit
@@ -149,9 +149,15 @@ def policy_input(
         level=np.full(len(present), more.pop("level", False)),
         fit=more.pop("fit", no_curve(len(present))),
         fit_age_s=np.zeros(len(present)),
-        table=more.pop("table", empty(len(present))),
+        table=more.pop("table", empty_table(len(present))),
         rules=rule_columns(len(present), **more),
     )
+
+
+def empty_table(stages: int) -> Table:
+    """A capacity table without entries."""
+    unknown = np.full((SLOTS, stages), np.nan)
+    return Table(sizes=unknown, rates=unknown, trust=unknown, seen_at_s=unknown)
 
 
 def no_curve(count: int = 1) -> Fit:

@@ -52,12 +52,6 @@ class Observation:
     clean: Mask  # rates are known and undisturbed; otherwise nothing is learned
 
 
-def empty(stages: int) -> Table:
-    """A table without entries."""
-    unknown = np.full((SLOTS, stages), np.nan)
-    return Table(sizes=unknown, rates=unknown, trust=unknown, seen_at_s=unknown)
-
-
 def rate_at(table: Table, size: Array, exponent: Array) -> Array:
     """Records/s that size workers carry; shape (stages,), NaN where the table is empty or size is unknown.
 

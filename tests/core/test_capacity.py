@@ -6,7 +6,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from builders import column
+from builders import column, empty_table
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -15,7 +15,6 @@ from adapter.core.capacity import (
     SLOTS,
     Observation,
     Table,
-    empty,
     learn,
     rate_at,
     size_for,
@@ -47,7 +46,7 @@ def look(workers=4, throughput=10_000, at_s=0, **seen):
 
 def update_estimates(*looks, table=None):
     """The table after these looks, one a tick."""
-    table = empty(1) if table is None else table
+    table = empty_table(1) if table is None else table
     for number, one in enumerate(looks):
         at_s = one.at_s or 15 * number
         table = learn(table, look_at(one, at_s), column(1))
@@ -134,8 +133,8 @@ def test_the_rate_of_a_size(workers, expected):
 
 
 def test_an_empty_table_gives_no_rate():
-    assert np.isnan(rate(empty(1), 4))
-    assert np.isnan(rate(empty(1), 0))
+    assert np.isnan(rate(empty_table(1), 4))
+    assert np.isnan(rate(empty_table(1), 0))
 
 
 def test_beyond_the_largest_size_capacity_grows_with_the_exponent():
@@ -166,7 +165,7 @@ def test_the_trust_is_the_least_of_the_neighbouring_entries(workers, expected):
 
 
 def test_an_empty_table_has_no_trust():
-    assert CONFIDENCE[int(trust(empty(1), 4))] == "none"
+    assert CONFIDENCE[int(trust(empty_table(1), 4))] == "none"
 
 
 LESSONS = [
@@ -243,7 +242,7 @@ def test_the_capacity_after_observations(looks, expected, level):
 )
 @pytest.mark.parametrize("proof", [{"saturated": True}, {"overloaded": True}, {"utilization": 0.5}, {}], ids=str)
 def test_a_disturbed_or_empty_observation_is_not_learned(seen, proof):
-    table = empty(1)
+    table = empty_table(1)
     assert update_estimates(look(**seen, **proof), table=table) is table
 
 
@@ -323,14 +322,14 @@ def test_a_configured_capacity_counts_until_an_estimate_exists(looks, expected, 
 
 
 def test_a_configured_capacity_is_proportional_to_the_workers():
-    table = with_prior(empty(1), column(100.1))
+    table = with_prior(empty_table(1), column(100.1))
     assert [rate(table, n, exponent=0.5) for n in (0, 1, 3, 1000)] == [0, 100.1, 3 * 100.1, 1000 * 100.1]
     assert size(table, 12_345, exponent=0.5) == 12_345 / 100.1
 
 
 @pytest.mark.parametrize("capacity", [nan, 0])
 def test_without_a_configured_capacity_the_table_is_unchanged(capacity):
-    assert np.isnan(rate(with_prior(empty(1), column(capacity)), 4))
+    assert np.isnan(rate(with_prior(empty_table(1), column(capacity)), 4))
 
 
 @pytest.mark.parametrize(
@@ -425,7 +424,7 @@ def test_a_table_with_an_entry_answers_for_every_size(looks, one, workers, wante
 
 @given(st.lists(st.tuples(LOOKS, LOOKS, LOOKS), min_size=1, max_size=12), RATES, st.floats(0, 100))
 def test_stages_learn_independently(ticks, wanted, workers):
-    joined = empty(3)
+    joined = empty_table(3)
     for number, stages in enumerate(ticks):
         together = {
             f.name: np.concatenate([getattr(one, f.name) for one in stages])
@@ -446,7 +445,7 @@ def test_stages_learn_independently(ticks, wanted, workers):
 
 def test_no_stages_give_an_empty_table():
     none = column()
-    table = with_prior(empty(0), none)
+    table = with_prior(empty_table(0), none)
     assert len(rate_at(table, none, none)) == len(size_for(table, none, none)) == len(trust_at(table, none)) == 0
 
 
