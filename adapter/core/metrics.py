@@ -24,12 +24,11 @@ OBJECT_KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric and the HPA target that suits it."""
+    """One metric. README names the HPA target that suits it."""
 
     name: str
     meaning: str
     unit: str
-    target: str  # the type of HPA target, with a value where one is recommended
     read: Callable[[Decision], float | None]  # the value of a workload
     read_stage: Callable[[StageSignals], float | None] | None = None  # the value of a stage, if stages have the metric
     signed: bool = False  # may be negative, so unsuitable for an HPA
@@ -55,8 +54,8 @@ def _above_tolerance(workers: float | None) -> float | None:
     return None if workers is None else max(workers, round(1.1 * (workers - 1) + 0.001, 3))
 
 
-def _both(name: str, meaning: str, unit: str, target: str, read: Callable[[_Signals], float | None]) -> Metric:
-    return Metric(name, meaning, unit, target, read, read)
+def _both(name: str, meaning: str, unit: str, read: Callable[[_Signals], float | None]) -> Metric:
+    return Metric(name, meaning, unit, read, read)
 
 
 _ALL = (
@@ -64,7 +63,6 @@ _ALL = (
         "required_workers",
         "workers that the policy requires",
         "workers",
-        'AverageValue "1"; any other makes the size run away',
         lambda decision: decision.required_workers,
         age_s=lambda decision: decision.decided_age_s,
     ),
@@ -72,7 +70,6 @@ _ALL = (
         PADDED,
         "required_workers; above 10, raised just enough that an HPA with a tolerance of 10 % follows it",
         "workers",
-        'AverageValue "1", where an HPA cannot set its tolerance',
         lambda decision: _above_tolerance(decision.required_workers),
         age_s=lambda decision: decision.decided_age_s,
     ),
@@ -80,29 +77,25 @@ _ALL = (
         "backlog_time_seconds",
         "backlog / throughput, at most a day",
         "seconds",
-        "Value: a brake or an alert, not a size",
         lambda signals: signals.backlog_time_s,
     ),
     _both(
         "drain_time_seconds",
         "backlog / (capacity - input rate), at most a day",
         "seconds",
-        "none",
         lambda signals: signals.drain_time_s,
     ),
-    _both("backlog", "records (or bytes) waiting", "records", "AverageValue", lambda signals: signals.backlog_records),
+    _both("backlog", "records (or bytes) waiting", "records", lambda signals: signals.backlog_records),
     _both(
         "backlog_growth",
         "how fast the backlog grows, 0 while it shrinks",
         "records/s",
-        "none",
         lambda signals: _not_negative(signals.growth_records_per_s),
     ),
     Metric(
         "backlog_growth_signed",
         "how fast the backlog changes",
         "records/s",
-        "never for an HPA: it takes a negative number for the largest",
         lambda decision: decision.growth_records_per_s,
         lambda signals: signals.growth_records_per_s,
         signed=True,
@@ -111,35 +104,30 @@ _ALL = (
         "throughput",
         "records processed a second",
         "records/s",
-        "AverageValue, beside a size",
         lambda signals: signals.throughput_records_per_s,
     ),
     _both(
         "input_rate",
         "records arriving a second",
         "records/s",
-        "AverageValue",
         lambda signals: signals.input_rate_records_per_s,
     ),
     Metric(
         "forecast_input_rate",
         "the highest input rate in the forecast, never below the present one",
         "records/s",
-        "AverageValue",
         lambda decision: decision.forecast_input_rate_records_per_s,
     ),
     Metric(
         "relative_lag_change",
         "input rate / throughput while the backlog is large, else 0",
         "ratio",
-        'Value "1", beside `utilization`',
         lambda decision: _not_negative(decision.relative_lag_change_ratio),
     ),
     Metric(
         "highest_partition_backlog",
         "records waiting in the fullest partition",
         "records",
-        "none: an alert",
         lambda decision: decision.highest_partition_backlog_records,
         unknown="its sources report no backlog of single partitions",
     ),
@@ -147,7 +135,6 @@ _ALL = (
         "utilization",
         "busy time, CPU, memory or network of the hottest stage, 0 to 1",
         "ratio",
-        "Value",
         lambda decision: decision.utilization_ratio,
         lambda signals: signals.utilization_ratio,
         unknown="its sources report neither busy time nor CPU, and the capacity of a worker is not learned yet",
@@ -156,28 +143,24 @@ _ALL = (
         "stage_load",
         "input / true rate of a stage, above 1 where it cannot carry its input; of a workload its bottleneck's",
         "ratio",
-        "Value",
         lambda signals: signals.load_ratio,
     ),
     _both(
         "true_rate",
         "what a stage processes at full busy time; of a workload its bottleneck's",
         "records/s",
-        "none",
         lambda signals: signals.true_rate_records_per_s,
     ),
     _both(
         "required_parallelism",
         "subtasks with which a stage carries its input at the target utilization; of a workload its bottleneck's",
         "subtasks",
-        "none: advice for an engine that sets the parallelism of each operator",
         lambda signals: signals.required_parallelism,
     ),
     Metric(
         "segments",
         "Kafka partitions or Pravega segments of the input",
         "partitions",
-        'AverageValue "1"',
         lambda decision: decision.partitions,
         age_s=lambda decision: decision.partitions_age_s,
         unknown="its sources count no partitions",
