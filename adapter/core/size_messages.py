@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 from adapter.core.bounds import Bound
 from adapter.core.formatting import DAY_S, RESOURCES, count, counted, rate, seconds, share, soon, times, workers
-from adapter.core.policies import policy_of
+from adapter.core.policies import LEAST_HORIZON_S, policy_of
 
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
 
-_HORIZON_S = 900.0  # the shortest horizon of the outlook (`policies.outlook`)
 _HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
 
 
@@ -131,17 +130,17 @@ def _why_no_scale_up(d: "Decision") -> str:
 
 
 def _expected_backlog(d: "Decision") -> str:
-    """The backlog that is expected without a change within the horizon, which is 15 min or longer."""
+    """The backlog that is expected without a change within the horizon, which is LEAST_HORIZON_S or longer."""
     if d.keep_behind_s is None:
         return ""
     if (d.backlog_time_s or 0.0) >= max(d.keep_behind_s, 1.0):
         return "; the backlog time is expected to fall"
     if d.keep_behind_s < 1:
-        return "; no backlog is expected within 15 min"
+        return f"; no backlog is expected within {soon(LEAST_HORIZON_S)}"
     if _is_below_capacity(d):
         reached = f"would reach {seconds(d.keep_behind_s)} in {soon(d.keep_after_s)}"
         return f"; at this throughput the backlog time {reached}"
-    within = soon(max(d.keep_after_s or 0.0, _HORIZON_S))
+    within = soon(max(d.keep_after_s or 0.0, LEAST_HORIZON_S))
     return f"; a backlog time of at most {seconds(d.keep_behind_s)} is expected within {within}"
 
 

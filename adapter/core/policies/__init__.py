@@ -7,6 +7,7 @@ not import numpy, because the configuration and `serve` read it.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+LEAST_HORIZON_S = 900.0  # of an outlook
 _LOAD = ("processed_records", "throughput_records_per_s")
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.policies import LEAST_HORIZON_S
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
@@ -12,7 +13,6 @@ from adapter.core.scale_down_cost import backlog_after_rescale_s
 from adapter.core.signals import HORIZON_S
 
 _STEPS = 30
-_LEAST_HORIZON_S = 900.0
 _LEAST_PAUSES = 10.0
 _LEAST_RATE = 1e-9  # records/s, instead of a division by 0
 
@@ -53,7 +53,7 @@ class _Job:
 
 def horizon_s(rules: RuleColumns) -> Array:
     """How far `look_ahead` looks, seconds."""
-    return np.maximum(np.maximum(rules.forecast_horizon_s, _LEAST_PAUSES * rules.rescale_pause_s), _LEAST_HORIZON_S)
+    return np.maximum(np.maximum(rules.forecast_horizon_s, _LEAST_PAUSES * rules.rescale_pause_s), LEAST_HORIZON_S)
 
 
 def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, changed_capacity: Array) -> Ahead:
