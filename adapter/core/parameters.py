@@ -18,7 +18,7 @@ from adapter.core.samples import Array, IntArray, first_known
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
 _NAMES = tuple(name for name in _SETTINGS if name not in ("excluded", "expected"))
 _LEAST_LEAD_S = 600.0  # before an event, so that its workers are warm when it begins
-_CHOICES = {name: known["one_of"] for name, known in _SETTINGS.items() if "one_of" in known}
+CHOICES = {name: known["one_of"] for name, known in _SETTINGS.items() if "one_of" in known}  # parameter -> its words
 _WHOLE = frozenset(name for name, kind in get_type_hints(Rules).items() if kind in (int, int | None))
 _SWITCHES = frozenset(name for name, kind in get_type_hints(Rules).items() if kind is bool)
 _BY_POLICY = {
@@ -74,8 +74,8 @@ def allowed(parameter: str, values: Array) -> Mask:
     known = _SETTINGS[parameter]
     if parameter in _SWITCHES:
         return np.isin(values, (0, 1))
-    if parameter in _CHOICES:
-        return np.isin(values, np.arange(len(_CHOICES[parameter])))
+    if parameter in CHOICES:
+        return np.isin(values, np.arange(len(CHOICES[parameter])))
     fits: Mask = np.isfinite(values)
     for name, compare in _COMPARED.items():
         if name in known:
@@ -88,8 +88,8 @@ def expected(parameter: str) -> str:
     known = _SETTINGS[parameter]
     if parameter in _SWITCHES:
         return "0 or 1"
-    if parameter in _CHOICES:
-        return f"one of {', '.join(_CHOICES[parameter])}"
+    if parameter in CHOICES:
+        return f"one of {', '.join(CHOICES[parameter])}"
     bounds = [f"{words} {known[name]:g}" for name, words in _BOUNDS.items() if name in known]
     return " ".join(["a whole number" if is_whole(parameter) else "a number", " and ".join(bounds)]).strip()
 
@@ -103,7 +103,7 @@ def number_of(parameter: str, value: str | float | None) -> float:
     """A parameter's value as a number. Raises ValueError for an unknown choice."""
     if value is None:
         return np.nan
-    return float(_CHOICES[parameter].index(value)) if parameter in _CHOICES else float(value)
+    return float(CHOICES[parameter].index(value)) if parameter in CHOICES else float(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,6 @@
 """The inputs of a decision, section by section: summary, signals, capacity, terms and rules."""
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from adapter.core.capacity import PRIOR, Table, rate_at
 from adapter.core.decide import decide
 from adapter.core.decisions import CONFIDENCE
 from adapter.core.formatting import UNKNOWN, counted, workers
-from adapter.core.parameters import columns
+from adapter.core.parameters import CHOICES, columns
 from adapter.core.policies import policy_of
 from adapter.core.record import decision_input_of, table_in
 from adapter.core.rule_book import RuleBook
@@ -53,7 +52,6 @@ _OF_ENGINES = (
     "relayed_load_ratio",
 )  # shown where they are known
 _SAME_RATIO = 0.02  # values that differ by less are shown once
-_CHOICES = {f.name: f.metadata["one_of"] for f in fields(Rules) if "one_of" in f.metadata}
 
 
 def summary(recorded: RecordedDecision) -> TextSection:
@@ -255,4 +253,4 @@ def _size(value: float | None) -> str:
 def _set(name: str, value: float | None) -> str:
     if value is None:
         return "unset"
-    return str(_CHOICES[name][int(value)]) if name in _CHOICES else exact("", value)
+    return str(CHOICES[name][int(value)]) if name in CHOICES else exact("", value)

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from adapter.config.faults import one_of, value_text
-from adapter.core.parameters import allowed, expected, number_of
+from adapter.core.parameters import CHOICES, allowed, expected, number_of
 from adapter.core.rules import Rules
 from adapter.core.samples import OVERRIDE, OVERRIDES
 
@@ -24,7 +24,6 @@ WORKLOAD = f"{PREFIX}workload"  # read by adapter.sources.autoscalers
 
 _FOREVER_S = float("inf")
 _DIRECTIONS = {"up": (True, False), "down": (False, True), "both": (True, True)}
-_CHOICES = {setting.name: setting.metadata["one_of"] for setting in fields(Rules) if "one_of" in setting.metadata}
 _NAMED = tuple(override.removeprefix(OVERRIDE) for override in OVERRIDES)
 _PARAMETERS = {POLICY if name == "policy" else f"{RULES}{name}": name for name in _NAMED}
 _FIXED = frozenset(f"{RULES}{setting.name}" for setting in fields(Rules) if setting.metadata.get("fixed"))
@@ -141,9 +140,9 @@ def _failover(ours: Mapping[str, str], faults: list[str]) -> bool:
 
 def _value(parameter: str, text: str) -> float:
     """A parameter's value as a number. Raises _InvalidError with the expected value."""
-    if parameter in _CHOICES:
-        if text not in _CHOICES[parameter]:
-            raise _InvalidError(one_of(text, _CHOICES[parameter]))
+    if parameter in CHOICES:
+        if text not in CHOICES[parameter]:
+            raise _InvalidError(one_of(text, CHOICES[parameter]))
         return number_of(parameter, text)
     number = _number(text)
     if not allowed(parameter, np.array([number])).all():
