@@ -186,15 +186,15 @@ def apply_bounds(
     target that a gate holds: while a job restarts, some of them may be missing from the count.
     """
     size, which = wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)
-    for cut in table(wanted, current, rules, range_, bound_inputs):
-        after = clamp(size, cut)
-        which = np.where((after == size) | np.isnan(size), which, BOUNDS.index(cut.name))
+    for bound in table(wanted, current, rules, range_, bound_inputs):
+        after = clamp(size, bound)
+        which = np.where((after == size) | np.isnan(size), which, BOUNDS.index(bound.name))
         size = after
     return size, which
 
 
-def clamp(size: Array, cut: Clamp) -> Array:
+def clamp(size: Array, bound: Clamp) -> Array:
     """The size after one bound; an unknown size stays unknown."""
-    raised = size if cut.least is None else np.fmax(size, cut.least)
-    lowered = raised if cut.most is None else np.fmin(raised, cut.most)
+    raised = size if bound.least is None else np.fmax(size, bound.least)
+    lowered = raised if bound.most is None else np.fmin(raised, bound.most)
     return np.where(np.isnan(size), np.nan, lowered)

@@ -38,7 +38,7 @@ def decide(inputs: DecisionInput) -> DecisionResult:
     policy_result, stage = _size(inputs)
     gate = gates.first_closed(inputs.gate_inputs)
     gate = np.where((gate == gates.OPEN) & np.isnan(policy_result.wanted_workers), _INDEX[Reason.NO_DATA], gate)
-    current, workers = inputs.status.current_workers, _at_work(inputs)
+    current, workers = inputs.status.current_workers, _present_workers(inputs)
     wanted = policy_result.wanted_workers
     # The policy sized the ready workers, which may differ from the desired ones: a scale-up exceeds both.
     decided = np.select(
@@ -62,7 +62,7 @@ def decide(inputs: DecisionInput) -> DecisionResult:
     )
 
 
-def _at_work(inputs: DecisionInput) -> Array:
+def _present_workers(inputs: DecisionInput) -> Array:
     """The present workers of each workload."""
     workers = np.full(len(inputs.status.current_workers), np.nan)
     workers[inputs.workload_index] = inputs.policy_input.workers
@@ -107,7 +107,7 @@ def _held_target(inputs: DecisionInput, gate: IntArray) -> Array:
     gate_inputs, status = inputs.gate_inputs, inputs.status
     target, rules = status.target_workers, status.rules
     held = np.where(np.isin(gate, _UNKNOWN), target, first_known(target, status.current_workers))
-    held = np.where(gate == _INDEX[Reason.UNSCHEDULABLE], np.fmin(held, _at_work(inputs)), held)
+    held = np.where(gate == _INDEX[Reason.UNSCHEDULABLE], np.fmin(held, _present_workers(inputs)), held)
     held = np.where(gate == _INDEX[Reason.STUCK], np.fmin(held, status.current_workers), held)
     uncounted = (gate == _INDEX[Reason.NO_WORKERS]) & (gate_inputs.workers_age_s > rules.error_after_s)
     unknown = (

@@ -156,14 +156,14 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
     slow = _with_relays_since(tick, slow)
     trial = slow.trial
     blocked = _is_blocked_since(tick, trial)
-    judged = _can_be_judged(tick, trial) & ~blocked
-    if not (judged | blocked).any():
+    conclusive = _is_conclusive(tick, trial) & ~blocked
+    if not (conclusive | blocked).any():
         return slow
     short = _missing_gain(tick, trial)
-    failed = judged & (short > 0)
+    failed = conclusive & (short > 0)
     complete = (tick.workers >= tick.current_workers)[tick.workload_index]
     shown = blocked & complete & (short <= -tick.stage_rules.growth_noise_ratio * trial.from_records_per_s)
-    passed = (judged & ~failed) | shown
+    passed = (conclusive & ~failed) | shown
     trial = replace(
         trial,
         from_workers=np.where(passed, np.nan, trial.from_workers),
@@ -181,7 +181,7 @@ def _is_blocked_since(tick: Tick, trial: ScaleUpTrial) -> Mask:
     return since
 
 
-def _can_be_judged(tick: Tick, trial: ScaleUpTrial) -> Mask:
+def _is_conclusive(tick: Tick, trial: ScaleUpTrial) -> Mask:
     """Whether the throughput of a stage shows the capacity that its last scale-up added.
 
     The scale-up is less than an hour ago. In addition, one of two conditions holds. The stage is behind, its backlog

@@ -15,7 +15,7 @@ from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, a
 
 Stage = tuple[str, str]
 FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
-_COUNTED_BY = ("partitions", "uncommitted_partitions", "processed_source", "appended_source")
+_COUNTER_ORIGINS = ("partitions", "uncommitted_partitions", "processed_source", "appended_source")
 HEALTH = ("running", "sink_healthy")
 HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that come from the HPA
 # The points of a window: field of Fast -> signal.
@@ -26,9 +26,9 @@ _POINTS = {
     "partition": "highest_partition_backlog_records",
     "reported": "throughput_records_per_s",
 }
-_COUNTED = ("processed", "appended", "backlog", "partition")  # sums over partitions
+_PARTITION_SUMS = ("processed", "appended", "backlog", "partition")
 _FACTS = tuple(f.name for f in fields(WorkloadFacts))
-_COUNTS = tuple(f.name for f in fields(WorkerCounts))
+_WORKER_COUNTS = tuple(f.name for f in fields(WorkerCounts))
 _FEW_RATIO = 0.1  # of the ready workers
 _FLAPS_S = 600.0  # between losses of ready workers that disturb: a flapping probe must not hold the target forever
 _LONG_LOSS_S = 300.0  # Kubernetes evicts the pods of a lost node after this time: their return is no flap
@@ -43,7 +43,7 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     after = WorkloadFacts(**{name: first_known(getattr(now, name), getattr(before, name)) for name in _FACTS})
     # A sum over other partitions, or from another source, is another counter: its difference is no progress.
     moved = np.flatnonzero(
-        np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTED_BY], axis=0)
+        np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTER_ORIGINS], axis=0)
     )
     fast = _without_points(state.fast, stages, {workloads[place] for place in moved})
     fast = replace(
@@ -188,7 +188,7 @@ def _without_points(fast: Fast, stages: tuple[Stage, ...], workloads: set[str]) 
     if not workloads:
         return fast
     unchanged = np.array([workload not in workloads for workload, _ in stages], dtype=bool)
-    points: dict[str, Any] = {name: np.where(unchanged, getattr(fast, name), np.nan) for name in _COUNTED}
+    points: dict[str, Any] = {name: np.where(unchanged, getattr(fast, name), np.nan) for name in _PARTITION_SUMS}
     return replace(fast, **points)
 
 
@@ -220,8 +220,8 @@ def _with_points(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fas
 
 
 def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fast:
-    rows = reindex([samples.whole(name) for name in _COUNTS], samples.workloads, workloads)
-    now, was = WorkerCounts(**dict(zip(_COUNTS, rows, strict=True))), fast.counts
+    rows = reindex([samples.whole(name) for name in _WORKER_COUNTS], samples.workloads, workloads)
+    now, was = WorkerCounts(**dict(zip(_WORKER_COUNTS, rows, strict=True))), fast.counts
     seen = np.isfinite(rows).any(axis=0)
     # Without spec.replicas, the existing workers show a rescale.
     unspecified = np.isnan(now.spec_workers) & np.isnan(was.spec_workers)
@@ -236,10 +236,10 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     adopted = rescaled & ~unspecified & ~_towards_target(fast, now.spec_workers)
     first = seen & np.isnan(fast.spec_changed_at_s)
     # A count from before a change of the desired workers says nothing about the new ones.
-    held = {name: np.where(rescaled, np.nan, getattr(was, name)) for name in _COUNTS}
+    held = {name: np.where(rescaled, np.nan, getattr(was, name)) for name in _WORKER_COUNTS}
     return replace(
         fast,
-        counts=WorkerCounts(**{name: first_known(getattr(now, name), held[name]) for name in _COUNTS}),
+        counts=WorkerCounts(**{name: first_known(getattr(now, name), held[name]) for name in _WORKER_COUNTS}),
         workers_seen_at_s=np.where(seen, samples.at_s, fast.workers_seen_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
         lost_at_s=np.where(lost, samples.at_s, fast.lost_at_s),

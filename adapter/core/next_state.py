@@ -15,7 +15,7 @@ from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
 from adapter.core.relayed_load import relays_at_capacity
 from adapter.core.samples import Array, first_known
-from adapter.core.scale_down_cost import REGRET_DOWNS, REGRETTED_WITHIN_S, seconds_to_pay
+from adapter.core.scale_down_cost import REVERSAL_WEIGHT, REVERSAL_WITHIN_S, seconds_to_pay
 from adapter.core.scale_down_window import bucket_width_s, due_worth_s, recent_downs
 from adapter.core.state import BUCKETS, Slow, State
 
@@ -118,9 +118,9 @@ def _restart_account(tick: Tick, slow: Slow, closed: Mask) -> Slow:
     return replace(slow, history=history)
 
 
-def _block_unschedulable(tick: Tick, slow: Slow, displaced: Mask) -> Slow:
+def _block_unschedulable(tick: Tick, slow: Slow, unschedulable: Mask) -> Slow:
     """Block scale-ups for a while if workers are unschedulable."""
-    blocked = displaced[tick.workload_index] & ~(slow.trial.blocked_until_s > tick.at_s)
+    blocked = unschedulable[tick.workload_index] & ~(slow.trial.blocked_until_s > tick.at_s)
     return extend_blocks(tick, slow, blocked) if blocked.any() else slow
 
 
@@ -142,13 +142,13 @@ def _charge_budget(tick: Tick, slow: Slow, down: Mask) -> Slow:
 def _count_reversals(tick: Tick, slow: Slow, up: Mask) -> Slow:
     """Count a scale-down that was reverted soon several times, so that the next ones wait longer."""
     was = slow.history
-    soon = up & (tick.at_s - was.downs_at_s < REGRETTED_WITHIN_S)
+    soon = up & (tick.at_s - was.downs_at_s < REVERSAL_WITHIN_S)
     if not soon.any():
         return slow
     history = replace(
         was,
-        downs=np.where(soon, recent_downs(tick) + REGRET_DOWNS, was.downs),
-        downs_at_s=np.where(soon, tick.at_s - REGRETTED_WITHIN_S, was.downs_at_s),  # once for each scale-down
+        downs=np.where(soon, recent_downs(tick) + REVERSAL_WEIGHT, was.downs),
+        downs_at_s=np.where(soon, tick.at_s - REVERSAL_WITHIN_S, was.downs_at_s),  # once for each scale-down
     )
     return replace(slow, history=history)
 

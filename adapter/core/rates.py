@@ -155,9 +155,9 @@ class _Steps:
         self.longest_s, self.steps = np.zeros(len(unknown)), np.zeros(len(unknown))
         self.always = np.ones(len(unknown), dtype=bool)
         for point_s, value in zip(at_s, values, strict=True):
-            self._take(point_s, value)
+            self._add_point(point_s, value)
 
-    def _take(self, at_s: float, value: Array) -> None:
+    def _add_point(self, at_s: float, value: Array) -> None:
         known, rose = np.isfinite(value), value > self.last
         begins, opens = rose & (self.steps == 0), known & np.isnan(self.first_s)
         self.longest_s = np.where(rose, np.fmax(self.longest_s, at_s - self.rose_s), self.longest_s)

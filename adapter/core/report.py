@@ -90,17 +90,18 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
     names, complaints, falling = tick.state.slow.workloads, tick.complaints, falling_counters(tick)
     if not (faults or complaints or falling):
         return ("",) * len(names)
-    of_all = np.where(np.isin(result.gate, _MISSING_SAMPLES) | _lost(tick), faults.get(EVERY, ""), "").tolist()
+    missing = np.isin(result.gate, _MISSING_SAMPLES) | _is_partition_count_old(tick)
+    of_all = np.where(missing, faults.get(EVERY, ""), "").tolist()
     return tuple(
         _together(_together(_own_fault(faults.get(name, ""), every), complaints.get(name, "")), falling.get(name, ""))
         for name, every in zip(names, of_all, strict=True)
     )
 
 
-def _lost(tick: Tick) -> Mask:
+def _is_partition_count_old(tick: Tick) -> Mask:
     """Whether the count of partitions is too old to show. As a bound the last count stays."""
-    lost: Mask = tick.partitions_age_s > tick.rules.error_after_s
-    return lost
+    old: Mask = tick.partitions_age_s > tick.rules.error_after_s
+    return old
 
 
 def _own_fault(fault: str, every: str) -> str:
@@ -150,7 +151,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "min_workers": inputs.range_.least,
             "max_workers": inputs.range_.most,
             "hpa_off": inputs.status.hpa_off.astype(np.float64),
-            "partitions": np.where(_lost(tick), np.nan, tick.facts.partitions),
+            "partitions": np.where(_is_partition_count_old(tick), np.nan, tick.facts.partitions),
             "partitions_age_s": tick.partitions_age_s,
             "sink_healthy": tick.facts.sink_healthy,
             "bad_annotations": tick.bad_annotations,

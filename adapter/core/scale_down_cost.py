@@ -14,8 +14,8 @@ from adapter.core.samples import Array
 from adapter.core.state import BUCKETS
 
 DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the next one
-REGRETTED_WITHIN_S = 1800.0
-REGRET_DOWNS = 2.0  # a scale-down that is reverted within that time counts this much more
+REVERSAL_WITHIN_S = 1800.0
+REVERSAL_WEIGHT = 2.0  # a scale-down that is reverted within that time counts this much more
 _WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (60.0, 300.0)  # of the default of rescale_worth_s
 # A quarter of the workers saves the worth in four times as long.
 _SEEN_WORTHS, _LONGEST_SEEN_S = 4.0, 3600.0

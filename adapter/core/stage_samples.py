@@ -30,7 +30,7 @@ class StageSamples:
     highest_partition_backlog_records: Array
     hottest_partition_ratio: Array
     slowest_worker_ratio: Array
-    complete_utilization_ratio: Array  # the same, NaN while one of them is missing
+    complete_utilization_ratio: Array  # utilization_ratio; NaN while one that was reported is missing
     resources: Array  # which of busy time, CPU, memory and network a stage reports: the sum of 1, 2, 4 and 8
     resources_at_s: Array  # the last tick in which none of them was missing
 

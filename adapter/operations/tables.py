@@ -52,17 +52,17 @@ def bound_table(recorded: RecordedDecision) -> tuple[Step, ...]:
     """Every bound in its order, with the size before and after it."""
     inputs, size = recorded.inputs, recorded.result.unbounded
     found = []
-    for cut in clamps.table(
+    for bound in clamps.table(
         size, inputs.status.current_workers, inputs.status.rules, inputs.range_, recorded.result.bound_inputs
     ):
-        after = clamps.clamp(size, cut)
+        after = clamps.clamp(size, bound)
         found.append(
             Step(
-                name=cut.name,
-                limit=_limit(cut),
+                name=bound.name,
+                limit=_limit(bound),
                 before=known(size),
                 after=known(after),
-                meaning=_meaning(recorded, cut.name),
+                meaning=_meaning(recorded, bound.name),
             )
         )
         size = after
@@ -76,8 +76,8 @@ def _meaning(recorded: RecordedDecision, name: Bound) -> str:
     return f"not below {recorded.least_by}" if name is Bound.MIN else name.record.description
 
 
-def _limit(cut: Clamp) -> str:
-    ends = {"at least": cut.least, "at most": cut.most}
+def _limit(bound: Clamp) -> str:
+    ends = {"at least": bound.least, "at most": bound.most}
     limits = {end: known(column) for end, column in ends.items() if column is not None}
     return ", ".join(f"{end} {number(limit)}" for end, limit in limits.items() if limit is not None)
 
