@@ -27,6 +27,7 @@ class ReasonRecord:
     opens: str = ""  # when the gate opens, for `explain`; "" if the reason is no gate
     # The values in a record (core.record) that open the gate.
     opened_by: Mapping[str, float] = field(default_factory=dict)
+    holds_without_samples: bool = False  # somebody asked for the hold, so the target does not expire with its samples
     needs_attention: bool = False  # the page lists such workloads first
     is_moving: bool = False  # the number of workers changes, or is about to
 
@@ -117,6 +118,7 @@ class Reason(StrEnum):
         sentence=_holding("scaling is paused; remove the pause to resume"),
         opens="when the pause ends or is removed",
         opened_by={"gate_inputs.paused": 0, "workload_status.no_up": 0, "workload_status.no_down": 0},
+        holds_without_samples=True,
         needs_attention=True,
     )
     EXCLUDED = ReasonRecord(
@@ -125,6 +127,7 @@ class Reason(StrEnum):
         sentence=_holding("an excluded period is active; wait for its end or change excluded_periods"),
         opens="when the excluded period ends",
         opened_by={"gate_inputs.excluded": 0},
+        holds_without_samples=True,
     )
     NO_DATA = ReasonRecord(
         name="NoDataYet",

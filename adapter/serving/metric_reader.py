@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from adapter.apiserver.selectors import Requirement, Selector
 from adapter.apiserver.status import bad_request, not_found, unavailable
-from adapter.core.decisions import Decision, Reason
+from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
 from adapter.core.metrics import METRICS, Metric
 from adapter.serving.lookup import Lookup, nearest_name, shorten
@@ -163,8 +163,8 @@ def _no_number(metric: Metric, decision: Decision) -> str:
 
 
 def _age_s(metric: Metric, decision: Decision, now_s: float) -> float:
-    """The age of the newest sample behind a number. A paused target is held, however old its samples are."""
-    is_held = decision.reason is Reason.PAUSED and metric.is_size
+    """The age of the newest sample behind a number. A target that is held on purpose has none."""
+    is_held = decision.reason.record.holds_without_samples and metric.is_size
     sample_age_s = None if is_held else metric.age_s(decision)
     return now_s - decision.at_s + (sample_age_s or 0.0)
 

@@ -170,9 +170,11 @@ def test_a_number_that_expires_because_the_pipeline_is_late_says_so() -> None:
     assert "its newest sample is 181 s old, the limit is 180 s; is the pipeline running" in message(given)
 
 
-def test_a_paused_size_does_not_expire_with_its_samples() -> None:
-    paused = entry(sample_age_s=5000.0, reason=Reason.PAUSED)
-    assert (code(ask("", paused)), code(ask("", paused, age_s=181.0))) == (200, 503)
+@pytest.mark.parametrize("reason", Reason)
+def test_only_a_size_that_is_held_on_purpose_does_not_expire_with_its_samples(reason: Reason) -> None:
+    held = entry(sample_age_s=5000.0, reason=reason)
+    is_on_purpose = reason in (Reason.PAUSED, Reason.EXCLUDED)
+    assert (code(ask("", held)), code(ask("", held, age_s=181.0))) == (200 if is_on_purpose else 503, 503)
 
 
 def test_x06_signals_of_a_paused_workload_expire_with_their_samples() -> None:
