@@ -128,16 +128,17 @@ def _lane(policy: str, workload: str) -> str:
 def _repeat(tick: Samples, policies: Sequence[str]) -> Samples:
     """The same samples once per policy. policies: in the order of their lanes."""
     copies = len(policies)
-    return Samples(
-        at_s=tick.at_s,
+    return replace(
+        tick,
         workloads=tuple(_lane(policy, name) for policy in policies for name in tick.workloads),
         stages=tuple((_lane(policy, name), stage) for policy in policies for name, stage in tick.stages),
         by_stage={signal: np.tile(column, copies) for signal, column in tick.by_stage.items()},
         by_workload={signal: np.tile(column, copies) for signal, column in tick.by_workload.items()},
-        faults=_repeat_faults(tick, policies),
+        faults={
+            name if name == EVERY else _lane(policy, name): text
+            for policy in policies
+            for name, text in tick.faults.items()
+        },
+        noted=frozenset(_lane(policy, name) for policy in policies for name in tick.noted),
+        disputes={_lane(policy, name): each for policy in policies for name, each in tick.disputes.items()},
     )
-
-
-def _repeat_faults(tick: Samples, policies: Sequence[str]) -> dict[str, str]:
-    own = {_lane(policy, name): text for policy in policies for name, text in tick.faults.items()}
-    return own | {name: text for name, text in tick.faults.items() if name == EVERY}
