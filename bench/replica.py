@@ -139,9 +139,10 @@ def _snapshot(workloads: int) -> Snapshot:
     at_s = time.time()
     names = sorted(f"job-{number}" for number in range(workloads))
     entries = tuple(
-        Entry(decision=_decision(name, at_s), error_after_s=180.0, labels={"workload": name}) for name in names
+        Entry(decision=_decision(name, at_s), error_after_s=180.0, window_s=60.0, labels={"workload": name})
+        for name in names
     )
-    return Snapshot(at_s=at_s, tick_s=TICK_S, window_s=60.0, error_after_s=180.0, entries=entries)
+    return Snapshot(at_s=at_s, tick_s=TICK_S, error_after_s=180.0, entries=entries)
 
 
 def _decision(name: str, at_s: float) -> Decision:

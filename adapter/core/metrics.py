@@ -40,6 +40,11 @@ class Metric:
         """Whether it is a decided number of workers, not a measured number."""
         return self.unit == "workers"
 
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is measured over a window."""
+        return self.unit == "records/s"
+
 
 def _not_negative(change: float | None) -> float | None:
     return None if change is None else max(change, 0.0)

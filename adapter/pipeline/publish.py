@@ -120,7 +120,6 @@ class SnapshotBuilder:
     def __init__(self, config: Config, rules: RuleBook) -> None:
         every = tuple(rules.every()) or (Rules(),)
         self._tick_s = float(config.timing.tick_s)
-        self._window_s = max(each.rate_window_s for each in every)
         self._rules = rules
         self._error_after_s = max(each.error_after_s for each in every)
         own, of_fleets = [each.labels for each in config.workloads], [fleet.labels for fleet in config.fleets]
@@ -129,7 +128,7 @@ class SnapshotBuilder:
         self._code = dict(zip(names, codes[1:], strict=False))
         self._fleet_codes = codes[1 + len(names) :]
         self._static: tuple[list[str], bytes] = [], b""
-        self._label_codes = self._limits = memoryview(b"")
+        self._label_codes = self._limits = self._windows = memoryview(b"")
 
     def snapshot(self, at_s: int, streams: Sequence[bytes]) -> Snapshot:
         """The snapshot of one tick from the packed decisions of its shards."""
@@ -138,7 +137,6 @@ class SnapshotBuilder:
         return Snapshot(
             at_s=float(at_s),
             tick_s=self._tick_s,
-            window_s=self._window_s,
             error_after_s=self._error_after_s if limits is None or not len(limits) else float(limits.max()),
             entries=() if columns is None else Entries(float(at_s), columns),
         )
@@ -148,12 +146,13 @@ class SnapshotBuilder:
         workloads: list[Any] = tables.workloads.column("workload").to_pylist()
         row = {workload: number for number, workload in enumerate(workloads)} if len(tables.stages) else {}
         of_stage = [row[workload] for workload in tables.stages.column("workload").to_pylist()]
-        label_codes, error_after_s = self._of_workloads(workloads, numbers["fleet"])
+        label_codes, error_after_s, window_s = self._of_workloads(workloads, numbers["fleet"])
         return Columns(
             workloads=workloads,
             texts={name: _names(tables.workloads, name) for name in TEXTS},
             numbers=_known_columns(numbers),
             error_after_s=error_after_s,
+            window_s=window_s,
             label_sets=self._label_sets,
             label_codes=label_codes,
             stage_workloads=memoryview(np.array(of_stage, dtype=np.uint32).tobytes()),
@@ -161,16 +160,17 @@ class SnapshotBuilder:
             stage_numbers=_known_columns(tables.numbers(tables.stages)),
         )
 
-    def _of_workloads(self, workloads: list[str], fleet: Array) -> tuple[memoryview, memoryview]:
-        """Label sets and age limits, cached until a workload is added, removed or moves to another fleet."""
+    def _of_workloads(self, workloads: list[str], fleet: Array) -> tuple[memoryview, memoryview, memoryview]:
+        """Label sets, age limits and windows, cached until a workload is added, removed or moves to another fleet."""
         if self._static != (workloads, fleet.tobytes()):
             fleets = [None if isnan(index) else int(index) for index in fleet.tolist()]
             codes = [self._label_code(*each) for each in zip(workloads, fleets, strict=True)]
-            limits = [self._rules.of(*each).error_after_s for each in zip(workloads, fleets, strict=True)]
+            rules = [self._rules.of(*each) for each in zip(workloads, fleets, strict=True)]
             self._label_codes = memoryview(np.array(codes, np.uint32).tobytes())
-            self._limits = memoryview(np.array(limits, np.float64).tobytes())
+            self._limits = memoryview(np.array([each.error_after_s for each in rules], np.float64).tobytes())
+            self._windows = memoryview(np.array([each.rate_window_s for each in rules], np.float64).tobytes())
             self._static = workloads, fleet.tobytes()
-        return self._label_codes, self._limits
+        return self._label_codes, self._limits, self._windows
 
     def _label_code(self, workload: str, fleet: int | None) -> int:
         if workload in self._code:

@@ -38,7 +38,7 @@ class MetricReader:
         found = _matches(held, query)
         if len(found) > 1:
             raise bad_request(_ambiguous(found, query))
-        return _value_of(metric, found[0], held.snapshot, now_s)
+        return _value_of(metric, found[0], now_s)
 
     def _current(self, now_s: float) -> StoredSnapshot:
         """The newest snapshot, unless it is too old."""
@@ -126,7 +126,7 @@ def _no_match(query: MetricQuery, namespace: Namespace, lookup: Lookup) -> str:
     return f"{near_miss}; {query.hint}" if query.hint and not exists else near_miss
 
 
-def _value_of(metric: Metric, found: Candidate, snapshot: Snapshot, now_s: float) -> MetricValue:
+def _value_of(metric: Metric, found: Candidate, now_s: float) -> MetricValue:
     entry = found.entry
     value = _quantity(metric, found)
     if value is None:
@@ -134,7 +134,8 @@ def _value_of(metric: Metric, found: Candidate, snapshot: Snapshot, now_s: float
     age_s = _age_s(metric, entry.decision, now_s)
     if age_s > entry.error_after_s:
         raise unavailable(_too_old(metric, entry, age_s, now_s))
-    return MetricValue(metric.name, found.labels, value, entry.decision.at_s, round(snapshot.window_s))
+    window_s = round(entry.window_s) if metric.is_rate else None
+    return MetricValue(metric.name, found.labels, value, entry.decision.at_s, window_s)
 
 
 def _quantity(metric: Metric, found: Candidate) -> str | None:

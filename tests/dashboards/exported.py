@@ -76,7 +76,7 @@ def _store() -> SnapshotStore:
     states = [(reason, Bound.NONE) for reason in Reason] + [(Reason.HOLD, bound) for bound in Bound]
     entries = entries_of(AT_S, [_entry(place, reason, bound) for place, (reason, bound) in enumerate(states)])
     store = SnapshotStore(clock=lambda: AT_S)
-    store.put(Snapshot(at_s=AT_S, tick_s=15.0, window_s=60.0, error_after_s=180.0, entries=entries))
+    store.put(Snapshot(at_s=AT_S, tick_s=15.0, error_after_s=180.0, entries=entries))
     return store
 
 
@@ -84,7 +84,7 @@ def _entry(place: int, reason: Reason, bound: Bound) -> Entry:
     numbers = {field.name: 1.0 for field in fields(Decision) if field.name not in _TEXT}
     workload = f"shop/orders-{place:02}"
     decision = Decision(workload=workload, at_s=AT_S, policy="drain", reason=reason, bound=bound, **numbers)
-    return Entry(decision=decision, error_after_s=180.0, labels={}, stages=())
+    return Entry(decision=decision, error_after_s=180.0, window_s=60.0, labels={}, stages=())
 
 
 def _owned(path: str) -> tuple[int, object]:

@@ -62,9 +62,8 @@ def serving(record: Record, token_file: str | None, tls: LiveTls | None) -> Serv
         Snapshot(
             at_s=record.decision.at_s,
             tick_s=15,
-            window_s=60,
             error_after_s=180,
-            entries=(Entry(decision=record.decision, error_after_s=180),),
+            entries=(Entry(decision=record.decision, error_after_s=180, window_s=60.0),),
         )
     )
 

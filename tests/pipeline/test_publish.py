@@ -146,11 +146,11 @@ def test_labels_come_from_the_workload_or_from_its_fleet(publisher: Any, publish
     assert [stage.stage for entry in published[0].entries for stage in entry.stages] == ["map"]
 
 
-def test_the_rules_of_a_workload_limit_the_age_of_its_numbers(publisher: Any, published: list[Snapshot]) -> None:
+def test_a_workload_has_the_age_limit_and_the_window_of_its_rules(publisher: Any, published: list[Snapshot]) -> None:
     publisher(Batch(30), 7)
-    lives_s = {entry.decision.workload: entry.error_after_s for entry in published[0].entries}
-    assert lives_s == {"shop/found": 120, "shop/of-dead": 90}
-    assert (published[0].error_after_s, published[0].window_s, published[0].tick_s) == (120, 60, 1)
+    found = {entry.decision.workload: (entry.error_after_s, entry.window_s) for entry in published[0].entries}
+    assert found == {"shop/found": (120, 30), "shop/of-dead": (90, 60)}
+    assert (published[0].error_after_s, published[0].tick_s) == (120, 1)
 
 
 def test_a_batch_that_hangs_does_not_block_close(publisher: Any, published: list[Snapshot]) -> None:

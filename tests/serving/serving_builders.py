@@ -37,15 +37,19 @@ def entry(
         StageSignals(workload=workload, stage=stage, backlog_records=10.0 * (place + 1))
         for place, stage in enumerate(stages)
     )
-    return Entry(decision=decision(workload, **fields), error_after_s=error_after_s, labels=labels or {}, stages=shown)
+    return Entry(
+        decision=decision(workload, **fields),
+        error_after_s=error_after_s,
+        window_s=60.0,
+        labels=labels or {},
+        stages=shown,
+    )
 
 
 def snapshot(*entries: Entry, at_s: float = AT_S) -> Snapshot:
     """The decisions are dated to the tick, and come back as they are read from the columns."""
     error_after_s = max((each.error_after_s for each in entries), default=180.0)
-    return Snapshot(
-        at_s=at_s, tick_s=15.0, window_s=60.0, error_after_s=error_after_s, entries=entries_of(at_s, entries)
-    )
+    return Snapshot(at_s=at_s, tick_s=15.0, error_after_s=error_after_s, entries=entries_of(at_s, entries))
 
 
 def edited(body: bytes, edit: Callable[[dict[str, Any]], None]) -> bytes:

@@ -35,7 +35,7 @@ def value(given: MetricValue | StatusError) -> str:
 
 def test_one_workload_is_one_item() -> None:
     labels = {"team": "red", "workload": "orders"}
-    assert ask("workload=orders") == MetricValue("required_workers", labels, "4", AT_S, 60)
+    assert ask("workload=orders") == MetricValue("required_workers", labels, "4", AT_S, None)
 
 
 def test_case_49_a_workload_without_labels_has_its_name_as_label() -> None:

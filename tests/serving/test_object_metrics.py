@@ -27,7 +27,7 @@ def question(name: str = "orders", metric: str = "required_workers", **parts: st
 def test_an_object_has_the_number_of_the_workload_of_its_name() -> None:
     (value,) = signals().read(question())
     described = ObjectReference(kind="Deployment", namespace="shop", name="orders", api_version="apps/v1")
-    assert value == ObjectValue(described, "4", AT_S, 60)
+    assert value == ObjectValue(described, "4", AT_S, None)
 
 
 @pytest.mark.parametrize("resource", OBJECT_KINDS)

@@ -10,7 +10,7 @@ from serving_builders import AT_S, decision, entry, get, local_app, snapshot
 
 from adapter.apiserver.negotiation import AGGREGATED
 from adapter.core.decisions import Decision, StageSignals
-from adapter.core.metrics import METRICS, OBJECT_KINDS
+from adapter.core.metrics import METRICS, OBJECT_KINDS, Metric
 from adapter.serving.routes import Readiness
 from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
@@ -53,7 +53,7 @@ def test_case_7_discovery_does_not_grow_with_the_fleet() -> None:
 
 
 SIGNALS = (field.name for field in fields(Decision) if field.default is None and not field.name.endswith("_age_s"))
-FULL = Entry(decision=replace(decision(), **dict.fromkeys(SIGNALS, 1.0)), error_after_s=180.0)
+FULL = Entry(decision=replace(decision(), **dict.fromkeys(SIGNALS, 1.0)), error_after_s=180.0, window_s=60.0)
 
 
 def test_every_metric_that_discovery_lists_is_answered() -> None:
@@ -86,7 +86,7 @@ def test_a_stage_in_the_selector_selects_its_utilization(
         StageSignals(workload="shop/orders", stage=f"s{number}", utilization_ratio=ratio)
         for number, ratio in enumerate(stages)
     )
-    made = Entry(decision=decision(utilization_ratio=0.5), error_after_s=180.0, stages=shown)
+    made = Entry(decision=decision(utilization_ratio=0.5), error_after_s=180.0, window_s=60.0, stages=shown)
     found = get(app_of(made), f"{N}/shop/utilization{selector}").get_json()
     assert [item["value"] for item in found["items"]] == [expected]
 
@@ -160,15 +160,29 @@ def test_cases_40_to_43_a_client_that_does_not_accept_json_gets_a_406(uri: str, 
     assert answer(uri, Accept=accept)[0] == code
 
 
-def test_case_9_an_item_has_its_keys_in_order_and_a_window() -> None:
+def test_case_9_an_item_has_its_keys_in_order() -> None:
     (item,) = answer(METRIC)[1]["items"]
     assert list(item.items()) == [
         ("metricName", "required_workers"),
         ("metricLabels", {"team": "red", "workload": "job-0"}),
         ("timestamp", "2026-01-02T03:04:05Z"),
-        ("window", 60),
         ("value", "3"),
     ]
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_rates_alone_have_a_window_and_it_is_that_of_their_workload(metric: Metric) -> None:
+    full = [
+        replace(FULL, decision=replace(FULL.decision, workload=f"shop/of-{window_s}"), window_s=window_s)
+        for window_s in (60, 600)
+    ]
+    for window_s in (60, 600):
+        external = f"{N}/shop/{metric.name}?labelSelector=workload%3Dof-{window_s}"
+        found = [
+            get(app_of(*full), uri).get_json()["items"][0] for uri in (external, f"{C}/of-{window_s}/{metric.name}")
+        ]
+        expected = window_s if metric.unit == "records/s" else None
+        assert [found[0].get("window"), found[1].get("windowSeconds")] == [expected, expected]
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
@@ -180,9 +194,9 @@ def test_case_66_a_value_describes_its_object_in_the_form_of_the_version(version
     code, document = answer(uri)
     assert (code, document["apiVersion"]) == (200, f"custom.metrics.k8s.io/{version}")
     assert document["items"] == [
-        at | {"metricName": "required_workers", "window": 60, "selector": selector}
+        at | {"metricName": "required_workers", "selector": selector}
         if version == "v1beta1"
-        else at | {"metric": {"name": "required_workers", "selector": selector}, "windowSeconds": 60}
+        else at | {"metric": {"name": "required_workers", "selector": selector}}
     ]
 
 

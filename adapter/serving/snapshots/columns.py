@@ -25,6 +25,7 @@ class Entry:
 
     decision: Decision
     error_after_s: float  # the largest age of the samples of a served number
+    window_s: float  # of its rates
     labels: dict[str, str] = field(default_factory=dict)
     stages: tuple[StageSignals, ...] = ()
 
@@ -50,6 +51,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     texts: dict[str, TextColumn]  # field of Decision (TEXTS)
     numbers: dict[str, memoryview]  # field of Decision (NUMBERS)
     error_after_s: memoryview
+    window_s: memoryview
     label_sets: list[dict[str, str]]
     label_codes: memoryview  # index of the label set of each workload
     stage_workloads: memoryview = memoryview(b"")  # index of the workload of each visible stage, sorted
@@ -70,7 +72,8 @@ class Entries(Collection[Entry]):
         _check(columns)
         self._numbers = {name: _floats(column) for name, column in columns.numbers.items() if name in NUMBERS}
         self._stage_numbers = {name: _floats(column) for name, column in columns.stage_numbers.items()}
-        self._error_after_s, self._label_codes = _floats(columns.error_after_s), _codes(columns.label_codes)
+        self._error_after_s, self._window_s = _floats(columns.error_after_s), _floats(columns.window_s)
+        self._label_codes = _codes(columns.label_codes)
 
     def __len__(self) -> int:
         return len(self.workloads)
@@ -93,6 +96,7 @@ class Entries(Collection[Entry]):
         return Entry(
             decision=self.decision(row),
             error_after_s=self._error_after_s[row],
+            window_s=self._window_s[row],
             labels=self.labels(row),
             stages=tuple(self._stage(row, place) for place in self._stages_of.get(row, ())),
         )
@@ -144,6 +148,7 @@ def entries_of(at_s: float, entries: Collection[Entry]) -> Entries:
         texts={name: names_of([getattr(entry.decision, name) for entry in ordered]) for name in TEXTS},
         numbers=_all_bytes(NUMBERS, [entry.decision for entry in ordered]),
         error_after_s=memoryview(array(_NUMBER, [entry.error_after_s for entry in ordered]).tobytes()),
+        window_s=memoryview(array(_NUMBER, [entry.window_s for entry in ordered]).tobytes()),
         label_sets=label_sets,
         label_codes=memoryview(label_codes.tobytes()),
         stage_workloads=memoryview(array(_CODE, [row for row, _ in rows]).tobytes()),
@@ -181,7 +186,7 @@ def _check(columns: Columns) -> None:
     of_texts = all(_fits(column, rows) for column in columns.texts.values())
     if not (columns.texts.keys() == set(TEXTS) and of_texts and _fits(columns.stages, stages)):
         raise ValueError("not a snapshot: a column of texts does not fit its workloads")
-    lengths = {len(_floats(column)) for column in (*columns.numbers.values(), columns.error_after_s)}
+    lengths = {len(_floats(each)) for each in (*columns.numbers.values(), columns.error_after_s, columns.window_s)}
     of_stages = {len(_floats(column)) for column in columns.stage_numbers.values()}
     if not (lengths <= {rows} and of_stages <= {stages} and columns.stage_numbers.keys() <= set(STAGE_NUMBERS)):
         raise ValueError("not a snapshot: a column of numbers does not fit its workloads")

@@ -9,7 +9,7 @@ from adapter.serving.snapshots.columns import Columns, Entries, Entry, entries_o
 
 __all__ = ["Entry", "Snapshot", "decode", "encode"]
 
-VERSION = 5  # increase after each change of Decision, its defaults, Reason, Bound, Columns or Snapshot
+VERSION = 6  # increase after each change of Decision, its defaults, Reason, Bound, Columns or Snapshot
 MOST_TICKS_AHEAD = 2  # allowed difference of clocks; a tick further in the future comes from a wrong clock
 
 
@@ -20,7 +20,6 @@ class Snapshot:
     version: int = VERSION
     at_s: float  # the tick
     tick_s: float  # seconds between ticks
-    window_s: float  # of its rates
     error_after_s: float  # the largest of its entries; no number of an older snapshot is served
     entries: Collection[Entry]  # sorted by workload
 
@@ -38,7 +37,6 @@ class _Versioned(msgspec.Struct):
 class _Message(_Versioned):
     at_s: float
     tick_s: float
-    window_s: float
     error_after_s: float
     columns: Columns
 
@@ -51,7 +49,7 @@ _decode = msgspec.msgpack.Decoder(_Message).decode
 def encode(snapshot: Snapshot) -> bytes:
     """Encode a snapshot as MessagePack."""
     columns = entries_of(snapshot.at_s, snapshot.entries).columns
-    numbers = snapshot.at_s, snapshot.tick_s, snapshot.window_s, snapshot.error_after_s
+    numbers = snapshot.at_s, snapshot.tick_s, snapshot.error_after_s
     return _encode(_Message(snapshot.version, *numbers, columns))
 
 
@@ -71,7 +69,6 @@ def decode(body: bytes | memoryview) -> Snapshot:
     return Snapshot(
         at_s=message.at_s,
         tick_s=message.tick_s,
-        window_s=message.window_s,
         error_after_s=message.error_after_s,
         entries=Entries(message.at_s, message.columns),
     )

@@ -39,13 +39,13 @@ class Published(Part):
     def _snapshot(self) -> bytes:
         at_s = time.time()
         entries = [_entry(workload, at_s, numbers) for workload, numbers in sorted(self._numbers().items())]
-        return encode(Snapshot(at_s=at_s, tick_s=TICK_S, window_s=60.0, error_after_s=ERROR_AFTER_S, entries=entries))
+        return encode(Snapshot(at_s=at_s, tick_s=TICK_S, error_after_s=ERROR_AFTER_S, entries=entries))
 
 
 def _entry(workload: str, at_s: float, numbers: Mapping[str, float]) -> Entry:
     ages = {"sample_age_s": 0.0, "partitions_age_s": 0.0}
     decision = Decision(workload=workload, at_s=at_s, policy="drain", reason=Reason.HOLD, **ages, **numbers)
-    return Entry(decision=decision, error_after_s=ERROR_AFTER_S)
+    return Entry(decision=decision, error_after_s=ERROR_AFTER_S, window_s=60.0)
 
 
 def _answering(body: Callable[[], bytes]) -> type[BaseHTTPRequestHandler]:

@@ -29,8 +29,10 @@ def publish(store: SnapshotStore) -> None:
     decision = Decision(
         workload=f"default/{WORKLOAD}", at_s=at_s, policy="dataflow", reason=Reason.HOLD, required_workers=3.0
     )
-    entries = entries_of(at_s, (Entry(decision=decision, error_after_s=ERROR_AFTER_S, labels={}, stages=()),))
-    store.put(Snapshot(at_s=at_s, tick_s=5.0, window_s=20.0, error_after_s=ERROR_AFTER_S, entries=entries))
+    entries = entries_of(
+        at_s, (Entry(decision=decision, error_after_s=ERROR_AFTER_S, window_s=20.0, labels={}, stages=()),)
+    )
+    store.put(Snapshot(at_s=at_s, tick_s=5.0, error_after_s=ERROR_AFTER_S, entries=entries))
 
 
 def main(file: Path) -> None:

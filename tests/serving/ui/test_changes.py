@@ -10,8 +10,8 @@ HELD = Decision(workload="shop/orders", at_s=0.0, policy="dataflow", reason=Reas
 
 
 def snapshot(decision: Decision) -> Snapshot:
-    entry = Entry(decision=decision, error_after_s=180.0)
-    return Snapshot(at_s=decision.at_s, tick_s=15.0, window_s=60.0, error_after_s=180.0, entries=(entry,))
+    entry = Entry(decision=decision, error_after_s=180.0, window_s=60.0)
+    return Snapshot(at_s=decision.at_s, tick_s=15.0, error_after_s=180.0, entries=(entry,))
 
 
 def news(*decisions: Decision) -> list[bool]:

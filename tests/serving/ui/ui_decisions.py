@@ -28,7 +28,7 @@ def decision(workload: str = "demo/steady", **changes: Any) -> Decision:
 
 def snapshot(*decisions: Decision, at_s: float = AT_S, labels: dict[str, str] | None = None) -> Snapshot:
     entries = tuple(
-        Entry(decision=one, error_after_s=180.0, labels=labels or {})
+        Entry(decision=one, error_after_s=180.0, window_s=60.0, labels=labels or {})
         for one in sorted(decisions, key=lambda one: one.workload)
     )
-    return Snapshot(at_s=at_s, tick_s=15, window_s=60, error_after_s=180, entries=entries)
+    return Snapshot(at_s=at_s, tick_s=15, error_after_s=180, entries=entries)
