@@ -122,7 +122,8 @@ def _of_reads(group: list[_QueryRead], window: str) -> Iterator[Query]:
     first = group[0]
     joinable = {s for s, text in first.signals.items() if all(presets.mentions(text, p) for p in ("match", "by"))}
     for signal, template in first.signals.items():
-        for batch in _batches(group, template.count("$match")) if signal in joinable else [[one] for one in group]:
+        places = presets.mentions(template, "match")
+        for batch in _batches(group, places) if signal in joinable else [[one] for one in group]:
             keys = tuple(sorted(first.match)) if signal in joinable else ()
             stage_label = _stage_label(first.preset, signal)
             labels = (*keys, first.preset.workload_label if first.preset else None, stage_label)

@@ -16,7 +16,7 @@ from adapter.config import (
 )
 from adapter.sources import presets, promql
 from adapter.sources.prometheus import check, queries
-from adapter.sources.prometheus_plan import ConfiguredWorkloads, DiscoveredWorkloads
+from adapter.sources.prometheus_plan import LONGEST_MATCH, ConfiguredWorkloads, DiscoveredWorkloads
 
 SIGNALS = len(presets.load("kafka-exporter").signals)
 
@@ -91,6 +91,19 @@ def test_a_thousand_workloads_are_a_handful_of_queries() -> None:
         w for query in plan if query.signal == "partitions" for ids in query.owners.workloads.values() for w in ids
     ]
     assert matched == [f"default/{name}" for name in names]
+
+
+@pytest.mark.parametrize(
+    ("template", "many"),
+    [("max(a{$match}) by ($by)", False), ("max(a{${match}} - b{$match}) by (${by})", True)],
+    ids=["one placeholder", "two, also in braces"],
+)
+def test_workloads_share_queries_up_to_the_length_that_all_placeholders_give(template: str, many: bool) -> None:
+    names = [f"{n:05}-{'x' * 44}" for n in range(400)]
+    read = {n: reading(match={"job": n}, signals={"backlog_records": template}) for n in names}
+    plan = queries(config(*(Workload(name=n, read=(read[n],)) for n in names)), "main")
+    assert len(plan) == 1 + many
+    assert max(len(query.text) for query in plan) < LONGEST_MATCH + 100
 
 
 def test_joined_names_match_only_themselves() -> None:
