@@ -87,8 +87,10 @@ def _workload(metric: Json) -> str | None:
     selector = identifier.get("selector", {})
     if (named := selector.get("matchLabels", {}).get("workload")) is not None:
         return str(named)
-    if any(term["key"] == "workload" for term in selector.get("matchExpressions", [])):
-        return None  # it may select several
+    terms = [term for term in selector.get("matchExpressions", []) if term["key"] == "workload"]
+    if terms:
+        choices = (set(term.get("values", ())) for term in terms if term["operator"] == "In")
+        return next((str(*values) for values in choices if len(values) == 1), None)  # any other may select several
     return str(described["name"]) if described else None
 
 

@@ -31,8 +31,8 @@ def of_pods(name: str = "utilization", **selector: Any) -> dict[str, Any]:
     return {"type": "Pods", "pods": {"metric": metric}}
 
 
-def expression(key: str) -> list[dict[str, Any]]:
-    return [{"key": key, "operator": "In", "values": ["orders"]}]
+def expression(key: str, *values: str, operator: str = "In") -> list[dict[str, Any]]:
+    return [{"key": key, "operator": operator, "values": list(values)}]
 
 
 def hpa(name: str = "orders", metrics: Any = None, annotations: Any = None, **spec: Any) -> dict[str, Any]:
@@ -86,7 +86,10 @@ def test_the_default_minimum_of_an_hpa_is_1() -> None:
         pytest.param([external("queue_depth", matchLabels={"workload": "orders"})], id="another adapter's metric"),
         pytest.param([external(matchLabels={"app": "orders"})], id="a selector without a workload"),
         pytest.param([{"type": "External", "external": {"metric": {"name": "backlog"}}}], id="no selector"),
-        pytest.param([external(matchExpressions=expression("workload"))], id="a selector by expressions"),
+        pytest.param([external(matchExpressions=expression("workload", "orders", "web"))], id="one of two workloads"),
+        pytest.param(
+            [external(matchExpressions=expression("workload", "orders", operator="NotIn"))], id="any workload but one"
+        ),
         pytest.param([of_object("requests-per-second")], id="another adapter's metric of an object"),
         pytest.param([of_object("throughput", kind="v1 Service")], id="another adapter's metric of a Service"),
         pytest.param(
@@ -94,7 +97,7 @@ def test_the_default_minimum_of_an_hpa_is_1() -> None:
         ),
         pytest.param([of_object(kind="v1 Deployment")], id="a Deployment of another group"),
         pytest.param(
-            [of_object(matchExpressions=expression("workload"))], id="an object with a selector by expressions"
+            [of_object(matchExpressions=expression("workload", "orders", "web"))], id="an object, one of two workloads"
         ),
         pytest.param([of_pods()], id="a metric of pods, which is another adapter's"),
         pytest.param([{"type": "ContainerResource", "containerResource": {"name": "cpu"}}], id="CPU of a container"),
@@ -119,7 +122,17 @@ def test_hpas_without_our_metrics_are_ignored(metrics: Any) -> None:
             of_object(kind="argoproj.io/v1 Rollout"), "shop/orders", id="Object, of another version than that served"
         ),
         pytest.param(of_object(matchLabels={"stage": "join"}), "shop/orders", id="Object, of a stage"),
-        pytest.param(of_object(matchExpressions=expression("stage")), "shop/orders", id="Object, of stages"),
+        pytest.param(of_object(matchExpressions=expression("stage", "map")), "shop/orders", id="Object, of stages"),
+        pytest.param(
+            external(matchExpressions=[*expression("workload", "web", operator="NotIn"), *expression("workload", "b")]),
+            "shop/b",
+            id="External, by an expression of one value",
+        ),
+        pytest.param(
+            of_object(matchExpressions=expression("workload", "clicks")),
+            "shop/clicks",
+            id="Object, by an expression of one value",
+        ),
     ],
 )
 def test_external_and_object_metrics_assign_an_hpa_to_its_workload(metric: dict[str, Any], workload: str) -> None:
