@@ -106,8 +106,13 @@ def _is_partition_count_old(tick: Tick) -> Mask:
 
 def _own_fault(fault: str, every: str) -> str:
     """The fault of one workload. A source that names the workload replaces the faults of all workloads."""
-    named = any(part in fault for part in every.split("; ") if part)
-    return fault if named else _together(fault, every)
+    own, of_all = ({part for part in each.split("; ") if not _is_count(part)} for each in (fault, every))
+    return _together(fault, every) if own.isdisjoint(of_all) else fault
+
+
+def _is_count(part: str) -> bool:
+    """Whether it only counts the faults that were left out, as in "1 more"."""
+    return part.removesuffix(" more").isdigit()
 
 
 def _together(one: str, other: str) -> str:

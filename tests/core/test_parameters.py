@@ -166,6 +166,16 @@ FAULTS = {
     "one of all, where everything was seen": ([(EVERY, "kafka: down")], {}, ""),
     "its own among others": ([(JOB, "b"), (EVERY, "b"), (EVERY, "a")], {"backlog_records": None}, "b"),
     "two": ([(JOB, "b"), (EVERY, "a")], {"backlog_records": None}, "b; a"),
+    "one of all in a word of its own": (
+        [(JOB, "bc"), (EVERY, "b"), (EVERY, "a")],
+        {"backlog_records": None},
+        "bc; a; b",
+    ),
+    "more than are shown": (
+        [(of, f"{of}{number}") for of in (JOB, EVERY) for number in range(6)],
+        {"backlog_records": None},
+        "; ".join([*(f"{JOB}{number}" for number in range(5)), "1 more", *(f"*{n}" for n in range(5)), "1 more"]),
+    ),
 }
 
 
