@@ -29,6 +29,11 @@ class Target:
     namespace: str
     name: str
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What each version of its API calls the same object."""
+        return self.api_version.rpartition("/")[0], self.kind, self.namespace, self.name
+
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
 
@@ -72,9 +77,9 @@ def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
 def _workloads(hpa: Json) -> tuple[str, ...]:
     namespace = hpa["metadata"]["namespace"]
     found = {hpa["metadata"].get("annotations", {}).get(WORKLOAD)}
-    if found == {None}:
+    if not any(found):
         found = {_workload(metric) for metric in hpa["spec"].get("metrics", [])}
-    return tuple(sorted(f"{namespace}/{name}" for name in found if name is not None))
+    return tuple(sorted(f"{namespace}/{name}" for name in found if name))
 
 
 def _workload(metric: Json) -> str | None:
@@ -167,13 +172,13 @@ def add_workers(
     scale for several workloads, because each worker may belong to any of them.
     """
     by_workload: dict[str, list[Autoscaler]] = defaultdict(list)
-    by_target: dict[Target, list[Autoscaler]] = defaultdict(list)
+    by_target: dict[tuple[str, ...], list[Autoscaler]] = defaultdict(list)
     for autoscaler in found:
-        by_target[autoscaler.target].append(autoscaler)
+        by_target[autoscaler.target.identity].append(autoscaler)
         for workload in autoscaler.workloads:
             by_workload[workload].append(autoscaler)
     for workload, owners in by_workload.items():
-        if conflict := _two_autoscalers(workload, owners) or _shared_target(by_target[owners[0].target]):
+        if conflict := _two_autoscalers(workload, owners) or _shared_target(by_target[owners[0].target.identity]):
             table.add_fault(at_s, workload, conflict)
         else:
             _add_workload(table, at_s, workload, owners[0], scales)

@@ -145,6 +145,11 @@ def test_an_annotation_names_the_workload_of_an_hpa_of_keda() -> None:
     assert (found.workloads, found.fault) == (("shop/orders",), "")
 
 
+def test_an_empty_name_of_a_workload_is_ignored() -> None:
+    assert seen(hpa(annotations={"backlog-adapter/workload": ""})) == seen(hpa())
+    assert seen(hpa(metrics=[external(matchLabels={"workload": ""})])) == {}
+
+
 def test_s1_15_two_metrics_of_an_object_are_one_hpa_of_one_workload() -> None:
     both = [of_object("utilization"), of_object("relative_lag_change")]
     assert seen(hpa(metrics=both)) == seen(hpa())
@@ -161,13 +166,16 @@ def test_two_hpas_of_one_workload_are_a_fault_that_names_both() -> None:
     }
 
 
-def test_two_jobs_that_share_workers_are_a_fault_of_both_that_names_them() -> None:
-    clicks = hpa("clicks", metrics=[external(matchLabels={"workload": "clicks"})])
+@pytest.mark.parametrize("versions", [("apps/v1", "apps/v1"), ("flink.apache.org/v1beta1", "flink.apache.org/v1beta2")])
+def test_two_jobs_that_share_workers_are_a_fault_of_both_that_names_them(versions: tuple[str, str]) -> None:
+    orders, clicks = hpa(), hpa("clicks", metrics=[external(matchLabels={"workload": "clicks"})])
+    for item, version in zip((orders, clicks), versions, strict=True):
+        item["spec"]["scaleTargetRef"]["apiVersion"] = version
     sentence = (
         "workloads shop/clicks and shop/orders share the workers of Deployment shop/orders, which HPAs shop/clicks and "
         "shop/orders scale: give each workload workers of its own"
     )
-    assert seen(hpa(), clicks) == {("shop/orders", FAULT): sentence, ("shop/clicks", FAULT): sentence}
+    assert seen(orders, clicks) == {("shop/orders", FAULT): sentence, ("shop/clicks", FAULT): sentence}
 
 
 def test_an_hpa_whose_metrics_name_two_workloads_is_a_fault_of_both() -> None:
@@ -179,12 +187,14 @@ def test_an_hpa_whose_metrics_name_two_workloads_is_a_fault_of_both() -> None:
     assert seen(hpa(metrics=both)) == {("shop/orders", FAULT): sentence, ("shop/clicks", FAULT): sentence}
 
 
-def test_a_target_of_another_kind_or_namespace_is_not_shared() -> None:
-    other = hpa("clicks", metrics=[external(matchLabels={"workload": "clicks"})])
-    other["spec"]["scaleTargetRef"] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "orders"}
+@pytest.mark.parametrize("other", ["apps/v1 StatefulSet", "example.com/v1 Deployment"])
+def test_a_target_of_another_kind_group_or_namespace_is_not_shared(other: str) -> None:
+    clicks = hpa("clicks", metrics=[external(matchLabels={"workload": "clicks"})])
+    version, kind = other.split()
+    clicks["spec"]["scaleTargetRef"] = {"apiVersion": version, "kind": kind, "name": "orders"}
     foreign = hpa()
     foreign["metadata"]["namespace"] = "web"
-    assert FAULT not in {signal for _, signal in seen(hpa(), other, foreign)}
+    assert FAULT not in {signal for _, signal in seen(hpa(), clicks, foreign)}
 
 
 def test_an_unknown_scale_target_is_a_fault_and_the_limits_stay() -> None:
