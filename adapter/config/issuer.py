@@ -14,7 +14,7 @@ _LIVES = {"leaf_life_s": 90 * _DAY_S, "ca_life_s": 365 * _DAY_S, "publish_s": 60
 # A certificate is renewed after two thirds of its life. The last third has room for the publication of a CA, twice; of
 # a CA it has room for the life of a certificate.
 _MULTIPLES = (("leaf_life_s", 6, "publish_s"), ("ca_life_s", 3, "leaf_life_s"))
-_API_SERVICES = (
+API_SERVICES = (
     "v1beta1.external.metrics.k8s.io",
     "v1beta1.custom.metrics.k8s.io",
     "v1beta2.custom.metrics.k8s.io",
@@ -35,7 +35,7 @@ class Issuer(Model):
     pipeline_secret: Text | None = Field(default=None, description="Secret of the pipeline's certificate.")
     token_secret: Text | None = Field(default=None, description="Secret of the token, copied to snapshot_token_file.")
     api_services: Annotated[tuple[Text, ...], LISTED] = Field(
-        default=_API_SERVICES,
+        default=API_SERVICES,
         description="APIServices whose caBundle gets the CA. One that leads to another Service is never written.",
     )
     leaf_life_s: int = Field(

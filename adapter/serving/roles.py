@@ -22,12 +22,12 @@ from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.apiserver.tokens import Tokens
 from adapter.config import Serving
+from adapter.config.issuer import API_SERVICES
 from adapter.errors import ConfigError
 from adapter.issuer.start import host_of, start_issuer
 from adapter.log_queue import queued_logging
 from adapter.serving.accounting import Accounting
 from adapter.serving.api_services import ApiServices
-from adapter.serving.metric_api import CUSTOM, CUSTOM_ITEMS, EXTERNAL, EXTERNAL_VERSION
 from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
@@ -38,7 +38,6 @@ LOOPBACK = "127.0.0.1"
 # From unready until the end: the time that a cluster needs to send requests to another replica.
 FAREWELL_S = 5.0
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
-_API_SERVICES = (f"{EXTERNAL_VERSION}.{EXTERNAL}", *(f"{version}.{CUSTOM}" for version in CUSTOM_ITEMS))
 
 _log = structlog.get_logger(__name__)
 
@@ -144,7 +143,7 @@ class _Cluster:
         stack.callback(access.close)
         followed.start()
         stack.callback(followed.stop)
-        services = ApiServices(api.get, _API_SERVICES, settings.service)
+        services = ApiServices(api.get, API_SERVICES, settings.service)
         telemetry.add(services.gauges)
         services.start()
         stack.callback(services.stop)
