@@ -77,9 +77,10 @@ class DecisionTables:
     workloads: pa.Table
     stages: pa.Table
 
-    def numbers(self, table: pa.Table) -> dict[str, Array]:
-        """The columns of numbers of one of the tables."""
-        return {name: table.column(name).to_numpy() for name in table.column_names if _is_number(table, name)}
+
+def number_columns(table: pa.Table) -> dict[str, Array]:
+    """The columns of numbers of a table of decisions."""
+    return {name: table.column(name).to_numpy() for name in table.column_names if _is_number(table, name)}
 
 
 def unpack_decisions(streams: Iterable[bytes]) -> DecisionTables:
@@ -93,13 +94,12 @@ def unpack_decisions(streams: Iterable[bytes]) -> DecisionTables:
 def unpack_shard(at_s: float, stream: bytes) -> Decisions:
     """Reverse pack_decisions for one shard, with the records."""
     whole, stages, records = _tables(stream, 3)
-    tables = DecisionTables(whole, stages)
     return Decisions(
         at_s=at_s,
         text={name: tuple(_list(whole, name)) for name in whole.column_names if not _is_number(whole, name)},
-        numbers=tables.numbers(whole),
+        numbers=number_columns(whole),
         stages=tuple(zip(_list(stages, "workload"), _list(stages, "stage"), strict=True)),
-        stage_numbers=tables.numbers(stages),
+        stage_numbers=number_columns(stages),
         record={name: records.column(name).to_numpy() for name in records.column_names},
     )
 

@@ -19,7 +19,7 @@ from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import Array
 from adapter.pipeline.checkpoint import log_of
-from adapter.pipeline.packing import DecisionTables, unpack_decisions, unpack_shard
+from adapter.pipeline.packing import DecisionTables, number_columns, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import shard_of
 from adapter.serving.snapshots.columns import Columns, Entries, TextColumn, label_sets_of
 from adapter.serving.snapshots.snapshot import Snapshot
@@ -142,7 +142,7 @@ class SnapshotBuilder:
         )
 
     def _columns(self, tables: DecisionTables) -> Columns:
-        numbers = tables.numbers(tables.workloads)
+        numbers = number_columns(tables.workloads)
         workloads: list[Any] = tables.workloads.column("workload").to_pylist()
         row = {workload: number for number, workload in enumerate(workloads)} if len(tables.stages) else {}
         of_stage = [row[workload] for workload in tables.stages.column("workload").to_pylist()]
@@ -157,7 +157,7 @@ class SnapshotBuilder:
             label_codes=label_codes,
             stage_workloads=memoryview(np.array(of_stage, dtype=np.uint32).tobytes()),
             stages=_names(tables.stages, "stage"),
-            stage_numbers=_known_columns(tables.numbers(tables.stages)),
+            stage_numbers=_known_columns(number_columns(tables.stages)),
         )
 
     def _of_workloads(self, workloads: list[str], fleet: Array) -> tuple[memoryview, memoryview, memoryview]:

@@ -39,10 +39,10 @@ class GroupListing:
 class KafkaRequests:
     """The requests of one tick and the time that is left for them."""
 
-    def __init__(self, admin: Admin, deadline_s: float, unanswered: dict[str, Future[Any]] | None = None) -> None:
+    def __init__(self, admin: Admin, deadline_s: float, unanswered: dict[str, Future[Any]]) -> None:
         """unanswered: the requests of earlier ticks that are under way, by group; updated by committed()."""
         self._admin = admin
-        self._unanswered = {} if unanswered is None else unanswered
+        self._unanswered = unanswered
         self._deadline_at_s = time.monotonic() + deadline_s
         self.has_old_leaders = False  # the client does not learn the new partition leaders: replace it
         self.silent_groups: frozenset[str] | None = None  # without an answer of their coordinator; None before requests

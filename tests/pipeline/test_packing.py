@@ -9,7 +9,7 @@ from sample_rows import Row, table_of
 
 from adapter.core.decisions import NUMBERS, STAGE_NUMBERS, Decisions
 from adapter.core.samples import EVERY, STAGE_SIGNALS, WORKLOAD_SIGNALS, Samples
-from adapter.pipeline.packing import pack, pack_decisions, unpack, unpack_decisions, unpack_shard
+from adapter.pipeline.packing import number_columns, pack, pack_decisions, unpack, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
 from adapter.sources.sample_table import FAULT
 
@@ -97,7 +97,7 @@ def test_unpacked_decisions_are_equal_and_sorted_over_shards(data: st.DataObject
     merged = unpack_decisions(pack_decisions(part) for part in parts)
     assert merged.workloads.column("workload").to_pylist() == sorted(names)
     by_name = {part.text["workload"]: part for part in parts}
-    for name, column in merged.numbers(merged.workloads).items():
+    for name, column in number_columns(merged.workloads).items():
         np.testing.assert_equal(column.tolist(), [by_name[each,].numbers[name][0] for each in sorted(names)])
     places = zip(merged.stages.column("workload").to_pylist(), merged.stages.column("stage").to_pylist(), strict=True)
     assert list(places) == [(name, stage) for name in sorted(names) for stage in ("map", "sink")]
