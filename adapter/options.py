@@ -11,15 +11,15 @@ from adapter.errors import ConfigError
 
 Number = TypeVar("Number", int, float)
 
-_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
 
 def _duration_s(option: str) -> Callable[[str], float]:
     """Parse a duration of more than 0."""
 
     def parse(text: str) -> float:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h|)", text)
-        seconds = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", text)
+        seconds = float(found[1]) * UNITS_S[found[2] or "s"] if found else 0.0
         if seconds <= 0:
             raise ConfigError([f"{option}: expected a duration of more than 0, such as 120s, 2m or 1h, got {text!r}"])
         return seconds

@@ -3,6 +3,7 @@
 import io
 from contextlib import redirect_stderr
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import structlog
@@ -10,6 +11,7 @@ import yaml
 
 from adapter import __version__, cli
 from adapter.config import chart_values
+from adapter.options import Duration
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "config.yaml"
 CHART = Path(__file__).parents[1] / "charts" / "backlog-adapter"
@@ -86,6 +88,14 @@ def test_a_wrong_number_of_an_option_is_refused_as_a_wrong_setting_is(
     with pytest.raises(SystemExit) as ended:
         cli.main(arguments.split())
     assert (ended.value.code, capsys.readouterr().err) == (2, f"backlog-adapter: {fault}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "duration_s"), [("90", 90), ("2m", 120), ("1.5h", 5400), ("7d", 604_800), ("1w", 604_800)]
+)
+def test_a_duration_has_the_units_of_a_time_in_the_past(text: str, duration_s: float) -> None:
+    option = get_args(Duration)[1]
+    assert option.parser(text) == duration_s
 
 
 VALUES = """

@@ -18,6 +18,7 @@ from adapter.config import Config
 from adapter.config.sources import KINDS_WITH_PAST
 from adapter.core.samples import EVERY, Samples
 from adapter.errors import AdapterError, SourceError
+from adapter.options import UNITS_S
 from adapter.sources import Source
 from adapter.sources.factory import open_source
 from adapter.sources.precedence import with_source
@@ -34,7 +35,6 @@ _ADVICE = (
     "the workload's `read` (docs/backtest.md)"
 )
 _AGO = re.compile(r"-(\d+(?:\.\d+)?)([smhdw])")
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
 _YEAR_10000_S = 253_402_300_800.0
 
@@ -157,7 +157,7 @@ def _instant(text: str, now_s: float) -> float | None:
     if text == "now":
         return now_s
     if (ago := _AGO.fullmatch(text)) is not None:
-        return now_s - float(ago[1]) * _UNITS_S[ago[2]]
+        return now_s - float(ago[1]) * UNITS_S[ago[2]]
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
