@@ -9,7 +9,8 @@ def open_source(config: Config, name: str) -> Source:
     settings = config.sources[name]
     match settings.kind:
         case "prometheus":
-            from adapter.sources.prometheus import PrometheusReader, queries
+            from adapter.sources.prometheus import PrometheusReader
+            from adapter.sources.prometheus_plan import queries
 
             return PrometheusReader(name, settings, queries(config, name))
         case "kafka":

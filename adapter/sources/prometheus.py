@@ -21,10 +21,8 @@ from adapter.errors import SourceError
 from adapter.file_stamps import FileStamp
 from adapter.http_body import ACCEPTED, BodyError, LargeBodyError, read_body_async
 from adapter.sources.prometheus_answers import QueryError, ResultCollector, Series, decode
-from adapter.sources.prometheus_plan import Query, check, queries
+from adapter.sources.prometheus_plan import Query
 from adapter.sources.tls import tls_context, tls_stamps
-
-__all__ = ["PrometheusReader", "Query", "check", "queries"]
 
 MOST_POINTS = 11_000  # of a series in one range query; Prometheus refuses more
 MOST_VALUES = {"query": 100_000, "query_range": 2_000_000}  # of one answer; each takes some 400 bytes of memory

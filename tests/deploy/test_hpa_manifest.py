@@ -13,7 +13,7 @@ from adapter.config import Config, parse, rule_book
 from adapter.core.metrics import METRICS
 from adapter.sources import needs
 from adapter.sources.autoscalers import autoscalers
-from adapter.sources.prometheus import queries
+from adapter.sources.prometheus_plan import queries
 
 FOLDER = Path(__file__).parents[2] / "hpa"
 KEDA = "keda-scaledobject.yaml"  # no HPA: KEDA creates it (test_keda_manifest.py)

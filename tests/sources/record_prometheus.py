@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from adapter.sources.prometheus import queries
+from adapter.sources.prometheus_plan import queries
 
 ANSWERS = Path(__file__).parents[1] / "data" / "prometheus"
 

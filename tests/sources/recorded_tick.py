@@ -12,7 +12,8 @@ from sample_rows import Row, rows_of
 from streamed_answers import StreamedTransport
 
 from adapter.config import Config, PrometheusSource
-from adapter.sources.prometheus import PrometheusReader, queries
+from adapter.sources.prometheus import PrometheusReader
+from adapter.sources.prometheus_plan import queries
 
 
 def read_tick(config: Config, answers: str) -> list[Row]:

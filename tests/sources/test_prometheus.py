@@ -24,8 +24,8 @@ from streamed_answers import StreamedTransport
 
 from adapter.config import PrometheusSource
 from adapter.errors import SourceError
-from adapter.sources.prometheus import MOST_POINTS, PrometheusReader, Query, queries
-from adapter.sources.prometheus_plan import ConfiguredWorkloads, DiscoveredWorkloads
+from adapter.sources.prometheus import MOST_POINTS, PrometheusReader
+from adapter.sources.prometheus_plan import ConfiguredWorkloads, DiscoveredWorkloads, Query, queries
 from adapter.sources.sample_table import samples_of
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/prometheus/answers.json").read_text())

@@ -15,8 +15,7 @@ from adapter.config import (
     Workload,
 )
 from adapter.sources import presets, promql
-from adapter.sources.prometheus import check, queries
-from adapter.sources.prometheus_plan import LONGEST_MATCH, ConfiguredWorkloads, DiscoveredWorkloads
+from adapter.sources.prometheus_plan import LONGEST_MATCH, ConfiguredWorkloads, DiscoveredWorkloads, check, queries
 
 SIGNALS = len(presets.load("kafka-exporter").signals)
 

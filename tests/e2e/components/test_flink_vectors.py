@@ -24,7 +24,8 @@ from adapter.core.engine import replay
 from adapter.core.report import rows
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
-from adapter.sources.prometheus import PrometheusReader, queries
+from adapter.sources.prometheus import PrometheusReader
+from adapter.sources.prometheus_plan import queries
 from adapter.sources.sample_table import samples_of
 
 SCRAPES = Path(__file__).parents[2] / "data" / "scrapes"
