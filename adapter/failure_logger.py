@@ -11,13 +11,13 @@ MOST_CAUSES = 10  # of one failure: a server that words each error anew must not
 class FailureLogger:
     """Logs each cause of a failure once until it is over, and then that it is over.
 
-    log: of structlog. began, over: the two messages. fields: of every line.
+    log: of structlog. fields: of every line.
     """
 
-    def __init__(self, log: Any, began: str, over: str, **fields: object) -> None:
+    def __init__(self, log: Any, failure_message: str, recovery_message: str, **fields: object) -> None:
         self._log = log
-        self._began = began
-        self._over = over
+        self._failure_message = failure_message
+        self._recovery_message = recovery_message
         self._fields = fields
         self._causes: set[str] = set()
 
@@ -45,12 +45,14 @@ class FailureLogger:
         """Record a failed attempt. is_grave: somebody has to act. more: further fields of this line."""
         if cause not in self._causes and len(self._causes) < MOST_CAUSES:
             self._causes.add(cause)
-            (self._log.error if is_grave else self._log.warning)(self._began, cause=cause, **self._fields, **more)
+            (self._log.error if is_grave else self._log.warning)(
+                self._failure_message, cause=cause, **self._fields, **more
+            )
 
     def succeeded(self) -> None:
         """Record a successful attempt."""
         if self._causes:
-            self._log.info(self._over, **self._fields)
+            self._log.info(self._recovery_message, **self._fields)
         self._causes.clear()
 
 

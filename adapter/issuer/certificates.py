@@ -73,7 +73,7 @@ class Certificates:
             step = next_step(found, self._lifetimes, self._clocks.unix_s())
             if step is None:
                 return
-            self._take(step, state)
+            self._apply_step(step, state)
 
     def on_lost_lease(self) -> None:
         """Forget what this replica published as the leader: another replica rotates now."""
@@ -99,7 +99,7 @@ class Certificates:
             self._published = state.trusted, now_s
         return 0.0 if self._published is None else now_s - self._published[1]
 
-    def _take(self, step: Step, state: CertificateObjects) -> None:
+    def _apply_step(self, step: Step, state: CertificateObjects) -> None:
         now_s = self._clocks.unix_s()
         match step:
             case MakeAuthority(keep):

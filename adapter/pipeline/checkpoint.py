@@ -35,7 +35,7 @@ _FIXES = {
     errno.EACCES: f"let user {os.getuid()} write there (podSecurityContext.fsGroup), or choose another folder",
 }
 # In the causes of failures that can end while the stream stays: of the volume, and of the machine.
-_PASSING = (*(os.strerror(code) for code in (*_FIXES, errno.EIO)), "OutOfMemoryError", "Python worker ")
+_TRANSIENT = (*(os.strerror(code) for code in (*_FIXES, errno.EIO)), "OutOfMemoryError", "Python worker ")
 _STATE = "[CANNOT_LOAD_STATE_STORE"  # Spark's class of errors
 ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s
 
@@ -58,7 +58,7 @@ class Checkpoint:
         """The folder of Spark's offsets, commits and state."""
         return str(self.folder / "stream")
 
-    def set_stream_aside(self) -> Path:
+    def move_stream_away(self) -> Path:
         """Rename the folder of the stream, so that the next start has an empty one. Returns its new path.
 
         It replaces an older one, unless it holds no finished batch. No query may use the folder.
@@ -80,7 +80,7 @@ def needs_empty_stream(cause: str, has_batch: bool) -> bool:
 
     Before a batch, Spark reads its logs and checks the clock. The batch reads the state.
     """
-    return (_STATE in cause or not has_batch) and not any(text in cause for text in _PASSING)
+    return (_STATE in cause or not has_batch) and not any(text in cause for text in _TRANSIENT)
 
 
 def log_of(config: Config) -> str:

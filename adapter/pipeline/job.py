@@ -70,7 +70,7 @@ class StreamingJob:
         self._policy = policy
         self._jvm_is_usable = False  # after the query ended by itself
         self._failed_starts = 0  # since the last published tick
-        self._lasting_failures = 0  # in a row, which only an empty stream ends
+        self._permanent_failures = 0  # in a row, which only an empty stream ends
         self._plan = QueryPlan(config=config, rules=rules, core=CORE, opener=opener)
         self.publisher = Publisher(config, rules, publish)
         self.failure: str | None = None  # why the query ended last; None while it publishes
@@ -177,13 +177,13 @@ class StreamingJob:
             failure = self._failure_now()
             if failure is None and self._has_published():
                 self.failure, backoff_s = None, policy.first_backoff_s
-                self._failed_starts = self._lasting_failures = 0
+                self._failed_starts = self._permanent_failures = 0
             if failure is not None:
                 self.failure = failure
                 log.error("the pipeline ended and is restarted", cause=failure, in_s=backoff_s)
                 self._failed_starts += 1
-                is_lasting = self._jvm_is_usable and needs_empty_stream(failure, self.publisher.has_batch)
-                self._lasting_failures = self._lasting_failures + 1 if is_lasting else 0
+                is_permanent = self._jvm_is_usable and needs_empty_stream(failure, self.publisher.has_batch)
+                self._permanent_failures = self._permanent_failures + 1 if is_permanent else 0
                 self._restart(backoff_s)
                 backoff_s = min(2 * backoff_s, policy.most_backoff_s)
 
@@ -192,8 +192,8 @@ class StreamingJob:
 
         The JVM is the same only if the query ended by itself. A failed start is stored in `failure`.
         """
-        gives_up_stream = self._lasting_failures >= self._policy.starts
-        if self._jvm_is_usable and not gives_up_stream:
+        replaces_stream = self._permanent_failures >= self._policy.starts
+        if self._jvm_is_usable and not replaces_stream:
             self._end_query()
         else:
             self._end()
@@ -201,7 +201,7 @@ class StreamingJob:
             return
         self.restarts += 1
         try:
-            if gives_up_stream:
+            if replaces_stream:
                 self._empty_stream()
             self._begin()
         except Exception as error:  # the next round tries again
@@ -209,8 +209,8 @@ class StreamingJob:
 
     def _empty_stream(self) -> None:
         assert self._checkpoint is not None  # noqa: S101 - start() claims it first
-        aside = self._checkpoint.set_stream_aside()
-        self._lasting_failures = 0
+        aside = self._checkpoint.move_stream_away()
+        self._permanent_failures = 0
         self.publisher.forget_tick()
         log.error(
             "the stream of the checkpoint cannot be continued, so all workloads warm up and learn their capacity again",

@@ -188,13 +188,13 @@ def _use_temporary_folder(conf: SparkConf) -> None:
 
 
 def _start(conf: SparkConf, gateway: Any) -> None:
-    _name_user(gateway)
+    _set_hadoop_user(gateway)
     with _interrupt_handler_preserved():
         server: Any = SparkContext(conf=conf, gateway=gateway)._accumulatorServer
     server.handle_error = lambda *_: None  # otherwise it prints a traceback when the JVM ends
 
 
-def _name_user(gateway: Any) -> None:
+def _set_hadoop_user(gateway: Any) -> None:
     """Give Hadoop a user name if /etc/passwd has none for this UID, as on OpenShift: its login would fail."""
     try:
         pwd.getpwuid(os.getuid())

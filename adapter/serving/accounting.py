@@ -39,11 +39,11 @@ class Accounting:
         code = outcome.code
         self._telemetry.count_response(outcome.metric, code, outcome.took_s, _group(outcome.request.path))
         is_refusal = not 200 <= code < 300 and code != _UNCHANGED
-        if self._level == "all" or (is_refusal and self._level == "refusals" and self._is_news(outcome)):
+        if self._level == "all" or (is_refusal and self._level == "refusals" and self._is_first_in_period(outcome)):
             write = self._log.warning if code >= 500 else self._log.info
             write("request", **_line(outcome))
 
-    def _is_news(self, outcome: RequestOutcome) -> bool:
+    def _is_first_in_period(self, outcome: RequestOutcome) -> bool:
         """Whether this was not logged lately: an HPA repeats a failed request every 15 s."""
         user = "" if outcome.identity is None else outcome.identity.user
         key, now_s = hash((user, outcome.request.uri, outcome.code)), self._clock()

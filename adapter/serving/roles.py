@@ -36,7 +36,7 @@ from adapter.stop_signals import stop_event
 
 LOOPBACK = "127.0.0.1"
 # From unready until the end: the time that a cluster needs to send requests to another replica.
-FAREWELL_S = 5.0
+SHUTDOWN_DELAY_S = 5.0
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 
 _log = structlog.get_logger(__name__)
@@ -48,19 +48,19 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
     insecure_local: no authentication, and therefore on loopback only, over plain HTTP unless a certificate is set.
     Raises ConfigError when a needed setting is missing, SetupError when a port cannot be had.
     """
-    _stay_on_one_cpu()
-    _share_the_interpreter()
+    _pin_to_one_cpu()
+    _shorten_thread_switches()
     _return_freed_buffers()
     with stop_event() as stop, queued_logging(sys.stderr) as log, ExitStack() as started:
         replica = start(settings, started, insecure_local=insecure_local)
         replica.telemetry.add(log.gauges)
         stop.wait()
         replica.readiness.stop()
-        _log.info("stopping: not ready; still answering", for_s=0.0 if insecure_local else FAREWELL_S)
-        threading.Event().wait(0.0 if insecure_local else FAREWELL_S)
+        _log.info("stopping: not ready; still answering", for_s=0.0 if insecure_local else SHUTDOWN_DELAY_S)
+        threading.Event().wait(0.0 if insecure_local else SHUTDOWN_DELAY_S)
 
 
-def _stay_on_one_cpu() -> None:
+def _pin_to_one_cpu() -> None:
     """Let all threads share the caches of one CPU.
 
     CPython runs one thread at a time, and a request that the event loop and a worker pass from one CPU to another takes
@@ -71,7 +71,7 @@ def _stay_on_one_cpu() -> None:
         os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})  # noqa: S311 - not a secret
 
 
-def _share_the_interpreter() -> None:
+def _shorten_thread_switches() -> None:
     """Keep the thread that reads a large snapshot from delaying the threads that answer.
 
     With the default switch interval of 5 ms, an answer would wait 25 ms. A full garbage collection stops all threads

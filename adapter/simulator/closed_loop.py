@@ -41,12 +41,12 @@ def run(cases: Sequence[SimulatedJob], record: bool = False, begin_s: float = EP
         begins: Mask = np.equal(lead, step)
         if step and begins.any():
             jobs.tally.forget(begins)
-        moment = jobs.step(step)
-        jobs.tally.add(moment)
+        result = jobs.step(step)
+        jobs.tally.add(result)
         if (step + 1) % STEPS_A_TICK == 0:
             required = jobs.sync((step + 1) // STEPS_A_TICK)
             if record and step >= lead[0]:
-                recorded.append(jobs.present(moment, step, required))
+                recorded.append(jobs.present(result, step, required))
     columns = zip(SERIES, zip(*recorded, strict=True), strict=True) if recorded else ()
     return Outcome(tally=jobs.tally, series={name: np.stack(values) for name, values in columns})
 
@@ -61,7 +61,7 @@ class _Jobs:
         self._observer = Observer(world)
         self._state = fluid.initial_state(self._autoscalers.first_workers(), world.partitions)
         self._held = np.zeros((len(cases), world.slots))
-        self._held_by = np.full(len(cases), -1.0)
+        self._shares_of_workers = np.full(len(cases), -1.0)
         self._load = fluid.Conditions(
             rate_records_per_s=np.zeros(len(cases)),
             share=world.share,
@@ -69,19 +69,19 @@ class _Jobs:
             sink_ratio=np.ones(len(cases)),
         )
         self._demand = np.zeros(len(cases))
-        self._freed = np.full(len(cases), -np.inf)
+        self._restarted_at_s = np.full(len(cases), -np.inf)
         self._faulty = np.array([profile.faults for profile in world.profiles])
 
     def step(self, step: int) -> StepResult:
         """One step of the model: update the conditions, then process records."""
         before, load = self._state, self._conditions(step)
         if self._faulty.any():
-            pause_s = self._world.each_kind(disturbances.failure_s, step * STEP_S, STEP_S)
+            pause_s = self._world.for_each_job(disturbances.failure_s, step * STEP_S, STEP_S)
             before = fluid.fail(self._world.job_model, before, load, pause_s)
         self._state = after = fluid.step(self._world.job_model, before, load, STEP_S)
-        self._freed = np.where(after.changes > before.changes, step * STEP_S, self._freed)
+        self._restarted_at_s = np.where(after.changes > before.changes, step * STEP_S, self._restarted_at_s)
         self._observer.look(after)
-        return self._moment(step, load, before, after)
+        return self._result(step, load, before, after)
 
     def sync(self, tick: int) -> Array:
         """Run the policies and their HPAs once; returns required_workers, shape (L,), NaN for no number."""
@@ -90,12 +90,12 @@ class _Jobs:
         self._state = fluid.rescale(self._world.job_model, self._state, workers)
         return required
 
-    def present(self, moment: StepResult, step: int, required: Array) -> tuple[Array, ...]:
+    def present(self, result: StepResult, step: int, required: Array) -> tuple[Array, ...]:
         """The current values of SERIES."""
         state = self._state
         waits = state.appended_records - state.committed_records
         rate = self._world.arrivals.rate(step)
-        return rate, waits, moment.delay_s, state.ready_workers, state.paid_workers, required
+        return rate, waits, result.delay_s, state.ready_workers, state.paid_workers, required
 
     def _conditions(self, step: int) -> fluid.Conditions:
         """The conditions of a step. Speeds change once a minute, shares of the input when workers change."""
@@ -104,11 +104,11 @@ class _Jobs:
         if renewed:
             self._load = replace(self._load, speed_ratio=self._speed(t_s), sink_ratio=self._sink(t_s))
         workers = self._state.ready_workers
-        changed = np.flatnonzero(self._held_by != workers)
+        changed = np.flatnonzero(self._shares_of_workers != workers)
         if len(changed):
             pooled = self._world.job_model.pooled[changed]
             shares = worker_share(self._world.share[changed], pooled, workers[changed], self._world.slots)
-            self._held[changed], self._held_by = shares, workers
+            self._held[changed], self._shares_of_workers = shares, workers
         if renewed or len(changed):
             flow = fluid.flow_capacity(self._world.job_model, self._load, workers, self._held)
             self._load = replace(self._load, flow_capacity=flow)
@@ -117,20 +117,20 @@ class _Jobs:
         return replace(self._load, rate_records_per_s=self._world.arrivals.rate(step))
 
     def _sink(self, t_s: float) -> Array:
-        return self._world.each_kind(disturbances.sink_ratio, t_s)
+        return self._world.for_each_job(disturbances.sink_ratio, t_s)
 
     def _speed(self, t_s: float) -> Array:
         """Speed of each worker. A stuck worker runs at STUCK_RATIO until all workers restart."""
         speed = self._world.speed(t_s)
         if not self._faulty.any():
             return speed
-        since_s, which = self._world.each_kind(disturbances.stuck_worker, t_s).T
-        slow = np.flatnonzero(since_s >= self._freed)
+        since_s, which = self._world.for_each_job(disturbances.stuck_worker, t_s).T
+        slow = np.flatnonzero(since_s >= self._restarted_at_s)
         worker = (which[slow] * self._state.ready_workers[slow]).astype(int)
         speed[slow, worker] *= disturbances.STUCK_RATIO
         return speed
 
-    def _moment(self, step: int, load: fluid.Conditions, before: fluid.JobState, after: fluid.JobState) -> StepResult:
+    def _result(self, step: int, load: fluid.Conditions, before: fluid.JobState, after: fluid.JobState) -> StepResult:
         new = after.committed_records - before.committed_records
         delay, late = self._lateness(step, load, before, after)
         worked = 1 - after.idle_s / STEP_S

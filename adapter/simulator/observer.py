@@ -44,7 +44,7 @@ class Observer:
         down = (state.pause_left_s > 0) | (state.ready_workers <= 0)
         now[:4, down & ~self._shows_while_down] = np.nan
         now[5:, down] = np.nan
-        now[:, self._world.each_kind(disturbances.sample_arrives, tick * TICK_S) == 0] = np.nan
+        now[:, self._world.for_each_job(disturbances.sample_arrives, tick * TICK_S) == 0] = np.nan
         self._ring[tick % len(self._ring)] = now
         newest = self._ring[(tick - self._late) % len(self._ring), :, self._jobs].T
         return dict(zip(COLUMNS, newest, strict=True))

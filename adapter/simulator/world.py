@@ -99,9 +99,9 @@ class World:
         """Speed of each worker at t_s, shape (L, slots)."""
         return self._each(lambda profile, drawn: disturbances.worker_speed(profile, drawn, t_s))
 
-    def each_kind(self, ask: Callable[..., object], *more: float) -> Array:
+    def for_each_job(self, function: Callable[..., object], *more: float) -> Array:
         """Call a function of (profile, disturbances, *more) for each job; returns shape (L, ...)."""
-        return self._each(lambda profile, drawn: np.asarray(ask(profile, drawn, *more), dtype=float))
+        return self._each(lambda profile, drawn: np.asarray(function(profile, drawn, *more), dtype=float))
 
     def _each(self, ask: Callable[[Profile, disturbances.Disturbances], Array]) -> Array:
         of_kind: Array = np.stack([ask(profile, drawn) for profile, drawn in self._drawn])[self.kind]

@@ -96,7 +96,7 @@ def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("cause", "has_batch", "is_lasting"),
+    ("cause", "has_batch", "is_permanent"),
     [
         pytest.param(
             "Failed to read log file file:/c/stream/offsets/3. Incomplete log", False, True, id="an empty file"
@@ -116,9 +116,9 @@ def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Pat
     ],
 )
 def test_only_a_failure_that_each_start_repeats_needs_an_empty_stream(
-    cause: str, has_batch: bool, is_lasting: bool
+    cause: str, has_batch: bool, is_permanent: bool
 ) -> None:
-    assert needs_empty_stream(cause, has_batch) is is_lasting
+    assert needs_empty_stream(cause, has_batch) is is_permanent
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,6 @@ def test_a_stream_that_is_set_aside_replaces_an_older_one(tmp_path: Path, finish
         (commits.parent / "metadata").write_text(content)
         if finished:
             (commits / "0").touch()
-        aside = checkpoint.set_stream_aside()
+        aside = checkpoint.move_stream_away()
         assert not Path(checkpoint.stream).exists()
     assert (aside / "metadata").read_text() == stays

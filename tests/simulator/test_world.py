@@ -117,6 +117,6 @@ def test_disturbances_depend_on_the_seed_and_not_on_metric_delay() -> None:
 def test_every_disturbance_of_a_kind_reaches_its_jobs() -> None:
     world = a_world(PROFILE, replace(PROFILE, missing_ratio=1.0))
 
-    assert world.each_kind(disturbances.sample_arrives, 30.0).tolist() == [1, 0]
+    assert world.for_each_job(disturbances.sample_arrives, 30.0).tolist() == [1, 0]
     assert world.share.sum(axis=1) == pytest.approx(1)
     assert world.job_model.pause_up_s.shape == (2, disturbances.MOST_CHANGES)

@@ -51,12 +51,12 @@ class SnapshotStore:
         self._monotonic = monotonic
         self._logged_fault: str | None = None
         self._lock = threading.Lock()
-        self._held: StoredSnapshot | None = None
+        self._stored: StoredSnapshot | None = None
 
     @property
     def current(self) -> StoredSnapshot | None:
         """The newest snapshot with its index; None before the first one."""
-        return self._held
+        return self._stored
 
     @property
     def fault(self) -> str | None:
@@ -69,8 +69,8 @@ class SnapshotStore:
         It is never before the stored tick plus the time since it was stored, so that old numbers stay old if the clock
         is set back.
         """
-        held, now_s = self._held, self._clock()
-        return now_s if held is None else max(now_s, held.snapshot.at_s + self._monotonic() - held.since_s)
+        stored, now_s = self._stored, self._clock()
+        return now_s if stored is None else max(now_s, stored.snapshot.at_s + self._monotonic() - stored.since_s)
 
     def put(self, snapshot: Snapshot | bytes | memoryview) -> bool:
         """Store a snapshot, or the bytes of one, if its tick is newer than the stored one and not in the future.
@@ -81,11 +81,11 @@ class SnapshotStore:
         parsed = snapshot if isinstance(snapshot, Snapshot) else decode(snapshot)
         with self._lock:
             now_s = self._clock()
-            is_first = self._held is None
+            is_first = self._stored is None
             is_stored = self._is_newer(parsed, now_s)
             if is_stored:
                 entries = entries_of(parsed.at_s, parsed.entries)
-                self._held = StoredSnapshot(parsed, by_namespace(entries), self._monotonic())
+                self._stored = StoredSnapshot(parsed, by_namespace(entries), self._monotonic())
             self._log_clock_fault(*self._clock_fault(parsed, now_s, is_first))
             return is_stored
 
@@ -93,17 +93,17 @@ class SnapshotStore:
         # A tick in the future would block every later snapshot until its time has come.
         if snapshot.is_ahead(now_s):
             return False
-        held = None if self._held is None else self._held.snapshot
+        stored = None if self._stored is None else self._stored.snapshot
         # The stored snapshot may be ahead because this server's clock was wrong when it came.
-        return held is None or held.is_ahead(now_s) or snapshot.at_s > held.at_s
+        return stored is None or stored.is_ahead(now_s) or snapshot.at_s > stored.at_s
 
     def _clock_fault(self, snapshot: Snapshot, now_s: float, is_first: bool) -> tuple[str | None, float]:
         """Why a snapshot is suspicious, and by how many seconds; None if it is not."""
         ahead_s = snapshot.at_s - now_s
         if snapshot.is_ahead(now_s):
             return "a snapshot in the future is refused: compare the clocks of the pipeline and this server", ahead_s
-        if self._held is not None and snapshot.at_s < self._held.snapshot.at_s:
-            older_s = self._held.snapshot.at_s - snapshot.at_s
+        if self._stored is not None and snapshot.at_s < self._stored.snapshot.at_s:
+            older_s = self._stored.snapshot.at_s - snapshot.at_s
             return "a snapshot older than the current one is refused: do two pipelines publish here?", older_s
         # A pipeline that starts replays its history or its last batch, and its first tick replaces that.
         if -ahead_s > snapshot.error_after_s and not is_first:
