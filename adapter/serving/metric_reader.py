@@ -181,9 +181,10 @@ def _too_old(metric: Metric, entry: Entry, age_s: float, now_s: float) -> str:
 def _ambiguous(found: Sequence[Candidate], query: MetricQuery) -> str:
     names = shorten([candidate.labels["workload"] + _stage_suffix(candidate) for candidate in found])
     subject = f'selector "{query.selector}"' if query.selector.requirements else "a request without selector"
+    what = "workloads" if all(candidate.place is None for candidate in found) else "stages"
     return (
-        f"{subject} picks {len(found)} in namespace {query.namespace}, and an HPA would add them up: {names}; "
-        f"select one, for example with {_only(found)}"
+        f"{subject} matches {len(found)} {what} in namespace {query.namespace}, and an HPA would add their values: "
+        f"{names}; select one, for example with {_only(found)}"
     )
 
 

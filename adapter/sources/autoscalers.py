@@ -124,7 +124,7 @@ def _api_version(target: Json) -> str:
 
 
 def _wrong_targets(spec: Json) -> Iterator[str]:
-    """The metrics with a target that makes the replicas run away, as sentences."""
+    """The metrics with a target that makes the HPA change the replicas at every sync, as sentences."""
     tolerances = [half["tolerance"] for half in spec.get("behavior", {}).values() if "tolerance" in half]
     for metric in spec.get("metrics", []):
         source = metric.get(_SOURCES.get(metric["type"], ""), {})
@@ -135,13 +135,14 @@ def _wrong_targets(spec: Json) -> Iterator[str]:
             kind = target["type"]
             value = target.get(kind[0].lower() + kind[1:])
             yield (
-                f'the target of {size.name} must be AverageValue "1", got {kind} "{value}": the replicas run away; for '
-                "headroom set the annotation backlog-adapter/rules.target_utilization_ratio or rules.min_spare_workers"
+                f'the target of {size.name} must be AverageValue "1", got {kind} "{value}": the HPA changes the '
+                "replicas again at every sync; for headroom set the annotation "
+                "backlog-adapter/rules.target_utilization_ratio or rules.min_spare_workers"
             )
         if size.name == PADDED and tolerances:
             yield (
-                f'{size.name} is for the default tolerance, got "{tolerances[0]}": the replicas run away; use '
-                "required_workers where the HPA sets its tolerance"
+                f'{size.name} is for the default tolerance, got "{tolerances[0]}": the HPA changes the '
+                "replicas again at every sync; use required_workers where the HPA sets its tolerance"
             )
 
 

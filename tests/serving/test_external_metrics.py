@@ -59,7 +59,7 @@ def test_the_only_workload_of_a_namespace_needs_no_selector() -> None:
 def test_x08_case_51_several_matches_are_an_error_with_their_names() -> None:
     given = ask("team=red")
     assert code(given) == 400
-    assert "picks 2 in namespace shop" in message(given)
+    assert "matches 2 workloads in namespace shop" in message(given)
     assert "orders, payments" in message(given)
 
 

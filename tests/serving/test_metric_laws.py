@@ -81,7 +81,8 @@ def test_an_index_finds_the_same_as_a_scan(text: str) -> None:
     assert (isinstance(found, StatusError) and found.code == 404) is (not expected)
     assert (isinstance(found, StatusError) and found.code == 400) is (len(expected) > 1)
     if len(expected) > 1 and isinstance(found, StatusError):
-        assert f" {len(expected)} in namespace shop, and an HPA would add them up" in found.message
+        what = "stages" if any(candidate.place is not None for candidate in expected) else "workloads"
+        assert f" {len(expected)} {what} in namespace shop, and an HPA would add their values" in found.message
 
 
 @given(METRIC_NAMES, WORDS.filter(bool), SELECTORS, st.sampled_from(sorted(OBJECT_KINDS)))

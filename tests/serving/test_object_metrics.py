@@ -77,7 +77,10 @@ def test_the_metric_selector_picks_the_workload_and_its_stage(query: ObjectQuery
             id="a selector without a match",
         ),
         pytest.param(
-            question("x", metric_selector="workload in (orders,payments)"), 400, "picks 2", id="case 51: several"
+            question("x", metric_selector="workload in (orders,payments)"),
+            400,
+            "matches 2 workloads",
+            id="case 51: several",
         ),
         pytest.param(
             question("payments", metric_selector="stage=join"), 400, "leave stage out of the", id="workers of a stage"
@@ -150,7 +153,9 @@ def test_case_66_every_object_means_the_selected_workload(
 def test_x08_several_objects_are_an_error_with_their_names() -> None:
     given = objects(signals(), question(EVERY_NAME, selector="team=red"))
     assert code(given) == 400
-    assert "picks 2 in namespace shop, and an HPA would add them up: orders, payments" in message(given)
+    assert "matches 2 workloads in namespace shop, and an HPA would add their values: orders, payments" in message(
+        given
+    )
 
 
 def test_without_a_match_the_message_names_the_nearest_value() -> None:

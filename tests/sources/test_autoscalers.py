@@ -286,9 +286,9 @@ def test_a_size_that_the_hpa_would_multiply_is_a_fault_that_names_the_setting_fo
 ) -> None:
     found = seen(hpa(metrics=[targeting(kind, value, metric)]))[("shop/orders", FAULT)]
     assert found == (
-        f'HPA shop/orders: the target of {metric} must be AverageValue "1", got {kind} "{value}": the replicas run '
-        "away; for headroom set the annotation backlog-adapter/rules.target_utilization_ratio or "
-        "rules.min_spare_workers"
+        f'HPA shop/orders: the target of {metric} must be AverageValue "1", got {kind} "{value}": the HPA changes '
+        "the replicas again at every sync; for headroom set the annotation "
+        "backlog-adapter/rules.target_utilization_ratio or rules.min_spare_workers"
     )
 
 
@@ -296,8 +296,8 @@ def test_the_padded_size_with_a_tolerance_is_a_fault_that_names_the_other_metric
     padded = targeting("AverageValue", "1", "required_workers_padded")
     found = seen(hpa(metrics=[padded], behavior={"scaleUp": {"tolerance": "0"}}))[("shop/orders", FAULT)]
     assert found == (
-        'HPA shop/orders: required_workers_padded is for the default tolerance, got "0": the replicas run away; use '
-        "required_workers where the HPA sets its tolerance"
+        'HPA shop/orders: required_workers_padded is for the default tolerance, got "0": the HPA changes the replicas '
+        "again at every sync; use required_workers where the HPA sets its tolerance"
     )
 
 
