@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapter.config.models import Config, ExcludedPeriod, ExpectedEvent, Fleet, Pause, RuleMatch, Workload
 
 # Setting, least and largest number of ticks. The growth is measured between all pairs of points of a rate window.
-_TICKS = (("rate_window_s", 2, 60), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
+_TICKS = (("rate_window_s", 2, 120), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
 
 
 _SETTINGS: dict[str, Any] = {
