@@ -416,6 +416,7 @@ def test_a_scale_up_carries_the_rise_of_the_input_until_the_next_one_can_follow(
         pytest.param(500, {}, 120.0, 16.5 + 1, id="500 records/s during 120 s, cleared in 600 s"),
         pytest.param(500, {"latest": 1700, "latest_throughput": 1000}, 120.0, 16.5 + 1.4, id="newest growth"),
         pytest.param(0, {"latest": 1700, "latest_throughput": 1000}, 120.0, 11, id="no growth"),
+        pytest.param(nan, {"input_rate": 1500}, 120.0, 16.5, id="unknown growth"),
     ],
 )
 def test_a_scale_up_clears_the_backlog_that_late_metrics_do_not_show(growth, latest, delay_s, size):

@@ -164,7 +164,7 @@ def _unseen_backlog(policy_input: PolicyInput) -> Array:
     """The records by which the backlog has grown since the newest sample, which is metric_delay_s old."""
     mean = positive_growth(policy_input)
     newest = policy_input.latest_input_rate_records_per_s - policy_input.latest_throughput_records_per_s
-    return np.where(mean > 0, np.fmax(newest, mean), mean) * policy_input.rules.metric_delay_s
+    return np.where(mean > 0, np.fmax(newest, mean), 0.0) * policy_input.rules.metric_delay_s
 
 
 def _headroom(rules: RuleColumns) -> Array:
