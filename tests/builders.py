@@ -117,9 +117,9 @@ def policy_input(
 ) -> PolicyInput:
     """The input of a policy.
 
-    more: cpu, relayed (load), fullest_ratio, partition_behind_s, input_rate, latest (input rate), confirmed (the same),
-    rise (of it), latest_throughput, fit and table (default unknown), most (default 100), partitions (default most),
-    saturated, level, bottleneck, and rules.
+    more: cpu, relayed (load), fullest_ratio, partition_behind_s, latest (input rate), confirmed (the same), rise (of
+    it), fit and table (default unknown), most (default 100), partitions (default most), saturated, level, bottleneck,
+    and rules.
     """
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     present, passed, grown, waiting = (line.copy() for line in lines)
@@ -129,10 +129,10 @@ def policy_input(
         most_workers=np.full(len(present), most),
         partitions=np.full(len(present), more.pop("partitions", most)),
         throughput_records_per_s=passed,
-        input_rate_records_per_s=np.broadcast_to(more.pop("input_rate", np.maximum(passed + grown, 0.0)), len(present)),
+        input_rate_records_per_s=np.maximum(passed + grown, 0.0),
         latest_input_rate_records_per_s=np.full(len(present), more.pop("latest", np.nan)),
         confirmed_input_rate_records_per_s=np.full(len(present), more.pop("confirmed", np.nan)),
-        latest_throughput_records_per_s=np.full(len(present), more.pop("latest_throughput", np.nan)),
+        latest_throughput_records_per_s=np.full(len(present), np.nan),
         input_rise_records_per_s2=np.full(len(present), more.pop("rise", np.nan)),
         growth_records_per_s=grown,
         highest_backlog_records=waiting,

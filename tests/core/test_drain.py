@@ -410,22 +410,6 @@ def test_a_scale_up_carries_the_rise_of_the_input_until_the_next_one_can_follow(
 
 
 @pytest.mark.parametrize(
-    ("growth", "latest", "delay_s", "size"),
-    [
-        pytest.param(500, {}, 0.0, 16.5, id="metrics on time"),
-        pytest.param(500, {}, 120.0, 16.5 + 1, id="500 records/s during 120 s, cleared in 600 s"),
-        pytest.param(500, {"latest": 1700, "latest_throughput": 1000}, 120.0, 16.5 + 1.4, id="newest growth"),
-        pytest.param(0, {"latest": 1700, "latest_throughput": 1000}, 120.0, 11, id="no growth"),
-        pytest.param(nan, {"input_rate": 1500}, 120.0, 16.5, id="unknown growth"),
-    ],
-)
-def test_a_scale_up_clears_the_backlog_that_late_metrics_do_not_show(growth, latest, delay_s, size):
-    """10 workers of 100/s each."""
-    known = CALM | COSTS | latest | {"metric_delay_s": delay_s}
-    assert policy_result(10, 1000, growth, **known).catch_up_workers[0] == pytest.approx(size)
-
-
-@pytest.mark.parametrize(
     ("latest", "confirmed", "rise", "size"),
     [
         pytest.param(3000, 1000, 0.0, 10, id="a step that may have begun within the tick"),

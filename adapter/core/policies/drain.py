@@ -156,15 +156,7 @@ def _catch_up_rate(policy_input: PolicyInput, input_rate: Array) -> Array:
     catch_up_s = np.maximum(catch_up_s, rules.backlog_time_target_s)
     lost_s = backlog_after_rescale_s(rules)
     lost = np.clip(_headroom(rules), lost_s / np.maximum(catch_up_s, _SLOWEST_CATCH_UP_S), lost_s / catch_up_s)
-    seen = policy_input.backlog_records / catch_up_s
-    return seen + _unseen_backlog(policy_input) / _LONGEST_CATCH_UP_S + input_rate * (1 + lost)
-
-
-def _unseen_backlog(policy_input: PolicyInput) -> Array:
-    """The records by which the backlog has grown since the newest sample, which is metric_delay_s old."""
-    mean = positive_growth(policy_input)
-    newest = policy_input.latest_input_rate_records_per_s - policy_input.latest_throughput_records_per_s
-    return np.where(mean > 0, np.fmax(newest, mean), 0.0) * policy_input.rules.metric_delay_s
+    return policy_input.backlog_records / catch_up_s + input_rate * (1 + lost)
 
 
 def _headroom(rules: RuleColumns) -> Array:
