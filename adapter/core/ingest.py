@@ -51,9 +51,7 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
         running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
         sink_healthy_seen_at_s=np.where(np.isfinite(now.sink_healthy), samples.at_s, fast.sink_healthy_seen_at_s),
-        hpa_seen_at_s=np.where(
-            _has_hpa(now) | faulty(_about_hpas(samples), workloads), samples.at_s, fast.hpa_seen_at_s
-        ),
+        hpa_seen_at_s=np.where(_has_hpa(now) | faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
     )
     slow = _with_overrides(replace(state.slow, facts=after), samples, workloads)
     return State(fast=_with_counts(_with_points(fast, samples, stages), samples, workloads), slow=slow)
@@ -74,12 +72,6 @@ def _has_hpa(facts: WorkloadFacts) -> Mask:
     return np.isfinite(newest)
 
 
-def _about_hpas(samples: Samples) -> Samples:
-    """The samples without a fault of EVERY workload, if it is of a source that does not read HPAs."""
-    own = {name: fault for name, fault in samples.faults.items() if name != EVERY}
-    return replace(samples, faults=own) if samples.hpas_listed else samples
-
-
 def faulty(samples: Samples, workloads: tuple[str, ...]) -> Mask:
     """Whether a source of each workload failed: what its samples lack may then still exist."""
     if EVERY in samples.faults or not samples.faults:
@@ -91,8 +83,7 @@ def faulty(samples: Samples, workloads: tuple[str, ...]) -> Mask:
 def without_deleted_hpas(state: State, at_s: float, rules: RuleColumns) -> State:
     """The state without the limits, pauses and overrides of HPAs that were not read for error_after_s.
 
-    Such an HPA was deleted, or no longer uses our metrics. Nothing is dropped while the API server does not answer or a
-    source reports a fault of this workload.
+    Such an HPA was deleted, or no longer uses our metrics. While a source reports a fault nothing is dropped.
     """
     gone = at_s - state.fast.hpa_seen_at_s > rules.error_after_s
     if not gone.any():

@@ -80,7 +80,6 @@ class Samples:
     by_workload: Mapping[str, Array] = field(default_factory=dict)  # other signals -> shape (len(workloads),)
     faults: Mapping[str, str] = field(default_factory=dict)  # workload or EVERY -> why samples are missing
     noted: frozenset[str] = frozenset()  # workloads whose faults are only assumptions: no source failed
-    hpas_listed: bool = False  # the API server has answered: a fault of EVERY workload is that of another source
     disputes: Mapping[str, Dispute] = field(default_factory=dict)  # of workloads
 
     def stage(self, signal: str) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adapter.core.samples import EVERY, Dispute, Names, SampleColumns, Samples, assemble_columns
+from adapter.core.samples import Dispute, Names, SampleColumns, Samples, assemble_columns
 from adapter.errors import plain
 from adapter.sources.merge import chosen_rows, disputes, with_counter_sources
 
@@ -68,17 +68,13 @@ def samples_of(at_s: int, table: pa.Table) -> Samples:
     # assemble_columns ignores the values of FAULT rows: FAULT is not the name of a signal.
     columns = SampleColumns(workload=workload, stage=texts["stage"], signal=signal, value=value)
     contradictions: dict[str, Dispute] = {}
-    hpas_listed = False
     if "rank" in table.column_names:
         rank, texts["source"] = table.column("rank").to_numpy(), names_in(table, "source")
         contradictions = disputes(texts, rank, value)
         chosen = np.where(chosen_rows(texts, rank, value), value, np.nan)
         columns = with_counter_sources(replace(columns, value=chosen), rank)
-        of_api_server = workload.codes[is_fault & (rank < 0)].tolist()
-        hpas_listed = EVERY not in {workload.names[code] for code in of_api_server}
     noted = frozenset(name for name, _ in faults if name not in failed)
-    found = assemble_columns(at_s, columns, faults)
-    return replace(found, disputes=contradictions, noted=noted, hpas_listed=hpas_listed)
+    return replace(assemble_columns(at_s, columns, faults), disputes=contradictions, noted=noted)
 
 
 def samples_by_tick(table: pa.Table, ticks: range) -> Iterator[Samples]:

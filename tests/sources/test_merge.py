@@ -8,7 +8,7 @@ from adapter.config import Config
 from adapter.core.engine import advance
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
-from adapter.core.samples import EVERY, Samples
+from adapter.core.samples import Samples
 from adapter.core.state import EMPTY
 from adapter.sources.precedence import with_source
 from adapter.sources.sample_table import SampleTable, samples_of
@@ -148,12 +148,3 @@ def test_a_note_alone_is_no_failure_of_a_source():
     found = samples_of(AT_S, table.finish())
     assert found.faults["shop/orders"] == "1 partition has no committed offset"
     assert found.noted == {"shop/orders"}
-
-
-@pytest.mark.parametrize(("source", "listed"), [("cluster", False), ("fleet", True)])
-def test_only_a_fault_of_the_api_server_explains_a_missing_hpa(source: str, listed: bool) -> None:
-    table = SampleTable()
-    table.add_fault(AT_S, EVERY, "no answer")
-    tables = [with_source(table.finish(), config("broker"), source)]
-    tables += [with_source(SampleTable().finish(), config("broker"), "broker")]
-    assert samples_of(AT_S, pa.concat_tables(tables)).hpas_listed == listed
