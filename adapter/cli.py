@@ -254,7 +254,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
             probe(report)
         with stop_event() as stop:
             units = command.trace_backtest(traces, grid, out)
-            for sentence in (*command.assumptions(traces, grid), command.run_count(units, grid)):
+            for sentence in (*command.assumptions(traces, grid), command.describe_runs(units, grid)):
                 typer.echo(sentence)
             command.run(units, wiring.spark(master, out), stop)
         if report is not None:

@@ -220,7 +220,7 @@ def test_check_says_that_a_file_is_neither_configuration_nor_values(
 ) -> None:
     file = tmp_path / "values.yaml"
     assert checked(file, "replicaCount: 2\nimage: {tag: latest}\n") == 2
-    fault = "expected a configuration with sources and pipeline, or values of the chart with config, got neither"
+    fault = "expected a configuration with sources and pipeline, or values of the chart with config; got neither"
     assert capsys.readouterr().err == f"backlog-adapter: {file}: {fault}\n"
 
 

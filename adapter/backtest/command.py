@@ -16,6 +16,7 @@ from adapter.backtest import job, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, fit_profile, peak, read
 from adapter.backtest.units import Grid, Unit, units
 from adapter.config.faults import suggestion
+from adapter.core.formatting import counted
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError, SetupError
 from adapter.simulator.baselines.registry import BASELINES
@@ -120,7 +121,7 @@ def assumptions(traces: Sequence[Trace], grid: Grid) -> Iterator[str]:
             yield f"{trace.name}, {profile.name}: {assumption(trace, profile, grid.worker_capacity_records_per_s)}"
 
 
-def run_count(backtest: TraceBacktest, grid: Grid) -> str:
+def describe_runs(backtest: TraceBacktest, grid: Grid) -> str:
     """How many runs a backtest has, and the factors of that number, as a sentence."""
     windows = {(unit.trace, unit.window) for unit in backtest.units}
     factors = {
@@ -131,7 +132,7 @@ def run_count(backtest: TraceBacktest, grid: Grid) -> str:
         "windows of at most four days": windows,
     }
     listed = " x ".join(f"{name} ({len(each)})" for name, each in factors.items())
-    return f"{len(backtest.units)} runs: {listed}"
+    return f"{counted(len(backtest.units), 'run')}: {listed}"
 
 
 def assumption(trace: Trace, profile: Profile, worker_capacity_records_per_s: float | None) -> str:

@@ -87,7 +87,7 @@ def load(path: Path, checks: Sequence[Check] = ()) -> Config:
         fault = "expected a configuration, got values of the chart"
         raise ConfigError([f"{path}: {fault}, which only check and backtest accept"])
     if document.values.keys().isdisjoint(Config.model_fields):
-        fault = "expected a configuration with sources and pipeline, or values of the chart with config, got neither"
+        fault = "expected a configuration with sources and pipeline, or values of the chart with config; got neither"
         raise ConfigError([f"{path}: {fault}"])
     return _checked(document, checks)
 

@@ -25,13 +25,14 @@ VALUES = frozenset(
 
 
 def is_chart_values(document: Document) -> bool:
-    """Whether a file is one of values, with or without `config`. A bare configuration has more than `pipeline`.
+    """Whether a file holds values of the chart, with or without `config`.
 
-    A file with `pipeline.checkpoint`, which helm refuses, is a configuration.
+    A bare configuration has more than `pipeline`. A file without `config` and with `pipeline.checkpoint`, which helm
+    refuses, is a configuration.
     """
     names, pipeline = document.values.keys(), document.values.get("pipeline")
     has_checkpoint = isinstance(pipeline, Mapping) and "checkpoint" in pipeline
-    if has_checkpoint or not isinstance(document.values.get("config"), Mapping | None):
+    if (has_checkpoint and "config" not in names) or not isinstance(document.values.get("config"), Mapping | None):
         return False
     return not names.isdisjoint(VALUES | {"config"}) or names <= {"pipeline"}
 

@@ -27,7 +27,7 @@ class ReasonRecord:
     opens: str = ""  # when the gate opens, for `explain`; "" if the reason is no gate
     # The values in a record (core.record) that open the gate.
     opened_by: Mapping[str, float] = field(default_factory=dict)
-    holds_without_samples: bool = False  # somebody asked for the hold, so the target does not expire with its samples
+    holds_without_samples: bool = False  # a user requested the hold, so the target does not expire with its samples
     needs_attention: bool = False  # the page lists such workloads first
     is_moving: bool = False  # the number of workers changes, or is about to
 

@@ -15,6 +15,7 @@ from adapter.core.decisions import CONFIDENCE, NUMBERS, STAGE_NUMBERS, Bound, De
 from adapter.core.disputes import disputes
 from adapter.core.falling_counters import falling_counters
 from adapter.core.formatting import RESOURCES
+from adapter.core.limits import at_least_one
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import forecast_input_rate
 from adapter.core.policies.sizing import OUTLOOK, backlog_time_target
@@ -156,7 +157,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "min_workers": inputs.range_.least,
             "max_workers": inputs.range_.most,
             "hpa_off": inputs.status.hpa_off.astype(np.float64),
-            "partitions": np.where(_is_partition_count_old(tick), np.nan, tick.facts.partitions),
+            "partitions": np.where(_is_partition_count_old(tick), np.nan, at_least_one(tick.facts.partitions)),
             "partitions_age_s": tick.partitions_age_s,
             "sink_healthy": tick.facts.sink_healthy,
             "bad_annotations": tick.bad_annotations,

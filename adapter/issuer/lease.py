@@ -16,10 +16,10 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class LeasePaths:
-    """Where the Lease is, and the Secret that owns it: Kubernetes removes the Lease with the Secret."""
+    """Where the Lease is, and the Secrets that own it: Kubernetes removes the Lease with the last of them."""
 
     lease: str
-    owner: str
+    owners: tuple[str, ...]
 
 
 class Lease:
@@ -43,7 +43,10 @@ class Lease:
     def hold(self) -> bool:
         """Take or renew the Lease. Returns whether this replica holds it. Raises SourceError without an answer."""
         held, self._is_held = self._is_held, False
-        found = read_if_any(self._api, self._paths.lease) or self._create()
+        try:
+            found = read_if_any(self._api, self._paths.lease) or self._create()
+        except ConflictError:
+            return False  # another replica created it first
         spec = found.get("spec") or {}
         if not (spec.get("holderIdentity", "") in ("", self._identity) or self._has_expired(spec)):
             return False
@@ -63,9 +66,12 @@ class Lease:
 
     def _create(self) -> Object:
         """An empty Lease, or what another replica made of it meanwhile."""
-        owner = read(self._api, self._paths.owner)
-        reference = {"apiVersion": "v1", "kind": "Secret", **{key: owner["metadata"][key] for key in ("name", "uid")}}
-        metadata = {"name": self._paths.lease.rpartition("/")[2], "ownerReferences": [reference]}
+        owners = [found for path in self._paths.owners if (found := read_if_any(self._api, path)) is not None]
+        references = [
+            {"apiVersion": "v1", "kind": "Secret", "name": each["metadata"]["name"], "uid": each["metadata"]["uid"]}
+            for each in owners
+        ]
+        metadata = {"name": self._paths.lease.rpartition("/")[2], "ownerReferences": references}
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
         return create(self._api, self._paths.lease, lease)
 

@@ -81,7 +81,7 @@ def _apply(api: Api, path: str, document: Object, manager: str) -> Object:
         raise ConflictError(SOURCE, f"PATCH {path}: another writer changed it meanwhile; trying again")
     if status in (200, 201) and isinstance(answer, dict):
         return answer
-    fix = "; allow it" if status == 403 else ""
+    fix = "; allow create and patch of it" if status == 403 else ""
     message = answer.get("message", "") if isinstance(answer, dict) else ""
     raise SourceError(SOURCE, f"PATCH {path}: expected an object, got {status}{fix}: {message}".removesuffix(": "))
 

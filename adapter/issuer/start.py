@@ -34,14 +34,13 @@ def start_issuer(settings: Serving, api: ClusterApi, stack: ExitStack) -> Checks
     Raises SetupError if the certificate cannot be written.
     """
     issuer = settings.issuer
-    secret = None if issuer is None else issuer.secret or issuer.token_secret
-    if issuer is None or secret is None:
+    if issuer is None:
         return {}
     period_s = issuer.publish_s / _ROUNDS
     namespace = str(settings.service).partition("/")[0]
     paths = LeasePaths(
         lease=f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{issuer.lease}",
-        owner=secret_path(namespace, secret),
+        owners=tuple(secret_path(namespace, name) for name in (issuer.secret, issuer.token_secret) if name is not None),
     )
     lease = Lease(api, paths, socket.gethostname(), _MISSED_ROUNDS * period_s)
     tasks: list[LeaderTask] = []

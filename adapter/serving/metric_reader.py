@@ -164,7 +164,7 @@ def _no_number(metric: Metric, decision: Decision) -> str:
 
 
 def _age_s(metric: Metric, decision: Decision, now_s: float) -> float:
-    """The age of the newest sample behind a number. A target that is held on purpose has none."""
+    """The age of the newest sample behind a number. A requested hold does not age."""
     is_held = decision.reason.record.holds_without_samples and metric.is_size
     sample_age_s = None if is_held else metric.age_s(decision)
     return now_s - decision.at_s + (sample_age_s or 0.0)

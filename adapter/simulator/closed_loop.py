@@ -60,8 +60,8 @@ class _Jobs:
         self._autoscalers = Autoscalers(cases, world, begin_s)
         self._observer = Observer(world)
         self._state = fluid.initial_state(self._autoscalers.first_workers(), world.partitions)
-        self._held = np.zeros((len(cases), world.slots))
-        self._shares_of_workers = np.full(len(cases), -1.0)
+        self._held = np.zeros((len(cases), world.slots))  # the share of the input that each worker holds
+        self._held_at_workers = np.full(len(cases), -1.0)
         self._load = fluid.Conditions(
             rate_records_per_s=np.zeros(len(cases)),
             share=world.share,
@@ -104,11 +104,11 @@ class _Jobs:
         if renewed:
             self._load = replace(self._load, speed_ratio=self._speed(t_s), sink_ratio=self._sink(t_s))
         workers = self._state.ready_workers
-        changed = np.flatnonzero(self._shares_of_workers != workers)
+        changed = np.flatnonzero(self._held_at_workers != workers)
         if len(changed):
             pooled = self._world.job_model.pooled[changed]
             shares = worker_share(self._world.share[changed], pooled, workers[changed], self._world.slots)
-            self._held[changed], self._shares_of_workers = shares, workers
+            self._held[changed], self._held_at_workers = shares, workers
         if renewed or len(changed):
             flow = fluid.flow_capacity(self._world.job_model, self._load, workers, self._held)
             self._load = replace(self._load, flow_capacity=flow)

@@ -95,7 +95,9 @@ def _workload(metric: Json) -> str | None:
     terms = [term for term in selector.get("matchExpressions", []) if term["key"] == "workload"]
     if terms:
         choices = (set(term.get("values", ())) for term in terms if term["operator"] == "In")
-        return next((str(*values) for values in choices if len(values) == 1), None)  # any other may select several
+        return next(
+            (str(next(iter(values))) for values in choices if len(values) == 1), None
+        )  # any other may select several
     return str(described["name"]) if described else None
 
 

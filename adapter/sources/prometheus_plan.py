@@ -120,9 +120,11 @@ def _rates_of(config: Config, reading: PravegaReading) -> str | None:
 
 def _of_reads(group: list[_QueryRead], window: str) -> Iterator[Query]:
     first = group[0]
-    joinable = {s for s, text in first.signals.items() if all(presets.mentions(text, p) for p in ("match", "by"))}
+    joinable = {
+        s for s, text in first.signals.items() if all(presets.count_placeholder(text, p) for p in ("match", "by"))
+    }
     for signal, template in first.signals.items():
-        places = presets.mentions(template, "match")
+        places = presets.count_placeholder(template, "match")
         for batch in _batches(group, places) if signal in joinable else [[one] for one in group]:
             keys = tuple(sorted(first.match)) if signal in joinable else ()
             stage_label = _stage_label(first.preset, signal)
@@ -205,7 +207,7 @@ def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
 def _match_faults(reads: PrometheusReading | Fleet, preset: presets.Preset | None) -> Iterator[str]:
     if isinstance(reads, PrometheusReading) and not any(reads.match.values()):
         templates = {**(preset.signals if preset else {}), **reads.signals}.values()
-        if any(presets.mentions(template, "match") for template in templates):
+        if any(presets.count_placeholder(template, "match") for template in templates):
             label = preset.workload_label if preset else "app"
             yield f"match: expected labels that only this workload has, such as {label}: NAME, got none with a value"
     for label in reads.match:

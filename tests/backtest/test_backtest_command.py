@@ -125,7 +125,7 @@ def test_the_number_of_runs_is_stated_with_its_factors(tmp_path: Path) -> None:
     file.write_text("seconds,rate\n" + "".join(f"{hour * 3600},1500\n" for hour in range(6 * 24)))
     options = command.GridOptions(policies="drain,ds2", profiles="consumer-group", seeds=3)
     traces, grid = command.read_request([file], options)
-    assert command.run_count(command.trace_backtest(traces, grid, tmp_path), grid) == (
+    assert command.describe_runs(command.trace_backtest(traces, grid, tmp_path), grid) == (
         "12 runs: policies (2) x profiles (1) x delays (1) x seeds (3) x windows of at most four days (2)"
     )
 

@@ -497,8 +497,9 @@ def test_a_hot_partition_limits_nothing_while_the_capacity_of_a_worker_is_unknow
 def test_partitions_of_0_are_not_counted_yet(policy):
     more = {"workers": 4, "throughput": 400, "growth": 1100, "hottest_partition_ratio": 4.0}
     rules = drain(policy=policy)
-    sizes = [last(always(60, partitions=count, **more), rules).required_workers for count in (0, None)]
-    assert sizes[0] == sizes[1] > 4
+    zero, unknown = (last(always(60, partitions=count, **more), rules) for count in (0, None))
+    assert zero.required_workers == unknown.required_workers > 4
+    assert zero.partitions is unknown.partitions is None
 
 
 def test_after_a_stop_a_job_behind_at_low_utilization_gets_no_worker_until_it_is_warm():

@@ -124,7 +124,7 @@ class Replica:
         clocks = Clocks(lambda: cluster.now_s, lambda: cluster.now_s)
         self.certificates = Certificates(cluster, PLACES, self.files, lifetimes, clocks)
         self.certificates.begin()
-        self.lease = Lease(cluster, LeasePaths(LEASE, OWN), identity, 3 * PERIOD_S, clocks.timer_s)
+        self.lease = Lease(cluster, LeasePaths(LEASE, (OWN, TOKEN)), identity, 3 * PERIOD_S, clocks.timer_s)
         tasks = [self.certificates, SharedToken(cluster, TOKEN, self.token)]
         self.rounds = ReconcileLoop(self.lease, tasks, PERIOD_S)
 

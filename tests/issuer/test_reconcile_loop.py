@@ -138,10 +138,22 @@ def test_a_leader_that_stops_gives_its_lease_back(cluster: Cluster, replica: Rep
     assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "other"
 
 
-def test_the_first_replica_creates_the_lease_and_its_secret_owns_it(cluster: Cluster, replica: Replica) -> None:
+def test_the_first_replica_creates_the_lease_and_the_secrets_own_it(cluster: Cluster, replica: Replica) -> None:
     assert replica.lease.hold()
-    owner = {"apiVersion": "v1", "kind": "Secret", "name": "adapter-tls", "uid": "uid-of-adapter-tls"}
-    assert cluster.objects[LEASE]["metadata"]["ownerReferences"] == [owner]
+    owners = [("Secret", name, f"uid-of-{name}") for name in ("adapter-tls", "adapter-token")]
+    references = cluster.objects[LEASE]["metadata"]["ownerReferences"]
+    assert [(each["kind"], each["name"], each["uid"]) for each in references] == owners
+
+
+def test_a_lost_secret_does_not_end_the_election(cluster: Cluster, replica: Replica) -> None:
+    del cluster.objects[OWN]
+    replica.rounds.once()
+    assert cluster.data(TOKEN)["token"] == replica.token.read_bytes()
+
+
+def test_a_replica_whose_lease_another_one_creates_at_the_same_time_waits(cluster: Cluster, replica: Replica) -> None:
+    cluster.refused[LEASE] = 409
+    assert not replica.lease.hold()
 
 
 def test_a_lease_that_another_replica_creates_first_stays_as_it_is(
@@ -251,7 +263,7 @@ def test_a_removed_bundle_is_written_again(cluster: Cluster, replica: Replica) -
 @pytest.mark.parametrize(
     ("path", "status", "cause"),
     [
-        (OWN, 403, f"PATCH {OWN}: expected an object, got 403; allow it: refused"),
+        (OWN, 403, f"PATCH {OWN}: expected an object, got 403; allow create and patch of it: refused"),
         (PEER, 409, f"PATCH {PEER}: another writer changed it meanwhile; trying again"),
         (TOKEN, 500, f"PATCH {TOKEN}: expected an object, got 500: refused"),
     ],

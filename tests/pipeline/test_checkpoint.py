@@ -128,7 +128,7 @@ def test_only_a_failure_that_each_start_repeats_needs_an_empty_stream(
         pytest.param(False, "older", id="with none, as if every start fails"),
     ],
 )
-def test_a_stream_that_is_set_aside_replaces_an_older_one(tmp_path: Path, finished: bool, stays: str) -> None:
+def test_a_stream_that_is_moved_away_replaces_an_older_one(tmp_path: Path, finished: bool, stays: str) -> None:
     checkpoint = claim(config_of(tmp_path))
     checkpoint.close()
     for content in ("older", "newer"):
@@ -137,6 +137,6 @@ def test_a_stream_that_is_set_aside_replaces_an_older_one(tmp_path: Path, finish
         (commits.parent / "metadata").write_text(content)
         if finished:
             (commits / "0").touch()
-        aside = checkpoint.move_stream_away()
+        moved = checkpoint.move_stream_away()
         assert not Path(checkpoint.stream).exists()
-    assert (aside / "metadata").read_text() == stays
+    assert (moved / "metadata").read_text() == stays

@@ -108,7 +108,7 @@ def fill(template: str, match: str, by: tuple[str, ...], window: str) -> str:
     return Template(template).safe_substitute(match=match, by=", ".join(by), window=window).strip()
 
 
-def mentions(template: str, placeholder: str) -> int:
+def count_placeholder(template: str, placeholder: str) -> int:
     """How often a template has a placeholder, as $name or ${name}."""
     return sum(placeholder in (each["named"], each["braced"]) for each in Template.pattern.finditer(template))
 

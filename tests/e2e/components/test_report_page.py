@@ -170,8 +170,8 @@ def test_the_page_of_decisions_fits_the_window(browser: Browser, width: int) -> 
         backlog_time_s=86_400.0,
         backlog_time_target_s=60.0,
     )
-    entry = Entry(decision=decision, error_after_s=180.0, labels={})
-    held = Snapshot(at_s=BEGIN_S, tick_s=15, window_s=60, error_after_s=180, entries=(entry,))
+    entry = Entry(decision=decision, error_after_s=180.0, window_s=60.0, labels={})
+    held = Snapshot(at_s=BEGIN_S, tick_s=15, error_after_s=180, entries=(entry,))
     document = files("adapter.serving.ui") / "page.html"
     with browser.page(f"file://{document}", "light", size=(width, 900)) as page:
         page.evaluate(f"show({json.dumps(content(held, History(), BEGIN_S, ('', 1)))})")
