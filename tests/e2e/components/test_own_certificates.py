@@ -264,5 +264,5 @@ def test_an_uninstallation_leaves_nothing(adapter: Adapter, plane: ControlPlane)
     assert names == []
     with pytest.raises(httpx.HTTPStatusError, match="404"):
         plane.api.get(api_service(EXTERNAL))
-    # The garbage collector removes the Lease, whose owner is gone.
+    # The garbage collector deletes the Lease after its owners are deleted.
     until(lambda: plane.api.raw(LEASE).status_code == 404, 60, "the Lease is removed")
