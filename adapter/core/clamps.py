@@ -73,7 +73,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         sink_unhealthy=status.sink_unhealthy & (safe | policy_has("checks_the_job", rules)),
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
-        cooling_up=more & _is_cooling_up(inputs, waits, suspect, stage),
+        cooling_up=more & _is_cooling_up(inputs, waits, suspect),
         cooling_down=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
@@ -84,32 +84,22 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     )
 
 
-def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask, stage: IntArray) -> Mask:
+def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask) -> Mask:
     """Whether a scale-up is too soon after the last change.
 
-    The gain of a scale-up is unknown until its workers are warm. After a stop, cold workers explain a backlog at low
-    utilization.
+    The gain of a scale-up is unknown until its workers are warm. Excess input does not wait for it, unless more workers
+    may not help. After a stop, cold workers explain a backlog at low utilization.
     """
     status, rules, changed_age_s = inputs.status, inputs.status.rules, inputs.gate_inputs.changed_age_s
     changed, warm_s = np.isfinite(changed_age_s), warm_after_s(rules)
-    patience_s = np.where(_has_too_few(inputs, stage), warm_s - rules.warm_up_s, warm_s)
-    patient = policy_has("waits_until_warm", rules)
-    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, patience_s, np.nan))
+    patient = policy_has("waits_until_warm", rules) & (suspect | ~inputs.gate_inputs.excess_input)
+    cooldown_up_s = first_known(rules.cooldown_up_s, np.where(patient & changed, warm_s, np.nan))
     separate = policy_has("separate_cooldowns", rules)
     age_s = np.where(separate, status.raised_age_s, status.spec_changed_age_s)
     cold_s = np.where(separate & status.rescaled & (rules.safety != 0), np.fmin(warm_s, cooldown_up_s), 0.0)
     cold = status.spec_changed_age_s < cold_s
     cooling: Mask = cold | (waits & (age_s < cooldown_up_s)) | (suspect & (changed_age_s < rules.warm_up_s))
     return cooling
-
-
-def _has_too_few(inputs: DecisionInput, stage: IntArray) -> Mask:
-    """Whether the last change was not a scale-up, and the input exceeds the capacity of the workers when warm."""
-    status, known = inputs.status, inputs.policy_input
-    raised = status.raised_age_s <= status.spec_changed_age_s
-    able = rate_at(known.table, known.workers, known.rules.scaling_exponent) * (1 + known.rules.growth_noise_ratio)
-    too_far: Mask = ~raised & (pick(known.input_rate_records_per_s, stage) > pick(able, stage))
-    return too_far
 
 
 def _window_workers(inputs: DecisionInput, needed: Array, pending: Array) -> Array:

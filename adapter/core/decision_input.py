@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.aggregation import every, largest, some
-from adapter.core.capacity import with_prior
+from adapter.core.capacity import CARRIED, rate_at, trust_at, with_prior
 from adapter.core.formatting import DAY_S
 from adapter.core.fullest_worker import partition_behind_s
 from adapter.core.gates import GateInputs
@@ -23,6 +23,8 @@ from adapter.core.state import WorkerCounts
 from adapter.core.window_rates import input_rise
 
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
+# After a scale-up: until its workers are warm the capacity is less certain, and another rescale is another pause.
+_EXCESS_RATIO = 1.25
 _HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
 
 
@@ -78,17 +80,18 @@ def decision_input(tick: Tick) -> DecisionInput:
     """The decision inputs of each workload at this tick."""
     range_ = limits(tick.rules, tick.facts)
     paused = pauses(tick.rules, tick.facts, tick.at_s)
+    excess = _has_excess_input(tick)
     return DecisionInput(
         workload_index=tick.workload_index,
         counting=tick.counting,
-        policy_input=_policy_input(tick, range_.most),
+        policy_input=_policy_input(tick, range_.most, excess),
         blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,
             stands=_stands_alone(tick),
             measured_utilization_ratio=tick.now.utilization_ratio,
             hottest_partition_ratio=tick.signals.hottest_partition_ratio,
         ),
-        gate_inputs=_gate_inputs(tick, paused),
+        gate_inputs=_gate_inputs(tick, paused, excess),
         range_=range_,
         status=_workload_status(tick, paused),
     )
@@ -109,14 +112,32 @@ def budget_s(tick: Tick) -> Array:
     return np.fmin(whole, first_known(left, whole))
 
 
-def _policy_input(tick: Tick, most: Array) -> PolicyInput:
+def _has_excess_input(tick: Tick) -> Mask:
+    """Whether the newest input of each stage exceeds what all of its workers process when warm.
+
+    No rate that would show so later is worth the wait.
+    """
+    rules, fast, rates = tick.stage_rules, tick.state.fast, tick.rates
+    table, workers = with_prior(tick.state.slow.table, rules.worker_capacity_records_per_s), tick.workers
+    proven = trust_at(table, workers[tick.workload_index]) > CARRIED
+    capacity = rate_at(table, workers[tick.workload_index], rules.scaling_exponent)
+    raised = (fast.spec_raised_at_s >= fast.spec_changed_at_s)[tick.workload_index]
+    most = capacity * np.where(raised, _EXCESS_RATIO, 1 + rules.growth_noise_ratio)
+    newest = first_known(rates.confirmed_input_rate_records_per_s, rates.input_rate_records_per_s)
+    complete = ~_workers_in_flight(tick.counts)[tick.workload_index]
+    excess: Mask = policy_has("waits_until_warm", rules) & complete & proven & (newest > most)
+    return excess
+
+
+def _policy_input(tick: Tick, most: Array, excess: Mask) -> PolicyInput:
     workload_index, signals, slow = tick.workload_index, tick.signals, tick.state.slow
+    newest = np.where(excess & ~tick.rates_known, tick.rates.confirmed_input_rate_records_per_s, np.nan)
     return PolicyInput(
         workers=tick.workers[workload_index],
         most_workers=most[workload_index],
         partitions=at_least_one(tick.facts.partitions)[workload_index],
         throughput_records_per_s=signals.throughput_records_per_s,
-        input_rate_records_per_s=signals.input_rate_records_per_s,
+        input_rate_records_per_s=first_known(newest, signals.input_rate_records_per_s),
         latest_input_rate_records_per_s=tick.rates.latest_input_rate_records_per_s,
         confirmed_input_rate_records_per_s=tick.rates.confirmed_input_rate_records_per_s,
         latest_throughput_records_per_s=tick.rates.latest_throughput_records_per_s,
@@ -154,7 +175,7 @@ def _hottest(tick: Tick) -> Array:
     return largest(busy, tick.workload_index, len(tick.workers))
 
 
-def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
+def _gate_inputs(tick: Tick, paused: Pauses, excess: Mask) -> GateInputs:
     workload_index, count, fast, rules = tick.workload_index, len(tick.workers), tick.state.fast, tick.rules
     no_up, no_down = paused
     history = tick.state.slow.history
@@ -175,6 +196,7 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         stopped=tick.facts.running == 0,
         failures=np.where(recent, history.failures, np.where(np.isnan(history.restarts), np.nan, 0.0)),
         rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),
+        excess_input=some(excess, tick.counting, workload_index, count),
         discontinuous=some(tick.discontinuous, tick.counting, workload_index, count),
         nothing_moves=some(_stands(tick), tick.counting, workload_index, count)
         & ~_some_stage_moves(tick)

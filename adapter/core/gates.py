@@ -28,6 +28,7 @@ class GateInputs:
     stopped: Mask  # the job reports that it does not run
     failures: Array  # unplanned restarts within failures_window_s
     rates_known: Mask
+    excess_input: Mask  # the newest input exceeds what all workers process when warm
     discontinuous: Mask  # the backlog jumped more than the input explains
     nothing_moves: Mask  # a backlog waits and nothing is processed
     rules: RuleColumns
@@ -44,7 +45,9 @@ def table(inputs: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
     settled_s = settle_s(rules)
     overdue = inputs.spec_changed_age_s >= rules.in_flight_timeout_s
     disturbed = inputs.changed_age_s < settled_s + rules.rate_window_s
+    settling = (inputs.changed_age_s < settled_s) | (disturbed & ~inputs.rates_known)
     safe = rules.safety != 0
+    patient = safe & ~inputs.excess_input
     checked = safe | policy_has("checks_the_job", rules)
     failing = inputs.failures >= np.where(safe, rules.max_failures, 1.0)  # S4-09 aborts after one
     return (
@@ -59,8 +62,8 @@ def table(inputs: GateInputs) -> tuple[tuple[Reason, Mask], ...]:
         (Reason.UNSCHEDULABLE, inputs.too_few & overdue & safe),
         (Reason.IN_FLIGHT, inputs.in_flight & (inputs.spec_changed_age_s < rules.in_flight_timeout_s) & checked),
         (Reason.STUCK, inputs.nothing_moves & safe),
-        (Reason.SETTLING, ((inputs.changed_age_s < settled_s) | (disturbed & ~inputs.rates_known)) & safe),
-        (Reason.NO_DATA, ~inputs.rates_known & safe),
+        (Reason.SETTLING, settling & patient),
+        (Reason.NO_DATA, ~inputs.rates_known & patient),
         (Reason.DISCONTINUITY, inputs.discontinuous & safe),
     )
 

@@ -54,6 +54,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     far = _clean_points(fast, rules, index)
     near = far & (fast.at_s[:, None] >= fast.at_s[-1] - rules.rate_window_s)
     least_s = rules.rate_window_s * _LEAST_SPAN_RATIO
+    shows_input = _input_points(fast, rules)
     processed = counter_rate(fast.at_s, fast.processed, near, far, least_s)
     appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
     full = _is_full(fast, rules.rate_window_s)
@@ -67,8 +68,8 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         throughput_records_per_s=throughput,
         growth_records_per_s=growth,
         input_rate_records_per_s=first_known(arriving, input_rate(throughput, growth)),
-        latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, far),
-        confirmed_input_rate_records_per_s=confirmed_rate(fast.at_s, fast.appended, far),
+        latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, shows_input),
+        confirmed_input_rate_records_per_s=confirmed_rate(fast.at_s, fast.appended, shows_input),
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, far),
         input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
         progressed=_progressed(fast),
@@ -101,6 +102,13 @@ def _clean_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
     counters = fast.processed, fast.appended
     clean: Mask = (fast.at_s[:, None] >= oldest_s) & since_reset(*counters) & since_jump(*counters)
     return clean
+
+
+def _input_points(fast: Fast, rules: RuleColumns) -> Mask:
+    """Which points of twice the window show the input. The producers go on while the job pauses or settles."""
+    oldest_s = fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s
+    shown: Mask = (fast.at_s[:, None] >= oldest_s) & since_reset(fast.appended) & since_jump(fast.appended)
+    return shown
 
 
 def _is_full(fast: Fast, window_s: Array) -> Mask:

@@ -387,7 +387,7 @@ def test_x_05_the_backlog_of_a_pause_causes_no_second_scale_up():
 
 @pytest.mark.parametrize(
     ("returned", "soonest_s", "latest_s"),
-    [(900.0, 120, 180), (520.0, 240, np.inf)],
+    [(900.0, 60, 120), (520.0, 240, np.inf)],
     ids=["more than the workers process when warm", "as much as they process"],
 )
 def test_after_a_scale_down_that_left_too_few_workers_a_scale_up_does_not_wait_for_the_warm_up(

@@ -70,3 +70,31 @@ def test_fewer_existing_workers_shortly_after_a_flap_settle():
     ]
     fewer = [tick(at_s, job(**counts(10) | {"workers": 9.0}, **flow(at_s))) for at_s in (900.0, 915.0)]
     assert history([*seen, *fewer], book(in_flight_timeout_s=60.0))[-1].reason == Reason.SETTLING
+
+
+@pytest.mark.parametrize(
+    ("lost", "reasons"), [(0, {Reason.UP}), (4, {Reason.SETTLING})], ids=["input for more workers", "workers are lost"]
+)
+def test_lost_workers_are_no_reason_for_more_workers(lost, reasons):
+    """900/s exceeds what 6 of 10 workers process, and 1 500/s what 10 process. Kubernetes replaces lost workers."""
+    running, state = Fluid(lambda at_s: 900.0 if at_s < 600 or lost else 1500.0), EMPTY
+    named, decided = book(policy="drain", worker_capacity_records_per_s=100.0, cooldown_up_s=None), {}
+    for at_s in range(0, 675, TICK_S):
+        running.more = lambda at_s: {"ready_workers": 10.0 - lost * (at_s >= 600)}
+        state, decisions = advance(state, tick(at_s, running.rows()), named)
+        decided[at_s] = rows(decisions)[0].reason
+        running.run()
+    assert {decided[at_s] for at_s in range(645, 675, TICK_S)} == reasons
+
+
+def test_a_lower_bound_of_the_capacity_does_not_end_settling():
+    """4 workers carried 200/s and may carry more. Once they are back, an input of 400/s proves nothing."""
+    state, named, decided = EMPTY, book(policy="drain", probe_ratio=0.0, cooldown_up_s=None), {}
+    for at_s in range(0, 1300, TICK_S):
+        workers = 8 if 600 <= at_s < 1200 else 4
+        appended = 200.0 * min(at_s, 600) + 400.0 * max(at_s - 600, 0)
+        flows = {"appended_records": appended, "processed_records": appended, "backlog_records": 0.0}
+        state, decisions = advance(state, tick(at_s, job(**counts(workers) | flows)), named)
+        decided[at_s] = rows(decisions)[0].reason
+    assert decided[1185] == Reason.HOLD
+    assert {decided[at_s] for at_s in range(1200, 1245, TICK_S)} == {Reason.SETTLING}

@@ -24,6 +24,7 @@ OPEN = gates.GateInputs(
     stopped=NO,
     failures=column(0),
     rates_known=YES,
+    excess_input=NO,
     discontinuous=NO,
     nothing_moves=NO,
     rules=rule_columns(),
@@ -93,6 +94,12 @@ EDGES = {
     "settled at settle_s": ({"changed_age_s": column(45)}, None),
     "settled, but no clean rate yet": ({"changed_age_s": column(60), "rates_known": NO}, Reason.SETTLING),
     "settled and a window later still no rate": ({"changed_age_s": column(105), "rates_known": NO}, Reason.NO_DATA),
+    "excess input does not wait until the job settles": ({"changed_age_s": column(15), "excess_input": YES}, None),
+    "excess input needs no rate of the window": ({"rates_known": NO, "excess_input": YES}, None),
+    "excess input waits for workers on their way": (
+        {"spec_changed_age_s": column(15), "in_flight": YES, "excess_input": YES},
+        Reason.IN_FLIGHT,
+    ),
 }
 
 

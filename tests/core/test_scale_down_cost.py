@@ -328,18 +328,28 @@ def test_four_scale_downs_of_the_last_day_double_the_cost_of_the_next_one():
 
 
 @pytest.mark.parametrize(
-    ("rules", "wait_s"),
+    ("highest", "rules", "wait_s"),
     [
-        ({}, 150),
-        ({"metric_delay_s": 60.0}, 210),
-        ({"rescale_pause_s": 60.0, "warm_up_s": 240.0}, 300),
-        ({"cooldown_up_s": 300.0}, 300),
-        ({"policy": "dataflow", "quanta": "none"}, 0),
+        (2200.0, {}, 150),
+        (2200.0, {"metric_delay_s": 60.0}, 210),
+        (2200.0, {"rescale_pause_s": 60.0, "warm_up_s": 240.0}, 300),
+        (4000.0, {}, 0),
+        (4000.0, {"rescale_pause_s": 60.0, "warm_up_s": 240.0}, 0),
+        (4000.0, {"cooldown_up_s": 300.0}, 300),
+        (4000.0, {"policy": "dataflow", "quanta": "none"}, 0),
     ],
-    ids=["pause and warm-up", "and the delay of the metrics", "other ones", "configured", "another policy"],
+    ids=[
+        "pause and warm-up",
+        "and the delay of the metrics",
+        "other ones",
+        "but more input than the new workers process when warm",
+        "even while they warm up",
+        "configured",
+        "another policy",
+    ],
 )
-def test_no_scale_up_before_the_new_workers_are_warm_and_measured(rules, wait_s):
-    load = Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else 4000.0))
+def test_no_scale_up_before_the_new_workers_are_warm_and_measured(highest, rules, wait_s):
+    load = Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else highest))
     decided = closed(load, 1200, book(**HUNDRED | rules))
     first, second, *_ = [d.at_s for d in decided if d.reason == Reason.UP]
     changed = first + 30  # the change is visible one tick later
