@@ -201,20 +201,20 @@ class Bound(StrEnum):
         sentence=lambda d: f"; max_step_{'down' if _shrinks(d) else 'up'}_workers limits the change",
         lifted_by={"rules.max_step_up_workers": inf, "rules.max_step_down_workers": inf},
     )
+    PARTITIONS = BoundRecord(
+        name="partitions",
+        description="at most as many workers as the partitions can feed, unless a gate holds the target",
+        sentence=_partitions,
+        limit="partitions",
+        is_cap=True,
+        in_range=True,
+    )
     MAX = BoundRecord(
         name="max",
         description="at most max_workers and the HPA's maxReplicas",
         # Not d.max_workers, which the partitions may set: they do not lower a target that a gate holds.
         sentence=lambda d: f"; the maximum is {workers(d.required_workers)}",
         limit="max_workers",
-        is_cap=True,
-        in_range=True,
-    )
-    PARTITIONS = BoundRecord(
-        name="partitions",
-        description="at most as many workers as the partitions can feed, unless a gate holds the target",
-        sentence=_partitions,
-        limit="partitions",
         is_cap=True,
         in_range=True,
     )

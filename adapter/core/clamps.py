@@ -132,7 +132,7 @@ def table(
     def stay(mask: Mask) -> Array:
         return np.where(mask, current, np.nan)
 
-    unhealthy, fed = bound_inputs.sink_unhealthy, range_.most < range_.allowed
+    unhealthy, fed = bound_inputs.sink_unhealthy, range_.by_partitions & ~bound_inputs.held
     window = np.minimum(whole(bound_inputs.window_workers), current)
     return (
         Clamp(Bound.WINDOW, window, None),
@@ -148,8 +148,8 @@ def table(
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
         Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
         Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),
+        Clamp(Bound.PARTITIONS, None, np.where(fed, range_.most, np.nan)),
         Clamp(Bound.MAX, None, range_.allowed),
-        Clamp(Bound.PARTITIONS, None, np.where(fed & ~bound_inputs.held, range_.most, np.nan)),
         Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
         Clamp(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),
     )
@@ -172,7 +172,7 @@ def apply_bounds(
 ) -> tuple[Array, IntArray]:
     """The bounded size, and the last bound that changed it (an index into BOUNDS). An unknown size stays unknown.
 
-    Maximum, partitions, minimum and memory come last, so they apply even during a pause. The partitions do not lower a
+    Partitions, maximum, minimum and memory come last, so they apply even during a pause. The partitions do not lower a
     target that a gate holds: while a job restarts, some of them may be missing from the count.
     """
     size, which = wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)

@@ -18,6 +18,7 @@ class Range:
     least: Array
     most: Array
     allowed: Array  # `most` without the partitions
+    by_partitions: Mask  # the partitions feed no more than `most`, so a larger maximum would not help
     by_memory: Mask  # max_partitions_per_worker sets `least`
 
 
@@ -28,10 +29,11 @@ def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
     """
     partitions = at_least_one(facts.partitions)
     allowed = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
-    most = np.fmin(allowed, whole(partitions / rules.slots_per_worker))
+    fed = whole(partitions / rules.slots_per_worker)
+    most = np.fmin(allowed, fed)
     floor = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
     least = np.minimum(np.fmax(floor, memory_floor(partitions, rules.max_partitions_per_worker)), most)
-    return Range(least=least, most=most, allowed=allowed, by_memory=least > floor)
+    return Range(least=least, most=most, allowed=allowed, by_partitions=fed <= allowed, by_memory=least > floor)
 
 
 def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:

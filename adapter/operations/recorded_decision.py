@@ -50,7 +50,7 @@ class RecordedDecision:
     @property
     def by_partitions(self) -> bool:
         """Whether the partitions set the largest size. They do not lower a target that a gate holds."""
-        return self.gate is None and bool(self.columns["range.most"][0] < self.columns["range.allowed"][0])
+        return self.gate is None and self.number("range.by_partitions") == 1
 
     @property
     def most(self) -> float | None:
