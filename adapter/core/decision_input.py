@@ -80,18 +80,17 @@ def decision_input(tick: Tick) -> DecisionInput:
     """The decision inputs of each workload at this tick."""
     range_ = limits(tick.rules, tick.facts)
     paused = pauses(tick.rules, tick.facts, tick.at_s)
-    excess = _has_excess_input(tick)
     return DecisionInput(
         workload_index=tick.workload_index,
         counting=tick.counting,
-        policy_input=_policy_input(tick, range_.most, excess),
+        policy_input=_policy_input(tick, range_.most),
         blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,
             stands=_stands_alone(tick),
             measured_utilization_ratio=tick.now.utilization_ratio,
             hottest_partition_ratio=tick.signals.hottest_partition_ratio,
         ),
-        gate_inputs=_gate_inputs(tick, paused, excess),
+        gate_inputs=_gate_inputs(tick, paused),
         range_=range_,
         status=_workload_status(tick, paused),
     )
@@ -113,31 +112,31 @@ def budget_s(tick: Tick) -> Array:
 
 
 def _has_excess_input(tick: Tick) -> Mask:
-    """Whether the newest input of each stage exceeds what all of its workers process when warm.
+    """Whether the input of each stage exceeds what all of its workers process when warm.
 
-    No rate that would show so later is worth the wait.
+    The rates after the rescale would show the same. They are necessary after a change by another actor, and after a
+    scale-up that max_step_up_workers may have cut.
     """
-    rules, fast, rates = tick.stage_rules, tick.state.fast, tick.rates
-    table, workers = with_prior(tick.state.slow.table, rules.worker_capacity_records_per_s), tick.workers
-    proven = trust_at(table, workers[tick.workload_index]) > CARRIED
-    capacity = rate_at(table, workers[tick.workload_index], rules.scaling_exponent)
-    raised = (fast.spec_raised_at_s >= fast.spec_changed_at_s)[tick.workload_index]
+    rules, fast, index = tick.stage_rules, tick.state.fast, tick.workload_index
+    workers, table = tick.workers[index], with_prior(tick.state.slow.table, rules.worker_capacity_records_per_s)
+    capacity = np.where(trust_at(table, workers) > CARRIED, rate_at(table, workers, rules.scaling_exponent), np.nan)
+    raised = (fast.spec_raised_at_s >= fast.spec_changed_at_s)[index]
     most = capacity * np.where(raised, _EXCESS_RATIO, 1 + rules.growth_noise_ratio)
-    newest = first_known(rates.confirmed_input_rate_records_per_s, rates.input_rate_records_per_s)
-    complete = ~_workers_in_flight(tick.counts)[tick.workload_index]
-    excess: Mask = policy_has("waits_until_warm", rules) & complete & proven & (newest > most)
+    exceeds = tick.rates.input_rate_records_per_s > most
+    ours = (fast.committed_at_s < fast.spec_changed_at_s)[index] | tick.rates_known
+    complete, cut = ~_workers_in_flight(tick.counts)[index], raised & np.isfinite(rules.max_step_up_workers)
+    excess: Mask = policy_has("waits_until_warm", rules) & exceeds & complete & ours & ~cut
     return excess
 
 
-def _policy_input(tick: Tick, most: Array, excess: Mask) -> PolicyInput:
+def _policy_input(tick: Tick, most: Array) -> PolicyInput:
     workload_index, signals, slow = tick.workload_index, tick.signals, tick.state.slow
-    newest = np.where(excess & ~tick.rates_known, tick.rates.confirmed_input_rate_records_per_s, np.nan)
     return PolicyInput(
         workers=tick.workers[workload_index],
         most_workers=most[workload_index],
         partitions=at_least_one(tick.facts.partitions)[workload_index],
         throughput_records_per_s=signals.throughput_records_per_s,
-        input_rate_records_per_s=first_known(newest, signals.input_rate_records_per_s),
+        input_rate_records_per_s=signals.input_rate_records_per_s,
         latest_input_rate_records_per_s=tick.rates.latest_input_rate_records_per_s,
         confirmed_input_rate_records_per_s=tick.rates.confirmed_input_rate_records_per_s,
         latest_throughput_records_per_s=tick.rates.latest_throughput_records_per_s,
@@ -175,7 +174,7 @@ def _hottest(tick: Tick) -> Array:
     return largest(busy, tick.workload_index, len(tick.workers))
 
 
-def _gate_inputs(tick: Tick, paused: Pauses, excess: Mask) -> GateInputs:
+def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
     workload_index, count, fast, rules = tick.workload_index, len(tick.workers), tick.state.fast, tick.rules
     no_up, no_down = paused
     history = tick.state.slow.history
@@ -196,7 +195,7 @@ def _gate_inputs(tick: Tick, paused: Pauses, excess: Mask) -> GateInputs:
         stopped=tick.facts.running == 0,
         failures=np.where(recent, history.failures, np.where(np.isnan(history.restarts), np.nan, 0.0)),
         rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),
-        excess_input=some(excess, tick.counting, workload_index, count),
+        excess_input=some(_has_excess_input(tick), tick.counting, workload_index, count),
         discontinuous=some(tick.discontinuous, tick.counting, workload_index, count),
         nothing_moves=some(_stands(tick), tick.counting, workload_index, count)
         & ~_some_stage_moves(tick)

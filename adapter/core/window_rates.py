@@ -34,7 +34,7 @@ class Rates:
 
     throughput_records_per_s: Array
     growth_records_per_s: Array
-    input_rate_records_per_s: Array  # without what arrives in stuck partitions
+    input_rate_records_per_s: Array  # also during a pause of the job; without what arrives in stuck partitions
     latest_input_rate_records_per_s: Array  # since the tick before
     confirmed_input_rate_records_per_s: Array  # the lower of the latest two
     latest_throughput_records_per_s: Array
@@ -51,18 +51,22 @@ class Rates:
 
 def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntArray) -> Rates:
     """Rates over the clean points of each stage's window."""
-    far = _clean_points(fast, rules, index)
-    near = far & (fast.at_s[:, None] >= fast.at_s[-1] - rules.rate_window_s)
-    least_s = rules.rate_window_s * _LEAST_SPAN_RATIO
     shows_input = _input_points(fast, rules)
+    far = shows_input & _settled_points(fast, rules, index)
+    recent = fast.at_s[:, None] >= fast.at_s[-1] - rules.rate_window_s
+    near = far & recent
+    least_s = rules.rate_window_s * _LEAST_SPAN_RATIO
     processed = counter_rate(fast.at_s, fast.processed, near, far, least_s)
     appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
+    meanwhile = counter_rate(fast.at_s, fast.appended, shows_input & recent, shows_input, least_s)
     full = _is_full(fast, rules.rate_window_s)
     throughput = first_known(processed, np.where(full, now.throughput_records_per_s, np.nan))
     arriving = first_known(appended, np.where(full, now.input_rate_records_per_s, np.nan))
     # Input of a stuck partition waits whatever the workers do, so it is no growth.
-    arriving = np.where(now.stuck_backlog_records > 0, np.nan, arriving)
+    stuck = now.stuck_backlog_records > 0
+    arriving = np.where(stuck, np.nan, arriving)
     growth = _growth(fast, near, least_s, arriving - throughput)
+    arriving = first_known(arriving, np.where(stuck, np.nan, meanwhile))
     seen = np.where(near, fast.backlog, np.nan)
     return Rates(
         throughput_records_per_s=throughput,
@@ -94,21 +98,19 @@ def input_rise(rates: Rates, points: Array, rules: RuleColumns) -> Array:
     return np.fmax(rates.input_rise_records_per_s2, np.where(apart, steady_rise(points), np.nan))
 
 
-def _clean_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
-    """Which points of twice the window follow the last reset and jump, and the last change once it has settled."""
-    changed_at_s = np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
-    settled_at_s = np.nan_to_num(changed_at_s + settle_s(rules), nan=-np.inf)
-    oldest_s = np.maximum(fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s, settled_at_s)
-    counters = fast.processed, fast.appended
-    clean: Mask = (fast.at_s[:, None] >= oldest_s) & since_reset(*counters) & since_jump(*counters)
-    return clean
-
-
 def _input_points(fast: Fast, rules: RuleColumns) -> Mask:
-    """Which points of twice the window show the input. The producers go on while the job pauses or settles."""
+    """Which points of twice the window show the input: the producers go on while the job pauses or settles."""
     oldest_s = fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s
     shown: Mask = (fast.at_s[:, None] >= oldest_s) & since_reset(fast.appended) & since_jump(fast.appended)
     return shown
+
+
+def _settled_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
+    """Which points follow the last reset and jump of the throughput, and the last change once it has settled."""
+    changed_at_s = np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
+    settled_at_s = np.nan_to_num(changed_at_s + settle_s(rules), nan=-np.inf)
+    settled: Mask = (fast.at_s[:, None] >= settled_at_s) & since_reset(fast.processed) & since_jump(fast.processed)
+    return settled
 
 
 def _is_full(fast: Fast, window_s: Array) -> Mask:

@@ -125,7 +125,17 @@ def _present(recorded: RecordedDecision) -> str:
 def _settled(recorded: RecordedDecision) -> str:
     settles_s = with_unit("settle_s", known(gates.settle_s(recorded.inputs.gate_inputs.rules)))
     changed = f"last change or stop {ago(recorded.number('gate_inputs.changed_age_s'))}"
-    return f"{changed}, settling {settles_s}, {_rule(recorded, 'rate_window_s')}"
+    return _with_excess_input(f"{changed}, settling {settles_s}, {_rule(recorded, 'rate_window_s')}", recorded)
+
+
+def _rates_known(recorded: RecordedDecision) -> str:
+    return _with_excess_input(f"rates are known: {yes_or_no(recorded.number('gate_inputs.rates_known'))}", recorded)
+
+
+def _with_excess_input(text: str, recorded: RecordedDecision) -> str:
+    """The text of a gate that excess input may open."""
+    opens = recorded.number("gate_inputs.excess_input") == 1 and recorded.number("gate_inputs.rates_known") == 0
+    return f"{text}, but the input exceeds the capacity" if opens else text
 
 
 # One a row of gates.table, in its order.
@@ -142,6 +152,6 @@ _INPUT_TEXTS: tuple[InputText, ...] = (
     _present,
     _mask("a backlog waits and nothing moves", "gate_inputs.nothing_moves"),
     _settled,
-    _mask("rates are known", "gate_inputs.rates_known"),
+    _rates_known,
     _mask("the backlog jumped more than the input explains", "gate_inputs.discontinuous"),
 )

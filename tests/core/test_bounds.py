@@ -1,7 +1,7 @@
 """Each bound alone, the order of the bounds, and laws of all bounds."""
 
 from dataclasses import fields, replace
-from math import isnan, nan
+from math import inf, isnan, nan
 
 import numpy as np
 import pytest
@@ -220,12 +220,12 @@ BOUNDED = {
 @given(st.integers(0, 500), st.fixed_dictionaries(BRAKED | BOUNDED))
 def test_p_06_a_bounded_size_stays_within_minimum_maximum_and_partitions(wanted, bounded):
     size, _ = after_bounds(wanted, **bounded)
-    facts = bounded["facts"]
+    known = {name: number for name, number in bounded["facts"].items() if number >= (name != "min_workers")}
+    most = min(bounded["max_workers"], known.get("max_workers", inf))
+    fed = min(most, known.get("partitions", inf))
+    least = max(bounded["min_workers"], known.get("min_workers", 0))
     # The partitions do not lower a target that a gate holds.
-    limiting = ("max_workers",) if "held" in bounded["active"] else ("max_workers", "partitions")
-    caps = [bounded["max_workers"], *(facts[name] for name in limiting if facts[name] >= 1)]
-    floors = [bounded["min_workers"], *([facts["min_workers"]] if facts["min_workers"] >= 0 else [])]
-    assert min(*caps, max(floors)) <= size <= min(caps)
+    assert min(fed, least) <= size <= (most if "held" in bounded["active"] else fed)
 
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED | BOUNDED))

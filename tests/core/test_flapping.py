@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from builders import EMPTY, TICK_S, Fluid, advance, book, counts, flow, history, job, rows, tick
+from builders import EMPTY, TICK_S, Fluid, advance, book, closed, counts, flow, history, job, rows, tick
 
 from adapter.core.reasons import Reason
+
+CONFIGURED = book(policy="drain", worker_capacity_records_per_s=100.0, cooldown_up_s=None)
 
 
 def overloaded(every_s, until_s=1500, **rules):
@@ -73,28 +75,46 @@ def test_fewer_existing_workers_shortly_after_a_flap_settle():
 
 
 @pytest.mark.parametrize(
-    ("lost", "reasons"), [(0, {Reason.UP}), (4, {Reason.SETTLING})], ids=["input for more workers", "workers are lost"]
+    ("lost", "reason"), [(0, Reason.UP), (4, Reason.SETTLING)], ids=["input for more workers", "workers are lost"]
 )
-def test_lost_workers_are_no_reason_for_more_workers(lost, reasons):
-    """900/s exceeds what 6 of 10 workers process, and 1 500/s what 10 process. Kubernetes replaces lost workers."""
-    running, state = Fluid(lambda at_s: 900.0 if at_s < 600 or lost else 1500.0), EMPTY
-    named, decided = book(policy="drain", worker_capacity_records_per_s=100.0, cooldown_up_s=None), {}
-    for at_s in range(0, 675, TICK_S):
-        running.more = lambda at_s: {"ready_workers": 10.0 - lost * (at_s >= 600)}
-        state, decisions = advance(state, tick(at_s, running.rows()), named)
-        decided[at_s] = rows(decisions)[0].reason
-        running.run()
-    assert {decided[at_s] for at_s in range(645, 675, TICK_S)} == reasons
+def test_lost_workers_are_no_reason_for_more_workers(lost, reason):
+    """Input of 900/s exceeds what 8 of 12 workers process, and 1 500/s what 12 process."""
+    running = Fluid(lambda at_s: 900.0 if at_s < 1500 or lost else 1500.0, workers=18)
+    running.more = lambda at_s: {"ready_workers": running.workers - float(lost * (at_s >= 1500))}
+    decided = closed(running, 1560, CONFIGURED)
+    assert [d.required_workers for d in decided if d.at_s == 1470] == [12]
+    assert decided[-1].reason == reason
 
 
 def test_a_lower_bound_of_the_capacity_does_not_end_settling():
-    """4 workers carried 200/s and may carry more. Once they are back, an input of 400/s proves nothing."""
-    state, named, decided = EMPTY, book(policy="drain", probe_ratio=0.0, cooldown_up_s=None), {}
-    for at_s in range(0, 1300, TICK_S):
-        workers = 8 if 600 <= at_s < 1200 else 4
-        appended = 200.0 * min(at_s, 600) + 400.0 * max(at_s - 600, 0)
-        flows = {"appended_records": appended, "processed_records": appended, "backlog_records": 0.0}
-        state, decisions = advance(state, tick(at_s, job(**counts(workers) | flows)), named)
+    """10 workers carried 300/s and may carry more. Input of 500/s for the 8 that remain proves nothing."""
+    running = Fluid(lambda at_s: 300.0 if running.workers == 10 else 500.0, missing=lambda at_s: ("utilization_ratio",))
+    decided = closed(running, 1800, book(policy="drain", cooldown_up_s=None))
+    changed_s = next(d.at_s for d in decided if d.reason == Reason.DOWN) + 30
+    assert {d.reason for d in decided if changed_s <= d.at_s < changed_s + 45} == {Reason.SETTLING}
+
+
+def test_the_count_of_another_actor_is_held_until_the_rates_show_its_workers():
+    """900/s exceed what 8 workers process, but only the rates after the change show how much that is."""
+    running, state, decided = Fluid(lambda at_s: 900.0, workers=12), EMPTY, {}
+    for at_s in range(0, 645, TICK_S):
+        running.scale(8 if at_s >= 600 else 12)
+        state, decisions = advance(state, tick(at_s, running.rows()), CONFIGURED)
         decided[at_s] = rows(decisions)[0].reason
-    assert decided[1185] == Reason.HOLD
-    assert {decided[at_s] for at_s in range(1200, 1245, TICK_S)} == {Reason.SETTLING}
+        running.run()
+    assert {decided[at_s] for at_s in range(600, 645, TICK_S)} == {Reason.SETTLING}
+
+
+def test_input_of_a_stuck_partition_does_not_end_settling():
+    """The workers process 900/s; 500/s more wait in a stuck partition. The scale-down is not reversed."""
+    running = Fluid(lambda at_s: 900.0, workers=18)
+
+    def stuck(at_s):
+        appended = running.appended + 500 * at_s
+        waiting = {"backlog_records": appended - running.processed, "stuck_backlog_records": 500.0 * at_s}
+        return {"appended_records": appended} | waiting
+
+    running.more = stuck
+    decided = closed(running, 4000, CONFIGURED)
+    assert [d.reason for d in decided].count(Reason.DOWN) == 1
+    assert Reason.UP not in {d.reason for d in decided}

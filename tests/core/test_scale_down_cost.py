@@ -333,28 +333,38 @@ def test_four_scale_downs_of_the_last_day_double_the_cost_of_the_next_one():
         (2200.0, {}, 150),
         (2200.0, {"metric_delay_s": 60.0}, 210),
         (2200.0, {"rescale_pause_s": 60.0, "warm_up_s": 240.0}, 300),
-        (4000.0, {}, 0),
-        (4000.0, {"rescale_pause_s": 60.0, "warm_up_s": 240.0}, 0),
-        (4000.0, {"cooldown_up_s": 300.0}, 300),
+        (2200.0, {"cooldown_up_s": 300.0}, 300),
+        (4000.0, {"max_step_up_workers": 5}, 150),
         (4000.0, {"policy": "dataflow", "quanta": "none"}, 0),
     ],
     ids=[
         "pause and warm-up",
         "and the delay of the metrics",
         "other ones",
-        "but more input than the new workers process when warm",
-        "even while they warm up",
         "configured",
+        "steps that max_step_up_workers limits",
         "another policy",
     ],
 )
 def test_no_scale_up_before_the_new_workers_are_warm_and_measured(highest, rules, wait_s):
-    load = Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else highest))
-    decided = closed(load, 1200, book(**HUNDRED | rules))
-    first, second, *_ = [d.at_s for d in decided if d.reason == Reason.UP]
+    decided, first, second = two_scale_ups(highest, rules)
     changed = first + 30  # the change is visible one tick later
     assert second == max(changed + wait_s, next(d.at_s for d in decided if d.at_s > changed and open_(d)))
     assert {d.bound for d in decided if changed <= d.at_s < second and open_(d)} <= {Bound.COOLDOWN}
+
+
+@pytest.mark.parametrize("rules", [{}, {"rescale_pause_s": 60.0, "warm_up_s": 240.0}], ids=["default", "long"])
+def test_input_above_the_capacity_of_the_new_workers_does_not_wait_until_they_are_warm(rules):
+    _, first, second = two_scale_ups(4000.0, rules)
+    assert second - first <= 90
+
+
+def two_scale_ups(highest, rules):
+    """The decisions while the input rises in two steps, and the times of the first two scale-ups."""
+    load = Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else highest))
+    decided = closed(load, 1200, book(**HUNDRED | rules))
+    first, second, *_ = [d.at_s for d in decided if d.reason == Reason.UP]
+    return decided, first, second
 
 
 def open_(decision):
