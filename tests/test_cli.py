@@ -178,6 +178,7 @@ def test_other_commands_refuse_values_with_one_fault(
     with pytest.raises(SystemExit) as ended:
         cli.main([*command.split(), "--config", str(file)])
     fault = "expected a configuration, got values of the chart, which only check and backtest accept"
+    fault += "; write what is below config into its own file, and add pipeline.checkpoint"
     assert (ended.value.code, capsys.readouterr().err) == (2, f"backlog-adapter: {file}: {fault}\n")
 
 
@@ -219,9 +220,10 @@ def test_check_says_that_a_file_is_neither_configuration_nor_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "values.yaml"
-    assert checked(file, "replicaCount: 2\nimage: {tag: latest}\n") == 2
-    fault = "expected a configuration with sources and pipeline, or values of the chart with config; got neither"
-    assert capsys.readouterr().err == f"backlog-adapter: {file}: {fault}\n"
+    for text, hint in (("replicaCount: 2\n", ""), ("confg: {sources: {}}\n", "; 'confg': did you mean config?")):
+        assert checked(file, text) == 2
+        fault = "expected a configuration with sources and pipeline, or values of the chart with config; got neither"
+        assert capsys.readouterr().err == f"backlog-adapter: {file}: {fault}{hint}\n"
 
 
 def test_the_chart_has_the_sources_and_the_names_of_values_that_check_assumes() -> None:

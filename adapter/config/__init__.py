@@ -4,16 +4,16 @@ document (YAML) -> checks (between parts) and models (each part) -> Config -> se
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from adapter.config.chart_values import chart_config, is_chart_values, name_faults
+from adapter.config.chart_values import VALUES, chart_config, is_chart_values, name_faults
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import Document, read, text_of
-from adapter.config.faults import Fault
+from adapter.config.faults import Fault, suggestion, value_text
 from adapter.config.issuer import Issuer
 from adapter.config.models import (
     Config,
@@ -85,11 +85,19 @@ def load(path: Path, checks: Sequence[Check] = ()) -> Config:
     document = read(text_of(path), str(path))
     if is_chart_values(document):  # their paths and addresses exist in the pods alone
         fault = "expected a configuration, got values of the chart"
-        raise ConfigError([f"{path}: {fault}, which only check and backtest accept"])
+        fix = "write what is below config into its own file, and add pipeline.checkpoint"
+        raise ConfigError([f"{path}: {fault}, which only check and backtest accept; {fix}"])
     if document.values.keys().isdisjoint(Config.model_fields):
         fault = "expected a configuration with sources and pipeline, or values of the chart with config; got neither"
-        raise ConfigError([f"{path}: {fault}"])
+        raise ConfigError([f"{path}: {fault}{_misspelt(document.values)}"])
     return _checked(document, checks)
+
+
+def _misspelt(names: Iterable[object]) -> str:
+    """The end of a message about names of which none is known: the first that resembles a known one."""
+    known = VALUES | {"config"} | Config.model_fields.keys()
+    similar = (f"; {value_text(name)}: {hint[2:]}" for name in names if (hint := suggestion(name, known)))
+    return next(similar, "")
 
 
 def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:

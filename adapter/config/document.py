@@ -74,9 +74,8 @@ def read(text: str, where: str) -> Document:
     if not isinstance(values, dict):
         raise ConfigError([f"{where}: expected a mapping with sources and pipeline, got {value_text(values)}"])
     if "sources" not in values and {"apiVersion", "kind"} <= values.keys():
-        raise ConfigError(
-            [f"{where}: expected a configuration with sources and pipeline, got a manifest of Kubernetes"]
-        )
+        fault = "expected a configuration with sources and pipeline, got a manifest of Kubernetes"
+        raise ConfigError([f"{where}: {fault}; kubectl describe hpa shows the faults of an HPA"])
     return Document(values, where, root)
 
 

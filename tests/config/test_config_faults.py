@@ -219,7 +219,8 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         ),
         pytest.param(
             "apiVersion: v1\nkind: Pod",
-            "c.yaml: expected a configuration with sources and pipeline, got a manifest of Kubernetes",
+            "c.yaml: expected a configuration with sources and pipeline, got a manifest of Kubernetes; "
+            "kubectl describe hpa shows the faults of an HPA",
             id="a manifest",
         ),
         pytest.param(whole("pipeline_: 1"), "did you mean pipeline?", id="an underscore too many"),
