@@ -267,7 +267,7 @@ class Config(Model):
     )
     timing: Timing = Field(default=Timing(), description="The tick and the history.")
     pipeline: Pipeline = Field(
-        description="Settings of the process that makes the decisions, such as {checkpoint: /tmp/checkpoint}. The chart "
-        "adds the checkpoint to what is below config."
+        description="Settings of the process that makes the decisions, such as {checkpoint: /tmp/checkpoint}. The "
+        "chart adds the checkpoint to what is below config."
     )
     serving: Serving = Field(default=Serving(), description="Settings of the process that serves the metrics API.")

@@ -114,8 +114,8 @@ serving: {prt: 1}
         parse(text, "c.yaml", [lambda given: [f"workloads[{len(given.workloads) - 1}]: reads as workloads[0] does"]])
 
     assert refused.value.faults == (
-        "pipeline: is required: Settings of the process that makes the decisions, such as {checkpoint: /tmp/checkpoint}. "
-        "The chart adds the checkpoint to what is below config. (c.yaml line 1)",
+        "pipeline: is required: Settings of the process that makes the decisions, such as "
+        "{checkpoint: /tmp/checkpoint}. The chart adds the checkpoint to what is below config. (c.yaml line 1)",
         "workloads[0].read: expected at least one entry, got an empty list (c.yaml line 3)",
         "workloads[2]: reads as workloads[1] does (c.yaml line 5)",
         "fleets: expected a list, got 5 (c.yaml line 6)",
