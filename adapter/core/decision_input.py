@@ -23,7 +23,7 @@ from adapter.core.state import WorkerCounts
 from adapter.core.window_rates import input_rise
 
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
-# After a scale-up: until its workers are warm the capacity is less certain, and another rescale is another pause.
+# After a scale-up: the capacity of the larger size is less certain, and another rescale is another pause.
 _EXCESS_RATIO = 1.25
 _HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
 

@@ -28,7 +28,7 @@ class GateInputs:
     stopped: Mask  # the job reports that it does not run
     failures: Array  # unplanned restarts within failures_window_s
     rates_known: Mask
-    excess_input: Mask  # the newest input exceeds what all workers process when warm
+    excess_input: Mask  # the input exceeds what all workers process when warm: the policy need not wait
     discontinuous: Mask  # the backlog jumped more than the input explains
     nothing_moves: Mask  # a backlog waits and nothing is processed
     rules: RuleColumns
