@@ -359,6 +359,11 @@ def test_input_above_the_capacity_of_the_new_workers_does_not_wait_until_they_ar
     assert second - first <= 90
 
 
+def test_a_configured_cooldown_holds_against_input_above_the_capacity():
+    _, first, second = two_scale_ups(4000.0, {"cooldown_up_s": 300.0})
+    assert second - (first + 30) == 300  # the change is visible one tick later
+
+
 def two_scale_ups(highest, rules):
     """The decisions while the input rises in two steps, and the times of the first two scale-ups."""
     load = Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else highest))
