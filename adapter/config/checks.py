@@ -18,6 +18,7 @@ _FLEETS = {  # kind of the source -> the settings that apply to it
     "kafka": ("groups", "transactional"),
 }
 _DEADLINE_S = KafkaSource.model_fields["deadline_s"].default
+_LONGEST_SHARE = 0.8  # of a tick, in the advice for a deadline
 _TIMING = Timing()
 _NO_SOURCE = (
     'no source is configured; add one to sources, such as kafka: {kind: kafka, bootstrap_servers: "kafka:9092"}'
@@ -84,7 +85,7 @@ def _deadlines(given: Given) -> Iterator[Fault]:
         if tick_s is not None and _is_number(deadline_s) and deadline_s >= tick_s:
             given_s = value_text(deadline_s) if "deadline_s" in source else f"{value_text(deadline_s)} (default)"
             text = f"expected less than timing.tick_s = {tick_s}, got {given_s}; a late source must not delay the tick"
-            yield Fault(("sources", name, "deadline_s"), text)
+            yield Fault(("sources", name, "deadline_s"), f"{text}, so write at most {tick_s * _LONGEST_SHARE:g}")
 
 
 def _duplicate_names(given: Given) -> Iterator[Fault]:

@@ -95,10 +95,16 @@ def path_of(sentence: str) -> Path:
     return tuple(steps) if sentence.startswith(":", at) else ()
 
 
+def nearest(name: object, names: Iterable[str]) -> str | None:
+    """The name that is most similar to an unknown one, None if none is similar."""
+    near = difflib.get_close_matches(str(name)[:_LONGEST_SHOWN], list(names), n=1)
+    return near[0] if near else None
+
+
 def suggestion(name: object, names: Iterable[str]) -> str:
     """The end of a message about an unknown name: the most similar name, "" if none is similar."""
-    near = difflib.get_close_matches(str(name)[:_LONGEST_SHOWN], list(names), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(name, names)
+    return f"; did you mean {near}?" if near else ""
 
 
 def one_of(name: object, names: Iterable[str]) -> str:

@@ -1,12 +1,13 @@
 """The base of all configuration models: strict, frozen, and with all faults in one error."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field as DataclassField
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
-from adapter.config.faults import Fault, line_errors, translate
+from adapter.config.faults import Fault, line_errors, nearest, translate
 
 LISTED = Field(strict=False)  # converts the lists of YAML to tuples
 _BOUNDS = ("gt", "ge", "lt", "le")
@@ -30,15 +31,26 @@ class Model(BaseModel):
             model = handler(given)
         except ValidationError as error:
             names = {field.alias or name: field.description or name for name, field in cls.model_fields.items()}
-            # Pydantic does not count invalid entries, and reports a list of them as "too short".
-            real = [
-                each for each in error.errors(include_url=False) if each["type"] != "too_short" or not each["input"]
-            ]
-            shape = [translate(detail, names) for detail in real]
+            shape = [translate(detail, names) for detail in _causes(error.errors(include_url=False), names)]
             raise ValidationError.from_exception_data(cls.__name__, line_errors([*shape, *faults])) from None
         if faults:
             raise ValidationError.from_exception_data(cls.__name__, line_errors(faults))
         return model
+
+
+def _causes(errors: Iterable[ErrorDetails], names: Iterable[str]) -> list[ErrorDetails]:
+    """The errors without those that follow from another one: a missing setting whose name is misspelt, an empty list.
+
+    Pydantic does not count invalid entries, and reports a list of them as "too short".
+    """
+    found = list(errors)
+    meant = {nearest(each["loc"][-1], names) for each in found if each["type"] == "extra_forbidden"}
+    return [
+        each
+        for each in found
+        if not (each["type"] == "missing" and each["loc"][-1] in meant)
+        and not (each["type"] == "too_short" and each["input"])
+    ]
 
 
 def setting(parameter: DataclassField[Any], meaning: str) -> tuple[Any, Any]:

@@ -216,7 +216,8 @@ def _rounding(d: "Decision") -> str:
 def _what_if(d: "Decision") -> str:
     after = f"would be {seconds(d.keep_behind_s)} behind in {soon(d.keep_after_s)}"
     now = f"{'is' if d.reference_workers == 1 else 'are'} {seconds(d.keep_behind_s)} behind now"
-    keep = f"{workers(d.reference_workers)} {after if d.keep_after_s else now}"
+    pace = "at this throughput " if _is_below_capacity(d) else ""
+    keep = f"{pace}{workers(d.reference_workers)} {after if d.keep_after_s else now}"
     return f"{keep}; {_change(d)}" if d.change_behind_s is not None else keep
 
 

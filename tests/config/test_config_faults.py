@@ -156,7 +156,8 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         ),
         pytest.param(
             whole("timing: {tick_s: 5}"),
-            "sources.kafka.deadline_s: expected less than timing.tick_s = 5, got 5.0 (default)",
+            "sources.kafka.deadline_s: expected less than timing.tick_s = 5, got 5.0 (default); a late source must not "
+            "delay the tick, so write at most 4",
             id="a tick as short as the default deadline",
         ),
         pytest.param(
@@ -590,6 +591,17 @@ def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
 )
 def test_a_text_that_looks_like_a_number_or_a_duration_is_refused_with_the_number(setting: str, sentence: str):
     assert sentence in refusal_of(workload(f"rules: {{{setting}}}"))
+
+
+def test_a_required_setting_with_a_misspelt_name_is_one_fault():
+    with pytest.raises(ConfigError) as refused:
+        parse(whole("workloads: [{nam: a, red: [], reed: []}]"), "c.yaml")
+
+    assert [fault.split(" (")[0] for fault in refused.value.faults] == [
+        "workloads[0].nam: is not a setting here; did you mean name?",
+        "workloads[0].red: is not a setting here; did you mean read?",
+        "workloads[0].reed: is not a setting here; did you mean read?",
+    ]
 
 
 def test_the_names_of_a_file_reach_no_terminal_unescaped():

@@ -325,6 +325,14 @@ SENTENCES = {
         f"Holding 4 workers: {RATES}; a backlog time of at most 90 s is expected within 15 min. "
         "6 would restore headroom; the backlog time falls below 60 s without a rescale",
     ),
+    "up at a throughput below the capacity": (
+        decision(
+            Reason.UP,
+            **DRAIN | {"capacity_records_per_s": 1200.0, "keep_behind_s": 2000.0, "keep_after_s": 3000.0},
+        ),
+        f"Scaling up from 12 to 16 workers: {RATES}, capacity 1 200/s; at this throughput 12 workers "
+        "would be 33 min behind in 50 min; 16 workers would be at most 45 s behind and catch up in 4 min",
+    ),
     "hold at a throughput below the capacity": (
         decision(
             Reason.HOLD,
