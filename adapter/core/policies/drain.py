@@ -23,7 +23,7 @@ from adapter.core.policies.interface import (
     keeps_pace,
     positive_growth,
 )
-from adapter.core.policies.outlook import Ahead, horizon_s, look_ahead
+from adapter.core.policies.outlook import Projection, horizon_s, look_ahead
 from adapter.core.policies.scale_up_input import expected_rise, input_to_carry, is_in_step
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
@@ -210,7 +210,7 @@ def _nearest_while_late(policy_input: PolicyInput, sized: Array, even: Array) ->
     return np.where(late & nearer, above, even)
 
 
-def _look_ahead(policy_input: PolicyInput, capacity: _Capacity, highest: Array, other: Array) -> Ahead:
+def _look_ahead(policy_input: PolicyInput, capacity: _Capacity, highest: Array, other: Array) -> Projection:
     """The expected backlog at the present size and at another one.
 
     A smaller size carries at least its share of the present capacity, as rounding assumes: an older observation of it
@@ -246,7 +246,7 @@ def _partition_limit_s(rules: RuleColumns) -> Array:
     return limit_s
 
 
-def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Array, ahead: Ahead) -> Outlook:
+def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Array, ahead: Projection) -> Outlook:
     """The expected backlogs, NaN if the capacity is not proven. The present throughput may show a longer backlog."""
     behind_s = _behind_at_present(policy_input, highest)
     after_s = np.where(behind_s > ahead.keep_behind_s, horizon_s(policy_input.rules), ahead.keep_after_s)

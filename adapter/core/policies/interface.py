@@ -79,26 +79,26 @@ _JUMP_S = 120.0  # of the backlog time, which the window does not show yet
 _ROUNDING = 1e-6  # growth below this share of the throughput is a rounding error of its slope
 
 
-def _text_alone(policy_input: PolicyInput) -> Mask:
-    alone: Mask = policy_input.rules.safety == 0
-    return alone
+def _is_safety_off(policy_input: PolicyInput) -> Mask:
+    off: Mask = policy_input.rules.safety == 0
+    return off
 
 
 def lasting_backlog_time(policy_input: PolicyInput) -> Array:
-    """The least backlog time of the window, so without the sawtooth of commits; by the text alone the present one."""
+    """The least backlog time of the window, so without the sawtooth of commits; with safety off the present one."""
     present, least = policy_input.backlog_time_s, policy_input.lowest_backlog_time_s
-    return np.where(_text_alone(policy_input), present, least)
+    return np.where(_is_safety_off(policy_input), present, least)
 
 
 def positive_growth(policy_input: PolicyInput) -> Array:
     """Backlog growth, at least 0 (X-03). Growth within the noise, or without a rising backlog, counts as 0.
 
-    By the text alone every growth counts but floating point errors (X-11).
+    With safety off every growth counts but floating point errors (X-11).
     """
-    text = _text_alone(policy_input)
-    noise = np.where(text, _ROUNDING, policy_input.rules.growth_noise_ratio) * policy_input.throughput_records_per_s
+    off = _is_safety_off(policy_input)
+    noise = np.where(off, _ROUNDING, policy_input.rules.growth_noise_ratio) * policy_input.throughput_records_per_s
     growth = policy_input.growth_records_per_s
-    return np.where((policy_input.rising | text) & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
+    return np.where((policy_input.rising | off) & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
 
 
 def keeps_pace(policy_input: PolicyInput) -> Mask:
@@ -107,7 +107,7 @@ def keeps_pace(policy_input: PolicyInput) -> Mask:
     risen = policy_input.backlog_records - policy_input.highest_backlog_records
     far = policy_input.backlog_time_s > _JUMP_S
     level = positive_growth(policy_input) <= 0
-    return level & (_text_alone(policy_input) | ~((risen > noise) | far))
+    return level & (_is_safety_off(policy_input) | ~((risen > noise) | far))
 
 
 def keep_up(policy_input: PolicyInput) -> Array:
@@ -147,7 +147,7 @@ def is_full(policy_input: PolicyInput) -> Mask:
 def drains_in_time(policy_input: PolicyInput) -> Mask:
     """Whether the backlog is gone within R at its present rate and needs no more workers (S0-28, fourth step).
 
-    The published policies have no such check, so by the text alone it never holds.
+    The published policies have no such check, so with safety off it never holds.
     """
     drained = -policy_input.growth_records_per_s * policy_input.rules.time_to_reduce_backlog_s
-    return (policy_input.backlog_records <= drained) & ~_text_alone(policy_input)
+    return (policy_input.backlog_records <= drained) & ~_is_safety_off(policy_input)

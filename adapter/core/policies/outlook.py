@@ -18,7 +18,7 @@ _LEAST_RATE = 1e-9  # records/s, instead of a division by 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ahead:
+class Projection:
     """The result of `look_ahead`, of shape (stages,): seconds from now, HORIZON_S for never."""
 
     late: Mask  # without a change the backlog exceeds the target when new workers could process, or it never ends
@@ -56,7 +56,7 @@ def horizon_s(rules: RuleColumns) -> Array:
     return np.maximum(np.maximum(rules.forecast_horizon_s, _LEAST_PAUSES * rules.rescale_pause_s), LEAST_HORIZON_S)
 
 
-def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, changed_capacity: Array) -> Ahead:
+def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, changed_capacity: Array) -> Projection:
     """The backlog at the present capacity and at another one, records/s each.
 
     The input changes evenly from the present rate to the forecast. A change keeps the present capacity until its
@@ -79,7 +79,7 @@ def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, chang
         able = capacity * old_s + changed_capacity * new_s
         change.step(at_s, arrived, np.minimum(able, arrived + change.backlog))
     never_ends = np.minimum(policy_input.backlog_time_s, keep.behind_s()) > rules.short_backlog_time_s
-    return Ahead(
+    return Projection(
         late=late | (never_ends & ~policy_input.level),
         keep_behind_s=np.minimum(keep.longest_s, HORIZON_S),
         keep_after_s=keep.longest_at_s,
