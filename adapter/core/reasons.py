@@ -170,7 +170,7 @@ class Reason(StrEnum):
     )
     FAILURES = ReasonRecord(
         name="RecentFailures",
-        description="the job failed max_failures times within failures_window_s: the target is held",
+        description="the job failed max_failures times, at most failures_window_s apart: the target is held",
         sentence=lambda d: (
             f"{hold_prefix(d)}: the job fails (recent restarts: {count(d.restarts)}); fix the cause of the failures"
         ),

@@ -68,7 +68,7 @@ class Rules:
         fixed=True,
     )
     settle_s: float = _setting(
-        45.0, "no decision until this long after the worker count changed: the restart distorts rates", ge=0, le=86_400
+        45.0, "no decision for this time, or a longer rescale_pause_s, after the workers changed", ge=0, le=86_400
     )
     in_flight_timeout_s: float = _setting(
         600.0, "workers that are not ready after this time are removed from the target", ge=0, le=86_400
@@ -76,10 +76,10 @@ class Rules:
 
     # S0-09, S3-09.
     time_to_reduce_backlog_s: float = _setting(
-        60.0, "R: time within which the backlog should be cleared", gt=0, le=86_400
+        60.0, "R: time to clear the backlog; except for drain also the target in alerts and dashboards", gt=0, le=86_400
     )
     # S3-15, S3-16.
-    quanta: str = _setting("relative", "allowed worker counts", one_of=QUANTA)
+    quanta: str = _setting("relative", "allowed worker counts; docs/policies.md explains them", one_of=QUANTA)
     # S3-22.
     down_cpu_limit_ratio: float = _setting(0.9, "highest utilization that a smaller size may reach", gt=0, le=1)
     # S0-11, S3-20.
@@ -228,7 +228,7 @@ class Rules:
         900.0, "time after which a target that is not enacted is reported: HPA limits, quota, behavior", ge=0, le=86_400
     )
     # S4-09.
-    failures_window_s: float = _setting(600.0, "restarts within this time are counted", ge=0, le=86_400)
+    failures_window_s: float = _setting(600.0, "longest time between restarts that count together", ge=0, le=86_400)
     max_failures: int = _setting(
         2, "restarts, each within failures_window_s of the one before, that hold the target", ge=1, le=1000
     )

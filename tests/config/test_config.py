@@ -291,7 +291,7 @@ def test_the_schema_has_the_bounds_and_descriptions_of_the_visible_rules():
     assert rules["rate_window_s"]["exclusiveMinimum"] == 0
     assert rules["rate_window_s"]["maximum"] == 600
     assert rules["policy"]["enum"] == list(POLICIES)
-    assert "time within which the backlog should be cleared" in rules["time_to_reduce_backlog_s"]["description"]
+    assert "time to clear the backlog" in rules["time_to_reduce_backlog_s"]["description"]
     assert not rules.keys() & {"pause_up_until_s", "pause_down_until_s", "failover", "excluded", "expected"}
 
 

@@ -79,12 +79,9 @@ class ScaleTarget(Part):
 
     def rescale_events(self) -> list[str]:
         """The messages of the HPA's rescale events: the size, and the metric that caused it."""
-        events = self.plane.api.get("/api/v1/namespaces/default/events")["items"]
-        return [
-            e["message"]
-            for e in events
-            if e["involvedObject"]["name"] == self.name and e["reason"] == "SuccessfulRescale"
-        ]
+        wanted = f"involvedObject.name={self.name},reason=SuccessfulRescale"
+        events = self.plane.api.get("/api/v1/namespaces/default/events", fieldSelector=wanted)["items"]
+        return [event["message"] for event in events]
 
     def replica_owners(self) -> set[tuple[str, str]]:
         """(manager, subresource) of each field owner of spec.replicas of the scale target."""
