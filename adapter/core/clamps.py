@@ -59,7 +59,10 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     behind = pick(inputs.policy_input.backlog_time_s, stage) > rules.short_backlog_time_s
     idle = pick(inputs.blockers.measured_utilization_ratio, stage) < rules.low_cpu_ratio
     free, safe, target = gate == gates.OPEN, rules.safety != 0, status.target_workers
-    pending = np.where(free & (status.committed_age_s < rules.latch_s) & (target != current), target, np.nan)
+    # A further step of the input delays the next scale-up, and does not withdraw the last one.
+    in_step = policy_result.outlook is not None and policy_result.outlook.in_step > 0
+    stands = (status.committed_age_s < rules.latch_s) | (in_step & (target > current))
+    pending = np.where(free & stands & (target != current), target, np.nan)
     more, fewer = free & ~(pending > current), free & ~(pending < current)
     suspect = free & behind & idle & (current > 0)
     # Published policies wait after a change, not when a workload is first seen.

@@ -604,6 +604,22 @@ def test_the_limits_of_the_hpa_are_named():
     assert "the maximum is 12" in sentence(found)
 
 
+def test_a_further_step_of_the_input_does_not_withdraw_a_target_that_is_not_enacted():
+    """The first step needs 18 workers. The second one comes when the latch has ended, and waits for the next tick."""
+    loads = [(0, 1000), (300, 1500), (1800, 2500)]  # from, records/s
+    ticks, appended, processed = [], 0, 0
+    for at_s in range(0, 1846, 15):
+        rate = [rate for from_s, rate in loads if at_s >= from_s][-1]
+        appended += 15 * rate
+        processed += min(15 * 1000, appended - processed)
+        counted = {"processed_records": processed, "appended_records": appended}
+        counted |= {"backlog_records": appended - processed, "utilization_ratio": min(1.0, rate / 1000)}
+        ticks.append(tick(at_s, job(**counts(10), **counted)))
+    decided = [d for d in history(ticks, drain(max_workers=18)) if d.at_s >= 1785]
+    assert [(d.reason, d.required_workers) for d in decided] == [(Reason.NOT_ENACTED, 18)] * 5
+    assert decided[1].in_step
+
+
 def test_a_target_that_is_not_enacted_names_what_to_check():
     running = Fluid(lambda at_s: 900.0 if at_s < 120 else 1100.0)
     decided = closed(running, 1200, drain(max_workers=12), follows=lambda at_s: False)
