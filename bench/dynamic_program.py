@@ -17,14 +17,14 @@ class DiscreteLoad:
     unit_records: float  # records of a unit
     arrivals: IntArray  # (slots,)
     capacity: IntArray  # (slots, sizes) units that 1, 2 ... workers process in a slot without a change
-    limits: IntArray  # (slots + 1,) largest allowed backlog at the begin of each slot and at the end
+    limits: IntArray  # (slots + 1,) largest allowed backlog at the start of each slot and at the end
     slot_hours: float  # length of a slot
     penalty: float  # worker-hours for exceeding a limit, more than any plan costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """The best change from each backlog at the begin of a slot, shape (limit + 1,)."""
+    """The best change from each backlog at the start of a slot, shape (limit + 1,)."""
 
     value: Array  # cost until the end of the load
     workers: Array  # paid in each slot of the change; may be a mixture of sizes

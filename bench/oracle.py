@@ -112,7 +112,7 @@ def _by_slot(task: SizingTask) -> Array:
 
 
 def _allowed_records(task: SizingTask) -> Array:
-    """Records that arrive in the slo_s before the begin of each slot and the end of the last, shape (slots + 1,)."""
+    """Records that arrive in the slo_s before the start of each slot and the end of the last, shape (slots + 1,)."""
     arrived = np.concatenate(([0.0], np.cumsum(task.arrival_records)))
     at_s = np.arange(len(arrived)) * SLOT_S
     allowed: Array = arrived - np.interp(at_s - task.slo_s, at_s, arrived)
@@ -147,7 +147,7 @@ def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, price_s: floa
     capacity = _by_slot(task)
     whole = max(1, int(np.ceil(pause_s / SLOT_S)))
     share = whole - pause_s / SLOT_S  # of the last slot, after the pause
-    # rounding may favour a size whose capacity is no whole number of units by one unit, which is charged at its begin
+    # rounding may favour a size whose capacity is no whole number of units by one unit, which is charged at its start
     inexact = np.abs(capacity / grid.unit_records - grid.capacity).max(axis=0) > 1e-6
     costs = np.arange(1.0, capacity.shape[1] + 1)[:, None] * grid.slot_hours
     prices = _prices(capacity, price_s)

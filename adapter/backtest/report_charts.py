@@ -15,7 +15,7 @@ MAX_POINTS = 1500  # of a curve; a screen cannot show more
 SHOWN = 3  # policies that are visible at first; the legend enables the others
 COLOURS = 8
 _DASHES = ("solid", "dash", "dot", "dashdot")
-_UNIX_TIME_S = 1e8  # later times are Unix seconds, earlier ones count from the begin of a trace
+_UNIX_TIME_S = 1e8  # later times are Unix seconds, earlier ones count from the start of a trace
 _LINE_CHARACTERS = 72
 
 Figure = dict[str, Any]
@@ -143,7 +143,7 @@ def downsample(at_s: Array, values: Array, reduce: Any) -> tuple[Array, Array]:
 
 
 def _times(at_s: Array) -> list[float]:
-    """Unix milliseconds, or hours since the begin."""
+    """Unix milliseconds, or hours since the start."""
     scale = 1000.0 if _is_unix_time(at_s) else 1 / 3600
     return [round(value, 4) for value in (at_s * scale).tolist()]
 

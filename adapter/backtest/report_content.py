@@ -69,7 +69,7 @@ class Section:
 
     title: str
     target_s: float
-    at_s: Array  # Unix seconds, or seconds since the begin of a trace
+    at_s: Array  # Unix seconds, or seconds since the start of a trace
     rate_records_per_s: Array
     simulated: tuple[Track, ...] = ()  # closed loop; the recorded run comes first, if there is one
     recommended: tuple[Track, ...] = ()  # open loop

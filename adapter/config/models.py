@@ -47,20 +47,20 @@ class Pause(Model):
 
 
 class ExcludedPeriod(Model):
-    """A period without decisions, which holds the target from its begin."""
+    """A period without decisions, which holds the target from its start."""
 
     days: Annotated[tuple[Day, ...], LISTED] = Field(
         default=DAYS, min_length=1, description="Days on which the period begins; every day by default."
     )
-    begin: TimeOfDay = Field(alias="from", description='Begin, such as "22:00".')
-    to: TimeOfDay = Field(description="End, exclusive; an end at or before the begin is on the next day.")
-    zone: Zone = Field(default="UTC", description="Time zone of begin and end, such as Europe/Berlin.")
+    begin: TimeOfDay = Field(alias="from", description='Start, such as "22:00".')
+    to: TimeOfDay = Field(description="End, exclusive; an end at or before the start is on the next day.")
+    zone: Zone = Field(default="UTC", description="Time zone of start and end, such as Europe/Berlin.")
 
 
 class ExpectedEvent(Model):
     """A known event with more input. `drain` scales up before it, and no policy scales down until it ends."""
 
-    begin: Instant = Field(alias="from", description="Begin with its zone, such as 2026-01-31T18:00:00Z.")
+    begin: Instant = Field(alias="from", description="Start with its zone, such as 2026-01-31T18:00:00Z.")
     to: Instant = Field(description="End with its zone, exclusive.")
     times: float = Field(gt=1, le=100, strict=False, description="Input of the event / input before it, such as 1.5.")
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """A period of certain days of the week, in a time zone. An end at or before the begin is on the next day."""
+    """A period of certain days of the week, in a time zone. An end at or before the start is on the next day."""
 
     days: tuple[int, ...]  # on which it begins; 0 is Monday
     begin_min: int  # minutes after midnight, included

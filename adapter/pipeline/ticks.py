@@ -26,7 +26,7 @@ def check_clock(start_s: int, now_s: float, timing: Timing) -> None:
 
 
 def next_offset(start_s: int, now_s: float, timing: Timing) -> int:
-    """The end of the batch after start_s: the present, at most most_ticks after its begin, never before start_s.
+    """The end of the batch after start_s: the present, at most most_ticks after its start, never before start_s.
 
     After an outage longer than history_s, the stream skips the time before that, which would delay the present.
     """

@@ -35,7 +35,7 @@ class ApiServices:
         self._thread = threading.Thread(target=self._follow, name="api-services", daemon=True)
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start to read."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -29,7 +29,7 @@ class DemoWorkload:
     name: str
     rate_records_per_s: float  # input at rest
     workers: int
-    trouble: tuple[int, int] = (0, 0)  # begin and end of its fault, seconds of every cycle
+    trouble: tuple[int, int] = (0, 0)  # start and end of its fault, seconds of every cycle
 
 
 WORKLOADS = (

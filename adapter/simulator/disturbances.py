@@ -22,7 +22,7 @@ FAILURE_S = (65.0, 70.0)
 class Disturbances:
     """The random numbers of one seed, standard normal or uniform; the profile scales them.
 
-    The numbers of a longer span begin with those of a shorter one. The last four have one event a day: its begin, and
+    The numbers of a longer span begin with those of a shorter one. The last four have one event a day: its start, and
     its size where k > 1.
     """
 

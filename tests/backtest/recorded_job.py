@@ -15,7 +15,7 @@ TICK_S = 15
 
 @dataclass(kw_only=True)
 class PastJob:
-    """load: records/s at a second since the begin. sizes: second -> desired workers from then on.
+    """load: records/s at a second since the start. sizes: second -> desired workers from then on.
 
     A size is ready start_s later; then nothing is done for pause_s, and speed rises from warm_ratio to 1 in warm_up_s.
     """

@@ -666,7 +666,7 @@ PERIOD = "from: 22:00, to: 06:00"
         ),
         pytest.param(
             workload("excluded_periods: [{to: 06:00}]"),
-            'workloads[0].excluded_periods[0].from: is required: Begin, such as "22:00"',
+            'workloads[0].excluded_periods[0].from: is required: Start, such as "22:00"',
             id="no begin",
         ),
         pytest.param(

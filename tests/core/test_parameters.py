@@ -67,7 +67,7 @@ def test_a_workload_is_excluded_during_its_own_period(at_s, excluded):
         pytest.param(3000, 1, 0, id="long before"),
         pytest.param(3001, 2, 1, id="ten minutes before"),
         pytest.param(3600, 2, 1, id="before, the larger of two"),
-        pytest.param(3601, 1, 1, id="its begin: the input shows it"),
+        pytest.param(3601, 1, 1, id="its start: the input shows it"),
         pytest.param(7200, 1, 1, id="before its end"),
         pytest.param(7201, 1, 0, id="its end"),
     ],

@@ -20,7 +20,7 @@ def at_s(text: str) -> float:
     ("begin", "end", "days", "moment", "holds"),
     [
         pytest.param(120, 180, EVERY_DAY, "2026-01-05 01:59:59", False, id="a second before"),
-        pytest.param(120, 180, EVERY_DAY, "2026-01-05 02:00:00", True, id="its begin"),
+        pytest.param(120, 180, EVERY_DAY, "2026-01-05 02:00:00", True, id="its start"),
         pytest.param(120, 180, EVERY_DAY, "2026-01-05 02:59:59", True, id="a second before its end"),
         pytest.param(120, 180, EVERY_DAY, "2026-01-05 03:00:00", False, id="its end"),
         pytest.param(120, 180, SUNDAY, "2026-01-05 02:30:00", False, id="another day"),
