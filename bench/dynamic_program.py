@@ -38,32 +38,63 @@ Moves = Callable[[int, Sequence[Array]], Move]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """The state of a job at the start of a slot."""
+
+    size: int  # workers - 1
+    backlog: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheapestPath:
     """The cheapest sequence of sizes."""
 
     workers: Array  # (slots,) paid in each slot
+    end: Position  # after the last slot
     rescales: int
     rescaled_workers: float  # the sum of the sizes after each change
     infeasible_slots: int  # beyond their limit
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """Whether each size and backlog is kept in each slot, and the best change otherwise."""
+
+    values: Array  # (sizes, limit + 2) cost from the first slot on
+    keeps: Sequence[NDArray[np.uint8]]
+    moves: Sequence[Move]
+
+
 def cheapest_path(grid: DiscreteLoad, moves: Moves, ahead: int) -> CheapestPath:
     """Compute the values backwards, then follow the best choices. The first size is free; the first backlog is 0.
 
-    ahead: the longest change in slots. A value has the shape (sizes, limit + 2). Its last column is a backlog beyond
-    the limit, which only the largest size may have, at a penalty that clears the excess. The cost of a change does not
-    depend on the size before it, so a slot takes sizes * backlogs steps instead of sizes ** 2.
+    ahead: the longest change in slots.
+    """
+    slots, sizes = grid.capacity.shape
+    choices = best_choices(grid, moves, ahead, np.zeros(sizes))
+    return follow(grid, choices, Position(size=int(choices.values[:, 0].argmin())), slots)
+
+
+def best_choices(grid: DiscreteLoad, moves: Moves, ahead: int, rest: Array) -> Choices:
+    """The best choice in each slot.
+
+    rest: the cost after the last slot of each size. A value has the shape (sizes, limit + 2). Its last column is a
+    backlog beyond the limit, which only the largest size may have, at a penalty that clears the excess. The cost of a
+    change does not depend on the size before it, so a slot takes sizes * backlogs steps instead of sizes ** 2.
     """
     slots, sizes = grid.capacity.shape
     cost = np.arange(1.0, sizes + 1)[:, None] * grid.slot_hours
-    later = deque([_closed(np.zeros((sizes, grid.limits[slots] + 1)), grid)], maxlen=ahead)
-    choices: list[tuple[NDArray[np.uint8], Move]] = []
+    last = np.repeat(rest[:, None], grid.limits[slots] + 1, axis=1)
+    later = deque([_closed(last, grid)], maxlen=ahead)
+    keeps: list[NDArray[np.uint8]] = []
+    changes: list[Move] = []
     for slot in range(slots - 1, -1, -1):
         keep = cost + _next(grid, slot, later[0], grid.capacity[slot])
         move = moves(slot, later)
-        choices.append((np.packbits(keep <= move.value, axis=1), move))
+        keeps.append(np.packbits(keep <= move.value, axis=1))
+        changes.append(move)
         later.appendleft(_closed(np.minimum(keep, move.value), grid))
-    return _follow(grid, int(later[0][:, 0].argmin()), choices[::-1])
+    return Choices(values=later[0], keeps=keeps[::-1], moves=changes[::-1])
 
 
 def _closed(value: Array, grid: DiscreteLoad) -> Array:
@@ -88,17 +119,18 @@ def after(backlog: IntArray, arrivals: int, capacity: IntArray, limit: int) -> I
     return left
 
 
-def _follow(grid: DiscreteLoad, size: int, choices: Sequence[tuple[NDArray[np.uint8], Move]]) -> CheapestPath:
-    slot, backlog, infeasible = 0, 0, 0
+def follow(grid: DiscreteLoad, choices: Choices, start: Position, slots: int) -> CheapestPath:
+    """Follow the best choices for a number of slots, and to the end of a change that is in progress then."""
+    slot, size, backlog, infeasible = 0, start.size, start.backlog, 0
     sizes: list[int] = []
-    workers = np.zeros(len(choices))
-    while slot < len(choices):
-        keeps, move = choices[slot]
-        if keeps[size, backlog >> 3] >> (7 - (backlog & 7)) & 1:
+    workers = np.zeros(len(choices.moves))
+    while slot < slots:
+        if choices.keeps[slot][size, backlog >> 3] >> (7 - (backlog & 7)) & 1:
             workers[slot] = size + 1
             backlog = max(backlog + int(grid.arrivals[slot] - grid.capacity[slot, size]), 0)
             slot += 1
         else:
+            move = choices.moves[slot]
             workers[slot : slot + move.slots] = move.workers[backlog]
             size, backlog = int(move.size[backlog]), int(move.backlog[backlog])
             slot += move.slots
@@ -106,5 +138,9 @@ def _follow(grid: DiscreteLoad, size: int, choices: Sequence[tuple[NDArray[np.ui
         infeasible += backlog > grid.limits[slot]
         backlog = min(backlog, int(grid.limits[slot]))
     return CheapestPath(
-        workers=workers, rescales=len(sizes), rescaled_workers=float(sum(sizes)), infeasible_slots=infeasible
+        workers=workers[:slot],
+        end=Position(size=size, backlog=backlog),
+        rescales=len(sizes),
+        rescaled_workers=float(sum(sizes)),
+        infeasible_slots=infeasible,
     )

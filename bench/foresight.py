@@ -1,13 +1,14 @@
-"""Compute the cost of plans that know the whole load and are as punctual as `drain`: at most 1 % of the time over 60 s.
+"""Compute the cost of plans that know the load and are as punctual as `drain`: at most 1 % of the time over 60 s.
 
-In the oracle of the comparison, records may wait for five minutes. In these plans they may wait for one, so the plans
-show how much foresight alone saves. They work in the simulator, but are not lower bounds. Prints the means over the
-traces of half a day and more, for several prices of a rescale.
+A plan knows the whole load, or with --minutes only that of the next minutes. In the oracle of the comparison, records
+may wait for five minutes. In these plans they may wait for one, so the plans show how much foresight alone saves. They
+work in the simulator, but are not lower bounds. Prints the means over the traces of half a day and more, for several
+prices of a rescale.
 """
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,21 +18,20 @@ import numpy as np
 from adapter.backtest.trace import Trace, TraceError, windows
 from adapter.backtest.unit_simulation import input_rates
 from adapter.backtest.units import Unit
+from adapter.core.samples import Array
 from adapter.errors import AdapterError
 from adapter.simulator.profiles import PROFILES
 from adapter.simulator.score import Tally, scores
 from bench import policies
 from bench.machine import description
+from bench.oracle import SLOT_S
 from bench.oracle_comparison import ORACLE
 from bench.overview import LEAST_DAYS, markdown
-from bench.played_plan import LATE, PlanLimit, play
+from bench.played_plan import LATE, MARGINS, PlanLimit, play
 
 TARGET_S, OVER_PCT = 60.0, 1.0
 MOST_DAYS = 4.0  # a longer trace has several windows
 PRICES_S = (120.0, 300.0, 600.0, 900.0, 1800.0)
-LIMITS = tuple(
-    PlanLimit(slo_s=TARGET_S, price_s=price_s, score="over_60s_pct", most_pct=OVER_PCT) for price_s in PRICES_S
-)
 _HEADS = ("price of a rescale, s", "× oracle", "rescales a day", "late %", "time over 60 s %", "traces over the limit")
 _SCORES = ("worker_hours", "rescales_per_day", "late_pct", "over_60s_pct")
 
@@ -43,6 +43,16 @@ class ForesightTask:
     trace: Trace
     profile: str
     seed: int
+    prices_s: tuple[float, ...] = PRICES_S  # of a rescale
+    known_s: float = np.inf  # the plans know the load of this time ahead
+
+    def limits(self) -> tuple[PlanLimit, ...]:
+        """The limit of each plan, the oracle's first."""
+        own = (
+            PlanLimit(slo_s=TARGET_S, price_s=price_s, score="over_60s_pct", most_pct=OVER_PCT, known_s=self.known_s)
+            for price_s in self.prices_s
+        )
+        return (LATE, *own)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -55,15 +65,20 @@ def main(words: Sequence[str] | None = None) -> None:
         sys.exit(f"foresight: {error}")
     with ProcessPoolExecutor() as pool:
         found = list(pool.map(plan, tasks))
-    sys.stdout.write(f"{table(found)}\n")
+    sys.stdout.write(f"{table(found, tasks[0].prices_s)}\n")
 
 
 def _tasks(arguments: argparse.Namespace) -> list[ForesightTask]:
     """A task for each long trace. Raises AdapterError without any."""
     if not LEAST_DAYS <= arguments.days <= MOST_DAYS:
         raise TraceError(f"expected --days from {LEAST_DAYS:g} to {MOST_DAYS:g}, got {arguments.days:g}")
+    known_s = 60 * arguments.minutes
+    if known_s < SLOT_S:
+        raise AdapterError(f"expected --minutes of at least {SLOT_S / 60:g}, got {arguments.minutes:g}")
     tasks = [
-        ForesightTask(trace=trace, profile=arguments.profile, seed=arguments.seed)
+        ForesightTask(
+            trace=trace, profile=arguments.profile, seed=arguments.seed, prices_s=arguments.prices, known_s=known_s
+        )
         for trace in policies.traces_of(arguments.traces, arguments.days)
         if len(trace.rate) * trace.step_s >= LEAST_DAYS * policies.DAY_S
     ]
@@ -83,19 +98,29 @@ def plan(task: ForesightTask) -> list[list[float]]:
         seed=task.seed,
         normalised=True,
     )
-    rates = input_rates([unit], {task.trace.name: task.trace})
-    rows = []
-    for limit in (LATE, *LIMITS):
-        (played,) = play([unit], rates, limit=limit)
-        score = scores(Tally({name: np.asarray(values)[None] for name, values in played.sums.items()}))
-        rows.append([float(score[name][0]) for name in _SCORES])
+    (rate,) = input_rates([unit], {task.trace.name: task.trace})
+    played = [_scores_in_time(unit, rate, limit) for limit in task.limits()]
+    rows = [[float(score[name][0]) for name in _SCORES] for score in played]
     hours = rows[0][0]
     return [[row[0] / hours, *row[1:]] for row in rows]
 
 
-def table(found: Sequence[Sequence[Sequence[float]]]) -> str:
+def _scores_in_time(unit: Unit, rate: Array, limit: PlanLimit) -> Mapping[str, Array]:
+    """The scores of the plan with the smallest margin that keeps the limit; of the one with the largest if none does.
+
+    Unlike `play`, it tries one margin after the other, because a plan with little foresight is expensive to make.
+    """
+    for margin in MARGINS:
+        (played,) = play([unit], [rate], (margin,), limit)
+        score = scores(Tally({name: np.asarray(values)[None] for name, values in played.sums.items()}))
+        if score[limit.score][0] <= limit.most_pct:
+            break
+    return score
+
+
+def table(found: Sequence[Sequence[Sequence[float]]], prices_s: Sequence[float]) -> str:
     """The means over the traces in Markdown, the oracle first. found: the rows of `plan` for each trace."""
-    names = (f"{LATE.price_s:g}, the oracle: records wait up to {LATE.slo_s:g} s", *(f"{p:g}" for p in PRICES_S))
+    names = (f"{LATE.price_s:g}, the oracle: records wait up to {LATE.slo_s:g} s", *(f"{p:g}" for p in prices_s))
     means = np.mean(np.array(found), axis=0)
     missed = (np.array(found)[:, :, _SCORES.index("over_60s_pct")] > OVER_PCT).sum(axis=0)
     rows = [
@@ -105,11 +130,19 @@ def table(found: Sequence[Sequence[Sequence[float]]]) -> str:
     return markdown(_HEADS, rows)
 
 
+def _prices(text: str) -> tuple[float, ...]:
+    return tuple(float(each) for each in text.split(","))
+
+
 def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.foresight", description=__doc__)
     parser.add_argument("--traces", type=Path, default=policies.TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="consumer-group")
     parser.add_argument("--days", type=float, default=2.0, help="plan for at most the first days of a trace")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="the plans know the load of these minutes ahead")
+    parser.add_argument(
+        "--prices", type=_prices, default=PRICES_S, help="seconds of all workers for a rescale: 900,1800"
+    )
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args(words)
 

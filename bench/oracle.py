@@ -19,7 +19,7 @@ SLOT_S = 60.0
 SLO_S = 300.0
 
 _UNITS = 300  # in the largest allowed backlog; twice as many change a plan's cost by less than 0.5 %
-_SLACK = 2  # one unit for the arrivals, one for the capacity since the last change
+SLACK = 2  # one unit for the arrivals, one for the capacity since the last change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +71,9 @@ def upper(task: SizingTask, pause_s: float, price_s: float) -> WorkerPlan:
     The plan is in time if the workers have the capacity of the task in every slot. Workers of uneven speed do not:
     played_plan.py finds the margin with which a plan is in time in the simulator.
     """
-    grid = _grid(task, price_s, -_SLACK)
-    ahead = max(1, int(np.ceil(pause_s / SLOT_S)))
-    workers = cheapest_path(grid, _pausing(task, grid, pause_s, price_s), ahead).workers
+    grid = discrete_load(task, price_s, -SLACK)
+    moves = pausing_moves(task, grid, pause_s, price_s)
+    workers = cheapest_path(grid, moves, pause_slots(pause_s)).workers
     changed = np.flatnonzero(np.diff(workers)) + 1
     hours = float(workers.sum()) * grid.slot_hours
     return WorkerPlan(
@@ -95,7 +95,7 @@ def lower(task: SizingTask, price_s: float) -> WorkerPlan:
     The bound is valid if capacity_records is the maximum that the workers can process in the slot: evenly shared work,
     the fastest workers, the realised noise, the largest of the slot's steps.
     """
-    grid = _grid(task, price_s, _SLACK)
+    grid = discrete_load(task, price_s, SLACK)
     plan = cheapest_path(grid, _mixing(task, grid, price_s), 1)
     hours = float(plan.workers.sum()) * grid.slot_hours
     return WorkerPlan(
@@ -119,7 +119,7 @@ def _allowed_records(task: SizingTask) -> Array:
     return allowed
 
 
-def _grid(task: SizingTask, price_s: float, slack: int) -> DiscreteLoad:
+def discrete_load(task: SizingTask, price_s: float, slack: int) -> DiscreteLoad:
     """The task in units. A worker's slot is a whole number of units, so that linear capacity is exact."""
     capacity, allowed = _by_slot(task), _allowed_records(task)
     one = float(capacity[:, 0].max()) or 1.0
@@ -142,10 +142,15 @@ def _whole(records: Array, unit_records: float) -> IntArray:
     return np.diff(totals, axis=0, prepend=0)
 
 
-def _pausing(task: SizingTask, grid: DiscreteLoad, pause_s: float, price_s: float) -> Moves:
+def pause_slots(pause_s: float) -> int:
+    """The slots of a change, at least one."""
+    return max(1, int(np.ceil(pause_s / SLOT_S)))
+
+
+def pausing_moves(task: SizingTask, grid: DiscreteLoad, pause_s: float, price_s: float) -> Moves:
     """Changes to any size: slots without work, then one slot in which the work resumes."""
     capacity = _by_slot(task)
-    whole = max(1, int(np.ceil(pause_s / SLOT_S)))
+    whole = pause_slots(pause_s)
     share = whole - pause_s / SLOT_S  # of the last slot, after the pause
     # rounding may favour a size whose capacity is no whole number of units by one unit, which is charged at its start
     inexact = np.abs(capacity / grid.unit_records - grid.capacity).max(axis=0) > 1e-6

@@ -11,7 +11,7 @@ from adapter.simulator import closed_loop
 from adapter.simulator.profiles import STEP_S, TICK_S, Profile
 from adapter.simulator.score import Tally, scores
 from adapter.simulator.world import SimulatedJob
-from bench import oracle
+from bench import oracle, receding_horizon
 
 PRICE_S = 900.0  # of a rescale: a quarter of an hour of the workers after it
 LATE_PCT = 0.1  # of the records; the limit for every policy
@@ -26,6 +26,7 @@ class PlanLimit:
     price_s: float  # of a rescale, seconds of the workers after it
     score: str  # of score.scores, which the played plan keeps
     most_pct: float  # of that score
+    known_s: float = np.inf  # the plan knows the load of this time ahead
 
 
 LATE = PlanLimit(slo_s=oracle.SLO_S, price_s=PRICE_S, score="late_pct", most_pct=LATE_PCT)
@@ -83,10 +84,16 @@ def _job(unit: Unit, rate: Array, margin: float, limit: PlanLimit) -> SimulatedJ
         policy=unit.policy,
         profile=unit.profile,
         seed=unit.random_seed,
-        schedule_workers=_schedule(
-            oracle.upper(task, lost_s(unit.profile), limit.price_s).workers, unit.profile, len(rate)
-        ),
+        schedule_workers=_schedule(_planned_workers(task, unit.profile, limit), unit.profile, len(rate)),
     )
+
+
+def _planned_workers(task: oracle.SizingTask, profile: Profile, limit: PlanLimit) -> Array:
+    """The workers of each slot."""
+    if limit.known_s == np.inf:
+        return oracle.upper(task, lost_s(profile), limit.price_s).workers
+    known_slots = round(limit.known_s / oracle.SLOT_S)
+    return receding_horizon.workers_with(task, known_slots, lost_s(profile), limit.price_s)
 
 
 def _schedule(workers: Array, profile: Profile, steps: int) -> Array:

@@ -1,12 +1,13 @@
 """Plans that know the load: they keep the limit of the time over 60 s, and a dearer rescale makes fewer of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from adapter.backtest.trace import Trace
-from bench.foresight import LIMITS, OVER_PCT, ForesightTask, main, plan, table
+from bench.foresight import OVER_PCT, PRICES_S, ForesightTask, main, plan, table
 
 
 @pytest.mark.simulation
@@ -22,10 +23,23 @@ def test_plans_keep_the_limit_that_the_oracle_exceeds() -> None:
     assert cost[0] <= cost[-1]
 
 
+@pytest.mark.simulation
+def test_less_foresight_costs_more() -> None:
+    """A plan that sees the hourly steps late keeps its limit with more workers."""
+    at_s = np.arange(0, 6 * 3600, 60.0)
+    trace = Trace(name="steps", step_s=60.0, rate=np.where(at_s // 3600 % 2 == 0, 1000.0, 4000.0))
+    task = ForesightTask(trace=trace, profile="consumer-group-small", seed=1, prices_s=(900.0,))
+    _, whole = plan(task)
+    _, known = plan(replace(task, known_s=600.0))
+
+    assert max(whole[3], known[3]) <= OVER_PCT
+    assert known[0] >= whole[0]
+
+
 def test_the_table_has_the_means_of_the_traces() -> None:
     row = [1.0, 14.0, 0.05, 29.5]
     other = [2.0, 16.0, 0.15, 30.5]
-    lines = table([[row] * (1 + len(LIMITS)), [other] * (1 + len(LIMITS))]).splitlines()
+    lines = table([[row] * (1 + len(PRICES_S)), [other] * (1 + len(PRICES_S))], PRICES_S).splitlines()
 
     assert lines[2] == "| 900, the oracle: records wait up to 300 s | 1.50 | 15 | 0.10 | 30.00 | 2 |"
     assert lines[-1] == "| 1800 | 1.50 | 15 | 0.10 | 30.00 | 2 |"
@@ -35,6 +49,7 @@ def test_the_table_has_the_means_of_the_traces() -> None:
     ("words", "message"),
     [
         (["--days", "9"], r"expected --days from 0\.5 to 4, got 9"),
+        (["--minutes", "0"], "expected --minutes of at least 1, got 0"),
         (["--traces", "missing"], "there is no such folder"),
     ],
 )

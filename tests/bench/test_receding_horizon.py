@@ -1,0 +1,43 @@
+"""Plans that know the load of the next minutes alone."""
+
+import numpy as np
+
+from bench.oracle import SizingTask, upper
+from bench.receding_horizon import workers_with
+
+ONE = 600.0  # records that a worker processes in a slot
+PAUSE_S, PRICE_S = 20.0, 900.0
+
+
+def a_task(workers_worth: np.ndarray) -> SizingTask:
+    return SizingTask(arrival_records=ONE * workers_worth, capacity_records=ONE * np.arange(1.0, 13.0))
+
+
+def a_load(seed: int, slots: int = 180) -> np.ndarray:
+    """A hill with noise."""
+    noise = 0.5 * np.random.default_rng(seed).standard_normal(slots)
+    return np.clip(5 + 4 * np.sin(np.arange(slots) / 25) + noise, 0, 11)
+
+
+def test_a_plan_that_knows_everything_is_the_cheapest_one() -> None:
+    task = a_task(a_load(1))
+    plan = upper(task, PAUSE_S, PRICE_S)
+    workers = workers_with(task, 180, PAUSE_S, PRICE_S)
+    changed = np.flatnonzero(np.diff(workers)) + 1
+
+    assert workers.sum() / 60 + PRICE_S / 3600 * workers[changed].sum() <= plan.objective + 1e-9
+
+
+def test_a_plan_does_not_depend_on_load_that_it_does_not_know() -> None:
+    load, known = a_load(2), 20
+    other = np.concatenate((load[:100], 11 - load[100:]))
+    same, changed = (workers_with(a_task(one), known, PAUSE_S, PRICE_S)[: 100 - known] for one in (load, other))
+
+    assert same.tolist() == changed.tolist()
+
+
+def test_a_plan_follows_a_step_before_its_records_have_waited_for_five_minutes() -> None:
+    workers = workers_with(a_task(np.repeat([2.0, 8.0], 60)), 15, PAUSE_S, PRICE_S)
+
+    assert workers[:60].max() == 2
+    assert workers[67:].min() == 8
