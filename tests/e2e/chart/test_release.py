@@ -97,6 +97,21 @@ def test_an_upgrade_and_a_rollback_keep_the_checkpoint_the_certificates_and_the_
         assert {name: get(plane, "secret", name)["data"] for name in secrets} == data
 
 
+def test_an_upgrade_after_the_documented_deletion_has_an_empty_checkpoint(release: Release) -> None:
+    plane = release.plane
+    checkpoint = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/{OBJECT}-checkpoint"
+    deployment = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{OBJECT}-pipeline"
+    with release.installed(PERSISTENT):
+        before = {path: plane.api.get(path)["metadata"]["uid"] for path in (deployment, checkpoint)}
+        for path in before:
+            plane.api.request("DELETE", path)
+            until(lambda path=path: plane.api.raw(path).status_code == 404, 60, f"{path} is deleted")
+
+        release.helm("upgrade", PERSISTENT | {"config": {"timing": {"tick_s": 30}}})
+        after = {path: plane.api.get(path)["metadata"]["uid"] for path in before}
+        assert not set(after.values()) & set(before.values())
+
+
 def _write(plane: ControlPlane, secret: str, key: str, text: str) -> None:
     """Writes into a Secret as a field manager besides helm, which owns nothing in the data."""
     meta = {"name": secret, "namespace": NAMESPACE}
