@@ -5,9 +5,9 @@ and the pipeline, whose snapshots contain many copies of one decision.
 """
 
 import ssl
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPSConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +30,7 @@ def figures() -> Iterator[Figure]:
         config = authentication_config(identities)
         with run_cluster(config, Path(folder)) as cluster, replica(identities, cluster) as ours:
             idle_mib = rss_mib(ours.pid)
-            took_ms, wrong = _loaded(ours.port, identities.context("proxy"))
+            took_ms, wrong = measure_load(ours.port, identities.context("proxy"))
             busy_mib = rss_mib(ours.pid)
     yield Figure(f"answers at {REQUESTS_PER_S} requests/s over TLS", took_ms, "ms", "p99 < 10 ms")
     yield Figure("answers other than 200", (wrong,), "", "0")
@@ -38,8 +38,11 @@ def figures() -> Iterator[Figure]:
     yield Figure("memory (RSS) after the load", (busy_mib,), "MiB", "< 100 MiB")
 
 
-def _loaded(port: int, trust: ssl.SSLContext) -> tuple[tuple[float, ...], int]:
-    """Open loop: each request has a due time, whether or not earlier ones were answered."""
+def measure_load(port: int, trust: ssl.SSLContext) -> tuple[tuple[float, ...], int]:
+    """The milliseconds of each request, and the number of answers other than 200. Raises OSError without an answer.
+
+    Open loop: each request has a due time, whether or not earlier ones were answered.
+    """
     took_ms: list[float] = []
     statuses: list[int] = []
     began_s = time.perf_counter() + 0.5
@@ -53,9 +56,6 @@ def _loaded(port: int, trust: ssl.SSLContext) -> tuple[tuple[float, ...], int]:
             took_ms.append((time.perf_counter() - due_s) * 1000)
         connection.close()
 
-    threads = [threading.Thread(target=ask, args=(first,)) for first in range(CONNECTIONS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        list(pool.map(ask, range(CONNECTIONS)))  # raises what a connection raised
     return tuple(took_ms), sum(code != 200 for code in statuses)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from http.client import HTTPSConnection
+from http.client import HTTPConnection, HTTPSConnection
 
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
@@ -127,9 +127,12 @@ def answers(port: int, trust: ssl.SSLContext, target: str) -> bool:
         connection.close()
 
 
-def status(connection: HTTPSConnection, target: str) -> int:
+def status(connection: HTTPConnection, target: str) -> int:
     """The status code of the answer to a request of the HPA controller."""
-    connection.request("GET", target, headers=dict(HPA_HEADERS))
+    connection.putrequest("GET", target)
+    for name, value in HPA_HEADERS:  # some names repeat
+        connection.putheader(name, value)
+    connection.endheaders()
     answer = connection.getresponse()
     answer.read()
     return answer.status
