@@ -1,7 +1,8 @@
 """The command: run the named benchmarks, or all, and print each result with its aim."""
 
 import argparse
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 
 import typer
 
@@ -21,15 +22,22 @@ BENCHES: dict[str, Callable[[], Iterator[Figure]]] = {
 }
 
 
-def main() -> None:
-    """Print the machine, then one line per result as soon as it is measured."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the machine, then one line per result as soon as it is measured. words: the command line.
+
+    A benchmark that cannot run ends the process with its message and exit code 1.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHES], metavar="NAME", help=" ".join(BENCHES))
+    names = parser.parse_args(words).names or BENCHES
     typer.echo(description())
-    for name in parser.parse_args().names or BENCHES:
-        typer.echo(f"\n{name}  (load average {load()})")
-        for figure in BENCHES[name]():
-            typer.echo(f"  {figure}")
+    try:
+        for name in names:
+            typer.echo(f"\n{name}  (load average {load()})")
+            for figure in BENCHES[name]():
+                typer.echo(f"  {figure}")
+    except RuntimeError as error:
+        sys.exit(f"bench: {error}")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ _NewTopic: Any = client.NewTopic  # type: ignore[attr-defined]  # public, but no
 TOPIC, PARTITIONS = "orders", 4
 BUILD = "make tools"
 _STARTS_WITHIN_S, _COMMITS_WITHIN_S = 120.0, 60.0
+_END = 2_000  # characters of a failed program's output
 _AT_ONCE = 500  # requests of the preparation
 _SETTINGS = """\
 process.roles=broker,controller
@@ -44,10 +45,7 @@ def broker(jars: Path, folder: Path) -> Iterator[str]:
     settings.write_text(_SETTINGS.format(port=port, controller=free_port(), folder=folder))
     java = ["java", "-Xmx512m", "-cp", f"{jars}/*"]
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()
-    with running(
-        [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(settings)], out
-    ) as it:
-        it.wait(_STARTS_WITHIN_S)
+    _format([*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(settings)], out)
     address = f"127.0.0.1:{port}"
     with running([*java, "kafka.Kafka", str(settings)], out) as process:
         wait_until(lambda: _commits(address), process, out, _STARTS_WITHIN_S)
@@ -65,6 +63,13 @@ def commit(address: str, groups: list[str]) -> None:
         ]
         for request in requests:
             request.result(_COMMITS_WITHIN_S)
+
+
+def _format(command: list[str], out: Path) -> None:
+    """Run the storage tool. Raises RuntimeError with the end of its output if it fails."""
+    with running(command, out) as process:
+        if code := process.wait(_STARTS_WITHIN_S):
+            raise RuntimeError(f"Kafka's storage tool failed with exit code {code}:\n{out.read_text()[-_END:]}")
 
 
 def _commits(address: str) -> bool:

@@ -56,7 +56,12 @@ class Generator:
     key: Path
 
     def run(self, load: Load, url: str) -> LoadResult:
-        """Run a load and return its results. Raises RuntimeError with the program's output if it fails."""
+        """Run a load and return its results.
+
+        Raises RuntimeError if the program is missing, and with its output if it fails.
+        """
+        if not self.program.is_file():
+            raise RuntimeError(f"{self.program} is missing: `make tools` builds it")
         command = [str(self.program), "-cert", str(self.certificate), "-key", str(self.key), *load.words(), url]
         within_s = load.warmup_s + load.duration_s + _SPARE_S
         ended = subprocess.run(command, capture_output=True, timeout=within_s, check=False)  # noqa: S603 - our own
