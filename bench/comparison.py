@@ -71,12 +71,9 @@ class Comparison:
             load = self._closed(connections, stalled)
             runs = self._in_turn([load] * len(self.contenders))
             yield _rate(_situation(connections, stalled), runs, aim)
-            yield from _latencies(
-                "",
-                runs,
-                f"< {self.contenders[min(1, len(self.contenders) - 1)].name}" if connections == USUAL[0] else "",
-            )
-            if (connections, stalled) == USUAL:
+            is_usual = (connections, stalled) == USUAL
+            yield from _latencies("", runs, f"< {self.contenders[1].name}" if is_usual and self.contenders[1:] else "")
+            if is_usual:
                 yield _line("", "CPU us each", runs, lambda run: 1e6 * run.cores / run.result.requests_per_s)
 
     def aggregator_requests(self) -> Iterator[Line]:

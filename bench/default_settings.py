@@ -16,12 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
+from adapter.backtest import command
 from adapter.backtest.trace import Trace, TraceError
 from adapter.backtest.unit_simulation import simulate_units
-from adapter.backtest.units import Grid, Unit, groups, units
+from adapter.backtest.units import Unit, groups, units
 from adapter.core.samples import Array
 from adapter.errors import AdapterError
-from adapter.simulator.profiles import PROFILES, STEP_S, Profile
+from adapter.simulator.profiles import STEP_S, Profile
 from adapter.simulator.score import Tally, scores
 from bench import policies
 from bench.machine import description
@@ -29,7 +30,7 @@ from bench.overview import markdown
 
 POLICIES = CONFIGURED, MEASURING = ("drain", "drain:defaults")
 LEARNING_DAYS, LEAST_DAYS, MOST_DAYS = 1.0, 1.5, 4.0
-DELAYS_S = (0.0, 120.0)
+DELAYS = "0,120"  # seconds
 _HEADS = (
     "profile",
     "metrics late, s",
@@ -46,20 +47,20 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments = _parse_arguments(words)
     sys.stdout.write(f"{description()}\n")
     try:
+        grid = replace(command.parse_grid(_grid_options(arguments)), normalised=True)
         traces = _long_enough(policies.traces_of(arguments.traces, arguments.days))
     except AdapterError as error:
         sys.exit(f"default_settings: {error}")
-    grid = Grid(
-        policies=POLICIES,
-        profiles=tuple(PROFILES[name] for name in arguments.profiles.split(",")),
-        delays_s=DELAYS_S,
-        seeds=tuple(range(1, arguments.seeds + 1)),
-        normalised=True,
-    )
     wanted = groups(unit for trace in traces.values() for unit in units(trace, grid))
     with ProcessPoolExecutor() as pool:
         found = dict(chain.from_iterable(pool.map(simulate, wanted, repeat(traces))))
     sys.stdout.write(f"{markdown(_HEADS, rows(found))}\n")
+
+
+def _grid_options(arguments: argparse.Namespace) -> command.GridOptions:
+    return command.GridOptions(
+        policies=",".join(POLICIES), profiles=arguments.profiles, delays=DELAYS, seeds=arguments.seeds
+    )
 
 
 def _long_enough(traces: Iterable[Trace]) -> dict[str, Trace]:

@@ -34,7 +34,8 @@ class FrontierPoint:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Simulate what is missing, print the tables and draw the picture."""
-    policies.run(policies.parse_arguments(words, (*CURVE, *policies.POLICIES)), _report)
+    played = (*CURVE, *policies.POLICIES)
+    policies.run(policies.parse_arguments(words, played, "python -m bench.frontier", __doc__), _report)
 
 
 def points(rows: Sequence[Summary], names: Sequence[str]) -> list[FrontierPoint]:

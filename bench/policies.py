@@ -86,9 +86,14 @@ def comparison(arguments: argparse.Namespace) -> command.TraceBacktest:
     return command.TraceBacktest(traces=traces, units=wanted, policies=grids[0].policies, out=arguments.out)
 
 
-def parse_arguments(words: Sequence[str] | None, policies: Sequence[str] = POLICIES) -> argparse.Namespace:
-    """The command line. policies: those of the comparison by default."""
-    parser = argparse.ArgumentParser(prog="python -m bench.policies", description=__doc__)
+def parse_arguments(
+    words: Sequence[str] | None,
+    policies: Sequence[str] = POLICIES,
+    prog: str = "python -m bench.policies",
+    description: str | None = __doc__,
+) -> argparse.Namespace:
+    """The command line of this comparison by default. prog, description: of the usage."""
+    parser = argparse.ArgumentParser(prog=prog, description=description)
     parser.add_argument("--traces", type=Path, default=TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profiles", default="", help=f"default: {PROFILES}; and of less than a day {SHORT_PROFILES}")
     parser.add_argument("--policies", default=",".join(policies), help="default: all")

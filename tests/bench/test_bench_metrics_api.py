@@ -1,12 +1,16 @@
 """The benchmark of the metrics API: its table, its load generator, and the message if that is missing."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from bench import go_server, metrics_api, prometheus_adapter
+from bench.comparison import SITUATIONS, Comparison, Contender
 from bench.comparison_line import Line, heading
 from bench.load import Generator, Load
+
+RESULT = '{"requests": 9, "errors": {}, "requests_per_s": 90, "p50_ms": 1, "p99_ms": 2}'
 
 
 @pytest.mark.parametrize(
@@ -50,6 +54,25 @@ def test_a_failed_load_generator_ends_the_bench_with_its_message(tmp_path: Path)
     program.chmod(0o755)
     with pytest.raises(RuntimeError, match="load: no route"):
         Generator(program, tmp_path, tmp_path).run(Load(1, 0.1), "https://127.0.0.1:1/")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"), [(["ours"], []), (["ours", "Go"], [("25 connections", "< Go")])], ids=["alone", "beside Go"]
+)
+def test_the_usual_situation_alone_has_the_other_server_as_its_latency_aim(
+    names: list[str], expected: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    program = tmp_path / "load"
+    program.write_text(f"#!/bin/sh\necho '{RESULT}'\n")
+    program.chmod(0o755)
+    contenders = [Contender(name, os.getpid(), 1, "/%d") for name in names]
+    comparison = Comparison(Generator(program, tmp_path, tmp_path), contenders, repetitions=1, seconds=0.1)
+    situation, aims = "", []
+    for line in comparison.closed_loops(SITUATIONS, "more"):
+        situation = line.what or situation
+        aims += [(situation, line.aim)] if line.unit == "p99 ms" and line.aim else []
+
+    assert aims == expected
 
 
 def test_a_missing_load_generator_is_reported_with_the_remedy(

@@ -41,6 +41,11 @@ def test_a_row_has_the_means_of_the_traces_and_the_worst_of_them() -> None:
     ]
 
 
+def test_an_unknown_profile_is_reported_with_the_known_ones() -> None:
+    with pytest.raises(SystemExit, match=r"default_settings: .*there is no 'typo'; there are consumer-group, "):
+        main(["--profiles", "typo"])
+
+
 def test_short_traces_alone_are_refused(tmp_path: Path) -> None:
     (tmp_path / "short.csv").write_text("seconds,rate\n" + "".join(f"{60 * n},5\n" for n in range(60)))
     with pytest.raises(SystemExit, match=r"expected a trace of 1\.5 to 4 days, got none"):

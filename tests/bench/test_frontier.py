@@ -12,7 +12,7 @@ from adapter.simulator.profiles import PROFILES, STEP_S
 from adapter.simulator.score import scores
 from adapter.simulator.world import SimulatedJob
 from bench import frontier_picture
-from bench.frontier import CURVE, FrontierPoint, beaten_at, table
+from bench.frontier import CURVE, FrontierPoint, beaten_at, main, table
 from bench.played_plan import LATE_PCT
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
@@ -63,6 +63,15 @@ def test_the_table_says_at_which_value_a_policy_is_beaten() -> None:
     assert lines[3] == "| `ds2` | 1.20 | 300 | 0.00 | 0 | rescale_worth_s=10, cooldown_down_s=60 |"
     assert lines[4].endswith("| no value |")
     assert lines[5].endswith("| 2 | late |")
+
+
+def test_the_usage_is_that_of_the_frontier(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    usage = capsys.readouterr().out
+
+    assert usage.startswith("usage: python -m bench.frontier ")
+    assert "Play `drain` at several values of a rescale" in usage
 
 
 def test_the_picture_has_a_plot_for_each_profile_and_a_point_for_each_policy() -> None:
