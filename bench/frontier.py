@@ -7,29 +7,18 @@ stored results are used.
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from adapter.backtest import command
 from adapter.backtest.summary import Summary
 from bench import frontier_picture, overview, policies
+from bench.frontier_point import FrontierPoint
 
 FILE = Path(__file__).parents[1] / "docs" / "frontier.svg"
 # What a rescale is worth, and the cooldown of scale-downs, in seconds.
 VALUES_S = ((10, 60), (30, 120), (60, 300), (120, 600), (300, 600), (900, 600), (3600, 600), (86_400, 600))
 CURVE = tuple(f"drain:rescale_worth_s={worth}+cooldown_down_s={cooldown}" for worth, cooldown in VALUES_S)
 _HEADS = ("× oracle", "rescales a day", "time over 60 s %", "late traces", "`drain` needs no more of both at")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontierPoint:
-    """A policy on the traces of one profile: means, and the number of traces on which it is late."""
-
-    policy: str
-    cost_ratio: float  # worker-hours over the oracle's
-    rescales_per_day: float
-    over_60s_pct: float
-    late_traces: int
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from math import log10
-from typing import Protocol
 
+from bench.frontier_point import FrontierPoint
 from bench.svg import Point, dot, head, path, text
 
 _WIDTH, _LEFT, _TOP, _COLUMNS = 900, 54, 96, 2
@@ -25,20 +25,7 @@ _STYLE = """.dot { fill: #0a66c2; }
 """
 
 
-class _Policy(Protocol):
-    """What a point shows; see frontier.FrontierPoint."""
-
-    @property
-    def policy(self) -> str: ...
-    @property
-    def cost_ratio(self) -> float: ...
-    @property
-    def rescales_per_day(self) -> float: ...
-    @property
-    def late_traces(self) -> int: ...
-
-
-def draw(profiles: Mapping[str, Sequence[_Policy]], curve: Sequence[str]) -> str:
+def draw(profiles: Mapping[str, Sequence[FrontierPoint]], curve: Sequence[str]) -> str:
     """The picture as SVG text, a plot for each title. curve: the policies that are joined by a line."""
     rows = -(-len(profiles) // _COLUMNS)
     parts = head(_WIDTH, _TOP + _DOWN * rows, f"{_TITLE}: the curve of drain and other policies", _STYLE)
@@ -46,18 +33,19 @@ def draw(profiles: Mapping[str, Sequence[_Policy]], curve: Sequence[str]) -> str
     for number, (title, points) in enumerate(profiles.items()):
         row, column = divmod(number, _COLUMNS)
         corner = (_LEFT + _ACROSS * column, _TOP + _DOWN * row + _PLOT_HEIGHT)
-        parts += [*_frame(corner, title), *_curve(corner, points, curve), *_others(corner, points, curve)]
+        shown = [point for point in points if _inside(point)]
+        parts += [*_frame(corner, title), *_curve(corner, shown, curve), *_others(corner, shown, curve)]
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _at(corner: Point, point: _Policy) -> Point:
+def _at(corner: Point, rescales_per_day: float, cost_ratio: float) -> Point:
     low, high = map(log10, _RESCALES)
-    x = (log10(max(point.rescales_per_day, 0.1)) - low) / (high - low)
-    y = (point.cost_ratio - _COSTS[0]) / (_COSTS[1] - _COSTS[0])
+    x = (log10(rescales_per_day) - low) / (high - low)
+    y = (cost_ratio - _COSTS[0]) / (_COSTS[1] - _COSTS[0])
     return round(corner[0] + x * _PLOT_WIDTH, 1), round(corner[1] - y * _PLOT_HEIGHT, 1)
 
 
-def _inside(point: _Policy) -> bool:
+def _inside(point: FrontierPoint) -> bool:
     return point.cost_ratio <= _COSTS[1] and _RESCALES[0] <= point.rescales_per_day <= _RESCALES[1]
 
 
@@ -65,34 +53,32 @@ def _frame(corner: Point, title: str) -> list[str]:
     """Grid lines with their values, and the title."""
     left, bottom = corner
     parts = [text(left, bottom - _PLOT_HEIGHT - 10, title, "name")]
-    low, high = map(log10, _RESCALES)
     for cost in (0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0):
-        y = bottom - (cost - _COSTS[0]) / (_COSTS[1] - _COSTS[0]) * _PLOT_HEIGHT
+        _, y = _at(corner, _RESCALES[0], cost)
         parts.append(path([(left, y), (left + _PLOT_WIDTH, y)], "grid"))
         parts.append(text(left - 6, y + 4, f"{cost:.1f}", "end"))
     for rescales in (5, 10, 20, 50, 100, 200, 500, 1000):
-        x = round(left + (log10(rescales) - low) / (high - low) * _PLOT_WIDTH, 1)
+        x, _ = _at(corner, rescales, _COSTS[0])
         parts.append(path([(x, bottom), (x, bottom - _PLOT_HEIGHT)], "grid"))
         parts.append(text(x, bottom + 15, str(rescales), "middle"))
     where = text(left, bottom + 31, "across: rescales a day; up: worker-hours over the oracle's", "small")
     return [*parts, where]
 
 
-def _curve(corner: Point, points: Sequence[_Policy], curve: Sequence[str]) -> list[str]:
+def _curve(corner: Point, points: Sequence[FrontierPoint], curve: Sequence[str]) -> list[str]:
     shown = sorted((one for one in points if one.policy in curve), key=lambda one: one.rescales_per_day)
-    places = [_at(corner, one) for one in shown if _inside(one)]
-    dots = [dot(*_at(corner, one), "open" if one.late_traces else "dot", one.policy) for one in shown if _inside(one)]
+    places = [_at(corner, one.rescales_per_day, one.cost_ratio) for one in shown]
+    kinds = ["open" if one.late_traces else "dot" for one in shown]
+    dots = [dot(*place, kind, one.policy) for place, kind, one in zip(places, kinds, shown, strict=True)]
     return [*([path(places, "above")] if len(places) > 1 else []), *dots]
 
 
-def _others(corner: Point, points: Sequence[_Policy], curve: Sequence[str]) -> list[str]:
+def _others(corner: Point, points: Sequence[FrontierPoint], curve: Sequence[str]) -> list[str]:
     """Points with their names, each name where it covers no other."""
     taken: list[tuple[Point, float]] = []
     parts = []
-    for one in sorted(
-        (one for one in points if one.policy not in curve and _inside(one)), key=lambda one: one.cost_ratio
-    ):
-        x, y = _at(corner, one)
+    for one in sorted((one for one in points if one.policy not in curve), key=lambda one: one.cost_ratio):
+        x, y = place = _at(corner, one.rescales_per_day, one.cost_ratio)
         kind = "hollow" if one.late_traces else "other"
         name = _name(one.policy)
         width = len(name) * _LETTER_WIDTH
@@ -100,7 +86,7 @@ def _others(corner: Point, points: Sequence[_Policy], curve: Sequence[str]) -> l
         while any(_overlap((left, y), width, *other) for other in taken):
             y -= _LABEL_HEIGHT / 2
         taken.append(((left, y), width))
-        parts += [dot(*_at(corner, one), kind, one.policy), text(left, y + 3, name, "small")]
+        parts += [dot(*place, kind, one.policy), text(left, y + 3, name, "small")]
     return parts
 
 
