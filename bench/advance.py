@@ -20,14 +20,15 @@ TICKS = 100
 def figures() -> Iterator[Figure]:
     """Milliseconds per tick and bytes per workload, for each size of fleet."""
     for count in COUNTS:
-        state, took_ms = _folded(Workloads(count))
+        state, took_ms = _measure_ticks(Workloads(count))
         points = len(state.fast.at_s)
         yield Figure(f"{count} workloads, {points} points: a tick", tuple(took_ms), "ms")
         yield Figure(f"{count} workloads: fast state a workload", (len(encode_fast(state)) / count,), "bytes")
         yield Figure(f"{count} workloads: slow state a workload", (len(encode_slow(state)) / count,), "bytes")
 
 
-def _folded(workloads: Workloads) -> tuple[State, list[float]]:
+def _measure_ticks(workloads: Workloads) -> tuple[State, list[float]]:
+    """The last state, and the milliseconds of each tick after the warm-up."""
     state, took_ms = EMPTY, []
     for tick in range(WARM_UP_TICKS + TICKS):
         samples = workloads.samples(1_000_000 + tick * TICK_S)

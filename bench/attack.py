@@ -46,7 +46,7 @@ def figures() -> Iterator[Figure]:
         for name, count, sent in STAGES:
             attack = threading.Thread(target=_connect, args=(stack, client, ours.port, count, sent))
             attack.start()
-            took_ms = tuple(_answered(identities, ours.port, attack))
+            took_ms = tuple(_answer_times_ms(identities, ours.port, attack))
             yield Figure(f"memory (RSS) with {name}", (rss_mib(ours.pid),), "MiB", AIM)
             yield Figure("answers of another client meanwhile", took_ms, "ms")
 
@@ -59,7 +59,7 @@ def _connect(stack: ExitStack, trust: ssl.SSLContext, port: int, count: int, sen
             connection.sendall(sent)
 
 
-def _answered(identities: Identities, port: int, attack: threading.Thread) -> Iterator[float]:
+def _answer_times_ms(identities: Identities, port: int, attack: threading.Thread) -> Iterator[float]:
     """Milliseconds of each request until FOR_S after the end of the attack. Raises RuntimeError unless it is a 200."""
     connection = HTTPSConnection("127.0.0.1", port, context=identities.context("proxy"), timeout=30)
     ends_s: float | None = None

@@ -68,7 +68,7 @@ class Comparison:
     def closed_loops(self, situations: Sequence[tuple[int, int]], aim: str) -> Iterator[Line]:
         """Every connection sends its next request as soon as it has an answer. aim: for the requests/s."""
         for connections, stalled in situations:
-            load = self._closed(connections, stalled)
+            load = self._closed_loop_load(connections, stalled)
             runs = self._in_turn([load] * len(self.contenders))
             yield _rate(_situation(connections, stalled), runs, aim)
             is_usual = (connections, stalled) == USUAL
@@ -78,7 +78,7 @@ class Comparison:
 
     def aggregator_requests(self) -> Iterator[Line]:
         """Many concurrent requests of one API server, over HTTP/2 if the server offers it."""
-        usual = self._closed(*USUAL)
+        usual = self._closed_loop_load(*USUAL)
         merged = replace(usual, connections=1, streams=usual.connections)
         runs = self._in_turn([merged if each.has_http2 else usual for each in self.contenders])
         yield _rate(f"{usual.connections} at once; Go over HTTP/2", runs, ">= 0.8 times")
@@ -113,7 +113,7 @@ class Comparison:
         """The failed requests of all loads so far."""
         return Line("answers other than 2xx", "", tuple((self.wrong[each.name],) for each in self.contenders), "0")
 
-    def _closed(self, connections: int, stalled: int) -> Load:
+    def _closed_loop_load(self, connections: int, stalled: int) -> Load:
         return Load(
             connections,
             self.seconds,

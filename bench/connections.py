@@ -41,7 +41,7 @@ def figures() -> Iterator[Figure]:
         trust, anonymous = _certificates(folder)
         server = started.enter_context(running(_role("serve", port, folder), folder / "out"))
         wait_until(lambda: _answers(port, trust), server, folder / "out", STARTS_WITHIN_S)
-        with _connected(port, trust) as other:
+        with _connect(port, trust) as other:
             yield Figure("latency without other clients", tuple(_ask(other) for _ in range(TIMES)), "ms")
             idle_mib = rss_mib(server.pid)
             yield Figure(
@@ -51,7 +51,7 @@ def figures() -> Iterator[Figure]:
                 "< 25 MiB",
             )
             for kind in ("silent", "shaking hands"):
-                waited_ms, late_ms, flood = _flooded(port, folder, kind, other, trust)
+                waited_ms, late_ms, flood = _measure_flood(port, folder, kind, other, trust)
                 yield Figure(f"latency during {flood} connections, {kind}", waited_ms, "ms", "max < 1000 ms")
                 yield Figure("first answer on a new connection meanwhile", late_ms, "ms", "max < 5000 ms")
             full_mib = _with_idle(port, anonymous, server.pid)
@@ -75,7 +75,7 @@ def _role(*words: object) -> list[str]:
     return [sys.executable, "-m", "bench.connections", *map(str, words)]
 
 
-def _flooded(
+def _measure_flood(
     port: int, folder: Path, kind: str, other: socket.socket, trust: ssl.SSLContext
 ) -> tuple[tuple[float, ...], tuple[float, ...], int]:
     """Latency on an existing and on new connections during a flood, and the connections of the flood."""
@@ -102,7 +102,7 @@ def _ask(connection: socket.socket) -> float:
 
 def _first_answer_ms(port: int, trust: ssl.SSLContext) -> float:
     began_s = time.perf_counter()
-    with _connected(port, trust) as late:
+    with _connect(port, trust) as late:
         _ask(late)
     return (time.perf_counter() - began_s) * 1000
 
@@ -111,11 +111,11 @@ def _with_idle(port: int, trust: ssl.SSLContext, pid: int) -> float:
     """Memory of the server with idle connections, each after one request."""
     with ExitStack() as stack:
         for _ in range(IDLE):
-            _ask(stack.enter_context(_connected(port, trust)))
+            _ask(stack.enter_context(_connect(port, trust)))
         return rss_mib(pid)
 
 
-def _connected(port: int, trust: ssl.SSLContext) -> ssl.SSLSocket:
+def _connect(port: int, trust: ssl.SSLContext) -> ssl.SSLSocket:
     plain = socket.create_connection(("127.0.0.1", port), timeout=30)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return trust.wrap_socket(plain, server_hostname="127.0.0.1")

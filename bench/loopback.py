@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @contextmanager
-def served(answer: Callable[[str], bytes | None]) -> Iterator[str]:
+def serve(answer: Callable[[str], bytes | None]) -> Iterator[str]:
     """Run the server while the block lasts; yields its address. answer: path and query -> JSON, None for 404."""
 
     class Answer(BaseHTTPRequestHandler):

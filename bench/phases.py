@@ -15,7 +15,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 from adapter.sources.trace import TraceReader
 from bench.figures import Figure
-from bench.loopback import served
+from bench.loopback import serve
 from bench.workloads import Workloads
 
 PHASES = ("read", "pack", "fold", "report", "encode", "publish", "metrics")
@@ -27,7 +27,7 @@ END_S = START_S + TICK_S * (WARM_UP_TICKS + TICKS)
 def figures(count: int, config: Config) -> Iterator[Figure]:
     """Seconds of each phase of a tick of that many workloads."""
     workloads = Workloads(count)
-    with served(workloads.answer) as url:
+    with serve(workloads.answer) as url:
         reader = TraceReader("fleet", TraceSource(kind="trace", url=url, deadline_s=60))
         found = list(_ticks(reader, config))[WARM_UP_TICKS:]
         reader.close()

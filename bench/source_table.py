@@ -87,7 +87,7 @@ def table() -> str:
     return "\n".join(_lines()) + "\n"
 
 
-def written(document: str) -> str:
+def replace_table(document: str) -> str:
     """The document with the present table between its marks."""
     head, rest = document.split(BEGIN)
     return f"{head}{BEGIN}{table()}{END}{rest.split(END)[1]}"
@@ -128,4 +128,4 @@ def _value(signal: str, at_s: float) -> float:
 
 
 if __name__ == "__main__":
-    FILE.write_text(written(FILE.read_text("utf-8")), "utf-8")
+    FILE.write_text(replace_table(FILE.read_text("utf-8")), "utf-8")

@@ -11,7 +11,7 @@ from adapter import config as configuration
 from adapter.config import Config
 from bench import phases
 from bench.figures import Figure
-from bench.loopback import served
+from bench.loopback import serve
 from bench.machine import tree_cpu_s, tree_pss_mib
 from bench.processes import running, wait_until
 from bench.workloads import NAMESPACE, Workloads
@@ -53,16 +53,16 @@ def figures() -> Iterator[Figure]:
 
 def _measure(size: Size) -> Iterator[Figure]:
     workloads = Workloads(size.count)
-    with tempfile.TemporaryDirectory() as folder, served(workloads.answer) as url:
+    with tempfile.TemporaryDirectory() as folder, serve(workloads.answer) as url:
         config, out = Path(folder) / "config.yaml", Path(folder) / "out"
         config.write_text(_text(workloads, url, folder, size))
         with running([sys.executable, "-m", "bench.pipeline", str(config)], out) as process:
-            wait_until(lambda: len(_printed(out, "took_s")) >= WARM_UP_TICKS, process, out, STARTS_WITHIN_S)
-            before_s, before = tree_cpu_s(process.pid), len(_printed(out, "took_s"))
-            wait_until(lambda: len(_printed(out, "took_s")) >= before + size.ticks, process, out, TICKS_WITHIN_S)
-            cpu_s = (tree_cpu_s(process.pid) - before_s) / (len(_printed(out, "took_s")) - before)
+            wait_until(lambda: len(_values(out, "took_s")) >= WARM_UP_TICKS, process, out, STARTS_WITHIN_S)
+            before_s, before = tree_cpu_s(process.pid), len(_values(out, "took_s"))
+            wait_until(lambda: len(_values(out, "took_s")) >= before + size.ticks, process, out, TICKS_WITHIN_S)
+            cpu_s = (tree_cpu_s(process.pid) - before_s) / (len(_values(out, "took_s")) - before)
             memory_mib = tree_pss_mib(process.pid)
-        took_s, late_s, published = (_printed(out, name)[WARM_UP_TICKS:] for name in ("took_s", "late_s", "workloads"))
+        took_s, late_s, published = (_values(out, name)[WARM_UP_TICKS:] for name in ("took_s", "late_s", "workloads"))
     yield Figure(f"{size.count} workloads: a tick (triggerExecution)", took_s, "s", size.aim)
     yield Figure("processor time a tick", (cpu_s,), "s")
     yield Figure("from the tick to its publication", late_s, "s")
@@ -90,7 +90,7 @@ def _text(workloads: Workloads, url: str, folder: str, size: Size) -> str:
     )
 
 
-def _printed(out: Path, name: str) -> tuple[float, ...]:
+def _values(out: Path, name: str) -> tuple[float, ...]:
     """The values of a name in the pipeline's output. Log lines are not JSON, and the last line may be incomplete."""
     lines = out.read_text().split("\n")[:-1]
     printed = [json.loads(line) for line in lines if line.startswith("{")]

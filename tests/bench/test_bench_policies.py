@@ -17,7 +17,7 @@ from bench.oracle_comparison import BRACKETS, ORACLE
 VARIED = "drain:target_utilization_ratio=0.9"
 
 
-def written(folder: Path, name: str, step_s: int, rows: int) -> None:
+def write_trace(folder: Path, name: str, step_s: int, rows: int) -> None:
     lines = [f"{row * step_s},{1 + row % 7}" for row in range(rows)]
     (folder / f"{name}.csv").write_text("\n".join(["seconds,rate", *lines]))
 
@@ -25,8 +25,8 @@ def written(folder: Path, name: str, step_s: int, rows: int) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Traces of two hours and of three days, and an invalid file."""
-    written(tmp_path, "hours", 60, 120)
-    written(tmp_path, "days", 1800, 144)
+    write_trace(tmp_path, "hours", 60, 120)
+    write_trace(tmp_path, "days", 1800, 144)
     (tmp_path / "notes.csv").write_text("who,when\n")
     return tmp_path
 
@@ -35,7 +35,7 @@ def words(folder: Path, *more: str) -> list[str]:
     return ["--traces", str(folder), "--out", str(folder / "out"), "--policies", f"static-peak,{VARIED},drain", *more]
 
 
-def requested(folder: Path, *more: str) -> policies.command.TraceBacktest:
+def backtest(folder: Path, *more: str) -> policies.command.TraceBacktest:
     return policies.comparison(policies.parse_arguments(words(folder, *more)))
 
 
@@ -44,12 +44,12 @@ def profiles(units: tuple[Unit, ...], trace: str) -> set[str]:
 
 
 def test_an_invalid_trace_is_skipped_with_a_message(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert [trace.name for trace in requested(folder).traces] == ["days", "hours"]
+    assert [trace.name for trace in backtest(folder).traces] == ["days", "hours"]
     assert capsys.readouterr().out.startswith(f"skipped: {folder / 'notes.csv'}:1: expected the header")
 
 
 def test_a_long_trace_is_cut_to_its_first_days_with_a_message(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cut, whole = (requested(folder, "--days", days).traces for days in ("1.5", "0"))
+    cut, whole = (backtest(folder, "--days", days).traces for days in ("1.5", "0"))
     assert [len(trace.rate) for trace in cut] == [72, 120]
     assert [len(trace.rate) for trace in whole] == [144, 120]
     assert capsys.readouterr().out.count("days: its first 1.5 of 3 days; --days 0 takes all") == 1
@@ -57,20 +57,20 @@ def test_a_long_trace_is_cut_to_its_first_days_with_a_message(folder: Path, caps
 
 def test_traces_of_less_than_a_day_run_with_the_published_profiles_too(folder: Path) -> None:
     long, short = set(policies.PROFILES.split(",")), set(policies.SHORT_PROFILES.split(","))
-    units = requested(folder).units
+    units = backtest(folder).units
     assert profiles(units, "days") == long
     assert profiles(units, "hours") == long | short
     assert {unit.profile.metric_delay_s for unit in units if unit.profile.name == "pause-30-60"} == {0.0, 45.0}
 
 
 def test_only_the_named_profiles_are_run(folder: Path) -> None:
-    units = requested(folder, "--profiles", "netflix").units
+    units = backtest(folder, "--profiles", "netflix").units
     assert profiles(units, "days") == profiles(units, "hours") == {"netflix"}
 
 
 def test_tables_have_the_named_policies_in_their_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     question = ("--profiles", "netflix", "--delays", "0")
-    for group in groups(requested(folder, *question).units):
+    for group in groups(backtest(folder, *question).units):
         results.save(results.open_folder(folder / "out" / "units"), group, results.encode(group, numbers(group)))
     policies.main(words(folder, *question))
     result = capsys.readouterr().out
@@ -85,7 +85,7 @@ def test_tables_have_the_named_policies_in_their_order(folder: Path, capsys: pyt
 def test_the_oracle_runs_once_for_each_window_profile_and_seed(folder: Path) -> None:
     oracles = [
         unit
-        for unit in requested(folder, "--profiles", "netflix,consumer-group", "--seeds", "3").units
+        for unit in backtest(folder, "--profiles", "netflix,consumer-group", "--seeds", "3").units
         if unit.policy == ORACLE
     ]
     assert len(oracles) == 2 * 2 * 3

@@ -10,7 +10,7 @@ from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.sources import needs, presets, prometheus_plan, promql
 from adapter.sources.autoscalers import Scale, add_workers, autoscalers
 from adapter.sources.sample_table import SampleTable
-from bench.source_table import DERIVED, FILE, HPA_SIGNALS, READ, cells, sources, written
+from bench.source_table import DERIVED, FILE, HPA_SIGNALS, READ, cells, replace_table, sources
 
 PAGE = FILE.read_text("utf-8")
 FENCES = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -21,7 +21,7 @@ HPA = {
 
 
 def test_the_table_is_that_of_the_present_program() -> None:
-    assert written(PAGE) == PAGE, "run `python -m bench.source_table`"
+    assert replace_table(PAGE) == PAGE, "run `python -m bench.source_table`"
 
 
 @pytest.mark.parametrize("name", sources())
