@@ -16,14 +16,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-import trustme
-
 from adapter.apiserver.limits import ServerLimits
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from bench.figures import Figure
 from bench.machine import rss_mib
 from bench.processes import free_port, running, wait_until
+from conformance.identities import NO_CERTIFICATE, Identities, issue
 
 FLOOD = 10_000
 IDLE = ServerLimits().connections - 10  # the limit, less a reserve for the measuring clients
@@ -38,7 +37,8 @@ def figures() -> Iterator[Figure]:
     """Milliseconds from request to answer on one connection; memory in MiB."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as started:
         folder, port = Path(name), free_port()
-        trust, anonymous = _certificates(folder)
+        identities = issue(folder)
+        trust, anonymous = identities.context("proxy"), identities.context(NO_CERTIFICATE)
         server = started.enter_context(running(_role("serve", port, folder), folder / "out"))
         wait_until(lambda: _answers(port, trust), server, folder / "out", STARTS_WITHIN_S)
         with _connect(port, trust) as other:
@@ -56,19 +56,6 @@ def figures() -> Iterator[Figure]:
                 yield Figure("first answer on a new connection meanwhile", late_ms, "ms", "max < 5000 ms")
             full_mib = _with_idle(port, anonymous, server.pid)
         yield Figure(f"memory (RSS) added by all of these and {IDLE} idle connections", (full_mib - idle_mib,), "MiB")
-
-
-def _certificates(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Write the server's files; returns the TLS contexts of an aggregator and of an unauthenticated client."""
-    servers, proxies = trustme.CA(), trustme.CA()
-    leaf = servers.issue_cert("127.0.0.1")
-    leaf.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
-    leaf.private_key_pem.write_to_path(str(folder / "tls.key"))
-    proxies.cert_pem.write_to_path(str(folder / "proxies.crt"))
-    servers.cert_pem.write_to_path(str(folder / "servers.crt"))
-    trust, anonymous = (ssl.create_default_context(cafile=str(folder / "servers.crt")) for _ in range(2))
-    proxies.issue_cert(common_name="front-proxy-client").configure_cert(trust)
-    return trust, anonymous
 
 
 def _role(*words: object) -> list[str]:
@@ -132,7 +119,8 @@ def _answers(port: int, trust: ssl.SSLContext) -> bool:
 
 
 def _serve(port: str, folder: str) -> None:
-    tls = LiveTls(f"{folder}/tls.crt", f"{folder}/tls.key", Path(folder, "proxies.crt").read_text)
+    identities = Identities(Path(folder))
+    tls = LiveTls(*identities.serving, lambda: identities.proxy_cas)
     server = Server(_answer, "127.0.0.1", int(port), tls)
     server.start()
     threading.Event().wait()
@@ -148,7 +136,7 @@ def _flood(port: str, folder: str, kind: str) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     wanted = FLOOD if hard == resource.RLIM_INFINITY else min(FLOOD, hard - 100)
-    trust = ssl.create_default_context(cafile=f"{folder}/servers.crt")
+    trust = Identities(Path(folder)).context(NO_CERTIFICATE)
     with ExitStack() as stack:
         for _ in range(wanted):
             with suppress(OSError):  # the server closes connections beyond its limit
