@@ -11,14 +11,11 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from http.client import HTTPSConnection
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from bench.figures import Figure
 from bench.machine import rss_mib
 from bench.replica import path, replica, status
-from conformance.cluster import authentication_config, run_cluster
-from conformance.identities import NO_CERTIFICATE, Identities, issue
+from conformance.identities import NO_CERTIFICATE, Identities
 
 AIM = "<= 130 MiB"  # until the last stage
 FOR_S = 5.0  # of each stage
@@ -37,16 +34,13 @@ def figures() -> Iterator[Figure]:
     """Memory in MiB after each stage, and milliseconds to an answer of the aggregator meanwhile."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, OPEN_FILES)), hard))
-    with TemporaryDirectory() as folder, ExitStack() as stack:
-        identities = issue(Path(folder))
-        cluster = stack.enter_context(run_cluster(authentication_config(identities), Path(folder)))
-        ours = stack.enter_context(replica(identities, cluster))
-        client = identities.context(NO_CERTIFICATE)
+    with replica() as ours, ExitStack() as stack:
+        client = ours.identities.context(NO_CERTIFICATE)
         yield Figure("memory (RSS) before", (rss_mib(ours.pid),), "MiB")
         for name, count, sent in STAGES:
             attack = threading.Thread(target=_connect, args=(stack, client, ours.port, count, sent))
             attack.start()
-            took_ms = tuple(_answer_times_ms(identities, ours.port, attack))
+            took_ms = tuple(_answer_times_ms(ours.identities, ours.port, attack))
             yield Figure(f"memory (RSS) with {name}", (rss_mib(ours.pid),), "MiB", AIM)
             yield Figure("answers of another client meanwhile", took_ms, "ms")
 

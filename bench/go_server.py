@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
+from bench.load import Generator
 from bench.processes import free_port, running, wait_until
-from bench.replica import STARTS_WITHIN_S, answers
-from conformance.cluster import Cluster
+from bench.replica import STARTS_WITHIN_S, Replica, answers
 from conformance.identities import Identities
 
 BUILD = "bench/goserver/build.sh"
@@ -38,6 +38,11 @@ def folder() -> Path:
     return tools() / "goserver"
 
 
+def load_generator(identities: Identities) -> Generator:
+    """The client of every comparison, with the certificate of the front proxy."""
+    return Generator(folder() / "load", identities.folder / "proxy.pem", identities.folder / "proxy.key")
+
+
 def version() -> str:
     """The version of the library in the Go module of this tree."""
     found = _LIBRARY.search((Path(__file__).parent / "goserver" / "go.mod").read_text("utf-8"))
@@ -50,24 +55,24 @@ def path(workload: object) -> str:
 
 
 @contextmanager
-def go_server(program: Path, identities: Identities, cluster: Cluster) -> Iterator[GoServer]:
+def go_server(program: Path, ours: Replica) -> Iterator[GoServer]:
     """Run the server while the block lasts. Raises RuntimeError with its output if it does not start."""
-    port, out, trust = free_port(), identities.folder / "go-server.out", identities.context("proxy")
-    with running([str(program), *secure_serving(port, identities, cluster)], out) as process:
+    port, out, trust = free_port(), ours.identities.folder / "go-server.out", ours.identities.context("proxy")
+    with running([str(program), *secure_serving(port, ours)], out) as process:
         wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
         yield GoServer(process.pid, port)
 
 
-def secure_serving(port: int, identities: Identities, cluster: Cluster) -> list[str]:
-    """The options of a server on custom-metrics-apiserver: its port, its certificate and its cluster."""
-    certificate, key = identities.serving
+def secure_serving(port: int, ours: Replica) -> list[str]:
+    """The options of a server on custom-metrics-apiserver: its port, and the certificate and cluster of `serve`."""
+    certificate, key = ours.identities.serving
     options = {
         "bind-address": "127.0.0.1",
         "secure-port": port,
         "tls-cert-file": certificate,
         "tls-private-key-file": key,
-        "lister-kubeconfig": cluster.kubeconfig,
-        "authentication-kubeconfig": cluster.kubeconfig,
-        "authorization-kubeconfig": cluster.kubeconfig,
+        "lister-kubeconfig": ours.cluster.kubeconfig,
+        "authentication-kubeconfig": ours.cluster.kubeconfig,
+        "authorization-kubeconfig": ours.cluster.kubeconfig,
     }
     return [f"--{name}={value}" for name, value in options.items()]

@@ -15,19 +15,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import typer
 
 from bench import empty_view, go_server, prometheus_adapter, replica
 from bench.comparison import SITUATIONS, WITHOUT_STALLS, Comparison, Contender
 from bench.comparison_line import heading
-from bench.load import Generator
 from bench.machine import description, load
 from bench.processes import LOOK_EVERY_S
-from bench.replica import STARTS_WITHIN_S, WORKLOADS, Fleet, answers
-from conformance.cluster import Cluster, authentication_config, run_cluster
-from conformance.identities import Identities, issue
+from bench.replica import STARTS_WITHIN_S, WORKLOADS, Fleet, Replica, answers
 
 LARGE = 40_000  # workloads
 
@@ -45,44 +41,39 @@ def main(words: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     began_s = time.monotonic()
     typer.echo(f"{description()}\nGo: custom-metrics-apiserver {go_server.version()}\n")
-    with TemporaryDirectory() as name, ExitStack() as started:
-        for line in _measure(Path(name), programs, arguments, started):
+    with replica.replica() as ours, ExitStack() as started:
+        for line in _measure(ours, programs, arguments, started):
             typer.echo(line)
     typer.echo(f"\nthis run took {time.monotonic() - began_s:.0f} s; load average {load()}")
 
 
-def _measure(folder: Path, programs: Path, arguments: argparse.Namespace, started: ExitStack) -> Iterator[object]:
-    identities = issue(folder)
-    cluster = started.enter_context(run_cluster(authentication_config(identities), folder))
-    ours = started.enter_context(replica.replica(identities, cluster))
-    generator = Generator(programs / "load", folder / "proxy.pem", folder / "proxy.key")
+def _measure(ours: Replica, programs: Path, arguments: argparse.Namespace, started: ExitStack) -> Iterator[object]:
+    generator = go_server.load_generator(ours.identities)
     contender = Contender("ours", ours.pid, ours.port, replica.path("%d"))
     comparison = Comparison(generator, [contender], arguments.repetitions, arguments.seconds)
     parts = prometheus_adapter.programs()
     if parts is None:
         yield f"prometheus-adapter or Prometheus is missing: `{prometheus_adapter.BUILD}` builds both\n"
     else:
-        yield from _beside_prometheus_adapter(comparison, parts, identities, cluster, ours.fleet.server.port)
+        yield from _beside_prometheus_adapter(comparison, parts, ours)
     if arguments.only == "prometheus-adapter":
         return
     if (programs / "server").is_file():
-        other = started.enter_context(go_server.go_server(programs / "server", identities, cluster))
+        other = started.enter_context(go_server.go_server(programs / "server", ours))
         comparison.contenders = [
             contender,
             Contender("Go", other.pid, other.port, go_server.path("%d"), has_http2=True),
         ]
     else:
         yield f"ours alone: {_missing(programs / 'server')}\n"
-    trust = identities.context("proxy")
+    trust = ours.identities.context("proxy")
     yield from _lines(comparison, ours.fleet, lambda: answers(ours.port, trust, replica.path(LARGE - 1)))
 
 
-def _beside_prometheus_adapter(
-    comparison: Comparison, parts: tuple[Path, Path], identities: Identities, cluster: Cluster, exporter_port: int
-) -> Iterator[object]:
+def _beside_prometheus_adapter(comparison: Comparison, parts: tuple[Path, Path], ours: Replica) -> Iterator[object]:
     with (
-        prometheus_adapter.prometheus_adapter(parts, identities, cluster, exporter_port) as other,
-        empty_view.empty_view(identities) as least,
+        prometheus_adapter.prometheus_adapter(parts, ours) as other,
+        empty_view.empty_view(ours.identities) as least,
     ):
         opponent = Contender("prometheus-adapter", other.pid, other.port, replica.path("%d"))
         floor = Contender("empty Flask view", least.pid, least.port, replica.path("%d"))

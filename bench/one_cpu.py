@@ -9,15 +9,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from bench import go_server
 from bench.figures import Figure
 from bench.load import Generator, Load
 from bench.processes import running
 from bench.replica import HPA_HEADERS, Replica, path, replica
-from conformance.cluster import authentication_config, run_cluster
-from conformance.identities import issue
 
 BUSY_PER_CPU = (0, 4)
 CONNECTIONS = (1, 5, 25, 100)
@@ -27,12 +24,9 @@ _SPIN = "while True: pass"
 
 def figures() -> Iterator[Figure]:
     """Requests/s in both situations. Raises RuntimeError if the load generator is missing or fails."""
-    with TemporaryDirectory() as name, ExitStack() as stack:
-        folder = Path(name)
-        identities = issue(folder)
-        cluster = stack.enter_context(run_cluster(authentication_config(identities), folder))
-        ours = stack.enter_context(replica(identities, cluster))
-        generator = Generator(go_server.folder() / "load", folder / "proxy.pem", folder / "proxy.key")
+    with replica() as ours:
+        folder = ours.identities.folder
+        generator = go_server.load_generator(ours.identities)
         for busy in BUSY_PER_CPU:
             with _busy(busy * (os.cpu_count() or 1), folder):
                 for connections in CONNECTIONS:

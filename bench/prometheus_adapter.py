@@ -12,9 +12,7 @@ import msgspec
 
 from bench.go_server import GoServer, secure_serving, tools
 from bench.processes import free_port, running, wait_until
-from bench.replica import STARTS_WITHIN_S, WORKLOADS, answers, path
-from conformance.cluster import Cluster
-from conformance.identities import Identities
+from bench.replica import STARTS_WITHIN_S, WORKLOADS, Replica, answers, path
 
 BUILD = "make tools-all"
 _SCRAPE_S = 5
@@ -39,17 +37,15 @@ def programs() -> tuple[Path, Path] | None:
 
 
 @contextmanager
-def prometheus_adapter(
-    parts: tuple[Path, Path], identities: Identities, cluster: Cluster, exporter_port: int
-) -> Iterator[GoServer]:
+def prometheus_adapter(parts: tuple[Path, Path], ours: Replica) -> Iterator[GoServer]:
     """Run both while the block lasts. Raises RuntimeError with the output of the one that does not start."""
-    prometheus, adapter = parts
-    with _prometheus(prometheus, identities.folder, exporter_port) as url:
-        rules, out = identities.folder / "rules.yaml", identities.folder / "prometheus-adapter.out"
+    (prometheus, adapter), folder = parts, ours.identities.folder
+    with _prometheus(prometheus, folder, ours.fleet.server.port) as url:
+        rules, out = folder / "rules.yaml", folder / "prometheus-adapter.out"
         rules.write_bytes(msgspec.json.encode(_RULES))  # JSON is YAML
-        port, trust = free_port(), identities.context("proxy")
+        port, trust = free_port(), ours.identities.context("proxy")
         options = {"prometheus-url": url, "config": rules, "metrics-relist-interval": f"{_SCRAPE_S}s"}
-        words = [str(adapter), *secure_serving(port, identities, cluster)]
+        words = [str(adapter), *secure_serving(port, ours)]
         with running([*words, *(f"--{name}={value}" for name, value in options.items())], out) as process:
             wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
             yield GoServer(process.pid, port)

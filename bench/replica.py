@@ -1,6 +1,7 @@
 """A real `serve` process with stand-ins for the cluster's API and for the pipeline, which publishes snapshots."""
 
 import ssl
+import subprocess
 import sys
 import threading
 import time
@@ -8,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
@@ -18,8 +21,8 @@ from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
 from bench.processes import free_port, running, wait_until
-from conformance.cluster import HPA, Cluster
-from conformance.identities import Identities
+from conformance.cluster import HPA, Cluster, authentication_config, run_cluster
+from conformance.identities import Identities, issue
 
 WORKLOADS = 1_000
 TICK_S = 5.0  # the shortest tick of a large fleet: a new snapshot is pulled and decoded under load
@@ -85,30 +88,37 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A running `serve` process. fleet: the source of its snapshots."""
+    """A running `serve` process with its stand-ins."""
 
     pid: int
     port: int
-    fleet: Fleet
+    identities: Identities  # of its clients and of itself
+    cluster: Cluster
+    fleet: Fleet  # the source of its snapshots
 
 
 @contextmanager
-def replica(identities: Identities, cluster: Cluster) -> Iterator[Replica]:
+def replica() -> Iterator[Replica]:
     """Run `serve` while the block lasts. Raises RuntimeError with the process's output if it does not start."""
-    folder, port = identities.folder, free_port()
-    with ExitStack() as started:
+    with TemporaryDirectory() as folder, ExitStack() as started:
+        identities, port = issue(Path(folder)), free_port()
+        cluster = started.enter_context(run_cluster(authentication_config(identities), identities.folder))
         fleet = Fleet(WORKLOADS)
         fleet.start(started)
-        certificate, key = identities.serving
-        url = f"http://127.0.0.1:{fleet.server.port}"
-        text = _CONFIG.format(port=port, certificate=certificate, key=key, kubeconfig=cluster.kubeconfig, url=url)
-        config, out = folder / "serve.yaml", folder / "serve.out"
-        config.write_text(text, "utf-8")
-        program = [sys.executable, "-m", "adapter", "serve", "--config", str(config)]
-        process = started.enter_context(running(program, out))
+        process = started.enter_context(_serve(port, identities, cluster, fleet))
+        yield Replica(process.pid, port, identities, cluster, fleet)
+
+
+@contextmanager
+def _serve(port: int, identities: Identities, cluster: Cluster, fleet: Fleet) -> "Iterator[subprocess.Popen[bytes]]":
+    (certificate, key), url = identities.serving, f"http://127.0.0.1:{fleet.server.port}"
+    text = _CONFIG.format(port=port, certificate=certificate, key=key, kubeconfig=cluster.kubeconfig, url=url)
+    config, out = identities.folder / "serve.yaml", identities.folder / "serve.out"
+    config.write_text(text, "utf-8")
+    with running([sys.executable, "-m", "adapter", "serve", "--config", str(config)], out) as process:
         trust = identities.context("proxy")
         wait_until(lambda: answers(port, trust, path(WORKLOADS - 1)), process, out, STARTS_WITHIN_S)
-        yield Replica(process.pid, port, fleet)
+        yield process
 
 
 def path(workload: object, metric: str = "required_workers") -> str:
