@@ -65,14 +65,10 @@ def _grid_options(arguments: argparse.Namespace) -> command.GridOptions:
 
 def _long_enough(traces: Iterable[Trace]) -> dict[str, Trace]:
     """The traces with a part to score, by name. Raises TraceError without any."""
-    found = {each.name: each for each in traces if LEAST_DAYS <= _days(each) <= MOST_DAYS}
+    found = {each.name: each for each in traces if LEAST_DAYS <= policies.days_of(each) <= MOST_DAYS}
     if not found:
         raise TraceError(f"expected a trace of {LEAST_DAYS:g} to {MOST_DAYS:g} days, got none")
     return found
-
-
-def _days(trace: Trace) -> float:
-    return len(trace.rate) * trace.step_s / policies.DAY_S
 
 
 def simulate(group: Sequence[Unit], traces: Mapping[str, Trace]) -> list[tuple[Unit, list[float]]]:

@@ -122,7 +122,7 @@ def _grids(arguments: argparse.Namespace) -> tuple[Grid, Grid | None]:
 
 def _units(trace: Trace, grids: tuple[Grid, Grid | None]) -> Iterator[Unit]:
     every, short = grids
-    for grid in (every, short if len(trace.rate) * trace.step_s < DAY_S else None):
+    for grid in (every, short if days_of(trace) < 1 else None):
         if grid is not None:
             yield from oracle_units(trace, grid)
             yield from units(trace, grid)
@@ -131,6 +131,11 @@ def _units(trace: Trace, grids: tuple[Grid, Grid | None]) -> Iterator[Unit]:
 def traces_of(folder: Path, days: float) -> tuple[Trace, ...]:
     """The first days of each trace of a folder, the whole traces for 0. Raises TraceError without any."""
     return tuple(_shorten(trace, days) for trace in _traces(folder))
+
+
+def days_of(trace: Trace) -> float:
+    """The length of a trace in days."""
+    return len(trace.rate) * trace.step_s / DAY_S
 
 
 def _traces(folder: Path) -> Iterator[Trace]:
@@ -149,9 +154,7 @@ def _shorten(trace: Trace, days: float) -> Trace:
     rows = round(days * DAY_S / trace.step_s)
     if not rows or rows >= len(trace.rate):
         return trace
-    typer.echo(
-        f"{trace.name}: its first {days:g} of {len(trace.rate) * trace.step_s / DAY_S:.0f} days; --days 0 takes all"
-    )
+    typer.echo(f"{trace.name}: its first {days:g} of {days_of(trace):.0f} days; --days 0 takes all")
     return replace(trace, rate=trace.rate[:rows])
 
 
