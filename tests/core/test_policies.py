@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from policy_inputs import bounded, stage_input, terms, wanted
 
 from adapter.core.decisions import Bound
-from adapter.core.partitions import whole
 from adapter.core.policies.sizing import size
 from adapter.core.rules import POLICIES
 
@@ -140,11 +139,6 @@ def test_s3_17_dataflow_scales_up_to_a_quantum(total, quantum):
 def test_dataflow_never_scales_a_lagging_stage_down():
     assert wanted("dataflow", 70, 1000, 0, 11_000, most=60) == 83
     assert wanted("dataflow", 7, 1000, 60, 0, most=60, quanta="divisors") == 10
-
-
-@pytest.mark.parametrize(("value", "expected"), [(10.000000001, 10), (10.00001, 11), (10.0, 10), (0.0, 0)])
-def test_x_10_float_noise_is_not_a_worker(value, expected):
-    assert whole(column(value))[0] == expected
 
 
 def test_without_partitions_the_quanta_are_those_of_the_maximum():

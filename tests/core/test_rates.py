@@ -143,11 +143,11 @@ def test_s0_02_growth_is_the_slope_of_the_backlog():
 
 @pytest.mark.parametrize("rate", [rising, robust_slope])
 @pytest.mark.parametrize(
-    "seen", [column(), column(5), column(nan, nan), column(5, nan)], ids=["none", "one point", "gaps", "one and a gap"]
+    "seen", [column(5), column(nan, nan), column(5, nan)], ids=["one point", "gaps", "one and a gap"]
 )
 def test_fewer_than_two_points_give_no_rate(rate, seen):
     at_s = np.arange(len(seen)) * 15.0
-    assert len(seen) == 0 or isnan(rate(at_s, seen[:, None], np.ones((len(seen), 1), bool), column(0))[0])
+    assert isnan(rate(at_s, seen[:, None], np.ones((len(seen), 1), bool), column(0))[0])
 
 
 def test_counts_beyond_2_to_the_53_are_still_rates():

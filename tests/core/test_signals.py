@@ -1,4 +1,4 @@
-"""The derived signals and what a worker carries."""
+"""The derived signals: times, the input rate, and which rates move."""
 
 from math import nan
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from builders import column
 
-from adapter.core.capacity import utilization
 from adapter.core.signals import HORIZON_S, backlog_time, drain_time, input_rate, moves
 
 TIMES = {
@@ -53,11 +52,3 @@ def test_s3_02_input_rate_is_throughput_plus_growth(throughput, growth, expected
 
 def test_an_unknown_rate_does_not_move():
     assert moves(column(nan, 0, 1)).tolist() == [False, False, True]
-
-
-@pytest.mark.parametrize(
-    ("measured", "capacity", "expected"), [(0.3, 100, 0.3), (nan, 100, 0.5), (nan, nan, nan), (nan, 0, nan)]
-)
-def test_utilization_is_measured_else_estimated_else_unknown(measured, capacity, expected):
-    found = utilization(column(measured), column(500), column(0), column(10 * capacity))
-    assert np.array_equal(found, column(expected), equal_nan=True)
