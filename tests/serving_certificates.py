@@ -1,10 +1,8 @@
-"""Certificates on disk and clients that present them, for servers on loopback."""
+"""Certificates on disk, for servers on loopback."""
 
-import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import trustme
 
 SERVER = trustme.CA()
@@ -30,12 +28,3 @@ def serving_files(folder: Path) -> Files:
 
 def pem(*authorities: trustme.CA) -> str:
     return "\n".join(authority.cert_pem.bytes().decode() for authority in authorities)
-
-
-def client(leaf: trustme.LeafCert | None = None, authority: trustme.CA = SERVER) -> httpx.Client:
-    """A client that trusts the server and presents the certificate."""
-    context = ssl.create_default_context()
-    authority.configure_trust(context)
-    if leaf is not None:
-        leaf.configure_cert(context)
-    return httpx.Client(verify=context, trust_env=False, timeout=10.0)

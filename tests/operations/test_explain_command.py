@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 import trustme
 import yaml
 from flask import Flask
@@ -81,13 +80,6 @@ def started(server: Server) -> Iterator[Server]:
         yield server
     finally:
         server.stop()
-
-
-@pytest.fixture(autouse=True)
-def _restore_log() -> Iterator[None]:
-    """Restore the log, because the command sends it to its own stderr."""
-    yield
-    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="module")

@@ -21,15 +21,6 @@ class StrangeServer:
     heads: list[str] = field(default_factory=list)
     ends: threading.Event = field(default_factory=threading.Event)
 
-    @property
-    def url(self) -> str:
-        return f"https://localhost:{self.port}"
-
-    def lines(self) -> list[str]:
-        """The lines of the last request's head, sorted, the first apart."""
-        first, *rest = self.heads[-1].split("\r\n")
-        return [first, *sorted(line for line in rest if line)]
-
 
 def response(code: int, body: bytes, content_type: str = "application/vnd.msgpack", **headers: str) -> bytes:
     """A whole response; header names have _ for -."""

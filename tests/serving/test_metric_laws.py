@@ -1,7 +1,6 @@
 """What holds for every snapshot and every question."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import cache
 
 import pytest
@@ -24,8 +23,6 @@ from adapter.serving.snapshots.snapshot import Entry
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.workloads import Candidate
 
-ANY = st.none() | st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([-1.0, -0.0, 1e16, 1e308, 5e-324])
-SIGNALS = [field.name for field in fields(Decision) if field.default is None and not field.name.endswith("_age_s")]
 WORDS = st.sampled_from(["orders", "payments", "clicks", "red", "blue", "join", "parse", "x", "", "5"])
 TERMS = st.builds(
     "".join,
