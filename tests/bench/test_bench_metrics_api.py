@@ -1,6 +1,7 @@
 """The benchmark of the metrics API: its table, its load generator, and the message if that is missing."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from bench.comparison_line import Line, heading
 from bench.load import Generator, Load
 
 RESULT = '{"requests": 9, "errors": {}, "requests_per_s": 90, "p50_ms": 1, "p99_ms": 2}'
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -87,12 +89,18 @@ def test_a_missing_load_generator_is_reported_with_the_remedy(
     assert result.out == ""
 
 
-def test_the_named_make_target_exists() -> None:
-    assert (Path(__file__).parents[2] / go_server.BUILD).is_file()
+def test_make_tools_builds_the_load_generator() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    target = re.search(r"^tools:.*\n\t(\S+)$", makefile, re.MULTILINE)
+    assert target
+    assert '"$goserver/build.sh"' in (ROOT / target[1]).read_text("utf-8")
+    assert (ROOT / go_server.BUILD).is_file()
 
 
 def test_the_version_of_the_library_is_that_of_the_go_module() -> None:
-    assert go_server.version().startswith("v")
+    lines = (ROOT / "bench" / "goserver" / "go.mod").read_text("utf-8").splitlines()
+    required = dict(line.split()[:2] for line in lines if line.startswith("\t"))
+    assert go_server.version() == required["sigs.k8s.io/custom-metrics-apiserver"]
 
 
 def test_a_missing_prometheus_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,17 @@
 from math import ceil, nan
 
 import pytest
-from builders import book, counts, history, job, tick
+from builders import Fluid, book, closed, counts, history, job, tick
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from policy_inputs import stage_input, terms, wanted
 
-from adapter.core.policies import netflix, policy_of
+from adapter.core.decisions import Bound, Reason
+from adapter.core.policies import netflix
 
 TABLE = ((4, 10_000), (10, 20_000), (18, 35_000))  # S4-23
 NO_PAUSE = {"rescale_pause_s": 0, "sized_utilization_ratio": 1}
+UNLIMITED = book(policy="netflix", max_workers=1000)
 
 
 # input that stays, workers, a utilization that makes it go up or lets it go down -> size
@@ -223,10 +225,19 @@ def test_a_steady_input_takes_one_rescale(arriving, workers, pause_s):
     assert set(sizes[1:]) == {ceil(arriving / 60 * 0.99)}
 
 
-def test_s4_29_cooldowns_and_steps_are_bounds():
-    defaults = policy_of("netflix").defaults
-    assert defaults["max_step_up_workers"] == 50
-    assert 0 < defaults["cooldown_up_s"] < defaults["cooldown_down_s"]
+def test_s4_29_a_scale_up_adds_at_most_50_workers_and_blocks_the_next_one_for_5_minutes():
+    """40 000/s need 660 workers. A tick of 30 s shows each change, and decisions are made each minute."""
+    decided = closed(Fluid(lambda at_s: 9000.0 if at_s < 300 else 40_000.0, workers=149), 800, UNLIMITED)
+    scale_ups = [d for d in decided if d.reason == Reason.UP]
+    assert [(d.required_workers, d.bound) for d in scale_ups] == [(199, Bound.STEP), (249, Bound.STEP)]
+    assert scale_ups[1].at_s - scale_ups[0].at_s == 30 + 300 + 30
+
+
+def test_s4_29_any_change_blocks_a_scale_down_for_30_minutes():
+    load = {0: 900.0, 300: 2400.0, 660: 300.0}
+    running = Fluid(lambda at_s: load[max(since for since in load if since <= at_s)], workers=14)
+    up, down = [d for d in closed(running, 2400, UNLIMITED) if d.reason in (Reason.UP, Reason.DOWN)]
+    assert (up.reason, down.reason, down.at_s - up.at_s) == (Reason.UP, Reason.DOWN, 30 + 1800 + 30)
 
 
 @given(st.integers(1, 200), st.floats(1, 1e6), st.floats(0.01, 1), st.floats(0, 1e8))

@@ -4,13 +4,12 @@ from math import ceil, nan
 
 import numpy as np
 import pytest
-from builders import column
+from builders import Fluid, book, closed, column
 from hypothesis import given
 from hypothesis import strategies as st
 from policy_inputs import terms, wanted
 
-from adapter.core.policies import policy_of
-from adapter.core.rules import Rules
+from adapter.core.decisions import Bound, Reason
 from adapter.core.signals import gated_lag_change, relative_lag_change
 
 LAG_THRESHOLD = 50_000
@@ -96,10 +95,18 @@ def test_s1_15_the_published_targets_give_their_sizes(target, size):
     assert wanted("varga", 10, 1000, cpu=0.7, varga_utilization_ratio=target) == size
 
 
-def test_s1_17_s1_18_the_waits_are_a_gate_and_a_bound():
-    assert Rules(policy="varga").varga_utilization_ratio == 0.7
-    assert Rules(policy="varga").lag_threshold_records == LAG_THRESHOLD
-    assert policy_of("varga").defaults["down_window_s"] == 300
+def test_s1_17_a_change_blocks_the_next_scale_up_for_2_minutes():
+    """The input needs a larger size in each tick. A tick of 30 s shows each change."""
+    decided = closed(Fluid(lambda at_s: 700 + 5 * at_s), 900, book(policy="varga"))
+    scale_ups_at_s = [d.at_s for d in decided if d.reason == Reason.UP]
+    assert np.diff(scale_ups_at_s).tolist() == [30 + 120] * 5
+
+
+def test_s1_18_a_scale_down_waits_until_the_larger_need_is_300_s_old():
+    """1400/s need 20 workers, from 300 s on 350/s need 5. The rate of 1400/s leaves the rate window at 330 s."""
+    decided = closed(Fluid(lambda at_s: 1400.0 if at_s < 300 else 350.0, workers=20), 900, book(policy="varga"))
+    assert {(d.required_workers, d.bound) for d in decided if 360 <= d.at_s <= 330 + 300} == {(20, Bound.WINDOW)}
+    assert {d.required_workers for d in decided if d.at_s > 330 + 300} == {5}
 
 
 def test_full_utilization_scales_up_on_each_tick():

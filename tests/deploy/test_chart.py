@@ -27,13 +27,6 @@ def pod(objects: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[str, 
     return objects["Deployment", name]["spec"]["template"]["spec"]
 
 
-def secrets(objects: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[str, str]:
-    """Volume -> Secret of a Deployment."""
-    return {
-        volume["name"]: volume["secret"]["secretName"] for volume in pod(objects, name)["volumes"] if "secret" in volume
-    }
-
-
 def api_services(objects: dict[tuple[str, str], dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {name: item for (kind, name), item in objects.items() if kind == "APIService"}
 
@@ -197,11 +190,13 @@ def test_no_two_releases_share_the_name_of_an_object_outside_a_namespace(
 ) -> None:
     def names(release: str, namespace: str) -> set[tuple[str, str]]:
         done = helm("template", release, str(CHART), "--namespace", namespace)
+        assert done.returncode == 0, done.stderr
         found = [each for each in yaml.safe_load_all(done.stdout) if each and each["kind"].startswith("ClusterRole")]
         return {(each["kind"], each["metadata"]["name"]) for each in found}
 
     first, second = names("backlog-adapter", "team-x"), names("x", "team")
     assert first
+    assert second
     assert not first & second
 
 
