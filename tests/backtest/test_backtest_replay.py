@@ -41,16 +41,16 @@ def recorded() -> list[Samples]:
 
 
 @pytest.fixture(scope="module")
-def all_asked(recorded: list[Samples]) -> dict[tuple[str, str], Recommendations]:
+def recommendations(recorded: list[Samples]) -> dict[tuple[str, str], Recommendations]:
     return recommend(recorded, RULES, POLICIES)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_each_policy_decides_as_alone_and_as_in_the_live_pipeline(
-    policy: str, recorded: list[Samples], all_asked: dict[tuple[str, str], Recommendations]
+    policy: str, recorded: list[Samples], recommendations: dict[tuple[str, str], Recommendations]
 ) -> None:
     alone = history(recorded, RuleBook(by_workload={JOB: Rules(policy=policy, max_workers=40)}))
-    found = all_asked[JOB, policy]
+    found = recommendations[JOB, policy]
 
     required = [np.nan if d.required_workers is None else d.required_workers for d in alone]
     assert np.array_equal(found.required_workers, required, equal_nan=True)
@@ -59,17 +59,19 @@ def test_each_policy_decides_as_alone_and_as_in_the_live_pipeline(
 
 
 def test_changes_are_the_ticks_with_another_target(
-    all_asked: dict[tuple[str, str], Recommendations],
+    recommendations: dict[tuple[str, str], Recommendations],
 ) -> None:
-    for found in all_asked.values():
+    for found in recommendations.values():
         known = np.nan_to_num(found.required_workers, nan=-1)
         moments = found.at_s[np.flatnonzero(np.diff(known, prepend=-1))]
         assert [change.at_s for change in found.changes] == moments.tolist()
         assert all(change.after != change.before for change in found.changes)
 
 
-def test_only_the_policy_of_the_workloads_rules_is_replaced(all_asked: dict[tuple[str, str], Recommendations]) -> None:
-    assert all(np.nanmax(found.required_workers) <= 40 for found in all_asked.values())
+def test_only_the_policy_of_the_workloads_rules_is_replaced(
+    recommendations: dict[tuple[str, str], Recommendations],
+) -> None:
+    assert all(np.nanmax(found.required_workers) <= 40 for found in recommendations.values())
 
 
 def test_another_workload_changes_no_decision() -> None:
@@ -94,8 +96,8 @@ def test_another_workload_changes_no_decision() -> None:
 
 
 def test_a_calibrated_job_is_run_by_policies_and_baselines() -> None:
-    (course,) = timelines(busy_day().samples(3600), 15.0).values()
-    runs = simulate(calibrate(course, Rules(max_workers=40)), ("drain", "static-peak"), BEGIN_S)
+    (timeline,) = timelines(busy_day().samples(3600), 15.0).values()
+    runs = simulate(calibrate(timeline, Rules(max_workers=40)), ("drain", "static-peak"), BEGIN_S)
 
     assert list(runs) == ["drain", "static-peak"]
     assert runs["drain"].at_s[[0, -1]].tolist() == [BEGIN_S + 15, BEGIN_S + 3615]
@@ -106,11 +108,11 @@ def test_a_calibrated_job_is_run_by_policies_and_baselines() -> None:
 
 
 def test_rules_with_times_hold_at_the_times_of_the_history() -> None:
-    (course,) = timelines(busy_day().samples(3600), 15.0).values()
+    (timeline,) = timelines(busy_day().samples(3600), 15.0).values()
 
     def workers(**times: object) -> Array:
         rules = replace(Rules(max_workers=40), **times)  # type: ignore[arg-type]  # names come from the test
-        return simulate(calibrate(course, rules), ("drain",), BEGIN_S)["drain"].workers
+        return simulate(calibrate(timeline, rules), ("drain",), BEGIN_S)["drain"].workers
 
     free = workers()
     ended, thursday = BEGIN_S - 86_400.0, Period(days=(3,), begin_min=0, end_min=120)
@@ -124,8 +126,8 @@ def test_uneven_partitions_are_no_fault_of_the_rescales() -> None:
     samples = PastJob(load=wave(850, 30, 3600), sizes={0: 12}).samples(3600)
     for seen in samples:
         seen.by_workload["partitions"][:] = 12
-    (course,) = timelines(samples, 15.0).values()
-    found = simulate(calibrate(course, Rules(max_workers=10)), ("drain",), BEGIN_S)["drain"]
+    (timeline,) = timelines(samples, 15.0).values()
+    found = simulate(calibrate(timeline, Rules(max_workers=10)), ("drain",), BEGIN_S)["drain"]
 
     assert "exceeds the capacity" in headroom_advice(found, 60.0)
 

@@ -19,7 +19,7 @@ HOURS_3 = 3 * 3600
 RULES = Rules(rescale_pause_s=77.0, worker_start_s=88.0, metric_delay_s=15.0, max_workers=50)
 
 
-def course(job: PastJob, until_s: int = HOURS_3, without: tuple[str, ...] = ()) -> Timeline:
+def timeline_of(job: PastJob, until_s: int = HOURS_3, without: tuple[str, ...] = ()) -> Timeline:
     (found,) = timelines(job.samples(until_s, without), 15.0).values()
     return found
 
@@ -54,11 +54,11 @@ ALL = COUNTERS | {"backlog_records", "utilization_ratio"}
 
 @pytest.fixture(scope="module")
 def whole_day() -> CalibratedJob:
-    return calibrate(course(busy_day()), RULES)
+    return calibrate(timeline_of(busy_day()), RULES)
 
 
 def test_a_timeline_has_input_backlog_and_workers() -> None:
-    found = course(PastJob(load=lambda at_s: 500.0, sizes={0: 10}), 600)
+    found = timeline_of(PastJob(load=lambda at_s: 500.0, sizes={0: 10}), 600)
 
     assert found.at_s[0] == BEGIN_S
     assert found.input_rate_records_per_s[1:] == pytest.approx(500)
@@ -68,7 +68,7 @@ def test_a_timeline_has_input_backlog_and_workers() -> None:
 
 
 def test_backlog_time_is_the_age_of_the_oldest_record() -> None:
-    behind = course(PastJob(load=lambda at_s: 400.0, sizes={0: 2}), 600)  # 200/s of 400/s are processed
+    behind = timeline_of(PastJob(load=lambda at_s: 400.0, sizes={0: 2}), 600)  # 200/s of 400/s are processed
 
     assert behind.backlog_time_s[-1] == pytest.approx(300, rel=0.06)
 
@@ -81,13 +81,13 @@ def test_capacity_is_the_throughput_while_records_wait(whole_day: CalibratedJob)
 
 
 def test_capacity_without_backlog_follows_from_utilization() -> None:
-    calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800)
+    calm = timeline_of(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800)
 
     assert estimates(calibrate(calm, RULES))["worker capacity"].value == pytest.approx(100, rel=0.02)
 
 
 def test_without_utilization_or_backlog_the_configured_capacity_counts() -> None:
-    calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
+    calm = timeline_of(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
     result = estimates(calibrate(calm, Rules(worker_capacity_records_per_s=130.0)))["worker capacity"]
 
     assert (result.value, result.observations) == (130.0, 0)
@@ -95,7 +95,7 @@ def test_without_utilization_or_backlog_the_configured_capacity_counts() -> None
 
 
 def test_without_any_of_them_capacity_is_a_lower_bound() -> None:
-    calm = course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
+    calm = timeline_of(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
     result = estimates(calibrate(calm, Rules()))["worker capacity"]
 
     assert result.value == pytest.approx(60, rel=0.01)
@@ -105,7 +105,7 @@ def test_without_any_of_them_capacity_is_a_lower_bound() -> None:
 @pytest.mark.parametrize("pause_s", [0, 30, 60, 120])
 @pytest.mark.parametrize("shows_while_down", [True, False])
 def test_the_missing_throughput_gives_the_length_of_a_pause(pause_s: int, shows_while_down: bool) -> None:
-    found = calibrate(course(busy_day(pause_s=pause_s, shows_while_down=shows_while_down)), RULES)
+    found = calibrate(timeline_of(busy_day(pause_s=pause_s, shows_while_down=shows_while_down)), RULES)
 
     for name in ("pause of a scale-up", "pause of a scale-down"):
         assert estimates(found)[name].value == pytest.approx(pause_s, abs=3)
@@ -113,7 +113,7 @@ def test_the_missing_throughput_gives_the_length_of_a_pause(pause_s: int, shows_
 
 
 def test_a_pause_shorter_than_a_tick_shows_in_part() -> None:
-    short = estimates(calibrate(course(busy_day(pause_s=10)), RULES))["pause of a scale-up"]
+    short = estimates(calibrate(timeline_of(busy_day(pause_s=10)), RULES))["pause of a scale-up"]
 
     assert 4 <= short.value <= 11
 
@@ -124,7 +124,7 @@ def test_worker_start_is_the_time_from_desired_to_ready(whole_day: CalibratedJob
 
 
 def test_a_warm_up_is_seen_while_records_wait() -> None:
-    slow = calibrate(course(busy_day(pause_s=60, warm_up_s=180, warm_ratio=0.4)), RULES)
+    slow = calibrate(timeline_of(busy_day(pause_s=60, warm_up_s=180, warm_ratio=0.4)), RULES)
 
     assert estimates(slow)["warm-up"].value == pytest.approx(165, abs=30)
     assert estimates(slow)["initial speed"].value == pytest.approx(0.45, abs=0.1)
@@ -136,7 +136,7 @@ def test_a_job_without_warm_up_has_none(whole_day: CalibratedJob) -> None:
 
 
 def test_values_missing_in_the_history_come_from_the_configuration() -> None:
-    still = estimates(calibrate(course(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800), RULES))
+    still = estimates(calibrate(timeline_of(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800), RULES))
 
     names = ("pause of a scale-up", "worker start", "metric delay")
     assert [still[name].value for name in names] == [77, 88, 15]
@@ -159,7 +159,7 @@ def test_a_short_gap_is_bridged_and_a_history_of_gaps_is_refused() -> None:
     (holed,) = timelines([seen for seen in samples if seen.at_s % 300], 15.0).values()
     assert np.isfinite(calibrate(holed, RULES).rate_records_per_s).all()
 
-    silent = course(
+    silent = timeline_of(
         PastJob(load=wave(600, 100, 1800), sizes={0: 10}), 3600, without=("appended_records", "backlog_records")
     )
     with pytest.raises(HistoryError, match="input is unknown for 100% of the time"):
@@ -186,7 +186,7 @@ def test_without_an_outage_none_is_reported(whole_day: CalibratedJob) -> None:
 
 def test_without_workers_the_capacity_is_an_error() -> None:
     with pytest.raises(HistoryError, match="the capacity of a worker is unknown"):
-        calibrate(course(busy_day(), without=WORKERS), RULES)
+        calibrate(timeline_of(busy_day(), without=WORKERS), RULES)
 
 
 def test_counters_that_move_once_a_minute_are_read_at_their_own_pace() -> None:
@@ -216,7 +216,7 @@ def test_a_restarted_counter_continues_and_a_reset_one_is_unknown() -> None:
 
 
 def test_changes_in_quick_succession_are_merged() -> None:
-    quick = course(busy_day(sizes={0: 10, 3000: 14, 3060: 16, 6000: 12}))
+    quick = timeline_of(busy_day(sizes={0: 10, 3000: 14, 3060: 16, 6000: 12}))
 
     assert [rescale.up for rescale in rescales(quick, 100.0)] == [True, False]
 
@@ -225,10 +225,10 @@ def test_a_change_behind_an_unknown_number_of_workers_is_a_change() -> None:
     assert worker_changes(np.array([np.nan, 3, 3, np.nan, 5, 5, np.nan, 5, np.nan])).tolist() == [4]
 
 
-def course_without_changes(job: PastJob) -> Timeline:
+def timeline_without_changes(job: PastJob) -> Timeline:
     """The workers are unknown in each tick in which they change."""
     samples = job.samples(HOURS_3)
-    for place in worker_changes(course(job).ready_workers):
+    for place in worker_changes(timeline_of(job).ready_workers):
         for signal in WORKERS:
             samples[place].by_workload[signal][:] = np.nan
     (found,) = timelines(samples, 15.0).values()
@@ -236,7 +236,7 @@ def course_without_changes(job: PastJob) -> Timeline:
 
 
 def test_a_rescale_behind_a_missing_sample_is_measured_as_any_other(whole_day: CalibratedJob) -> None:
-    holed = course_without_changes(busy_day())
+    holed = timeline_without_changes(busy_day())
 
     assert [rescale.up for rescale in rescales(holed, 100.0)] == [True, False, True, False]
     found = estimates(calibrate(holed, RULES))
@@ -247,7 +247,7 @@ def test_a_rescale_behind_a_missing_sample_is_measured_as_any_other(whole_day: C
 
 def test_the_warm_up_behind_a_missing_sample_is_no_capacity() -> None:
     job = busy_day(sizes={0: 12, 1800: 18, 2700: 12, 3600: 18}, pause_s=60, warm_up_s=600, warm_ratio=0.2)
-    whole, holed = (calibrate(each, RULES) for each in (course(job), course_without_changes(job)))
+    whole, holed = (calibrate(each, RULES) for each in (timeline_of(job), timeline_without_changes(job)))
 
     assert estimates(holed)["worker capacity"].value == estimates(whole)["worker capacity"].value
 
@@ -282,10 +282,10 @@ def test_a_missing_sample_of_one_stage_changes_nothing(lost: set[tuple[str, int]
     assert np.flatnonzero(~known).tolist() == [0]
     assert found.input_rate_records_per_s[3:-1] == pytest.approx(600)
     assert found.throughput_records_per_s[3:-1] == pytest.approx(600)
-    assert calibrate(found, RULES).profile.workers == calibrate(course_of_both(), RULES).profile.workers
+    assert calibrate(found, RULES).profile.workers == calibrate(timeline_of_both(), RULES).profile.workers
 
 
-def course_of_both() -> Timeline:
+def timeline_of_both() -> Timeline:
     (whole,) = timelines(two_stages(frozenset(), ALL), 15.0).values()
     return whole
 

@@ -58,8 +58,8 @@ def found(folder: Path) -> list[Summary]:
 
 
 def one(found: list[Summary], **wanted: object) -> Summary:
-    (standing,) = [row for row in found if all(getattr(row, name) == value for name, value in wanted.items())]
-    return standing
+    (summary_row,) = [row for row in found if all(getattr(row, name) == value for name, value in wanted.items())]
+    return summary_row
 
 
 def test_a_trace_is_the_sum_of_its_windows(found: list[Summary]) -> None:
@@ -70,9 +70,9 @@ def test_a_trace_is_the_sum_of_its_windows(found: list[Summary]) -> None:
 
 
 def test_seeds_become_a_median_and_an_interval(found: list[Summary]) -> None:
-    standing = one(found, trace="hour", policy="drain", delay_s=0.0)
-    hours = standing.scores["worker_hours"]
-    assert standing.seeds == 3
+    summary_row = one(found, trace="hour", policy="drain", delay_s=0.0)
+    hours = summary_row.scores["worker_hours"]
+    assert summary_row.seeds == 3
     assert (hours.low, hours.median, hours.high) == (6.0, 7.0, 8.0)
 
 

@@ -113,7 +113,7 @@ TINY = st.lists(st.sampled_from([0.0, 0.4, 1.0, 1.7, 2.6, 3.0]), min_size=1, max
 @pytest.mark.simulation
 @given(TINY, st.sampled_from(PRICES_S), st.sampled_from([0.0, 20.0, 60.0]))
 @settings(deadline=None, max_examples=60)
-def test_every_plan_of_a_small_task_lies_between_bound_and_plan(
+def test_the_cheapest_plan_of_a_small_task_lies_between_the_bounds(
     worth: list[float], price_s: float, pause_s: float
 ) -> None:
     task = replace(a_task(worth, sizes=3), slo_s=120.0)
@@ -128,7 +128,10 @@ def test_every_plan_of_a_small_task_lies_between_bound_and_plan(
 
 
 def cheapest(task: SizingTask, price_s: float, pause_s: float, kept_ratio: float = 0.0) -> float:
-    """By trying every plan; infinite if all are late. kept_ratio: so far they stay below the limit, of the greatest."""
+    """The least cost of all plans by trying each; infinite if all are late.
+
+    kept_ratio: share of the largest limit that every plan leaves unused.
+    """
     arrived = np.concatenate(([0.0], np.cumsum(task.arrival_records)))
     allowed = arrived - np.concatenate(([0.0, 0.0], arrived))[: len(arrived)]  # two slots may wait
     allowed = np.maximum(allowed - kept_ratio * allowed.max(), 0.0)

@@ -632,7 +632,7 @@ def without_workers(**signals):
     return last([tick(at_s, job(**counts(0) | flow(at_s) | signals)) for at_s in range(0, 3600, 15)], drain())
 
 
-def test_nobody_has_to_check_a_scale_target_at_0_replicas():
+def test_a_scale_target_at_0_replicas_is_scaled_up():
     decided = without_workers(min_workers=1)
     assert decided.reason == Reason.UP
     assert "for a scale target at 0 replicas, where the HPA is off: " in sentence(decided)
@@ -659,7 +659,7 @@ def test_p_11_a_restart_continues_from_the_encoded_state():
     assert found == history(ticks, drain())
 
 
-def test_a_restart_without_state_holds_the_present_workers():
+def test_a_restart_without_state_has_no_target_yet():
     fresh = history(always(45, from_s=30.0, **BEHIND), drain())
     assert {d.required_workers for d in fresh} == {None}
 

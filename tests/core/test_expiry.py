@@ -37,19 +37,19 @@ SILENT = {
 
 
 @pytest.mark.parametrize("more", SILENT.values(), ids=SILENT)
-def test_it_bounds_no_scale_up(more):
+def test_an_expired_value_bounds_no_scale_up(more):
     decided = closed(rising(**more), END_S, book(policy="drain"), follows=lambda at_s: at_s > STEP_AT_S)
     assert decided[-1].required_workers >= 25
 
 
 @pytest.mark.parametrize("more", SILENT.values(), ids=SILENT)
-def test_it_bounds_a_scale_up_while_it_is_reported(more):
+def test_a_reported_value_bounds_a_scale_up(more):
     reported = {signal: always(value_at(0.0)) for signal, value_at in more.items()}
     decided = closed(rising(**reported), END_S, book(policy="drain"), follows=lambda at_s: False)
     assert decided[-1].required_workers < 25
 
 
-def test_a_utilization_that_ended_is_unknown_to_a_text():
+def test_an_expired_utilization_is_unknown_to_a_policy_without_safety():
     """`beam-flink` scales down only at a known utilization."""
     ticks = [
         tick(at_s, job(**counts(), **flow(at_s), cpu_ratio=0.3 if at_s <= 180 else None)) for at_s in range(0, 901, 15)

@@ -17,13 +17,13 @@ from adapter.core.rules import POLICIES
 from adapter.core.samples import EVERY
 from adapter.core.state import EMPTY, VERSION, decode, encode_fast, encode_slow
 
-TOLD_UNTIL_S, ERROR_AFTER_S, UNTIL_S, BACK_S = 60, 180, 480, 420
+REPORTED_UNTIL_S, ERROR_AFTER_S, UNTIL_S, BACK_S = 60, 180, 480, 420
 FAULT = "pravega: no answer from http://controller:10080 within 5 s"
-LAST_GOOD_S = TOLD_UNTIL_S + ERROR_AFTER_S
+LAST_GOOD_S = REPORTED_UNTIL_S + ERROR_AFTER_S
 
 
 def silent(at_s):
-    return TOLD_UNTIL_S < at_s < BACK_S
+    return REPORTED_UNTIL_S < at_s < BACK_S
 
 
 def stream(at_s, **more):
@@ -130,7 +130,7 @@ def test_without_a_count_of_segments_there_is_no_target():
 
 def test_s2_17_segments_are_followed_without_the_load():
     def seen(at_s):
-        load = flow(at_s) if at_s <= TOLD_UNTIL_S else {}
+        load = flow(at_s) if at_s <= REPORTED_UNTIL_S else {}
         return tick(at_s, job(**counts(5), partitions=7 if at_s < LAST_GOOD_S + 60 else 8, **load))
 
     rules, state, found = book(policy="segments"), EMPTY, {}
@@ -182,7 +182,7 @@ def test_a_lost_count_changes_no_bound_and_no_spread(policy, more):
             ],
             rules,
         )
-        for known in (lambda at_s: True, lambda at_s: at_s <= TOLD_UNTIL_S)
+        for known in (lambda at_s: True, lambda at_s: at_s <= REPORTED_UNTIL_S)
     )
     other = {"partitions": None, "partitions_age_s": None}
     assert [asdict(d) | other for d in lost] == [asdict(d) | other for d in counted]
@@ -205,12 +205,12 @@ def test_a_discovered_workload_with_only_an_hpa_is_forgotten_in_an_hour():
         found = {**counts(), **flow(at_s), "fleet": 0} if at_s <= 120 else {}
         return tick(at_s, job(**found, max_workers=10))
 
-    there = {at_s: state.slow.workloads for at_s, (state, _) in _folded(seen, range(0, 4200, 60))}
+    there = {at_s: state.slow.workloads for at_s, (state, _) in _replay(seen, range(0, 4200, 60))}
     assert there[120 + 3540] == (JOB,)
     assert there[4140] == ()
 
 
-def _folded(seen, times):
+def _replay(seen, times):
     return zip(times, replay([seen(at_s) for at_s in times], RuleBook(by_workload={})), strict=True)
 
 

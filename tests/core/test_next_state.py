@@ -11,7 +11,7 @@ from builders import EMPTY, TICK_S, Fluid, advance, book, closed, counts, flow, 
 from adapter.core.decisions import Bound, Reason
 
 HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "forecast_horizon_s": 0.0}
-HUNDRED |= {"cooldown_up_s": 0.0, "rescale_worth_s": 0.0}  # with a worth: see test_downs
+HUNDRED |= {"cooldown_up_s": 0.0, "rescale_worth_s": 0.0}  # with a worth: see test_scale_down_cost
 
 
 def at(decided):

@@ -48,7 +48,7 @@ def test_a_rescale_of_a_job_that_catches_up_shows_the_whole_pause():
     assert learned(*[300.0] * 3) == pytest.approx(300.0, abs=TICK_S / 2)
 
 
-def test_two_rescales_do_not():
+def test_two_rescales_do_not_replace_the_setting():
     assert learned(57.0, 57.0) == CONFIGURED_S
 
 
@@ -270,7 +270,7 @@ def test_a_throughput_during_a_warm_up_of_unknown_length_is_no_lasting_capacity(
         pytest.param({"until_s": 1200, "load": 1300.0}, id="more than ten minutes after the rescale"),
     ],
 )
-def test_otherwise_a_full_job_shows_its_capacity(given):
+def test_a_full_job_shows_its_capacity_outside_a_warm_up_of_unknown_length(given):
     assert slow_start(**given) < 1500
 
 

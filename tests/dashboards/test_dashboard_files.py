@@ -15,7 +15,7 @@ from dashboards.queries import ALL, NAMES, TIMES, panel_queries, rules, substitu
 
 # Exported and on no dashboard, with the reason.
 NOT_SHOWN = {
-    "backlog_adapter_required_workers_padded": "1.1 times required_workers",
+    "backlog_adapter_required_workers_padded": "required_workers; above 10, raised for an HPA with a tolerance of 10 %",
     "backlog_adapter_backlog_growth": "backlog_growth_signed, without the negative numbers",
     "backlog_adapter_stage_load": "utilization shows how busy the hottest stage is; single stages: docs/flink.md",
     "backlog_adapter_true_rate": "of the bottleneck, for planning",

@@ -59,12 +59,12 @@ def good(request: Any, form: Form) -> None:
     send(request, vector(form, ({"app": "healthy"}, "7")))
 
 
-def says(body: bytes | Callable[[Form], bytes], **more: Any) -> Answer:
+def answer_with(body: bytes | Callable[[Form], bytes], **more: Any) -> Answer:
     return lambda request, form: send(request, body(form) if callable(body) else body, **more)
 
 
 def orders(value: str, change: Callable[[bytes], bytes] = bytes, **more: Any) -> Answer:
-    return says(lambda form: change(vector(form, (ORDERS, value))), **more)
+    return answer_with(lambda form: change(vector(form, (ORDERS, value))), **more)
 
 
 def config(bad: str, healthy: str, workloads: int = 1, deadline_s: float = DEADLINE_S, **fleet: Any) -> Config:
@@ -149,11 +149,11 @@ def dripping(request: Any, form: Form) -> None:
 
 NOT_PROMETHEUS = "is not in Prometheus' format"
 WRONG: dict[str, tuple[Answer, str]] = {
-    "an error page of 70 KB": (says(error("a" * 70_000), status=500), "500 internal: aaa"),
-    "an error with forged lines": (says(error(EVIL * 1000), status=500), r"500 internal: a forged: line\x1b[2J"),
-    "a web page": (says(b"x" * 70_000, content_type="text/html"), "the answer is a web page"),
+    "an error page of 70 KB": (answer_with(error("a" * 70_000), status=500), "500 internal: aaa"),
+    "an error with forged lines": (answer_with(error(EVIL * 1000), status=500), r"500 internal: a forged: line\x1b[2J"),
+    "a web page": (answer_with(b"x" * 70_000, content_type="text/html"), "the answer is a web page"),
     "a compressed body that is too large": (
-        says(gzip.compress(b" " * (LARGEST_BODY + 1)), Content_Encoding="gzip"),
+        answer_with(gzip.compress(b" " * (LARGEST_BODY + 1)), Content_Encoding="gzip"),
         f"the answer is larger than {LARGEST_BODY} bytes",
     ),
     "half a compressed body": (
@@ -169,23 +169,23 @@ WRONG: dict[str, tuple[Answer, str]] = {
         f"backlog_records (workloads[1].read[0]): the answer has 1000001 values, more than {MOST_VALUES['query']}",
     ),
     "a series without the workload label": (
-        says(lambda form: vector(form, ({"pod": EVIL}, "3"))),
+        answer_with(lambda form: vector(form, ({"pod": EVIL}, "3"))),
         "a series of backlog_records lacks the label 'app'",
     ),
     "the same series twice": (
-        says(lambda form: vector(form, (ORDERS, "3"), (ORDERS, "4"))),
+        answer_with(lambda form: vector(form, (ORDERS, "3"), (ORDERS, "4"))),
         "backlog_records has two series",
     ),
     "NaN": (orders("NaN"), "backlog_records is NaN and is ignored"),
     "a number of Python": (orders("1_000"), "backlog_records is 1_000 and is ignored"),
     "digits of another script": (orders("١٢"), "backlog_records is ١٢ and is ignored"),
     "a value that is a novel": (orders(EVIL * 10_000), r"backlog_records is a forged: line\x1b[2J"),
-    "a time after the end of the sun": (says(lambda form: vector(form, (ORDERS, "3"), age_s=-1e300)), ""),
-    "values of ten minutes ago": (says(lambda form: vector(form, (ORDERS, "3"), age_s=600)), ""),
+    "a time after the end of the sun": (answer_with(lambda form: vector(form, (ORDERS, "3"), age_s=-1e300)), ""),
+    "values of ten minutes ago": (answer_with(lambda form: vector(form, (ORDERS, "3"), age_s=600)), ""),
     "a clock that is ahead": (orders("3", Date="Mon, 23 Nov 2099 00:00:00 GMT"), "s ahead of this one"),
     "a clock that is behind": (orders("3", Date="Mon, 23 Nov 2020 00:00:00 GMT"), "s behind this one"),
     "bytes that are not UTF-8": (orders("3", lambda body: body.replace(b"orders", b"\xff")), NOT_PROMETHEUS),
-    "an answer nested too deeply": (says(b'{"data":' + b"[" * 100_000), NOT_PROMETHEUS),
+    "an answer nested too deeply": (answer_with(b'{"data":' + b"[" * 100_000), NOT_PROMETHEUS),
     "a series nested too deeply": (
         orders("3", lambda body: body.replace(b'"orders"', b'"orders","x":' + b"[" * 90_000 + b"]" * 90_000)),
         NOT_PROMETHEUS,
@@ -247,7 +247,7 @@ def decided(answer: Answer, ticks: int = 24) -> list[Decision]:
 
 def counters(change: Callable[[float, float], float]) -> Answer:
     """A job whose counters are changed. change: the true value and the time -> the reported value."""
-    return says(
+    return answer_with(
         lambda form: job(
             form,
             processed_records=lambda at_s: change(800.0 * at_s, at_s),
@@ -258,7 +258,7 @@ def counters(change: Callable[[float, float], float]) -> Answer:
 
 def values_at(shift_s: float) -> Answer:
     """Samples with the time of another tick."""
-    return says(lambda form: job({**form, "time": str(float(form["time"]) + shift_s)}))
+    return answer_with(lambda form: job({**form, "time": str(float(form["time"]) + shift_s)}))
 
 
 def clock(shift_s: float) -> Answer:
@@ -304,7 +304,7 @@ def test_a_server_whose_every_answer_is_wrong_costs_its_own_workloads_only(name:
 
 def test_an_unusable_kubeconfig_is_named_beside_the_fault_of_another_source(tmp_path: Path) -> None:
     cluster = KubernetesSource(kind="kubernetes", kubeconfig=str(tmp_path / "absent"))
-    with servers(says(b"", status=500)) as settings:
+    with servers(answer_with(b"", status=500)) as settings:
         made = settings()
         made = made.model_copy(update={"sources": {**made.sources, "cluster": cluster}})
         at_s = int(time.time()) // 15 * 15
@@ -315,14 +315,14 @@ def test_an_unusable_kubeconfig_is_named_beside_the_fault_of_another_source(tmp_
 
 
 def test_a_thousand_workloads_with_an_error_of_70_kb_are_a_small_snapshot() -> None:
-    with servers(says(error(EVIL * 2000), status=500)) as settings:
+    with servers(answer_with(error(EVIL * 2000), status=500)) as settings:
         decisions = published(settings(workloads=1000))
     assert len(decisions) == 1001
 
 
 def test_hostile_labels_reach_neither_a_name_nor_the_terminal() -> None:
     series = [({"app": EVIL, "ns": "shop"}, "3"), ({"app": "orders", "ns": "shop"}, "4"), ({"app": "", "ns": "x"}, "5")]
-    with servers(says(lambda form: vector(form, *series))) as settings:
+    with servers(answer_with(lambda form: vector(form, *series))) as settings:
         made = settings(workload_label="app", namespace_label="ns", signals={"spec_workers": "max by ($by) (depth)"})
         decisions = published(made)
         screen = StringIO()
@@ -339,7 +339,7 @@ def test_a_stray_name_does_not_freeze_the_workload_whose_name_it_resembles(stray
     series = [
         ({"app": name, "ns": "shop"}, value) for name, value in [(stray, "900"), ("orders", "4"), (stray + "-", "8")]
     ]
-    with servers(says(lambda form: vector(form, *series))) as settings:
+    with servers(answer_with(lambda form: vector(form, *series))) as settings:
         signals = {"spec_workers": "max by ($by) (depth)"}
         orders = published(settings(workload_label="app", namespace_label="ns", signals=signals))["shop/orders"]
     assert orders.spec_workers == 4
@@ -352,7 +352,7 @@ def test_credentials_never_follow_a_redirect(status: int, tmp_path: Any) -> None
     reached: list[Any] = []
     with http_server(lambda request, form: reached.append(request.headers)) as thief:
         location = f"{thief}/{EVIL.encode('unicode_escape').decode()}"
-        with servers(says(b"", status=status, Location=location)) as settings:
+        with servers(answer_with(b"", status=status, Location=location)) as settings:
             made = settings()
             bad = made.sources["bad"].model_copy(update={"bearer_token_file": str(tmp_path / "token")})
             orders = published(made.model_copy(update={"sources": {**made.sources, "bad": bad}}))["shop/orders"]
@@ -365,7 +365,7 @@ def test_basic_credentials_never_follow_a_redirect(tmp_path: Any) -> None:
     reached: list[Any] = []
     with (
         http_server(lambda request, form: reached.append(request.headers)) as thief,
-        servers(says(b"", status=307, Location=f"{thief}/api/v1/query")) as settings,
+        servers(answer_with(b"", status=307, Location=f"{thief}/api/v1/query")) as settings,
     ):
         made = settings()
         basic = Basic(username="me", password_file=str(tmp_path / "password"))

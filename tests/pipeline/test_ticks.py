@@ -31,7 +31,7 @@ def test_without_a_warm_up_the_present_tick_is_read() -> None:
         pytest.param(500.0, [], id="nothing while the clock runs behind"),
     ],
 )
-def test_the_batch_after_990(now_s: float, expected: list[int]) -> None:
+def test_a_batch_ends_at_the_present_or_after_the_most_ticks(now_s: float, expected: list[int]) -> None:
     assert list(ticks_between(990, next_offset(990, now_s, TIMING), TIMING)) == expected
 
 

@@ -330,7 +330,7 @@ ASKED = st.floats(0, 60).map(round) | st.just(NAN)
 STEPS_S = st.sampled_from([5.0, 10.0, 15.0, 15.25, 150.0])
 
 
-def retold(hpa: Hpa, start: int, history: Sequence[tuple[float, float]]) -> list[int]:
+def expected_path(hpa: Hpa, start: int, history: Sequence[tuple[float, float]]) -> list[int]:
     """What follows a proposal, in plain Python. history: (at_s, proposal) of every sync; the size after each."""
     cur, seen, changes, path = start, [(history[0][0], float(start))], [], []
     for now_s, proposal in history:
@@ -399,7 +399,7 @@ def test_the_arithmetic_agrees_with_a_scalar_model(
     result = [(now_s, requested) for now_s, (_, requested) in zip(at_s, history, strict=True)]
     path = followed(hpa, lanes(start), [(now_s, lanes(requested)) for now_s, requested in result])[:, 0].tolist()
 
-    assert path == retold(hpa, start, result)
+    assert path == expected_path(hpa, start, result)
 
 
 @given(behavior=BEHAVIORS, seed=st.integers(0, 2**32), every_s=STEPS_S)

@@ -176,37 +176,37 @@ LANES = st.integers(1, 4).flatmap(lambda lanes: st.lists(st.lists(STEP, min_size
 
 
 @given(LANES)
-def test_lanes_are_scored_independently(course: list[list[dict[str, float]]]) -> None:
-    lanes = len(course[0])
+def test_lanes_are_scored_independently(timeline: list[list[dict[str, float]]]) -> None:
+    lanes = len(timeline[0])
     tally = Tally.empty(lanes)
-    for step, jobs in enumerate(course):
+    for step, jobs in enumerate(timeline):
         tally.add(moment(400.0 * step, lanes, **{name: np.array([job[name] for job in jobs]) for name in jobs[0]}))
 
     found = scores(tally)
     for lane in range(lanes):
-        alone = tallied([moment(400.0 * step, **jobs[lane]) for step, jobs in enumerate(course)])
+        alone = tallied([moment(400.0 * step, **jobs[lane]) for step, jobs in enumerate(timeline)])
         for name in SUMS:
             assert np.array_equal(tally.take(np.array([lane])).sums[name], alone.sums[name])
-        for name, value in counted([jobs[lane] for jobs in course]).items():
+        for name, value in counted([jobs[lane] for jobs in timeline]).items():
             assert found[name][lane] == pytest.approx(value), name
 
 
-def counted(course: list[dict[str, float]]) -> dict[str, float]:
+def counted(timeline: list[dict[str, float]]) -> dict[str, float]:
     """The same numbers by a plain loop."""
-    changes = [(400.0 * step, one["change"]) for step, one in enumerate(course) if one["change"]]
+    changes = [(400.0 * step, one["change"]) for step, one in enumerate(timeline) if one["change"]]
     turns = [b_s - a_s for (a_s, a), (b_s, b) in pairwise(changes) if a * b < 0]
     return {
-        "worker_hours": sum(one["paid_workers"] for one in course) * DT_S / 3600,
+        "worker_hours": sum(one["paid_workers"] for one in timeline) * DT_S / 3600,
         "rescales": len(changes),
         "reversals": sum(turn <= 1800 for turn in turns),
         "reversals_10min": sum(turn <= 600 for turn in turns),
-        "over_60s_pct": 100 * sum(one["delay_s"] > 60 for one in course) / len(course),
-        "max_delay_s": max(one["delay_s"] for one in course),
-        "paused_pct": 100 * sum(one["paused_s"] for one in course) / DT_S / len(course),
-        "tau_u_pct": 100 * sum(one["working_workers"] < one["demand_workers"] for one in course) / len(course),
+        "over_60s_pct": 100 * sum(one["delay_s"] > 60 for one in timeline) / len(timeline),
+        "max_delay_s": max(one["delay_s"] for one in timeline),
+        "paused_pct": 100 * sum(one["paused_s"] for one in timeline) / DT_S / len(timeline),
+        "tau_u_pct": 100 * sum(one["working_workers"] < one["demand_workers"] for one in timeline) / len(timeline),
         "theta_u_pct": 100
         * sum(
-            max(0.0, one["demand_workers"] - one["working_workers"]) / max(1, one["demand_workers"]) for one in course
+            max(0.0, one["demand_workers"] - one["working_workers"]) / max(1, one["demand_workers"]) for one in timeline
         )
-        / len(course),
+        / len(timeline),
     }

@@ -29,7 +29,7 @@ def a_state(workers: list[float]) -> fluid.JobState:
 
 
 def samples(tick: int, backlog: Array, utilization: float) -> dict[str, Array]:
-    """The autoscalers of jobs that process 3000 records/s."""
+    """The samples of jobs that process 3000 records/s."""
     one = np.ones(len(backlog))
     counts = {"appended": 45_000.0 * tick * one + backlog, "processed": 45_000.0 * tick * one, "backlog": backlog}
     shared = {"partition": np.round(backlog / PROFILE.partitions)}

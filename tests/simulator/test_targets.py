@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.simulation, pytest.mark.timeout(300)]
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 LIVE = ("consumer-group", "flink-reactive", "flink-operator", "netflix")
-# Who follows something else than the load: partitions, or nothing.
+# Policies that follow the load. segments follows partitions, static-peak nothing.
 FOLLOWERS = tuple(name for name in (*POLICIES, *BASELINES) if name not in ("segments", "static-peak"))
 
 

@@ -77,7 +77,7 @@ def endless(request: Any, form: Form) -> None:
         request.wfile.write(b" " * 2**20)
 
 
-def says(body: bytes, **more: Any) -> Answer:
+def answer_with(body: bytes, **more: Any) -> Answer:
     return lambda request, form: send(request, body, **more)
 
 
@@ -85,13 +85,13 @@ BOMB = gzip.compress(b" " * (LARGEST_BODY + 1))
 TOO_LARGE = f"the answer is larger than {LARGEST_BODY} bytes"
 WRONG: dict[str, tuple[Answer, str]] = {
     "an endless body": (endless, TOO_LARGE),
-    "a gzip bomb": (says(BOMB, Content_Encoding="gzip"), TOO_LARGE),
-    "half a gzipped body": (says(gzip.compress(b"[]")[:-4], Content_Encoding="gzip"), "a part of it"),
-    "bytes after a gzipped body": (says(gzip.compress(b"[]") + b" ", Content_Encoding="gzip"), "got more bytes"),
-    "an encoding that was not offered": (says(b"[]", Content_Encoding="br"), "got Content-Encoding 'br'"),
-    "a web page": (says(b"<html>" + EVIL.encode(), content_type="text/html"), "not "),
-    "nested too deeply": (says(b"[" * 100_000), "not "),
-    "bytes that are not UTF-8": (says(b'"\xff"'), "not "),
+    "a gzip bomb": (answer_with(BOMB, Content_Encoding="gzip"), TOO_LARGE),
+    "half a gzipped body": (answer_with(gzip.compress(b"[]")[:-4], Content_Encoding="gzip"), "a part of it"),
+    "bytes after a gzipped body": (answer_with(gzip.compress(b"[]") + b" ", Content_Encoding="gzip"), "got more bytes"),
+    "an encoding that was not offered": (answer_with(b"[]", Content_Encoding="br"), "got Content-Encoding 'br'"),
+    "a web page": (answer_with(b"<html>" + EVIL.encode(), content_type="text/html"), "not "),
+    "nested too deeply": (answer_with(b"[" * 100_000), "not "),
+    "bytes that are not UTF-8": (answer_with(b'"\xff"'), "not "),
 }
 
 
@@ -121,7 +121,7 @@ def test_a_page_of_large_objects_is_read_in_smaller_pages(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("body", ["[]", "{}", "null", '{"items": {}}', '{"items": ["a"], "metadata": {}}'])
 def test_an_answer_that_is_no_list_of_objects_is_named(body: str, tmp_path: Path) -> None:
-    assert "not an answer of the Kubernetes API: " in fault_of("kubernetes", says(body.encode()), tmp_path)
+    assert "not an answer of the Kubernetes API: " in fault_of("kubernetes", answer_with(body.encode()), tmp_path)
 
 
 def test_a_body_that_trickles_ends_at_the_deadline(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_refusal_with_an_endless_body_is_not_read_to_its_end(kind: str, tmp_pa
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "1e999"])
 def test_a_trace_with_a_value_that_is_no_count_is_refused(value: str, tmp_path: Path) -> None:
     row = '{"at_s": %d, "workload": "shop/clicks", "stage": "", "signal": "backlog_records", "value": %s, "text": ""}'
-    assert fault_of("trace", says((row % (time.time(), value)).encode()), tmp_path).startswith("it: the fleet")
+    assert fault_of("trace", answer_with((row % (time.time(), value)).encode()), tmp_path).startswith("it: the fleet")
 
 
 @pytest.mark.parametrize("kind", OPEN)
@@ -153,6 +153,6 @@ def test_a_trace_with_a_value_that_is_no_count_is_refused(value: str, tmp_path: 
 def test_no_source_follows_a_redirect(status: int, kind: str, tmp_path: Path) -> None:
     reached: list[str] = []
     with http_server(lambda request, form: reached.append(request.path)) as thief:
-        fault = fault_of(kind, says(b"", status=status, Location=f"{thief}/elsewhere"), tmp_path)
+        fault = fault_of(kind, answer_with(b"", status=status, Location=f"{thief}/elsewhere"), tmp_path)
     assert reached == []
     assert fault

@@ -100,7 +100,7 @@ def test_each_workload_has_all_rows_of_its_own_newest_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "sentence"),
     [
         pytest.param("{", "is not a row", id="half a line"),
         pytest.param(lines_of([row()])[:-20], "is not a row", id="a line cut off"),
@@ -130,14 +130,14 @@ def test_each_workload_has_all_rows_of_its_own_newest_time() -> None:
         ),
     ],
 )
-def test_a_faulty_line_is_reported_with_its_number(tmp_path: Path, line: str, says: str) -> None:
+def test_a_faulty_line_is_reported_with_its_number(tmp_path: Path, line: str, sentence: str) -> None:
     file = tmp_path / "fleet.jsonl"
     file.write_text(lines_of([row()]) + line + "\n")
 
     with pytest.raises(SourceError, match=r"fleet.jsonl:2") as caught:
         from_file(file).samples(0, 60, 15)
 
-    assert says in caught.value.cause
+    assert sentence in caught.value.cause
 
 
 def fault_row(length: int) -> str:
