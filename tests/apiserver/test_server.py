@@ -372,15 +372,21 @@ def test_one_handshake_too_many_ends_the_oldest(tls: LiveTls) -> None:
         assert not second.is_closed(within_s=0.1)
 
 
+def protocols() -> list[LimitedProtocol]:
+    """The connections that are in memory."""
+    return [found for found in gc.get_objects() if isinstance(found, LimitedProtocol)]
+
+
 def test_the_memory_of_a_closed_connection_needs_no_garbage_collection(tls: LiveTls) -> None:
     gc.disable()
     try:
         with serving(tls=tls) as running:
+            before = {id(protocol) for protocol in protocols()}
             with Client(running.server, trust()) as client:
                 client.get("/")
-                opened = [ref(found) for found in gc.get_objects() if isinstance(found, LimitedProtocol)]
+                opened = [ref(protocol) for protocol in protocols() if id(protocol) not in before]
             assert opened
-            assert eventually(lambda: any(protocol() is None for protocol in opened))
+            assert eventually(lambda: all(protocol() is None for protocol in opened))
     finally:
         gc.enable()
 
