@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 import structlog
-from access_builders import CONFIG, DISCOVERY, METRIC, NOW_S, UNTIL_S, Clock, of_lines, request
+from access_builders import CERTIFICATES, CONFIG, DISCOVERY, METRIC, NOW_S, UNTIL_S, Clock, of_lines, request
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter.apiserver.access import ClusterAccess as Access
@@ -234,13 +235,13 @@ def test_an_identity_without_a_credential_is_unauthenticated(identity: Identity,
     assert is_unauthenticated(identity) is unauthenticated
 
 
-HEADERS = [
+# Header names and values that identify somebody in a valid request, or that ask for a privilege.
+HEADER_NAMES = [
     *("authorization", "x-remote-user", "x-remote-group", "x-remote-extra-a", "x-remote-uid", "upgrade", "connection"),
     *("impersonate-user", "impersonate-group", "impersonate-uid", "impersonate-extra-%", "sec-websocket-protocol"),
 ]
-VALUES = st.one_of(
-    st.text(st.characters(max_codepoint=255)),
-    st.sampled_from([MASTERS, "alice", "bob", "Bearer good", "Bearer bad", "websocket", "system:anonymous"]),
+HEADER_VALUES = st.text(st.characters(max_codepoint=255)) | st.sampled_from(
+    [MASTERS, "alice", "bob", "Bearer bad", "websocket", "system:anonymous"]
 )
 
 
@@ -252,6 +253,17 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
         yield made
         made.close()
         api.close()
+
+
+@pytest.mark.parametrize("certificate", ["none", "badproxy", "rogue"])
+@given(lines=st.lists(st.tuples(st.sampled_from(HEADER_NAMES), HEADER_VALUES), max_size=6))
+@example(lines=[("x-remote-user", "alice")])
+@example(lines=[("x-remote-group", MASTERS), ("x-remote-user", "bob")])
+@example(lines=[("impersonate-user", "alice"), ("impersonate-group", MASTERS)])
+def test_no_combination_of_headers_without_a_credential_grants_access(
+    shared: Access, lines: list[tuple[str, str]], certificate: str
+) -> None:
+    assert refused(shared, of_lines("GET", METRIC, lines, CERTIFICATES[certificate])).code in (401, 403)
 
 
 def test_a_cluster_that_cannot_review_makes_it_a_500_and_never_a_200(access: Access, cluster: Cluster) -> None:
