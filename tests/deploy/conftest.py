@@ -1,6 +1,5 @@
 """The chart, rendered by helm."""
 
-import os
 import subprocess
 from collections.abc import Callable
 from copy import deepcopy
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tool_cache import program
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "backlog-adapter"
@@ -20,13 +20,10 @@ Render = Callable[..., dict[tuple[str, str], dict[str, Any]]]
 @pytest.fixture(scope="session")
 def helm() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs helm with its arguments."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "backlog-adapter" / "tools"
-    program = Path(os.environ.get("BACKLOG_ADAPTER_TOOLS", cache)) / "helm-4.3.1" / "helm"
-    if not program.is_file():
-        pytest.skip(f"helm is not built: no {program}; make tools")
+    helm = program("helm")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run([helm, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
     return run
 

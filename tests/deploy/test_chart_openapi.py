@@ -1,7 +1,6 @@
 """charts/backlog-adapter: every rendered object is one that the API servers of several releases know."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from openapi import LOCATION, write_schemas
+from tool_cache import program, tools
 
 CHART = Path(__file__).parents[2] / "charts" / "backlog-adapter"
 FILES = sorted((CHART / "ci").glob("*-values.yaml"))
@@ -20,12 +20,10 @@ Conform = Callable[[str, str], subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def conform(tmp_path_factory: pytest.TempPathFactory) -> Conform:
     """Validates manifests against the schemas of a release."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "backlog-adapter" / "tools"
-    tools = Path(os.environ.get("BACKLOG_ADAPTER_TOOLS", cache))
-    program = tools / "kubeconform-0.8.0" / "kubeconform"
-    documents = next(iter(tools.glob("openapi-*")), None)
-    if documents is None or not program.is_file():
-        pytest.skip(f"kubeconform or the OpenAPI documents are not in {tools}: make tools")
+    kubeconform = program("kubeconform")
+    documents = next(iter(tools().glob("openapi-*")), None)
+    if documents is None:
+        pytest.skip(f"the OpenAPI documents are not in {tools()}: make tools")
     folders: dict[str, Path] = {}
 
     def run(release: str, manifests: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +31,7 @@ def conform(tmp_path_factory: pytest.TempPathFactory) -> Conform:
             folders[release] = tmp_path_factory.mktemp("schemas")
             write_schemas(documents / release, documents / "crds", folders[release])
         location = f"{folders[release]}/{LOCATION}"
-        command = [program, "-strict", "-output", "json", "-summary", "-schema-location", location]
+        command = [kubeconform, "-strict", "-output", "json", "-summary", "-schema-location", location]
         return subprocess.run(command, input=manifests, capture_output=True, text=True, timeout=120, check=False)
 
     return run

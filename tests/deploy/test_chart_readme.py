@@ -1,6 +1,5 @@
 """charts/backlog-adapter: the README and the notes of the chart agree with its values."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tool_cache import program
 
 CHART = Path(__file__).parents[2] / "charts" / "backlog-adapter"
 Helm = Callable[..., subprocess.CompletedProcess[str]]
@@ -24,12 +24,9 @@ def values(node: object, path: str = "") -> Iterator[str]:
 
 
 def test_the_readme_is_that_of_helm_docs(tmp_path: Path) -> None:
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "backlog-adapter" / "tools"
-    program = Path(os.environ.get("BACKLOG_ADAPTER_TOOLS", cache)) / "helm-docs-1.14.2" / "helm-docs"
-    if not program.is_file():
-        pytest.skip(f"no {program}: make tools-all")
+    helm_docs = program("helm-docs", "make tools-all")
     shutil.copytree(CHART, tmp_path / "chart")
-    subprocess.run([program, "--chart-search-root", tmp_path, "--sort-values-order", "file"], check=True)
+    subprocess.run([helm_docs, "--chart-search-root", tmp_path, "--sort-values-order", "file"], check=True)
     assert (CHART / "README.md").read_text() == (tmp_path / "chart" / "README.md").read_text(), "run make chart"
 
 

@@ -1,0 +1,20 @@
+"""The programs of `make tools` and `make tools-all`, by name whatever their version."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def tools() -> Path:
+    """The folder into which tests/e2e/tools/build.sh builds."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS") or cache / "backlog-adapter" / "tools")
+
+
+def program(name: str, target: str = "make tools") -> Path:
+    """The last built version of a program. Skips the test if there is none. target: the command that builds it."""
+    versions = [file for file in tools().glob(f"{name}-*/{name}") if file.is_file()]
+    if not versions:
+        pytest.skip(f"{name} is not built: no {tools()}/{name}-*/{name}; {target}")
+    return max(versions, key=lambda file: file.parent.stat().st_mtime)
