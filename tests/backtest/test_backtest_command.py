@@ -32,8 +32,13 @@ def test_a_policy_accepts_parameters() -> None:
 @pytest.mark.parametrize(
     ("requested", "message"),
     [
-        pytest.param("", "--policy: expected at least one of drain, ", id="no policy"),
+        pytest.param("", "--policy: expected at least one of drain, dataflow, ", id="no policy"),
+        pytest.param(",", "--policy: expected at least one of drain, dataflow, ", id="a comma alone"),
+        pytest.param(
+            "drian", "--policy: there is no 'drian'; did you mean drain? there are drain, dataflow, ", id="a slip"
+        ),
         pytest.param("dra", "there is no 'dra'; did you mean drain? there are drain, ", id="no such policy"),
+        pytest.param("drain,zzz", "--policy: there is no 'zzz'; there are drain, dataflow, ", id="like no other"),
         pytest.param(
             "drain:utilisation=1", "drain:utilisation=1: there is no parameter 'utilisation'", id="no such one"
         ),
@@ -64,10 +69,33 @@ def test_a_policy_accepts_parameters() -> None:
 def test_an_invalid_policy_is_refused_with_a_remedy(requested: str, message: str) -> None:
     with pytest.raises(ConfigError) as result:
         command.parse_policies(requested)
-    assert message in str(result.value)
+    (fault,) = result.value.faults
+    assert message in fault
 
 
-def test_all_faults_of_a_policy_list_are_reported_at_once() -> None:
+@pytest.mark.parametrize(
+    ("requested", "message"),
+    [
+        pytest.param(
+            {"profiles": "netflx"},
+            "--profile: there is no 'netflx'; did you mean netflix? there are consumer-group, ",
+            id="a profile with a slip",
+        ),
+        pytest.param(
+            {"delays": "0,soon"}, "--delay: expected seconds from 0 to 3600, got 'soon'", id="a delay that is no number"
+        ),
+        pytest.param({"delays": "-1"}, "--delay: expected seconds from 0 to 3600, got '-1'", id="a delay before now"),
+        pytest.param({"delays": "nan"}, "--delay: expected seconds from 0 to 3600, got 'nan'", id="a delay of NaN"),
+    ],
+)
+def test_an_invalid_profile_or_delay_is_refused_with_valid_ones(requested: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as result:
+        grid(**requested)
+    (fault,) = result.value.faults
+    assert fault.startswith(message)
+
+
+def test_all_faults_of_a_grid_are_reported_at_once() -> None:
     with pytest.raises(ConfigError) as result:
         grid(policies="dra,dataflo", profiles="consumer", delays="0,soon")
     assert [fault.split(":")[0] for fault in result.value.faults] == [
@@ -176,6 +204,26 @@ def test_faults_of_options_and_traces_are_reported_at_once(tmp_path: Path, capsy
     policy, file = capsys.readouterr().err.splitlines()
     assert "--policy: there is no 'dra'" in policy
     assert "no.csv: expected a file 'seconds,rate': No such file" in file
+
+
+def test_all_faults_of_traces_are_reported_at_once(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "orders.csv").write_text("seconds,rate\n0,1\n150,2\n")
+    paths = [tmp_path / "none.csv", tmp_path / "one" / "orders.csv", tmp_path / "two" / "orders.csv"]
+    with pytest.raises(ConfigError) as result:
+        command.read_traces(paths)
+    missing, twice = result.value.faults
+    assert "No such file" in missing
+    assert twice == f"{paths[2]}: there is another trace named orders; rename one of the files"
+
+
+def test_a_file_named_twice_is_refused(tmp_path: Path) -> None:
+    path, again = tmp_path / "orders.csv", tmp_path / ".." / tmp_path.name / "orders.csv"
+    path.write_text("seconds,rate\n0,1\n150,2\n")
+    with pytest.raises(ConfigError) as result:
+        command.read_traces([path, again])
+    assert result.value.faults == (f"{again}: is the same file as {path}; name it once",)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Results -> summaries, files and tables, without Spark; and the errors of the command line."""
+"""Results -> summaries, files and tables, without Spark."""
 
 import csv
 from collections.abc import Iterator
@@ -19,7 +19,6 @@ from adapter.backtest import command, results, table
 from adapter.backtest.summary import Interval, Summary, scores_by_seed, summarize, write
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import Grid, Unit, groups, units
-from adapter.errors import ConfigError
 from adapter.simulator.profiles import PROFILES
 from adapter.simulator.score import SUMS
 
@@ -198,54 +197,3 @@ def test_a_full_disk_leaves_no_partial_scores(tmp_path: Path, found: list[Summar
         write(tmp_path, {"cost": np.ones(3)}, found)
     assert (tmp_path / name).read_text() == "earlier"
     assert list(tmp_path.glob(".*")) == []
-
-
-@pytest.mark.parametrize(
-    ("requested", "result"),
-    [
-        ({"policies": "drian"}, "--policy: there is no 'drian'; did you mean drain? there are drain, dataflow, "),
-        ({"policies": "drain,zzz"}, "--policy: there is no 'zzz'; there are drain, dataflow, "),
-        ({"policies": ","}, "--policy: expected at least one of drain, dataflow, "),
-        ({"profiles": "netflx"}, "--profile: there is no 'netflx'; did you mean netflix? there are consumer-group, "),
-        ({"delays": "0,soon"}, "--delay: expected seconds from 0 to 3600, got 'soon'"),
-        ({"delays": "-1"}, "--delay: expected seconds from 0 to 3600, got '-1'"),
-        ({"delays": "nan"}, "--delay: expected seconds from 0 to 3600, got 'nan'"),
-    ],
-    ids=[
-        "a policy with a slip",
-        "a policy like no other",
-        "no policy",
-        "a profile with a slip",
-        "a delay that is no number",
-        "a delay before now",
-        "a delay that is NaN",
-    ],
-)
-def test_an_invalid_name_or_number_is_refused_with_valid_ones(requested: dict[str, Any], result: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        command.parse_grid(command.GridOptions(**{"policies": "drain", "profiles": "netflix", **requested}))
-    (fault,) = caught.value.faults
-    assert fault.startswith(result)
-
-
-def test_every_fault_of_a_command_is_reported_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
-        command.parse_grid(command.GridOptions(policies="a,b", profiles="c", delays="x"))
-    assert len(caught.value.faults) == 4
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "orders.csv").write_text("seconds,rate\n0,1\n150,2\n")
-    paths = [tmp_path / "none.csv", tmp_path / "one" / "orders.csv", tmp_path / "two" / "orders.csv"]
-    with pytest.raises(ConfigError) as caught:
-        command.read_traces(paths)
-    missing, twice = caught.value.faults
-    assert "No such file" in missing
-    assert twice == f"{paths[2]}: there is another trace named orders; rename one of the files"
-
-
-def test_a_file_named_twice_is_refused(tmp_path: Path) -> None:
-    path, again = tmp_path / "orders.csv", tmp_path / ".." / tmp_path.name / "orders.csv"
-    path.write_text("seconds,rate\n0,1\n150,2\n")
-    with pytest.raises(ConfigError) as caught:
-        command.read_traces([path, again])
-    assert caught.value.faults == (f"{again}: is the same file as {path}; name it once",)
