@@ -112,7 +112,7 @@ def spark(master: str | None, folder: Path) -> "SessionFactory":
     master: Spark's master; None runs in this process on every core. A task whose worker dies is tried again.
     Opening raises SetupError.
     """
-    wanted = settings(BACKTEST_MEMORY, _retrying(master or "local[*]"), 1)
+    wanted = settings(BACKTEST_MEMORY, with_retries(master or "local[*]"), 1)
 
     @contextmanager
     def opened() -> "Iterator[SparkSession]":
@@ -126,7 +126,7 @@ def spark(master: str | None, folder: Path) -> "SessionFactory":
     return opened
 
 
-def _retrying(master: str) -> str:
-    """Spark in this process gives a task one try unless its master says more."""
+def with_retries(master: str) -> str:
+    """The master with retries of a failed task: Spark in this process tries a task once unless its master sets more."""
     found = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
     return f"local[{found[1] or 1},{TASK_TRIES}]" if found else master

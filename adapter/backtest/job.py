@@ -83,7 +83,7 @@ def run(spark: SparkSession, work: Work, out: Path, progress: ProgressReport, st
     with ThreadPoolExecutor(min(len(pending), concurrent) or 1, "backtest") as pool:
         running = {pool.submit(runner.results_of, group): group for group in pending}
         try:
-            failures = _collect(running, len(work.units), out, progress, stop)
+            failures = collect(running, len(work.units), out, progress, stop)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             runner.cancel(running)
@@ -129,7 +129,7 @@ class _Runner:
             time.sleep(POLL_S)
 
 
-def _collect(
+def collect(
     running: Mapping["Future[bytes]", tuple[Unit, ...]], total: int, out: Path, progress: ProgressReport, stop: Event
 ) -> list[str]:
     """Store results until all are in or the run is stopped; returns a sentence for each failed group."""

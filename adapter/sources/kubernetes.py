@@ -31,10 +31,10 @@ _CONNECTIONS = 8  # scale subresources are read one by one: 700 at 8 ms each wou
 _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
 
-Get = Callable[[str, Mapping[str, str], float], Any]  # path, query, timeout in seconds -> JSON; raises _RefusedError
+Get = Callable[[str, Mapping[str, str], float], Any]  # path, query, timeout in seconds -> JSON. Raises RefusedError
 
 
-class _RefusedError(Exception):
+class RefusedError(Exception):
     """The API server refused a request, or its answer is not JSON."""
 
     def __init__(self, status: int, path: str, reason: str) -> None:
@@ -43,7 +43,7 @@ class _RefusedError(Exception):
         super().__init__(f"{path}: {status} {reason}")
 
 
-class _LargeAnswerError(_RefusedError):
+class _LargeAnswerError(RefusedError):
     """The answer is larger than the reader accepts."""
 
 
@@ -115,7 +115,7 @@ class KubernetesReader:
         try:
             found = autoscalers(self._list(_HPAS))
             return found, self._scales({autoscaler.target for autoscaler in found})
-        except _RefusedError as refused:
+        except RefusedError as refused:
             if refused.status == HTTPStatus.UNAUTHORIZED:
                 self.close()  # the next tick reads the files of the kubeconfig, or runs its plugin, again
             raise SourceError(self._name, _message(refused)) from refused
@@ -157,7 +157,7 @@ class KubernetesReader:
             plural = self._plural(target)
             path = f"{root}/namespaces/{target.namespace}/{plural}/{target.name}/scale"
             return self._with_known_workers(target, subresource_scale(self._request(path, {})))
-        except _RefusedError as refused:
+        except RefusedError as refused:
             if refused.status == HTTPStatus.NOT_FOUND:
                 return f"its scale target {target} ({target.api_version}) does not exist or cannot be scaled"
             return _message(refused)
@@ -183,7 +183,7 @@ class KubernetesReader:
             kinds = _as(_Kinds, self._request(path, {}), path).resources
             plurals = [each.name for each in kinds if each.kind == target.kind and "/" not in each.name]
             if not plurals:
-                raise _RefusedError(HTTPStatus.NOT_FOUND, path, f"no kind {target.kind}")
+                raise RefusedError(HTTPStatus.NOT_FOUND, path, f"no kind {target.kind}")
             self._plurals[key] = plurals[0]
         return self._plurals[key]
 
@@ -232,13 +232,13 @@ def _open_client(name: str, settings: KubernetesSource) -> Get:
         answer: urllib3.HTTPResponse = wrapped.response
         try:
             if answer.status != HTTPStatus.OK:
-                raise _RefusedError(answer.status, path, answer.reason or "")
+                raise RefusedError(answer.status, path, answer.reason or "")
             return msgspec.json.decode(read_body(answer, BytesIO(), deadline_at_s).getbuffer())
         except BodyError as error:
-            refused = _LargeAnswerError if isinstance(error, LargeBodyError) else _RefusedError
+            refused = _LargeAnswerError if isinstance(error, LargeBodyError) else RefusedError
             raise refused(answer.status, path, str(error)) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise _RefusedError(answer.status, path, f"the answer is not JSON: {error}") from error
+            raise RefusedError(answer.status, path, f"the answer is not JSON: {error}") from error
         finally:
             answer.close()  # a connection whose answer was read to its end is already back in the pool
 
@@ -249,7 +249,7 @@ def _as(form: type[_T], answer: Any, path: str) -> _T:
     try:
         return msgspec.convert(answer, type=form)
     except msgspec.ValidationError as error:
-        raise _RefusedError(HTTPStatus.OK, path, f"not an answer of the Kubernetes API: {error}") from error
+        raise RefusedError(HTTPStatus.OK, path, f"not an answer of the Kubernetes API: {error}") from error
 
 
 def _api(name: str, settings: KubernetesSource) -> client.ApiClient:
@@ -265,7 +265,7 @@ def _root(api_version: str) -> str:
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
 
 
-def _message(refused: _RefusedError) -> str:
+def _message(refused: RefusedError) -> str:
     """The message of a refusal, with its fix."""
     if refused.status == HTTPStatus.UNAUTHORIZED:
         return f"{refused}: the credentials are not accepted; renew the kubeconfig or the token of the service account"

@@ -237,7 +237,7 @@ def test_a_file_named_twice_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_local_task_is_retried_unless_the_master_sets_the_attempts(given: str, opened: str) -> None:
-    assert wiring._retrying(given) == opened
+    assert wiring.with_retries(given) == opened
 
 
 @pytest.mark.spark

@@ -143,7 +143,7 @@ def test_a_group_that_cannot_be_written_does_not_affect_others(tmp_path: Path) -
         ended.set_result(results.encode(group, {"cost": np.ones(len(group))}))
         running[ended] = group
     with pytest.raises(results.ResultsError, match="No space left on device"):
-        job._collect(running, ALL, tmp_path, lambda done, total: None, Event())
+        job.collect(running, ALL, tmp_path, lambda done, total: None, Event())
     assert set(results.missing(tmp_path, UNITS)) == set(GROUPS[0])
 
 
@@ -151,7 +151,7 @@ def test_a_failed_group_is_named_with_its_causes_in_java(tmp_path: Path) -> None
     failed: Future[bytes] = Future()
     failed.set_exception(Py4JError("An error occurred while calling o7.collect.\n: java.io.EOFException\n\tat spark"))
 
-    (sentence,) = job._collect({failed: GROUPS[0]}, ALL, tmp_path, lambda done, total: None, Event())
+    (sentence,) = job.collect({failed: GROUPS[0]}, ALL, tmp_path, lambda done, total: None, Event())
     assert sentence.endswith(": java.io.EOFException")
 
 

@@ -18,7 +18,7 @@ from sample_rows import rows_of
 
 from adapter.config import KubernetesSource
 from adapter.errors import SourceError
-from adapter.sources.kubernetes import KubernetesReader, _RefusedError
+from adapter.sources.kubernetes import KubernetesReader, RefusedError
 from adapter.sources.sample_table import FAULT
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "kubernetes" / "a_tick.json").read_text())["answers"]
@@ -46,7 +46,7 @@ class ApiServer:
         if isinstance(answer, Exception):
             raise answer
         if "status" in answer and "reason" in answer:
-            raise _RefusedError(answer["status"], path, answer["reason"])
+            raise RefusedError(answer["status"], path, answer["reason"])
         return answer
 
 
