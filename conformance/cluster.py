@@ -130,18 +130,24 @@ def status(code: int, message: str) -> Answer:
     return _json({**failure, "code": code}, code)
 
 
-def write_kubeconfig(folder: Path, port: int, token: str = OWN_TOKEN) -> str:
-    """Write the file to connect with, and return its path."""
-    file, name = folder / "kubeconfig", "stand-in"
+def kubeconfig(url: str, **user: str) -> str:
+    """The content of a kubeconfig. user: the credentials, such as token."""
+    name = "stand-in"
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": name,
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "clusters": [{"name": name, "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-        "users": [{"name": name, "user": {"token": token}}],
+        "clusters": [{"name": name, "cluster": {"server": url}}],
+        "users": [{"name": name, "user": user}],
     }
-    file.write_text(json.dumps(document), "utf-8")
+    return json.dumps(document)
+
+
+def write_kubeconfig(folder: Path, port: int, token: str = OWN_TOKEN) -> str:
+    """Write the file to connect with, and return its path."""
+    file = folder / "kubeconfig"
+    file.write_text(kubeconfig(f"http://127.0.0.1:{port}", token=token), "utf-8")
     return str(file)
 
 

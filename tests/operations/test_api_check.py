@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
-import yaml
+from hostile_server import Form, http_server, send
 
 from adapter import cli
+from conformance.cluster import kubeconfig
 
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
@@ -22,48 +23,25 @@ FOUR = {"kind": "ExternalMetricValueList", "items": [{"value": "4"}]}
 Answers = dict[str, tuple[int, Any]]
 
 
+@dataclass(frozen=True)
 class Cluster:
-    """Answers paths with a status and a document, or with a text."""
+    """An API server. answers: path -> status with a document, or with a text."""
 
-    def __init__(self, folder: Path) -> None:
-        self.answers: Answers = {}
-        self.kubeconfig = folder / "kubeconfig"
-        answers = self.answers
+    kubeconfig: Path
+    answers: Answers = field(default_factory=dict)
 
-        class Requests(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                status, document = answers.get(self.path, (404, {"kind": "Status", "message": "not found"}))
-                body = document.encode() if isinstance(document, str) else json.dumps(document).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *arguments: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Requests)
-        self.thread = Thread(target=self.server.serve_forever)
-        self.thread.start()
-        content = {
-            "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{self.server.server_port}"}}],
-            "users": [{"name": "test", "user": {}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        }
-        self.kubeconfig.write_text(yaml.safe_dump(content))
-
-    def stop(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+    def answer(self, request: BaseHTTPRequestHandler, form: Form) -> None:
+        status, document = self.answers.get(request.path, (404, {"kind": "Status", "message": "not found"}))
+        body = document.encode() if isinstance(document, str) else json.dumps(document).encode()
+        send(request, body, status=status)
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path)
-    yield cluster
-    cluster.stop()
+    cluster = Cluster(tmp_path / "kubeconfig")
+    with http_server(cluster.answer) as url:
+        cluster.kubeconfig.write_text(kubeconfig(url))
+        yield cluster
 
 
 def run(cluster: Cluster, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[object, str, str]:
@@ -73,7 +51,7 @@ def run(cluster: Cluster, capsys: pytest.CaptureFixture[str], *options: str) -> 
     return ended.value.code, out, err
 
 
-def test_it_prints_the_number_that_the_hpa_controller_would_read(
+def test_check_api_prints_the_number_that_the_hpa_controller_would_read(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.answers.update({EXTERNAL: (200, LISTED), OF_ORDERS: (200, FOUR)})
@@ -125,7 +103,7 @@ def test_a_workload_without_a_number_passes_with_the_adapters_reason(
         pytest.param({EXTERNAL: (502, "\x1b[2J" + "a" * 70_000)}, "502 \\x1b[2Jaaa", id="a long text with codes"),
     ],
 )
-def test_it_fails_where_the_adapter_does_not_answer(
+def test_check_api_fails_where_the_adapter_does_not_answer(
     cluster: Cluster, capsys: pytest.CaptureFixture[str], answers: Answers, message: str
 ) -> None:
     cluster.answers.update(answers)

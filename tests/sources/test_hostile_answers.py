@@ -23,6 +23,7 @@ from adapter.sources.kubernetes import KubernetesReader
 from adapter.sources.pravega import PravegaReader, StreamRead
 from adapter.sources.sample_table import FAULT
 from adapter.sources.trace import TraceReader
+from conformance.cluster import kubeconfig
 
 DEADLINE_S = 14.0  # on a busy machine
 EVIL = "a\nforged: line\x1b[2J\u202e<script>"
@@ -30,11 +31,7 @@ EVIL = "a\nforged: line\x1b[2J\u202e<script>"
 
 def kubernetes(url: str, folder: Path, deadline_s: float = DEADLINE_S) -> Source:
     file = folder / "kubeconfig"
-    contexts = [{"name": "it", "context": {"cluster": "it", "user": "it"}}]
-    users = [{"name": "it", "user": {"token": "secret-token"}}]
-    clusters = [{"name": "it", "cluster": {"server": url}}]
-    parts = {"clusters": clusters, "users": users, "contexts": contexts, "current-context": "it"}
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **parts}))
+    file.write_text(kubeconfig(url, token="secret-token"))
     return KubernetesReader(
         "it", KubernetesSource(kind="kubernetes", kubeconfig=str(file), deadline_s=deadline_s), time.time
     )
@@ -70,11 +67,16 @@ def fault_of(kind: str, answer: Answer, folder: Path) -> str:
     return rows[0].text
 
 
-def endless(request: Any, form: Form) -> None:
-    request.send_response(200)
-    request.end_headers()
-    while True:
-        request.wfile.write(b" " * 2**20)
+def endless(status: int) -> Answer:
+    """Sends this status and a body without end."""
+
+    def answer(request: Any, form: Form) -> None:
+        request.send_response(status)
+        request.end_headers()
+        while True:
+            request.wfile.write(b" " * 2**20)
+
+    return answer
 
 
 def answer_with(body: bytes, **more: Any) -> Answer:
@@ -84,7 +86,7 @@ def answer_with(body: bytes, **more: Any) -> Answer:
 BOMB = gzip.compress(b" " * (LARGEST_BODY + 1))
 TOO_LARGE = f"the answer is larger than {LARGEST_BODY} bytes"
 WRONG: dict[str, tuple[Answer, str]] = {
-    "an endless body": (endless, TOO_LARGE),
+    "an endless body": (endless(200), TOO_LARGE),
     "a gzip bomb": (answer_with(BOMB, Content_Encoding="gzip"), TOO_LARGE),
     "half a gzipped body": (answer_with(gzip.compress(b"[]")[:-4], Content_Encoding="gzip"), "a part of it"),
     "bytes after a gzipped body": (answer_with(gzip.compress(b"[]") + b" ", Content_Encoding="gzip"), "got more bytes"),
@@ -133,13 +135,7 @@ def test_a_body_that_trickles_ends_at_the_deadline(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["kubernetes", "pravega"])
 def test_a_refusal_with_an_endless_body_is_not_read_to_its_end(kind: str, tmp_path: Path) -> None:
-    def refusal(request: Any, form: Form) -> None:
-        request.send_response(503)
-        request.end_headers()
-        while True:
-            request.wfile.write(b" " * 2**20)
-
-    assert "503" in fault_of(kind, refusal, tmp_path)
+    assert "503" in fault_of(kind, endless(503), tmp_path)
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "1e999"])

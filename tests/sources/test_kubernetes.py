@@ -5,14 +5,14 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import urllib3
+from hostile_server import Answer, Form, http_server, send
 from pod_environment import unused_proxy
 from sample_rows import rows_of
 
@@ -20,6 +20,7 @@ from adapter.config import KubernetesSource
 from adapter.errors import SourceError
 from adapter.sources.kubernetes import KubernetesReader, RefusedError
 from adapter.sources.sample_table import FAULT
+from conformance.cluster import kubeconfig
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "kubernetes" / "a_tick.json").read_text())["answers"]
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -329,58 +330,36 @@ def test_the_proxy_of_the_environment_is_not_used_in_the_cluster(
         seen(KubernetesReader("kubernetes", settings, lambda: NOW_S))
 
 
-def kubeconfig(url: str, **user: str) -> str:
-    return json.dumps(
-        {
-            "clusters": [{"name": "c", "cluster": {"server": url}}],
-            "users": [{"name": "u", "user": user}],
-            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-            "current-context": "x",
-        }
-    )
+def record_tokens(tokens: list[str]) -> Answer:
+    """The answers of an API server without HPAs. tokens: receives the token of each request."""
 
+    def answer(request: BaseHTTPRequestHandler, form: Form) -> None:
+        tokens.append(request.headers["authorization"])
+        send(request, b'{"metadata": {}, "items": []}', status=401 if tokens[-1] == "Bearer expired" else 200)
 
-class TokenRecorder(BaseHTTPRequestHandler):
-    """An API server without HPAs."""
-
-    tokens: ClassVar[list[str | None]] = []
-
-    def do_GET(self) -> None:
-        token = self.headers["authorization"]
-        self.tokens.append(token)
-        self.send_response(401 if token == "Bearer expired" else 200)
-        self.end_headers()
-        self.wfile.write(b'{"metadata": {}, "items": []}')
-
-
-@contextmanager
-def token_recorder() -> Iterator[str]:
-    """The address."""
-    TokenRecorder.tokens.clear()
-    with HTTPServer(("127.0.0.1", 0), TokenRecorder) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    return answer
 
 
 def test_a_changed_kubeconfig_is_used_in_the_next_tick(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     source = KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S)
-    with token_recorder() as url:
+    tokens: list[str] = []
+    with http_server(record_tokens(tokens)) as url:
         for token in ("first", "first", "second"):
             file.write_text(kubeconfig(url, token=token))
             seen(source)
-    assert TokenRecorder.tokens == ["Bearer first", "Bearer first", "Bearer second"]
+    assert tokens == ["Bearer first", "Bearer first", "Bearer second"]
 
 
 def test_a_token_file_is_read_again_after_its_token_is_refused(tmp_path: Path) -> None:
     file, token = tmp_path / "kubeconfig", tmp_path / "token"
     source = KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S)
-    with token_recorder() as url:
+    tokens: list[str] = []
+    with http_server(record_tokens(tokens)) as url:
         file.write_text(kubeconfig(url, tokenFile=str(token)))
         token.write_text("expired")
         with pytest.raises(SourceError, match="401 Unauthorized"):
             seen(source)
         token.write_text("renewed")
         seen(source)
-    assert TokenRecorder.tokens == ["Bearer expired", "Bearer renewed"]
+    assert tokens == ["Bearer expired", "Bearer renewed"]
