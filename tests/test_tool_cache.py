@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tool_cache import program, tools
+from tool_cache import program
+
+from bench.go_server import tools
 
 
 def build(folder: Path, version: str, name: str, at_s: float) -> Path:

@@ -1,15 +1,10 @@
 """The programs of `make tools` and `make tools-all`, by name whatever their version."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-
-def tools() -> Path:
-    """The folder into which tests/e2e/tools/build.sh builds."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS") or cache / "backlog-adapter" / "tools")
+from bench.go_server import tools
 
 
 def program(name: str, target: str = "make tools") -> Path:

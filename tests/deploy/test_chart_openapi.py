@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 from openapi import LOCATION, write_schemas
-from tool_cache import program, tools
+from tool_cache import program
+
+from bench.go_server import tools
 
 CHART = Path(__file__).parents[2] / "charts" / "backlog-adapter"
 FILES = sorted((CHART / "ci").glob("*-values.yaml"))

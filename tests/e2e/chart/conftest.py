@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 from parts.controlplane import ControlPlane
-from parts.process import tools
 from parts.release import NAMESPACE, Release
+
+from bench.go_server import tools
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from parts.backfill import HistoryPrometheus, Sample
-from parts.process import tools
 from parts.prometheus import TOOL
 
 from adapter import cli
+from bench.go_server import tools
 
 HOURS = 4
 STEP_S = 15

@@ -15,7 +15,6 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 from parts.backfill import HistoryPrometheus, Sample
-from parts.process import tools
 from parts.prometheus import TOOL
 
 from adapter.config import Config, Pipeline, PrometheusReading, PrometheusSource, Workload
@@ -27,6 +26,7 @@ from adapter.core.rules import Rules
 from adapter.sources.prometheus import PrometheusReader
 from adapter.sources.prometheus_plan import queries
 from adapter.sources.sample_table import samples_of
+from bench.go_server import tools
 
 SCRAPES = Path(__file__).parents[2] / "data" / "scrapes"
 SERIES = re.compile(r"(\w+)\{(.*?),?\} ")

@@ -14,10 +14,11 @@ from parts.discovery import Discovery
 from parts.flink_workload import FlinkWorkload
 from parts.kubelet import Kubelet
 from parts.pravega import Pravega
-from parts.process import tools
 from parts.prometheus import Prometheus, scraping
 from parts.spark_workload import KAFKA_SOURCE, SparkWorkload
 from parts.stream_readers import SCOPE, StreamReaders, Wave
+
+from bench.go_server import tools
 
 _RESTART = {"rescale_pause_s": 5, "worker_start_s": 20, "settle_s": 15, "stale_after_s": 45, "error_after_s": 120}
 # The settings of each policy, with seconds where a user has minutes. The published rules of beam-flink have no window.

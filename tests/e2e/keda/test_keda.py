@@ -13,8 +13,10 @@ from parts.direct import PORT
 from parts.keda import TOOL, Keda
 from parts.kubelet import Kubelet
 from parts.pravega import Pravega
-from parts.process import tools, until
+from parts.process import until
 from parts.scale_target import MANIFESTS
+
+from bench.go_server import tools
 
 pytestmark = pytest.mark.full
 DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/clicks"

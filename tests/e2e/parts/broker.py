@@ -7,7 +7,8 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from parts.process import HOST, Process, free_port, tools, until
+from bench.go_server import tools
+from parts.process import HOST, Process, free_port, until
 
 _SETTINGS = """\
 process.roles=broker,controller

@@ -12,9 +12,10 @@ from typing import Any
 import httpx
 import yaml
 
+from bench.go_server import tools
 from parts import frontproxy
 from parts.certificates import Authority, write_key_pair
-from parts.process import HOST, CommandError, Part, Process, free_port, tools, until
+from parts.process import HOST, CommandError, Part, Process, free_port, until
 
 # Without the node and pod controllers, which would evict the pods of the stand-in for the kubelet.
 STAND_IN_CONTROLLERS = (

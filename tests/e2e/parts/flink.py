@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import yaml
 
-from parts.process import HOST, Part, Process, free_port, tools
+from bench.go_server import tools
+from parts.process import HOST, Part, Process, free_port
 
 TOOL = "flink-2.3.0"
 MICROSECONDS_A_RECORD = 5000  # a TaskManager processes a little less than 200 records/s

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import httpx
 
+from bench.go_server import tools
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane
-from parts.process import HOST, Part, Process, free_port, tools, until
+from parts.process import HOST, Part, Process, free_port, until
 from parts.service import api_service_at
 
 TOOL = "keda-2.21.0"

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.go_server import tools
 from parts.cluster_dns import MANIFESTS, SERVER
 from parts.controlplane import ControlPlane
-from parts.process import HOST, Part, Process, tools
+from parts.process import HOST, Part, Process
 
 NAME = "node-1"  # as the host name of tests/e2e/run-on-node
 _CONFIGURATIONS = Path(__file__).parents[1] / "tools" / "node"

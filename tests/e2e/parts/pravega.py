@@ -6,7 +6,8 @@ from typing import Any
 
 import httpx
 
-from parts.process import HOST, Process, free_port, tools, until
+from bench.go_server import tools
+from parts.process import HOST, Process, free_port, until
 
 _SETTINGS = """\
 singlenode.controller.rest.enable=true

@@ -34,12 +34,6 @@ class NotReadyError(AssertionError):
 _NOT_YET = (OSError, ValueError, LookupError, httpx.HTTPError, KafkaException, CommandError)
 
 
-def tools() -> Path:
-    """The folder of the real servers (tests/e2e/tools/build.sh)."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS", cache / "backlog-adapter" / "tools"))
-
-
 def free_port() -> int:
     """A port without a listener on any address; never the same twice."""
     for port in _PORTS:

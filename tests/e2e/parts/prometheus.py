@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import yaml
 
-from parts.process import HOST, Process, free_port, tools
+from bench.go_server import tools
+from parts.process import HOST, Process, free_port
 
 TOOL = "prometheus-0.315.0"
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 
+from bench.go_server import tools
 from parts import paced_query, spark
 from parts.discovery import Discovery
-from parts.process import HOST, Process, free_port, tools
+from parts.process import HOST, Process, free_port
 from parts.workload import Workload
 
 KAFKA_SOURCE = "spark-kafka-4.2.0"
