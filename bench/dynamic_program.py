@@ -58,7 +58,7 @@ class CheapestPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """Whether each size and backlog is kept in each slot, and the best change otherwise."""
+    """Whether the size is kept, for each size and backlog of each slot, and the best change otherwise."""
 
     values: Array  # (sizes, limit + 2) cost from the first slot on
     keeps: Sequence[NDArray[np.uint8]]
@@ -78,7 +78,7 @@ def cheapest_path(grid: DiscreteLoad, moves: Moves, ahead: int) -> CheapestPath:
 def best_choices(grid: DiscreteLoad, moves: Moves, ahead: int, rest: Array) -> Choices:
     """The best choice in each slot.
 
-    rest: the cost after the last slot of each size. A value has the shape (sizes, limit + 2). Its last column is a
+    rest: of each size, the cost after the last slot. A value has the shape (sizes, limit + 2). Its last column is a
     backlog beyond the limit, which only the largest size may have, at a penalty that clears the excess. The cost of a
     change does not depend on the size before it, so a slot takes sizes * backlogs steps instead of sizes ** 2.
     """

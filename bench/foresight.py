@@ -1,6 +1,7 @@
 """Compute the cost of plans that know the load and are as punctual as `drain`: at most 1 % of the time over 60 s.
 
-A plan knows the whole load, or with --minutes only that of the next minutes. In the oracle of the comparison, records
+A plan knows the whole load. With --minutes it knows that of the next minutes, and another one follows after five
+minutes. In the oracle of the comparison, records
 may wait for five minutes. In these plans they may wait for one, so the plans show how much foresight alone saves. They
 work in the simulator, but are not lower bounds. Prints the means over the traces of half a day and more, for several
 prices of a rescale.
@@ -44,7 +45,7 @@ class ForesightTask:
     profile: str
     seed: int
     prices_s: tuple[float, ...] = PRICES_S  # of a rescale
-    known_s: float = np.inf  # the plans know the load of this time ahead
+    known_s: float = np.inf  # a plan knows the load of this time ahead when it is made
 
     def limits(self) -> tuple[PlanLimit, ...]:
         """The limit of each plan, the oracle's first."""
@@ -61,10 +62,10 @@ def main(words: Sequence[str] | None = None) -> None:
     sys.stdout.write(f"{description()}\n")
     try:
         tasks = _tasks(arguments)
+        with ProcessPoolExecutor() as pool:
+            found = list(pool.map(plan, tasks))
     except AdapterError as error:
         sys.exit(f"foresight: {error}")
-    with ProcessPoolExecutor() as pool:
-        found = list(pool.map(plan, tasks))
     sys.stdout.write(f"{table(found, tasks[0].prices_s)}\n")
 
 
@@ -73,14 +74,16 @@ def _tasks(arguments: argparse.Namespace) -> list[ForesightTask]:
     if not LEAST_DAYS <= arguments.days <= MOST_DAYS:
         raise TraceError(f"expected --days from {LEAST_DAYS:g} to {MOST_DAYS:g}, got {arguments.days:g}")
     known_s = 60 * arguments.minutes
-    if known_s < SLOT_S:
+    if not known_s >= SLOT_S:
         raise AdapterError(f"expected --minutes of at least {SLOT_S / 60:g}, got {arguments.minutes:g}")
+    if not min(arguments.prices) >= 0:
+        raise AdapterError("expected --prices of at least 0")
     tasks = [
         ForesightTask(
             trace=trace, profile=arguments.profile, seed=arguments.seed, prices_s=arguments.prices, known_s=known_s
         )
         for trace in policies.traces_of(arguments.traces, arguments.days)
-        if len(trace.rate) * trace.step_s >= LEAST_DAYS * policies.DAY_S
+        if policies.days_of(trace) >= LEAST_DAYS
     ]
     if not tasks:
         raise TraceError(f"{arguments.traces}: expected a trace of {LEAST_DAYS:g} days or more, got shorter ones")
@@ -106,16 +109,17 @@ def plan(task: ForesightTask) -> list[list[float]]:
 
 
 def _scores_in_time(unit: Unit, rate: Array, limit: PlanLimit) -> Mapping[str, Array]:
-    """The scores of the plan with the smallest margin that keeps the limit; of the one with the largest if none does.
+    """The scores of the plan with the smallest margin that keeps the limit; of the least late one if none does.
 
-    Unlike `play`, it tries one margin after the other, because a plan with little foresight is expensive to make.
+    Unlike `play`, it tries one margin after the other, because a plan with little foresight takes long to make.
     """
-    for margin in MARGINS:
+    found: list[Mapping[str, Array]] = []
+    for margin in MARGINS if limit.known_s == np.inf else MARGINS[::2]:
         (played,) = play([unit], [rate], (margin,), limit)
-        score = scores(Tally({name: np.asarray(values)[None] for name, values in played.sums.items()}))
-        if score[limit.score][0] <= limit.most_pct:
-            break
-    return score
+        found.append(scores(Tally({name: np.asarray(values)[None] for name, values in played.sums.items()})))
+        if found[-1][limit.score][0] <= limit.most_pct:
+            return found[-1]
+    return min(found, key=lambda score: float(score[limit.score][0]))
 
 
 def table(found: Sequence[Sequence[Sequence[float]]], prices_s: Sequence[float]) -> str:
@@ -139,9 +143,9 @@ def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--traces", type=Path, default=policies.TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="consumer-group")
     parser.add_argument("--days", type=float, default=2.0, help="plan for at most the first days of a trace")
-    parser.add_argument("--minutes", type=float, default=np.inf, help="the plans know the load of these minutes ahead")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="what a plan knows of the load")
     parser.add_argument(
-        "--prices", type=_prices, default=PRICES_S, help="seconds of all workers for a rescale: 900,1800"
+        "--prices", type=_prices, default=PRICES_S, help="of a rescale, in seconds of all workers: 900,1800"
     )
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args(words)

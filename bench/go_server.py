@@ -1,6 +1,5 @@
 """The Go metrics server on custom-metrics-apiserver: its location, its start and the path of a metric."""
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from bench.load import Generator
 from bench.processes import free_port, running, wait_until
 from bench.replica import STARTS_WITHIN_S, Replica, answers
+from bench.tool_folder import tools
 from conformance.identities import Identities
 
 BUILD = "bench/goserver/build.sh"
@@ -25,12 +25,6 @@ class GoServer:
 
     pid: int
     port: int
-
-
-def tools() -> Path:
-    """The folder into which `make tools` and `make tools-all` build programs."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("BACKLOG_ADAPTER_TOOLS") or cache / "backlog-adapter" / "tools")
 
 
 def folder() -> Path:

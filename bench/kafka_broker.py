@@ -11,8 +11,8 @@ from typing import Any
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka import admin as client
 
-from bench.go_server import tools
 from bench.processes import free_port, running, wait_until
+from bench.tool_folder import tools
 
 _NewTopic: Any = client.NewTopic  # type: ignore[attr-defined]  # public, but not exported to type checkers
 TOPIC, PARTITIONS = "orders", 4

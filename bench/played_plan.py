@@ -26,7 +26,7 @@ class PlanLimit:
     price_s: float  # of a rescale, seconds of the workers after it
     score: str  # of score.scores, which the played plan keeps
     most_pct: float  # of that score
-    known_s: float = np.inf  # the plan knows the load of this time ahead
+    known_s: float = np.inf  # a plan knows the load of this time ahead when it is made
 
 
 LATE = PlanLimit(slo_s=oracle.SLO_S, price_s=PRICE_S, score="late_pct", most_pct=LATE_PCT)
@@ -92,7 +92,7 @@ def _planned_workers(task: oracle.SizingTask, profile: Profile, limit: PlanLimit
     """The workers of each slot."""
     if limit.known_s == np.inf:
         return oracle.upper(task, lost_s(profile), limit.price_s).workers
-    known_slots = round(limit.known_s / oracle.SLOT_S)
+    known_slots = int((limit.known_s - profile.start_s) / oracle.SLOT_S)  # a scale-up is set start_s earlier
     return receding_horizon.workers_with(task, known_slots, lost_s(profile), limit.price_s)
 
 

@@ -92,7 +92,7 @@ def parse_arguments(
     prog: str = "python -m bench.policies",
     description: str | None = __doc__,
 ) -> argparse.Namespace:
-    """The command line of this comparison by default. prog, description: of the usage."""
+    """Parse the command line; by default with the usage of this module."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
     parser.add_argument("--traces", type=Path, default=TRACES, help="folder of `seconds,rate` files")
     parser.add_argument("--profiles", default="", help=f"default: {PROFILES}; and of less than a day {SHORT_PROFILES}")

@@ -10,9 +10,10 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from bench.go_server import GoServer, secure_serving, tools
+from bench.go_server import GoServer, secure_serving
 from bench.processes import free_port, running, wait_until
 from bench.replica import STARTS_WITHIN_S, WORKLOADS, Replica, answers, path
+from bench.tool_folder import tools
 
 BUILD = "make tools-all"
 _SCRAPE_S = 5

@@ -1,10 +1,11 @@
-"""Plans that know the load of the next minutes alone, and plan again every five minutes."""
+"""Plans that know the load of the next minutes alone, and are made again every five minutes."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from adapter.core.samples import Array
+from adapter.errors import AdapterError
 from bench.dynamic_program import DiscreteLoad, Position, best_choices, follow
 from bench.oracle import SLACK, SLOT_S, SizingTask, discrete_load, pause_slots, pausing_moves
 
@@ -14,24 +15,28 @@ _MEAN_SLOTS = 5
 
 
 def workers_with(task: SizingTask, known_slots: int, pause_s: float, price_s: float) -> Array:
-    """The workers of each slot, chosen with the load of the next known_slots.
+    """The workers of each slot. A plan knows the next known_slots, and is followed for the first five of them.
 
     pause_s: no record is processed for this long after each change. price_s: of a rescale, in seconds of all workers
-    after it. The first size is free.
+    after it. The first size is free. Raises AdapterError if the known slots are too few to keep the limit.
     """
+    if known_slots < _STEP_SLOTS + pause_slots(pause_s) - 1:
+        raise AdapterError(f"a plan for {known_slots} minutes ends within a pause; expected more")
     whole = discrete_load(task, price_s, -SLACK)
     slots, _ = whole.capacity.shape
     paid: list[float] = []
-    here: Position | None = None
+    position: Position | None = None
     while len(paid) < slots:
         first, end = len(paid), min(len(paid) + known_slots, slots)
         known, grid = _part(task, whole, first, end)
         moves = pausing_moves(known, grid, pause_s, price_s)
         choices = best_choices(grid, moves, pause_slots(pause_s), _rest_hours(task, end, price_s))
-        start = here or Position(size=int(choices.values[:, 0].argmin()))
+        start = position or Position(size=int(choices.values[:, 0].argmin()))
         path = follow(grid, choices, start, min(_STEP_SLOTS, end - first))
+        if path.infeasible_slots:  # the next plan would not see the backlog beyond the limit
+            raise AdapterError(f"no plan for {known_slots} minutes keeps the limit; expected more minutes")
         paid += path.workers.tolist()
-        here = path.end
+        position = path.end
     return np.array(paid)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tool_cache import program
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 
 
 def build(folder: Path, version: str, name: str, at_s: float) -> Path:

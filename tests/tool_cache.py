@@ -1,10 +1,10 @@
-"""The programs of `make tools` and `make tools-all`, by name whatever their version."""
+"""The programs of `make tools` and `make tools-all`, found by name, in any version."""
 
 from pathlib import Path
 
 import pytest
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 
 
 def program(name: str, target: str = "make tools") -> Path:

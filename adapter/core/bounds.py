@@ -119,7 +119,8 @@ class Bound(StrEnum):
     LATCH = BoundRecord(
         name="latch",
         description=(
-            "a target is held for latch_s until it is enacted; a later target in its direction does not extend that"
+            "a target is held until it is enacted, for latch_s or through a step of the input; a later target in its "
+            "direction does not extend that"
         ),
         sentence=_latch,
         limit="held_workers",

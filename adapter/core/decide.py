@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapter.core import gates
-from adapter.core.aggregation import first_largest, pick
+from adapter.core.aggregation import first_largest, largest, pick
 from adapter.core.clamps import BoundInputs, apply_bounds, bound_inputs_of
 from adapter.core.decision_input import DecisionInput, WorkloadStatus
 from adapter.core.policies.interface import Outlook, PolicyResult
@@ -88,7 +88,11 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
     np.maximum.at(needed, inputs.workload_index[known], sizes.needed_workers[known])
     # The outlook of this stage does not say why the workload keeps its size where another stage needs more.
     decides = pick(sizes.needed_workers, stage) == needed
-    outlook = {name: np.where(decides, pick(getattr(sizes.outlook, name), stage), np.nan) for name in OUTLOOK}
+    columns = {name: getattr(sizes.outlook, name) for name in OUTLOOK}
+    outlook = {name: np.where(decides, pick(values, stage), np.nan) for name, values in columns.items()}
+    # A step in any stage delays the scale-up of the workload.
+    steps = np.where(inputs.counting, columns["in_step"], np.nan)
+    outlook["in_step"] = largest(steps, inputs.workload_index, count)
     return PolicyResult(
         wanted_workers=pick(sizes.wanted_workers, stage),
         keep_up_workers=pick(sizes.keep_up_workers, stage),

@@ -145,11 +145,13 @@ def _expected_backlog(d: "Decision") -> str:
 
 
 def _is_below_capacity(d: "Decision") -> bool:
-    """Whether the expected backlog follows from a throughput below the capacity, and alone exceeds the target."""
+    """Whether a backlog over the target follows from the throughput, although the capacity would carry the input."""
     throughput, capacity, behind_s = d.throughput_records_per_s, d.capacity_records_per_s, d.keep_behind_s
     if throughput is None or capacity is None or behind_s is None or capacity <= throughput:
         return False
-    return behind_s > max(d.backlog_time_s or 0.0, d.backlog_time_target_s or inf)
+    ahead = d.forecast_input_rate_records_per_s or 0.0
+    carried = max(d.input_rate_records_per_s or 0.0, ahead) <= capacity
+    return carried and behind_s > max(d.backlog_time_s or 0.0, d.backlog_time_target_s or inf)
 
 
 def _load(d: "Decision") -> str:

@@ -13,8 +13,8 @@ from typing import TypeAlias
 import httpx
 import yaml
 
-from bench.go_server import tools
 from bench.processes import free_port
+from bench.tool_folder import tools
 from dashboards.queries import FOLDER, NAMES, RULES
 from dashboards.render.data import PanelData, Span
 from dashboards.render.picture import draw

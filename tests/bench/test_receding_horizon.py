@@ -1,7 +1,9 @@
 """Plans that know the load of the next minutes alone."""
 
 import numpy as np
+import pytest
 
+from adapter.errors import AdapterError
 from bench.oracle import SizingTask, upper
 from bench.receding_horizon import workers_with
 
@@ -19,13 +21,23 @@ def a_load(seed: int, slots: int = 180) -> np.ndarray:
     return np.clip(5 + 4 * np.sin(np.arange(slots) / 25) + noise, 0, 11)
 
 
+def objective(workers: np.ndarray) -> float:
+    """Worker-hours, and the price of the rescales."""
+    changed = np.flatnonzero(np.diff(workers)) + 1
+    return float(workers.sum() / 60 + PRICE_S / 3600 * workers[changed].sum())
+
+
 def test_a_plan_that_knows_everything_is_the_cheapest_one() -> None:
     task = a_task(a_load(1))
-    plan = upper(task, PAUSE_S, PRICE_S)
-    workers = workers_with(task, 180, PAUSE_S, PRICE_S)
-    changed = np.flatnonzero(np.diff(workers)) + 1
 
-    assert workers.sum() / 60 + PRICE_S / 3600 * workers[changed].sum() <= plan.objective + 1e-9
+    assert objective(workers_with(task, 180, PAUSE_S, PRICE_S)) <= upper(task, PAUSE_S, PRICE_S).objective + 1e-9
+
+
+@pytest.mark.parametrize("known", [10, 30, 60])
+def test_a_plan_with_less_foresight_is_no_cheaper(known: int) -> None:
+    task = a_task(a_load(3))
+
+    assert objective(workers_with(task, known, PAUSE_S, PRICE_S)) >= upper(task, PAUSE_S, PRICE_S).objective - 1e-9
 
 
 def test_a_plan_does_not_depend_on_load_that_it_does_not_know() -> None:
@@ -41,3 +53,17 @@ def test_a_plan_follows_a_step_before_its_records_have_waited_for_five_minutes()
 
     assert workers[:60].max() == 2
     assert workers[67:].min() == 8
+
+
+@pytest.mark.parametrize(
+    ("known", "pause_s", "message"),
+    [
+        (4, PAUSE_S, "a plan for 4 minutes ends within a pause"),
+        (6, 150.0, "a plan for 6 minutes ends within a pause"),
+        (7, 150.0, "no plan for 7 minutes keeps the limit"),
+    ],
+)
+def test_a_plan_that_knows_too_little_is_refused(known: int, pause_s: float, message: str) -> None:
+    load = np.tile(np.repeat([1.0, 11.9], 7), 6)
+    with pytest.raises(AdapterError, match=message):
+        workers_with(a_task(load), known, pause_s, PRICE_S)

@@ -667,7 +667,7 @@ PERIOD = "from: 22:00, to: 06:00"
         pytest.param(
             workload("excluded_periods: [{to: 06:00}]"),
             'workloads[0].excluded_periods[0].from: is required: Start, such as "22:00"',
-            id="no begin",
+            id="no start",
         ),
         pytest.param(
             workload("excluded_periods: [{begin: 22:00, to: 06:00}]"),

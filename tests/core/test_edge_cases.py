@@ -604,7 +604,8 @@ def test_the_limits_of_the_hpa_are_named():
     assert "the maximum is 12" in sentence(found)
 
 
-def test_a_further_step_of_the_input_does_not_withdraw_a_target_that_is_not_enacted():
+@pytest.mark.parametrize("others", [[], [{"stage": "a"}]], ids=["one stage", "beside a calm stage"])
+def test_a_further_step_of_the_input_does_not_withdraw_a_target_that_is_not_enacted(others):
     """The first step needs 18 workers. The second one comes when the latch has ended, and waits for the next tick."""
     loads = [(0, 1000), (300, 1500), (1800, 2500)]  # from, records/s
     ticks, appended, processed = [], 0, 0
@@ -614,7 +615,8 @@ def test_a_further_step_of_the_input_does_not_withdraw_a_target_that_is_not_enac
         processed += min(15 * 1000, appended - processed)
         counted = {"processed_records": processed, "appended_records": appended}
         counted |= {"backlog_records": appended - processed, "utilization_ratio": min(1.0, rate / 1000)}
-        ticks.append(tick(at_s, job(**counts(10), **counted)))
+        calm = [job(**one, **flow(at_s, throughput=600)) for one in others]
+        ticks.append(tick(at_s, job(stage="b" if others else "", **counts(10), **counted), *calm))
     decided = [d for d in history(ticks, drain(max_workers=18)) if d.at_s >= 1785]
     assert [(d.reason, d.required_workers) for d in decided] == [(Reason.NOT_ENACTED, 18)] * 5
     assert decided[1].in_step

@@ -333,6 +333,16 @@ SENTENCES = {
         f"Scaling up from 12 to 16 workers: {RATES}, capacity 1 200/s; at this throughput 12 workers "
         "would be 33 min behind in 50 min; 16 workers would be at most 45 s behind and catch up in 4 min",
     ),
+    "up while the forecast exceeds the capacity": (
+        decision(
+            Reason.UP,
+            **DRAIN | {"capacity_records_per_s": 1200.0, "keep_behind_s": 2000.0, "keep_after_s": 3000.0},
+            forecast_input_rate_records_per_s=1300.0,
+        ),
+        "Scaling up from 12 to 16 workers: backlog time 0.0 s, input 1 000/s (forecast 1 300/s), throughput 1 000/s, "
+        "capacity 1 200/s; 12 workers would be 33 min behind in 50 min; 16 workers would be at most 45 s behind and "
+        "catch up in 4 min",
+    ),
     "hold at a throughput below the capacity": (
         decision(
             Reason.HOLD,

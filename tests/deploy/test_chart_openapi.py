@@ -10,7 +10,7 @@ import yaml
 from openapi import LOCATION, write_schemas
 from tool_cache import program
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 
 CHART = Path(__file__).parents[2] / "charts" / "backlog-adapter"
 FILES = sorted((CHART / "ci").glob("*-values.yaml"))

@@ -17,7 +17,7 @@ from parts.pravega import Pravega
 from parts.process import tail
 from parts.prometheus import Prometheus, scraping
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 
 _RUN = pytest.StashKey[Path]()
 _PARTS = ("kafka-4.3.1", "prometheus-0.315.0", "pravega-0.13.0", "controlplane-1.36.3", "helm-4.3.1")

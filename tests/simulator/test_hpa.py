@@ -326,7 +326,7 @@ DIRECTIONS = st.builds(
     select=st.sampled_from(Select),
 )
 BEHAVIORS = st.none() | st.builds(Behavior, up=DIRECTIONS, down=DIRECTIONS)
-ASKED = st.floats(0, 60).map(round) | st.just(NAN)
+PROPOSALS = st.floats(0, 60).map(round) | st.just(NAN)
 STEPS_S = st.sampled_from([5.0, 10.0, 15.0, 15.25, 150.0])
 
 
@@ -388,7 +388,7 @@ def followed(hpa: Hpa, starts: np.ndarray, history: Sequence[tuple[float, np.nda
 @given(
     behavior=BEHAVIORS,
     start=st.integers(1, 50),
-    history=st.lists(st.tuples(STEPS_S, ASKED), min_size=1, max_size=40),
+    history=st.lists(st.tuples(STEPS_S, PROPOSALS), min_size=1, max_size=40),
     bounds=st.sampled_from([(1, 60), (0, 60), (2, 40), (5, 5)]),
 )
 def test_the_arithmetic_agrees_with_a_scalar_model(

@@ -6,7 +6,7 @@ import pytest
 from parts.controlplane import ControlPlane
 from parts.release import NAMESPACE, Release
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from parts.backfill import HistoryPrometheus, Sample
 from parts.prometheus import TOOL
 
 from adapter import cli
-from bench.go_server import tools
+from bench.tool_folder import tools
 
 HOURS = 4
 STEP_S = 15

@@ -26,7 +26,7 @@ from adapter.core.rules import Rules
 from adapter.sources.prometheus import PrometheusReader
 from adapter.sources.prometheus_plan import queries
 from adapter.sources.sample_table import samples_of
-from bench.go_server import tools
+from bench.tool_folder import tools
 
 SCRAPES = Path(__file__).parents[2] / "data" / "scrapes"
 SERIES = re.compile(r"(\w+)\{(.*?),?\} ")

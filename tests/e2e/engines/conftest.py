@@ -18,7 +18,7 @@ from parts.prometheus import Prometheus, scraping
 from parts.spark_workload import KAFKA_SOURCE, SparkWorkload
 from parts.stream_readers import SCOPE, StreamReaders, Wave
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 
 _RESTART = {"rescale_pause_s": 5, "worker_start_s": 20, "settle_s": 15, "stale_after_s": 45, "error_after_s": 120}
 # The settings of each policy, with seconds where a user has minutes. The published rules of beam-flink have no window.

@@ -16,7 +16,7 @@ from parts.pravega import Pravega
 from parts.process import until
 from parts.scale_target import MANIFESTS
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 
 pytestmark = pytest.mark.full
 DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/clicks"

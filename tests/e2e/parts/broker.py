@@ -7,7 +7,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 from parts.process import HOST, Process, free_port, until
 
 _SETTINGS = """\

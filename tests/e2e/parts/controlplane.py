@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import yaml
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 from parts import frontproxy
 from parts.certificates import Authority, write_key_pair
 from parts.process import HOST, CommandError, Part, Process, free_port, until

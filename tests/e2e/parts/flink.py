@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import yaml
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 from parts.process import HOST, Part, Process, free_port
 
 TOOL = "flink-2.3.0"

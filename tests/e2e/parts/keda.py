@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane
 from parts.process import HOST, Part, Process, free_port, until

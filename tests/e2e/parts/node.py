@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 from parts.cluster_dns import MANIFESTS, SERVER
 from parts.controlplane import ControlPlane
 from parts.process import HOST, Part, Process

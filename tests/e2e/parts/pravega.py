@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 from parts.process import HOST, Process, free_port, until
 
 _SETTINGS = """\

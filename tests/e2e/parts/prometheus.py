@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import yaml
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 from parts.process import HOST, Process, free_port
 
 TOOL = "prometheus-0.315.0"

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from bench.go_server import tools
+from bench.tool_folder import tools
 from parts import paced_query, spark
 from parts.discovery import Discovery
 from parts.process import HOST, Process, free_port
