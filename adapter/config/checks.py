@@ -1,17 +1,17 @@
 """Faults between parts of the file: references, duplicate names, kinds, deadlines. The parts may be invalid."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, get_args
 
 from pydantic import ValidationError
 
-from adapter.config.faults import Fault, Path, one_of, value_text
+from adapter.config.faults import Fault, Path, nearest, one_of, unknown, value_text
 from adapter.config.models import Fleet, RuleMatch, Timing
 from adapter.config.rule_layers import Layer, Layers, RuleEntry, RuleSources
 from adapter.config.settings import match_entry, relations, valid_settings
-from adapter.config.sources import KINDS, KafkaSource
+from adapter.config.sources import KINDS, AnyReading, KafkaSource
 
 _FLEETS = {  # kind of the source -> the settings that apply to it
     "prometheus": ("preset", "match", "signals", "workload_label", "namespace_label", "stage_label"),
@@ -19,6 +19,7 @@ _FLEETS = {  # kind of the source -> the settings that apply to it
 }
 _DEADLINE_S = KafkaSource.model_fields["deadline_s"].default
 _LONGEST_SHARE = 0.8  # of a tick, in the advice for a deadline
+_READING_SETTINGS = {name for kind in get_args(get_args(AnyReading)[0]) for name in kind.model_fields}
 _TIMING = Timing()
 _NO_SOURCE = (
     'no source is configured; add one to sources, such as kafka: {kind: kafka, bootstrap_servers: "kafka:9092"}'
@@ -58,7 +59,9 @@ def _references(given: Given) -> Iterator[Fault]:
 def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
     source = reading.get("source")
     if source is None:  # without a source there is no kind, and so no model to report it
-        yield Fault(path, f"is required: expected one of {', '.join(kinds)}" if kinds else _NO_SOURCE)
+        missing = Fault(path, f"is required: expected one of {', '.join(kinds)}" if kinds else _NO_SOURCE)
+        misspelt = _misspelt(reading, "source", _READING_SETTINGS)
+        yield missing if misspelt is None else Fault((*path[:-1], misspelt), unknown(misspelt, _READING_SETTINGS))
     elif not isinstance(source, str):
         yield Fault(path, f"expected the name of a source, got {value_text(source)}")
     elif kinds.get(source) == "kubernetes":
@@ -119,13 +122,23 @@ def _fleet(fleet: Given, path: Path, kind: str) -> Iterator[Fault]:
             if fleet.get(name) is not None:
                 text = f"is for sources of kind {other}, and {fleet['source']} is of kind {kind}; remove it"
                 yield Fault((*path, name), text)
-    if kind == "kafka" and fleet.get("groups") is None:
+    if kind == "kafka" and _lacks(fleet, "groups"):
         yield Fault((*path, "groups"), "is required: a regular expression of consumer groups")
-    if kind == "prometheus" and fleet.get("preset") is None:
-        if not fleet.get("signals"):
+    if kind == "prometheus" and _lacks(fleet, "preset"):
+        if _lacks(fleet, "signals"):
             yield Fault(path, "expected a preset or signals, got neither")
-        elif fleet.get("workload_label") is None:
+        elif _lacks(fleet, "workload_label"):
             yield Fault((*path, "workload_label"), "is required without a preset: the label that names the workload")
+
+
+def _lacks(fleet: Given, name: str) -> bool:
+    """Whether a fleet has no such setting. The models report one with a misspelt name."""
+    return not fleet.get(name) and _misspelt(fleet, name, Fleet.model_fields) is None
+
+
+def _misspelt(given: Given, name: str, names: Collection[str]) -> str | None:
+    """The unknown name that was meant to be this setting, None without one."""
+    return next((str(key) for key in given if key not in names and nearest(key, names) == name), None)
 
 
 def _rules(given: Given) -> Iterator[Fault]:

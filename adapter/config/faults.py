@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +107,13 @@ def suggestion(name: object, names: Iterable[str]) -> str:
     return f"; did you mean {near}?" if near else ""
 
 
+def unknown(name: object, names: Collection[str]) -> str:
+    """The message for a setting that does not exist."""
+    many = len(names) > _MOST_LISTED
+    listed = "; `backlog-adapter schema` lists the settings" if many else f"; expected one of {', '.join(names)}"
+    return f"is not a setting here{suggestion(name, names) or listed}"
+
+
 def one_of(name: object, names: Iterable[str]) -> str:
     """The message for an unknown name."""
     known = list(names)
@@ -149,18 +156,13 @@ def translate(error: ErrorDetails, names: Mapping[str, str]) -> Fault:
     if kind == "missing":
         return Fault(path, f"is required: {names.get(str(path[-1]), 'expected a value, got nothing')}")
     if kind == "extra_forbidden":
-        return Fault(path, f"is not a setting here{suggestion(path[-1], names) or _listed(names)}")
+        return Fault(path, unknown(path[-1], names))
     if kind == "literal_error":
         return Fault(path, one_of(given, _quoted(context["expected"])))
     if kind.startswith("union_tag"):
         return _unknown_kind(path, given, context)
     expected = _EXPECTED.get(kind, error["msg"]).format(**context)
     return Fault(path, f"expected {expected}, got {_without_secret(path, given)}{_fix(error)}")
-
-
-def _listed(names: Mapping[str, str]) -> str:
-    many = len(names) > _MOST_LISTED
-    return "; `backlog-adapter schema` lists the settings" if many else f"; expected one of {', '.join(names)}"
 
 
 def _unknown_kind(path: Path, given: object, context: Mapping[str, Any]) -> Fault:

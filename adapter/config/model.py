@@ -39,9 +39,10 @@ class Model(BaseModel):
 
 
 def _causes(errors: Iterable[ErrorDetails], names: Iterable[str]) -> list[ErrorDetails]:
-    """The errors without those that follow from another one: a missing setting whose name is misspelt, an empty list.
+    """The errors without those that follow from another one.
 
-    Pydantic does not count invalid entries, and reports a list of them as "too short".
+    A setting with a misspelt name is also missing. Pydantic does not count invalid entries, and reports a list of them
+    as "too short".
     """
     found = list(errors)
     meant = {nearest(each["loc"][-1], names) for each in found if each["type"] == "extra_forbidden"}
