@@ -183,7 +183,7 @@ def _step_s(path: Path, at_s: Array) -> float:
         line, expected_s = int(off[0]) + 3, at_s[off[0]] + step_s
         raise TraceError(
             f"{path}:{line}: expected the time {expected_s:g} s, a step of {step_s:g} s after the row before, "
-            f"got {at_s[off[0] + 1]:g} s; fill the gap, by interpolation for example, or cut the file there"
+            f"got {at_s[off[0] + 1]:g} s; resample the file to equal steps, or cut it there"
         )
     return step_s
 

@@ -88,7 +88,10 @@ def _deadlines(given: Given) -> Iterator[Fault]:
         if tick_s is not None and _is_number(deadline_s) and deadline_s >= tick_s:
             given_s = value_text(deadline_s) if "deadline_s" in source else f"{value_text(deadline_s)} (default)"
             text = f"expected less than timing.tick_s = {tick_s}, got {given_s}; a late source must not delay the tick"
-            yield Fault(("sources", name, "deadline_s"), f"{text}, so write at most {tick_s * _LONGEST_SHARE:g}")
+            yield Fault(
+                ("sources", name, "deadline_s"),
+                f"{text}, so write at most {tick_s * _LONGEST_SHARE:g}, or raise the tick",
+            )
 
 
 def _duplicate_names(given: Given) -> Iterator[Fault]:

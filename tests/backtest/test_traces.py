@@ -86,7 +86,7 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
         ("seconds,rate\n0,1\n5,2\n5,3\n", ":4: expected a time after 5 s, got 5 s; sort the rows by time"),
         (
             "seconds,rate\n0,1\n5,2\n10,3\n25,3\n30,3\n",
-            ":5: expected the time 15 s, a step of 5 s after the row before, got 25 s; fill the gap",
+            ":5: expected the time 15 s, a step of 5 s after the row before, got 25 s; resample the file",
         ),
         ("seconds,rate\n0,0\n150,0\n", ": nearly every rate is 0; record while the job has input"),
         ("seconds,rate\n0,1\n1,2\n", ": expected at least 300 s of load, got 2 rows of 1 s; record for longer"),

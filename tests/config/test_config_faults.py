@@ -157,7 +157,7 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         pytest.param(
             whole("timing: {tick_s: 5}"),
             "sources.kafka.deadline_s: expected less than timing.tick_s = 5, got 5.0 (default); a late source must not "
-            "delay the tick, so write at most 4",
+            "delay the tick, so write at most 4, or raise the tick",
             id="a tick as short as the default deadline",
         ),
         pytest.param(

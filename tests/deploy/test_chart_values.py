@@ -315,8 +315,29 @@ def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) ->
     assert labels["Deployment"]["release"] == "common"
 
 
-def test_two_secrets_in_one_folder_are_refused(helm: Helm) -> None:
-    mounts = "pipeline.secretMounts.a=/run/secrets/a,pipeline.secretMounts.b=/run/secrets/a"
-    done = helm("template", "orders", str(CHART), "--set", mounts)
+@pytest.mark.parametrize(
+    ("folder", "used"),
+    [
+        ("/run/secrets/a", "/run/secrets/a"),
+        ("/run/secrets/a/tls", "/run/secrets/a"),
+        ("/run/secrets", "/run/secrets/backlog-adapter"),
+        ("/etc/backlog-adapter/kafka", "/etc/backlog-adapter"),
+        ("/usr/local/", "/usr"),
+        ("/etc", "/etc/backlog-adapter"),
+        ("/var/run/secrets/kafka", "/var/run"),
+        ("/opt/backlog-adapter", "/opt/backlog-adapter"),
+    ],
+)
+def test_a_secret_over_another_folder_of_the_pod_is_refused(helm: Helm, folder: str, used: str) -> None:
+    mounts = f'pipeline.secretMounts={{"a": "/run/secrets/a", "b": "{folder}"}}'
+    done = helm("template", "orders", str(CHART), "--set-json", mounts)
     assert done.returncode != 0
-    assert "two Secrets of pipeline.secretMounts have the same folder" in done.stderr
+    assert (
+        f"pipeline.secretMounts.b: {folder.rstrip('/')} contains or lies in {used}, which the pod uses" in done.stderr
+    )
+
+
+def test_secrets_may_be_in_sibling_folders(render: Render) -> None:
+    objects = render("pipeline.secretMounts.a=/etc/kafka", "pipeline.secretMounts.b=/etc/kafka-client")
+    mounts = {mount["mountPath"] for mount in container(objects, "pipeline")["volumeMounts"]}
+    assert {"/etc/kafka", "/etc/kafka-client"} <= mounts

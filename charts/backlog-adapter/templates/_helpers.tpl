@@ -133,3 +133,17 @@ itself. */}}
       - {key: {{ . }}, path: {{ . }}}
       {{- end }}
 {{- end }}
+
+{{/* Refuses a folder of pipeline.secretMounts that contains, or lies in, another folder that the pod uses. */}}
+{{- define "backlog-adapter.checkSecretMounts" -}}
+{{- $used := splitList " " "/tmp /etc/backlog-adapter /var/lib/backlog-adapter /run/backlog-adapter /run/secrets/backlog-adapter /run/secrets/kubernetes.io /var/run /opt/backlog-adapter /usr /etc/ssl" -}}
+{{- range $secret := keys .Values.pipeline.secretMounts | sortAlpha -}}
+{{- $folder := index $.Values.pipeline.secretMounts $secret | trimSuffix "/" -}}
+{{- range $other := $used -}}
+{{- if or (hasPrefix (printf "%s/" $other) (printf "%s/" $folder)) (hasPrefix (printf "%s/" $folder) (printf "%s/" $other)) -}}
+{{- fail (printf "pipeline.secretMounts.%s: %s contains or lies in %s, which the pod uses; choose another folder, such as /run/secrets/%s" $secret (default "/" $folder) $other $secret) -}}
+{{- end -}}
+{{- end -}}
+{{- $used = append $used $folder -}}
+{{- end -}}
+{{- end }}
