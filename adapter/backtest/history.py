@@ -93,14 +93,15 @@ def ticks_of(start_s: float, end_s: float, step_s: int, now_s: float) -> range:
 def select_workloads(config: Config, only: Collection[str]) -> Config:
     """The configuration with only these workloads ("namespace/name"); no names selects all. Raises HistoryError.
 
-    A name that is not configured may still belong to a fleet.
+    A name that is not configured may still belong to a fleet with a history.
     """
     if not only:
         return config
     known = {workload.id: workload for workload in config.workloads}
     missing = sorted(set(only) - set(known))
-    if missing and not config.fleets:
-        raise HistoryError(f"{missing[0]} is not in the configuration, which has {', '.join(sorted(known))}")
+    if missing and not any(config.sources[fleet.source].kind in KINDS_WITH_PAST for fleet in config.fleets):
+        fleets = "; its fleets have no history" if config.fleets else ""
+        raise HistoryError(f"{missing[0]} is not in the configuration, which has {', '.join(sorted(known))}{fleets}")
     selected = tuple(workload for name, workload in known.items() if name in only)
     return config.model_copy(update={"workloads": selected, "fleets": config.fleets if missing else ()})
 

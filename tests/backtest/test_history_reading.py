@@ -283,8 +283,14 @@ def test_a_configured_workload_without_a_sample_is_named() -> None:
     assert len(past_of(half, TICKS, "shop/carts").notes) == 1
 
 
-def test_a_mistyped_name_that_a_fleet_might_have_found_is_named() -> None:
+def test_an_unknown_name_is_reported_where_no_fleet_has_a_history() -> None:
     fleets = f'{TEXT}fleets: [{{name: reports, source: broker, groups: "report-.*"}}]\n'
+    with pytest.raises(HistoryError, match=r"shop/order is not in the configuration, .*; its fleets have no history$"):
+        select_workloads(configuration.parse(fleets, "test"), ("shop/order",))
+
+
+def test_a_mistyped_name_that_a_fleet_might_have_found_is_named() -> None:
+    fleets = f"{TEXT}fleets: [{{name: reports, source: main, preset: kafka-exporter}}]\n"
     found = past_of(steady, TICKS, "shop/carts", "shop/order", config=configuration.parse(fleets, "test"))
 
     assert [result.partition(":")[0] for result in found.notes[1:]] == ["shop/order"]
