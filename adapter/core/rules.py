@@ -222,7 +222,7 @@ class Rules:
         le=86_400,
     )
     latch_s: float | None = _setting(
-        None, "longest time for which a target is held until it is enacted or exceeded", ge=0, le=86_400
+        None, "time for which a target is held until it is enacted or exceeded", ge=0, le=86_400
     )
     not_enacted_after_s: float = _setting(
         900.0, "time after which a target that is not enacted is reported: HPA limits, quota, behavior", ge=0, le=86_400

@@ -30,7 +30,7 @@ def test_a_setting_has_a_meaning_and_only_bounds_that_are_read(setting):
     ("setting", "meaning"),
     [
         ("quanta", "dataflow: allowed worker counts; docs/policies.md explains them"),
-        ("latch_s", "longest time for which a target is held until it is enacted or exceeded; unset, drain uses 900 s"),
+        ("latch_s", "time for which a target is held until it is enacted or exceeded; unset, drain uses 900 s"),
         ("pause_budget_ratio", "share of a day for which scale-downs may stop the job; unset, drain uses 0.01"),
         (
             "cooldown_up_s",
