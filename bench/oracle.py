@@ -152,7 +152,7 @@ def pausing_moves(task: SizingTask, grid: DiscreteLoad, pause_s: float, price_s:
     capacity = _by_slot(task)
     whole = pause_slots(pause_s)
     share = whole - pause_s / SLOT_S  # of the last slot, after the pause
-    # rounding may favour a size whose capacity is no whole number of units by one unit, which is charged at its start
+    # Rounding can give a size one unit too many if its capacity is not a whole number of units: charge it at the start.
     inexact = np.abs(capacity / grid.unit_records - grid.capacity).max(axis=0) > 1e-6
     costs = np.arange(1.0, capacity.shape[1] + 1)[:, None] * grid.slot_hours
     prices = _prices(capacity, price_s)

@@ -141,7 +141,7 @@ itself. */}}
 {{- $folder := index $.Values.pipeline.secretMounts $secret | trimSuffix "/" -}}
 {{- range $other := $used -}}
 {{- if or (hasPrefix (printf "%s/" $other) (printf "%s/" $folder)) (hasPrefix (printf "%s/" $folder) (printf "%s/" $other)) -}}
-{{- fail (printf "pipeline.secretMounts.%s: %s contains or lies in %s, which the pod uses; choose another folder, such as /run/secrets/%s" $secret (default "/" $folder) $other $secret) -}}
+{{- fail (printf "pipeline.secretMounts.%s: %s contains or lies in %s, which the pod uses; choose another folder, such as /run/secrets/%s" $secret $folder $other $secret) -}}
 {{- end -}}
 {{- end -}}
 {{- $used = append $used $folder -}}
