@@ -55,7 +55,7 @@ pipeline: {{checkpoint: "{checkpoint}"}}
 
 
 def run(config: Config | None, port: int, for_s: float | None) -> None:
-    """Run until the stop signal, or for `for_s`. Raises SetupError or CheckpointError.
+    """Run until the stop signal, or for `for_s`. Raises SetupError, CheckpointError or JvmError.
 
     config: None is the embedded fleet. port: of the API and the page on loopback; 0 is any free one.
     """
@@ -77,7 +77,7 @@ def run(config: Config | None, port: int, for_s: float | None) -> None:
         address = f"http://{LOOPBACK}:{view.server.port}"
         view.print_line(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
         with view.starting(stop):
-            job.start()
+            job.start(stop)
         started.callback(job.stop)
         ends_s = inf if for_s is None else began_s + for_s
 

@@ -58,7 +58,7 @@ def _with_hints(config: Config) -> Config:
 def pipeline(config: Config, master: str | None = None) -> None:
     """The `pipeline` role: decide every tick and publish the snapshot, until SIGTERM, SIGINT or SIGHUP.
 
-    master: Spark's master; None runs in this process. Raises ConfigError, SetupError or CheckpointError.
+    master: Spark's master; None runs in this process. Raises ConfigError, SetupError, CheckpointError or JvmError.
     """
     store = SnapshotStore()
     settings = config.pipeline
@@ -85,7 +85,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
         server.start()
         started.callback(server.stop)
         log.info("the snapshot is published here", host=settings.host, port=server.port)
-        job.start(master)
+        job.start(stop, master)
         started.callback(job.stop)
         stop.wait()
 

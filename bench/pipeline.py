@@ -42,7 +42,7 @@ def main(file: Path) -> None:
     config = load(file)
     with stop_event() as stop:
         job = StreamingJob(config, configuration.rule_book(config), _publish)
-        job.start()
+        job.start(stop)
         try:
             SparkSession.builder.getOrCreate().streams.addListener(Ticks())
             stop.wait()

@@ -1,4 +1,4 @@
-"""The live pipeline: one streaming query, restarted when it ends or hangs."""
+"""The live pipeline: one streaming query, restarted when it ends or hangs. If the JVM ends, the pipeline ends."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from adapter.config import Config
 from adapter.core import engine, state
 from adapter.core.rule_book import RuleBook
-from adapter.errors import SetupError, cause_of
+from adapter.errors import JvmError, SetupError, cause_of
 from adapter.pipeline.checkpoint import Checkpoint, claim, needs_empty_stream
 from adapter.pipeline.fold import Core
 from adapter.pipeline.java import check_java
@@ -61,14 +61,13 @@ POLICY = RestartPolicy()
 
 
 class StreamingJob:
-    """Runs the pipeline in this process until stop()."""
+    """Runs the pipeline in this process until stop(), or until the JVM ends: a process cannot start a second one."""
 
     def __init__(
         self, config: Config, rules: RuleBook, publish: Publish, *, opener: str = OPENER, policy: RestartPolicy = POLICY
     ) -> None:
         self._config = config
         self._policy = policy
-        self._jvm_is_usable = False  # after the query ended by itself
         self._failed_starts = 0  # since the last published tick
         self._permanent_failures = 0  # in a row, which only an empty stream ends
         self._plan = QueryPlan(config=config, rules=rules, core=CORE, opener=opener)
@@ -81,33 +80,43 @@ class StreamingJob:
         self._session: Session | None = None
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
+        self._process_stop = threading.Event()
+        self._jvm_error: JvmError | None = None
         self._thread = threading.Thread(target=self._supervise, name="pipeline", daemon=True)
 
-    def start(self, master: str | None = None) -> None:
+    def start(self, stop: threading.Event, master: str | None = None) -> None:
         """Check Java, lock the checkpoint, start Spark and the query.
 
-        master: Spark's master; None runs in this process on pipeline.cores.
+        stop: of the process; set if the JVM ends. master: Spark's master; None runs in this process on pipeline.cores.
         Raises SetupError or CheckpointError.
         """
         check_java()
         self._checkpoint = claim(self._config)
         # If a client library crashes its worker, Spark repeats the task and the query continues.
-        self._master = master or f"local[{self._config.pipeline.cores},{TASK_TRIES}]"
+        master = master or f"local[{self._config.pipeline.cores},{TASK_TRIES}]"
+        chosen = settings(self._config.pipeline.memory, master, self._checkpoint.state_partitions)
         try:
-            self._begin()
+            self._session = Session(chosen, self._checkpoint.log, [self._checkpoint.lock.fileno()])
+            self._start_query(self._session)
         except BaseException as error:
             self._finish()
             if isinstance(error, JVM_ERRORS):
                 text = f"the streaming query does not start: {cause_of(error)}; for details see {self._checkpoint.log}"
                 raise SetupError(text) from error
             raise
+        self._process_stop = stop
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the query, Spark and its JVM, after a publication that is in progress."""
+        """Stop the query, Spark and its JVM, after a publication that is in progress.
+
+        Raises JvmError if the JVM ended before.
+        """
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
+        if self._jvm_error is not None:
+            raise self._jvm_error
 
     def alive(self) -> bool:
         """Whether restarts of the query can still help: for a liveness probe."""
@@ -126,33 +135,24 @@ class StreamingJob:
             phases.add_metric([phase], took_s)
         yield phases
 
-    def _begin(self) -> None:
+    def _start_query(self, session: Session) -> None:
         assert self._checkpoint is not None  # noqa: S101 - start() claims it first
-        self._jvm_is_usable = False
-        if self._session is None:
-            chosen = settings(self._config.pipeline.memory, self._master, self._checkpoint.state_partitions)
-            self._session = Session(chosen, self._checkpoint.log, [self._checkpoint.lock.fileno()])
         self.publisher.open()
         self._started_s = time.monotonic()
         try:
-            self._query = start_query(self._session.spark, self._plan, self._checkpoint.stream, self.publisher)
+            self._query = start_query(session.spark, self._plan, self._checkpoint.stream, self.publisher)
         except (Py4JJavaError, PySparkException) as error:  # as with a bad `metadata`; the supervisor tries again
-            self.failure, self._jvm_is_usable = cause_of(error), True
+            self.failure = cause_of(error)
 
     def _finish(self) -> None:
         """Stop the query and Spark, and release the checkpoint."""
         try:
-            self._end()
+            self._end_query()
+            if self._session is not None:
+                self._session.close()
         finally:
             if self._checkpoint is not None:
                 self._checkpoint.close()
-
-    def _end(self) -> None:
-        """Stop the query and Spark in any state."""
-        self._end_query()
-        session, self._session = self._session, None
-        if session is not None:
-            session.close()
 
     def _end_query(self) -> None:
         self.publisher.close()
@@ -170,40 +170,46 @@ class StreamingJob:
             self._finish()
 
     def _watch(self) -> None:
-        """Restart the query whenever it fails, until stop()."""
+        """Restart the query whenever it fails, until stop() or the end of the JVM."""
         policy = self._policy
         backoff_s = policy.first_backoff_s
+        assert self._session is not None  # noqa: S101 - start() opens it first
         while not self._stopping.wait(CHECK_EVERY_S):
-            failure = self._failure_now()
+            failure = self._failure_now(self._session)
+            if self._session.exit_code() is not None:
+                return self._end_process(self._session)
             if failure is None and self._has_published():
                 self.failure, backoff_s = None, policy.first_backoff_s
                 self._failed_starts = self._permanent_failures = 0
             if failure is not None:
                 self.failure = failure
-                log.error("the pipeline ended and is restarted", cause=failure, in_s=backoff_s)
+                log.error("the query ended and is restarted", cause=failure, in_s=backoff_s)
                 self._failed_starts += 1
-                is_permanent = self._jvm_is_usable and needs_empty_stream(failure, self.publisher.has_batch)
+                is_permanent = needs_empty_stream(failure, self.publisher.has_batch)
                 self._permanent_failures = self._permanent_failures + 1 if is_permanent else 0
-                self._restart(backoff_s)
+                self._restart(self._session, backoff_s)
                 backoff_s = min(2 * backoff_s, policy.most_backoff_s)
 
-    def _restart(self, backoff_s: float) -> None:
+    def _end_process(self, session: Session) -> None:
+        """End this process after the end of the JVM, unless a signal to the process group ends both."""
+        if not self._process_stop.is_set():
+            cause = f"the JVM has ended with exit code {session.exit_code()}"
+            self._jvm_error = JvmError(f"{cause}; if it was killed, raise the memory limit; see {session.log}")
+            self._process_stop.set()
+
+    def _restart(self, session: Session, backoff_s: float) -> None:
         """End the query, wait backoff_s (return if stop() is called), and start it again.
 
-        The JVM is the same only if the query ended by itself. A failed start is stored in `failure`.
+        A failed start is stored in `failure`.
         """
-        replaces_stream = self._permanent_failures >= self._policy.starts
-        if self._jvm_is_usable and not replaces_stream:
-            self._end_query()
-        else:
-            self._end()
+        self._end_query()
         if self._stopping.wait(backoff_s):
             return
         self.restarts += 1
         try:
-            if replaces_stream:
+            if self._permanent_failures >= self._policy.starts:
                 self._empty_stream()
-            self._begin()
+            self._start_query(session)
         except Exception as error:  # the next round tries again
             self.failure = cause_of(error)
 
@@ -218,18 +224,20 @@ class StreamingJob:
             moved_to=str(aside),
         )
 
-    def _failure_now(self) -> str | None:
-        """Why the query must be restarted, None while it runs."""
+    def _failure_now(self, session: Session) -> str | None:
+        """Why the query must be restarted, None while it runs. A JVM that does not answer is killed."""
         if self._query is None:
             return self.failure or "the query did not start"
         try:
             if not self._query.isActive:
                 cause = self._query.exception()
-                self._jvm_is_usable = True
                 return cause_of(cause) if cause else "the query ended by itself"
             self._note_phases(self._query)
+        except (Py4JJavaError, PySparkException) as error:
+            return cause_of(error)
         except JVM_ERRORS as error:
-            return f"the JVM has ended or is broken ({cause_of(error)})"
+            session.kill()
+            return f"the JVM does not answer ({cause_of(error)})"
         return self._stalled()
 
     def _stalled(self) -> str | None:

@@ -19,6 +19,7 @@ from typing import IO, Any
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
+from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -68,6 +69,7 @@ def settings(memory: str, master: str, state_partitions: int) -> dict[str, str]:
 
 
 _launch: Any = launch_gateway  # untyped in PySpark
+_accumulators: Any = AccumulatorTCPServer  # Any, because a method is replaced
 
 
 class Session:
@@ -88,9 +90,11 @@ class Session:
             # Otherwise Spark resolves the host name, and ends if that fails.
             os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         logging.root.addFilter(_is_not_from_py4j)
+        _accumulators.handle_error = lambda *_: None  # otherwise it prints a traceback when the JVM ends
         conf = SparkConf().setAll(list(chosen.items()))
+        self.log = log
         self._gateway: Any = None
-        if SparkContext._active_spark_context is None:
+        if SparkSession.getActiveSession() is None:
             with open_log(log) as file, _as_setup_error(conf, log):
                 _use_temporary_folder(conf)
                 self._gateway = _launch(conf, {"stdout": file, "stderr": file, "pass_fds": tuple(locked_files)})
@@ -102,6 +106,10 @@ class Session:
         except BaseException:
             self._end_jvm(0.0)
             raise
+
+    def exit_code(self) -> int | None:
+        """The exit code of the JVM that this object started; None while it runs."""
+        return None if self._gateway is None else self._gateway.proc.poll()
 
     def close(self) -> None:
         """Stop the session and its JVM, even if the JVM has ended. A JVM that was already running stays."""
@@ -115,6 +123,7 @@ class Session:
         """Kill the JVM, which ends every call that hangs in it. A JVM that was already running stays."""
         if self._gateway is not None:
             self._gateway.proc.kill()
+            self._gateway.proc.wait()
 
     def _end_jvm(self, within_s: float) -> None:
         """Stop the JVM that this object started; kill it after within_s."""
@@ -129,7 +138,6 @@ class Session:
             process.kill()
             process.wait()
         self._gateway = None
-        _reset_pyspark()
 
 
 def open_log(path: str) -> IO[str]:
@@ -190,8 +198,7 @@ def _use_temporary_folder(conf: SparkConf) -> None:
 def _start(conf: SparkConf, gateway: Any) -> None:
     _set_hadoop_user(gateway)
     with _interrupt_handler_preserved():
-        server: Any = SparkContext(conf=conf, gateway=gateway)._accumulatorServer
-    server.handle_error = lambda *_: None  # otherwise it prints a traceback when the JVM ends
+        SparkContext(conf=conf, gateway=gateway)
 
 
 def _set_hadoop_user(gateway: Any) -> None:
@@ -244,9 +251,3 @@ def _interrupt_handler_preserved() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)
-
-
-def _reset_pyspark() -> None:
-    """Make the next session of this process start a new JVM: PySpark stores its gateway in class attributes."""
-    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-    SparkSession._instantiatedSession = SparkSession._activeSession = None

@@ -30,7 +30,7 @@ def main(folder: Path, dies_at: int, master: str | None = None) -> None:
 
     job = StreamingJob(config_of(folder), RULES, publish, opener=OPENER)
     with stop_event() as stop:
-        job.start(master)
+        job.start(stop, master)
         stop.wait()
         job.stop()
 

@@ -38,6 +38,12 @@ def child(folder: Path, dies_at: int = 0) -> "Iterator[subprocess.Popen[bytes]]"
         process.wait()
 
 
+def jvm_of(process: "subprocess.Popen[bytes]") -> int:
+    """The process ID of the JVM, which is the only child."""
+    (jvm,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return int(jvm)
+
+
 def published(folder: Path) -> list[Snapshot]:
     """Whole lines only: the last one may be under way."""
     file = folder / "published"
@@ -76,14 +82,27 @@ def test_a_run_after_a_kill_equals_an_undisturbed_run(tmp_path: Path) -> None:
         assert decisions(snapshot) == expected[int(snapshot.at_s)]
 
 
+def test_a_jvm_that_is_killed_ends_the_pipeline_with_the_cause(tmp_path: Path) -> None:
+    with child(tmp_path) as process:
+        wait_for(tmp_path, 2, process)
+        os.kill(jvm_of(process), signal.SIGKILL)
+        assert process.wait(60) == 1
+    output = (tmp_path / "child.log").read_text()
+    log = tmp_path / "checkpoint" / "spark.log"
+    cause = "the JVM has ended with exit code -9; if it was killed, raise the memory limit"
+    assert output.splitlines()[-1] == f"adapter.errors.JvmError: {cause}; see {log}"
+    assert output.count("Traceback") == 1
+    assert log.exists()
+    claim(config_of(tmp_path), 0.0).close()
+
+
 def test_a_jvm_that_is_killed_while_the_query_starts_is_an_error_of_the_start(tmp_path: Path) -> None:
     claim(config_of(tmp_path)).close()
     metadata = tmp_path / "checkpoint" / "stream" / "metadata"
     metadata.parent.mkdir()
     os.mkfifo(metadata)  # the JVM waits for a writer
     with child(tmp_path) as process, metadata.open("wb"):
-        (jvm,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        os.kill(int(jvm), signal.SIGKILL)
+        os.kill(jvm_of(process), signal.SIGKILL)
         assert process.wait(60) == 1
     last = (tmp_path / "child.log").read_text().splitlines()[-1]
     assert last.startswith("adapter.errors.SetupError: the streaming query does not start: ")

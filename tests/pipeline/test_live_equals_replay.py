@@ -1,5 +1,6 @@
 """The stream gives what a plain fold gives, whatever way the ticks came."""
 
+import threading
 from itertools import pairwise
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def test_a_query_that_fails_in_publish_is_restarted_and_loses_no_tick(
 
     policy = RestartPolicy(first_backoff_s=0.1)
     job = StreamingJob(stream.plan.config, RULES, fail_once, opener=OPENER, policy=policy)
-    job.start()
+    job.start(threading.Event())
     try:
         snapshots = [stream.arrived.get(timeout=FIRST_TICK_WITHIN_S) for _ in range(4)]
     finally:
@@ -96,7 +97,7 @@ def test_a_query_that_fails_in_publish_is_restarted_and_loses_no_tick(
 
 
 def run_until_a_tick(job: StreamingJob, stream: Stream) -> None:
-    job.start()
+    job.start(threading.Event())
     try:
         stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)
     finally:
@@ -130,7 +131,7 @@ def test_a_supervisor_that_fails_releases_the_checkpoint(
 ) -> None:
     monkeypatch.setattr(StreamingQuery, "lastProgress", failing(KeyError("durationMs"), times=1))
     job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER)
-    job.start()
+    job.start(threading.Event())
     claim(stream.plan.config, FIRST_TICK_WITHIN_S).close()
     job.stop()
 

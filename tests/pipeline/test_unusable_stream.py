@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +65,7 @@ def run(stream: Stream, ticks: int) -> StreamingJob:
     stream.arrived = SimpleQueue()  # without ticks of an earlier job
     policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=FIRST_TICK_WITHIN_S)
     job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
-    job.start()
+    job.start(threading.Event())
     try:
         for _ in range(ticks):
             stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)
