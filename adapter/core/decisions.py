@@ -28,7 +28,7 @@ class Decision:
     reason: Reason
     bound: Bound = Bound.NONE
     confidence: str = CONFIDENCE[0]
-    fault: str = ""  # the error of a source that explains missing samples
+    fault: str = ""  # errors of sources, assumptions about offsets, annotations that cannot be read, falling counters
     dispute: str = ""  # two sources report backlogs that contradict
     stage: str = ""  # the deciding stage, "" for the whole workload
     bottleneck: str = ""  # the stage with the least room for its input, "" if no stage reports busy time
@@ -49,6 +49,7 @@ class Decision:
     partitions_age_s: float | None = None
     slots_per_worker: float | None = None
     sink_healthy: float | None = None  # 1 or 0
+    source_failed: float | None = None  # 1 if an error of a source may explain missing samples, otherwise 0
     bad_annotations: float | None = None  # annotations of the HPA that cannot be read
     allowed_workers: float | None = None  # more workers do not relieve the hot partition
     throughput_records_per_s: float | None = None

@@ -74,10 +74,15 @@ def _has_hpa(facts: WorkloadFacts) -> Mask:
 
 def faulty(samples: Samples, workloads: tuple[str, ...]) -> Mask:
     """Whether a source of each workload failed: what its samples lack may then still exist."""
-    if EVERY in samples.faults or not samples.faults:
-        return np.full(len(workloads), EVERY in samples.faults)
-    failed = samples.faults.keys() - samples.noted
-    return np.array([workload in failed for workload in workloads], dtype=bool)
+    return failed(samples, workloads) | (EVERY in samples.faults)
+
+
+def failed(samples: Samples, workloads: tuple[str, ...]) -> Mask:
+    """Whether a source failed for each workload by name."""
+    if not samples.faults:
+        return np.zeros(len(workloads), dtype=bool)
+    names = samples.faults.keys() - samples.noted
+    return np.array([workload in names for workload in workloads], dtype=bool)
 
 
 def without_deleted_hpas(state: State, at_s: float, rules: RuleColumns) -> State:

@@ -15,6 +15,7 @@ from adapter.core.decisions import CONFIDENCE, NUMBERS, STAGE_NUMBERS, Bound, De
 from adapter.core.disputes import disputes
 from adapter.core.falling_counters import falling_counters
 from adapter.core.formatting import RESOURCES
+from adapter.core.ingest import failed
 from adapter.core.limits import at_least_one
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import forecast_input_rate
@@ -36,7 +37,7 @@ def report(tick: Tick, inputs: DecisionInput, result: DecisionResult, samples: S
     return Decisions(
         at_s=tick.at_s,
         text=_text(tick, result, samples),
-        numbers=_numbers(tick, inputs, result),
+        numbers={**_numbers(tick, inputs, result), "source_failed": _source_failed(tick, result, samples)},
         stages=tuple(slow.stages[place] for place in visible),
         stage_numbers=_stage_numbers(tick, visible),
         record=record_columns(inputs, result),
@@ -91,12 +92,20 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
     names, complaints, falling = tick.state.slow.workloads, tick.complaints, falling_counters(tick)
     if not (faults or complaints or falling):
         return ("",) * len(names)
-    missing = np.isin(result.gate, _MISSING_SAMPLES) | _is_partition_count_old(tick)
-    of_all = np.where(missing, faults.get(EVERY, ""), "").tolist()
+    of_all = np.where(_lacks_samples(tick, result), faults.get(EVERY, ""), "").tolist()
     return tuple(
         _together(_together(_own_fault(faults.get(name, ""), every), complaints.get(name, "")), falling.get(name, ""))
         for name, every in zip(names, of_all, strict=True)
     )
+
+
+def _source_failed(tick: Tick, result: DecisionResult, samples: Samples) -> Array:
+    of_all = _lacks_samples(tick, result) & (EVERY in samples.faults)
+    return (failed(samples, tick.state.slow.workloads) | of_all).astype(np.float64)
+
+
+def _lacks_samples(tick: Tick, result: DecisionResult) -> Mask:
+    return np.isin(result.gate, _MISSING_SAMPLES) | _is_partition_count_old(tick)
 
 
 def _is_partition_count_old(tick: Tick) -> Mask:

@@ -42,8 +42,8 @@ _SERIES: dict[str, tuple[str, Read]] = {
     ),
     "bad_annotations": ("annotations of the HPA that cannot be read", lambda decision: decision.bad_annotations),
     "source_fault": (
-        "1 while an error of a source explains missing samples",
-        lambda decision: float(decision.fault != ""),
+        "1 while an error of a source may explain missing samples",
+        lambda decision: decision.source_failed,
     ),
     "source_dispute": (
         "1 while two sources report backlogs that contradict",

@@ -206,7 +206,23 @@ def test_a_workload_with_samples_does_not_show_a_general_fault():
         *steady(**BEHIND),
         tick(75, job(**counts(), **flow(75, **BEHIND)), faults=[(EVERY, "prometheus: refused")]),
     ]
-    assert last(ticks).fault == ""
+    assert (last(ticks).fault, last(ticks).source_failed) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    ("workload", "has_samples", "is_assumption", "failed"),
+    [
+        pytest.param(JOB, True, False, 1, id="one of its sources"),
+        pytest.param(JOB, True, True, 0, id="an assumption about its offsets"),
+        pytest.param(EVERY, False, False, 1, id="every workload, and it has no samples"),
+        pytest.param("shop/other", True, False, 0, id="another workload"),
+    ],
+)
+def test_a_failed_source_is_no_assumption(workload, has_samples, is_assumption, failed):
+    load = [job(**counts(), **flow(75, **BEHIND))] if has_samples else []
+    newest = tick(75, *load, faults=[(workload, "1 partition has no committed offset")])
+    newest = replace(newest, noted=frozenset({workload} if is_assumption else ()))
+    assert last([*steady(**BEHIND), newest]).source_failed == failed
 
 
 # --- time

@@ -155,7 +155,10 @@ def test_the_bounds_and_faults_of_a_workload_are_shown() -> None:
     store = SnapshotStore(clock=lambda: AT_S + 1)
     telemetry = Telemetry(store, workloads=True)
     bounds = {"min_workers": 2.0, "max_workers": 12.0, "spec_workers": 5.0, "workers": 4.0}
-    store.put(snapshot(entry(**bounds, capacity_records_per_s=900.0), entry("shop/returns", fault="no answer")))
+    healthy = entry(
+        **bounds, capacity_records_per_s=900.0, fault="1 partition has no committed offset", source_failed=0.0
+    )
+    store.put(snapshot(healthy, entry("shop/returns", fault="no answer", source_failed=1.0)))
     orders, returns = ("shop", "orders"), ("shop", "returns")
     names = ("min_workers", "max_workers", "spec_workers", "current_workers", "capacity", "source_fault")
     assert {name: shown(telemetry, name) for name in names} == {
