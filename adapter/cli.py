@@ -151,7 +151,7 @@ def _explained(body: bytes, configured: "Config | None", workload: str) -> str:
     try:
         from adapter.operations import explain
         from adapter.operations.streams import stream_section
-    except ModuleNotFoundError as error:  # the image of `serve` carries no numbers
+    except ModuleNotFoundError as error:  # the image of `serve` has no numpy
         raise AdapterError(f"{error.name} is not installed here: ask in the pipeline's pod, or add --json") from error
     explained = explain.explain_body(body)
     streams = [] if configured is None else [stream_section(configured, workload)]
@@ -215,7 +215,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     ] = None,
     price: Price = None,
     late_price: LatePrice = None,
-    currency: Annotated[str, typer.Option(help="Of the prices.")] = "EUR",
+    currency: Annotated[str, typer.Option(help="Currency of the prices.")] = "EUR",
 ) -> None:
     """Simulate policies on recorded loads or on your own history, and compare their cost, lateness and rescales."""
     from adapter import wiring

@@ -1,4 +1,4 @@
-"""Log a failure that lasts once, not at every attempt."""
+"""Log a lasting failure once, instead of at every attempt."""
 
 from collections.abc import Callable
 from typing import Any

@@ -79,7 +79,7 @@ Price = Annotated[
     typer.Option(
         parser=_number(float, "--price", _PRICE),
         metavar="PRICE",
-        help="Of a worker-hour; else rules.worker_hour_price, if any.",
+        help="Price of a worker-hour; by default rules.worker_hour_price, if set.",
     ),
 ]
 LatePrice = Annotated[
@@ -87,6 +87,6 @@ LatePrice = Annotated[
     typer.Option(
         parser=_number(float, "--late-price", _PRICE),
         metavar="PRICE",
-        help="Of a minute over the target; else rules.late_minute_price, if any.",
+        help="Price of a minute over the backlog-time target; by default rules.late_minute_price, if set.",
     ),
 ]

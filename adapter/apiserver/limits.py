@@ -26,18 +26,18 @@ class ServerLimits:
         512, "Open connections; one more closes the least recently used, one without a certificate first.", ge=1
     )
     handshakes: int = _limit(128, "TLS handshakes in progress; one more closes the oldest.", ge=1)
-    handshake_s: float = _limit(10.0, "For a TLS handshake.", gt=0)
-    header_s: float = _limit(15.0, "From the first byte of a request to the last of its body.", gt=0)
-    header_bytes: int = _limit(32 * _KIB, "Of the request line and headers; more are a 431.", ge=1)
+    handshake_s: float = _limit(10.0, "Time limit for a TLS handshake.", gt=0)
+    header_s: float = _limit(15.0, "Time limit from the first byte of a request to the last byte of its body.", gt=0)
+    header_bytes: int = _limit(32 * _KIB, "Bytes of the request line and headers; more are a 431.", ge=1)
     header_fields: int = _limit(100, "Headers; more are a 431.", ge=1)
-    body_bytes: int = _limit(16 * _KIB, "Of a request body; more are a 413.", ge=0)
+    body_bytes: int = _limit(16 * _KIB, "Bytes of a request body; more are a 413.", ge=0)
     requests: int = _limit(
-        128, "In progress for clients with a certificate, and as many for others; more are a 429.", ge=1
+        128, "Requests in progress of clients with a certificate, and as many of others; more are a 429.", ge=1
     )
-    request_s: float = _limit(10.0, "For a response; longer is a 504.", gt=0)
-    write_s: float = _limit(20.0, "For a client that stops reading to read on.", gt=0)
+    request_s: float = _limit(10.0, "Time limit for a response; a later one is a 504.", gt=0)
+    write_s: float = _limit(20.0, "How long a client may stop reading a response; then its connection is closed.", gt=0)
     idle_s: float = _limit(
-        120.0, "Between two requests; above the 90 s after which an API server closes its side.", gt=0
+        120.0, "Time limit between two requests; above the 90 s after which an API server closes its side.", gt=0
     )
 
 

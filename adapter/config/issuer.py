@@ -28,7 +28,7 @@ _FILES = {
 class Issuer(Model):
     """What `serve` issues itself: the replica that holds the Lease issues, and all objects are in its namespace."""
 
-    lease: Text = Field(description="Name of the Lease whose holder issues.")
+    lease: Text = Field(description="Name of the Lease; its holder issues the certificates.")
     secret: Text | None = Field(
         default=None, description="Secret of the CA and of serve's certificate, which is copied to cert_file."
     )

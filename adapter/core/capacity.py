@@ -252,7 +252,7 @@ def _without_low_bounds(columns: Array, entry: Array, exponent: Array) -> Array:
 
 
 def _with_fallen_capacity(columns: Array, entry: Array, observed: Mask) -> Array:
-    """The columns with entries far above an observed one in proportion to it, because the capacity has fallen since.
+    """Replace entries far above an observed one by its rate in proportion: the capacity has fallen since.
 
     A smaller size carries no more than a larger one, and a larger size no more per worker.
     """

@@ -90,8 +90,8 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
 def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask) -> Mask:
     """Whether a scale-up is too soon after the last change.
 
-    The gain of a scale-up is unknown until its workers are warm. Excess input does not wait for it, unless more workers
-    may not help. After a stop, cold workers explain a backlog at low utilization.
+    The gain of a scale-up is unknown until its workers are warm. With excess input, a scale-up does not wait for them,
+    unless more workers may not help. After a stop, cold workers explain a backlog at low utilization.
     """
     status, rules, changed_age_s = inputs.status, inputs.status.rules, inputs.gate_inputs.changed_age_s
     changed, warm_s = np.isfinite(changed_age_s), warm_after_s(rules)

@@ -104,7 +104,7 @@ def is_overloaded(tick: Tick) -> Mask:
 
 
 def budget_s(tick: Tick) -> Array:
-    """Pause that scale-downs may still cost: at most a share of a day, which time restores."""
+    """The pause that scale-downs may still cause, in seconds: at most a share of a day, and it grows back over time."""
     share, history = tick.rules.pause_budget_ratio, tick.state.slow.history
     whole = np.fmax(share * DAY_S, tick.rules.rescale_pause_s)
     left = history.budget_s + share * (tick.at_s - history.budget_at_s)

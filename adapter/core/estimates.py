@@ -212,7 +212,7 @@ def _perhaps_warming(tick: Tick) -> Mask:
 
 
 def _missing_gain(tick: Tick, trial: ScaleUpTrial) -> Array:
-    """Records/s that a scale-up lacks to ineffective_gain_ratio of what its workers should add; NaN if unknown."""
+    """Records/s by which a scale-up falls short of ineffective_gain_ratio of its expected gain; NaN if unknown."""
     rules, before = tick.stage_rules, trial.from_records_per_s
     grown = tick.workers[tick.workload_index] / np.where(trial.from_workers > 0, trial.from_workers, np.nan)
     expected = before * (grown**rules.scaling_exponent - 1.0)

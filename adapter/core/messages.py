@@ -26,7 +26,8 @@ def _unhealthy_sink(d: Decision) -> str:
 
 def _stuck_partitions(d: Decision) -> str:
     waits = d.stuck_backlog_records
-    return f"; {waiting_records(waits)} in partitions that do not move: check their consumer" if waits else ""
+    where = "in partitions whose committed offset does not advance"
+    return f"; {waiting_records(waits)} {where}: check their consumer" if waits else ""
 
 
 def _slow_worker(d: Decision) -> str:

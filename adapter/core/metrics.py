@@ -146,19 +146,19 @@ _ALL = (
     ),
     _both(
         "stage_load",
-        "input / true rate of a stage, above 1 where it cannot carry its input; of a workload its bottleneck's",
+        "input / true rate of a stage, above 1 where it cannot carry its input; of a workload, that of its bottleneck",
         "ratio",
         lambda signals: signals.load_ratio,
     ),
     _both(
         "true_rate",
-        "what a stage processes at full busy time; of a workload its bottleneck's",
+        "what a stage processes at full busy time; of a workload, that of its bottleneck",
         "records/s",
         lambda signals: signals.true_rate_records_per_s,
     ),
     _both(
         "required_parallelism",
-        "subtasks with which a stage carries its input at the target utilization; of a workload its bottleneck's",
+        "subtasks that carry the input of a stage at the target utilization; of a workload, that of its bottleneck",
         "subtasks",
         lambda signals: signals.required_parallelism,
     ),

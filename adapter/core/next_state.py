@@ -140,7 +140,7 @@ def _charge_budget(tick: Tick, slow: Slow, down: Mask) -> Slow:
 
 
 def _count_reversals(tick: Tick, slow: Slow, up: Mask) -> Slow:
-    """Count a scale-down that was reverted soon several times, so that the next ones wait longer."""
+    """Give extra weight to a scale-down that was soon reverted, so that the next ones wait longer."""
     was = slow.history
     soon = up & (tick.at_s - was.downs_at_s < REVERSAL_WITHIN_S)
     if not soon.any():

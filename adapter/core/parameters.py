@@ -29,7 +29,7 @@ _PUBLISHED = np.array([policy.published for policy in POLICIES])
 _MEASURING = np.array([policy.waits_until_warm for policy in POLICIES])
 _COMPARED = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal}
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
-_IGNORED = "none of the rules in its HPA's annotations counts"
+_IGNORED = "all rules in its HPA's annotations are ignored"
 
 
 def columns(

@@ -52,7 +52,7 @@ def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s
 
     A counter that rises at every near point is measured from the first to the last of them. A counter that rises in
     steps is measured by its slope over the far points, because the time of a step is known only to a tick. A counter
-    stands still after twice its longest step; one that never rose needs a longer window.
+    has stopped if it has not risen for twice its longest step; one that never rose needs a longer window.
     at_s: shape (points,), increasing. values, near, far: shape (points, rows). least_span_s: shape (rows,).
     Returns shape (rows,), units of the counter per second; NaN with a single step, or over less than least_span_s.
     """

@@ -29,7 +29,7 @@ class ReasonRecord:
     opened_by: Mapping[str, float] = field(default_factory=dict)
     holds_without_samples: bool = False  # a user requested the hold, so the target does not expire with its samples
     needs_attention: bool = False  # the page lists such workloads first
-    is_moving: bool = False  # the number of workers changes, or is about to
+    is_moving: bool = False  # its workers change, or it waits for its next ticks; the page lists it first
 
 
 def _no_data(d: "Decision") -> str:
@@ -60,9 +60,8 @@ def _stale(d: "Decision") -> str:
 
 def _in_flight(d: "Decision") -> str:
     if d.workers is not None and d.spec_workers is not None and d.workers > d.spec_workers:
-        return (
-            f"{hold_prefix(d)}: {workers(d.workers)} run and {count(d.spec_workers)} will remain; waiting for the rest"
-        )
+        sizes = f"{workers(d.workers)} exist and {count(d.spec_workers)} are desired"
+        return f"{hold_prefix(d)}: {sizes}; waiting for the others to stop"
     return f"{hold_prefix(d)}: {_ready(d)}; waiting for the rest"
 
 

@@ -21,7 +21,7 @@ _MOST_WORKERS = 100_000  # far beyond any cluster: larger is a slip
 ORDERED = (  # the first parameter may not exceed the second; the consequence if it does
     ("min_workers", "max_workers", "no size is allowed"),
     ("min_spare_workers", "max_workers", "the spare workers alone exceed the maximum"),
-    ("stale_after_s", "error_after_s", "the error would come before its warning"),
+    ("stale_after_s", "error_after_s", "worker counts would expire before they are stale"),
     ("down_cpu_ratio", "up_cpu_ratio", "the same utilization would scale up and down"),
     ("short_backlog_time_s", "up_backlog_time_s", "the same backlog time would scale up and down"),
     ("low_cpu_ratio", "target_utilization_ratio", "workers at their target utilization would count as idle"),
@@ -210,7 +210,7 @@ class Rules:
     # S4-29 gives no number.
     cooldown_up_s: float | None = _setting(
         None,
-        "no scale-up until this long after a change",
+        "no scale-up until this long after a change of the workers; `netflix` counts from the last scale-up",
         ge=0,
         le=86_400,
     )

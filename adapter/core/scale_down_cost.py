@@ -17,7 +17,7 @@ DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the ne
 REVERSAL_WITHIN_S = 1800.0
 REVERSAL_WEIGHT = 2.0  # a scale-down that is reverted within that time counts this much more
 _WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (60.0, 300.0)  # of the default of rescale_worth_s
-# A quarter of the workers saves the worth in four times as long.
+# Removing a quarter of the workers takes four times as long to save the cost of a rescale.
 _SEEN_WORTHS, _LONGEST_SEEN_S = 4.0, 3600.0
 _LEAST_HEADROOM = 0.05  # at a target utilization near 1 the backlog would never end
 _LOST_WARMING = 0.25  # of the work, while a job warms up from half its speed after a pause

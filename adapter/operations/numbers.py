@@ -216,9 +216,9 @@ def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
     pauses = recorded.number("workload_status.measured_pauses") or 0.0
     if setting == "metric_delay_s" and pauses >= LEAST_RESCALES and recorded.rule("rescale_pause_s") == 0:
         return f"; {'the default' if is_default else 'an earlier measurement'} counts while most rescales show no pause"
-    until = f"counts until {LEAST_RESCALES} are measured"
+    until = f"is used until {LEAST_RESCALES} are measured"
     if setting == "metric_delay_s":  # otherwise counts from the first rescale on
-        return f"; the longest {until}" if shown else "; the default counts until one is measured"
+        return f"; the longest {until}" if shown else "; the default is used until one is measured"
     early = "the setting or longer" if setting == "rescale_pause_s" else "the configured"
     return f"; {'the default' if is_default else early} {until}"
 

@@ -108,7 +108,7 @@ class Publisher:
     def _note_faults(self, shards: int) -> None:
         """Log the first of consecutive faulty ticks, and their end. Spark's workers log the cause to their own file."""
         if shards and not self.shards_at_fault:
-            log.error("samples could not be folded", shards=shards, cause_in=self._spark_log)
+            log.error("the samples of some shards could not be used", shards=shards, cause_in=self._spark_log)
         elif self.shards_at_fault and not shards:
             log.info("samples of all shards are folded again")
         self.shards_at_fault = shards

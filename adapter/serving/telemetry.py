@@ -37,7 +37,7 @@ _SERIES: dict[str, tuple[str, Read]] = {
     "worker_capacity": ("records/s that one worker processes", lambda decision: decision.worker_capacity_records_per_s),
     "backlog_time_target_seconds": ("target of the backlog time", lambda decision: decision.backlog_time_target_s),
     "stuck_backlog": (
-        "records waiting in partitions that do not move",
+        "records waiting in partitions whose committed offset does not advance",
         lambda decision: decision.stuck_backlog_records,
     ),
     "bad_annotations": ("annotations of the HPA that cannot be read", lambda decision: decision.bad_annotations),
@@ -123,9 +123,8 @@ def certificate(ends_s: Callable[[], float | None], clock: Callable[[], float] =
         end_s = ends_s()
         if end_s is not None:
             days = (end_s - clock()) / 86_400
-            yield GaugeMetricFamily(
-                f"{PREFIX}_certificate_days_left", "until it expires; negative afterwards", value=days
-            )
+            text = "days until the serving certificate expires; negative afterwards"
+            yield GaugeMetricFamily(f"{PREFIX}_certificate_days_left", text, value=days)
 
     return gauges
 

@@ -59,9 +59,9 @@ def disputes(columns: Mapping[str, Names], rank: IntArray, value: Array) -> dict
     for row in sorted(np.flatnonzero(high > _TWICE * low).tolist(), key=lambda row: float(high[row] - low[row])):
         used = leading[row]
         first_name, other_name = (source.names[keys[place, 2]] for place in (used, row))
-        counts = f"{sums[used]:,.0f} records by {first_name} and {sums[row]:,.0f} records by {other_name}"
+        counts = f"{sums[used]:,.0f} records according to {first_name} and {sums[row]:,.0f} according to {other_name}"
         ranked = keys[used, 1] < keys[row, 1]
-        why = f"{first_name} comes first in read and has precedence" if ranked else "the larger one counts"
+        why = f"{first_name} comes first in read and has precedence" if ranked else "the larger one is used"
         text = f"two sources contradict: the backlog is {counts}; check both; {why}"
         found[workload.names[keys[row, 0]]] = Dispute(records=float(high[row] - low[row]), sentence=text)
     return found

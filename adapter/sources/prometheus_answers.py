@@ -278,5 +278,5 @@ def _missing(labels: str, newest_s: int | None, tick_s: int) -> str:
     if newest_s is None:
         return f"no series match {labels}; is it running, and scraped?"
     if newest_s > tick_s:
-        return f"the values of {labels} are of {newest_s - tick_s} s after the tick; synchronize the clocks"
-    return f"the newest values of {labels} are of {tick_s - newest_s} s before the tick; is it running, and scraped?"
+        return f"the values of {labels} are {newest_s - tick_s} s newer than the tick; synchronize the clocks"
+    return f"the newest values of {labels} are {tick_s - newest_s} s older than the tick; is it running, and scraped?"

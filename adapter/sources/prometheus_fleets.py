@@ -12,8 +12,8 @@ Labels = tuple[str, str]  # namespace, name
 class FleetNames:
     """The names of one call. All series are added before the first name is read.
 
-    Two label values may have the same workload name, such as orders and orders-. Then the label value that equals the
-    name has the workload, or neither does: a stray name must not freeze a workload.
+    Two label values may have the same workload name, such as orders and orders-. Then only the label value that equals
+    the name is read, or none if no value does, so that a stray name does not stop a workload.
     """
 
     _labels: dict[tuple[int, str], dict[Labels, None]] = field(default_factory=dict)  # fleet, workload

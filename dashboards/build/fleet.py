@@ -64,7 +64,7 @@ def _counts() -> tuple[Drawn, ...]:
         _count("Behind", "Backlog time above its target.", f"sum({_BACKLOG_TIME} > bool {_TARGET})", any_of),
         _count("At maximum", "The workers are at the maximum.", f"sum({_SIZE} >= bool {_MAX})", any_of, ORANGE),
         _count("Held", "A gate holds the size.", f"sum({held}) or {none}", any_of, ORANGE),
-        _count("Need a person", "The reason needs a person.", f"sum({attention}) or {none}", any_of),
+        _count("Need attention", "The reason requires action by an operator.", f"sum({attention}) or {none}", any_of),
         _count("Without a number", "No number of workers is served.", unknown, any_of),
     )
 

@@ -271,7 +271,7 @@ def _inputs() -> tuple[Drawn, ...]:
     return (
         _chart(
             "Age of the newest sample",
-            "The limits are the defaults of stale_after_s and error_after_s.",
+            "The second limit is the default of error_after_s.",
             SECONDS,
             *SAMPLE_AGES,
             sample_age_seconds="age",

@@ -132,7 +132,7 @@ SENTENCES = {
     ),
     "on their way out": (
         decision(Reason.IN_FLIGHT, spec_workers=8),
-        "Holding 10 workers: 10 workers run and 8 will remain; waiting for the rest",
+        "Holding 10 workers: 10 workers exist and 8 are desired; waiting for the others to stop",
     ),
     "unschedulable": (
         decision(Reason.UNSCHEDULABLE, spec_workers=20, workers=20, ready_workers=10),
@@ -480,7 +480,7 @@ def test_the_step_that_limits_a_scale_down_is_named():
         (decision(Reason.PAUSED, required_workers=1), "Holding 1 worker: "),
         (decision(Reason.STUCK, backlog_records=1.0), ": 1 record waits and nothing is processed;"),
         (decision(Reason.DISCONTINUITY, backlog_records=1.0), "jumped to 1 record;"),
-        (decision(Reason.HOLD, **CALM, stuck_backlog_records=1.0), "; 1 record waits in partitions that"),
+        (decision(Reason.HOLD, **CALM, stuck_backlog_records=1.0), "; 1 record waits in partitions whose"),
         (decision(Reason.HOLD, **CALM, partitions=1, bound=Bound.PARTITIONS), "; only 1 partition, more workers"),
         (
             decision(Reason.HOLD, policy="segments", partitions=1, wanted_workers=1, fault="x"),

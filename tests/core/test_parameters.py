@@ -122,7 +122,7 @@ def test_a_contradiction_drops_all_overrides_of_the_workload():
     assert found.quanta.tolist() == [QUANTA.index("relative"), QUANTA.index("none")]
 
 
-IGNORED = "none of the rules in its HPA's annotations counts: "
+IGNORED = "all rules in its HPA's annotations are ignored: "
 COMPLAINTS = {
     "one that the configuration contradicts": (
         {"min_workers": 200},

@@ -183,8 +183,8 @@ def costs(record, name):
 @pytest.mark.parametrize(
     ("measured", "words"),
     [
-        (0.0, "0 rescales measured; the default counts until "),
-        (1.0, "1 rescale measured; {early} counts until 3 are measured"),
+        (0.0, "0 rescales measured; the default is used until "),
+        (1.0, "1 rescale measured; {early} is used until 3 are measured"),
         (4.0, "4 rescales measured"),
     ],
     ids=["none", "too few", "enough"],
@@ -219,7 +219,7 @@ def test_a_delay_that_does_not_count_is_not_named_as_measured(delay_s, origin):
         (
             "pause",
             "rescale_pause_s",
-            "0 rescales measured; the setting or longer counts until 3 are measured",
+            "0 rescales measured; the setting or longer is used until 3 are measured",
         ),
         ("delay", "metric_delay_s", "as configured"),
         ("warm up", "warm_up_s", "as configured"),

@@ -99,7 +99,7 @@ def dispute(broker: float, engine: float, staged: bool = False, throughput: floa
 @pytest.mark.parametrize("staged", [False, True], ids=["of the same stage", "of the stages of an engine"])
 def test_a_decision_names_both_sources_whose_backlogs_contradict(staged: bool) -> None:
     assert dispute(50_000, 300, staged) == (
-        "two sources contradict: the backlog is 50,000 records by broker and 300 records by engine; "
+        "two sources contradict: the backlog is 50,000 records according to broker and 300 according to engine; "
         "check both; broker comes first in read and has precedence"
     )
 
@@ -122,7 +122,7 @@ def test_of_two_sources_that_read_does_not_name_the_larger_backlog_counts() -> N
     found = samples(config("third"), broker={"backlog_records": 10.0}, engine={"backlog_records": 5_000.0})
     assert found.stage("backlog_records").tolist() == [5_000]
     assert found.disputes[JOB].sentence.endswith(
-        "10 records by broker and 5,000 records by engine; check both; the larger one counts"
+        "10 records according to broker and 5,000 according to engine; check both; the larger one is used"
     )
 
 

@@ -16,7 +16,7 @@ class Need:
     """A signal that a policy reads."""
 
     signals: tuple[str, ...]  # any one of them is enough
-    without: str = ""  # what the policy cannot do without it, "" where it cannot decide at all
+    without: str = ""  # what the policy does without it; "" if it cannot decide at all
 
 
 _THROUGHPUT, _BACKLOG = Need(signals=_LOAD), Need(signals=("backlog_records",))
@@ -30,18 +30,18 @@ class Policy:
     name: str
     module: str  # of its formula: size(PolicyInput) -> PolicyResult
     needs: tuple[Need, ...]
-    parameters: tuple[str, ...] = ()  # of Rules, that concern this policy alone
+    parameters: tuple[str, ...] = ()  # of Rules, that this policy reads and most others do not
     defaults: Mapping[str, float] = field(default_factory=dict)  # of parameters that are unset otherwise
     unset: Mapping[str, str] = field(default_factory=dict)  # what it does without a parameter, if that is no default
     backlog_time_target: str = "time_to_reduce_backlog_s"  # the parameter that says how long a backlog may last
-    published: bool = True  # it has a text, which `safety: off` follows alone
+    published: bool = True  # a published text defines it; with `safety: off` only that text applies
     checks_the_job: bool = False  # its text stops for failures, deployments and an unhealthy sink
     follows_partitions: bool = False  # it sizes by the number of partitions and reads nothing else
     reads_capacity: bool = False  # it sizes by the learned capacity
     adds_terms: bool = False  # its size is keep-up plus catch-up, otherwise the larger of them
     spreads_evenly: bool = False  # it rounds to a size over which partitions spread evenly
     decides_each_minute: bool = False  # between two points of the forecast its target stands
-    separate_cooldowns: bool = False  # cooldown_up_s begins at a scale-up; after a scale-down until workers are warm
+    separate_cooldowns: bool = False  # cooldown_up_s counts from a scale-up; a scale-down blocks only the warm-up
     waits_until_warm: bool = False  # no scale-up until new workers are warm, no scale-down before it pays
 
 
@@ -139,7 +139,9 @@ POLICIES = (
         needs=(
             _THROUGHPUT,
             _BACKLOG,
-            Need(signals=_UTILIZATION, without="lag alone scales up, and a new size may exceed its utilization"),
+            Need(
+                signals=_UTILIZATION, without="only lag triggers a scale-up, and a new size may be fuller than intended"
+            ),
         ),  # S4-10, S4-27
         parameters=(
             "significant_backlog_time_s",

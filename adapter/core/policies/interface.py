@@ -102,7 +102,7 @@ def positive_growth(policy_input: PolicyInput) -> Array:
 
 
 def keeps_pace(policy_input: PolicyInput) -> Mask:
-    """Whether the backlog does not grow: neither by the rates nor, which shows earlier, above its previous maximum."""
+    """Whether the backlog does not grow by its rates, and does not exceed its previous maximum, which shows earlier."""
     noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
     risen = policy_input.backlog_records - policy_input.highest_backlog_records
     far = policy_input.backlog_time_s > _JUMP_S
