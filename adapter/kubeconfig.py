@@ -1,14 +1,17 @@
-"""The settings of a client of the Kubernetes API, from the service account of a pod or from a kubeconfig."""
+"""A client of the Kubernetes API, and its settings from the service account of a pod or from a kubeconfig."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kubernetes.client.api_client import ApiClient
 from kubernetes.client.configuration import Configuration
 from kubernetes.config import load_incluster_config, load_kube_config
 from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 from yaml import MarkedYAMLError
 
+from adapter.client_tls import client_context
 from adapter.errors import SourceError
 
 
@@ -35,6 +38,16 @@ def read_kubeconfig(source: str, file: str | None, context: str | None = None) -
             file, context, client_configuration=configuration, persist_config=False
         )
     return configuration
+
+
+def api_client(settings: Configuration) -> ApiClient:
+    """A client that verifies the API server with `client_context`. Its CA file is read once."""
+    client = ApiClient(settings)
+    context = client_context(settings.ssl_ca_cert)
+    if not settings.verify_ssl:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    client.rest_client.pool_manager.connection_pool_kw["ssl_context"] = context
+    return client
 
 
 @contextmanager

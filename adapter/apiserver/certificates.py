@@ -7,8 +7,7 @@ Among CAs of one name, the key that verifies the signature decides. OpenSSL trie
 one that the certificate's authority key identifier names, otherwise the first. So two CAs of one name, as during a
 rotation, need key identifiers; Kubernetes and Go write them into every certificate.
 
-Only the leaf is available here. An intermediate CA must stand in the bundle beside its root; Go also accepts one that
-the client sends.
+Only the leaf is available here. An intermediate CA must be in the bundle; Go also accepts one that the client sends.
 """
 
 from dataclasses import dataclass

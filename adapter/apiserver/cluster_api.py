@@ -15,7 +15,7 @@ from kubernetes.config.config_exception import ConfigException
 
 from adapter.errors import SourceError
 from adapter.http_body import read_body
-from adapter.kubeconfig import read_kubeconfig, read_service_account
+from adapter.kubeconfig import api_client, read_kubeconfig, read_service_account
 
 SOURCE = "kubernetes"  # what a SourceError of ours names
 DEADLINE_S = 5.0
@@ -109,7 +109,7 @@ class ClusterApi:
                 settings = read_service_account(SOURCE) if path is None else read_kubeconfig(SOURCE, path)
                 settings.retries = False  # `retry` does, within a deadline
                 settings.connection_pool_maxsize = CONNECTIONS
-                self._client = ApiClient(settings)
+                self._client = api_client(settings)
             return self._client
 
 

@@ -84,7 +84,7 @@ def _is_url(text: str) -> bool:
 
 def _prometheus_url(text: str) -> str:
     if "?" in text or "#" in text:
-        raise refusal("expected an address without ? and #, got one with them; put query parameters under `parameters`")
+        raise refusal("expected an address without ? and #, got one with them; put them under `parameters`")
     if _API.search(text):
         raise refusal(f"expected {_API.sub('', text)} without /api/v1, which the adapter adds, got {value_text(text)}")
     return text

@@ -119,8 +119,8 @@ class Bound(StrEnum):
     LATCH = BoundRecord(
         name="latch",
         description=(
-            "a target that is not enacted is held for latch_s, or until a step of the input ends; a later target in the "
-            "same direction does not restart that time"
+            "a target that is not enacted is held for latch_s, or until a step of the input ends; a later target in "
+            "the same direction does not restart that time"
         ),
         sentence=_latch,
         limit="held_workers",

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from adapter.client_tls import client_context
 from adapter.config import Config
 from adapter.errors import AdapterError, plain
 from adapter.http_body import ACCEPTED, BodyError, read_body
@@ -106,7 +107,7 @@ def _trusted(address: Address) -> ssl.SSLContext | bool:
     if address.ca_file is None:
         return True
     try:
-        return ssl.create_default_context(cafile=address.ca_file)
+        return client_context(address.ca_file)
     except (OSError, ValueError) as error:
         raise AdapterError(f"expected PEM certificates in {address.ca_file}: {error}") from error
 

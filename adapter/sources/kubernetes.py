@@ -18,7 +18,7 @@ from adapter.config import KubernetesSource
 from adapter.errors import SourceError
 from adapter.file_stamps import file_stamps
 from adapter.http_body import BodyError, LargeBodyError, read_body
-from adapter.kubeconfig import read_kubeconfig, read_service_account
+from adapter.kubeconfig import api_client, read_kubeconfig, read_service_account
 from adapter.sources.autoscalers import Autoscaler, Scale, Target, add_workers, autoscalers, scale_of, subresource_scale
 from adapter.sources.sample_table import SampleTable
 
@@ -258,7 +258,7 @@ def _api(name: str, settings: KubernetesSource) -> client.ApiClient:
     chosen = read_service_account(name) if is_in_pod else read_kubeconfig(name, settings.kubeconfig, settings.context)
     chosen.connection_pool_maxsize = _CONNECTIONS
     chosen.retries = 0  # the next tick is the retry
-    return client.ApiClient(chosen)
+    return api_client(chosen)
 
 
 def _root(api_version: str) -> str:

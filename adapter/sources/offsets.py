@@ -126,8 +126,8 @@ def discovered_reads(
 ) -> list[GroupRead]:
     """The workloads of discovered groups. Each one reads the topics on which its group has committed.
 
-    If several groups have the same workload name, the group with exactly that name is read. Without such a group, none is
-    read, and a fault names them. Two fleets that find one group are a fault too. A configured workload of that name
+    If several groups have the same workload name, the group with exactly that name is read. Without such a group, none
+    is read, and a fault names them. Two fleets that find one group are a fault too. A configured workload of that name
     replaces a discovered one.
     """
     by_workload: dict[str, list[tuple[GroupPattern, str]]] = {}

@@ -2,6 +2,7 @@
 
 import ssl
 
+from adapter.client_tls import client_context
 from adapter.config import Tls
 from adapter.errors import SourceError
 from adapter.file_stamps import FileStamp, file_stamps
@@ -12,7 +13,7 @@ def tls_context(source: str, url: str, tls: Tls) -> ssl.SSLContext:
     if not url.lower().startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; does not load the system's CAs
     try:
-        context = ssl.create_default_context(cafile=tls.ca_file)
+        context = client_context(tls.ca_file)
         if tls.cert_file:
             context.load_cert_chain(tls.cert_file, tls.key_file)
     except OSError as error:

@@ -235,6 +235,12 @@ def test_a_certificate_swapped_as_a_mounted_secret_is_noticed(tmp_path: Path) ->
         assert caller.get("/").code == 200
 
 
+def test_a_client_of_an_intermediate_ca_needs_no_root(tmp_path: Path) -> None:
+    between = CLIENTS.create_child_ca()
+    with listening(tmp_path, pem(between)) as (_, server):
+        assert knows(server, between.issue_cert(common_name="alice"))
+
+
 def half_written(files: Files) -> None:
     NEW_SERVER.issue_cert("localhost").private_key_pem.write_to_path(str(files.key))
 

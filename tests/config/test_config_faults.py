@@ -127,7 +127,7 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         ),
         pytest.param(
             source('kind: prometheus, url: "http://p?dedup=true"'),
-            "sources.it.url: expected an address without ? and #, got one with them; put query parameters under `parameters`",
+            "sources.it.url: expected an address without ? and #, got one with them; put them under `parameters`",
             id="a query string",
         ),
         pytest.param(

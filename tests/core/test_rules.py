@@ -34,8 +34,8 @@ def test_a_setting_has_a_meaning_and_only_bounds_that_are_read(setting):
         ("pause_budget_ratio", "share of a day for which scale-downs may stop the job; unset, drain uses 0.01"),
         (
             "cooldown_up_s",
-            "no scale-up until this long after a change of the workers; `netflix` counts from the last scale-up; unset, drain waits until the new workers are warm and "
-            "measured, varga uses 120 s, netflix uses 300 s",
+            "no scale-up until this long after a change of the workers; `netflix` counts from the last scale-up; "
+            "unset, drain waits until the new workers are warm and measured, varga uses 120 s, netflix uses 300 s",
         ),
         ("max_step_down_workers", "workers removed in one decision, at most"),
     ],

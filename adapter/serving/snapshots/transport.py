@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import structlog
 
+from adapter.client_tls import client_context
 from adapter.errors import SourceError
 from adapter.failure_logger import FailureLogger, one_line
 from adapter.http_body import ACCEPTED, LARGEST_BODY, read_body
@@ -133,7 +134,7 @@ class Follower:
         if self._client is None:
             verify: ssl.SSLContext | bool = True
             if self._ca_file is not None:
-                verify = ssl.create_default_context(cafile=self._ca_file)
+                verify = client_context(self._ca_file)
             # trust_env: the pipeline is in the same cluster, where no proxy of the environment is needed.
             self._client = httpx.Client(verify=verify, timeout=DEADLINE_S, trust_env=False)
             self._ca_pem = ca_pem
