@@ -100,7 +100,7 @@ def serve(
     from adapter import config as configuration
     from adapter.serving import roles
 
-    roles.serve(configuration.load(config).serving, insecure_local=insecure_local)
+    roles.serve(configuration.load_serving(config), insecure_local=insecure_local)
 
 
 @app.command()

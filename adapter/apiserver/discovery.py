@@ -67,14 +67,14 @@ def resource_list(group: ApiGroup, version: str) -> Document:
 def aggregate(groups: Sequence[ApiGroup], version: str) -> Document:
     """`/apis` as aggregated discovery. version: of apidiscovery.k8s.io.
 
-    Without its resources, `kubectl api-resources` would show no metric. The newest version of a group comes first.
+    Without its resources, `kubectl api-resources` would show no metric.
     """
     items = [
         {
             "metadata": {"name": group.name},
             "versions": [
                 {"version": each, "resources": _aggregated_resources(group), "freshness": "Current"}
-                for each in reversed(list(group.versions))
+                for each in group.versions
             ],
         }
         for group in groups

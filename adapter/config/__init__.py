@@ -21,6 +21,7 @@ from adapter.config.models import (
     Fleet,
     Pause,
     Pipeline,
+    ServerConfig,
     Serving,
     Timing,
     Workload,
@@ -71,6 +72,7 @@ __all__ = [
     "json_schema",
     "load",
     "load_chart_values",
+    "load_serving",
     "parse",
     "rule_book",
 ]
@@ -82,6 +84,20 @@ _ENTRY = re.compile(r"\b(workloads|fleets)\[(\d+)\]")
 
 def load(path: Path, checks: Sequence[Check] = ()) -> Config:
     """Load the configuration from a file. Raises ConfigError with every fault; reads no other file."""
+    return _checked(_document(path), checks)
+
+
+def load_serving(path: Path) -> Serving:
+    """Load `serving` alone, so that a fault of another part stops no server. Raises ConfigError with its faults."""
+    document = _document(path)
+    others = Config.model_fields.keys() - ServerConfig.model_fields.keys()
+    try:
+        return ServerConfig.model_validate({n: part for n, part in document.values.items() if n not in others}).serving
+    except ValidationError as error:
+        raise document.refuse([fault.sentence() for fault in _faults(error)]) from None
+
+
+def _document(path: Path) -> Document:
     document = read(text_of(path), str(path))
     if is_chart_values(document):  # their paths and addresses exist in the pods alone
         fault = "expected a configuration, got values of the chart"
@@ -90,7 +106,7 @@ def load(path: Path, checks: Sequence[Check] = ()) -> Config:
     if document.values.keys().isdisjoint(Config.model_fields):
         fault = "expected a configuration with sources and pipeline, or values of the chart with config; got neither"
         raise ConfigError([f"{path}: {fault}{_misspelt(document.values)}"])
-    return _checked(document, checks)
+    return document
 
 
 def _misspelt(names: Iterable[object]) -> str:
@@ -142,9 +158,12 @@ def _validated(values: Mapping[Any, Any]) -> tuple[Config | None, list[Fault]]:
     try:
         config = Config.model_validate(values, context={"kinds": source_kinds(values)})
     except ValidationError as error:
-        shape = [Fault(_without_kind(detail["loc"]), detail["msg"]) for detail in error.errors(include_url=False)]
-        return None, [*shape, *faults]
+        return None, [*_faults(error), *faults]
     return (None, faults) if faults else (config, [])
+
+
+def _faults(error: ValidationError) -> list[Fault]:
+    return [Fault(_without_kind(detail["loc"]), detail["msg"]) for detail in error.errors(include_url=False)]
 
 
 def _in_valid_entries(values: Mapping[Any, Any], faults: Sequence[Fault], checks: Sequence[Check]) -> list[str]:

@@ -242,7 +242,13 @@ class Serving(Model):
         return faults
 
 
-class Config(Model):
+class ServerConfig(Model):
+    """The part of the file that `serve` reads."""
+
+    serving: Serving = Field(default=Serving(), description="Settings of the process that serves the metrics API.")
+
+
+class Config(ServerConfig):
     """The whole file."""
 
     sources: dict[Name, AnySource] = Field(
@@ -270,4 +276,3 @@ class Config(Model):
         description="Settings of the process that makes the decisions, such as {checkpoint: /tmp/checkpoint}. The "
         "chart adds the checkpoint to what is below config."
     )
-    serving: Serving = Field(default=Serving(), description="Settings of the process that serves the metrics API.")

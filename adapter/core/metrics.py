@@ -17,6 +17,7 @@ OBJECT_KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "replicasets.apps": ("ReplicaSet", "apps/v1"),
         "rollouts.argoproj.io": ("Rollout", "argoproj.io/v1alpha1"),
         "flinkdeployments.flink.apache.org": ("FlinkDeployment", "flink.apache.org/v1beta1"),
+        "flinkclusters.flinkoperator.k8s.io": ("FlinkCluster", "flinkoperator.k8s.io/v1beta1"),
         "sparkapplications.sparkoperator.k8s.io": ("SparkApplication", "sparkoperator.k8s.io/v1beta2"),
     }
 )

@@ -222,6 +222,6 @@ def _timestamp(at_s: float | None) -> str | None:
 
 # By version, the preferred one first: writes one item of a list.
 CUSTOM_ITEMS: Mapping[str, Callable[[MetricIdentifier, ObjectValue], MetricValue1 | MetricValue2]] = {
-    "v1beta1": _custom_item_1,
     "v1beta2": _custom_item_2,
+    "v1beta1": _custom_item_1,
 }

@@ -17,6 +17,7 @@ from adapter.config import (
     PrometheusReading,
     json_schema,
     load,
+    load_serving,
     parse,
     rule_book,
 )
@@ -343,6 +344,30 @@ def test_the_settings_of_serving_are_read():
 
     assert serving.service == "monitoring/adapter"
     assert serving.access_log == "refusals"
+
+
+BROKEN = SOUND.replace("source: kafka, groups", "source: kafak, groups")
+
+
+def test_a_fault_of_another_part_stops_no_server(tmp_path: Path):
+    file = tmp_path / "c.yaml"
+    file.write_text(BROKEN + "serving: {service: monitoring/adapter}\n")
+    assert load_serving(file).service == "monitoring/adapter"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("serving: {port: -1}\n", "serving.port: expected at least 0, got -1"),
+        ("servin: {port: 8443}\n", "servin: is not a setting here; did you mean serving?"),
+    ],
+)
+def test_a_fault_of_serving_stops_a_server(tmp_path: Path, text: str, fault: str):
+    file = tmp_path / "c.yaml"
+    file.write_text(BROKEN + text)
+    with pytest.raises(ConfigError) as refused:
+        load_serving(file)
+    assert refused.value.faults == (f"{fault} ({file} line {BROKEN.count(chr(10)) + 1})",)
 
 
 INNER = ["source", "name", "read", "group", "groups", "tls", "deadline_s", "tick_s", "url", "kafka", "prometheus"]

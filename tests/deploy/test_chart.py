@@ -73,6 +73,15 @@ def test_each_role_is_started_with_its_configuration(render: Render, name: str, 
     assert container(render(), name)["args"] == [role, "--config", "/etc/backlog-adapter/config.yaml"]
 
 
+@pytest.mark.parametrize(("name", "key"), [(NAME, "serving.yaml"), (f"{NAME}-pipeline", "config.yaml")])
+def test_each_role_gets_its_part_of_the_configuration(render: Render, name: str, key: str) -> None:
+    objects = render()
+    data = objects["ConfigMap", NAME]["data"]
+    (volume,) = [each for each in pod(objects, name)["volumes"] if each["name"] == "config"]
+    assert volume["configMap"] == {"name": NAME, "items": [{"key": key, "path": "config.yaml"}]}
+    assert yaml.safe_load(data["serving.yaml"]) == {"serving": config(objects)["serving"]}
+
+
 def test_each_service_selects_the_pods_of_its_deployment(render: Render) -> None:
     objects = render()
     for name in (NAME, f"{NAME}-pipeline"):

@@ -56,6 +56,10 @@ def of_the_source(name: str, value: object) -> str:
     return f"config.sources.metrics={json.dumps(source)}"
 
 
+def mounted_at(folder: str) -> str:
+    return f"serve.extraVolumeMounts={json.dumps([{'name': 'a', 'mountPath': folder}])}"
+
+
 def of_the_workload(name: str, value: object) -> str:
     """The values of a workload with one setting."""
     workload = {"name": "orders", "read": [{"source": "cluster"}], name: value}
@@ -119,6 +123,8 @@ KAFKA = {"kind": "kafka", "bootstrap_servers": "kafka:9092"}
         ("pipeline.persistence.size=-1", "/pipeline/persistence/size", "minimum"),
         ('pipeline.persistence.accessModes=["ReadOnlyMany"]', "/pipeline/persistence/accessModes/0", "must be one of"),
         ('pipeline.secretMounts={"kafka": "run/kafka"}', "/pipeline/secretMounts/kafka", "does not match pattern"),
+        (mounted_at("/opt/backlog-adapter"), "/serve/extraVolumeMounts/0/mountPath", "'not' failed"),
+        (mounted_at("/run/secrets/"), "/serve/extraVolumeMounts/0/mountPath", "'not' failed"),
         ('prometheusRule.disabled=["BacklogAdapterStucked"]', "/prometheusRule/disabled/0", "must be one of"),
         ('serve.extraEnv=[{"name": "a", "val": "b"}]', "/serve/extraEnv/0", "'val' not allowed"),
         ('pipeline.extraEnv=[{"value": "a"}]', "/pipeline/extraEnv/0", "missing property 'name'"),

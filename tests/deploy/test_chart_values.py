@@ -236,7 +236,7 @@ def pod_templates(objects: Objects) -> dict[str, Any]:
     [
         pytest.param("config.rules.backlog_time_target_s=120", {"pipeline"}, id="a rule"),
         pytest.param("config.timing.tick_s=5", {"pipeline"}, id="the tick"),
-        pytest.param("config.serving.access_log=all", {"pipeline", "serve"}, id="a setting of serve"),
+        pytest.param("config.serving.access_log=all", {"serve"}, id="a setting of serve"),
         pytest.param("commonAnnotations.owner=data", {"pipeline", "serve"}, id="another value of both"),
     ],
 )

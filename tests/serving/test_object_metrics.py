@@ -103,7 +103,8 @@ def test_the_metric_selector_picks_the_workload_and_its_stage(query: ObjectQuery
             404,
             "the server could not find the metric required_workers for ingresses.networking.k8s.io web: it is served "
             "as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of deployments.apps, statefulsets.apps, replicasets.apps, "
-            "rollouts.argoproj.io, flinkdeployments.flink.apache.org, sparkapplications.sparkoperator.k8s.io",
+            "rollouts.argoproj.io, flinkdeployments.flink.apache.org, flinkclusters.flinkoperator.k8s.io, "
+            "sparkapplications.sparkoperator.k8s.io",
             id="an unknown kind",
         ),
         pytest.param(

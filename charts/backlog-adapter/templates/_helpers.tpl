@@ -117,7 +117,10 @@ itself. */}}
 
 {{- define "backlog-adapter.volumes" -}}
 - name: config
-  configMap: {name: {{ include "backlog-adapter.name" . | quote }}}
+  configMap:
+    name: {{ include "backlog-adapter.name" (first .) | quote }}
+    items:
+      - {key: {{ eq (last .) "serve" | ternary "serving" "config" }}.yaml, path: config.yaml}
 - name: tmp
   emptyDir: {}
 {{- end }}
@@ -136,7 +139,7 @@ itself. */}}
 
 {{/* Refuses a folder of pipeline.secretMounts that contains, or lies in, another folder that the pod uses. */}}
 {{- define "backlog-adapter.checkSecretMounts" -}}
-{{- $used := splitList " " "/tmp /etc/backlog-adapter /var/lib/backlog-adapter /run/backlog-adapter /run/secrets/backlog-adapter /run/secrets/kubernetes.io /var/run /opt/backlog-adapter /usr /etc/ssl" -}}
+{{- $used := splitList " " "/tmp /etc/backlog-adapter /var/lib/backlog-adapter /run/backlog-adapter /run/secrets/backlog-adapter /run/secrets/kubernetes.io /var/run /opt/backlog-adapter /opt/java /usr /etc/ssl" -}}
 {{- range $secret := keys .Values.pipeline.secretMounts | sortAlpha -}}
 {{- $folder := index $.Values.pipeline.secretMounts $secret | trimSuffix "/" -}}
 {{- range $other := $used -}}

@@ -24,10 +24,10 @@ app.kubernetes.io/component: {{ last . }}
 {{- end -}}
 {{- end }}
 
-{{/* The configuration that a role reads. */}}
+{{/* What a role reads of the configuration. `explain` in the pod of the pipeline reads `serving` too, at each call. */}}
 {{- define "backlog-adapter.roleConfig" -}}
-{{- $config := include "backlog-adapter.config" (first .) -}}
-{{ eq (last .) "serve" | ternary (($config | fromYaml).serving | toYaml) $config }}
+{{- $config := include "backlog-adapter.config" (first .) | fromYaml -}}
+{{ eq (last .) "serve" | ternary (pick $config "serving") (omit $config "serving") | toYaml }}
 {{- end }}
 
 {{/* The checksum replaces the pods of a role when its configuration changes. A new server has no snapshot while the

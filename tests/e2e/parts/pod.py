@@ -184,7 +184,8 @@ class Pod:
         for source in volume.get("projected", {"sources": [volume]})["sources"]:
             if configured := source.get("configMap"):
                 found = self._read("configmaps", configured["name"])
-                files |= {key: text.encode() for key, text in found.get("data", {}).items()}
+                data = {key: text.encode() for key, text in found.get("data", {}).items()}
+                files |= picked(data, configured["items"]) if "items" in configured else data
             if secret := source.get("secret"):
                 found = self._read("secrets", secret.get("secretName") or secret["name"])
                 data = {key: base64.b64decode(text) for key, text in found.get("data", {}).items()}
