@@ -135,8 +135,8 @@ def test_a_null_in_chart_values_removes_a_default(tmp_path: Path, capsys: pytest
 def test_check_accepts_the_lives_of_certificates_in_chart_values(tmp_path: Path) -> None:
     """The chart adds the Lease and the Service that an issuer needs."""
     file = tmp_path / "values.yaml"
-    assert checked(file, VALUES + "  serving: {issuer: {leaf_life_s: 86400}}\n") == 0
-    assert checked(file, VALUES + "  serving: {issuer: {leaf_life_s: 1}}\n") == 2
+    assert checked(file, VALUES + "  serving: {issuer: {leaf_lifetime_s: 86400}}\n") == 0
+    assert checked(file, VALUES + "  serving: {issuer: {leaf_lifetime_s: 1}}\n") == 2
 
 
 def test_a_fault_of_chart_values_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

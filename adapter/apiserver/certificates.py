@@ -37,17 +37,17 @@ UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, *_OF_X509)
 class Holder:
     """The holder of a certificate.
 
-    client: the user that the certificate itself names, None if it names none. spans: of validity, as (from, until) in
+    client: the user that the certificate itself names, None if it names none. validity_periods: as (from, until) in
     Unix seconds, one for each CA that signed it.
     """
 
     common_name: str
     client: Identity | None
-    spans: tuple[tuple[float, float], ...]
+    validity_periods: tuple[tuple[float, float], ...]
 
-    def counts_at(self, now_s: float) -> bool:
+    def is_valid_at(self, now_s: float) -> bool:
         """Whether certificate and CA are valid at that time."""
-        return any(from_s <= now_s <= until_s for from_s, until_s in self.spans)
+        return any(from_s <= now_s <= until_s for from_s, until_s in self.validity_periods)
 
 
 def authorities(bundle: str) -> tuple[x509.Certificate, ...]:

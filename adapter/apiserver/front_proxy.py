@@ -114,12 +114,12 @@ def identify(settings: FrontProxy, certificate: bytes, named: Identity | None, n
     if named is not None and _is_front_proxy(settings, certificate, now_s):
         return named
     found = holder(certificate, settings.client_ca_pem)
-    return found.client if found is not None and found.counts_at(now_s) else None
+    return found.client if found is not None and found.is_valid_at(now_s) else None
 
 
 def _is_front_proxy(settings: FrontProxy, certificate: bytes, now_s: float) -> bool:
     found = holder(certificate, settings.ca_pem)
-    if found is None or not found.counts_at(now_s):
+    if found is None or not found.is_valid_at(now_s):
         return False
     return not settings.allowed_names or found.common_name in settings.allowed_names
 

@@ -27,14 +27,14 @@ class ServerLimits:
     )
     handshakes: int = _limit(128, "TLS handshakes in progress; one more closes the oldest.", ge=1)
     handshake_s: float = _limit(10.0, "Time limit for a TLS handshake.", gt=0)
-    header_s: float = _limit(15.0, "Time limit from the first byte of a request to the last byte of its body.", gt=0)
+    receive_s: float = _limit(15.0, "Time limit from the first byte of a request to the last byte of its body.", gt=0)
     header_bytes: int = _limit(32 * _KIB, "Bytes of the request line and headers; more are a 431.", ge=1)
     header_fields: int = _limit(100, "Headers; more are a 431.", ge=1)
     body_bytes: int = _limit(16 * _KIB, "Bytes of a request body; more are a 413.", ge=0)
     requests: int = _limit(
         128, "Requests in progress of clients with a certificate, and as many of others; more are a 429.", ge=1
     )
-    request_s: float = _limit(10.0, "Time limit for a response; a later one is a 504.", gt=0)
+    response_s: float = _limit(10.0, "Time limit for a response; a later one is a 504.", gt=0)
     write_s: float = _limit(20.0, "How long a client may stop reading a response; then its connection is closed.", gt=0)
     idle_s: float = _limit(
         120.0, "Time limit between two requests; above the 90 s after which an API server closes its side.", gt=0

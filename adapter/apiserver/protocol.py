@@ -17,7 +17,7 @@ class LimitedProtocol(HttpToolsProtocol):
     """One connection.
 
     The scope has the verified leaf certificate as `["extensions"]["tls"]["client_cert"]` (DER), as in uvicorn's pull
-    request 3132. `header_s` limits the time from the first byte of a request to the last one of its body.
+    request 3132. `receive_s` limits the time from the first byte of a request to the last one of its body.
     """
 
     def __init__(self, limits: ServerLimits, counters: ServerCounters, **uvicorns: Any) -> None:
@@ -98,7 +98,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _start_read_deadline(self) -> None:
         if self.read_deadline is None:
-            self.read_deadline = self.loop.call_later(self.limits.header_s, self.timeout_keep_alive_handler)
+            self.read_deadline = self.loop.call_later(self.limits.receive_s, self.timeout_keep_alive_handler)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse the request; the name is uvicorn's."""

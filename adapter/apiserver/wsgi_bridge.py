@@ -139,14 +139,14 @@ class WsgiBridge:
     async def _answer(self, workers: _Workers, environ: dict[str, Any], send: Send) -> None:
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[_Response | Refusal] = loop.create_future()
-        deadline = loop.call_later(self._limits.request_s, _resolve, answered, TIMED_OUT)
+        deadline = loop.call_later(self._limits.response_s, _resolve, answered, TIMED_OUT)
         environ["adapter.is_answered"] = answered.done
         workers.submit(partial(self._call, environ, loop, answered))
         response = await answered
         deadline.cancel()
         if isinstance(response, Refusal):
             if response is TIMED_OUT:
-                _log.warning("a request timed out", path=environ["PATH_INFO"], limit_s=self._limits.request_s)
+                _log.warning("a request timed out", path=environ["PATH_INFO"], limit_s=self._limits.response_s)
             await self._refuse(response, send)
             return
         await send({"type": "http.response.start", "status": response.code, "headers": response.headers})

@@ -12,7 +12,7 @@ RELEASE: Mapping[str, Any] = {
     "sources": {"cluster": {"kind": "kubernetes"}},
     "pipeline": {"checkpoint": "/var/lib/backlog-adapter/checkpoint"},
 }
-# What the chart adds where the values set the lives of certificates.
+# What the chart adds where the values set the lifetimes of certificates.
 _ISSUER: Mapping[str, Any] = {"service": "namespace/name", "issuer": {"lease": "name"}}
 
 # The values of the chart but `config` and `pipeline`. No setting at the top of a configuration has one of these names.

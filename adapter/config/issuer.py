@@ -10,10 +10,10 @@ from adapter.config.model import LISTED, Model, has
 from adapter.config.values import Text
 
 _DAY_S = 86_400
-_LIVES = {"leaf_life_s": 90 * _DAY_S, "ca_life_s": 365 * _DAY_S, "publish_s": 60}
+_LIFETIMES = {"leaf_lifetime_s": 90 * _DAY_S, "ca_lifetime_s": 365 * _DAY_S, "publish_s": 60}
 # A certificate is renewed after two thirds of its life. The last third has room for the publication of a CA, twice; of
 # a CA it has room for the life of a certificate.
-_MULTIPLES = (("leaf_life_s", 6, "publish_s"), ("ca_life_s", 3, "leaf_life_s"))
+_MULTIPLES = (("leaf_lifetime_s", 6, "publish_s"), ("ca_lifetime_s", 3, "leaf_lifetime_s"))
 API_SERVICES = (
     "v1beta1.external.metrics.k8s.io",
     "v1beta1.custom.metrics.k8s.io",
@@ -38,15 +38,17 @@ class Issuer(Model):
         default=API_SERVICES,
         description="APIServices whose caBundle gets the CA. One that leads to another Service is never written.",
     )
-    leaf_life_s: int = Field(
-        default=_LIVES["leaf_life_s"],
+    leaf_lifetime_s: int = Field(
+        default=_LIFETIMES["leaf_lifetime_s"],
         ge=6,
         le=365 * _DAY_S,
-        description="Life of a certificate; two thirds of it are used. A kubelet needs minutes to mount a new one.",
+        description="Lifetime of a certificate; two thirds of it are used. A kubelet needs minutes to mount a new one.",
     )
-    ca_life_s: int = Field(default=_LIVES["ca_life_s"], ge=18, le=3650 * _DAY_S, description="Life of the CA.")
+    ca_lifetime_s: int = Field(
+        default=_LIFETIMES["ca_lifetime_s"], ge=18, le=3650 * _DAY_S, description="Lifetime of the CA."
+    )
     publish_s: int = Field(
-        default=_LIVES["publish_s"], ge=1, le=3600, description="Seconds between publishing a CA and using it."
+        default=_LIFETIMES["publish_s"], ge=1, le=3600, description="Seconds between publishing a CA and using it."
     )
 
     @classmethod
@@ -57,10 +59,10 @@ class Issuer(Model):
             for present, absent in (("secret", "pipeline_secret"), ("pipeline_secret", "secret"))
             if has(given, present) and not has(given, absent)
         ]
-        lives = {**_LIVES, **{name: given[name] for name in _LIVES if type(given.get(name)) is int}}
+        lifetimes = {**_LIFETIMES, **{name: given[name] for name in _LIFETIMES if type(given.get(name)) is int}}
         for name, times, other in _MULTIPLES:
-            if lives[name] < times * lives[other]:
-                text = f"expected at least {times} * {other} = {times * lives[other]}, got {lives[name]}"
+            if lifetimes[name] < times * lifetimes[other]:
+                text = f"expected at least {times} * {other} = {times * lifetimes[other]}, got {lifetimes[name]}"
                 faults.append(Fault((name,), text))
         return faults
 

@@ -32,8 +32,8 @@ class BoundInputs:
     sink_unhealthy: Mask
     behind: Mask  # the backlog time exceeds short_backlog_time_s
     blocked: Mask  # the last scale-up gained too little
-    cooling_up: Mask  # too soon after a change for a scale-up
-    cooling_down: Mask  # too soon after a change for a scale-down
+    in_up_cooldown: Mask  # too soon after a change for a scale-up
+    in_down_cooldown: Mask  # too soon after a change for a scale-down
     unaffordable: Mask  # the pause budget is too small for a scale-down
     suspect: Mask  # behind at low utilization
     hot_workers: Array  # more workers do not relieve the hot partition; NaN without a hot partition
@@ -76,8 +76,8 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         sink_unhealthy=status.sink_unhealthy & (safe | policy_has("checks_the_job", rules)),
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
-        cooling_up=more & _is_cooling_up(inputs, waits, suspect),
-        cooling_down=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
+        in_up_cooldown=more & _is_in_up_cooldown(inputs, waits, suspect),
+        in_down_cooldown=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
         suspect=suspect,
         hot_workers=np.where(free & safe, pick(_hot_partition_limit(inputs), stage), np.nan),
@@ -87,7 +87,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     )
 
 
-def _is_cooling_up(inputs: DecisionInput, waits: Mask, suspect: Mask) -> Mask:
+def _is_in_up_cooldown(inputs: DecisionInput, waits: Mask, suspect: Mask) -> Mask:
     """Whether a scale-up is too soon after the last change.
 
     The gain of a scale-up is unknown until its workers are warm. With excess input, a scale-up does not wait for them,
@@ -146,7 +146,7 @@ def table(
         Clamp(Bound.EXPECTED, stay(bound_inputs.expecting), None),
         Clamp(Bound.SINK, stay(unhealthy & bound_inputs.behind), stay(unhealthy)),
         Clamp(Bound.INEFFECTIVE, None, stay(bound_inputs.blocked)),
-        Clamp(Bound.COOLDOWN, stay(bound_inputs.cooling_down), stay(bound_inputs.cooling_up)),
+        Clamp(Bound.COOLDOWN, stay(bound_inputs.in_down_cooldown), stay(bound_inputs.in_up_cooldown)),
         Clamp(Bound.BUDGET, stay(bound_inputs.unaffordable), None),
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
         Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),

@@ -80,4 +80,4 @@ def _certificates(settings: Serving, issuer: Issuer, api: ClusterApi) -> Certifi
         api_services=issuer.api_services,
     )
     files = Files(Path(str(settings.cert_file)), Path(str(settings.snapshot_ca_file)))
-    return Certificates(api, paths, files, Lifetimes(issuer.leaf_life_s, issuer.ca_life_s, issuer.publish_s))
+    return Certificates(api, paths, files, Lifetimes(issuer.leaf_lifetime_s, issuer.ca_lifetime_s, issuer.publish_s))

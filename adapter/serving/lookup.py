@@ -34,7 +34,7 @@ class Lookup:
         best = self._most_selective(selector)
         rest = tuple([term for term in selector.requirements if term is not best])
         if not rest:
-            return self._with(best)
+            return self._candidates(best)
         some = self._size(best)
         if _comparisons(some, *rest) > MOST_COMPARISONS:  # before they are listed
             fix = "select one, for example with workload=NAME"
@@ -42,7 +42,7 @@ class Lookup:
                 f"the selector needs {len(rest)} terms compared with the labels of {some} workloads: {fix}"
             )
         matches = Selector(rest).matches
-        return [candidate for candidate in self._with(best) if matches(candidate.labels)]
+        return [candidate for candidate in self._candidates(best) if matches(candidate.labels)]
 
     def near_miss(self, selector: Selector, where: str) -> str:
         """Why nothing matches: the first term that nothing satisfies, and the value nearest to it."""
@@ -60,10 +60,10 @@ class Lookup:
     def _size(self, term: Requirement | None) -> int:
         """The number of candidates with one of the values of a term."""
         if term is None or term.key == "workload":
-            return len(self._with(term))
+            return len(self._candidates(term))
         return sum(map(len, self._indexed(term)))
 
-    def _with(self, term: Requirement | None) -> Sequence[Candidate]:
+    def _candidates(self, term: Requirement | None) -> Sequence[Candidate]:
         """The candidates with one of the values of a term; all without a term."""
         if term is None:
             return self._all.candidates

@@ -95,13 +95,13 @@ def test_a_certificate_for_everything_is_one_for_clients(usages: tuple[x509.Obje
     assert holder(CLIENTS.issue(named("alice"), usages), CLIENTS.pem) is not None
 
 
-def test_a_certificate_in_the_bundle_itself_counts() -> None:
+def test_a_certificate_in_the_bundle_itself_is_accepted() -> None:
     leaf = CLIENTS.issue(named("alice"))
     pem = x509.load_der_x509_certificate(leaf).public_bytes(Encoding.PEM).decode()
     assert holder(leaf, pem) is not None
 
 
-def test_an_intermediate_ca_counts_in_the_bundle_alone() -> None:
+def test_an_intermediate_ca_is_accepted_in_the_bundle_alone() -> None:
     """Go takes one from the handshake too; here only the leaf is known."""
     between = Authority("between", issuer=CLIENTS)
     leaf = between.issue(named("alice"))
@@ -116,7 +116,7 @@ def test_the_key_decides_between_two_cas_of_one_name(is_first: bool) -> None:
     by_old, by_new = holder(old.issue(named("alice")), bundle), holder(new.issue(named("alice")), bundle)
     assert by_old is not None
     assert by_new is not None
-    assert [by_old.counts_at(NOW_S), by_new.counts_at(NOW_S)] == [False, True]
+    assert [by_old.is_valid_at(NOW_S), by_new.is_valid_at(NOW_S)] == [False, True]
 
 
 def test_a_certificate_with_an_unsupported_name_type_is_rejected() -> None:
@@ -142,20 +142,20 @@ def test_both_cas_are_accepted_during_a_rotation() -> None:
     ],
     ids=["both", "expired", "not yet", "its CA has expired"],
 )
-def test_a_certificate_counts_while_it_and_its_ca_are_valid(
+def test_a_certificate_is_valid_while_it_and_its_ca_are_valid(
     span: tuple[float, float], ca_span: tuple[float, float], counts: bool
 ) -> None:
     authority = Authority("old", span=ca_span)
     found = holder(authority.issue(named("alice"), span=span), authority.pem)
     assert found is not None
-    assert found.counts_at(NOW_S) is counts
+    assert found.is_valid_at(NOW_S) is counts
 
 
 def test_a_ca_that_is_renewed_with_its_key_replaces_the_old_one() -> None:
     old = Authority("clients", CLIENTS.key, span=(FROM_S, NOW_S - 1))
     found = holder(CLIENTS.issue(named("alice")), old.pem + CLIENTS.pem)
     assert found is not None
-    assert found.counts_at(NOW_S)
+    assert found.is_valid_at(NOW_S)
 
 
 def test_the_subject_of_a_rejected_certificate_can_be_read() -> None:

@@ -72,7 +72,7 @@ def test_the_anonymous_user_of_a_proxy_stays_without_the_group() -> None:
     ],
     ids=["the other is empty", "in the order of the settings", "a header counts by its first line"],
 )
-def test_the_first_user_header_that_is_not_empty_counts(headers: list[tuple[str, str]], user: str) -> None:
+def test_the_first_user_header_that_is_not_empty_is_used(headers: list[tuple[str, str]], user: str) -> None:
     settings = FrontProxy(ca_pem=PROXIES.pem, headers=HeaderNames(user=("x-one", "x-two")))
     found = who("proxy", *headers, settings=settings)
     assert found is not None
@@ -114,7 +114,7 @@ def test_a_client_s_certificate_overrides_identity_headers() -> None:
     assert (found.user, found.groups) == ("dave", ("devs", "ops", AUTHENTICATED))
 
 
-def test_a_certificate_counts_for_its_own_ca_alone() -> None:
+def test_a_certificate_is_accepted_for_its_own_ca_alone() -> None:
     swapped = FrontProxy(ca_pem=CLIENTS.pem, client_ca_pem=PROXIES.pem, allowed_names=("front-proxy-client",))
     found = who("proxy", *ALICE, settings=swapped)
     assert found is not None

@@ -70,7 +70,7 @@ def server() -> Iterator[Server]:
     made.gate.set()
 
 
-def test_an_answer_counts_for_as_long_as_it_lasts(server: Server) -> None:
+def test_an_answer_is_used_for_as_long_as_it_lasts(server: Server) -> None:
     clock = Clock()
     with answers(clock, lasts_s=10.0) as cache:
         results = []

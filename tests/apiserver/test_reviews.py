@@ -166,7 +166,7 @@ def test_other_paths_need_a_review_except_for_masters(reviews: Reviews, cluster:
     assert not reviews.verdict(ANONYMOUS, attributes("GET", path)).allowed
 
 
-def test_a_verdict_counts_for_ten_seconds(reviews: Reviews, cluster: Cluster, clock: Clock) -> None:
+def test_a_verdict_is_used_for_ten_seconds(reviews: Reviews, cluster: Cluster, clock: Clock) -> None:
     """case 62"""
     for user in ("alice", "bob"):
         with ThreadPoolExecutor(20) as threads:

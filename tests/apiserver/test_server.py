@@ -29,7 +29,7 @@ from adapter.errors import SetupError
 
 LIMITS = ServerLimits()
 IPV6 = Path("/proc/net/if_inet6")  # the addresses of this machine
-QUICK = ServerLimits(handshake_s=0.3, header_s=0.3, write_s=0.3, idle_s=0.3)  # so that a test need not wait long
+QUICK = ServerLimits(handshake_s=0.3, receive_s=0.3, write_s=0.3, idle_s=0.3)  # so that a test need not wait long
 AGGREGATOR = CLIENTS.issue_cert(common_name="front-proxy-client")
 # 51 KB: under any limit of bytes that a selector needs.
 MANY_FIELDS = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"ab:\r\n" * 10_000
@@ -234,7 +234,7 @@ def test_a_client_that_leaves_in_its_body_is_no_request(running: Running) -> Non
 
 
 def test_a_request_that_takes_too_long_is_a_504(tls: LiveTls) -> None:
-    with serving(replace(LIMITS, request_s=0.2), tls) as running, Client(running.server, trust()) as client:
+    with serving(replace(LIMITS, response_s=0.2), tls) as running, Client(running.server, trust()) as client:
         assert client.get("/wait").code == 504
 
 
@@ -258,7 +258,7 @@ def test_a_response_after_a_504_is_not_observed() -> None:
             if environ["PATH_INFO"] == "/slow":
                 ended.set()
 
-    server = Server(application, "127.0.0.1", 0, limits=replace(LIMITS, request_s=0.2))
+    server = Server(application, "127.0.0.1", 0, limits=replace(LIMITS, response_s=0.2))
     server.start()
     try:
         while not begun.is_set():  # on a busy machine the time can be over before a thread is free

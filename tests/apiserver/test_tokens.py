@@ -37,7 +37,7 @@ def test_a_bearer_token_is_the_word_after_bearer(header: str, token: str | None)
     assert bearer_token(of_lines("GET", "/", [("authorization", header)])) == token
 
 
-def test_the_first_of_two_authorization_headers_counts() -> None:
+def test_the_first_of_two_authorization_headers_is_used() -> None:
     assert bearer_token(of_lines("GET", "/", [("authorization", "Basic x"), ("authorization", "Bearer good")])) is None
 
 
@@ -105,7 +105,7 @@ def test_a_token_is_never_logged(tokens: Tokens, cluster: Cluster, caplog: pytes
 
 
 @pytest.mark.parametrize("token", ["good", "bad"])
-def test_a_review_counts_for_ten_seconds(tokens: Tokens, cluster: Cluster, clock: Clock, token: str) -> None:
+def test_a_review_is_used_for_ten_seconds(tokens: Tokens, cluster: Cluster, clock: Clock, token: str) -> None:
     with ThreadPoolExecutor(20) as threads:
         list(threads.map(lambda _: tokens.owner(token), range(100)))
     clock.now_s += 9.9

@@ -251,13 +251,13 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             id="one certificate of two",
         ),
         pytest.param(
-            whole("serving: {issuer: {lease: a, leaf_life_s: 300}}"),
-            "serving.issuer.leaf_life_s: expected at least 6 * publish_s = 360, got 300",
+            whole("serving: {issuer: {lease: a, leaf_lifetime_s: 300}}"),
+            "serving.issuer.leaf_lifetime_s: expected at least 6 * publish_s = 360, got 300",
             id="a certificate that expires while its CA is published",
         ),
         pytest.param(
-            whole("serving: {issuer: {lease: a, ca_life_s: 86400}}"),
-            "serving.issuer.ca_life_s: expected at least 3 * leaf_life_s = 23328000, got 86400",
+            whole("serving: {issuer: {lease: a, ca_lifetime_s: 86400}}"),
+            "serving.issuer.ca_lifetime_s: expected at least 3 * leaf_lifetime_s = 23328000, got 86400",
             id="a CA that expires before its certificates",
         ),
         pytest.param(

@@ -198,13 +198,13 @@ def test_the_pipeline_may_write_nothing(render: Render) -> None:
 
 
 def test_the_lives_of_certificates_are_settings(render: Render) -> None:
-    issuer = config(render("config.serving.issuer.leaf_life_s=86400")).serving.issuer
+    issuer = config(render("config.serving.issuer.leaf_lifetime_s=86400")).serving.issuer
     assert issuer is not None
-    assert (issuer.leaf_life_s, issuer.lease) == (86400, NAME)
+    assert (issuer.leaf_lifetime_s, issuer.lease) == (86400, NAME)
 
 
 def test_the_lives_of_certificates_stay_in_the_values_where_serve_makes_none(render: Render) -> None:
-    objects = render(*SECRET, "token.existingSecret=token", "config.serving.issuer.leaf_life_s=86400")
+    objects = render(*SECRET, "token.existingSecret=token", "config.serving.issuer.leaf_lifetime_s=86400")
     assert config(objects).serving.issuer is None
 
 
@@ -214,7 +214,7 @@ def test_a_certificate_is_renewed_before_its_alert_fires(render: Render) -> None
     (days,) = {int(expression.rpartition("<")[2]) for expression in found}
     issuer = config(render()).serving.issuer
     assert issuer is not None
-    assert issuer.leaf_life_s / 3 > days * 86_400
+    assert issuer.leaf_lifetime_s / 3 > days * 86_400
     renewed_h = {item["spec"].get("renewBefore") for item in of_kind(render(*CERT_MANAGER), "Certificate").values()}
     assert renewed_h == {None, "720h"}
     assert days * 24 < 720

@@ -105,7 +105,7 @@ itself. */}}
 {{- $_ := set $serving "snapshot_token_file" (printf "%s/token" $written) -}}
 {{- end -}}
 {{- $config := deepCopy .Values.config -}}
-{{- /* The lives of certificates have no meaning where serve makes nothing. */ -}}
+{{- /* The lifetimes of certificates have no meaning where serve makes nothing. */ -}}
 {{- if not (hasKey $serving "issuer") }}{{ with $config.serving }}{{ $_ := unset . "issuer" }}{{ end }}{{ end -}}
 {{- toYaml (mergeOverwrite $config (dict "pipeline" $pipeline "serving" $serving)) -}}
 {{- end }}

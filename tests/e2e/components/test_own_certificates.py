@@ -20,7 +20,7 @@ from parts.traffic import Traffic
 
 PUBLISHER = Path(__file__).parents[1] / "parts" / "publisher.py"
 LEAF_S, CA_S, PUBLISH_S = 90, 270, 5
-LIVES = {"leaf_life_s": LEAF_S, "ca_life_s": CA_S, "publish_s": PUBLISH_S}
+LIVES = {"leaf_lifetime_s": LEAF_S, "ca_lifetime_s": CA_S, "publish_s": PUBLISH_S}
 METRIC = f"/apis/{EXTERNAL}/namespaces/default/required_workers?labelSelector=workload%3D{WORKLOAD}"
 SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{NAME}"
