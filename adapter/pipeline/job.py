@@ -125,8 +125,8 @@ class StreamingJob:
     def gauges(self) -> Iterator[Metric]:
         """For Telemetry.add."""
         yield CounterMetricFamily("backlog_adapter_query_restarts", "restarts of the streaming query", self.restarts)
-        name, text = "backlog_adapter_shards_at_fault", "shards whose last tick raised an error"
-        yield GaugeMetricFamily(name, text, self.publisher.shards_at_fault)
+        name, text = "backlog_adapter_failed_shards", "shards whose last tick raised an error"
+        yield GaugeMetricFamily(name, text, self.publisher.failed_shards)
         if self.publisher.lateness_s is not None:
             name, text = "backlog_adapter_tick_lateness_seconds", "from the last tick to its publication"
             yield GaugeMetricFamily(name, text, self.publisher.lateness_s)

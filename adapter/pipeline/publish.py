@@ -48,7 +48,7 @@ class Publisher:
         self.tick_at_s: int | None = None
         self.published_s: float | None = None  # monotonic time of its publication
         self.lateness_s: float | None = None  # from the tick to its publication
-        self.shards_at_fault = 0  # shards with a tick that raised an error
+        self.failed_shards = 0  # shards with a tick that raised an error
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Publish a batch, unless the publisher is closed. Spark calls this by foreachBatch."""
@@ -107,11 +107,11 @@ class Publisher:
 
     def _note_faults(self, shards: int) -> None:
         """Log the first of consecutive faulty ticks, and their end. Spark's workers log the cause to their own file."""
-        if shards and not self.shards_at_fault:
+        if shards and not self.failed_shards:
             log.error("the samples of some shards could not be used", shards=shards, cause_in=self._spark_log)
-        elif self.shards_at_fault and not shards:
+        elif self.failed_shards and not shards:
             log.info("samples of all shards are folded again")
-        self.shards_at_fault = shards
+        self.failed_shards = shards
 
 
 class SnapshotBuilder:

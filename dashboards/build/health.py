@@ -130,7 +130,7 @@ def _ticks() -> tuple[Drawn, ...]:
             COUNT,
             (
                 Query(f"sum(increase({of_process('query_restarts_total')}[1h]))", "restarts"),
-                Query(f"sum({of_process('shards_at_fault')})", "failed shards"),
+                Query(f"sum({of_process('failed_shards')})", "failed shards"),
             ),
             Limit(1, "see the log of the pipeline"),
         ),

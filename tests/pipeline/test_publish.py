@@ -101,7 +101,7 @@ def test_a_shard_without_decisions_does_not_block_the_others(publisher: Any, pub
     batch.rows.append({"shard": 5, "at": 30, "decisions": None, "faults": 1})
     publisher(batch, 7)
     assert len(published[0].entries) == 2
-    assert publisher.shards_at_fault == 1
+    assert publisher.failed_shards == 1
 
 
 def test_a_batch_without_decisions_is_an_empty_snapshot(publisher: Any, published: list[Snapshot]) -> None:
@@ -185,9 +185,9 @@ def test_close_waits_for_a_batch_in_progress(publisher: Any, published: list[Sna
 
 def test_shards_with_a_failed_tick_are_counted(publisher: Any, published: list[Snapshot]) -> None:
     publisher(Batch(30, faults=2), 7)
-    assert publisher.shards_at_fault == 1
+    assert publisher.failed_shards == 1
     publisher(Batch(45), 8)
-    assert publisher.shards_at_fault == 0
+    assert publisher.failed_shards == 0
 
 
 def test_failed_ticks_are_logged_once_with_the_file_of_the_cause(publisher: Any, tmp_path: Path) -> None:

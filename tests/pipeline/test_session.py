@@ -116,7 +116,7 @@ def shown(job: StreamingJob) -> dict[str, float]:
 
 def test_the_state_of_the_streaming_query_is_shown(tmp_path: Path) -> None:
     job = StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None)
-    state = {"backlog_adapter_query_restarts_total": 0, "backlog_adapter_shards_at_fault": 0}
+    state = {"backlog_adapter_query_restarts_total": 0, "backlog_adapter_failed_shards": 0}
     assert shown(job) == state, "there is no lateness before the first tick"
     job.publisher.lateness_s, job.phases_s = 1.5, {"addBatch": 0.9}
     assert shown(job) == state | {"backlog_adapter_tick_lateness_seconds": 1.5, "backlog_adapter_phase_seconds": 0.9}
