@@ -94,7 +94,7 @@ def load_serving(path: Path) -> Serving:
     try:
         return ServerConfig.model_validate({n: part for n, part in document.values.items() if n not in others}).serving
     except ValidationError as error:
-        raise document.refuse([fault.sentence() for fault in _faults(error)]) from None
+        raise document.error([fault.sentence() for fault in _faults(error)]) from None
 
 
 def _document(path: Path) -> Document:
@@ -133,7 +133,7 @@ def load_chart_values(path: Path, checks: Sequence[Check] = ()) -> Config | None
     if not is_chart_values(document):
         return None
     if faults := name_faults(document):
-        raise document.refuse(faults)
+        raise document.error(faults)
     return _checked(chart_config(document), checks)
 
 
@@ -146,10 +146,10 @@ def _checked(document: Document, checks: Sequence[Check]) -> Config:
     config, faults = _validated(document.values)
     if config is None:
         found = _in_valid_entries(document.values, faults, checks)
-        raise document.refuse([*(fault.sentence() for fault in faults), *found])
+        raise document.error([*(fault.sentence() for fault in faults), *found])
     sentences = [sentence for check in checks for sentence in check(config)]
     if sentences:
-        raise document.refuse(sentences)
+        raise document.error(sentences)
     return config
 
 

@@ -51,7 +51,7 @@ class Document:
         found = _child(self.root, name)
         return Document(values, self.where, self.root if found is None else found[1])
 
-    def refuse(self, sentences: list[str]) -> ConfigError:
+    def error(self, sentences: list[str]) -> ConfigError:
         """One error with all faults, in the order of the file, each with its line."""
         lines = {sentence: self.line_of(path_of(sentence)) for sentence in sentences}
         ordered = sorted(lines, key=lines.__getitem__)

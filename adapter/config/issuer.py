@@ -52,7 +52,7 @@ class Issuer(Model):
     )
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """The certificates come in pairs, and one life has room for the other."""
         faults = [
             Fault((absent,), f"is required with {present}: one CA signs both certificates")

@@ -19,14 +19,14 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """Faults between settings. `given` is not validated yet, so settings may be missing or invalid."""
         return []
 
     @model_validator(mode="wrap")
     @classmethod
     def _every_fault(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        faults = cls.together(given) if isinstance(given, Mapping) else []
+        faults = cls.relation_faults(given) if isinstance(given, Mapping) else []
         try:
             model = handler(given)
         except ValidationError as error:

@@ -151,7 +151,7 @@ class RuleMatch(Model):
     rules: RuleOverrides = Field(description="Rules; they override the file's and a fleet's rules.")
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """A match without a condition would hide all matches after it."""
         if any(given.get(name) for name in ("namespace", "name", "labels")):
             return []
@@ -195,7 +195,7 @@ class Pipeline(Model):
     token_file: Text | None = Field(default=None, description="File of the bearer token that clients must send.")
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """A certificate needs its key."""
         return pair(given, "cert_file", "key_file")
 
@@ -230,7 +230,7 @@ class Serving(Model):
     limits: Limits = Field(default_factory=ServerLimits, description="What one client may use.")
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """A certificate needs its key, two servers need two ports, and a token needs TLS."""
         port, metrics_port = given.get("port", _SERVING_PORT), given.get("metrics_port")
         faults = [*pair(given, "cert_file", "key_file"), *issuer_faults(given)]

@@ -23,7 +23,7 @@ class Tls(Model):
     key_file: Text | None = Field(default=None, description="PEM file of the client certificate's key.")
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """A certificate needs its key."""
         return pair(given, "cert_file", "key_file")
 
@@ -61,7 +61,7 @@ class PrometheusSource(Model):
     deadline_s: Deadline = 5.0
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """Only one way to authenticate, and certificates only with TLS."""
         faults = _unused_tls(given)
         if has(given, "bearer_token_file") and has(given, "basic"):
@@ -95,7 +95,7 @@ class PravegaSource(Model):
     deadline_s: Deadline = 5.0
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """Certificates only with TLS."""
         return _unused_tls(given)
 
@@ -120,7 +120,7 @@ class TraceSource(Model):
     deadline_s: Deadline = 5.0
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """Exactly one of file and url."""
         if has(given, "file") and has(given, "url"):
             return [Fault(("url",), "excludes file; remove one of them")]
@@ -163,7 +163,7 @@ class PrometheusReading(Model):
     signals: dict[str, str] = Field(default={}, description="Signal -> your own PromQL; overrides the preset.")
 
     @classmethod
-    def together(cls, given: Mapping[Any, Any]) -> list[Fault]:
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
         """At least one query."""
         return (
             []

@@ -83,7 +83,7 @@ def allowed(parameter: str, values: Array) -> Mask:
     return fits & (values == np.floor(values)) if is_whole(parameter) else fits
 
 
-def expected(parameter: str) -> str:
+def allowed_values(parameter: str) -> str:
     """The values a parameter may have, in words."""
     known = _SETTINGS[parameter]
     if parameter in _SWITCHES:
@@ -163,7 +163,7 @@ def _apply_overrides(
 def _out_of_bounds(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> Iterator[tuple[int, str]]:
     for name, mask in given.items():
         for row in np.flatnonzero(mask & ~allowed(name, merged[name])).tolist():
-            yield row, f"expected {name} to be {expected(name)}, got {merged[name][row]:.15g}"
+            yield row, f"expected {name} to be {allowed_values(name)}, got {merged[name][row]:.15g}"
 
 
 def _contradictions(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> Iterator[tuple[int, str]]:

@@ -10,7 +10,7 @@ import numpy as np
 from adapter.config.faults import suggestion
 from adapter.config.settings import relations
 from adapter.core.engine import advance
-from adapter.core.parameters import allowed, expected
+from adapter.core.parameters import allowed, allowed_values
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import WHOLE, Array, Samples
@@ -80,7 +80,7 @@ def _setting(policy: str, text: str) -> tuple[str, Any]:
     except ValueError:
         number = float("nan")
     if not allowed(name, np.array(number)):
-        raise ConfigError([f"{policy}: expected {name} to be {expected(name)}, got {value!r}"])
+        raise ConfigError([f"{policy}: expected {name} to be {allowed_values(name)}, got {value!r}"])
     return name, number
 
 

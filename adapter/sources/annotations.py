@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from adapter.config.faults import one_of, value_text
-from adapter.core.parameters import CHOICES, allowed, expected, number_of
+from adapter.core.parameters import CHOICES, allowed, allowed_values, number_of
 from adapter.core.rules import Rules
 from adapter.core.samples import OVERRIDE, OVERRIDES
 
@@ -146,7 +146,7 @@ def _value(parameter: str, text: str) -> float:
         return number_of(parameter, text)
     number = _number(text)
     if not allowed(parameter, np.array([number])).all():
-        raise _InvalidError(f"expected {expected(parameter)}, got {value_text(text)}")
+        raise _InvalidError(f"expected {allowed_values(parameter)}, got {value_text(text)}")
     return number
 
 

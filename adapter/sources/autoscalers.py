@@ -21,7 +21,7 @@ _SIZE_TARGET = {"type": "AverageValue", "averageValue": "1"}
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ScaleTarget:
     """The scale target of an HPA: an object with a scale subresource in the HPA's namespace."""
 
     api_version: str
@@ -44,16 +44,16 @@ class Autoscaler:
 
     name: str  # "namespace/name"
     workloads: tuple[str, ...]
-    target: Target
+    target: ScaleTarget
     min_workers: int
     max_workers: int
     annotations: HpaAnnotations
-    wrong_targets: tuple[str, ...] = ()  # of metrics that are sizes
+    wrong_metric_targets: tuple[str, ...] = ()  # of metrics that are sizes
 
     @property
     def fault(self) -> str:
         """The faults of its targets and its annotations, "" without one."""
-        faults = (*self.wrong_targets, *self.annotations.faults)
+        faults = (*self.wrong_metric_targets, *self.annotations.faults)
         return f"HPA {self.name}: {'; '.join(faults)}" if faults else ""
 
 
@@ -111,11 +111,11 @@ def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
     return Autoscaler(
         name=f"{meta['namespace']}/{meta['name']}",
         workloads=workloads,
-        target=Target(_api_version(target), target["kind"], meta["namespace"], target["name"]),
+        target=ScaleTarget(_api_version(target), target["kind"], meta["namespace"], target["name"]),
         min_workers=spec.get("minReplicas", 1),
         max_workers=spec["maxReplicas"],
         annotations=parse(meta.get("annotations", {})),
-        wrong_targets=tuple(_wrong_targets(spec)),
+        wrong_metric_targets=tuple(_wrong_metric_targets(spec)),
     )
 
 
@@ -125,7 +125,7 @@ def _api_version(target: Json) -> str:
     return "apps/v1" if given.startswith("apps/") else given
 
 
-def _wrong_targets(spec: Json) -> Iterator[str]:
+def _wrong_metric_targets(spec: Json) -> Iterator[str]:
     """The metrics with a target that makes the HPA change the replicas at every sync, as sentences."""
     tolerances = [half["tolerance"] for half in spec.get("behavior", {}).values() if "tolerance" in half]
     for metric in spec.get("metrics", []):
@@ -167,7 +167,7 @@ def subresource_scale(scale: Json) -> Scale:
 
 
 def add_workers(
-    table: SampleTable, at_s: int, found: Iterable[Autoscaler], scales: Mapping[Target, Scale | str]
+    table: SampleTable, at_s: int, found: Iterable[Autoscaler], scales: Mapping[ScaleTarget, Scale | str]
 ) -> None:
     """Add the samples of all workloads. scales: a text in place of a scale is the reason why it is unknown.
 
@@ -207,7 +207,7 @@ def _names(owners: list[Autoscaler]) -> str:
 
 
 def _add_workload(
-    table: SampleTable, at_s: int, workload: str, owner: Autoscaler, scales: Mapping[Target, Scale | str]
+    table: SampleTable, at_s: int, workload: str, owner: Autoscaler, scales: Mapping[ScaleTarget, Scale | str]
 ) -> None:
     scale = scales.get(owner.target, f"{owner.target} was not read")
     if isinstance(scale, str):

@@ -19,7 +19,15 @@ from adapter.errors import SourceError
 from adapter.file_stamps import file_stamps
 from adapter.http_body import BodyError, LargeBodyError, read_body
 from adapter.kubeconfig import api_client, read_kubeconfig, read_service_account
-from adapter.sources.autoscalers import Autoscaler, Scale, Target, add_workers, autoscalers, scale_of, subresource_scale
+from adapter.sources.autoscalers import (
+    Autoscaler,
+    Scale,
+    ScaleTarget,
+    add_workers,
+    autoscalers,
+    scale_of,
+    subresource_scale,
+)
 from adapter.sources.sample_table import SampleTable
 
 _HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -86,7 +94,7 @@ class KubernetesReader:
         self._stamps = file_stamps((settings.kubeconfig, _CA_FILE))
         self._deadline_at_s = 0.0
         self._plurals: dict[tuple[str, str], str] = {}
-        self._targets_with_replicas: set[Target] = set()  # targets whose scale subresource has shown existing replicas
+        self._targets_with_replicas: set[ScaleTarget] = set()  # their scale subresource has shown existing replicas
         self._logged_faults: set[str] = set()
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
@@ -109,7 +117,7 @@ class KubernetesReader:
             self.close()
             self._stamps = stamps
 
-    def _read(self) -> tuple[list[Autoscaler], dict[Target, Scale | str]]:
+    def _read(self) -> tuple[list[Autoscaler], dict[ScaleTarget, Scale | str]]:
         self._close_after_rotation()
         self._deadline_at_s = time.monotonic() + self._settings.deadline_s
         try:
@@ -126,14 +134,14 @@ class KubernetesReader:
         cause = getattr(error, "reason", None) or error
         return f"no answer from the API server within {self._settings.deadline_s:g} s: {cause}"
 
-    def _scales(self, targets: set[Target]) -> dict[Target, Scale | str]:
+    def _scales(self, targets: set[ScaleTarget]) -> dict[ScaleTarget, Scale | str]:
         apps = {target for target in targets if target.api_version == "apps/v1" and target.kind in _APPS}
-        scales: dict[Target, Scale | str] = {target: f"its scale target {target} does not exist" for target in apps}
+        scales: dict[ScaleTarget, Scale | str] = {each: f"its scale target {each} does not exist" for each in apps}
         for kind in sorted({target.kind for target in apps}):
             namespaces = sorted({target.namespace for target in apps if target.kind == kind})
             for item in self._workers(kind, namespaces):
                 meta = item["metadata"]
-                target = Target("apps/v1", kind, meta["namespace"], meta["name"])
+                target = ScaleTarget("apps/v1", kind, meta["namespace"], meta["name"])
                 if target in scales:
                     scales[target] = scale_of(item)
         self._targets_with_replicas &= targets
@@ -148,7 +156,7 @@ class KubernetesReader:
         for namespace in namespaces:
             yield from self._list(f"/apis/apps/v1/namespaces/{namespace}/{_APPS[kind]}")
 
-    def _scale(self, target: Target) -> Scale | str:
+    def _scale(self, target: ScaleTarget) -> Scale | str:
         """The scale subresource of one object of any kind. No answer or a refusal is the fault of this object alone."""
         if time.monotonic() >= self._deadline_at_s:
             return self._no_answer(f"the requests before that of {target} took too long")
@@ -164,7 +172,7 @@ class KubernetesReader:
         except urllib3.exceptions.HTTPError as error:
             return f"its scale target {target}: {self._no_answer(error)}"
 
-    def _with_known_workers(self, target: Target, scale: Scale) -> Scale:
+    def _with_known_workers(self, target: ScaleTarget, scale: Scale) -> Scale:
         """The scale without its workers until the target has reported some.
 
         Kubernetes writes 0 where the object has no status yet, or where its controller never writes one. Such a target
@@ -175,7 +183,7 @@ class KubernetesReader:
             self._targets_with_replicas.add(target)
         return scale if target in self._targets_with_replicas else Scale(scale.spec_workers)
 
-    def _plural(self, target: Target) -> str:
+    def _plural(self, target: ScaleTarget) -> str:
         """The resource name of a kind, from discovery. It does not change while the API server runs."""
         key = (target.api_version, target.kind)
         if key not in self._plurals:
