@@ -222,7 +222,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     from adapter.backtest import command, history_report
     from adapter.backtest.report import probe
     from adapter.core.prices import Prices
-    from adapter.stop_signals import stop_event
+    from adapter.stop_signals import SPARK_STOPS, stop_event
 
     if (trace is None) == (config is None):
         given = "neither" if trace is None else "both"
@@ -252,7 +252,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         traces, grid = command.read_request(trace or [], wanted)
         if report is not None:
             probe(report)
-        with stop_event() as stop:
+        with stop_event(SPARK_STOPS) as stop:
             units = command.trace_backtest(traces, grid, out)
             for sentence in (*command.assumptions(traces, grid), command.describe_runs(units, grid)):
                 typer.echo(sentence)

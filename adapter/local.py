@@ -5,8 +5,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
 from math import inf
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from adapter.serving.ui.page import page_routes
 from adapter.serving.ui.view import Changes
 from adapter.simulator import demo
 from adapter.simulator.fleet import SimulatedFleet
-from adapter.stop_signals import stop_event
+from adapter.stop_signals import SPARK_STOPS, stop_event
 
 LOOPBACK = "127.0.0.1"
 SEED = 1
@@ -61,7 +61,7 @@ def run(config: Config | None, port: int, for_s: float | None) -> None:
     """
     console = Console()
     began_s = time.monotonic()
-    with stop_event() as stop, ExitStack() as started:
+    with stop_event(SPARK_STOPS) as stop, ExitStack() as started:
         fleet = None
         if config is None:
             fleet = SimulatedFleet(SEED, time.time)
@@ -76,8 +76,12 @@ def run(config: Config | None, port: int, for_s: float | None) -> None:
         started.callback(view.server.stop)
         address = f"http://{LOOPBACK}:{view.server.port}"
         view.print_line(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
-        with view.starting(stop):
+        try:
             job.start(stop)
+        except SetupError:
+            if stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
+                return
+            raise
         started.callback(job.stop)
         ends_s = inf if for_s is None else began_s + for_s
 
@@ -124,25 +128,6 @@ class _View:
     def print_line(self, text: str) -> None:
         """Print plain text; its brackets are no markup. A pipe gets whole lines."""
         self._console.print(text, soft_wrap=not self._console.is_terminal, markup=False, highlight=False)
-
-    @contextmanager
-    def starting(self, stop: threading.Event) -> Iterator[None]:
-        """Say at once that a stop signal has come, because Spark must start before it can end."""
-        is_over = threading.Event()
-
-        def announce() -> None:
-            stop.wait()
-            if not is_over.is_set():
-                self.print_line("stopping; Spark ends first, which takes some seconds")
-
-        threading.Thread(target=announce, daemon=True).start()
-        try:
-            yield
-        except SetupError:
-            if not stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
-                raise
-        finally:
-            is_over.set()
 
     def publish(self, snapshot: Snapshot) -> None:
         """Called by the pipeline once a tick."""

@@ -1,18 +1,22 @@
 """Signals that end a process."""
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+SPARK_STOPS = "stopping; Spark ends first, which takes some seconds"
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @contextmanager
-def stop_event() -> Iterator[threading.Event]:
+def stop_event(notice: str = "") -> Iterator[threading.Event]:
     """An event that SIGTERM, SIGINT or SIGHUP sets. A second signal ends the process at once.
 
-    For the main thread alone. A signal that is ignored stays ignored: `nohup` ignores SIGHUP.
+    notice: written to stderr at the first signal. For the main thread alone. A signal that is ignored stays ignored:
+    `nohup` ignores SIGHUP.
     """
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in _SIGNALS}
@@ -21,6 +25,8 @@ def stop_event() -> Iterator[threading.Event]:
     def handle(*_: object) -> None:
         for each in handled:  # first, because another signal must not interrupt set(): it would wait for itself
             signal.signal(each, signal.SIG_DFL)
+        if notice:
+            os.write(sys.stderr.fileno(), f"\n{notice}\n".encode())  # not a buffered write, which may be in progress
         stop.set()
 
     for number in handled:

@@ -8,7 +8,7 @@ PROGRAM = """
 import os, signal
 from adapter.stop_signals import stop_event
 
-with stop_event() as stop:
+with stop_event("stopping") as stop:
     os.kill(os.getpid(), signal.SIGTERM)
     print(f"stops: {stop.is_set()}", flush=True)
     os.kill(os.getpid(), signal.SIGINT)
@@ -19,3 +19,4 @@ with stop_event() as stop:
 def test_the_first_signal_sets_the_event_and_the_second_ends_the_process_at_once() -> None:
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.stdout, ended.returncode) == ("stops: True\n", -signal.SIGINT)
+    assert ended.stderr == "\nstopping\n"

@@ -90,6 +90,7 @@ class Session:
             # Otherwise Spark resolves the host name, and ends if that fails.
             os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         logging.root.addFilter(_is_not_from_py4j)
+        logging.getLogger("py4j").propagate = False  # it logs errors that it also raises
         _accumulators.handle_error = lambda *_: None  # otherwise it prints a traceback when the JVM ends
         conf = SparkConf().setAll(list(chosen.items()))
         self.log = log
