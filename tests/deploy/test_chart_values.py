@@ -316,6 +316,25 @@ def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) ->
 
 
 @pytest.mark.parametrize(
+    ("heap", "limit", "is_refused"),
+    [
+        ("4g", "2560Mi", True),
+        ("1500m", "1.4Gi", True),
+        ("4g", "4G", True),
+        ("4g", "6Gi", False),
+        ("4g", "4Gi", False),
+        ("4g", "0.01Ti", False),
+    ],
+)
+def test_a_heap_larger_than_the_limit_is_refused(helm: Helm, heap: str, limit: str, is_refused: bool) -> None:
+    values = f"config.pipeline.memory={heap},pipeline.resources.limits.memory={limit}"
+    done = helm("template", "orders", str(CHART), "--set", values)
+    assert (done.returncode != 0) == is_refused, done.stderr
+    fault = f"config.pipeline.memory: expected less than pipeline.resources.limits.memory, {limit}, got {heap}"
+    assert (fault in done.stderr) == is_refused
+
+
+@pytest.mark.parametrize(
     ("folder", "used"),
     [
         ("/run/secrets/a", "/run/secrets/a"),

@@ -137,6 +137,19 @@ itself. */}}
       {{- end }}
 {{- end }}
 
+{{/* Refuses a heap that the limit of the container cannot hold. Limits in other units than these are not compared. */}}
+{{- define "backlog-adapter.checkHeap" -}}
+{{- $bytes := dict "m" 1048576 "Mi" 1048576 "g" 1073741824 "Gi" 1073741824 "M" 1000000 "G" 1000000000 -}}
+{{- $heap := (.Values.config.pipeline | default dict).memory | default "" -}}
+{{- $limit := (.Values.pipeline.resources.limits | default dict).memory | default "" | toString -}}
+{{- with $unit := get $bytes (regexFind "[A-Za-z]+$" $limit) -}}
+{{- $size := mulf (regexFind "^[0-9.]+" $limit) $unit -}}
+{{- if gt (mulf (regexFind "^[0-9]+" $heap) (get $bytes (regexFind "[mg]?$" $heap) | default 0)) $size -}}
+{{- fail (printf "config.pipeline.memory: expected less than pipeline.resources.limits.memory, %s, got %s; raise the limit to the heap and 1.5Gi" $limit $heap) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{/* Refuses a folder of pipeline.secretMounts that contains, or lies in, another folder that the pod uses. */}}
 {{- define "backlog-adapter.checkSecretMounts" -}}
 {{- $used := splitList " " "/tmp /etc/backlog-adapter /var/lib/backlog-adapter /run/backlog-adapter /run/secrets/backlog-adapter /run/secrets/kubernetes.io /var/run /opt/backlog-adapter /opt/java /usr /etc/ssl" -}}
