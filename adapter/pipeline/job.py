@@ -2,8 +2,10 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -33,6 +35,9 @@ CORE = Core(
 CHECK_EVERY_S = 0.5
 TASK_TRIES = 4
 QUERY_STOPS_WITHIN_S = 25.0  # longer than Spark's own stopTimeout: by then the JVM hangs
+JVM_ANSWERS_WITHIN_S = 15.0
+
+_T = TypeVar("_T")
 
 log = structlog.get_logger(__name__)
 
@@ -80,6 +85,7 @@ class StreamingJob:
         self._session: Session | None = None
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
+        self._calls = ThreadPoolExecutor(1, "jvm")  # into the JVM, which may hang
         self._process_stop = threading.Event()
         self._jvm_error: JvmError | None = None
         self._thread = threading.Thread(target=self._supervise, name="pipeline", daemon=True)
@@ -150,6 +156,7 @@ class StreamingJob:
             self._end_query()
             if self._session is not None:
                 self._session.close()
+            self._calls.shutdown(wait=False)
         finally:
             if self._checkpoint is not None:
                 self._checkpoint.close()
@@ -208,6 +215,8 @@ class StreamingJob:
         self.restarts += 1
         try:
             if self._permanent_failures >= self._policy.starts:
+                if not self._runs_jobs(session):  # the cause is the JVM, not the stream
+                    return session.kill()
                 self._empty_stream()
             self._start_query(session)
         except Exception as error:  # the next round tries again
@@ -226,19 +235,34 @@ class StreamingJob:
 
     def _failure_now(self, session: Session) -> str | None:
         """Why the query must be restarted, None while it runs. A JVM that does not answer is killed."""
-        if self._query is None:
+        query = self._query
+        if query is None:
             return self.failure or "the query did not start"
         try:
-            if not self._query.isActive:
-                cause = self._query.exception()
-                return cause_of(cause) if cause else "the query ended by itself"
-            self._note_phases(self._query)
+            return self._answer(lambda: self._query_failure(query)) or self._stalled()
         except (Py4JJavaError, PySparkException) as error:
             return cause_of(error)
         except JVM_ERRORS as error:
             session.kill()
             return f"the JVM does not answer ({cause_of(error)})"
-        return self._stalled()
+
+    def _answer(self, call: Callable[[], _T]) -> _T:
+        """The result of a call into the JVM. Raises TimeoutError, which is an OSError."""
+        return self._calls.submit(call).result(JVM_ANSWERS_WITHIN_S)
+
+    def _runs_jobs(self, session: Session) -> bool:
+        """Whether Spark runs a trivial job."""
+        try:
+            return self._answer(lambda: session.spark.range(1).count()) == 1
+        except JVM_ERRORS:
+            return False
+
+    def _query_failure(self, query: StreamingQuery) -> str | None:
+        if query.isActive:
+            self._note_phases(query)
+            return None
+        cause = query.exception()
+        return cause_of(cause) if cause else "the query ended by itself"
 
     def _stalled(self) -> str | None:
         idle_s = self._idle_s(self._started_s)

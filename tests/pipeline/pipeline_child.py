@@ -1,7 +1,7 @@
 """A pipeline in a process of its own, to be killed: writes what it publishes to a file, a snapshot a line in base64.
 
 Arguments: the folder, the number of the snapshot at which it kills itself before that one is written, or 0, and Spark's
-master, if that is another process.
+master, if that is another process. SIGUSR1 stops the SparkContext, as Spark does after an error in its scheduler.
 """
 
 import os
@@ -11,6 +11,7 @@ from base64 import b64encode
 from pathlib import Path
 
 from pipeline_stream import OPENER, RULES, config_of
+from pyspark.sql import SparkSession
 
 from adapter.pipeline.job import StreamingJob
 from adapter.serving.snapshots.snapshot import Snapshot, encode
@@ -31,6 +32,8 @@ def main(folder: Path, dies_at: int, master: str | None = None) -> None:
     job = StreamingJob(config_of(folder), RULES, publish, opener=OPENER)
     with stop_event() as stop:
         job.start(stop, master)
+        context = SparkSession.builder.getOrCreate().sparkContext
+        signal.signal(signal.SIGUSR1, lambda *_: context._jsc.sc().stop())
         stop.wait()
         job.stop()
 

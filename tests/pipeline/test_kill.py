@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -82,17 +82,34 @@ def test_a_run_after_a_kill_equals_an_undisturbed_run(tmp_path: Path) -> None:
         assert decisions(snapshot) == expected[int(snapshot.at_s)]
 
 
-def test_a_jvm_that_is_killed_ends_the_pipeline_with_the_cause(tmp_path: Path) -> None:
+def kill_jvm(process: "subprocess.Popen[bytes]") -> None:
+    os.kill(jvm_of(process), signal.SIGKILL)
+
+
+def stop_jvm(process: "subprocess.Popen[bytes]") -> None:
+    """The JVM hangs: it neither answers nor ends."""
+    os.kill(jvm_of(process), signal.SIGSTOP)
+
+
+def stop_spark(process: "subprocess.Popen[bytes]") -> None:
+    process.send_signal(signal.SIGUSR1)
+
+
+@pytest.mark.parametrize("damage", [kill_jvm, stop_jvm, stop_spark])
+def test_a_broken_jvm_ends_the_pipeline_with_the_cause_and_leaves_its_checkpoint(
+    tmp_path: Path, damage: Callable[["subprocess.Popen[bytes]"], None]
+) -> None:
     with child(tmp_path) as process:
         wait_for(tmp_path, 2, process)
-        os.kill(jvm_of(process), signal.SIGKILL)
-        assert process.wait(60) == 1
+        damage(process)
+        assert process.wait(120) == 1
     output = (tmp_path / "child.log").read_text()
     log = tmp_path / "checkpoint" / "spark.log"
     cause = "the JVM has ended with exit code -9; if it was killed, raise the memory limit"
     assert output.splitlines()[-1] == f"adapter.errors.JvmError: {cause}; see {log}"
     assert output.count("Traceback") == 1
     assert log.exists()
+    assert not (tmp_path / "checkpoint" / "stream.bad").exists()
     claim(config_of(tmp_path), 0.0).close()
 
 
