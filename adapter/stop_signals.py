@@ -1,5 +1,6 @@
 """Signals that end a process."""
 
+import _thread
 import os
 import signal
 import sys
@@ -23,11 +24,12 @@ def stop_event(notice: str = "") -> Iterator[threading.Event]:
     handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
 
     def handle(*_: object) -> None:
-        for each in handled:  # first, because another signal must not interrupt set(): it would wait for itself
+        for each in handled:
             signal.signal(each, signal.SIG_DFL)
         if notice:
             os.write(sys.stderr.fileno(), f"\n{notice}\n".encode())  # not a buffered write, which may be in progress
-        stop.set()
+        # On another thread: set() on this one could wait for a lock that wait() holds.
+        _thread.start_new_thread(stop.set, ())
 
     for number in handled:
         signal.signal(number, handle)

@@ -1,6 +1,5 @@
 """Assemble each role of the program from its parts."""
 
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from math import inf
@@ -17,8 +16,8 @@ from adapter.config import Config
 from adapter.core.messages import sentence
 from adapter.errors import ConfigError
 from adapter.pipeline.java import check_java
-from adapter.pipeline.job import TASK_TRIES, StreamingJob
-from adapter.pipeline.session import Session, settings
+from adapter.pipeline.job import StreamingJob
+from adapter.pipeline.session import Session, settings, with_retries
 from adapter.serving.routes import Readiness, monitoring_routes, publisher_routes
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
@@ -124,9 +123,3 @@ def spark(master: str | None, folder: Path) -> "SessionFactory":
             session.close()
 
     return opened
-
-
-def with_retries(master: str) -> str:
-    """The master with retries of a failed task: Spark in this process tries a task once unless its master sets more."""
-    found = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
-    return f"local[{found[1] or 1},{TASK_TRIES}]" if found else master

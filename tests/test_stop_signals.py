@@ -10,7 +10,7 @@ from adapter.stop_signals import stop_event
 
 with stop_event("stopping") as stop:
     os.kill(os.getpid(), signal.SIGTERM)
-    print(f"stops: {stop.is_set()}", flush=True)
+    print(f"stops: {stop.wait(10)}", flush=True)
     os.kill(os.getpid(), signal.SIGINT)
     print("still there", flush=True)
 """

@@ -22,7 +22,7 @@ from adapter.pipeline.fold import Core
 from adapter.pipeline.java import check_java
 from adapter.pipeline.publish import Publish, Publisher
 from adapter.pipeline.query import OPENER, QueryPlan, start_query
-from adapter.pipeline.session import JVM_ERRORS, Session, done_within, settings
+from adapter.pipeline.session import JVM_ERRORS, Session, done_within, settings, with_retries
 
 CORE = Core(
     advance=engine.advance,
@@ -33,7 +33,6 @@ CORE = Core(
     decode=state.decode,
 )
 CHECK_EVERY_S = 0.5
-TASK_TRIES = 4
 QUERY_STOPS_WITHIN_S = 25.0  # longer than Spark's own stopTimeout: by then the JVM hangs
 JVM_ANSWERS_WITHIN_S = 15.0
 
@@ -99,7 +98,7 @@ class StreamingJob:
         check_java()
         self._checkpoint = claim(self._config)
         # If a client library crashes its worker, Spark repeats the task and the query continues.
-        master = master or f"local[{self._config.pipeline.cores},{TASK_TRIES}]"
+        master = with_retries(master or f"local[{self._config.pipeline.cores}]")
         chosen = settings(self._config.pipeline.memory, master, self._checkpoint.state_partitions)
         try:
             self._session = Session(chosen, self._checkpoint.log, [self._checkpoint.lock.fileno()])

@@ -3,6 +3,7 @@
 import logging
 import os
 import pwd
+import re
 import shlex
 import signal
 import subprocess
@@ -30,10 +31,11 @@ LOOPBACK = "127.0.0.1"
 STREAMING = "spark.sql.streaming."
 JVM_ENDS_WITHIN_S = 15.0
 SPARK_STOPS_WITHIN_S = 15.0
+TASK_TRIES = 4
 USER_NAME = "backlog-adapter"
 MOST_LOG_BYTES = 4_000_000
 JVM_ERRORS = (Py4JError, PySparkException, OSError)  # PySpark converts many exceptions of Java to its own
-_CAUSE = "Caused by: "  # in a Java stack trace; the last one is the root cause
+_CAUSES = ('Exception in thread "main" ', "Caused by: ")  # in a Java stack trace; the last one is the root cause
 # The heap is small (the state is in RocksDB), so the serial collector and the first compiler tier take no more time and
 # save about 150 MB. The heap returns what a large batch needed: about 200 MB at 40 000 workloads.
 # The stack: Spark's regular expressions overflow 1 MB when a batch is interrupted.
@@ -66,6 +68,12 @@ def settings(memory: str, master: str, state_partitions: int) -> dict[str, str]:
     if master.startswith("local"):
         chosen |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     return chosen
+
+
+def with_retries(master: str) -> str:
+    """The master with retries of a failed task: Spark in this process tries a task once unless its master sets more."""
+    found = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return f"local[{found[1] or 1},{TASK_TRIES}]" if found else master
 
 
 _launch: Any = launch_gateway  # untyped in PySpark
@@ -233,7 +241,7 @@ def _text_of(error: Exception) -> str:
 
 def _last_cause(log: str, since: int) -> str:
     lines = _content(log)[since:].decode(errors="replace").splitlines()
-    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    causes = [line.removeprefix(start) for line in lines for start in _CAUSES if line.startswith(start)]
     return f": {causes[-1]}" if causes else ""
 
 

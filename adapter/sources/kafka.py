@@ -95,10 +95,10 @@ class KafkaReader:
     def _read(self, table: SampleTable, at_s: int) -> None:
         admin = self._current_client()
         admin.poll(0)  # run the callbacks since the last tick, otherwise they pile up
-        self._last_error = ""
         requests = KafkaRequests(admin, self._settings.deadline_s, self._unanswered)
         try:
             self._add_all(table, requests, at_s)
+            self._last_error = ""  # not before: librdkafka reports an error of a token once
         except UnreachableError as error:
             self._answered = frozenset()
             admin.poll(0)
@@ -174,23 +174,23 @@ def _check(name: str, settings: KafkaSource) -> None:
     mounted = exists(settings.properties_file)
     properties = merge(name, settings if mounted else settings.model_copy(update={"properties_file": None}))
     if mounted and all(exists(value) for key, value in properties.items() if key.endswith(".location")):
-        _client(name, settings, lambda error: None)
+        _check_protocol(name, settings.bootstrap_servers, properties.get("security.protocol", "plaintext"))
     else:
-        _open_client(name, settings, {**properties, "security.protocol": "plaintext"}, lambda error: None)
+        properties = {**properties, "security.protocol": "plaintext"}
+    _open_client(name, properties, lambda error: None)  # without an address, it connects to nothing
 
 
 def _client(name: str, settings: KafkaSource, on_error: OnError) -> Any:
     properties = merge(name, settings)
     _check_protocol(name, settings.bootstrap_servers, properties.get("security.protocol", "plaintext"))
-    return _open_client(name, settings, properties, on_error)
+    return _open_client(name, {**properties, "bootstrap.servers": settings.bootstrap_servers}, on_error)
 
 
-def _open_client(name: str, settings: KafkaSource, properties: Mapping[str, str], on_error: OnError) -> Any:
+def _open_client(name: str, properties: Mapping[str, str], on_error: OnError) -> Any:
     configuration: dict[str, Any] = {
         "client.id": "backlog-adapter",
         "log_level": 0,  # librdkafka writes to stderr and bypasses every logger; on_error receives its errors
         **properties,
-        "bootstrap.servers": settings.bootstrap_servers,
         "error_cb": on_error,
     }
     try:

@@ -16,7 +16,7 @@ from adapter.http_body import ACCEPTED, BodyError, read_body
 from adapter.sources.sample_table import SampleTable
 from adapter.sources.scaling_policy import policy_text
 from adapter.sources.segments import ScalingEvent, scaling_events, segments_at
-from adapter.sources.tls import tls_context, tls_stamps
+from adapter.sources.tls import KEEPALIVE_S, tls_context, tls_stamps
 
 _BEFORE_MS = 60_000  # the controller's clock may differ
 _CONNECTIONS = 8  # a hundred streams take 0.7 s of a controller on the same machine
@@ -113,7 +113,8 @@ class PravegaReader:
             self.close()
         if self._client is None:
             verify = tls_context(self._name, self._url, self._tls)
-            self._client = httpx.Client(verify=verify, transport=self._transport, trust_env=False)
+            limits = httpx.Limits(keepalive_expiry=KEEPALIVE_S)
+            self._client = httpx.Client(verify=verify, transport=self._transport, limits=limits, trust_env=False)
             self._tls_stamps = stamps
         return self._client
 

@@ -22,7 +22,7 @@ from adapter.file_stamps import FileStamp
 from adapter.http_body import ACCEPTED, BodyError, LargeBodyError, read_body_async
 from adapter.sources.prometheus_answers import QueryError, ResultCollector, Series, decode
 from adapter.sources.prometheus_plan import Query
-from adapter.sources.tls import tls_context, tls_stamps
+from adapter.sources.tls import KEEPALIVE_S, tls_context, tls_stamps
 
 MOST_POINTS = 11_000  # of a series in one range query; Prometheus refuses more
 MOST_VALUES = {"query": 100_000, "query_range": 2_000_000}  # of one answer; each takes some 400 bytes of memory
@@ -147,7 +147,7 @@ class PrometheusReader:
             verify=tls_context(self._name, self._settings.url, self._settings.tls),
             transport=self._transport,
             timeout=self._settings.deadline_s,
-            limits=httpx.Limits(max_connections=None),
+            limits=httpx.Limits(max_connections=None, keepalive_expiry=KEEPALIVE_S),
             params=self._settings.parameters,
             headers=ACCEPTED,
             trust_env=False,  # no proxy of the environment or ~/.netrc may redirect the credentials

@@ -2,6 +2,7 @@
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 import promql_parser
@@ -9,6 +10,7 @@ import promql_parser
 _META = re.compile(r"[\\.+*?()|\[\]{}^$]")  # as Go's regexp.QuoteMeta
 _TOKEN = re.compile(r"""[A-Za-z_:][\w:]*|\d[\w.]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|=~|!~|[=!<>]=|\S""")
 _OPEN, _CLOSED, _QUOTES = "([{", ")]}", "\"'`"
+_SELECTIONS = ("topk", "bottomk", "limitk", "limit_ratio")  # of series, with their labels
 _VAGUE = "invalid promql query"  # a message of the parser without position and cause
 _SYNTAX = (_VAGUE, "unexpected", "unclosed", "unterminated", "no expression", "bad number")
 # Texts that can continue a prefix of a valid query, before and after its open brackets are closed.
@@ -48,7 +50,10 @@ def drops(query: str, label: str) -> bool:
     expression = promql_parser.parse(query)
     while isinstance(expression, promql_parser.ParenExpr):
         expression = expression.expr
-    if not isinstance(expression, promql_parser.AggregateExpr) or str(expression.op) in ("topk", "bottomk"):
+    if not isinstance(expression, promql_parser.AggregateExpr):
+        return False
+    op, param = str(expression.op), expression.param
+    if op in _SELECTIONS or (op == "count_values" and param is not None and param.val == label):
         return False
     modifier = expression.modifier
     if modifier is None:
@@ -86,7 +91,7 @@ def _named(query: str, cause: str) -> int:
     if named is None:
         return 0
     # The lexer stops at its first fault: every longer prefix of the query has the same cause.
-    end = next(end for end in range(len(query) + 1) if _cause(query[:end]) == cause)
+    end = bisect_left(range(len(query) + 1), True, key=lambda end: _cause(query[:end]) == cause)
     return max(0, query.rfind(named[named.lastindex or 1], 0, end))
 
 

@@ -7,6 +7,8 @@ from adapter.config import Tls
 from adapter.errors import SourceError
 from adapter.file_stamps import FileStamp, file_stamps
 
+KEEPALIVE_S = 60.0  # longer than a usual tick, so that a tick needs no new handshakes
+
 
 def tls_context(source: str, url: str, tls: Tls) -> ssl.SSLContext:
     """A context that trusts ca_file and presents cert_file. Raises SourceError if one of them cannot be loaded."""

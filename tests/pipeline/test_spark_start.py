@@ -66,4 +66,4 @@ def test_a_cause_in_the_log_of_an_earlier_start_is_not_reported(java: Path, tmp_
     (java / "bin" / "java").write_text(NO_JAVA.replace("Caused by: ", "Or by: "))
     message = last_message(java, "backtest", "--trace", str(load), "--out", str(out))
     assert "yesterday" not in message
-    assert message.endswith(f"before sending its port number; for details see {out / 'spark.log'}")
+    assert message.endswith(f": java.lang.ExceptionInInitializerError; for details see {out / 'spark.log'}")

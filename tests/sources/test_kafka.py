@@ -1,6 +1,7 @@
 """The reader on answers that a real broker gave; data/kafka/*.json are the calls of one tick each."""
 
 import json
+import socket
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -276,6 +277,19 @@ def test_the_error_of_a_source_has_the_cause_of_the_refusal() -> None:
         seen(reader(cluster))
 
 
+def test_a_cause_that_is_reported_once_stays_until_an_answer() -> None:
+    cluster = Cluster("a_stopped_broker", "a_stopped_broker", "a_tick", "a_stopped_broker")
+    source = reader(cluster)
+    cluster.errors = [KafkaError(KafkaError._AUTHENTICATION, "no token")]
+    for _ in range(2):
+        with pytest.raises(SourceError, match="no token"):
+            seen(source)
+        cluster.errors = []
+    seen(source)
+    with pytest.raises(SourceError, match="Timed out"):
+        seen(source)
+
+
 @pytest.mark.parametrize(
     ("recording", "sentence"),
     [
@@ -390,6 +404,15 @@ def test_the_plan_has_the_groups_of_the_named_source_and_the_index_of_fleets() -
 
 def test_valid_properties_have_no_fault() -> None:
     assert check(configured()) == []
+
+
+def test_a_check_of_properties_connects_to_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(1.0)
+        source = SETTINGS.model_copy(update={"bootstrap_servers": f"127.0.0.1:{server.getsockname()[1]}"})
+        assert check(configured().model_copy(update={"sources": {"main": source}})) == []
+        with pytest.raises(TimeoutError):
+            server.accept()
 
 
 def test_an_unknown_property_is_a_fault_with_its_path() -> None:

@@ -72,12 +72,20 @@ def test_any_text_is_valid_or_has_a_fault(query: str) -> None:
         ("sum by (x) (a)", False),
         ("sum without (y) (a)", False),
         ("topk(3, a)", False),
+        ("limitk(3, a)", False),
+        ('count_values("x", a)', False),
+        ('count_values("y", a)', True),
         ("a", False),
         ("sum by (x) (a) / sum by (x) (b)", False),
     ],
 )
 def test_an_aggregation_that_removes_the_label_is_detected(query: str, dropped: bool) -> None:
     assert promql.drops(query, "x") is dropped
+
+
+def test_the_fault_of_a_long_query_is_located() -> None:
+    query = " + ".join(["a"] * 500) + " + rte(b)"
+    assert promql.fault(query) == "at character 2001, 'rte(b)': unknown function with name 'rte'"
 
 
 def test_one_value_is_matched_by_equality_and_several_by_an_alternation() -> None:
