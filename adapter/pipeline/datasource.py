@@ -1,9 +1,10 @@
-"""The sources as one Spark data source: an offset is a time, a partition is a source, a row has packed samples."""
+"""The sources as one Spark data source: an offset is a time, a row has the packed samples of a source."""
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -11,10 +12,10 @@ from pydantic import BaseModel
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from adapter.config import Timing
+from adapter.config import Config, Timing
 from adapter.errors import SourceError
 from adapter.pipeline.packing import pack
-from adapter.pipeline.source_runner import deserialize, fault_table, runner_of, workloads_of
+from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of, workloads_of
 from adapter.pipeline.ticks import check_clock, first_offset, next_offset, ticks_between
 from adapter.sources.precedence import with_source
 from adapter.sources.sample_table import SCHEMA
@@ -23,20 +24,17 @@ Packed = tuple[int, int, bytes]
 
 
 @dataclass(frozen=True)
-class Slice(InputPartition):
-    """One source's part of a batch."""
+class Batch(InputPartition):
+    """The ticks of a batch, after start_s and up to end_s."""
 
-    source: str | None  # None without any configured source
     start_s: int
     end_s: int
-    heartbeat: bool  # one slice of a batch has a row for every shard and tick
 
 
 class Schedule(BaseModel):
     """The part of a configuration that the driver plans with. All workloads of a large fleet take 150 MB."""
 
     timing: Timing
-    sources: dict[str, object]
 
 
 @lru_cache(maxsize=1)
@@ -80,21 +78,27 @@ class Reader(DataSourceStreamReader):
         return {"at": next_offset(start["at"], now_s, timing)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """One slice a source; the first one has the heartbeat."""
-        names: list[str | None] = [*sorted(schedule(self._config_json).sources)] or [None]
-        return [Slice(name, start["at"], end["at"], name == names[0]) for name in names]
+        """One for all sources: in one of each, those that do not answer would occupy Spark's cores for the others."""
+        return [Batch(start["at"], end["at"])]
 
     def read(self, partition: InputPartition) -> Iterator[Packed]:
-        """Read one source. The heartbeat is sent even if the source fails."""
-        assert isinstance(partition, Slice)  # noqa: S101 - narrows Spark's type to what partitions() made
-        ticks = ticks_between(partition.start_s, partition.end_s, schedule(self._config_json).timing)
-        return pack(self._table(partition.source, ticks), ticks, partition.heartbeat)
+        """Read all sources at the same time. The first one has a row for every shard and tick, even if it fails."""
+        assert isinstance(partition, Batch)  # noqa: S101 - narrows Spark's type to what partitions() made
+        config = deserialize(self._config_json)
+        ticks = ticks_between(partition.start_s, partition.end_s, config.timing)
+        runners = {name: runner_of(self._config_json, self._opener, name) for name in sorted(config.sources)}
+        with ThreadPoolExecutor(len(runners)) as pool:
+            tables = pool.map(partial(_samples, config, ticks), runners.items())
+            for number, table in enumerate(tables):
+                yield from pack(table, ticks, heartbeat=number == 0)
 
-    def _table(self, source: str | None, ticks: range) -> pa.Table:
-        if source is None or not ticks:
-            return SCHEMA.empty_table()
-        try:
-            table = runner_of(self._config_json, self._opener, source).samples(ticks)
-        except SourceError as error:
-            table = fault_table(workloads_of(deserialize(self._config_json), source), ticks, str(error))
-        return with_source(table, deserialize(self._config_json), source)
+
+def _samples(config: Config, ticks: range, source: tuple[str, SourceRunner]) -> pa.Table:
+    name, runner = source
+    if not ticks:
+        return SCHEMA.empty_table()
+    try:
+        table = runner.samples(ticks)
+    except SourceError as error:
+        table = fault_table(workloads_of(config, name), ticks, str(error))
+    return with_source(table, config, name)

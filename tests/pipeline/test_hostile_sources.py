@@ -268,8 +268,8 @@ def clock(shift_s: float) -> Answer:
 UNDECIDED: dict[str, tuple[Answer, str]] = {
     "counters that fall at every tick": (counters(lambda value, at_s: 1e13 - value), "its counters fell 8 times"),
     "two exporters in turn": (counters(lambda value, at_s: value - at_s % 30 * 1e6), "or several sources report the"),
-    "samples of ten minutes ago": (values_at(-600), "are of 600 s before the tick; is it running, and scraped?"),
-    "samples of the future": (values_at(600), "are of 600 s after the tick; synchronize the clocks"),
+    "samples of ten minutes ago": (values_at(-600), "are 600 s older than the tick; is it running, and scraped?"),
+    "samples of the future": (values_at(600), "are 600 s newer than the tick; synchronize the clocks"),
     "a clock ten minutes behind": (clock(-600), "s behind this one; synchronize the clocks"),
     "a clock ten minutes ahead": (clock(600), "s ahead of this one; synchronize the clocks"),
 }
