@@ -96,7 +96,9 @@ class SourceRunner:
             self._source = source
 
 
-_runners: dict[tuple[str, str, str], SourceRunner] = {}  # lives as long as the worker, so connections outlive a tick
+_runners: dict[
+    tuple[str, str, str], SourceRunner
+] = {}  # as long as the worker lives, so that connections outlive a tick
 
 
 def runner_of(config_json: str, opener: str, name: str) -> SourceRunner:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 
 class Source(Protocol):
-    """Reads one system. Each Spark task opens its own source, so that no source is pickled."""
+    """Reads one system. Each Python worker of Spark opens its own source, so that no source is pickled."""
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         """The samples of the ticks start_s, start_s + step_s, ... end_s, as a table of sample_table.SCHEMA.

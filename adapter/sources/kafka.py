@@ -16,6 +16,7 @@ from confluent_kafka import admin as client
 from adapter.config import Config, KafkaSource
 from adapter.core.samples import EVERY
 from adapter.errors import SourceError
+from adapter.sources.history_file import HistoryFile
 from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_errors import share_group_fault
 from adapter.sources.kafka_properties import Inputs, exists, inputs, merge, without_secrets
@@ -30,7 +31,6 @@ from adapter.sources.offsets import (
     read_plan,
     within_limit,
 )
-from adapter.sources.partition_history import Partitions
 from adapter.sources.sample_table import SampleTable
 
 __all__ = ["KafkaReader", "check", "read_plan"]
@@ -75,7 +75,7 @@ class KafkaReader:
         self._answered: frozenset[str] = frozenset()  # groups whose coordinator answered the client in the last tick
         self._unanswered: dict[str, Future[Any]] = {}  # by group
         self._silent = SilentGroups()
-        self._histories: dict[str, Partitions] = {}  # workload -> its partitions in the last ticks
+        self._history = HistoryFile(plan.history_file)
         self._last_error = ""
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
@@ -134,11 +134,13 @@ class KafkaReader:
         workloads = [*explicit, *discovered_reads(self._plan, found, committed)]
         partitions = requests.partitions(sorted({topic for read in workloads for _, topic in read.inputs}))
         offsets = Offsets(at_s, committed, partitions, *requests.log_offsets(partitions))
-        self._histories = {
+        before = self._history.load()
+        histories = {
             read.workload: history
             for read in workloads
-            if (history := add_counts(table, read, offsets, self._plan, self._histories.get(read.workload)))
+            if (history := add_counts(table, read, offsets, self._plan, before.get(read.workload)))
         }
+        self._history.store(histories)
 
     def _list_groups(self, requests: KafkaRequests) -> None:
         """List the groups once a minute; groups of a broker that does not answer stay."""

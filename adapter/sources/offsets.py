@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from adapter.config import Config, KafkaReading, KafkaSource
@@ -60,6 +61,7 @@ class ReadPlan:
     patterns: tuple[GroupPattern, ...] = ()
     offset_reset: str = "latest"  # where groups start to read a partition without a commit
     window_s: int = 60  # the time over which partitions are compared
+    history_file: Path | None = None  # of the partitions over the last ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,8 @@ def read_plan(config: Config, name: str) -> ReadPlan:
     ]
     source = config.sources[name]
     assert isinstance(source, KafkaSource)  # noqa: S101 - the callers read Kafka sources alone
-    return ReadPlan(tuple(explicit), tuple(patterns), source.offset_reset, config.timing.source_window_s)
+    file = Path(config.pipeline.checkpoint) / f"partitions-{name}.msgpack"
+    return ReadPlan(tuple(explicit), tuple(patterns), source.offset_reset, config.timing.source_window_s, file)
 
 
 def _configured_read(workload: str, readings: Iterable[KafkaReading]) -> GroupRead:

@@ -1,8 +1,8 @@
 """Positions of a consumer group over several ticks -> its stuck and hottest partitions, and transaction markers."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 Key = tuple[str, str, int]  # group, topic and number of a partition
 
@@ -40,19 +40,20 @@ class _Partition:
 class Partitions:
     """The history of one workload's partitions, as far as the partition signals need it."""
 
-    partitions: Mapping[Key, _Partition] = field(default_factory=dict)
-    ends: tuple[tuple[int, Mapping[Key, int]], ...] = ()  # the time and the log end offsets of each tick of the window
+    partitions: tuple[_Partition, ...] = ()  # in the order of their keys
+    # The time of each tick of the window with these partitions, and their log end offsets in the same order.
+    ends: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 def advance(history: Partitions, at_s: int, positions: Iterable[Position], window_s: int) -> Partitions:
     """The history with the positions of one more tick."""
-    current = {position.key: position for position in positions}
-    before = history.partitions
-    moved = [key for key, position in current.items() if key in before and _moved(before[key], position)]
-    commits = Counter(group for group, _, _ in moved)
-    partitions = {key: _next(before.get(key), at_s, each, commits[key[0]] > 0) for key, each in current.items()}
-    ends = [each for each in history.ends if each[0] >= at_s - window_s]
-    return Partitions(partitions, (*ends, (at_s, {key: position.latest for key, position in current.items()})))
+    current = sorted(positions, key=lambda position: position.key)
+    before = {each.position.key: each for each in history.partitions}
+    commits = Counter(each.key[0] for each in current if each.key in before and _moved(before[each.key], each))
+    partitions = tuple(_next(before.get(each.key), at_s, each, commits[each.key[0]] > 0) for each in current)
+    are_same = before.keys() == {position.key for position in current}
+    ends = [each for each in history.ends if are_same and each[0] >= at_s - window_s]
+    return Partitions(partitions, (*ends, (at_s, tuple(position.latest for position in current))))
 
 
 def _moved(before: _Partition, position: Position) -> bool:
@@ -71,29 +72,30 @@ def _next(before: _Partition | None, at_s: int, position: Position, group_commit
 def stuck_backlog(history: Partitions, window_s: int) -> int | None:
     """Records of the partitions that the group does not read although it commits on others; None if not known yet.
 
+    A partition is known to be stuck after four commits of others and a whole window, also if the process that read the
+    ticks before was another one. That none is stuck is known after half a window.
+
     The commits of other partitions count, not the time alone: a group that commits on checkpoints stands still between
     two of them. A group that commits nowhere is not stuck in a partition but as a whole.
     """
-    if not _spans(history, window_s):
+    if not history.ends:
         return None
     at_s = history.ends[-1][0]
-    return sum(
+    stuck = sum(
         each.position.backlog("latest")
-        for each in history.partitions.values()
+        for each in history.partitions
         if each.waiting_since_s is not None
         and at_s - each.waiting_since_s >= window_s
         and each.commits_of_others >= _COMMITS_OF_OTHERS
     )
+    return stuck if stuck or _spans(history, window_s) else None
 
 
 def hottest_ratio(history: Partitions, window_s: int) -> float | None:
     """Records that arrived in the heaviest partition / in the mean one; None without records or a whole window."""
     if not _spans(history, window_s):
         return None
-    first, last = history.ends[0][1], history.ends[-1][1]
-    if first.keys() != last.keys():
-        return None
-    arrived = [max(0, end - first[key]) for key, end in last.items()]
+    arrived = [max(0, last - first) for first, last in zip(history.ends[0][1], history.ends[-1][1], strict=True)]
     return max(arrived) * len(arrived) / sum(arrived) if sum(arrived) > 0 else None
 
 
@@ -104,13 +106,13 @@ def marker_keys(history: Partitions) -> frozenset[Key]:
     of the topic for ever. One unread record in each partition looks the same.
     A lag of 1 counts as a marker if it does not change from tick to tick and no partition of the topic has lag 0.
     """
-    positions = [each.position for each in history.partitions.values()]
+    positions = [each.position for each in history.partitions]
     # An empty partition has lag 0 too, also if retention has deleted its marker.
     read_to_the_end = {each.key[:2] for each in positions if _lag(each) == 0 and each.latest > each.earliest}
     return frozenset(
-        key
-        for key, each in history.partitions.items()
-        if each.unchanged and _lag(each.position) == 1 and key[:2] not in read_to_the_end
+        each.position.key
+        for each in history.partitions
+        if each.unchanged and _lag(each.position) == 1 and each.position.key[:2] not in read_to_the_end
     )
 
 
@@ -119,5 +121,4 @@ def _lag(position: Position) -> int | None:
 
 
 def _spans(history: Partitions, window_s: int) -> bool:
-    ends: Sequence[tuple[int, object]] = history.ends
-    return bool(ends) and ends[-1][0] - ends[0][0] >= window_s / 2
+    return history.ends[-1][0] - history.ends[0][0] >= window_s / 2

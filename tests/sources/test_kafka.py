@@ -399,6 +399,7 @@ def test_the_plan_has_the_groups_of_the_named_source_and_the_index_of_fleets() -
     assert read_plan(configured(), "main") == ReadPlan(
         explicit=(GroupRead("shop/orders", inputs, frozenset([payments])),),
         patterns=(GroupPattern(1, "shop", ".*", transactional=True),),
+        history_file=Path("/var/lib/x/partitions-main.msgpack"),
     )
 
 

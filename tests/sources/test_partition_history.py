@@ -92,7 +92,7 @@ def test_the_hottest_partition_is_measured_over_the_window(rates: list[int], rat
 
 
 def test_the_hottest_partition_is_unknown_while_a_partition_is_new() -> None:
-    history = after(8, lambda at_s: [(0, 10 * at_s)] * (3 if at_s >= 60 else 2))
+    history = after(6, lambda at_s: [(0, 10 * at_s)] * (3 if at_s >= 60 else 2))
     assert hottest_ratio(history, WINDOW_S) is None
 
 
