@@ -199,8 +199,9 @@ class StreamingJob:
     def _end_process(self, session: Session) -> None:
         """End this process after the end of the JVM, unless a signal to the process group ends both."""
         if not self._process_stop.is_set():
-            cause = f"the JVM has ended with exit code {session.exit_code()}"
-            self._jvm_error = JvmError(f"{cause}; if it was killed, raise the memory limit; see {session.log}")
+            end = f"the JVM has ended (exit code {session.exit_code()})"
+            causes = "the memory limit is too small, or it did not answer and was killed"
+            self._jvm_error = JvmError(f"{end}: {causes}; see {session.log}")
             self._process_stop.set()
 
     def _restart(self, session: Session, backoff_s: float) -> None:

@@ -105,7 +105,7 @@ def test_a_broken_jvm_ends_the_pipeline_with_the_cause_and_leaves_its_checkpoint
         assert process.wait(120) == 1
     output = (tmp_path / "child.log").read_text()
     log = tmp_path / "checkpoint" / "spark.log"
-    cause = "the JVM has ended with exit code -9; if it was killed, raise the memory limit"
+    cause = "the JVM has ended (exit code -9): the memory limit is too small, or it did not answer and was killed"
     assert output.splitlines()[-1] == f"adapter.errors.JvmError: {cause}; see {log}"
     assert output.count("Traceback") == 1
     assert log.exists()
