@@ -4,7 +4,7 @@ AdapterError
 ├── ConfigError      the configuration, every fault at once
 ├── SourceError      a system did not answer; costs its samples, never the tick
 ├── SetupError       Java is missing or too old, a port is taken
-├── JvmError         Spark's JVM has ended; the process ends too, and the container restarts
+├── JvmError         Spark's JVM has ended or was killed; the process ends too, and the container restarts
 ├── CheckpointError  the checkpoint belongs to another version
 ├── ClockError       the clock is behind the ticks of the checkpoint
 └── of a backtest    backtest.trace.TraceError, backtest.history.HistoryError, backtest.job.BacktestError,
@@ -77,7 +77,7 @@ class SetupError(AdapterError):
 
 
 class JvmError(AdapterError):
-    """Spark's JVM has ended; the message says how, and which log has the cause."""
+    """Spark's JVM has ended or was killed; the message says why, and which log has more."""
 
 
 class CheckpointError(AdapterError):

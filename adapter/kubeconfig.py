@@ -40,13 +40,22 @@ def read_kubeconfig(source: str, file: str | None, context: str | None = None) -
     return configuration
 
 
-def api_client(settings: Configuration) -> ApiClient:
-    """A client that verifies the API server with `client_context`. Its CA file is read once."""
-    client = ApiClient(settings)
-    context = client_context(settings.ssl_ca_cert)
+def api_client(source: str, settings: Configuration) -> ApiClient:
+    """A client that verifies the API server with `client_context`.
+
+    It reads the files of the settings once: after one has changed, open a new client. Raises SourceError of the source.
+    """
+    with _source_errors(source, f"certificates in {settings.ssl_ca_cert}, {settings.cert_file}", "replace the files"):
+        context = client_context(settings.ssl_ca_cert)
+        if settings.cert_file:
+            context.load_cert_chain(settings.cert_file, settings.key_file)
     if not settings.verify_ssl:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    client.rest_client.pool_manager.connection_pool_kw["ssl_context"] = context
+    client = ApiClient(settings)
+    pool = client.rest_client.pool_manager.connection_pool_kw
+    for name in ("ca_certs", "cert_file", "key_file"):  # urllib3 would add them to the context at each connection
+        pool.pop(name, None)
+    pool["ssl_context"] = context
     return client
 
 

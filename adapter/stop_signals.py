@@ -3,12 +3,12 @@
 import _thread
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 SPARK_STOPS = "stopping; Spark ends first, which takes some seconds"
+_STDERR = 2
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -26,10 +26,11 @@ def stop_event(notice: str = "") -> Iterator[threading.Event]:
     def handle(*_: object) -> None:
         for each in handled:
             signal.signal(each, signal.SIG_DFL)
-        if notice:
-            os.write(sys.stderr.fileno(), f"\n{notice}\n".encode())  # not a buffered write, which may be in progress
         # On another thread: set() on this one could wait for a lock that wait() holds.
         _thread.start_new_thread(stop.set, ())
+        if notice:
+            with suppress(OSError):  # the terminal may be closed
+                os.write(_STDERR, f"\n{notice}\n".encode())  # not a buffered write, which may be in progress
 
     for number in handled:
         signal.signal(number, handle)

@@ -14,6 +14,7 @@ from cryptography.x509.oid import NameOID
 from kubernetes.client.configuration import Configuration
 
 from adapter.client_tls import client_context
+from adapter.errors import SourceError
 from adapter.kubeconfig import api_client
 
 ROOT = trustme.CA()
@@ -72,12 +73,23 @@ def connect(client: ssl.SSLContext, server_pem: trustme.Blob) -> None:
                 continue
 
 
+@pytest.fixture(autouse=True)
+def _as_from_python_3_13_on(monkeypatch):
+    """The default context of newer versions of Python refuses more than that of older ones."""
+    create = ssl.create_default_context
+
+    def strict(**files):
+        context = create(**files)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+
+
 @pytest.mark.parametrize("certificates", [plain_ca, intermediate_ca])
 def test_a_client_accepts_the_cas_that_go_accepts(tmp_path, certificates):
     ca_file, server_pem = certificates(tmp_path)
-    context = client_context(ca_file)
-    connect(context, server_pem)
-    assert not context.verify_flags & ssl.VERIFY_X509_STRICT
+    connect(client_context(ca_file), server_pem)
 
 
 def test_a_client_refuses_a_certificate_of_another_ca(tmp_path):
@@ -90,14 +102,22 @@ def test_a_client_refuses_a_certificate_of_another_ca(tmp_path):
 def test_a_client_of_the_kubernetes_api_accepts_them_too(tmp_path, certificates):
     settings = Configuration()
     settings.ssl_ca_cert, server_pem = certificates(tmp_path)
-    context = api_client(settings).rest_client.pool_manager.connection_pool_kw["ssl_context"]
-    connect(context, server_pem)
-    assert not context.verify_flags & ssl.VERIFY_X509_STRICT
+    pool = api_client("cluster", settings).rest_client.pool_manager.connection_pool_kw
+    connect(pool["ssl_context"], server_pem)
+    assert "ca_certs" not in pool, "urllib3 would add the file again, and an old CA would stay"
 
 
 def test_insecure_skip_tls_verify_of_a_kubeconfig_verifies_nothing(tmp_path):
     settings = Configuration()
     settings.verify_ssl = False
-    context = api_client(settings).rest_client.pool_manager.connection_pool_kw["ssl_context"]
+    context = api_client("cluster", settings).rest_client.pool_manager.connection_pool_kw["ssl_context"]
     connect(context, other_ca(tmp_path)[1])
     assert context.verify_mode is ssl.CERT_NONE
+
+
+def test_an_unusable_ca_is_an_error_with_the_file(tmp_path):
+    settings = Configuration()
+    settings.ssl_ca_cert = str(tmp_path / "ca.crt")
+    (tmp_path / "ca.crt").write_text("-----BEGIN CERTIFICATE-----\n")
+    with pytest.raises(SourceError, match=r"cluster: expected certificates in .*/ca\.crt"):
+        api_client("cluster", settings)

@@ -14,6 +14,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
 from adapter.errors import SourceError
+from adapter.file_stamps import FileStamp, file_stamps
 from adapter.http_body import read_body
 from adapter.kubeconfig import api_client, read_kubeconfig, read_service_account
 
@@ -54,6 +55,8 @@ class ClusterApi:
         self._kubeconfig = kubeconfig
         self._lock = threading.Lock()
         self._client: ApiClient | None = None
+        self._ca_file: str | None = None
+        self._ca_stamps: tuple[FileStamp, ...] = ()  # of the client's CA file
 
     def get(self, path: str, deadline_s: float = DEADLINE_S) -> tuple[int, Any]:
         """GET a path: status and document, or the text of an error that is no JSON.
@@ -104,12 +107,14 @@ class ClusterApi:
 
     def _current_client(self) -> ApiClient:
         with self._lock:
-            if self._client is None:
+            if self._client is None or file_stamps([self._ca_file]) != self._ca_stamps:
                 path = self._kubeconfig
                 settings = read_service_account(SOURCE) if path is None else read_kubeconfig(SOURCE, path)
                 settings.retries = False  # `retry` does, within a deadline
                 settings.connection_pool_maxsize = CONNECTIONS
-                self._client = api_client(settings)
+                self._ca_file = settings.ssl_ca_cert
+                self._ca_stamps = file_stamps([self._ca_file])  # before it is read
+                self._client = api_client(SOURCE, settings)
             return self._client
 
 

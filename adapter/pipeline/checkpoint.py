@@ -4,6 +4,7 @@
 <checkpoint>/lock                   the process that runs the pipeline holds it, and so does its JVM
 <checkpoint>/spark.log              errors of the JVM and of Spark's workers; spark.log.1 is older
 <checkpoint>/stream/                Spark's offsets, commits and state
+<checkpoint>/partitions-*.msgpack   the last positions of each Kafka source, which show stuck and hot partitions
 <checkpoint>/stream.bad/            an older stream that could not be continued; nothing reads it
 """
 

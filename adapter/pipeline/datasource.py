@@ -78,7 +78,7 @@ class Reader(DataSourceStreamReader):
         return {"at": next_offset(start["at"], now_s, timing)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """One for all sources: in one of each, those that do not answer would occupy Spark's cores for the others."""
+        """One task for all sources: with a task for each, sources that do not answer would occupy all cores."""
         return [Batch(start["at"], end["at"])]
 
     def read(self, partition: InputPartition) -> Iterator[Packed]:

@@ -35,6 +35,8 @@ CORE = Core(
 CHECK_EVERY_S = 0.5
 QUERY_STOPS_WITHIN_S = 25.0  # longer than Spark's own stopTimeout: by then the JVM hangs
 JVM_ANSWERS_WITHIN_S = 15.0
+JVM_GONE_WITHIN_S = 1.0  # after its connections are closed
+QUERY_STARTS_WITHIN_S = 120.0  # on a loaded machine
 
 _T = TypeVar("_T")
 
@@ -85,7 +87,8 @@ class StreamingJob:
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
         self._calls = ThreadPoolExecutor(1, "jvm")  # into the JVM, which may hang
-        self._process_stop = threading.Event()
+        self._end_of_process = threading.Event()
+        self._kill_reason = ""  # why this object killed the JVM
         self._jvm_error: JvmError | None = None
         self._thread = threading.Thread(target=self._supervise, name="pipeline", daemon=True)
 
@@ -109,7 +112,7 @@ class StreamingJob:
                 text = f"the streaming query does not start: {cause_of(error)}; for details see {self._checkpoint.log}"
                 raise SetupError(text) from error
             raise
-        self._process_stop = stop
+        self._end_of_process = stop
         self._thread.start()
 
     def stop(self) -> None:
@@ -142,10 +145,13 @@ class StreamingJob:
 
     def _start_query(self, session: Session) -> None:
         assert self._checkpoint is not None  # noqa: S101 - start() claims it first
+        stream = self._checkpoint.stream
         self.publisher.open()
         self._started_s = time.monotonic()
         try:
-            self._query = start_query(session.spark, self._plan, self._checkpoint.stream, self.publisher)
+            self._query = self._answer(
+                lambda: start_query(session.spark, self._plan, stream, self.publisher), QUERY_STARTS_WITHIN_S
+            )
         except (Py4JJavaError, PySparkException) as error:  # as with a bad `metadata`; the supervisor tries again
             self.failure = cause_of(error)
 
@@ -165,9 +171,7 @@ class StreamingJob:
         query, self._query = self._query, None
         if query is None or done_within(QUERY_STOPS_WITHIN_S, query.stop):
             return
-        log.error("the query does not stop, so its JVM is killed")
-        if self._session is not None:
-            self._session.kill()
+        self._kill_jvm(f"the query did not stop within {QUERY_STOPS_WITHIN_S:g} s, so the JVM was killed")
 
     def _supervise(self) -> None:
         try:
@@ -181,9 +185,10 @@ class StreamingJob:
         backoff_s = policy.first_backoff_s
         assert self._session is not None  # noqa: S101 - start() opens it first
         while not self._stopping.wait(CHECK_EVERY_S):
-            failure = self._failure_now(self._session)
+            error = self._query_error()
+            failure = error or self._stalled()
             if self._session.exit_code() is not None:
-                return self._end_process(self._session)
+                return self._report_end(self._session)
             if failure is None and self._has_published():
                 self.failure, backoff_s = None, policy.first_backoff_s
                 self._failed_starts = self._permanent_failures = 0
@@ -191,18 +196,17 @@ class StreamingJob:
                 self.failure = failure
                 log.error("the query ended and is restarted", cause=failure, in_s=backoff_s)
                 self._failed_starts += 1
-                is_permanent = needs_empty_stream(failure, self.publisher.has_batch)
+                is_permanent = error is not None and needs_empty_stream(error, self.publisher.has_batch)
                 self._permanent_failures = self._permanent_failures + 1 if is_permanent else 0
                 self._restart(self._session, backoff_s)
                 backoff_s = min(2 * backoff_s, policy.most_backoff_s)
 
-    def _end_process(self, session: Session) -> None:
-        """End this process after the end of the JVM, unless a signal to the process group ends both."""
-        if not self._process_stop.is_set():
-            end = f"the JVM has ended (exit code {session.exit_code()})"
-            causes = "the memory limit is too small, or it did not answer and was killed"
-            self._jvm_error = JvmError(f"{end}: {causes}; see {session.log}")
-            self._process_stop.set()
+    def _report_end(self, session: Session) -> None:
+        """Let the process end after its JVM, unless a signal to the process group ends both."""
+        if not self._end_of_process.is_set():
+            ended = f"the JVM has ended with exit code {session.exit_code()}; if it was killed, raise the memory limit"
+            self._jvm_error = JvmError(f"{self._kill_reason or ended}; see {session.log}")
+            self._end_of_process.set()
 
     def _restart(self, session: Session, backoff_s: float) -> None:
         """End the query, wait backoff_s (return if stop() is called), and start it again.
@@ -216,9 +220,11 @@ class StreamingJob:
         try:
             if self._permanent_failures >= self._policy.starts:
                 if not self._runs_jobs(session):  # the cause is the JVM, not the stream
-                    return session.kill()
+                    return self._kill_jvm(f"Spark runs no jobs ({self.failure}), so its JVM was killed")
                 self._empty_stream()
             self._start_query(session)
+        except TimeoutError:
+            self._kill_jvm(f"the query did not start within {QUERY_STARTS_WITHIN_S:g} s, so the JVM was killed")
         except Exception as error:  # the next round tries again
             self.failure = cause_of(error)
 
@@ -233,22 +239,29 @@ class StreamingJob:
             moved_to=str(aside),
         )
 
-    def _failure_now(self, session: Session) -> str | None:
-        """Why the query must be restarted, None while it runs. A JVM that does not answer is killed."""
+    def _query_error(self) -> str | None:
+        """The error that ended the query, None while it runs. A JVM that does not answer is killed."""
         query = self._query
         if query is None:
             return self.failure or "the query did not start"
         try:
-            return self._answer(lambda: self._query_failure(query)) or self._stalled()
+            return self._answer(lambda: self._error_of(query))
         except (Py4JJavaError, PySparkException) as error:
             return cause_of(error)
         except JVM_ERRORS as error:
-            session.kill()
-            return f"the JVM does not answer ({cause_of(error)})"
+            self._kill_jvm(f"the JVM did not answer ({cause_of(error)}) and was killed")
+            return "the JVM did not answer"
 
-    def _answer(self, call: Callable[[], _T]) -> _T:
+    def _answer(self, call: Callable[[], _T], within_s: float = JVM_ANSWERS_WITHIN_S) -> _T:
         """The result of a call into the JVM. Raises TimeoutError, which is an OSError."""
-        return self._calls.submit(call).result(JVM_ANSWERS_WITHIN_S)
+        return self._calls.submit(call).result(within_s)
+
+    def _kill_jvm(self, reason: str) -> None:
+        """Kill a JVM that is broken and has not ended by itself; the process ends with the reason."""
+        if self._session is not None and self._session.exit_code(JVM_GONE_WITHIN_S) is None:
+            log.error("the JVM is killed", cause=reason)
+            self._kill_reason = reason
+            self._session.kill()
 
     def _runs_jobs(self, session: Session) -> bool:
         """Whether Spark runs a trivial job."""
@@ -257,7 +270,7 @@ class StreamingJob:
         except JVM_ERRORS:
             return False
 
-    def _query_failure(self, query: StreamingQuery) -> str | None:
+    def _error_of(self, query: StreamingQuery) -> str | None:
         if query.isActive:
             self._note_phases(query)
             return None

@@ -116,9 +116,12 @@ class Session:
             self._end_jvm(0.0)
             raise
 
-    def exit_code(self) -> int | None:
-        """The exit code of the JVM that this object started; None while it runs."""
-        return None if self._gateway is None else self._gateway.proc.poll()
+    def exit_code(self, within_s: float = 0.0) -> int | None:
+        """The exit code of the JVM that this object started; None if it runs for longer than within_s."""
+        if self._gateway is not None:
+            with suppress(subprocess.TimeoutExpired):
+                return int(self._gateway.proc.wait(within_s))
+        return None
 
     def close(self) -> None:
         """Stop the session and its JVM, even if the JVM has ended. A JVM that was already running stays."""
@@ -132,7 +135,8 @@ class Session:
         """Kill the JVM, which ends every call that hangs in it. A JVM that was already running stays."""
         if self._gateway is not None:
             self._gateway.proc.kill()
-            self._gateway.proc.wait()
+            with suppress(subprocess.TimeoutExpired):
+                self._gateway.proc.wait(JVM_ENDS_WITHIN_S)
 
     def _end_jvm(self, within_s: float) -> None:
         """Stop the JVM that this object started; kill it after within_s."""

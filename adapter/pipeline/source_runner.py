@@ -96,9 +96,8 @@ class SourceRunner:
             self._source = source
 
 
-_runners: dict[
-    tuple[str, str, str], SourceRunner
-] = {}  # as long as the worker lives, so that connections outlive a tick
+# They live as long as the worker, so that connections outlive a tick.
+_runners: dict[tuple[str, str, str], SourceRunner] = {}
 
 
 def runner_of(config_json: str, opener: str, name: str) -> SourceRunner:

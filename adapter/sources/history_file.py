@@ -6,11 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from adapter.file_replacement import replace_file
 from adapter.file_stamps import FileStamp, file_stamps
 from adapter.sources.partition_history import Partitions
 
-LARGEST_BYTES = 256 << 20
+LARGEST_BYTES = 16 << 20  # about 100 000 partitions, read in a second; a larger history stays in its process
 
 _Histories = dict[str, Partitions]
 
@@ -18,9 +17,9 @@ _Histories = dict[str, Partitions]
 class HistoryFile:
     """The partitions of each workload over the last ticks, for the process that reads the next tick.
 
-    Spark reads each tick in any of its Python workers, and ends a worker that is idle for a minute. Without the file, a
-    partition would be stuck in one tick and unknown in the next one, as after a restart. A file that cannot be read or
-    written costs only this history.
+    Spark reads each tick in any of its Python workers, and ends a worker that is idle for a minute. Without the file,
+    each worker would know only the ticks that it read itself. A file that cannot be read or written costs only this
+    history.
 
     path: in the folder of the checkpoint. None, or a folder that does not exist, keeps the histories in this process.
     """
@@ -41,7 +40,7 @@ class HistoryFile:
         self._known = histories
         if self._path is not None:
             with suppress(OSError):
-                replace_file(self._path, msgspec.msgpack.encode(histories))
+                _replace(self._path, msgspec.msgpack.encode(histories))
                 self._stamps = file_stamps([str(self._path)])
 
 
@@ -50,3 +49,12 @@ def _read(path: Path) -> _Histories:
         if path.stat().st_size <= LARGEST_BYTES:
             return msgspec.msgpack.decode(path.read_bytes(), type=_Histories)
     return {}
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole, without waiting for the disk: after a crash of the machine the history is too old anyway."""
+    if len(content) > LARGEST_BYTES:
+        return path.unlink(missing_ok=True)
+    part = path.with_suffix(".part")
+    part.write_bytes(content)
+    part.replace(path)

@@ -98,7 +98,7 @@ class KafkaReader:
         requests = KafkaRequests(admin, self._settings.deadline_s, self._unanswered)
         try:
             self._add_all(table, requests, at_s)
-            self._last_error = ""  # not before: librdkafka reports an error of a token once
+            self._last_error = ""  # only after an answer: librdkafka reports a failed token once, not in every tick
         except UnreachableError as error:
             self._answered = frozenset()
             admin.poll(0)

@@ -266,7 +266,7 @@ def _api(name: str, settings: KubernetesSource) -> client.ApiClient:
     chosen = read_service_account(name) if is_in_pod else read_kubeconfig(name, settings.kubeconfig, settings.context)
     chosen.connection_pool_maxsize = _CONNECTIONS
     chosen.retries = 0  # the next tick is the retry
-    return api_client(chosen)
+    return api_client(name, chosen)
 
 
 def _root(api_version: str) -> str:

@@ -46,7 +46,14 @@ class Partitions:
 
 
 def advance(history: Partitions, at_s: int, positions: Iterable[Position], window_s: int) -> Partitions:
-    """The history with the positions of one more tick."""
+    """The history with the positions of one more tick. It begins anew if the clock was set back.
+
+    A tick that is read again, because a task is repeated, changes nothing: no time has passed in which offsets move.
+    """
+    newest_s = history.ends[-1][0] if history.ends else at_s - 1
+    if at_s == newest_s:
+        return history
+    history = history if at_s > newest_s else Partitions()
     current = sorted(positions, key=lambda position: position.key)
     before = {each.position.key: each for each in history.partitions}
     commits = Counter(each.key[0] for each in current if each.key in before and _moved(before[each.key], each))
@@ -72,20 +79,17 @@ def _next(before: _Partition | None, at_s: int, position: Position, group_commit
 def stuck_backlog(history: Partitions, window_s: int) -> int | None:
     """Records of the partitions that the group does not read although it commits on others; None if not known yet.
 
-    A partition is known to be stuck after four commits of others and a whole window, also if the process that read the
-    ticks before was another one. That none is stuck is known after half a window.
+    A partition is known to be stuck after four commits of others and a whole window, whichever process read the earlier
+    ticks. That none is stuck is known after half a window.
 
     The commits of other partitions count, not the time alone: a group that commits on checkpoints stands still between
     two of them. A group that commits nowhere is not stuck in a partition but as a whole.
     """
-    if not history.ends:
-        return None
-    at_s = history.ends[-1][0]
     stuck = sum(
         each.position.backlog("latest")
         for each in history.partitions
         if each.waiting_since_s is not None
-        and at_s - each.waiting_since_s >= window_s
+        and history.ends[-1][0] - each.waiting_since_s >= window_s
         and each.commits_of_others >= _COMMITS_OF_OTHERS
     )
     return stuck if stuck or _spans(history, window_s) else None
@@ -121,4 +125,4 @@ def _lag(position: Position) -> int | None:
 
 
 def _spans(history: Partitions, window_s: int) -> bool:
-    return history.ends[-1][0] - history.ends[0][0] >= window_s / 2
+    return len(history.ends) > 1 and history.ends[-1][0] - history.ends[0][0] >= window_s / 2

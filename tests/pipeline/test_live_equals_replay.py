@@ -1,6 +1,7 @@
 """The stream gives what a plain fold gives, whatever way the ticks came."""
 
 import threading
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -144,3 +145,15 @@ def test_a_query_that_stalls_is_restarted_with_more_time_until_it_publishes(
     run_until_a_tick(job, stream)
     assert job.restarts > 0
     assert "no tick was published" in capsys.readouterr().out
+
+
+def test_a_query_that_never_begins_a_batch_in_time_does_not_cost_the_stream(spark: Session, stream: Stream) -> None:
+    policy = RestartPolicy(first_backoff_s=0.05, most_backoff_s=0.05, stalled_after_s=0.05, stalled_ticks=0, starts=1)
+    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
+    job.start(threading.Event())
+    until_s = time.monotonic() + FIRST_TICK_WITHIN_S
+    while job.restarts < 4 and time.monotonic() < until_s:
+        time.sleep(0.05)
+    job.stop()
+    assert job.restarts >= 4
+    assert not (Path(stream.plan.config.pipeline.checkpoint) / "stream.bad").exists()

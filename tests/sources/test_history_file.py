@@ -24,7 +24,7 @@ def test_processes_that_read_in_turn_know_what_one_would_know(tmp_path: Path) ->
     files = [HistoryFile(tmp_path / "history") for _ in range(3)]
     expected = Partitions()
     for number in range(20):
-        at_s, file = 15 * number, files[number * number % 3]
+        at_s, file = 15 * number, files[number * 7 // 3 % 3]
         file.store({JOB: with_tick(file.load().get(JOB, Partitions()), at_s)})
         expected = with_tick(expected, at_s)
         assert HistoryFile(tmp_path / "history").load() == {JOB: expected}

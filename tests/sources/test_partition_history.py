@@ -77,6 +77,18 @@ def test_a_partition_without_a_commit_is_not_stuck() -> None:
     assert stuck_backlog(after(20, lambda at_s: [(10 * at_s, 10 * at_s), (None, 10 * at_s)]), WINDOW_S) == 0
 
 
+def test_a_tick_that_is_read_again_changes_nothing() -> None:
+    history = after(10, lambda at_s: [(10 * at_s, 10 * at_s + 1), (0, 10 * at_s)])
+    again = [Position(("orders", "orders", 0), 1360, 0, 1361), Position(("orders", "orders", 1), 0, 0, 1360)]
+    assert advance(history, 9 * TICK_S, again, WINDOW_S) == history
+
+
+def test_the_history_begins_anew_when_the_clock_was_set_back() -> None:
+    ahead = advance(Partitions(), 36_000, [Position(("orders", "orders", 0), 5, 0, 9)], WINDOW_S)
+    position = Position(("orders", "orders", 0), 5, 0, 9)
+    assert advance(ahead, 15, [position], WINDOW_S) == advance(Partitions(), 15, [position], WINDOW_S)
+
+
 @pytest.mark.parametrize(
     ("rates", "ratio"),
     [
