@@ -1,17 +1,19 @@
 """Signals that end a process, each in a process of its own."""
 
+import os
 import signal
 import subprocess
 import sys
 
 PROGRAM = """
-import os, signal
+import os, signal, time
 from adapter.stop_signals import stop_event
 
 with stop_event("stopping") as stop:
     os.kill(os.getpid(), signal.SIGTERM)
     print(f"stops: {stop.wait(10)}", flush=True)
     os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(30)  # another thread may receive it
     print("still there", flush=True)
 """
 
@@ -20,3 +22,12 @@ def test_the_first_signal_sets_the_event_and_the_second_ends_the_process_at_once
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.stdout, ended.returncode) == ("stops: True\n", -signal.SIGINT)
     assert ended.stderr == "\nstopping\n"
+
+
+def test_a_signal_sets_the_event_although_the_terminal_is_closed() -> None:
+    reader, closed = os.pipe()
+    os.close(reader)
+    program = [sys.executable, "-c", PROGRAM]
+    ended = subprocess.run(program, stdout=subprocess.PIPE, stderr=closed, text=True, timeout=60, check=False)
+    os.close(closed)
+    assert ended.stdout == "stops: True\n"
