@@ -16,7 +16,7 @@ from adapter.config import Config, Timing
 from adapter.errors import SourceError
 from adapter.pipeline.packing import pack
 from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of, workloads_of
-from adapter.pipeline.ticks import check_clock, first_offset, next_offset, ticks_between
+from adapter.pipeline.ticks import NO_OFFSET, check_clock, next_offset, ticks_between
 from adapter.sources.precedence import with_source
 from adapter.sources.sample_table import SCHEMA
 
@@ -27,7 +27,7 @@ Packed = tuple[int, int, bytes]
 class Batch(InputPartition):
     """The ticks of a batch, after start_s and up to end_s."""
 
-    start_s: int
+    start_s: int  # or NO_OFFSET
     end_s: int
 
 
@@ -68,8 +68,8 @@ class Reader(DataSourceStreamReader):
         self._opener = opener
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
-        """The offset where the history of a first start begins."""
-        return {"at": first_offset(time.time(), schedule(self._config_json).timing)}
+        """The offset before the first batch."""
+        return {"at": NO_OFFSET}
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802 - Spark's name
         """The present: the only place where a clock advances the stream."""

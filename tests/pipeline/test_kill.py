@@ -61,11 +61,12 @@ def wait_for(folder: Path, count: int, process: "subprocess.Popen[bytes]") -> No
         time.sleep(0.05)
 
 
-def test_a_run_after_a_kill_equals_an_undisturbed_run(tmp_path: Path) -> None:
-    with child(tmp_path, dies_at=3) as process:  # the state of the tick is stored, its snapshot is not out
+@pytest.mark.parametrize("dies_at", [1, 3])
+def test_a_run_after_a_kill_equals_an_undisturbed_run(tmp_path: Path, dies_at: int) -> None:
+    with child(tmp_path, dies_at) as process:  # the state of the tick is stored, its snapshot is not out
         assert process.wait(PUBLISHED_WITHIN_S) == -9
     before = len(published(tmp_path))
-    assert before == 2
+    assert before == dies_at - 1
 
     with child(tmp_path) as process:
         wait_for(tmp_path, before + 3, process)

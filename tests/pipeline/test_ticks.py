@@ -4,20 +4,25 @@ from hypothesis import strategies as st
 
 from adapter.config import Timing
 from adapter.errors import ClockError
-from adapter.pipeline.ticks import check_clock, first_offset, next_offset, ticks_between
+from adapter.pipeline.ticks import NO_OFFSET, check_clock, next_offset, ticks_between
 
 TIMING = Timing(tick_s=15, history_s=60, most_ticks=4)
 
 
 def test_a_first_start_reads_the_warm_up() -> None:
-    start_s = first_offset(1_000.9, TIMING)
-    assert list(ticks_between(start_s, next_offset(start_s, 1_000.9, TIMING), TIMING)) == [945, 960, 975, 990]
+    assert list(ticks_between(NO_OFFSET, next_offset(NO_OFFSET, 1_000.9, TIMING), TIMING)) == [945, 960, 975, 990]
 
 
 def test_without_a_warm_up_the_present_tick_is_read() -> None:
     timing = Timing(tick_s=15, history_s=0, most_ticks=4)
-    start_s = first_offset(1_000.9, timing)
-    assert list(ticks_between(start_s, next_offset(start_s, 1_000.9, timing), timing)) == [990]
+    assert list(ticks_between(NO_OFFSET, next_offset(NO_OFFSET, 1_000.9, timing), timing)) == [990]
+
+
+def test_a_long_warm_up_is_read_in_several_batches_from_its_start() -> None:
+    timing = Timing(tick_s=15, history_s=90, most_ticks=4)
+    end_s = next_offset(NO_OFFSET, 1_000.9, timing)
+    assert list(ticks_between(NO_OFFSET, end_s, timing)) == [915, 930, 945, 960]
+    assert list(ticks_between(end_s, next_offset(end_s, 1_000.9, timing), timing)) == [975, 990]
 
 
 @pytest.mark.parametrize(
@@ -40,8 +45,8 @@ def test_no_clock_makes_a_tick_come_twice_or_out_of_order(
     start_s: int, clock_s: list[float], tick_s: int, most_ticks: int
 ) -> None:
     timing = Timing(tick_s=tick_s, history_s=100, most_ticks=most_ticks)
-    seen, offset_s = [], first_offset(start_s, timing)
-    for now_s in clock_s:
+    seen, offset_s = [], NO_OFFSET
+    for now_s in (start_s, *clock_s):
         end_s = next_offset(offset_s, now_s, timing)
         batch = list(ticks_between(offset_s, end_s, timing))
         assert len(batch) <= most_ticks
