@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import typer
 
-from bench import advance, api, attack, connections, first_decision, kafka_groups, one_cpu, tick
+from bench import advance, api, attack, connections, first_decision, kafka_groups, one_cpu, prometheus_fleet, tick
 from bench.figures import Figure
 from bench.machine import description, load
 
@@ -18,6 +18,7 @@ BENCHES: dict[str, Callable[[], Iterator[Figure]]] = {
     "connections": connections.figures,
     "attack": attack.figures,
     "kafka_groups": kafka_groups.figures,
+    "prometheus_fleet": prometheus_fleet.figures,
     "one_cpu": one_cpu.figures,
 }
 

@@ -20,12 +20,13 @@ from adapter.config import PrometheusSource
 from adapter.errors import SourceError
 from adapter.file_stamps import FileStamp
 from adapter.http_body import ACCEPTED, BodyError, LargeBodyError, read_body_async
-from adapter.sources.prometheus_answers import QueryError, ResultCollector, Series, decode
+from adapter.sources.prometheus_answers import QueryError, Series, decode
 from adapter.sources.prometheus_plan import Query
+from adapter.sources.prometheus_results import ResultCollector
 from adapter.sources.tls import KEEPALIVE_S, tls_context, tls_stamps
 
 MOST_POINTS = 11_000  # of a series in one range query; Prometheus refuses more
-MOST_VALUES = {"query": 100_000, "query_range": 2_000_000}  # of one answer; each takes some 400 bytes of memory
+MOST_VALUES = {"query": 100_000, "query_range": 2_000_000}  # of one answer; each takes some 250 bytes of memory
 MOST_CLOCK_OFFSET_S = 300.0  # an instant query looks back as far
 MOST_CONNECTIONS = 16  # Prometheus runs 20 queries at a time and queues the others
 

@@ -1,6 +1,7 @@
 """Samples as a table with one value a row. Each source returns such a table, and the pipeline splits it into shards."""
 
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,13 +30,19 @@ class SampleTable:
     """Collects the samples of one read, column by column."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+        self._columns: dict[str, Any] = {"at_s": array("q"), "value": array("d"), **{name: [] for name in TEXTS}}
 
     def add(self, at_s: int, workload: str, values: Mapping[str, float], stage: str = "") -> None:
         """Add the values of a workload or of one of its stages. values: signal -> value."""
         self._extend(len(values), at_s=at_s, workload=workload, stage=stage, text="")
         self._columns["signal"].extend(values)
         self._columns["value"].extend(values.values())
+
+    def add_series(self, workload: str, stage: str, signal: str, at_s: Sequence[int], values: Sequence[float]) -> None:
+        """Add the values of one signal at several ticks."""
+        self._extend(len(at_s), workload=workload, stage=stage, signal=signal, text="")
+        self._columns["at_s"].extend(at_s)
+        self._columns["value"].extend(values)
 
     def add_fault(self, at_s: int, workload: str, message: str) -> None:
         """Add the reason why a workload, or EVERY workload, has no number. message: may quote other systems."""
@@ -47,7 +54,8 @@ class SampleTable:
 
     def finish(self) -> pa.Table:
         """All samples as a table of SCHEMA."""
-        return pa.table(self._columns, schema=SCHEMA)
+        numbers = {name: np.asarray(self._columns[name]) for name in ("at_s", "value")}
+        return pa.table({**self._columns, **numbers}, schema=SCHEMA)
 
     def _extend(self, count: int, **cells: float | str) -> None:
         for name, cell in cells.items():

@@ -324,6 +324,33 @@ def test_two_series_for_one_value_are_a_fault_and_no_value() -> None:
     )
 
 
+def matrix(*series: tuple[dict[str, str], dict[int, str]]) -> httpx.Response:
+    result = [{"metric": labels, "values": [*points.items()]} for labels, points in series]
+    return httpx.Response(200, json={"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+
+def past_values(answer: Answer, *plan: Query) -> dict[int, float]:
+    """The backlog of the one workload in the three last ticks."""
+    with reader(answer, *plan) as opened:
+        rows = rows_of(opened.samples(AT_S - 30, AT_S, 15))
+    return {row.at_s - AT_S: row.value for row in rows if row.signal == "backlog_records"}
+
+
+def test_a_value_is_ambiguous_only_in_the_ticks_that_two_series_share() -> None:
+    before = {"pod": "x"}, {AT_S - 30: "1", AT_S - 15: "2"}
+    after = {"pod": "y"}, {AT_S - 15: "3", AT_S: "4"}
+    assert past_values(lambda _: matrix(before, after)) == {-30: 1, 0: 4}
+
+
+def test_a_second_query_has_the_ticks_that_the_first_one_lacks() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if b"query=depth" in request.content:
+            return matrix(({}, {AT_S - 15: "2"}))
+        return matrix(({}, {AT_S - 30: "7", AT_S - 15: "8", AT_S: "9"}))
+
+    assert past_values(answer, ONE, replace(ONE, text="other")) == {-30: 7, -15: 2, 0: 9}
+
+
 def test_two_names_with_one_slug_are_a_fault_and_no_value() -> None:
     rows = ask(lambda _: vector(({"ns": "n", "app": "a b"}, "1"), ({"ns": "n", "app": "a:b"}, "2")), FLEET)
     assert values(rows, "n/a-b") == {("", "fleet"): 0}
