@@ -33,11 +33,11 @@ e2e-all: need-java tools-all $(READY) ## All end-to-end tests, also with Flink, 
 	$(MAKE) --jobs 3 e2e-engines e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart e2e-keda
 
 # Each group has servers of its own and mostly waits, so the groups run side by side, the longest first.
-e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda e2e-engines: e2e-%:
+e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda e2e-engines: e2e-%: $(READY)
 	set -o pipefail; tests/e2e/run -v -m "$(SELECTION)" tests/e2e/$* $(ARGS) | sed --unbuffered 's/^/$*: /'
 
 # The group with containers: beside a real node, where one can run.
-e2e-node:
+e2e-node: $(READY)
 	set -o pipefail; tests/e2e/run-on-node -v -m "$(SELECTION)" tests/e2e/node $(ARGS) | sed --unbuffered 's/^/node: /'
 
 wire: $(READY) ## Replay recorded answers of a Go metrics server; FILE=recording.jsonl

@@ -1,9 +1,8 @@
 """The limits of a server, and its own responses: to requests that the application never sees or never answers."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
@@ -13,32 +12,21 @@ _KIB = 1024
 _HEADERS = ((b"content-type", b"application/json"), (b"cache-control", b"no-cache, private"), (b"connection", b"close"))
 
 
-def _limit(default: float, meaning: str, **bounds: float) -> Any:
-    """A limit with its meaning and bounds (gt, ge). The settings `serving.limits` are made from them."""
-    return field(default=default, metadata={"meaning": meaning, **bounds})
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ServerLimits:
     """What one client of the metrics API may use. Sizes in bytes, times in seconds."""
 
-    connections: int = _limit(
-        512, "Open connections; one more closes the least recently used, one without a certificate first.", ge=1
-    )
-    handshakes: int = _limit(128, "TLS handshakes in progress; one more closes the oldest.", ge=1)
-    handshake_s: float = _limit(10.0, "Time limit for a TLS handshake.", gt=0)
-    receive_s: float = _limit(15.0, "Time limit from the first byte of a request to the last byte of its body.", gt=0)
-    header_bytes: int = _limit(32 * _KIB, "Bytes of the request line and headers; more are a 431.", ge=1)
-    header_fields: int = _limit(100, "Headers; more are a 431.", ge=1)
-    body_bytes: int = _limit(16 * _KIB, "Bytes of a request body; more are a 413.", ge=0)
-    requests: int = _limit(
-        128, "Requests in progress of clients with a certificate, and as many of others; more are a 429.", ge=1
-    )
-    response_s: float = _limit(10.0, "Time limit for a response; a later one is a 504.", gt=0)
-    write_s: float = _limit(20.0, "How long a client may stop reading a response; then its connection is closed.", gt=0)
-    idle_s: float = _limit(
-        120.0, "Time limit between two requests; above the 90 s after which an API server closes its side.", gt=0
-    )
+    connections: int = 512  # open; one more closes the least recently used, one without a certificate first
+    handshakes: int = 128  # TLS handshakes in progress; one more closes the oldest
+    handshake_s: float = 10.0
+    receive_s: float = 15.0  # from the first byte of a request to the last byte of its body
+    header_bytes: int = 32 * _KIB  # of the request line and headers; more are a 431
+    header_fields: int = 100  # more are a 431
+    body_bytes: int = 16 * _KIB  # more are a 413
+    requests: int = 128  # in progress, of clients with a certificate, and as many of others; more are a 429
+    response_s: float = 10.0  # a later response is a 504
+    write_s: float = 20.0  # how long a client may stop reading a response; then its connection is closed
+    idle_s: float = 120.0  # between two requests; above the 90 s after which an API server closes its side
 
 
 class ServerCounters:

@@ -6,10 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from adapter.apiserver.limits import ServerLimits
 from adapter.config.faults import Fault, refusal
 from adapter.config.issuer import Issuer, issuer_faults
-from adapter.config.limits import Limits
 from adapter.config.model import LISTED, Model, has, pair
 from adapter.config.settings import RuleOverrides
 from adapter.config.sources import AnyReading, AnySource
@@ -227,7 +225,6 @@ class Serving(Model):
         default="refusals",
         description="Requests to log; refusals are all but 2xx and 304, each of them once in five minutes.",
     )
-    limits: Limits = Field(default_factory=ServerLimits, description="What one client may use.")
 
     @classmethod
     def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:

@@ -116,7 +116,7 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     observe = Accounting(telemetry, structlog.get_logger("access"), settings.access_log).record
     access = LoopbackAccess() if cluster is None else cluster.access
     app = create_app({**metric_routes(store), **monitoring}, access=access, observe=observe)
-    server = Server(app, host, settings.port, _tls(settings, cluster, telemetry), settings.limits)
+    server = Server(app, host, settings.port, _tls(settings, cluster, telemetry))
     telemetry.add(server_gauges(server))
     _run(server, stack)
     if settings.metrics_port is not None:

@@ -38,7 +38,7 @@ def test_a_complete_configuration_is_accepted(helm: Helm) -> None:
         "fleets": [{"name": "all", "source": "events", "groups": ".*"}],
         "rules": {"backlog_time_target_s": 120},
         "excluded_periods": [{"days": ["sat"], "from": "22:00", "to": "06:00"}],
-        "serving": {"access_log": "all", "limits": {"connections": 100}},
+        "serving": {"access_log": "all"},
     }
     done = helm("template", "orders", CHART, "--set-json", f"config={json.dumps(config)}")
     assert done.returncode == 0, done.stderr
