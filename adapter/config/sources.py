@@ -51,6 +51,9 @@ class PrometheusSource(Model):
     bearer_token_file: Text | None = Field(default=None, description="File of the bearer token; excludes basic.")
     basic: Basic | None = Field(default=None, description="User and password file; excludes bearer_token_file.")
     tls: Tls = Field(default=Tls(), description="Certificates; the system's CAs by default.")
+    query_language: Literal["promql", "metricsql"] = Field(
+        default="promql", description="Language of `signals`; metricsql, that of VictoriaMetrics, is not checked."
+    )
     headers: Headers = Field(default={}, description="Headers of every request, such as X-Scope-OrgID.")
     parameters: dict[str, str] = Field(default={}, description="Parameters of every request, such as dedup.")
     lookback_s: float | None = Field(

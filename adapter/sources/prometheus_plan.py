@@ -85,7 +85,7 @@ def check(config: Config) -> list[str]:
     for name, source in config.sources.items():
         if isinstance(source, PrometheusSource):
             for path, reads in _configured(config, name):
-                faults += [f"{path}.{fault}" for fault in _faults(reads)]
+                faults += [f"{path}.{fault}" for fault in _faults(reads, source.query_language == "promql")]
     return faults or _duplicates(config)  # a faulty preset hides which signals an entry reads
 
 
@@ -186,7 +186,7 @@ def _distinct(labels: tuple[str | None, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(label for label in labels if label))
 
 
-def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
+def _faults(reads: PrometheusReading | Fleet, is_promql: bool) -> Iterator[str]:
     preset = None
     try:
         preset = presets.load(reads.preset) if reads.preset else None
@@ -197,10 +197,11 @@ def _faults(reads: PrometheusReading | Fleet) -> Iterator[str]:
     for signal, template in reads.signals.items():
         own = presets.template_faults({signal: template})
         yield from own
-        fault = None if own else promql.fault(presets.fill(template, *_SAME_LENGTH))
-        if fault:
+        if own or not is_promql:
+            continue
+        if fault := promql.fault(presets.fill(template, *_SAME_LENGTH)):
             yield f"signals.{signal}: is not valid PromQL, {fault}"
-        elif not own and fleet_label and promql.drops(presets.fill(template, "", (fleet_label,), "60s"), fleet_label):
+        elif fleet_label and promql.drops(presets.fill(template, "", (fleet_label,), "60s"), fleet_label):
             yield f"signals.{signal}: its result lacks the workload label {fleet_label!r}; aggregate by ($by)"
 
 

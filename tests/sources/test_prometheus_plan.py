@@ -181,6 +181,14 @@ def test_an_entry_that_selects_its_series_is_valid(given: dict[str, object]) -> 
     assert check(config(Workload(name="b", read=(reading(**given),)))) == []
 
 
+def test_metricsql_is_not_checked_but_its_signals_and_placeholders_are() -> None:
+    source = PrometheusSource(kind="prometheus", url="http://p.test", query_language="metricsql")
+    signals = {"workers": "sum(a{$match}) by ($by) default 0", "partitions": "rollup_rate(b{$mach})", "load": "c"}
+    workload = Workload(name="b", read=(reading(signals=signals, match={"app": "b"}),))
+    found = check(config(workload).model_copy(update={"sources": {"main": source}}))
+    assert [fault.partition("signals.")[2].partition(":")[0] for fault in found] == ["partitions", "load"]
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
