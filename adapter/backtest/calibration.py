@@ -10,6 +10,7 @@ import numpy as np
 from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import Rescale, rescales, worker_changes
 from adapter.backtest.timelines import Timeline, gaps, interpolate
+from adapter.backtest.trace import PEAK_MEAN_S
 from adapter.core.rates import Mask
 from adapter.core.rules import Rules, value_or_default
 from adapter.core.samples import Array
@@ -48,17 +49,21 @@ class CalibratedJob:
 def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
     """Estimate the job of a timeline; a value that the timeline does not show comes from the rules.
 
-    Raises HistoryError if more than 20 % of the input is missing, or if nothing shows the capacity.
+    Raises HistoryError if the timeline is short, if more than 20 % of the input is missing, or if nothing shows the
+    capacity.
     """
+    length_s = len(timeline.at_s) * timeline.step_s
+    if length_s < PEAK_MEAN_S:
+        raise HistoryError(f"{timeline.workload}: expected at least {PEAK_MEAN_S:g} s of history, got {length_s:g} s")
     rules = _within_hpa(timeline, rules)
     capacity = _capacity(timeline, rules)
     rate = _input(timeline)
-    found = rescales(timeline, capacity.value)
+    found = rescales(timeline, capacity.value, rules.scaling_exponent)
     start, warm_up, first = _worker_start(found, rules), _warm_up(found), _warm_up_ratio(found)
     up, down, partitions = _pause(found, rules, up=True), _pause(found, rules, up=False), _partitions(timeline)
     late = _configured_estimate("metric delay", value_or_default(rules, "metric_delay_s"), "s", _NO_DELAY)
     profile = replace(
-        _profile(timeline, rules, rate / capacity.value, found),
+        _profile(timeline, rules, (rate / capacity.value) ** (1 / rules.scaling_exponent), found),
         worker_capacity_records_per_s=capacity.value,
         start_s=start.value,
         pause_up_s=up.value,
@@ -68,7 +73,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
         metric_delay_s=late.value,
         partitions=int(partitions.value),
         min_workers=rules.min_workers,
-        max_workers=min(rules.max_workers, int(partitions.value) or rules.max_workers),
+        max_workers=max(rules.min_workers, min(rules.max_workers, int(partitions.value) or rules.max_workers)),
     )
     estimates = (capacity, start, up, down, warm_up, first, late, partitions, *_outages(timeline))
     return CalibratedJob(
@@ -93,8 +98,9 @@ def _last(values: Array) -> float:
 
 
 def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
-    """The capacity of one worker in records/s, by the most reliable method that the timeline allows."""
-    each = timeline.throughput_records_per_s / np.where(timeline.workers > 0, timeline.workers, np.nan)
+    """The capacity of a single worker in records/s, by the most reliable method that the timeline allows."""
+    singles = np.where(timeline.workers > 0, timeline.workers, np.nan) ** rules.scaling_exponent
+    each = timeline.throughput_records_per_s / singles
     clean = _clean(timeline) & (each > 0)
     behind = clean & (timeline.backlog_time_s > max(rules.short_backlog_time_s, 2 * timeline.pace_s))
     busy = clean & (timeline.utilization_ratio > _BUSY_RATIO)
@@ -210,7 +216,7 @@ def _partitions(timeline: Timeline) -> Estimate:
 
 
 def _profile(timeline: Timeline, rules: Rules, load_workers: Array, found: tuple[Rescale, ...]) -> Profile:
-    """The profile before the estimates are applied. load_workers: input / capacity of a worker, shape (steps,)."""
+    """The profile before the estimates are applied. load_workers: those that carry the input, shape (steps,)."""
     peak = float(np.quantile(_means(load_workers, round(300 / STEP_S)), 0.999))
     workers = max(int(np.ceil(peak / _UTILIZATION_AT_PEAK_RATIO)), 1)
     return Profile(
@@ -221,7 +227,7 @@ def _profile(timeline: Timeline, rules: Rules, load_workers: Array, found: tuple
         checkpoint_s=rules.replay_s,
         missing_ratio=_missing(timeline),
         blackout_s=0.0,
-        shows_while_down=any(rescale.shown_ratio > 0 for rescale in found),
+        shows_while_down=any(rescale.shows_while_down for rescale in found),
         shows_busy=bool(np.isfinite(timeline.utilization_ratio).any()),
     )
 

@@ -27,14 +27,20 @@ class Rescale:
     up: bool
     start_s: float  # from desired to ready workers
     pause_s: float  # the length of a full stop that loses the same throughput
-    shown_ratio: float  # share of the ticks in the stop that report a backlog
+    shows_while_down: bool  # whether a tick in the stop reports a backlog
     first_ratio: float  # speed of a worker right after the pause / its capacity
     warm_up_s: float  # from the end of the pause until full speed
 
 
-def rescales(timeline: Timeline, worker_capacity_records_per_s: float) -> tuple[Rescale, ...]:
-    """The changes of the ready workers, oldest first; changes within SEARCH_S of each other are merged."""
-    return tuple(_rescale(timeline, tick, worker_capacity_records_per_s) for tick in _changes(timeline))
+def rescales(
+    timeline: Timeline, worker_capacity_records_per_s: float = np.nan, scaling_exponent: float = 1.0
+) -> tuple[Rescale, ...]:
+    """The changes of the ready workers, oldest first; changes within SEARCH_S of each other are merged.
+
+    n workers carry n ** scaling_exponent times the capacity of one, which only the warm-up needs.
+    """
+    capacity = timeline.workers**scaling_exponent * worker_capacity_records_per_s
+    return tuple(_rescale(timeline, tick, capacity) for tick in _changes(timeline))
 
 
 def worker_changes(workers: Array) -> IntArray:
@@ -58,7 +64,7 @@ def _changes(timeline: Timeline) -> Iterator[int]:
             last_s = timeline.at_s[tick]
 
 
-def _rescale(timeline: Timeline, tick: int, capacity: float) -> Rescale:
+def _rescale(timeline: Timeline, tick: int, capacity: Array) -> Rescale:
     workers = _carried(timeline.workers)
     begin, end = _stop(timeline, tick)
     is_seen = np.isfinite(_before(timeline, tick))  # not in an outage, whose end says nothing about the stop
@@ -68,7 +74,7 @@ def _rescale(timeline: Timeline, tick: int, capacity: float) -> Rescale:
         up=bool(workers[tick] > workers[tick - 1]),
         start_s=_start(timeline, tick),
         pause_s=_pause(timeline, tick, begin, end),
-        shown_ratio=float(np.isfinite(timeline.backlog_records[begin:end]).mean()) if end > begin else np.nan,
+        shows_while_down=bool(np.isfinite(timeline.backlog_records[begin:end]).any()),
         first_ratio=first_ratio,
         warm_up_s=warm_up_s,
     )
@@ -128,15 +134,19 @@ def _pause(timeline: Timeline, tick: int, begin: int, end: int) -> float:
     return float(lost.sum() * timeline.step_s)
 
 
-def _warming(timeline: Timeline, end: int, capacity: float) -> tuple[float, float]:
-    """Initial speed after a stop and the time until full speed; NaN where too few records wait to measure them."""
+def _warming(timeline: Timeline, end: int, capacity: Array) -> tuple[float, float]:
+    """Initial speed after a stop and the time until full speed; NaN where too few records wait to measure them.
+
+    The rate in which the job resumes includes a part of the stop, and is no speed.
+    """
     last = min(end + round(LONGEST_WARM_UP_S / timeline.step_s), len(timeline.at_s))
-    workers = timeline.workers[end:last]
-    ratio = timeline.throughput_records_per_s[end:last] / np.where(workers > 0, workers * capacity, np.nan)
+    edge = round(timeline.pace_s / timeline.step_s)
+    able = capacity[end:last]
+    ratio = timeline.throughput_records_per_s[end:last] / np.where(able > 0, able, np.nan)
     waits = timeline.backlog_time_s[end:last] > 2 * timeline.pace_s
     full = np.flatnonzero((ratio >= _WARM_RATIO) & waits)
-    if len(full) and full[0] == 0:
+    if len(full) and full[0] <= edge:
         return 1.0, 0.0
     if not len(full) or not (waits & np.isfinite(ratio))[: full[0]].all():
         return np.nan, np.nan
-    return float(np.clip(ratio[0], 0.0, 1.0)), float(full[0] * timeline.step_s)
+    return float(np.clip(ratio[edge], 0.0, 1.0)), float(full[0] * timeline.step_s)

@@ -52,7 +52,7 @@ def history_section(
         rate_records_per_s=timeline.input_rate_records_per_s,
         simulated=(_actual_track(timeline), *(_simulated_track(run) for run in runs.values())) if runs else (),
         recommended=_recommended_tracks(timeline, recommendations),
-        scores=(_actual_score(timeline, job, target_s), *(_simulated_score(run, target_s) for run in runs.values())),
+        scores=(_actual_score(timeline, target_s), *(_simulated_score(run, target_s) for run in runs.values())),
         facts=tuple(_fact(estimate) for estimate in job.estimates) if job else (),
         notes=(note,) if note else (),
         target=_hpa_target(runs, target_s),
@@ -111,10 +111,10 @@ def _simulated_score(run: PolicyRun, target_s: float) -> Score:
     )
 
 
-def _actual_score(timeline: Timeline, job: CalibratedJob | None, target_s: float) -> Score:
+def _actual_score(timeline: Timeline, target_s: float) -> Score:
     """The score of the recorded run. Rescales and pauses count as far as the history shows them."""
     workers = timeline.workers
-    found = rescales(timeline, job.profile.worker_capacity_records_per_s if job else np.nan)
+    found = rescales(timeline)
     pauses_s = [rescale.pause_s for rescale in found if math.isfinite(rescale.pause_s)]
     return Score(
         name=ACTUAL,

@@ -17,6 +17,7 @@ PEAK_QUANTILE, PEAK_MEAN_S = 0.999, 300.0
 WINDOW_S, LEAD_S = 4 * 86_400.0, 6 * 3_600.0
 _SAME = 1e-3  # of a step: how far a row may lie from its place on the grid, because times are rounded
 _ROUNDING = 1e-9
+_MOST_RECORDS_PER_S, _LEAST_PEAK_RECORDS_PER_S = 1e15, 1e-9  # beyond them, sums overflow and ratios lose their digits
 _LATEST_S = 1e11  # the year 5138 in seconds, 1973 in milliseconds
 _LONGEST_S = 366 * 86_400.0  # every 5 s of it are simulated: a year needs 1 GB
 _UNITS = ((1_000, "milliseconds"), (1_000_000, "microseconds"), (1_000_000_000, "nanoseconds"))
@@ -76,7 +77,7 @@ def read(path: Path) -> Trace:
         given = f"got {len(rows)} rows of {step_s:g} s; write the times in seconds, or cut the file"
         raise TraceError(f"{path}: expected at most a year of load, {given}")
     trace = Trace(name=path.stem, step_s=step_s, rate=np.ascontiguousarray(rows[:, 1]))
-    if peak(trace) <= 0:
+    if peak(trace) < _LEAST_PEAK_RECORDS_PER_S:
         raise TraceError(f"{path}: nearly every rate is 0; record while the job has input")
     return trace
 
@@ -154,8 +155,9 @@ def _row(path: Path, number: int, line: str) -> tuple[float, float]:
         raise TraceError(f"{where}: expected two numbers, {HEADER}, got {line[:60]!r}; correct or remove the row")
     at_s = _number(where, parts[0], "write seconds, such as 0, 60, 120")
     rate = _number(where, parts[1], "fill the row, by interpolation for example")
-    if rate < 0:
-        raise TraceError(f"{where}: expected a rate of at least 0, got {parts[1].strip()}; correct the row")
+    if not 0 <= rate <= _MOST_RECORDS_PER_S:
+        expected = f"expected a rate from 0 to {_MOST_RECORDS_PER_S:g} records/s"
+        raise TraceError(f"{where}: {expected}, got {parts[1].strip()[:40]}; correct the row")
     return at_s, rate
 
 

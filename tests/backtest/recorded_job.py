@@ -17,12 +17,14 @@ TICK_S = 15
 class PastJob:
     """load: records/s at a second since the start. sizes: second -> desired workers from then on.
 
-    A size is ready start_s later; then nothing is done for pause_s, and speed rises from warm_ratio to 1 in warm_up_s.
+    n workers process each * n ** exponent records/s. A size is ready start_s later; then nothing is done for pause_s,
+    and speed rises from warm_ratio to 1 in warm_up_s.
     """
 
     load: Callable[[float], float]
     sizes: Mapping[int, int]
     each: float = 100.0
+    exponent: float = 1.0
     start_s: int = 45
     pause_s: int = 30
     warm_up_s: int = 0
@@ -49,8 +51,9 @@ class PastJob:
             appended += self.load(at_s)
             share = (at_s - changed_s - self.pause_s) / self.warm_up_s if self.warm_up_s else 1.0
             speed = 0.0 if down else self.warm_ratio + (1 - self.warm_ratio) * min(share, 1.0)
-            passed = min(ready * self.each * speed, appended - processed)
-            busy = passed / (ready * self.each * speed) if speed else 0.0
+            able = ready**self.exponent * self.each * speed
+            passed = min(able, appended - processed)
+            busy = passed / able if able else 0.0
             processed += passed
 
     def samples(self, until_s: int, without: tuple[str, ...] = ()) -> list[Samples]:

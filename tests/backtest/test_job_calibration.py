@@ -130,9 +130,30 @@ def test_a_warm_up_is_seen_while_records_wait() -> None:
     assert estimates(slow)["initial speed"].value == pytest.approx(0.45, abs=0.1)
 
 
-def test_a_job_without_warm_up_has_none(whole_day: CalibratedJob) -> None:
-    assert whole_day.profile.warm_up_s == 0
-    assert whole_day.profile.warm_up_ratio == 1
+@pytest.mark.parametrize("start_s", [45, 50, 55])
+def test_a_job_that_resumes_within_a_tick_has_no_warm_up(start_s: int) -> None:
+    profile = calibrate(timeline_of(busy_day(start_s=start_s)), RULES).profile
+    assert (profile.warm_up_s, profile.warm_up_ratio) == (0, 1)
+
+
+@pytest.mark.parametrize("exponent", [0.8, 0.9, 1.0])
+def test_the_simulated_workers_carry_what_the_recorded_ones_did(exponent: float) -> None:
+    behind = timeline_of(PastJob(load=lambda at_s: 5000.0, sizes={0: 40}, exponent=exponent), 3600)
+    profile = calibrate(behind, replace(RULES, scaling_exponent=exponent)).profile
+
+    assert profile.worker_capacity_records_per_s == pytest.approx(100)
+    assert profile.workers == pytest.approx(50 ** (1 / exponent) / 0.75, rel=0.02)
+
+
+def test_more_min_replicas_than_partitions_are_simulated() -> None:
+    few = timeline_of(PastJob(load=lambda at_s: 500.0, sizes={0: 10}), 1800)
+    profile = calibrate(few, replace(RULES, min_workers=70, max_workers=100)).profile
+    assert (profile.partitions, profile.min_workers, profile.max_workers) == (60, 70, 70)
+
+
+def test_a_short_history_is_refused() -> None:
+    with pytest.raises(HistoryError, match="expected at least 300 s of history, got 255 s"):
+        calibrate(timeline_of(PastJob(load=lambda at_s: 500.0, sizes={0: 10}), 240), RULES)
 
 
 def test_values_missing_in_the_history_come_from_the_configuration() -> None:

@@ -72,7 +72,8 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
         ),
         ("seconds,rate\n0,1\n5,2,3\n", ":3: expected two numbers, seconds,rate, got '5,2,3'; correct or remove"),
         ("seconds,rate\n0,1\n\n10,3\n", ":3: expected two numbers, seconds,rate, got ''; correct or remove"),
-        ("seconds,rate\n0,1\n5,-2\n", ":3: expected a rate of at least 0, got -2; correct the row"),
+        ("seconds,rate\n0,1\n5,-2\n", ":3: expected a rate from 0 to 1e+15 records/s, got -2; correct the row"),
+        ("seconds,rate\n0,1\n5,1e308\n", ":3: expected a rate from 0 to 1e+15 records/s, got 1e308; correct the row"),
         (
             "seconds,rate\n1700000000000,1\n1700000060000,2\n",
             ":2: expected seconds, got 1700000000000, which looks like Unix milliseconds; divide the column by 1000",
@@ -89,6 +90,7 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
             ":5: expected the time 15 s, a step of 5 s after the row before, got 25 s; resample the file",
         ),
         ("seconds,rate\n0,0\n150,0\n", ": nearly every rate is 0; record while the job has input"),
+        ("seconds,rate\n0,1e-320\n150,1e-320\n", ": nearly every rate is 0; record while the job has input"),
         ("seconds,rate\n0,1\n1,2\n", ": expected at least 300 s of load, got 2 rows of 1 s; record for longer"),
     ],
     ids=[
@@ -105,12 +107,14 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
         "a column too many",
         "an empty line between",
         "a negative rate",
+        "a rate that no job has",
         "milliseconds",
         "microseconds",
         "times that go back",
         "a time twice",
         "a gap",
         "no load at all",
+        "nearly no load",
         "less load than a peak is the mean of",
     ],
 )
