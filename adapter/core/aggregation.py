@@ -1,5 +1,7 @@
 """Values of stages -> a value of each workload, which depends only on the workload's own stages."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from adapter.core.rates import Mask
@@ -37,17 +39,20 @@ def some(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> M
     return found
 
 
-def first_largest(values: Array, counting: Mask, workload_index: IntArray, count: int) -> IntArray:
-    """The first counting stage with the largest value of each workload, as an index; -1 without a counting stage.
+def first_largest(keys: Sequence[Array], counting: Mask, workload_index: IntArray, count: int) -> IntArray:
+    """The first counting stage with the largest keys of each workload, as an index; -1 without a counting stage.
 
-    An unknown value counts as the largest, because it makes the value of the workload unknown.
+    keys: each (stages,); a later one decides where the earlier ones are equal. An unknown value counts as the largest,
+    because it makes the value of the workload unknown.
     """
-    weight = np.where(np.isnan(values), np.inf, values)
-    top = np.full(count, -np.inf)
-    np.maximum.at(top, workload_index[counting], weight[counting])
+    best = counting
+    for values in keys:
+        weight = np.where(np.isnan(values), np.inf, values)
+        top = np.full(count, -np.inf)
+        np.maximum.at(top, workload_index[best], weight[best])
+        best = best & (weight == top[workload_index])
     first = np.full(count, len(workload_index), dtype=np.int64)
-    best = np.flatnonzero(counting & (weight == top[workload_index]))
-    np.minimum.at(first, workload_index[best], best)
+    np.minimum.at(first, workload_index[best], np.flatnonzero(best))
     return np.where(first == len(workload_index), -1, first)
 
 

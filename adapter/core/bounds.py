@@ -187,7 +187,7 @@ class Bound(StrEnum):
         name="trial",
         description="behind at a utilization below low_cpu_ratio: only the smallest step that an HPA takes",
         sentence=_trial,
-        lifted_by={"scale_up_blockers.measured_utilization_ratio": 1},
+        lifted_by={"scale_up_blockers.hottest_utilization_ratio": 1},
     )
     HOT = BoundRecord(
         name="hot partition",

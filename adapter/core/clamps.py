@@ -57,7 +57,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     """
     status, rules, current = inputs.status, inputs.status.rules, inputs.status.current_workers
     behind = pick(inputs.policy_input.backlog_time_s, stage) > rules.short_backlog_time_s
-    idle = pick(inputs.blockers.measured_utilization_ratio, stage) < rules.low_cpu_ratio
+    idle = pick(inputs.blockers.hottest_utilization_ratio, stage) < rules.low_cpu_ratio
     free, safe, target = gate == gates.OPEN, rules.safety != 0, status.target_workers
     # A further step of the input delays the next scale-up, and does not withdraw the last one.
     in_step = policy_result.outlook is not None and policy_result.outlook.in_step > 0

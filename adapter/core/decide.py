@@ -70,7 +70,7 @@ def _present_workers(inputs: DecisionInput) -> Array:
 
 
 def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
-    """The size of each workload and its deciding stage: the one with the largest size (S3-08).
+    """The size of each workload and its deciding stage: the one with the largest size (S3-08), then the largest load.
 
     A stage that stands still while another one processes records wants the present size: it needs a repair, and after
     that perhaps all workers.
@@ -82,7 +82,9 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
         wanted_workers=np.where(stands, present, sizes.wanted_workers),
         needed_workers=np.where(stands, present, sizes.needed_workers),
     )
-    stage = first_largest(sizes.wanted_workers, inputs.counting, inputs.workload_index, count)
+    load = np.nan_to_num(inputs.policy_input.throughput_records_per_s)
+    keys = sizes.wanted_workers, np.nan_to_num(sizes.needed_workers), load
+    stage = first_largest(keys, inputs.counting, inputs.workload_index, count)
     needed = np.full(count, -np.inf)
     known = inputs.counting & np.isfinite(sizes.needed_workers)
     np.maximum.at(needed, inputs.workload_index[known], sizes.needed_workers[known])

@@ -59,7 +59,7 @@ class ScaleUpBlockers:
 
     blocked_s: Array  # time without scale-ups, because the last one did not help
     stands: Mask  # a backlog waits and nothing is processed, while another stage processes records
-    measured_utilization_ratio: Array  # as reported
+    hottest_utilization_ratio: Array  # as reported, of the hottest stage of the workload
     hottest_partition_ratio: Array  # input of the hottest partition / input of the mean partition
 
 
@@ -87,7 +87,7 @@ def decision_input(tick: Tick) -> DecisionInput:
         blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,
             stands=_stands_alone(tick),
-            measured_utilization_ratio=tick.now.utilization_ratio,
+            hottest_utilization_ratio=_hottest_utilization(tick),
             hottest_partition_ratio=tick.signals.hottest_partition_ratio,
         ),
         gate_inputs=_gate_inputs(tick, paused),
@@ -202,6 +202,11 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         & (tick.current_workers > 0),
         rules=rules,
     )
+
+
+def _hottest_utilization(tick: Tick) -> Array:
+    """The largest reported utilization of each stage's workload: backpressure leaves the earlier stages idle."""
+    return largest(tick.now.utilization_ratio, tick.workload_index, len(tick.workers))[tick.workload_index]
 
 
 def _stands(tick: Tick) -> Mask:

@@ -43,7 +43,7 @@ def required_parallelism(tick: Tick) -> Array:
 def bottleneck(tick: Tick) -> IntArray:
     """The fullest stage of each workload, as an index, shape (workloads,); -1 if no load is known."""
     load = stage_load(tick)
-    return first_largest(load, np.isfinite(load), tick.workload_index, len(tick.workers))
+    return first_largest([load], np.isfinite(load), tick.workload_index, len(tick.workers))
 
 
 def fullest_load(tick: Tick) -> Array:

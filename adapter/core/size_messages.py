@@ -39,6 +39,8 @@ def scale_up(d: "Decision") -> str:
     if _knows_partitions_alone(d):
         return f"{_scaling(d)}: {_terms(d)}"
     stage = f"stage {d.stage} has " if d.stage else ""
+    if d.wanted_workers <= (d.reference_workers or 0.0):  # only a bound requires more
+        return f"{_scaling(d)}: {stage}{_load(d)}{_capacity(d)}"
     why = _full_stage(d) or (_what_if(d) if d.keep_behind_s is not None else _terms(d))
     return f"{_scaling(d)}: {stage}{_load(d)}{_capacity(d)}; {why}"
 
@@ -134,7 +136,7 @@ def _expected_backlog(d: "Decision") -> str:
     if d.keep_behind_s is None:
         return ""
     if (d.backlog_time_s or 0.0) >= max(d.keep_behind_s, 1.0):
-        return "; the backlog time is expected to fall"
+        return "" if (d.growth_records_per_s or 0.0) > 0 else "; the backlog time is expected to fall"
     if d.keep_behind_s < 1:
         return f"; no backlog is expected within {soon(LEAST_HORIZON_S)}"
     if _is_below_capacity(d):
@@ -217,7 +219,10 @@ def _rounding(d: "Decision") -> str:
 
 def _what_if(d: "Decision") -> str:
     after = f"would be {seconds(d.keep_behind_s)} behind in {soon(d.keep_after_s)}"
-    now = f"{'is' if d.reference_workers == 1 else 'are'} {seconds(d.keep_behind_s)} behind now"
+    # A backlog below the target is a reason only if it does not end.
+    endless = (d.short_backlog_time_s or 0.0) < (d.keep_behind_s or 0.0) <= (d.backlog_time_target_s or 0.0)
+    behind = f"{'is' if d.reference_workers == 1 else 'are'} {seconds(d.keep_behind_s)} behind now"
+    now = "would not catch up" if endless else behind
     pace = "at this throughput " if _is_below_capacity(d) else ""
     keep = f"{pace}{workers(d.reference_workers)} {after if d.keep_after_s else now}"
     return f"{keep}; {_change(d)}" if d.change_behind_s is not None else keep

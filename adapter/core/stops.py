@@ -52,7 +52,7 @@ def measure_stop(tick: Tick) -> State:
         return state
     stop = _extend(fast, stop, index)
     over = _has_ended(fast, stop, index)
-    stage = first_largest(np.nan_to_num(stop.longest_s), measuring, index, len(over))
+    stage = first_largest([np.nan_to_num(stop.longest_s)], measuring, index, len(over))
     cost = _cost(stop, stage)
     ended = measuring & over[index]
     stop = replace(stop, longest_s=np.where(ended, np.nan, stop.longest_s))

@@ -796,7 +796,7 @@ def test_no_change_during_the_pause_of_a_rescale(policy):
     assert all(len(sizes(decided, changed, changed + 60)) == 1 for changed in changes)
 
 
-def test_the_outlook_of_one_stage_explains_no_need_of_another():
+def test_of_stages_that_want_one_size_the_one_with_the_largest_need_explains_it():
     def both(at_s, first, second):
         return tick(at_s, job(**counts(), stage="a", **flow(at_s, first)), job(stage="b", **flow(at_s, second)))
 
@@ -804,7 +804,40 @@ def test_the_outlook_of_one_stage_explains_no_need_of_another():
         last([both(at_s, *rates) for at_s in range(0, 121, 15)], drain()) for rates in [(950, 700), (700, 950)]
     )
     assert "no backlog is expected within 15 min. 12 would restore headroom; the backlog time stays" in sentence(own)
-    assert sentence(other).endswith("capacity 1 000/s (configured); 12 would fit the load")
+    assert sentence(other) == sentence(own)
+    assert (own.stage, other.stage) == ("a", "b")
+    assert own.throughput_records_per_s == other.throughput_records_per_s
+
+
+def test_a_source_that_backpressure_leaves_idle_does_not_make_a_scale_up_a_trial():
+    """A full later stage is the cause of its backlog, and more workers help."""
+
+    def behind(at_s):
+        source = job(
+            **counts(), stage="source", **flow(at_s, 1000, growth=500), utilization_ratio=0.05, backpressured_ratio=0.9
+        )
+        return tick(at_s, source, job(stage="map", processed_records=1000 * at_s, utilization_ratio=1.0))
+
+    decision = last([behind(at_s) for at_s in range(0, 121, 15)], drain())
+    assert decision.bound is not Bound.TRIAL
+    assert decision.required_workers > 15
+
+
+@pytest.mark.parametrize("name", ["audit", "zz-audit"])
+def test_the_metrics_of_a_workload_do_not_depend_on_the_names_of_its_stages(name):
+    def both(at_s):
+        return tick(at_s, job(**counts(), stage="clicks", **flow(at_s, 900)), job(stage=name, **flow(at_s, 5)))
+
+    decision = last([both(at_s) for at_s in range(0, 121, 15)], drain())
+    assert (decision.stage, decision.throughput_records_per_s) == ("clicks", 900)
+
+
+def test_a_scale_up_that_only_a_bound_requires_names_no_smaller_size():
+    decision = last(always(30, throughput=700, partitions=120.0), drain(max_partitions_per_worker=5))
+    assert sentence(decision) == (
+        "Scaling up from 10 to 24 workers: backlog time 0.0 s, input 700/s, throughput 700/s, capacity 1 000/s "
+        "(configured); the memory for 120 partitions requires 24 workers"
+    )
 
 
 def test_two_shards_decide_like_one():

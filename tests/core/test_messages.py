@@ -240,6 +240,18 @@ SENTENCES = {
         "throughput 1 000/s; 12 workers are 0.0 s behind now; 16 workers would be at most 45 s behind and catch up in "
         "4 min",
     ),
+    "up, because a backlog below the target does not end": (
+        decision(
+            Reason.UP,
+            **DRAIN | {"keep_behind_s": 12, "keep_after_s": 0, "backlog_time_s": 15},
+        ),
+        "Scaling up from 12 to 16 workers: backlog time 15 s, input 1 000/s, throughput 1 000/s; 12 workers would not "
+        "catch up; 16 workers would be at most 45 s behind and catch up in 4 min",
+    ),
+    "hold, while the backlog still grows": (
+        decision(Reason.HOLD, **CALM | {"keep_behind_s": 5, "backlog_time_s": 8}, growth_records_per_s=50),
+        "Holding 10 workers: backlog time 8.0 s, input 1 000/s, throughput 1 000/s",
+    ),
     "down": (
         decision(Reason.DOWN, **CALM, required_workers=9, wanted_workers=9, utilization_ratio=0.62),
         f"Scaling down from 10 to 9 workers at 62 % utilization: {RATES}",
