@@ -16,7 +16,7 @@ from adapter.core.state import BUCKETS
 DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the next one
 REVERSAL_WITHIN_S = 1800.0
 REVERSAL_WEIGHT = 2.0  # a scale-down that is reverted within that time counts this much more
-_WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (120.0, 300.0)  # of the default of rescale_worth_s
+_WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (60.0, 300.0)  # of the default of rescale_worth_s
 # Removing a quarter of the workers takes four times as long to save the cost of a rescale.
 _SEEN_WORTHS, _LONGEST_SEEN_S = 4.0, 3600.0
 _LEAST_HEADROOM = 0.05  # at a target utilization near 1 the backlog would never end
