@@ -9,6 +9,7 @@ from adapter.core.capacity import CARRIED, rate_at, trust_at, with_prior
 from adapter.core.formatting import DAY_S
 from adapter.core.fullest_worker import partition_behind_s
 from adapter.core.gates import GateInputs
+from adapter.core.ingest import FEW_RATIO
 from adapter.core.limits import Range, at_least_one, limits, pauses
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
@@ -191,7 +192,7 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         changed_age_s=tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s),
         spec_changed_age_s=tick.at_s - fast.spec_changed_at_s,
         in_flight=_workers_in_flight(tick.counts),
-        too_few=(ready >= 1) & (ready < spec) & ~(fast.all_ready_at_s >= fast.spec_changed_at_s),
+        too_few=(ready >= 1) & (ready < (1 - FEW_RATIO) * spec) & ~(fast.all_ready_at_s >= fast.spec_changed_at_s),
         stopped=tick.facts.running == 0,
         failures=np.where(recent, history.failures, np.where(np.isnan(history.restarts), np.nan, 0.0)),
         rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),

@@ -24,7 +24,7 @@ class GateInputs:
     changed_age_s: Array
     spec_changed_age_s: Array
     in_flight: Mask  # the existing workers differ from the desired ones, or fewer are ready
-    too_few: Mask  # at least one worker is ready, and the desired workers were never all ready
+    too_few: Mask  # some workers are ready, more than a few are not, and the desired ones were never all ready
     stopped: Mask  # the job reports that it does not run
     failures: Array  # unplanned restarts within failures_window_s
     rates_known: Mask

@@ -29,7 +29,7 @@ _POINTS = {
 _PARTITION_SUMS = ("processed", "appended", "backlog", "partition")
 _FACTS = tuple(f.name for f in fields(WorkloadFacts))
 _WORKER_COUNTS = tuple(f.name for f in fields(WorkerCounts))
-_FEW_RATIO = 0.1  # of the ready workers
+FEW_RATIO = 0.1  # of the workers
 _FLAPS_S = 600.0  # between losses of ready workers that disturb: a flapping probe must not hold the target forever
 _LONG_LOSS_S = 300.0  # Kubernetes evicts the pods of a lost node after this time: their return is no flap
 REPLACED_S = 120.0  # a stage whose siblings report for this much longer was removed; less than error_after_s
@@ -224,7 +224,7 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     desired, before = (np.where(unspecified, each.workers, each.spec_workers) for each in (now, was))
     rescaled, raised = np.abs(desired - before) > 0, desired > before
     # One pod of many that restarts does not distort the rates.
-    many = np.abs(now.ready_workers - was.ready_workers) > _FEW_RATIO * was.ready_workers
+    many = np.abs(now.ready_workers - was.ready_workers) > FEW_RATIO * was.ready_workers
     disturbing = many & ~_flaps(fast, now, samples.at_s)
     lost = disturbing & (now.ready_workers < np.minimum(was.ready_workers, now.spec_workers))
     changed = rescaled | (np.abs(now.workers - was.workers) > 0) | disturbing

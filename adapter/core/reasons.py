@@ -179,7 +179,8 @@ class Reason(StrEnum):
     )
     UNSCHEDULABLE = ReasonRecord(
         name="Unschedulable",
-        description="workers were not ready within in_flight_timeout_s: the target is the number of ready ones",
+        description="more than a tenth of the workers was not ready within in_flight_timeout_s: the target is the "
+        "number of ready ones",
         sentence=_unschedulable,
         opens="when all workers are ready",
         opened_by={"gate_inputs.too_few": 0, "gate_inputs.in_flight": 0},

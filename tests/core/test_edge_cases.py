@@ -407,6 +407,14 @@ def test_after_a_scale_down_that_left_too_few_workers_a_scale_up_does_not_wait_f
     assert soonest_s <= up_s - down_s <= latest_s
 
 
+@pytest.mark.parametrize(("ready", "reason"), [(24, Reason.UP), (20, Reason.UNSCHEDULABLE)])
+def test_a_few_workers_that_never_start_do_not_stop_scale_ups(ready, reason):
+    before = always(60, workers=20, throughput=1500)
+    missing = counts(25) | {"ready_workers": float(ready)}
+    decided = history([*before, *steady(900, from_s=75, **missing, throughput=1500, growth=800)], drain())
+    assert decided[-1].reason is reason
+
+
 def test_unschedulable_workers_are_removed_from_the_target():
     ticks = [
         tick(at_s, job(**counts(10, spec_workers=10 if at_s < 75 else 20), **flow(at_s, **BEHIND)))

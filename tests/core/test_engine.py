@@ -606,10 +606,10 @@ def test_a_worker_that_is_no_longer_ready_does_not_lower_the_target():
 
 
 def test_workers_that_never_became_ready_leave_the_target_after_the_timeout():
-    ticks = [tick(at_s, job(**counts(12, ready_workers=11), **flow(at_s))) for at_s in np.arange(0.0, 661.0, 15.0)]
+    ticks = [tick(at_s, job(**counts(12, ready_workers=10), **flow(at_s))) for at_s in np.arange(0.0, 661.0, 15.0)]
     by_time = {decision.at_s: decision for decision in history(ticks, book(**ANY))}
     assert {by_time[at_s].required_workers for at_s in range(30, 600, 15)} == {12}
-    assert (by_time[600].reason, by_time[600].required_workers) == (Reason.UNSCHEDULABLE, 11)
+    assert (by_time[600].reason, by_time[600].required_workers) == (Reason.UNSCHEDULABLE, 10)
 
 
 def test_a_pause_continues_while_the_hpa_is_not_read():
