@@ -111,7 +111,8 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
     trust, at_s = np.fmax(level, was.trust), np.full(len(rate), observation.at_s)
     entry = np.array([observation.workers, rate, trust, at_s])[:, rows]
     columns = _without_low_bounds(_with_entry(table, rows, entry), entry, exponent[rows])
-    return _with_columns(table, rows, _with_fallen_capacity(columns, entry, level[rows] == OBSERVED))
+    full = (level == OBSERVED) | ((level == ESTIMATED) & observation.saturated)
+    return _with_columns(table, rows, _with_fallen_capacity(columns, entry, full[rows]))
 
 
 def strength(rate: Array, throughput: Array, saturated: Mask) -> Array:
@@ -251,13 +252,13 @@ def _without_low_bounds(columns: Array, entry: Array, exponent: Array) -> Array:
     return _sort_by_size(np.where(bounds & (rates <= expected), np.nan, columns))
 
 
-def _with_fallen_capacity(columns: Array, entry: Array, observed: Mask) -> Array:
-    """Replace entries far above an observed one by its rate in proportion: the capacity has fallen since.
+def _with_fallen_capacity(columns: Array, entry: Array, full: Mask) -> Array:
+    """Replace entries far above one of full workers by its rate in proportion: the capacity has fallen since.
 
-    A smaller size carries no more than a larger one, and a larger size no more per worker.
+    More trusted entries stay. A smaller size carries no more than a larger one, and a larger size no more per worker.
     """
-    (workers, rate, _, _), (sizes, rates, trust, seen_at_s) = entry, columns
-    outdated = observed & (rates > _OUTDATED_RATIO * rate * np.maximum(sizes / workers, 1.0))
+    (workers, rate, known, _), (sizes, rates, trust, seen_at_s) = entry, columns
+    outdated = full & (trust <= known) & (rates > _OUTDATED_RATIO * rate * np.maximum(sizes / workers, 1.0))
     rates = np.where(outdated, rate * sizes / workers, rates)
     return np.array([sizes, rates, np.where(outdated, np.fmin(trust, ESTIMATED), trust), seen_at_s])
 

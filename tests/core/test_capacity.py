@@ -294,6 +294,14 @@ def test_a_capacity_that_has_fallen_lowers_the_entries_of_other_sizes(before, se
     assert {size: rate for size, (rate, _) in entries(found).items()} == after
 
 
+def test_full_workers_that_may_be_slow_lower_estimates_but_no_observation():
+    """The CPU of a consumer that waits for I/O hides that it is full."""
+    slow = look(8, 3000, at_s=60, saturated=True, doubtful=True)
+    estimated = update_estimates(look(4, 1000, utilization=0.25))
+    assert entries(update_estimates(slow, table=estimated)) == {4: (1500, ESTIMATED), 8: (3000, ESTIMATED)}
+    assert entries(update_estimates(slow, table=observed({4: 4000})))[4] == (4000, OBSERVED)
+
+
 def test_an_entry_that_another_size_lowers_is_an_estimate():
     table = update_estimates(look(8, 3000, at_s=60, saturated=True), table=observed({4: 4000}))
     assert entries(table) == {4: (1500, ESTIMATED), 8: (3000, OBSERVED)}
