@@ -38,11 +38,10 @@ def scale_up(d: "Decision") -> str:
         return f"{_scaling(d)}: the current size is below the minimum"
     if _knows_partitions_alone(d):
         return f"{_scaling(d)}: {_terms(d)}"
-    stage = f"stage {d.stage} has " if d.stage else ""
     if d.wanted_workers <= (d.reference_workers or 0.0):  # only a bound requires more
-        return f"{_scaling(d)}: {stage}{_load(d)}{_capacity(d)}"
+        return f"{_scaling(d)}: {_load(d)}{_capacity(d)}"
     why = _full_stage(d) or (_what_if(d) if d.keep_behind_s is not None else _terms(d))
-    return f"{_scaling(d)}: {stage}{_load(d)}{_capacity(d)}; {why}"
+    return f"{_scaling(d)}: {_load(d)}{_capacity(d)}; {why}"
 
 
 def _full_stage(d: "Decision") -> str:
@@ -157,8 +156,9 @@ def _is_below_capacity(d: "Decision") -> bool:
 
 
 def _load(d: "Decision") -> str:
+    stage = f"stage {d.stage} has " if d.stage else ""
     return (
-        f"backlog time {seconds(d.backlog_time_s)}{_worst(d)}, input {rate(d.input_rate_records_per_s)}{_forecast(d)}, "
+        f"{stage}backlog time {seconds(d.backlog_time_s)}{_worst(d)}, input {rate(d.input_rate_records_per_s)}{_forecast(d)}, "
         f"throughput {rate(d.throughput_records_per_s)}"
     )
 

@@ -93,7 +93,7 @@ def test_without_the_closed_gate_the_next_closed_one_of_the_list_is_named(signal
     ("signals", "name"),
     [
         ({"pause_up": 1.0, "pause_down": 1.0}, Reason.PAUSED),
-        ({"ready_workers": 9.0}, Reason.UNSCHEDULABLE),
+        ({"ready_workers": 8.0}, Reason.UNSCHEDULABLE),
     ],
 )
 def test_the_closed_gate_decides_and_without_it_the_load_decides(signals, name):
