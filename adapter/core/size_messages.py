@@ -157,10 +157,9 @@ def _is_below_capacity(d: "Decision") -> bool:
 
 def _load(d: "Decision") -> str:
     stage = f"stage {d.stage} has " if d.stage else ""
-    return (
-        f"{stage}backlog time {seconds(d.backlog_time_s)}{_worst(d)}, input {rate(d.input_rate_records_per_s)}{_forecast(d)}, "
-        f"throughput {rate(d.throughput_records_per_s)}"
-    )
+    behind = f"{stage}backlog time {seconds(d.backlog_time_s)}{_worst(d)}"
+    arriving = f"input {rate(d.input_rate_records_per_s)}{_forecast(d)}"
+    return f"{behind}, {arriving}, throughput {rate(d.throughput_records_per_s)}"
 
 
 def _worst(d: "Decision") -> str:
